@@ -1,0 +1,63 @@
+# How this project's targets are made: one library per folder, and files compiled once per
+# instruction set.
+
+# The flags every target of ours shares.
+add_library(longhand_flags INTERFACE)
+target_compile_options(longhand_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
+                                                -Wno-sign-conversion)
+if(LONGHAND_WERROR)
+  target_compile_options(longhand_flags INTERFACE -Werror)
+endif()
+if(LONGHAND_SANITIZE)
+  add_compile_options(-fsanitize=${LONGHAND_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${LONGHAND_SANITIZE})
+endif()
+install(TARGETS longhand_flags EXPORT longhand)
+
+# longhand_library(NAME [DEPENDS libraries...]): a library of all the .cpp files in this folder and
+# below (but not *.simd.cpp), seen by others as longhand::NAME.
+function(longhand_library name)
+  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+  list(FILTER sources EXCLUDE REGEX "\\.simd\\.cpp$")
+  add_library(longhand_${name} STATIC ${sources})
+  add_library(longhand::${name} ALIAS longhand_${name})
+  set_target_properties(longhand_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(longhand_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                     $<INSTALL_INTERFACE:include/longhand>)
+  target_link_libraries(longhand_${name} PUBLIC ${arg_DEPENDS} PRIVATE longhand_flags)
+  target_compile_features(longhand_${name} PUBLIC cxx_std_20)
+  install(TARGETS longhand_${name} EXPORT longhand)
+endfunction()
+
+# Instruction sets of the CPU backend, weakest first, with the flags of each. A file NAME.simd.cpp
+# is compiled once for each, with LONGHAND_ISA set to its name; see core/cpu/isa.h.
+set(longhand_isas portable)
+set(longhand_isa_flags_portable "")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND longhand_isas avx2 avx512 avx512bf16 amx)
+  set(longhand_isa_flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2)
+  set(longhand_isa_flags_avx512 ${longhand_isa_flags_avx2} -mavx512f -mavx512bw -mavx512cd
+                                -mavx512dq -mavx512vl -mprefer-vector-width=512)
+  set(longhand_isa_flags_avx512bf16 ${longhand_isa_flags_avx512} -mavx512bf16)
+  set(longhand_isa_flags_amx ${longhand_isa_flags_avx512bf16} -mamx-tile -mamx-bf16 -mamx-int8)
+endif()
+
+# longhand_simd(TARGET): adds the folder's *.simd.cpp files to TARGET once per instruction set.
+# A file that has something to say only for some of them guards itself with LONGHAND_ISA_IS_<NAME>.
+function(longhand_simd target)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.simd.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  foreach(isa IN LISTS longhand_isas)
+    string(TOUPPER ${isa} upper)
+    add_library(${target}_${isa} OBJECT ${sources})
+    target_include_directories(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_compile_definitions(${target}_${isa} PRIVATE LONGHAND_ISA=${isa} LONGHAND_ISA_IS_${upper})
+    target_compile_options(${target}_${isa} PRIVATE ${longhand_isa_flags_${isa}} -O3
+                           -ffp-contract=fast -fno-math-errno -fno-trapping-math)
+    target_link_libraries(${target}_${isa} PRIVATE longhand_flags)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
+  endforeach()
+endfunction()

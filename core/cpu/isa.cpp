@@ -1,0 +1,100 @@
+#include "core/cpu/isa.h"
+
+#include <cstdlib>
+
+#include "core/error.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace longhand::cpu {
+namespace {
+
+constexpr std::array<std::string_view, 5> names{"portable", "avx2", "avx512", "avx512bf16", "amx"};
+
+#if defined(__x86_64__)
+/// Linux grants the tile state on request (arch_prctl, ARCH_REQ_XCOMP_PERM), once per process.
+bool amx_granted() {
+#if defined(__linux__)
+  constexpr long request_permission = 0x1023, tile_data = 18;
+  static const bool granted = syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  return granted;
+#else
+  return false;
+#endif
+}
+
+bool has_amx() {
+  unsigned a = 7, b = 0, c = 0, d = 0;
+  asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  constexpr unsigned amx_bf16 = 1u << 22, amx_tile = 1u << 24;
+  return (d & amx_bf16) && (d & amx_tile);
+}
+
+bool has_avx512bf16() {
+  unsigned a = 7, b = 0, c = 1, d = 0;
+  asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  return a & (1u << 5);
+}
+#endif
+
+}  // namespace
+
+std::string_view name_of(Isa isa) { return names[static_cast<std::size_t>(isa)]; }
+
+std::optional<Isa> isa_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<Isa>(i);
+  }
+  return std::nullopt;
+}
+
+bool supports(Isa isa, std::string_view* reason) {
+  const auto no = [&](std::string_view why) {
+    if (reason) *reason = why;
+    return false;
+  };
+  if (reason) *reason = {};
+  if (isa == Isa::portable) return true;
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    return no("the processor lacks AVX2 and FMA");
+  }
+  if (isa == Isa::avx2) return true;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
+    return no("the processor lacks AVX-512 F, BW, DQ and VL");
+  }
+  if (isa == Isa::avx512) return true;
+  if (isa == Isa::avx512bf16) {
+    return has_avx512bf16() || no("the processor lacks AVX512-BF16");
+  }
+  if (!has_amx()) return no("the processor lacks AMX with bf16");
+  return amx_granted() || no("the operating system refuses the AMX tile state");
+#else
+  return no("not an x86-64 processor");
+#endif
+}
+
+std::vector<Isa> supported_isas() {
+  std::vector<Isa> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (supports(static_cast<Isa>(i))) found.push_back(static_cast<Isa>(i));
+  }
+  return found;
+}
+
+Isa choose_isa() {
+  const char* wanted = std::getenv("LONGHAND_CPU");
+  if (wanted == nullptr || *wanted == '\0') return supported_isas().back();
+  const auto isa = isa_from_name(wanted);
+  LONGHAND_CHECK(isa, "LONGHAND_CPU: expected portable, avx2, avx512, avx512bf16 or amx, got '",
+                 wanted, "'");
+  std::string_view reason;
+  LONGHAND_CHECK(supports(*isa, &reason), "LONGHAND_CPU=", wanted, ": ", reason);
+  return *isa;
+}
+
+}  // namespace longhand::cpu

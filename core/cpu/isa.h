@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+/// The instruction sets of the CPU backend and how kernels are chosen among them.
+///
+/// A file NAME.simd.cpp is compiled once per instruction set, with LONGHAND_ISA naming it. All it
+/// defines lies in namespace longhand::cpu::LONGHAND_ISA, so that no inline function compiled with
+/// wide instructions can be picked by the linker for a narrow machine; for the same reason it
+/// includes no header with inline code outside that namespace beyond <cstdint> and its like. What
+/// it offers is one table of function pointers per family:
+///
+///   // norm/kernels.h, plain
+///   struct NormKernels { void (*layer_norm)(const LayerNormRows&, std::int64_t begin, std::int64_t end); };
+///   // norm/norm.simd.cpp, once per instruction set
+///   template <> const NormKernels& longhand::cpu::kernels<NormKernels, Isa::LONGHAND_ISA>() {...}
+///   // norm/norm.cpp, plain
+///   const NormKernels& k = kernels_for<NormKernels>(isa);
+namespace longhand::cpu {
+
+/// Weakest first. avx512bf16 and amx differ from avx512 in matrix products and bf16 conversions.
+enum class Isa { portable, avx2, avx512, avx512bf16, amx };
+
+std::string_view name_of(Isa isa);
+std::optional<Isa> isa_from_name(std::string_view name);
+
+/// True when this build has the kernels, this processor the instructions and the operating system
+/// has granted their state (AMX needs a request). The reason says why not; empty when true.
+bool supports(Isa isa, std::string_view* reason = nullptr);
+std::vector<Isa> supported_isas();
+
+/// The strongest supported set, or the one that LONGHAND_CPU names; an Error if that one is unknown
+/// or not supported here.
+Isa choose_isa();
+
+template <class Table, Isa isa>
+const Table& kernels();  // specialised in the family's *.simd.cpp
+
+template <class Table>
+const Table& kernels_for(Isa isa) {
+  switch (isa) {
+#if defined(__x86_64__)
+    case Isa::amx:
+      return kernels<Table, Isa::amx>();
+    case Isa::avx512bf16:
+      return kernels<Table, Isa::avx512bf16>();
+    case Isa::avx512:
+      return kernels<Table, Isa::avx512>();
+    case Isa::avx2:
+      return kernels<Table, Isa::avx2>();
+#endif
+    default:
+      return kernels<Table, Isa::portable>();
+  }
+}
+
+}  // namespace longhand::cpu

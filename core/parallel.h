@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace longhand {
+
+/// A reference to something callable; it owns nothing and never allocates.
+template <class Signature>
+class FunctionRef;
+
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
+      FunctionRef(F&& f)  // NOLINT: implicit on purpose, it stands for the callable
+      : object_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* object, Args... args) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+        }) {}
+  R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
+
+ private:
+  void* object_;
+  R (*call_)(void*, Args...);
+};
+
+/// A fixed crew of threads. Work is cut into chunks by the problem alone, never by the number of
+/// threads, and whoever is free takes the next chunk: as long as each chunk writes its own results,
+/// a run is bitwise the same for any number of threads.
+class ThreadPool {
+ public:
+  explicit ThreadPool(int threads);  // 0: one per core this process may use
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  /// Calls body(chunk, worker) once for each chunk in [0, chunks), worker in [0, threads()).
+  /// Returns when all are done. The first exception thrown is passed on. Not reentrant.
+  void run(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int worker)> body);
+
+ private:
+  struct Job;
+  void work(int worker);
+  void take_chunks(int worker);
+
+  std::vector<std::thread> workers_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  const FunctionRef<void(std::int64_t, int)>* body_ = nullptr;
+  std::int64_t chunks_ = 0;
+  std::atomic<std::int64_t> next_{0};
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<int> busy_{0};
+  std::atomic<bool> stop_{false};
+  std::exception_ptr error_;
+};
+
+/// Calls body(begin, end) over [0, count) in pieces of `grain` (the last may be shorter).
+template <class Body>
+void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain, Body&& body) {
+  if (count <= 0) return;
+  const std::int64_t chunks = (count + grain - 1) / grain;
+  auto piece = [&](std::int64_t chunk, int) {
+    const std::int64_t begin = chunk * grain;
+    body(begin, begin + grain < count ? begin + grain : count);
+  };
+  if (chunks == 1) {
+    piece(0, 0);
+  } else {
+    pool.run(chunks, piece);
+  }
+}
+
+}  // namespace longhand

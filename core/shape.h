@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <ostream>
+#include <span>
+
+namespace longhand {
+
+/// The extents of a row-major tensor, at most four of them. The product is checked against
+/// overflow when the shape is made, so size() is always right.
+class Shape {
+ public:
+  static constexpr int max_rank = 4;
+
+  Shape() = default;  // rank 0: one element
+  Shape(std::initializer_list<std::int64_t> extents);
+  explicit Shape(std::span<const std::int64_t> extents);
+
+  int rank() const { return rank_; }
+  std::int64_t size() const { return size_; }
+  std::int64_t operator[](int axis) const;  // negative axes count from the end
+  std::int64_t front() const { return (*this)[0]; }
+  std::int64_t back() const { return (*this)[-1]; }
+
+  /// The tensor seen as a matrix: the last axis is the row, all others count the rows.
+  std::int64_t columns() const { return rank_ == 0 ? 1 : back(); }
+  std::int64_t rows() const { return rank_ == 0 ? 1 : rows_; }
+
+  /// The same shape with another first or last extent.
+  Shape with_front(std::int64_t extent) const;
+  Shape with_back(std::int64_t extent) const;
+
+  std::span<const std::int64_t> extents() const {
+    return {extents_.data(), static_cast<std::size_t>(rank_)};
+  }
+  friend bool operator==(const Shape& a, const Shape& b);
+  friend std::ostream& operator<<(std::ostream& out, const Shape& shape);  // [2, 3]
+
+ private:
+  std::array<std::int64_t, max_rank> extents_{};
+  int rank_ = 0;
+  std::int64_t size_ = 1;
+  std::int64_t rows_ = 1;  // product of all extents but the last
+};
+
+}  // namespace longhand
