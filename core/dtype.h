@@ -55,4 +55,21 @@ inline constexpr DType dtype_of<std::int32_t> = DType::i32;
 template <>
 inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 
+/// Calls f(T{}) with the C++ type of `type`.
+template <class F>
+decltype(auto) visit_dtype(DType type, F&& f) {
+  switch (type) {
+    case DType::f64:
+      return f(double{});
+    case DType::f32:
+      return f(float{});
+    case DType::bf16:
+      return f(bf16{});
+    case DType::i32:
+      return f(std::int32_t{});
+    default:
+      return f(std::uint8_t{});
+  }
+}
+
 }  // namespace longhand

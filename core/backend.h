@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "core/contract/elementwise.h"
+#include "core/contract/gather.h"
+#include "core/contract/loss.h"
+#include "core/contract/matmul.h"
+#include "core/contract/norm.h"
+#include "core/contract/optimizer.h"
+#include "core/contract/reduce.h"
+#include "core/contract/rope.h"
+#include "core/contract/softmax.h"
+#include "core/contract/triangle.h"
+#include "core/memory.h"
+
+namespace longhand {
+
+/// All the arithmetic there is. Each operation is a struct that names its tensors and states its
+/// formula (core/contract/); a backend runs it:
+///
+///   backend(LayerNorm{.x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
+///
+/// operator() checks shapes and types first, in one place for all backends, and throws Error; what
+/// a backend's run() receives is sound. A list of types stands for the table, so a test can walk
+/// it.
+using Contract =
+    std::tuple<Fill, Copy, Scale, Add, Multiply, Activate, ActivateBackward, Gate, GateBackward,
+               AddBias, Matmul, ColumnSum, Reduce, Expand, LayerNorm, LayerNormBackward, RmsNorm,
+               RmsNormBackward, Rope, Embedding, EmbeddingBackward, Gather, GatherBackward, Argmax,
+               Softmax, SoftmaxBackward, CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy,
+               BinaryCrossEntropyBackward, Triangle, SolveTriangular, SwapAxes, GlobalNorm, Adam>;
+
+/// One pure virtual run() for each operation of the list: a backend that lacks one does not
+/// compile.
+template <class List>
+class Runs;
+
+template <class Op>
+class Runs<std::tuple<Op>> {
+ public:
+  virtual ~Runs() = default;
+  virtual void run(const Op& op) = 0;
+};
+
+template <class Op, class... Rest>
+class Runs<std::tuple<Op, Rest...>> : public Runs<std::tuple<Rest...>> {
+ public:
+  using Runs<std::tuple<Rest...>>::run;
+  virtual void run(const Op& op) = 0;
+};
+
+struct BackendOptions {
+  int threads = 0;         // 0: all cores
+  Math math = Math::fast;  // for products that do not name their own
+};
+
+class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backend> {
+ public:
+  Backend(std::string name, BackendOptions options, std::unique_ptr<MemorySource> memory)
+      : name_(std::move(name)), options_(options), memory_(name_, std::move(memory)) {}
+
+  template <class Op>
+  void operator()(const Op& op) {
+    check(op);
+    if (observer) observer(Op::name);
+    run(op);
+  }
+
+  const std::string& name() const { return name_; }
+  const BackendOptions& options() const { return options_; }
+  Math math(const std::optional<Math>& wanted) const { return wanted.value_or(options_.math); }
+  CachingAllocator& memory() { return memory_; }
+
+  virtual void require_dtype(DType dtype) const = 0;  // Error when this backend lacks it
+  virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
+  virtual void download(void* host, const void* device, std::size_t bytes) = 0;
+  virtual void synchronize() = 0;
+
+  /// Told the name of every operation before it runs; for tests and profiles.
+  std::function<void(std::string_view)> observer;
+
+ private:
+  std::string name_;
+  BackendOptions options_;
+  CachingAllocator memory_;
+};
+
+std::shared_ptr<Backend> make_reference_backend(BackendOptions options = {});
+std::shared_ptr<Backend> make_cpu_backend(BackendOptions options = {});
+/// By name: reference, cpu or cuda.
+std::shared_ptr<Backend> make_backend(std::string_view name, BackendOptions options = {});
+
+}  // namespace longhand

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/contract/target.h"
+#include "core/formulas.h"
+#include "core/tensor.h"
+
+/// Element by element. Outputs may be the same memory as an input of the same shape and type.
+namespace longhand {
+
+/// y_i = value
+struct Fill {
+  static constexpr std::string_view name = "fill";
+  double value = 0;
+  Tensor y;
+};
+
+/// y_i = x_i, converted to y's type (to bf16: to nearest, ties to even)
+struct Copy {
+  static constexpr std::string_view name = "copy";
+  Tensor x, y;
+};
+
+/// y_i = alpha x_i
+struct Scale {
+  static constexpr std::string_view name = "scale";
+  Tensor x;
+  double alpha = 1;
+  Target y;
+};
+
+/// y_i = alpha a_i + beta b_i. With b and y the same tensor and beta = 1 this is axpy.
+struct Add {
+  static constexpr std::string_view name = "add";
+  Tensor a, b;
+  double alpha = 1, beta = 1;
+  Tensor y;
+};
+
+/// y_i = a_i b_i
+struct Multiply {
+  static constexpr std::string_view name = "multiply";
+  Tensor a, b;
+  Target y;
+};
+
+/// y_i = f(x_i)
+struct Activate {
+  static constexpr std::string_view name = "activate";
+  Activation f{};
+  Tensor x, y;
+};
+
+/// dx_i = dy_i f'(x_i)
+struct ActivateBackward {
+  static constexpr std::string_view name = "activate_backward";
+  Activation f{};
+  Tensor x, dy;
+  Target dx;
+};
+
+/// y_ij = f(x_ij) x_i,(w+j): the first half of each row gates the second. x [rows, 2w], y [rows, w]
+struct Gate {
+  static constexpr std::string_view name = "gate";
+  Activation f{};
+  Tensor x, y;
+};
+
+/// dx_ij = dy_ij f'(x_ij) x_i,(w+j);  dx_i,(w+j) = dy_ij f(x_ij)
+struct GateBackward {
+  static constexpr std::string_view name = "gate_backward";
+  Activation f{};
+  Tensor x, dy;
+  Target dx;
+};
+
+/// y_ij = x_ij + bias_j + residual_ij, bias [columns] of the master type; bias or residual may be
+/// left out.
+struct AddBias {
+  static constexpr std::string_view name = "add_bias";
+  Tensor x, bias, residual;
+  Tensor y;
+};
+
+void check(const Fill& op);
+void check(const Copy& op);
+void check(const Scale& op);
+void check(const Add& op);
+void check(const Multiply& op);
+void check(const Activate& op);
+void check(const ActivateBackward& op);
+void check(const Gate& op);
+void check(const GateBackward& op);
+void check(const AddBias& op);
+
+}  // namespace longhand

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/contract/target.h"
+#include "core/tensor.h"
+
+/// Reading and writing at given places. Indices are i32; one out of range is an Error on host
+/// backends, before anything is written.
+namespace longhand {
+
+/// y_i = table_(ids_i), whole rows. table [vocabulary, n], ids [rows], y [rows, n]; y may have
+/// another float type than the table.
+struct Embedding {
+  static constexpr std::string_view name = "embedding";
+  Tensor table, ids;
+  Tensor y;
+};
+
+/// dtable_v = sum over i with ids_i = v of dy_i, in the order of i
+struct EmbeddingBackward {
+  static constexpr std::string_view name = "embedding_backward";
+  Tensor ids, dy;
+  Target dtable;
+};
+
+/// y_ij = x_i,(index_ij). x [rows, n], index and y [rows, k]
+struct Gather {
+  static constexpr std::string_view name = "gather";
+  Tensor x, index;
+  Tensor y;
+};
+
+/// dx_i,(index_ij) += dy_ij over j in order, from zero unless dx adds
+struct GatherBackward {
+  static constexpr std::string_view name = "gather_backward";
+  Tensor index, dy;
+  Target dx;
+};
+
+/// y_i = the column of the largest entry of row i, the first among equals. y [rows], i32
+struct Argmax {
+  static constexpr std::string_view name = "argmax";
+  Tensor x, y;
+};
+
+void check(const Embedding& op);
+void check(const EmbeddingBackward& op);
+void check(const Gather& op);
+void check(const GatherBackward& op);
+void check(const Argmax& op);
+
+}  // namespace longhand

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/contract/target.h"
+#include "core/tensor.h"
+
+/// Losses are weighted means, one number [1] of the master type; weights have the master type and
+/// are all 1 when empty. Without any weight the loss is 0 and so is its gradient.
+namespace longhand {
+
+/// logits [rows, groups * classes]: each row holds `groups` independent choices among `classes`.
+/// target t_ig in [0, classes), or negative: not counted (w_ig = 0). targets, weights [rows,
+/// groups].
+///   log_sum_ig = log sum_c exp logits_igc
+///   total = sum w_ig;  loss = 1/total sum w_ig (log_sum_ig - logits_ig,t)
+///   hits = 1/total sum w_ig [t is the (first) largest of its group]
+/// Saves log_sum [rows, groups] and total [1]; hits [1] may be empty.
+struct CrossEntropy {
+  static constexpr std::string_view name = "cross_entropy";
+  Tensor logits, targets, weights;
+  std::int64_t groups = 1;
+  Tensor loss, hits, log_sum, total;
+};
+
+/// dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - [c = t_ig]).
+/// dlogits may be the logits' memory, so that the gradient needs none of its own.
+struct CrossEntropyBackward {
+  static constexpr std::string_view name = "cross_entropy_backward";
+  Tensor logits, targets, weights;
+  std::int64_t groups = 1;
+  Tensor log_sum, total, dloss;
+  Target dlogits;
+};
+
+/// With targets t_i in [0, 1] (the master type), total = sum w_i:
+/// loss = 1/total sum w_i (max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|))). Saves total.
+struct BinaryCrossEntropy {
+  static constexpr std::string_view name = "binary_cross_entropy";
+  Tensor logits, targets, weights;
+  Tensor loss, total;
+};
+
+/// dlogits_i = dloss w_i / total (sigmoid(x_i) - t_i)
+struct BinaryCrossEntropyBackward {
+  static constexpr std::string_view name = "binary_cross_entropy_backward";
+  Tensor logits, targets, weights, total, dloss;
+  Target dlogits;
+};
+
+void check(const CrossEntropy& op);
+void check(const CrossEntropyBackward& op);
+void check(const BinaryCrossEntropy& op);
+void check(const BinaryCrossEntropyBackward& op);
+
+}  // namespace longhand

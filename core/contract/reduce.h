@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/contract/target.h"
+#include "core/tensor.h"
+
+namespace longhand {
+
+/// y_j = alpha sum_i x_ij. y [columns] of the master type: the gradient of a bias.
+struct ColumnSum {
+  static constexpr std::string_view name = "column_sum";
+  Tensor x;
+  double alpha = 1;
+  Target y;
+};
+
+enum class Reduction { sum, largest, smallest, square_sum, nonfinite };
+std::string_view name_of(Reduction reduction);
+
+/// y_i = reduction over j of x_ij; y [rows] of the master type. nonfinite counts infinities and
+/// NaNs. A row of no entries gives 0, -infinity, infinity, 0, 0. NaN in a row makes its sum,
+/// largest and smallest NaN.
+struct Reduce {
+  static constexpr std::string_view name = "reduce";
+  Reduction reduction{};
+  Tensor x, y;
+};
+
+/// y_ij = alpha x_i: the backward pass of a row sum. x [rows] of the master type
+struct Expand {
+  static constexpr std::string_view name = "expand";
+  Tensor x;
+  double alpha = 1;
+  Target y;
+};
+
+void check(const ColumnSum& op);
+void check(const Reduce& op);
+void check(const Expand& op);
+
+}  // namespace longhand

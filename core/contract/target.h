@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/tensor.h"
+
+namespace longhand {
+
+/// Where a result goes: assigned, or added to what is there. An empty one means: not wanted.
+/// Outputs of the contract that are plain Tensors are always assigned.
+struct Target {
+  Tensor tensor;
+  bool add = false;
+
+  Target() = default;
+  Target(Tensor where, bool adds = false) : tensor(std::move(where)), add(adds) {}  // NOLINT
+  explicit operator bool() const { return static_cast<bool>(tensor); }
+};
+
+}  // namespace longhand

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/contract/target.h"
+#include "core/tensor.h"
+
+/// Triangles of square matrices, and the layout of heads. Rank 3 tensors are batches.
+namespace longhand {
+
+/// y_ij = alpha x_ij for j <= i + diagonal (lower) or j >= i + diagonal (upper), else 0.
+/// x [..., n, n]. diagonal = -1 with lower keeps what is strictly below the diagonal.
+struct Triangle {
+  static constexpr std::string_view name = "triangle";
+  Tensor x;
+  bool upper = false;
+  std::int64_t diagonal = 0;
+  double alpha = 1;
+  Target y;
+};
+
+/// Solves op(a) y = b by substitution. a [..., n, n]: only its lower (or upper) triangle is read,
+/// without the diagonal when that is taken as ones (unit). op transposes where the flag says so.
+/// b, y [..., n, m]; y may be b's memory.
+struct SolveTriangular {
+  static constexpr std::string_view name = "solve_triangular";
+  Tensor a, b;
+  bool upper = false, transpose = false, unit = false;
+  Tensor y;
+};
+
+/// y_a,c,b,d = x_a,b,c,d: brings heads to the front of tokens and back. x [A, B, C, D],
+/// y [A, C, B, D]
+struct SwapAxes {
+  static constexpr std::string_view name = "swap_axes";
+  Tensor x;
+  Target y;
+};
+
+void check(const Triangle& op);
+void check(const SolveTriangular& op);
+void check(const SwapAxes& op);
+
+}  // namespace longhand

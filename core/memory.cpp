@@ -1,0 +1,105 @@
+#include "core/memory.h"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+
+#include "core/error.h"
+
+namespace longhand {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+class HostMemory final : public MemorySource {
+ public:
+  void* allocate(std::size_t bytes) override {
+    const std::size_t alignment = bytes >= huge_page ? huge_page : 64;
+    void* block = nullptr;
+    if (posix_memalign(&block, alignment, bytes) != 0) return nullptr;
+#if defined(MADV_HUGEPAGE)
+    if (bytes >= huge_page) madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+    return block;
+  }
+  void release(void* block, std::size_t) noexcept override { std::free(block); }
+};
+
+}  // namespace
+
+std::unique_ptr<MemorySource> host_memory() { return std::make_unique<HostMemory>(); }
+
+CachingAllocator::CachingAllocator(std::string owner, std::unique_ptr<MemorySource> source)
+    : owner_(std::move(owner)), source_(std::move(source)) {}
+
+CachingAllocator::~CachingAllocator() { drop_cached(); }
+
+std::size_t CachingAllocator::class_size(std::size_t bytes) {
+  constexpr std::size_t smallest = 256;
+  if (bytes <= smallest) return smallest;
+  const std::size_t step = std::bit_floor(bytes - 1) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
+void* CachingAllocator::allocate(std::size_t bytes) {
+  LONGHAND_CHECK(bytes <= (std::size_t{1} << 60), owner_, " memory: a request of ", bytes,
+                 " bytes is not sensible");
+  const std::size_t size = class_size(bytes);
+  std::lock_guard lock(mutex_);
+  void* block = nullptr;
+  if (const auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
+    block = found->second.back();
+    found->second.pop_back();
+    use_.cached -= size;
+  } else {
+    block = source_->allocate(size);
+    if (block == nullptr && use_.cached > 0) {
+      drop_cached_locked();
+      block = source_->allocate(size);
+    }
+    LONGHAND_CHECK(block != nullptr, owner_, " memory is used up: asked for ", bytes,
+                   " bytes with ", use_.live, " live (peak ", use_.peak, ")");
+  }
+  use_.live += size;
+  if (use_.live > use_.peak) use_.peak = use_.live;
+  return block;
+}
+
+void CachingAllocator::release(void* block, std::size_t bytes) noexcept {
+  const std::size_t size = class_size(bytes);
+  std::lock_guard lock(mutex_);
+  use_.live -= size;
+  try {
+    free_[size].push_back(block);
+    use_.cached += size;
+  } catch (...) {  // no room for the list itself: give the block back
+    source_->release(block, size);
+  }
+}
+
+MemoryUse CachingAllocator::use() const {
+  std::lock_guard lock(mutex_);
+  return use_;
+}
+
+void CachingAllocator::reset_peak() {
+  std::lock_guard lock(mutex_);
+  use_.peak = use_.live;
+}
+
+void CachingAllocator::drop_cached() {
+  std::lock_guard lock(mutex_);
+  drop_cached_locked();
+}
+
+void CachingAllocator::drop_cached_locked() {
+  for (auto& [size, blocks] : free_) {
+    for (void* block : blocks) source_->release(block, size);
+    blocks.clear();
+  }
+  free_.clear();
+  use_.cached = 0;
+}
+
+}  // namespace longhand

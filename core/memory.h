@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace longhand {
+
+/// Where raw memory comes from: the host's, or one device's.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  virtual void* allocate(std::size_t bytes) = 0;  // nullptr when there is none left
+  virtual void release(void* block, std::size_t bytes) noexcept = 0;
+};
+
+/// Host memory on 64-byte boundaries; blocks of 2 MiB and more ask for huge pages.
+std::unique_ptr<MemorySource> host_memory();
+
+struct MemoryUse {
+  std::size_t live = 0;    // bytes in blocks now handed out
+  std::size_t peak = 0;    // the most `live` has been
+  std::size_t cached = 0;  // bytes in blocks kept for reuse
+};
+
+/// Keeps freed blocks for the next request of their size class. A class is one of eight sizes per
+/// power of two, so a block is at most 12.5% larger than asked for. A training step asks for the
+/// same sizes again and again: after the first one no memory is taken from the source.
+class CachingAllocator {
+ public:
+  CachingAllocator(std::string owner, std::unique_ptr<MemorySource> source);
+  ~CachingAllocator();
+  CachingAllocator(const CachingAllocator&) = delete;
+  CachingAllocator& operator=(const CachingAllocator&) = delete;
+
+  /// Throws Error with the request and the figures when memory is used up.
+  void* allocate(std::size_t bytes);
+  void release(void* block, std::size_t bytes) noexcept;  // bytes as asked for
+
+  MemoryUse use() const;
+  void reset_peak();
+  void drop_cached();
+
+  static std::size_t class_size(std::size_t bytes);
+
+ private:
+  void drop_cached_locked();
+
+  std::string owner_;
+  std::unique_ptr<MemorySource> source_;
+  mutable std::mutex mutex_;
+  std::map<std::size_t, std::vector<void*>> free_;
+  MemoryUse use_;
+};
+
+}  // namespace longhand

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/shape.h"
+
+namespace longhand {
+
+class Backend;
+
+/// A row-major, contiguous array in a backend's memory. Copying a Tensor copies a reference; views
+/// along the first axis and reshapes share the memory and keep it alive. An empty Tensor (false)
+/// stands for "none" where an argument is optional.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(Backend& backend, const Shape& shape, DType dtype);  // contents undefined
+
+  static Tensor zeros(Backend& backend, const Shape& shape, DType dtype);
+  /// From host values in row-major order, converted to dtype.
+  static Tensor from(Backend& backend, const Shape& shape, DType dtype,
+                     std::span<const double> values);
+  static Tensor from(Backend& backend, const Shape& shape, std::span<const std::int32_t> values);
+
+  explicit operator bool() const { return storage_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  std::int64_t size() const { return shape_.size(); }
+  std::int64_t rows() const { return shape_.rows(); }
+  std::int64_t columns() const { return shape_.columns(); }
+  DType dtype() const { return dtype_; }
+  std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype_); }
+  Backend& backend() const;
+
+  /// The first element's address in the backend's memory. The type is checked.
+  template <class T>
+  T* data() const {
+    require(dtype_of<T>);
+    return static_cast<T*>(address());
+  }
+  void* address() const;
+
+  Tensor reshape(const Shape& shape) const;                    // same size
+  Tensor slice(std::int64_t first, std::int64_t count) const;  // along the first axis
+  bool same_memory(const Tensor& other) const;                 // same address and size
+
+  /// Copies to the host, converted. For small results, tests and files; waits for the device.
+  std::vector<double> to_doubles() const;
+  std::vector<std::int32_t> to_ints() const;
+  double item() const;  // of a tensor with one element
+
+ private:
+  struct Storage;
+  void require(DType expected) const;
+
+  std::shared_ptr<Storage> storage_;
+  std::size_t offset_ = 0;  // bytes
+  Shape shape_;
+  DType dtype_ = DType::f32;
+};
+
+/// A new tensor like `x`, contents undefined.
+Tensor empty_like(const Tensor& x);
+
+/// The type of parameters, statistics and losses beside activations of this type: f64 with f64,
+/// else f32.
+inline DType master_type(DType activations) {
+  return activations == DType::f64 ? DType::f64 : DType::f32;
+}
+
+}  // namespace longhand
