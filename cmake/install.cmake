@@ -1,0 +1,28 @@
+# What `cmake --install` puts where: the program, the libraries with their headers, and the package
+# that lets another project say find_package(longhand) and link longhand::core, longhand::autograd
+# and so on, or longhand::longhand for all of them.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+if(TARGET longhand)
+  install(TARGETS longhand RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+set(longhand_package ${CMAKE_INSTALL_LIBDIR}/cmake/longhand)
+foreach(folder core autograd nn tasks cuda)
+  if(TARGET longhand_${folder})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION include/longhand
+            FILES_MATCHING PATTERN "*.h")
+  endif()
+endforeach()
+install(EXPORT longhand NAMESPACE longhand:: FILE longhand-targets.cmake
+        DESTINATION ${longhand_package})
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/longhand-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/longhand-config.cmake
+                              INSTALL_DESTINATION ${longhand_package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/longhand-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/longhand-config.cmake
+              ${PROJECT_BINARY_DIR}/longhand-config-version.cmake
+        DESTINATION ${longhand_package})
