@@ -79,7 +79,7 @@ struct GateBackward {
 /// left out.
 struct AddBias {
   static constexpr std::string_view name = "add_bias";
-  Tensor x, bias, residual;
+  Tensor x, bias = {}, residual = {};
   Tensor y;
 };
 

@@ -18,16 +18,16 @@ namespace longhand {
 /// Saves log_sum [rows, groups] and total [1]; hits [1] may be empty.
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
-  Tensor logits, targets, weights;
+  Tensor logits, targets, weights = {};
   std::int64_t groups = 1;
-  Tensor loss, hits, log_sum, total;
+  Tensor loss, hits = {}, log_sum, total;
 };
 
 /// dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - [c = t_ig]).
 /// dlogits may be the logits' memory, so that the gradient needs none of its own.
 struct CrossEntropyBackward {
   static constexpr std::string_view name = "cross_entropy_backward";
-  Tensor logits, targets, weights;
+  Tensor logits, targets, weights = {};
   std::int64_t groups = 1;
   Tensor log_sum, total, dloss;
   Target dlogits;
@@ -37,14 +37,14 @@ struct CrossEntropyBackward {
 /// loss = 1/total sum w_i (max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|))). Saves total.
 struct BinaryCrossEntropy {
   static constexpr std::string_view name = "binary_cross_entropy";
-  Tensor logits, targets, weights;
+  Tensor logits, targets, weights = {};
   Tensor loss, total;
 };
 
 /// dlogits_i = dloss w_i / total (sigmoid(x_i) - t_i)
 struct BinaryCrossEntropyBackward {
   static constexpr std::string_view name = "binary_cross_entropy_backward";
-  Tensor logits, targets, weights, total, dloss;
+  Tensor logits, targets, weights = {}, total, dloss;
   Target dlogits;
 };
 

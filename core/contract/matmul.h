@@ -30,14 +30,14 @@ struct Matmul {
   Tensor a, b;
   bool transpose_a = false, transpose_b = false;
   double alpha = 1;
-  Tensor bias;                  // empty: none
-  std::optional<Activation> f;  // none: c = z
-  Tensor pre;                   // z is stored here when given: backward needs it
-  Tensor residual;              // empty: none
-  Tensor at;                    // given: the backward epilogue with f', at = the stored z
+  Tensor bias = {};                  // empty: none
+  std::optional<Activation> f = {};  // none: c = z
+  Tensor pre = {};                   // z is stored here when given: backward needs it
+  Tensor residual = {};              // empty: none
+  Tensor at = {};                    // given: the backward epilogue with f', at = the stored z
   Tensor c;
   double beta = 0;
-  std::optional<Math> math;  // none: the backend's
+  std::optional<Math> math = {};  // none: the backend's
 };
 
 /// op(a) and op(b) as matrices: batch of [m, k] times [k, n].

@@ -32,7 +32,7 @@ struct Adam {
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool decoupled = true;
   std::int64_t step = 1;
-  Tensor factor;  // [1], empty: 1
+  Tensor factor = {};  // [1], empty: 1
 };
 
 void check(const GlobalNorm& op);

@@ -1,0 +1,149 @@
+#include "autograd/elementwise.h"
+
+#include <cmath>
+
+#include "autograd/catalog/catalog.h"
+
+namespace longhand::catalog {
+namespace {
+
+const std::vector<Shape> shapes{{1}, {7}, {3, 5}, {2, 33}, {0, 4}, {5, 64}, {2, 3, 17}};
+
+/// At least 0.05 away from 0, where relu has its kink; positive for log.
+HostTensor smooth(Rng& rng, const Shape& shape, Activation f) {
+  HostTensor x = normals(rng, shape, 1.5);
+  for (double& value : x.values) {
+    if (f == Activation::log) value = std::abs(value);
+    value += value < 0 ? -0.05 : 0.05;
+  }
+  return x;
+}
+
+constexpr Activation all_activations[] = {
+    Activation::identity, Activation::relu,    Activation::gelu, Activation::gelu_tanh,
+    Activation::silu,     Activation::sigmoid, Activation::tanh, Activation::exp,
+    Activation::log,      Activation::square};
+
+std::vector<Case> pairs(Rng& rng) {
+  std::vector<Case> cases;
+  for (const Shape& s : shapes) {
+    cases.push_back({{{"a", normals(rng, s)}, {"b", normals(rng, s)}}});
+  }
+  return cases;
+}
+
+}  // namespace
+
+std::vector<Operation> elementwise() {
+  return {
+      {.name = "add",
+       .page = "elementwise",
+       .formula = "y = alpha a + beta b",
+       .inputs = {{"a", "[...]"}, {"b", "[...]"}},
+       .attributes = {{"alpha", "1", "factor of a"}, {"beta", "1", "factor of b"}},
+       .outputs = {"y"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"y", add(c.in("a"), c.in("b"), c.number("alpha"), c.number("beta"))}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases = pairs(rng);
+             for (std::size_t i = 0; i < cases.size(); i += 2) {
+               cases[i].attributes = {{"alpha", "-0.5"}, {"beta", "3"}};
+             }
+             return cases;
+           }},
+      {.name = "scale",
+       .page = "elementwise",
+       .formula = "y = alpha x",
+       .inputs = {{"x", "[...]"}},
+       .attributes = {{"alpha", "1", "the factor"}},
+       .outputs = {"y"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"y", scale(c.in("x"), c.number("alpha"))}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const Shape& s : shapes) {
+               cases.push_back({{{"x", normals(rng, s)}}, {{"alpha", "-1.75"}}});
+             }
+             return cases;
+           }},
+      {.name = "multiply",
+       .page = "elementwise",
+       .formula = "y = a b, element by element",
+       .inputs = {{"a", "[...]"}, {"b", "[...]"}},
+       .attributes = {},
+       .outputs = {"y"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"y", multiply(c.in("a"), c.in("b"))}};
+       },
+       .cases = pairs},
+      {.name = "activate",
+       .page = "elementwise",
+       .formula = "y = f(x), element by element",
+       .inputs = {{"x", "[...]"}},
+       .attributes = {{"f", "gelu",
+                       "identity, relu, gelu, gelu_tanh, silu, sigmoid, tanh, exp, log or square"}},
+       .outputs = {"y"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"y", activate(c.activation("f"), c.in("x"))}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const Activation f : all_activations) {
+               for (const Shape& s : shapes) {
+                 cases.push_back({{{"x", smooth(rng, s, f)}}, {{"f", std::string(name_of(f))}}});
+               }
+             }
+             return cases;
+           }},
+      {.name = "gate",
+       .page = "elementwise",
+       .formula = "y_ij = f(x_ij) x_i,(w+j)",
+       .inputs = {{"x", "[rows, 2 w]"}},
+       .attributes = {{"f", "silu", "the activation of the first half"}},
+       .outputs = {"y"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"y", gate(c.activation("f"), c.in("x"))}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const Activation f : all_activations) {
+               for (const Shape& s : {Shape{3, 2}, Shape{4, 34}, Shape{1, 128}}) {
+                 cases.push_back({{{"x", smooth(rng, s, f)}}, {{"f", std::string(name_of(f))}}});
+               }
+             }
+             return cases;
+           }},
+      {.name = "add_bias",
+       .page = "elementwise",
+       .formula = "y_ij = x_ij + bias_j + residual_ij",
+       .inputs = {{"x", "[rows, n]"},
+                  {"bias", "[n]", Role::master, true, true},
+                  {"residual", "[rows, n]", Role::activation, true, true}},
+       .attributes = {},
+       .outputs = {"y"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"y", add_bias(c.in("x"), c.maybe("bias"), c.maybe("residual"))}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const Shape& s : {Shape{1, 1}, Shape{5, 17}, Shape{33, 64}}) {
+               const Shape columns{s.back()};
+               cases.push_back({{{"x", normals(rng, s)}, {"bias", normals(rng, columns)}}});
+               cases.push_back({{{"x", normals(rng, s)}, {"residual", normals(rng, s)}}});
+               cases.push_back({{{"x", normals(rng, s)},
+                                 {"bias", normals(rng, columns)},
+                                 {"residual", normals(rng, s)}}});
+             }
+             return cases;
+           }},
+  };
+}
+
+}  // namespace longhand::catalog

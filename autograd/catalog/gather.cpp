@@ -1,0 +1,76 @@
+#include "autograd/gather.h"
+
+#include "autograd/catalog/catalog.h"
+
+namespace longhand::catalog {
+
+std::vector<Operation> gather() {
+  return {
+      {.name = "embedding",
+       .page = "gather",
+       .formula = "y_i = table_(ids_i)",
+       .inputs = {{"table", "[vocabulary, n]", Role::master},
+                  {"ids", "[rows]", Role::index, false}},
+       .attributes = {},
+       .outputs = {"y"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"y", embedding(c.in("table"), c.in("ids").value(), c.activations())}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             cases.push_back(
+                 {{{"table", normals(rng, {1, 3})}, {"ids", integers(rng, {4}, 0, 0)}}});
+             cases.push_back(
+                 {{{"table", normals(rng, {7, 5})}, {"ids", integers(rng, {40}, 0, 6)}}});
+             cases.push_back(
+                 {{{"table", normals(rng, {50, 33})}, {"ids", integers(rng, {9}, 0, 49)}}});
+             cases.push_back({{{"table", normals(rng, {4, 8})}, {"ids", constant({0}, 0)}}});
+             return cases;
+           }},
+      {.name = "gather",
+       .page = "gather",
+       .formula = "y_ij = x_i,(index_ij)",
+       .inputs = {{"x", "[rows, n]"}, {"index", "[rows, k]", Role::index, false}},
+       .attributes = {},
+       .outputs = {"y"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"y", longhand::gather(c.in("x"), c.in("index").value())}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             cases.push_back(
+                 {{{"x", normals(rng, {3, 1})}, {"index", integers(rng, {3, 2}, 0, 0)}}});
+             cases.push_back(
+                 {{{"x", normals(rng, {5, 9})}, {"index", integers(rng, {5, 20}, 0, 8)}}});
+             cases.push_back(
+                 {{{"x", normals(rng, {17, 40})}, {"index", integers(rng, {17, 1}, 0, 39)}}});
+             return cases;
+           }},
+      {.name = "argmax",
+       .page = "gather",
+       .formula = "y_i = the first j with the largest x_ij",
+       .inputs = {{"x", "[rows, n]", Role::activation, false}},
+       .attributes = {},
+       .outputs = {"y"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         const Tensor& x = c.in("x").value();
+         const Tensor y(c.backend(), {x.rows()}, DType::i32);
+         c.backend()(Argmax{.x = x, .y = y});
+         return {{"y", y}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const Shape& s : {Shape{1, 1}, Shape{4, 7}, Shape{9, 100}, Shape{2, 3, 16}}) {
+               cases.push_back({{{"x", normals(rng, s)}}});
+             }
+             cases.push_back({{{"x", integers(rng, {20, 37}, 0, 2)}}});  // ties: the first wins
+             cases.push_back({{{"x", constant({3, 50}, -1)}}});
+             return cases;
+           }},
+  };
+}
+
+}  // namespace longhand::catalog

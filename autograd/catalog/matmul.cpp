@@ -1,0 +1,76 @@
+#include "autograd/matmul.h"
+
+#include "autograd/catalog/catalog.h"
+
+namespace longhand::catalog {
+namespace {
+
+struct Extents {
+  std::int64_t batch, m, n, k;  // batch 0: rank 2
+};
+
+Case product(Rng& rng, const Extents& e, bool ta, bool tb) {
+  const auto shape = [&](std::int64_t rows, std::int64_t columns) {
+    return e.batch ? Shape{e.batch, rows, columns} : Shape{rows, columns};
+  };
+  return {{{"a", normals(rng, ta ? shape(e.k, e.m) : shape(e.m, e.k))},
+           {"b", normals(rng, tb ? shape(e.n, e.k) : shape(e.k, e.n))}},
+          {{"transpose_a", ta ? "1" : "0"}, {"transpose_b", tb ? "1" : "0"}}};
+}
+
+std::vector<Case> products(Rng& rng) {
+  std::vector<Case> cases;
+  const Extents all[] = {{0, 1, 1, 1},   {0, 2, 3, 5},   {0, 16, 16, 16}, {0, 17, 33, 9},
+                         {0, 5, 64, 31}, {3, 4, 5, 6},   {2, 1, 17, 8},   {0, 4, 3, 0},
+                         {0, 0, 3, 4},   {0, 31, 2, 70}, {0, 1, 40, 33}};
+  for (const Extents& e : all) {
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) cases.push_back(product(rng, e, ta, tb));
+    }
+  }
+  Case shared = {{{"a", normals(rng, {3, 5, 7})}, {"b", normals(rng, {7, 4})}}};  // rank 3 times 2
+  cases.push_back(shared);
+  // Epilogues, one by one and together.
+  for (const char* f : {"none", "relu", "gelu", "gelu_tanh", "silu"}) {
+    for (const bool bias : {false, true}) {
+      for (const bool residual : {false, true}) {
+        Case c = product(rng, {0, 9, 20, 6}, false, bias);
+        c.attributes["f"] = f;
+        c.attributes["alpha"] = "0.5";
+        if (bias) c.inputs["bias"] = normals(rng, {20});
+        if (residual) c.inputs["residual"] = normals(rng, {9, 20});
+        cases.push_back(c);
+      }
+    }
+  }
+  return cases;
+}
+
+}  // namespace
+
+std::vector<Operation> matmul() {
+  return {{.name = "matmul",
+           .page = "matmul",
+           .formula = "y = f(alpha op(a) op(b) + bias) + residual",
+           .inputs = {{"a", "[m, k], transposed [k, m], or a batch of such"},
+                      {"b", "[k, n], transposed [n, k], or a batch of such"},
+                      {"bias", "[n]", Role::master, true, true},
+                      {"residual", "[m, n]", Role::activation, true, true}},
+           .attributes = {{"transpose_a", "0", "1: op(a) is a's transpose"},
+                          {"transpose_b", "0", "1: op(b) is b's transpose"},
+                          {"alpha", "1", "factor of the product"},
+                          {"f", "none", "an activation, or none"}},
+           .outputs = {"y"},
+           .run = [](const Call& c) -> std::vector<Output> {
+             MatmulOptions o{.transpose_a = c.flag("transpose_a"),
+                             .transpose_b = c.flag("transpose_b"),
+                             .alpha = c.number("alpha"),
+                             .bias = c.maybe("bias"),
+                             .residual = c.maybe("residual")};
+             if (c.word("f") != "none") o.f = c.activation("f");
+             return {{"y", longhand::matmul(c.in("a"), c.in("b"), o)}};
+           },
+           .cases = products}};
+}
+
+}  // namespace longhand::catalog

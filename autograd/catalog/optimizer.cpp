@@ -1,0 +1,99 @@
+#include "core/contract/optimizer.h"
+
+#include "core/backend.h"
+
+#include "autograd/catalog/catalog.h"
+
+namespace longhand::catalog {
+namespace {
+
+Tensor copy(const Tensor& x) {
+  const Tensor y = empty_like(x);
+  x.backend()(Copy{.x = x, .y = y});
+  return y;
+}
+
+}  // namespace
+
+std::vector<Operation> optimizer() {
+  return {
+      {.name = "adam",
+       .page = "optimizer",
+       .formula = "w = w - rate (m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step)) + epsilon), "
+                  "after the moments and the decay",
+       .inputs = {{"w", "[...]", Role::master, false},
+                  {"g", "[...]", Role::master, false},
+                  {"m", "[...]", Role::master, false},
+                  {"v", "[...]", Role::master, false}},
+       .attributes = {{"rate", "1e-3", "learning rate"},
+                      {"beta1", "0.9", "decay of the first moment"},
+                      {"beta2", "0.999", "decay of the second moment"},
+                      {"epsilon", "1e-8", "added to the root"},
+                      {"decay", "0", "weight decay"},
+                      {"decoupled", "1", "1: AdamW; 0: decay added to the gradient"},
+                      {"step", "1", "counted from 1"}},
+       .outputs = {"w", "m", "v"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         const Tensor w = copy(c.in("w").value()), m = copy(c.in("m").value()),
+                      v = copy(c.in("v").value());
+         c.backend()(Adam{.parameters = {w},
+                          .gradients = {c.in("g").value()},
+                          .m = {m},
+                          .v = {v},
+                          .decay = {c.number("decay")},
+                          .rate = c.number("rate"),
+                          .beta1 = c.number("beta1"),
+                          .beta2 = c.number("beta2"),
+                          .epsilon = c.number("epsilon"),
+                          .decoupled = c.flag("decoupled"),
+                          .step = c.integer("step")});
+         return {{"w", w}, {"m", m}, {"v", v}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const Shape& s : {Shape{1}, Shape{37}, Shape{12, 40}}) {
+               for (const char* decoupled : {"0", "1"}) {
+                 for (const char* step : {"1", "1000"}) {
+                   cases.push_back({{{"w", normals(rng, s)},
+                                     {"g", normals(rng, s, 0.1)},
+                                     {"m", normals(rng, s, 0.1)},
+                                     {"v", uniforms(rng, s, 0.001, 0.1)}},
+                                    {{"decay", "0.1"},
+                                     {"decoupled", decoupled},
+                                     {"step", step},
+                                     {"rate", "0.01"}}});
+                 }
+               }
+             }
+             return cases;
+           }},
+      {.name = "global_norm",
+       .page = "optimizer",
+       .formula = "norm = sqrt(sum x^2), factor = min(1, largest / norm)",
+       .inputs = {{"x", "[...]", Role::master, false}, {"y", "[...]", Role::master, false, true}},
+       .attributes = {{"largest", "0", "the norm allowed; 0: no limit"}},
+       .outputs = {"norm", "factor"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         std::vector<Tensor> tensors{c.in("x").value()};
+         if (const Var y = c.maybe("y")) tensors.push_back(y.value());
+         const DType master = master_type(c.activations());
+         const Tensor norm(c.backend(), {1}, master), factor(c.backend(), {1}, master);
+         c.backend()(GlobalNorm{
+             .tensors = tensors, .largest = c.number("largest"), .norm = norm, .factor = factor});
+         return {{"norm", norm}, {"factor", factor}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const char* largest : {"0", "0.5", "1000"}) {
+               cases.push_back({{{"x", normals(rng, {33})}}, {{"largest", largest}}});
+               cases.push_back({{{"x", normals(rng, {5, 40})}, {"y", normals(rng, {3})}},
+                                {{"largest", largest}}});
+             }
+             return cases;
+           }},
+  };
+}
+
+}  // namespace longhand::catalog

@@ -1,0 +1,59 @@
+#include "autograd/reduce.h"
+
+#include "autograd/catalog/catalog.h"
+
+namespace longhand::catalog {
+namespace {
+
+std::vector<Case> matrices(Rng& rng) {
+  std::vector<Case> cases;
+  for (const Shape& s : {Shape{1, 1}, Shape{3, 5}, Shape{2, 70}, Shape{65, 33}, Shape{300, 4}}) {
+    cases.push_back({{{"x", normals(rng, s)}}});
+  }
+  return cases;
+}
+
+Operation unary(std::string name, std::string formula, Var (*run)(const Var&)) {
+  return {.name = std::move(name),
+          .page = "reduce",
+          .formula = std::move(formula),
+          .inputs = {{"x", "[rows, n]"}},
+          .attributes = {},
+          .outputs = {"y"},
+          .run = [run](const Call& c) -> std::vector<Output> {
+            return {{"y", run(c.in("x"))}};
+          },
+          .cases = matrices};
+}
+
+/// The reductions without a gradient.
+Operation plain(Reduction reduction, std::string formula) {
+  return {.name = std::string(name_of(reduction)),
+          .page = "reduce",
+          .formula = std::move(formula),
+          .inputs = {{"x", "[rows, n]", Role::activation, false}},
+          .attributes = {},
+          .outputs = {"y"},
+          .run = [reduction](const Call& c) -> std::vector<Output> {
+            const Tensor& x = c.in("x").value();
+            const Tensor y(c.backend(), {x.rows()}, master_type(x.dtype()));
+            c.backend()(Reduce{.reduction = reduction, .x = x, .y = y});
+            return {{"y", y}};
+          },
+          .cases = matrices};
+}
+
+}  // namespace
+
+std::vector<Operation> reduce() {
+  return {unary("column_sum", "y_j = sum_i x_ij", column_sum),
+          unary("row_sum", "y_i = sum_j x_ij", row_sum),
+          unary("sum", "y = sum_ij x_ij", sum),
+          unary("mean", "y = sum_ij x_ij / (rows n)", mean),
+          unary("row_max", "y_i = max_j x_ij", row_max),
+          plain(Reduction::smallest, "y_i = min_j x_ij"),
+          plain(Reduction::square_sum, "y_i = sum_j x_ij^2"),
+          plain(Reduction::nonfinite, "y_i = how many x_ij are infinite or NaN")};
+}
+
+}  // namespace longhand::catalog

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "autograd/variable.h"
+
+/// Differentiable forms of core/contract/elementwise.h.
+namespace longhand {
+
+Var add(const Var& a, const Var& b, double alpha = 1, double beta = 1);  // alpha a + beta b
+Var scale(const Var& x, double alpha);
+Var multiply(const Var& a, const Var& b);
+Var cast(const Var& x, DType dtype);
+Var activate(Activation f, const Var& x);
+Var gate(Activation f, const Var& x);  // x [rows, 2w] -> f(first half) * second half
+Var add_bias(const Var& x, const Var& bias, const Var& residual = {});
+Var reshape(const Var& x, const Shape& shape);
+Var slice(const Var& x, std::int64_t first, std::int64_t count);  // along the first axis
+
+}  // namespace longhand

@@ -1,0 +1,81 @@
+#include "autograd/matmul.h"
+
+#include "autograd/tape.h"
+
+namespace longhand {
+
+Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
+  Backend& backend = a.backend();
+  Matmul op{.a = a.value(),
+            .b = b.value(),
+            .transpose_a = o.transpose_a,
+            .transpose_b = o.transpose_b,
+            .alpha = o.alpha,
+            .bias = o.bias.value(),
+            .f = o.f,
+            .residual = o.residual.value(),
+            .c = {},
+            .math = o.math};
+  const auto [batch, m, n, k] = extents(op);
+  const bool flat = a.shape().rank() == 3 && b.shape().rank() == 2;
+  const Shape shape = flat                    ? Shape{a.shape()[0], a.shape()[1], n}
+                      : a.shape().rank() == 3 ? Shape{batch, m, n}
+                                              : Shape{m, n};
+  op.c = Tensor(backend, shape, o.out.value_or(a.value().dtype()));
+  const bool recorded =
+      Tape::current() && (a.wants_grad() || b.wants_grad() || o.bias.wants_grad());
+  if (o.f && recorded) op.pre = empty_like(op.c);
+  backend(op);
+
+  return record("matmul", {&a, &b, &o.bias, &o.residual}, op.c,
+                [a, b, o, flat, pre = op.pre](const Tensor& dc) {
+                  Backend& run = dc.backend();
+                  o.residual.sink().add(dc);
+                  Tensor dz = dc;
+                  if (o.f && pre) {
+                    dz = empty_like(dc);
+                    run(ActivateBackward{.f = *o.f, .x = pre, .dy = dc, .dx = dz});
+                  }
+                  if (o.bias.wants_grad()) run(ColumnSum{.x = dz, .y = o.bias.sink().target()});
+
+                  // One product of [batch m, k] is the same as one with the batch axis merged into
+                  // the rows.
+                  const auto rows = [&](const Tensor& x) {
+                    return flat ? x.reshape({x.rows(), x.columns()}) : x;
+                  };
+                  const Tensor left = rows(a.value());
+                  const Tensor right = b.value();
+                  dz = rows(dz);
+                  const auto product = [&](const Tensor& x, bool tx, const Tensor& y, bool ty,
+                                           Target into) {
+                    run(Matmul{.a = x,
+                               .b = y,
+                               .transpose_a = tx,
+                               .transpose_b = ty,
+                               .alpha = o.alpha,
+                               .c = rows(into.tensor),
+                               .beta = into.add ? 1.0 : 0.0,
+                               .math = o.math});
+                  };
+                  // op(a) = a:   da = dz op(b)^T         op(a) = a^T: da = op(b) dz^T
+                  if (a.wants_grad()) {
+                    const Target da = a.sink().target();
+                    if (o.transpose_a) {
+                      product(right, o.transpose_b, dz, true, da);
+                    } else {
+                      product(dz, false, right, !o.transpose_b, da);
+                    }
+                  }
+                  // op(b) = b:   db = op(a)^T dz         op(b) = b^T: db = dz^T op(a)
+                  if (b.wants_grad()) {
+                    const Target db = b.sink().target();
+                    if (o.transpose_b) {
+                      product(dz, true, left, o.transpose_a, db);
+                    } else {
+                      product(left, !o.transpose_a, dz, false, db);
+                    }
+                  }
+                });
+}
+
+}  // namespace longhand

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+
+#include "autograd/variable.h"
+
+namespace longhand {
+
+struct MatmulOptions {
+  bool transpose_a = false, transpose_b = false;
+  double alpha = 1;
+  Var bias = {};
+  std::optional<Activation> f = {};
+  Var residual = {};
+  std::optional<DType> out = {};  // none: a's type
+  std::optional<Math> math = {};  // none: the backend's
+};
+
+/// f(alpha op(a) op(b) + bias) + residual: core/contract/matmul.h
+Var matmul(const Var& a, const Var& b, const MatmulOptions& options = {});
+
+}  // namespace longhand

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "autograd/variable.h"
+
+/// Differentiable forms of core/contract/norm.h; rows are the last axis.
+namespace longhand {
+
+Var layer_norm(const Var& x, const Var& gain, const Var& bias, double epsilon = 1e-5);
+Var rms_norm(const Var& x, const Var& gain, double offset = 0, double epsilon = 1e-6);
+
+}  // namespace longhand

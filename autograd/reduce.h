@@ -1,0 +1,14 @@
+#pragma once
+
+#include "autograd/variable.h"
+
+/// Differentiable forms of core/contract/reduce.h. Results have the master type.
+namespace longhand {
+
+Var column_sum(const Var& x);  // [rows, n] -> [n]
+Var row_sum(const Var& x);     // [rows, n] -> [rows]
+Var sum(const Var& x);         // -> [1]
+Var mean(const Var& x);        // -> [1]
+Var row_max(const Var& x);     // [rows, n] -> [rows]; the gradient goes to the first largest
+
+}  // namespace longhand

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "autograd/variable.h"
+
+namespace longhand {
+
+/// Which columns turn and how: see core/contract/rope.h.
+struct RopeLayout {
+  std::int64_t first_column = 0, heads = 1, width = 0, dims = 0;
+  bool interleaved = false;
+};
+
+Var rope(const Var& x, const Tensor& positions, const Tensor& table, const RopeLayout& layout);
+
+}  // namespace longhand

@@ -1,0 +1,58 @@
+#include "autograd/triangle.h"
+
+#include "autograd/tape.h"
+
+namespace longhand {
+
+Var triangle(const Var& x, bool upper, std::int64_t diagonal, double alpha) {
+  const Tensor y = empty_like(x.value());
+  y.backend()(
+      Triangle{.x = x.value(), .upper = upper, .diagonal = diagonal, .alpha = alpha, .y = y});
+  return record("triangle", {&x}, y, [upper, diagonal, alpha, dx = x.sink()](const Tensor& dy) {
+    dy.backend()(
+        Triangle{.x = dy, .upper = upper, .diagonal = diagonal, .alpha = alpha, .y = dx.target()});
+  });
+}
+
+Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
+  const Tensor y = empty_like(b.value());
+  y.backend()(SolveTriangular{.a = a.value(),
+                              .b = b.value(),
+                              .upper = o.upper,
+                              .transpose = o.transpose,
+                              .unit = o.unit,
+                              .y = y});
+  return record("solve_triangular", {&a, &b}, y, [a, db = b.sink(), o, y](const Tensor& dy) {
+    Backend& run = dy.backend();
+    const Tensor w = empty_like(dy);  // op(a)^T w = dy, so db = w
+    run(SolveTriangular{.a = a.value(),
+                        .b = dy,
+                        .upper = o.upper,
+                        .transpose = !o.transpose,
+                        .unit = o.unit,
+                        .y = w});
+    db.add(w);
+    if (!a.wants_grad()) return;
+    // d op(a) = -w y^T, kept where a is read: its triangle, without the diagonal when unit.
+    const Tensor product = empty_like(a.value());
+    run(Matmul{.a = o.transpose ? y : w,
+               .b = o.transpose ? w : y,
+               .transpose_b = true,
+               .alpha = -1,
+               .c = product,
+               .math = Math::exact});
+    const std::int64_t diagonal = o.unit ? (o.upper ? 1 : -1) : 0;
+    run(Triangle{.x = product, .upper = o.upper, .diagonal = diagonal, .y = a.sink().target()});
+  });
+}
+
+Var swap_axes(const Var& x) {
+  const Shape& s = x.shape();
+  const Tensor y(x.backend(), {s[0], s[2], s[1], s[3]}, x.value().dtype());
+  y.backend()(SwapAxes{.x = x.value(), .y = y});
+  return record("swap_axes", {&x}, y, [dx = x.sink()](const Tensor& dy) {
+    dy.backend()(SwapAxes{.x = dy, .y = dx.target()});
+  });
+}
+
+}  // namespace longhand

@@ -1,0 +1,251 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+/// The elementwise formulas, each once. A formula is a struct of two templates on the value type:
+/// the same text runs on double and float (the reference, CUDA with --expt-relaxed-constexpr) and
+/// on cpu::<isa>::Vec, whose exp, tanh, select, ... are found by argument-dependent lookup.
+///
+/// A new formula is one struct here, its name in Activation and its type in Formulas.
+namespace longhand {
+
+enum class Activation : std::uint8_t {
+  identity,
+  relu,
+  gelu,
+  gelu_tanh,
+  silu,
+  sigmoid,
+  tanh,
+  exp,
+  log,
+  square,
+};
+
+std::string_view name_of(Activation activation);
+std::optional<Activation> activation_from_name(std::string_view name);
+
+/// condition ? yes : no, lane by lane where T is a vector.
+template <class T>
+constexpr T select(bool condition, T yes, T no) {
+  return condition ? yes : no;
+}
+
+/// 1 / (1 + e^-x), without overflow for any x.
+template <class T>
+constexpr T sigmoid(T x) {
+  using std::exp;
+  const T e = exp(x < T(0) ? x : -x);
+  return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
+
+namespace formula {
+
+/// x
+struct Identity {
+  static constexpr auto kind = Activation::identity;
+  static constexpr std::string_view name = "identity";
+  template <class V>
+  static constexpr V value(V x) {
+    return x;
+  }
+  template <class V>
+  static constexpr V derivative(V) {
+    return V(1.0);
+  }
+};
+
+/// max(x, 0); the derivative at 0 is 0.
+struct Relu {
+  static constexpr auto kind = Activation::relu;
+  static constexpr std::string_view name = "relu";
+  template <class V>
+  static constexpr V value(V x) {
+    return select(x < V(0.0), V(0.0), x);  // this way round NaN stays NaN
+  }
+  template <class V>
+  static constexpr V derivative(V x) {
+    return select(x > V(0.0), V(1.0), V(0.0));
+  }
+};
+
+/// x Phi(x), with Phi(x) = (1 + erf(x / sqrt 2)) / 2 the normal distribution function;
+/// derivative Phi(x) + x phi(x), with phi(x) = e^(-x^2 / 2) / sqrt(2 pi).
+struct Gelu {
+  static constexpr auto kind = Activation::gelu;
+  static constexpr std::string_view name = "gelu";
+  template <class V>
+  static constexpr V phi_cumulative(V x) {
+    using std::erf;
+    constexpr double inverse_sqrt_2 = 0.70710678118654752440;
+    return V(0.5) * (V(1.0) + erf(x * V(inverse_sqrt_2)));
+  }
+  template <class V>
+  static constexpr V value(V x) {
+    return x * phi_cumulative(x);
+  }
+  template <class V>
+  static constexpr V derivative(V x) {
+    using std::exp;
+    constexpr double inverse_sqrt_2pi = 0.39894228040143267794;
+    return phi_cumulative(x) + x * V(inverse_sqrt_2pi) * exp(V(-0.5) * x * x);
+  }
+};
+
+/// x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3);
+/// derivative (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2, u' = sqrt(2 / pi) (1 + 0.134145 x^2).
+struct GeluTanh {
+  static constexpr auto kind = Activation::gelu_tanh;
+  static constexpr std::string_view name = "gelu_tanh";
+  static constexpr double sqrt_2_over_pi = 0.79788456080286535588;
+  static constexpr double cubic = 0.044715;
+  template <class V>
+  static constexpr V inner(V x) {
+    return V(sqrt_2_over_pi) * x * (V(1.0) + V(cubic) * x * x);
+  }
+  template <class V>
+  static constexpr V value(V x) {
+    using std::tanh;
+    return V(0.5) * x * (V(1.0) + tanh(inner(x)));
+  }
+  template <class V>
+  static constexpr V derivative(V x) {
+    using std::tanh;
+    const V t = tanh(inner(x));
+    const V slope = V(sqrt_2_over_pi) * (V(1.0) + V(3.0 * cubic) * x * x);
+    return V(0.5) * (V(1.0) + t) + V(0.5) * x * (V(1.0) - t * t) * slope;
+  }
+};
+
+/// x sigmoid(x); derivative s + x s (1 - s) with s = sigmoid(x).
+struct Silu {
+  static constexpr auto kind = Activation::silu;
+  static constexpr std::string_view name = "silu";
+  template <class V>
+  static constexpr V value(V x) {
+    return x * sigmoid(x);
+  }
+  template <class V>
+  static constexpr V derivative(V x) {
+    const V s = sigmoid(x);
+    return s + x * s * (V(1.0) - s);
+  }
+};
+
+/// 1 / (1 + e^-x); derivative s (1 - s).
+struct Sigmoid {
+  static constexpr auto kind = Activation::sigmoid;
+  static constexpr std::string_view name = "sigmoid";
+  template <class V>
+  static constexpr V value(V x) {
+    return sigmoid(x);
+  }
+  template <class V>
+  static constexpr V derivative(V x) {
+    return sigmoid(x) * sigmoid(-x);  // 1 - s as sigmoid(-x): no cancellation where s is near 1
+  }
+};
+
+/// tanh x; derivative 1 - tanh^2 x.
+struct Tanh {
+  static constexpr auto kind = Activation::tanh;
+  static constexpr std::string_view name = "tanh";
+  template <class V>
+  static constexpr V value(V x) {
+    using std::tanh;
+    return tanh(x);
+  }
+  template <class V>
+  static constexpr V derivative(V x) {
+    using std::tanh;
+    const V t = tanh(x);
+    return (V(1.0) - t) * (V(1.0) + t);
+  }
+};
+
+/// e^x, its own derivative.
+struct Exp {
+  static constexpr auto kind = Activation::exp;
+  static constexpr std::string_view name = "exp";
+  template <class V>
+  static constexpr V value(V x) {
+    using std::exp;
+    return exp(x);
+  }
+  template <class V>
+  static constexpr V derivative(V x) {
+    using std::exp;
+    return exp(x);
+  }
+};
+
+/// ln x; derivative 1 / x.
+struct Log {
+  static constexpr auto kind = Activation::log;
+  static constexpr std::string_view name = "log";
+  template <class V>
+  static constexpr V value(V x) {
+    using std::log;
+    return log(x);
+  }
+  template <class V>
+  static constexpr V derivative(V x) {
+    return V(1.0) / x;
+  }
+};
+
+/// x^2; derivative 2 x.
+struct Square {
+  static constexpr auto kind = Activation::square;
+  static constexpr std::string_view name = "square";
+  template <class V>
+  static constexpr V value(V x) {
+    return x * x;
+  }
+  template <class V>
+  static constexpr V derivative(V x) {
+    return x + x;
+  }
+};
+
+}  // namespace formula
+
+template <class... Types>
+struct TypeList {
+  static constexpr int size = sizeof...(Types);
+};
+
+/// The formulas in the order of Activation.
+using Formulas = TypeList<formula::Identity, formula::Relu, formula::Gelu, formula::GeluTanh,
+                          formula::Silu, formula::Sigmoid, formula::Tanh, formula::Exp,
+                          formula::Log, formula::Square>;
+
+namespace detail {
+template <class... F>
+constexpr bool in_order(TypeList<F...>) {
+  int index = 0;
+  return ((static_cast<int>(F::kind) == index++) && ...);
+}
+static_assert(in_order(Formulas{}), "Formulas and Activation name the same formulas in one order");
+}  // namespace detail
+
+/// Calls body(Formula{}) with the formula of that name; for code that is a template on the formula.
+template <class Body, class First, class... Rest>
+constexpr decltype(auto) with_formula(Activation activation, Body&& body,
+                                      TypeList<First, Rest...>) {
+  if constexpr (sizeof...(Rest) == 0) {
+    return body(First{});
+  } else {
+    if (activation == First::kind) return body(First{});
+    return with_formula(activation, static_cast<Body&&>(body), TypeList<Rest...>{});
+  }
+}
+template <class Body>
+constexpr decltype(auto) with_formula(Activation activation, Body&& body) {
+  return with_formula(activation, static_cast<Body&&>(body), Formulas{});
+}
+
+}  // namespace longhand
