@@ -93,6 +93,8 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
 
 std::shared_ptr<Backend> make_reference_backend(BackendOptions options = {});
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options = {});
+/// Error where the build has no CUDA.
+std::shared_ptr<Backend> make_cuda_backend(BackendOptions options = {});
 /// By name: reference, cpu or cuda.
 std::shared_ptr<Backend> make_backend(std::string_view name, BackendOptions options = {});
 

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "core/contract/target.h"
+#include "core/error.h"
+#include "core/tensor.h"
+
+namespace longhand {
+
+/// Checks the arguments of one operation, inputs first, then outputs:
+///
+///   Arguments are(LayerNorm::name);
+///   are.floats("x", op.x);
+///   are.in("gain", op.gain, Shape{n}, master);
+///   are.out("y", op.y, op.x.shape(), op.x.dtype());
+///
+/// Each must be given, have its shape and type and lie in the same backend as the first. An output
+/// must not share memory with any other argument, but for being exactly the memory of an input
+/// named in `may_be`. What is wrong is told in one line: "layer_norm: gain: expected [64] f32, got
+/// [63] f32".
+class Arguments {
+ public:
+  using Names = std::initializer_list<std::string_view>;
+
+  explicit Arguments(std::string_view op) : op_(op) {}
+
+  /// An input of any float type with at least so many axes: the others are measured by it.
+  void floats(std::string_view argument, const Tensor& tensor, int least_rank = 0);
+  /// An input of any type and shape.
+  void any(std::string_view argument, const Tensor& tensor);
+  void in(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type);
+  /// An input of this shape and any float type of the same master type as `type`.
+  void in_mixed(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type);
+
+  void out(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type,
+           Names may_be = {});
+  void out_mixed(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type,
+                 Names may_be = {});
+  /// Nothing to check when the target is empty.
+  void out(std::string_view argument, const Target& target, const Shape& shape, DType type,
+           Names may_be = {});
+
+  template <class... Parts>
+  void require(bool condition, std::string_view argument, const Parts&... parts) const {
+    LONGHAND_CHECK(condition, op_, ": ", argument, ": ", parts...);
+  }
+
+ private:
+  struct Memory {
+    std::string_view argument;
+    const std::byte* begin;
+    const std::byte* end;
+  };
+
+  void match(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type);
+  void same_backend(std::string_view argument, const Tensor& tensor);
+  void remember(std::string_view argument, const Tensor& tensor);
+  void apart(std::string_view argument, const Tensor& tensor, Names may_be) const;
+
+  std::string_view op_;
+  std::string_view first_;
+  const Backend* backend_ = nullptr;
+  std::array<Memory, 12> memory_{};
+  std::size_t arguments_ = 0;
+};
+
+/// For host backends: every index lies in [0, bound), or the message names the first that does not
+/// ("embedding: ids: expected 0 to 99, got 100 at 7").
+void require_indices(std::string_view op, std::string_view argument, const Tensor& indices,
+                     std::int64_t bound);
+
+}  // namespace longhand

@@ -1,0 +1,31 @@
+#include "core/reference/reference_backend.h"
+
+#include <cstring>
+
+#include "core/error.h"
+
+namespace longhand {
+namespace reference {
+
+ReferenceBackend::ReferenceBackend(BackendOptions options)
+    : Backend("reference", options, host_memory()) {}
+
+void ReferenceBackend::require_dtype(DType dtype) const {
+  LONGHAND_CHECK(dtype != DType::bf16, "reference: expected f64 or f32, got ", dtype);
+}
+
+void ReferenceBackend::upload(void* device, const void* host, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(device, host, bytes);
+}
+
+void ReferenceBackend::download(void* host, const void* device, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(host, device, bytes);
+}
+
+}  // namespace reference
+
+std::shared_ptr<Backend> make_reference_backend(BackendOptions options) {
+  return std::make_shared<reference::ReferenceBackend>(options);
+}
+
+}  // namespace longhand

@@ -1,0 +1,37 @@
+#include "core/contract/rope.h"
+
+#include "core/contract/require.h"
+#include "core/reference/reference_backend.h"
+#include "core/reference/rows.h"
+
+namespace longhand::reference {
+
+void ReferenceBackend::run(const Rope& op) {
+  if (op.dims > 0) require_indices(Rope::name, "positions", op.positions, op.table.shape()[0]);
+  const Rows x(op.x), table(op.table);
+  const Result y(op.y);
+  const auto* positions = op.positions.data<std::int32_t>();
+  const std::int64_t half = op.dims / 2;
+
+  for (std::int64_t i = 0; i < op.x.rows(); ++i) {
+    for (std::int64_t column = 0; column < op.x.columns(); ++column) {
+      const std::int64_t from_first = column - op.first_column;
+      const bool in_head = from_first >= 0 && from_first < op.heads * op.width;
+      if (!in_head || from_first % op.width >= op.dims) y.put(i, column, x(i, column));
+    }
+    for (std::int64_t h = 0; h < op.heads; ++h) {
+      const std::int64_t head = op.first_column + h * op.width;
+      for (std::int64_t p = 0; p < half; ++p) {
+        const double cos_t = table(positions[i], p);
+        const double sin_t = table(positions[i], half + p) * (op.inverse ? -1 : 1);
+        const std::int64_t column_u = head + (op.interleaved ? 2 * p : p);
+        const std::int64_t column_v = head + (op.interleaved ? 2 * p + 1 : p + half);
+        const double u = x(i, column_u), v = x(i, column_v);  // both before y, which may be x
+        y.put(i, column_u, u * cos_t - v * sin_t);
+        y.put(i, column_v, u * sin_t + v * cos_t);
+      }
+    }
+  }
+}
+
+}  // namespace longhand::reference

@@ -1,0 +1,60 @@
+#include "core/contract/triangle.h"
+
+#include "core/reference/reference_backend.h"
+#include "core/reference/rows.h"
+
+namespace longhand::reference {
+
+void ReferenceBackend::run(const Triangle& op) {
+  const Rows x(op.x);
+  const Result y(op.y);
+  const std::int64_t n = op.x.columns();
+  for (std::int64_t row = 0; row < op.x.rows(); ++row) {
+    const std::int64_t i = row % n;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const bool kept = op.upper ? j >= i + op.diagonal : j <= i + op.diagonal;
+      y.put(row, j, kept ? op.alpha * x(row, j) : 0);
+    }
+  }
+}
+
+void ReferenceBackend::run(const SolveTriangular& op) {
+  const std::int64_t n = op.a.columns(), m = op.b.columns();
+  const std::int64_t batch = n == 0 ? 0 : op.a.rows() / n;
+  const Rows a(op.a), b(op.b), y(op.y);
+  const Result out(op.y);
+  const bool forward = op.upper == op.transpose;  // op(a) is lower: solve from the first row on
+
+  for (std::int64_t matrix = 0; matrix < batch; ++matrix) {
+    const std::int64_t first = matrix * n;
+    const auto op_a = [&](std::int64_t i, std::int64_t j) {
+      return op.transpose ? a(first + j, i) : a(first + i, j);
+    };
+    for (std::int64_t step = 0; step < n; ++step) {
+      const std::int64_t i = forward ? step : n - 1 - step;
+      const std::int64_t solved_from = forward ? 0 : i + 1, solved_to = forward ? i : n;
+      for (std::int64_t c = 0; c < m; ++c) {
+        double rest = b(first + i, c);
+        for (std::int64_t j = solved_from; j < solved_to; ++j) rest -= op_a(i, j) * y(first + j, c);
+        out.put(first + i, c, op.unit ? rest : rest / op_a(i, i));
+      }
+    }
+  }
+}
+
+void ReferenceBackend::run(const SwapAxes& op) {
+  const Rows x(op.x);
+  const Result y(op.y);
+  const Shape& shape = op.x.shape();
+  for (std::int64_t a = 0; a < shape[0]; ++a) {
+    for (std::int64_t b = 0; b < shape[1]; ++b) {
+      for (std::int64_t c = 0; c < shape[2]; ++c) {
+        for (std::int64_t d = 0; d < shape[3]; ++d) {
+          y.put((a * shape[2] + c) * shape[1] + b, d, x((a * shape[1] + b) * shape[2] + c, d));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace longhand::reference
