@@ -56,7 +56,9 @@ function(longhand_simd target)
     target_include_directories(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_definitions(${target}_${isa} PRIVATE LONGHAND_ISA=${isa} LONGHAND_ISA_IS_${upper})
     target_compile_options(${target}_${isa} PRIVATE ${longhand_isa_flags_${isa}} -O3
-                           -ffp-contract=fast -fno-math-errno -fno-trapping-math)
+                           -ffp-contract=fast -fno-math-errno -fno-trapping-math
+                           # GCC 12 warns of the deliberately undefined operands in its own intrinsics
+                           $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)
     target_link_libraries(${target}_${isa} PRIVATE longhand_flags)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
   endforeach()

@@ -114,9 +114,10 @@ struct GeluTanh {
   template <class V>
   static constexpr V derivative(V x) {
     using std::tanh;
-    const V t = tanh(inner(x));
-    const V slope = V(sqrt_2_over_pi) * (V(1.0) + V(3.0 * cubic) * x * x);
-    return V(0.5) * (V(1.0) + t) + V(0.5) * x * (V(1.0) - t * t) * slope;
+    const V near = select(x > V(16.0), V(16.0), select(x < V(-16.0), V(-16.0), x));
+    const V t = tanh(inner(near));  // beyond 16 all is flat: clamped, x^2 cannot overflow
+    const V slope = V(sqrt_2_over_pi) * (V(1.0) + V(3.0 * cubic) * near * near);
+    return V(0.5) * (V(1.0) + t) + V(0.5) * near * (V(1.0) - t * t) * slope;
   }
 };
 
@@ -219,9 +220,9 @@ struct TypeList {
 };
 
 /// The formulas in the order of Activation.
-using Formulas = TypeList<formula::Identity, formula::Relu, formula::Gelu, formula::GeluTanh,
-                          formula::Silu, formula::Sigmoid, formula::Tanh, formula::Exp,
-                          formula::Log, formula::Square>;
+using Formulas =
+    TypeList<formula::Identity, formula::Relu, formula::Gelu, formula::GeluTanh, formula::Silu,
+             formula::Sigmoid, formula::Tanh, formula::Exp, formula::Log, formula::Square>;
 
 namespace detail {
 template <class... F>

@@ -1,0 +1,355 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "core/dtype.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+/// A vector of floats as wide as the instruction set has, over the compiler's vector extensions.
+/// For *.simd.cpp files only: LONGHAND_ISA names the namespace, see core/cpu/isa.h.
+///
+/// Comparisons give a Mask; select(mask, yes, no) chooses lane by lane. Whole-vector sums and
+/// maxima fold halves together, so their order is fixed. A partial load or store of n lanes touches
+/// no memory beyond them.
+namespace longhand::cpu::LONGHAND_ISA {
+
+#if defined(LONGHAND_ISA_IS_PORTABLE)
+inline constexpr int lanes = 4;  // SSE2 on x86-64, NEON on arm64
+#elif defined(LONGHAND_ISA_IS_AVX2)
+inline constexpr int lanes = 8;
+#else
+inline constexpr int lanes = 16;
+#define LONGHAND_SIMD_AVX512  // undefined at the end of this file
+#endif
+
+/// True where multiply-add rounds once.
+#if defined(LONGHAND_ISA_IS_PORTABLE) && !defined(__aarch64__)
+inline constexpr bool fused_multiply_add = false;
+#else
+inline constexpr bool fused_multiply_add = true;
+#endif
+
+using FloatLanes [[gnu::vector_size(lanes * 4)]] = float;
+using IntLanes [[gnu::vector_size(lanes * 4)]] = std::int32_t;
+using WordLanes [[gnu::vector_size(lanes * 4)]] = std::uint32_t;
+using HalfLanes [[gnu::vector_size(lanes * 2)]] = std::uint16_t;
+
+/// All bits of a lane set or none.
+struct Mask {
+  IntLanes v;
+  friend Mask operator&(Mask a, Mask b) { return {a.v & b.v}; }
+  friend Mask operator|(Mask a, Mask b) { return {a.v | b.v}; }
+  friend Mask operator~(Mask a) { return {~a.v}; }
+};
+
+/// Lanes of std::int32_t; arithmetic wraps.
+struct IntVec {
+  IntLanes v;
+  IntVec() = default;
+  IntVec(IntLanes lanes_of) : v(lanes_of) {}
+  explicit IntVec(std::int32_t all) : v(all - IntLanes{}) {}
+
+  friend IntVec operator+(IntVec a, IntVec b) { return wrap(words(a) + words(b)); }
+  friend IntVec operator-(IntVec a, IntVec b) { return wrap(words(a) - words(b)); }
+  friend IntVec operator&(IntVec a, IntVec b) { return a.v & b.v; }
+  friend IntVec operator|(IntVec a, IntVec b) { return a.v | b.v; }
+  friend IntVec operator<<(IntVec a, int bits) { return wrap(words(a) << bits); }
+  friend IntVec operator>>(IntVec a, int bits) { return a.v >> bits; }  // arithmetic
+  friend Mask operator==(IntVec a, IntVec b) { return {a.v == b.v}; }
+  friend Mask operator<(IntVec a, IntVec b) { return {a.v < b.v}; }
+  friend Mask operator>(IntVec a, IntVec b) { return {a.v > b.v}; }
+
+ private:
+  static WordLanes words(IntVec a) { return reinterpret_cast<WordLanes>(a.v); }
+  static IntVec wrap(WordLanes a) { return reinterpret_cast<IntLanes>(a); }
+};
+
+/// Lanes of float.
+struct Vec {
+  FloatLanes v;
+  Vec() = default;
+  Vec(FloatLanes lanes_of) : v(lanes_of) {}
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  explicit Vec(Number all) : v(static_cast<float>(all) - FloatLanes{}) {}  // c - 0 keeps -0
+
+  friend Vec operator+(Vec a, Vec b) { return a.v + b.v; }
+  friend Vec operator-(Vec a, Vec b) { return a.v - b.v; }
+  friend Vec operator*(Vec a, Vec b) { return a.v * b.v; }
+  friend Vec operator/(Vec a, Vec b) { return a.v / b.v; }
+  friend Vec operator-(Vec a) { return -a.v; }
+  Vec& operator+=(Vec b) { return *this = *this + b; }
+  Vec& operator*=(Vec b) { return *this = *this * b; }
+  friend Mask operator<(Vec a, Vec b) { return {a.v < b.v}; }
+  friend Mask operator>(Vec a, Vec b) { return {a.v > b.v}; }
+  friend Mask operator<=(Vec a, Vec b) { return {a.v <= b.v}; }
+  friend Mask operator>=(Vec a, Vec b) { return {a.v >= b.v}; }
+  friend Mask operator==(Vec a, Vec b) { return {a.v == b.v}; }
+  friend Mask operator!=(Vec a, Vec b) { return {a.v != b.v}; }
+};
+
+inline Vec select(Mask mask, Vec yes, Vec no) { return mask.v ? yes.v : no.v; }
+inline IntVec select(Mask mask, IntVec yes, IntVec no) { return mask.v ? yes.v : no.v; }
+
+/// The bits of one seen as the other.
+inline IntVec bits(Vec a) { return reinterpret_cast<IntLanes>(a.v); }
+inline Vec from_bits(IntVec a) { return reinterpret_cast<FloatLanes>(a.v); }
+
+inline Vec to_float(IntVec a) { return __builtin_convertvector(a.v, FloatLanes); }
+
+/// a * b + c, rounded once where fused_multiply_add.
+inline Vec fma(Vec a, Vec b, Vec c) {
+#if defined(LONGHAND_SIMD_AVX512)
+  return reinterpret_cast<FloatLanes>(_mm512_fmadd_ps(a.v, b.v, c.v));
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  return reinterpret_cast<FloatLanes>(_mm256_fmadd_ps(a.v, b.v, c.v));
+#elif defined(__aarch64__)
+  return reinterpret_cast<FloatLanes>(vfmaq_f32(reinterpret_cast<float32x4_t>(c.v),
+                                                reinterpret_cast<float32x4_t>(a.v),
+                                                reinterpret_cast<float32x4_t>(b.v)));
+#else
+  return a.v * b.v + c.v;
+#endif
+}
+
+/// a > b ? a : b and a < b ? a : b: where a or b is NaN, the result is b.
+inline Vec max(Vec a, Vec b) {
+#if defined(LONGHAND_SIMD_AVX512)
+  return reinterpret_cast<FloatLanes>(_mm512_max_ps(a.v, b.v));
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  return reinterpret_cast<FloatLanes>(_mm256_max_ps(a.v, b.v));
+#elif defined(__x86_64__)
+  return reinterpret_cast<FloatLanes>(_mm_max_ps(a.v, b.v));
+#else
+  return select(a > b, a, b);
+#endif
+}
+inline Vec min(Vec a, Vec b) {
+#if defined(LONGHAND_SIMD_AVX512)
+  return reinterpret_cast<FloatLanes>(_mm512_min_ps(a.v, b.v));
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  return reinterpret_cast<FloatLanes>(_mm256_min_ps(a.v, b.v));
+#elif defined(__x86_64__)
+  return reinterpret_cast<FloatLanes>(_mm_min_ps(a.v, b.v));
+#else
+  return select(a < b, a, b);
+#endif
+}
+
+inline Vec sqrt(Vec a) {
+#if defined(LONGHAND_SIMD_AVX512)
+  return reinterpret_cast<FloatLanes>(_mm512_sqrt_ps(a.v));
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  return reinterpret_cast<FloatLanes>(_mm256_sqrt_ps(a.v));
+#elif defined(__x86_64__)
+  return reinterpret_cast<FloatLanes>(_mm_sqrt_ps(a.v));
+#elif defined(__aarch64__)
+  return reinterpret_cast<FloatLanes>(vsqrtq_f32(reinterpret_cast<float32x4_t>(a.v)));
+#else
+  for (int i = 0; i < lanes; ++i) a.v[i] = __builtin_sqrtf(a.v[i]);
+  return a;
+#endif
+}
+
+inline Vec abs(Vec a) { return from_bits(bits(a) & IntVec(0x7fffffff)); }
+
+/// The size of a with the sign of b.
+inline Vec copysign(Vec a, Vec b) {
+  return from_bits((bits(a) & IntVec(0x7fffffff)) |
+                   (bits(b) & IntVec(static_cast<std::int32_t>(0x80000000u))));
+}
+
+/// 0, 1, 2, ...
+inline IntVec lane_indices() {
+  IntLanes v{};
+  for (int i = 0; i < lanes; ++i) v[i] = i;
+  return v;
+}
+/// True in the first n lanes.
+inline Mask first(int n) { return lane_indices() < IntVec(n); }
+
+// Memory. No alignment is asked of any address but where it is said.
+
+template <class Lanes>
+inline Lanes load_raw(const void* from) {
+  Lanes v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+
+inline Vec load(const float* from) { return load_raw<FloatLanes>(from); }
+inline void store(float* to, Vec a) { __builtin_memcpy(to, &a.v, sizeof a.v); }
+inline IntVec load(const std::int32_t* from) { return load_raw<IntLanes>(from); }
+inline void store(std::int32_t* to, IntVec a) { __builtin_memcpy(to, &a.v, sizeof a.v); }
+
+/// bf16 is the upper half of a float.
+inline Vec widen(HalfLanes a) {
+  return from_bits(reinterpret_cast<IntLanes>(__builtin_convertvector(a, WordLanes) << 16));
+}
+/// To nearest, ties to even; NaN stays NaN. Not vcvtneps2bf16, which flushes subnormals.
+inline HalfLanes narrow(Vec a) {
+  const WordLanes word = reinterpret_cast<WordLanes>(a.v);
+  const WordLanes rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
+  const WordLanes quiet = (word >> 16) | 0x40u;
+  return __builtin_convertvector(a.v == a.v ? rounded : quiet, HalfLanes);
+}
+inline Vec load(const bf16* from) { return widen(load_raw<HalfLanes>(from)); }
+inline void store(bf16* to, Vec a) {
+  const HalfLanes half = narrow(a);
+  __builtin_memcpy(static_cast<void*>(to), &half, sizeof half);
+}
+
+/// The value the store would leave behind.
+inline Vec round_to(const float*, Vec a) { return a; }
+inline Vec round_to(const bf16*, Vec a) { return widen(narrow(a)); }
+
+/// The first n lanes, 0 <= n <= lanes, and 0 in the others.
+inline Vec load_first(const float* from, int n) {
+#if defined(LONGHAND_SIMD_AVX512)
+  return reinterpret_cast<FloatLanes>(
+      _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), from));
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  return reinterpret_cast<FloatLanes>(
+      _mm256_maskload_ps(from, reinterpret_cast<__m256i>(first(n).v)));
+#else
+  FloatLanes v{};
+  for (int i = 0; i < lanes; ++i) v[i] = i < n ? from[i] : 0.0f;
+  return v;
+#endif
+}
+inline IntVec load_first(const std::int32_t* from, int n) {
+#if defined(LONGHAND_SIMD_AVX512)
+  return reinterpret_cast<IntLanes>(
+      _mm512_maskz_loadu_epi32(static_cast<__mmask16>((1u << n) - 1u), from));
+#else
+  IntLanes v{};
+  for (int i = 0; i < lanes; ++i) v[i] = i < n ? from[i] : 0;
+  return v;
+#endif
+}
+inline Vec load_first(const bf16* from, int n) {
+#if defined(LONGHAND_SIMD_AVX512)
+  return widen(reinterpret_cast<HalfLanes>(
+      _mm256_maskz_loadu_epi16(static_cast<__mmask16>((1u << n) - 1u), from)));
+#else
+  HalfLanes v{};
+  for (int i = 0; i < lanes; ++i) v[i] = i < n ? from[i].bits : std::uint16_t{0};
+  return widen(v);
+#endif
+}
+inline void store_first(float* to, Vec a, int n) {
+#if defined(LONGHAND_SIMD_AVX512)
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << n) - 1u), a.v);
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  _mm256_maskstore_ps(to, reinterpret_cast<__m256i>(first(n).v), a.v);
+#else
+  for (int i = 0; i < n; ++i) to[i] = a.v[i];
+#endif
+}
+inline void store_first(bf16* to, Vec a, int n) {
+  const HalfLanes half = narrow(a);
+#if defined(LONGHAND_SIMD_AVX512)
+  _mm256_mask_storeu_epi16(to, static_cast<__mmask16>((1u << n) - 1u),
+                           reinterpret_cast<__m256i>(half));
+#else
+  for (int i = 0; i < n; ++i) to[i].bits = half[i];
+#endif
+}
+
+/// Past the caches, for results too large to be read again from them: without this the processor
+/// first reads each line it is about to overwrite. `to` is aligned to its store's width
+/// (streamable); a fence must follow before another thread reads.
+inline bool streamable(const void* to) {
+#if defined(__x86_64__)
+  return reinterpret_cast<std::uintptr_t>(to) % (lanes * 4) == 0;
+#else
+  (void)to;
+  return false;
+#endif
+}
+inline void stream(float* to, Vec a) {
+#if defined(LONGHAND_SIMD_AVX512)
+  _mm512_stream_ps(to, a.v);
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  _mm256_stream_ps(to, a.v);
+#elif defined(__x86_64__)
+  _mm_stream_ps(to, a.v);
+#else
+  store(to, a);
+#endif
+}
+inline void stream(bf16* to, Vec a) {
+#if defined(LONGHAND_SIMD_AVX512)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(narrow(a)));
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(narrow(a)));
+#else
+  store(to, a);
+#endif
+}
+inline void stream_fence() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+// Whole-vector results.
+
+/// Lane i meets lane i + half, then the halves of that, ...
+inline float sum(Vec a) {
+#if defined(LONGHAND_SIMD_AVX512)
+  const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  const __m256 h = a.v;
+#endif
+#if defined(LONGHAND_ISA_IS_PORTABLE)
+  const float x = a.v[0] + a.v[2], y = a.v[1] + a.v[3];
+  return x + y;
+#else
+  const __m128 q = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+  const __m128 p = _mm_add_ps(q, _mm_movehl_ps(q, q));
+  return _mm_cvtss_f32(_mm_add_ss(p, _mm_shuffle_ps(p, p, 1)));
+#endif
+}
+
+/// The greatest lane; unspecified if one is NaN.
+inline float max(Vec a) {
+#if defined(LONGHAND_SIMD_AVX512)
+  const __m256 h = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  const __m256 h = a.v;
+#endif
+#if defined(LONGHAND_ISA_IS_PORTABLE)
+  const float x = a.v[0] > a.v[2] ? a.v[0] : a.v[2], y = a.v[1] > a.v[3] ? a.v[1] : a.v[3];
+  return x > y ? x : y;
+#else
+  const __m128 q = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+  const __m128 p = _mm_max_ps(q, _mm_movehl_ps(q, q));
+  return _mm_cvtss_f32(_mm_max_ss(p, _mm_shuffle_ps(p, p, 1)));
+#endif
+}
+
+inline bool any(Mask mask) {
+#if defined(LONGHAND_SIMD_AVX512)
+  return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(mask.v),
+                                reinterpret_cast<__m512i>(mask.v)) != 0;
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  return _mm256_movemask_ps(reinterpret_cast<__m256>(mask.v)) != 0;
+#elif defined(__x86_64__)
+  return _mm_movemask_ps(reinterpret_cast<__m128>(mask.v)) != 0;
+#else
+  std::int32_t all = 0;
+  for (int i = 0; i < lanes; ++i) all |= mask.v[i];
+  return all != 0;
+#endif
+}
+
+#undef LONGHAND_SIMD_AVX512
+
+}  // namespace longhand::cpu::LONGHAND_ISA
