@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+
+/// The vector type and its functions, reachable for each instruction set as a table of loops over
+/// arrays (simd_probe.simd.cpp). n may be any number: the last part goes through partial loads and
+/// stores.
+namespace longhand::cpu {
+
+struct SimdProbe {
+  int lanes;
+  bool fused_multiply_add;
+  using Map = void (*)(const float* x, float* y, std::int64_t n);
+  Map exp, log, log1p, tanh, erf, sigmoid, sqrt;
+  void (*narrow)(const float* x, bf16* y, std::int64_t n);
+  void (*widen)(const bf16* x, float* y, std::int64_t n);
+  void (*copy_words)(const std::int32_t* x, float* y, std::int64_t n);
+  float (*sum)(const float* x, std::int64_t n);      // lane by lane, then across
+  float (*largest)(const float* x, std::int64_t n);  // n >= lanes
+  float (*fma)(float a, float b, float c);
+  bool (*any_greater)(const float* x, float bound);           // one vector
+  void (*greater)(const float* a, const float* b, float* y);  // one vector: max(a, b)
+};
+
+}  // namespace longhand::cpu
