@@ -2,9 +2,9 @@
 
 #include "core/cpu/simd.h"
 
-/// exp, log, log1p, tanh, erf and sigmoid on vectors, each within 1.5 units in the last place of f32
-/// (sigmoid 2.5) over the whole range, subnormals included; tests/vector_math_test.cpp states the bound of each
-/// and holds every instruction set to it. NaN stays NaN.
+/// exp, log, log1p, tanh, erf and sigmoid on vectors, each within 1.5 units in the last place of
+/// f32 (sigmoid 2.5) over the whole range, subnormals included; tests/vector_math_test.cpp states
+/// the bound of each and holds every instruction set to it. NaN stays NaN.
 ///
 /// The coefficients are minimax fits in the relative error of the result (Remez exchange in
 /// 40-digit arithmetic, then rounded to f32).
