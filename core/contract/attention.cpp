@@ -1,0 +1,52 @@
+#include "core/contract/attention.h"
+
+#include "core/contract/heads_check.h"
+
+namespace longhand {
+
+std::int64_t weights_size(const Segments& queries, const Segments& keys, std::int64_t heads) {
+  std::int64_t size = 0;
+  for (std::size_t s = 0; s < queries.lengths().size(); ++s) {
+    size += heads * std::int64_t{queries.lengths()[s]} * keys.lengths()[s];
+  }
+  return size;
+}
+
+void check(const Attention& op) {
+  const Scores& s = op.scores;
+  HeadArguments are(Attention::name, s.q);
+  are.scores(s, false);
+  are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
+  are.out("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
+  if (op.log_sum) are.out("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
+}
+
+void check(const AttentionBackward& op) {
+  const Scores& s = op.scores;
+  HeadArguments are(AttentionBackward::name, s.q);
+  are.scores(s, true);
+  are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
+  are.in("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
+  are.in("dy", op.dy, s.q.data.rows(), s.q.heads, op.v.width);
+  are.in("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
+  are.out("dq", op.dq, s.q);
+  are.out("dk", op.dk, s.k);
+  are.out("dv", op.dv, op.v);
+  are.require(!op.dbeta || s.beta, "dbeta", "wanted, but the scores are not tempered");
+  if (op.dbeta) are.out("dbeta", op.dbeta.tensor, Shape{1}, are.master());
+}
+
+void check(const AttentionWeights& op) {
+  const Scores& s = op.scores;
+  HeadArguments are(AttentionWeights::name, s.q);
+  are.scores(s, false);
+  are.out("weights", op.weights, Shape{weights_size(s.queries, s.keys, s.q.heads)}, are.master());
+}
+
+void check(const FindBadScore& op) {
+  HeadArguments are(FindBadScore::name, op.scores.q);
+  are.scores(op.scores, false);
+  are.out("found", op.found, Shape{4}, DType::i32);
+}
+
+}  // namespace longhand

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/contract/heads.h"
+#include "core/contract/matmul.h"
+
+/// Causal softmax attention. q, k, v, y and their gradients share one type; log_sum, beta, weights
+/// have its master type. Products follow `math` (none: the backend's); sums, exponentials and
+/// log_sum are of the master type.
+namespace longhand {
+
+/// How sharply scores are read: each query's scores are multiplied by tau.
+enum class Temper {
+  none,      // tau = 1
+  position,  // tau = beta ln n with n = max(2, p + 1), the number of keys up to position p
+  length,    // tau = beta ln n with n = max(2, the key segment's length)
+};
+
+/// What P is made of. For query i at position p and key j of its segment (j <= p, and with a window
+/// > 0 also j > p - window), both of head h (see Heads):
+///   s_ij = tau_i scale q_i . k_j;   P_ij = exp(s_ij) / sum_j exp(s_ij)
+struct Scores {
+  Heads q, k;
+  Segments queries, keys;
+  double scale = 1;
+  Temper temper = Temper::none;
+  Tensor beta = {};  // [1], when tempered
+  std::int64_t window = 0;
+  std::optional<Math> math = {};
+};
+
+/// y_i = sum_j P_ij v_j. Saves log_sum_i = log sum_j exp(s_ij), [query tokens, q.heads]; it may be
+/// left empty when there is no backward to come. y has q.heads heads of v.width.
+struct Attention {
+  static constexpr std::string_view name = "attention";
+  Scores scores;
+  Heads v;
+  Heads y;
+  Tensor log_sum = {};
+};
+
+/// With D_i = dy_i . y_i and P from log_sum:
+///   dP_ij = dy_i . v_j;  dS_ij = P_ij (dP_ij - D_i);  r_i = scale sum_j dS_ij k_j
+///   dq_i = tau_i r_i;  dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i
+///   dbeta = sum_i,h ln n_i q_i . r_i
+/// dk_j, dv_j also sum over the query heads that read head h / G.
+struct AttentionBackward {
+  static constexpr std::string_view name = "attention_backward";
+  Scores scores;
+  Heads v, y, dy;
+  Tensor log_sum;
+  HeadsTarget dq = {}, dk = {}, dv = {};
+  Target dbeta = {};
+};
+
+/// The matrix P itself, for looking at: segment after segment, in each [q.heads, queries, keys],
+/// zeros where a query does not see a key. weights_size() entries, of the master type.
+struct AttentionWeights {
+  static constexpr std::string_view name = "attention_weights";
+  Scores scores;
+  Tensor weights;
+};
+std::int64_t weights_size(const Segments& queries, const Segments& keys, std::int64_t heads);
+
+/// Looks for visible scores that are NaN or infinite: found = (segment, query position, key
+/// position, head) of the first in that order, or four times -1. i32 [4]
+struct FindBadScore {
+  static constexpr std::string_view name = "find_bad_score";
+  Scores scores;
+  Tensor found;
+};
+
+void check(const Attention& op);
+void check(const AttentionBackward& op);
+void check(const AttentionWeights& op);
+void check(const FindBadScore& op);
+
+}  // namespace longhand

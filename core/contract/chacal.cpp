@@ -1,0 +1,51 @@
+#include "core/contract/chacal.h"
+
+#include <algorithm>
+
+#include "core/contract/heads_check.h"
+
+namespace longhand {
+namespace {
+
+template <class Op>
+void check_inputs(HeadArguments& are, const Op& op, bool backward) {
+  const Scores& s = op.scores;
+  are.scores(s, backward);
+  are.require(s.window == 0, "window", "expected none, got ", s.window);
+  are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
+  are.require(static_cast<bool>(op.gamma), "gamma", "expected a tensor, got none");
+  const std::int64_t count = op.gamma.size() == 1 ? 1 : s.q.heads;
+  are.in("gamma", op.gamma, Shape{count}, are.master());
+}
+
+}  // namespace
+
+void check(const Chacal& op) {
+  const Scores& s = op.scores;
+  HeadArguments are(Chacal::name, s.q);
+  check_inputs(are, op, false);
+  if (op.earlier) are.in("earlier", op.earlier, s.keys.rows(), s.q.heads, op.v.width);
+  are.require(op.earlier || std::ranges::equal(s.queries.lengths(), s.keys.lengths()), "earlier",
+              "expected the rows before the queries, got none");
+  are.out("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
+  if (op.log_sum) are.out("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
+}
+
+void check(const ChacalBackward& op) {
+  const Scores& s = op.scores;
+  HeadArguments are(ChacalBackward::name, s.q);
+  check_inputs(are, op, true);
+  are.require(std::ranges::equal(s.queries.lengths(), s.keys.lengths()), "segments",
+              "backward expects the queries to be the keys' tokens");
+  are.in("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
+  are.in("dy", op.dy, s.q.data.rows(), s.q.heads, op.v.width);
+  are.in("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
+  are.out("dq", op.dq, s.q);
+  are.out("dk", op.dk, s.k);
+  are.out("dv", op.dv, op.v);
+  are.require(!op.dbeta || s.beta, "dbeta", "wanted, but the scores are not tempered");
+  if (op.dbeta) are.out("dbeta", op.dbeta.tensor, Shape{1}, are.master());
+  if (op.dgamma) are.out("dgamma", op.dgamma.tensor, op.gamma.shape(), are.master());
+}
+
+}  // namespace longhand

@@ -1,0 +1,111 @@
+#include "core/contract/heads_check.h"
+
+#include "core/backend.h"
+
+namespace longhand {
+
+HeadArguments::HeadArguments(std::string_view op, const Heads& q) : op_(op) {
+  require(static_cast<bool>(q), "q", "expected a tensor, got none");
+  type_ = q.data.dtype();
+  require(is_float(type_), "q", "expected a float type, got ", type_);
+  backend_ = &q.data.backend();
+}
+
+void HeadArguments::same_backend(std::string_view name, const Tensor& tensor) const {
+  require(&tensor.backend() == backend_, name, "expected the backend of q (", backend_->name(),
+          "), got another (", tensor.backend().name(), ")");
+}
+
+void HeadArguments::place(std::string_view name, const Heads& heads, bool output) {
+  const Tensor& data = heads.data;
+  const auto* begin = static_cast<const std::byte*>(data.address());
+  const Place here{
+      name, begin, begin + data.bytes(), data.columns(), heads.first_column, heads.end_column()};
+  if (output) {
+    for (const Place& other : places_) {
+      if (here.begin >= other.end || other.begin >= here.end) continue;
+      const bool one_tensor = here.begin == other.begin && here.columns == other.columns;
+      const bool apart = one_tensor && (here.first >= other.last || other.first >= here.last);
+      require(apart, name, "expected memory of its own, got memory shared with ", other.name);
+    }
+  }
+  places_.push_back(here);
+}
+
+void HeadArguments::in(std::string_view name, const Heads& heads, std::int64_t rows,
+                       std::int64_t count, std::int64_t width) {
+  require(static_cast<bool>(heads), name, "expected a tensor, got none");
+  same_backend(name, heads.data);
+  const Shape& shape = heads.data.shape();
+  require(heads.data.dtype() == type_, name, "expected ", type_, ", got ", heads.data.dtype());
+  require(shape.rank() == 2 && shape[0] >= rows, name, "expected [", rows,
+          " or more, columns], got ", shape);
+  require(heads.heads == count && heads.width >= 1 && (width < 0 || heads.width == width), name,
+          "expected ", count, " heads", width < 0 ? "" : text(" of ", width), ", got ", heads.heads,
+          " of ", heads.width);
+  require(heads.first_column >= 0 && heads.end_column() <= shape[1], name, "columns ",
+          heads.first_column, " to ", heads.end_column(), " are outside ", shape);
+  place(name, heads, false);
+}
+
+void HeadArguments::out(std::string_view name, const Heads& heads, std::int64_t rows,
+                        std::int64_t count, std::int64_t width) {
+  in(name, heads, rows, count, width);
+  places_.pop_back();
+  place(name, heads, true);
+}
+
+void HeadArguments::out(std::string_view name, const HeadsTarget& target, const Heads& like) {
+  if (target) out(name, target.heads, like.data.rows(), like.heads, like.width);
+}
+
+void HeadArguments::in(std::string_view name, const Tensor& tensor, const Shape& shape,
+                       DType type) {
+  require(static_cast<bool>(tensor), name, "expected ", shape, " ", type, ", got none");
+  same_backend(name, tensor);
+  require(tensor.shape() == shape && tensor.dtype() == type, name, "expected ", shape, " ", type,
+          ", got ", tensor.shape(), " ", tensor.dtype());
+  place(name, {tensor, 0, 1, tensor.columns()}, false);
+}
+
+void HeadArguments::out(std::string_view name, const Tensor& tensor, const Shape& shape,
+                        DType type) {
+  in(name, tensor, shape, type);
+  places_.pop_back();
+  place(name, {tensor, 0, 1, tensor.columns()}, true);
+}
+
+void HeadArguments::segments(const Segments& queries, const Segments& keys, std::int64_t key_rows,
+                             bool backward) {
+  require(queries && keys, "segments", "expected queries and keys, got none");
+  require(queries.count() == keys.count(), "segments", "expected as many for keys as for queries, ",
+          queries.count(), ", got ", keys.count());
+  for (std::size_t s = 0; s < queries.lengths().size(); ++s) {
+    require(queries.lengths()[s] <= keys.lengths()[s], "segments", "segment ", s, " has ",
+            queries.lengths()[s], " queries but only ", keys.lengths()[s], " keys");
+  }
+  require(queries.tile(), "queries", "expected segments one after another from row 0 on");
+  require(keys.rows() <= key_rows, "keys", "expected rows up to ", key_rows, ", got ", keys.rows());
+  if (backward) {
+    require(keys.tile() && keys.tokens() == key_rows, "keys",
+            "backward expects every row in one segment, got ", keys.tokens(), " of ", key_rows);
+  }
+}
+
+void HeadArguments::scores(const Scores& s, bool backward) {
+  in("q", s.q, 0, s.q.heads, -1);
+  require(s.k.heads >= 1 && s.q.heads % s.k.heads == 0, "k", "expected a divisor of q's ",
+          s.q.heads, " heads, got ", s.k.heads);
+  in("k", s.k, 0, s.k.heads, s.q.width);
+  require(s.queries.tokens() == s.q.data.rows(), "q", "expected ", s.queries.tokens(),
+          " rows, one a token of the segments, got ", s.q.data.rows());
+  segments(s.queries, s.keys, s.k.data.rows(), backward);
+  require(s.window >= 0, "window", "expected at least 0, got ", s.window);
+  if (s.temper == Temper::none) {
+    require(!s.beta, "beta", "given, but the scores are not tempered");
+  } else {
+    in("beta", s.beta, Shape{1}, master());
+  }
+}
+
+}  // namespace longhand

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/contract/attention.h"
+#include "core/error.h"
+
+namespace longhand {
+
+/// Checks the arguments of one operation on heads, inputs first, then outputs, as Arguments does
+/// for whole tensors. Heads may share a tensor: an output must not overlap the columns of any other
+/// argument.
+class HeadArguments {
+ public:
+  HeadArguments(std::string_view op, const Heads& q);
+
+  /// Heads with so many rows, of q's type. width < 0: any.
+  void in(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
+          std::int64_t width);
+  void out(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
+           std::int64_t width);
+  void out(std::string_view name, const HeadsTarget& target, const Heads& like);
+  void in(std::string_view name, const Tensor& tensor, const Shape& shape, DType type);
+  void out(std::string_view name, const Tensor& tensor, const Shape& shape, DType type);
+  void segments(const Segments& queries, const Segments& keys, std::int64_t key_rows,
+                bool backward);
+  /// q, k, the segments and the tempering.
+  void scores(const Scores& scores, bool backward);
+
+  DType type() const { return type_; }
+  DType master() const { return master_type(type_); }
+
+  template <class... Parts>
+  void require(bool condition, std::string_view name, const Parts&... parts) const {
+    LONGHAND_CHECK(condition, op_, ": ", name, ": ", parts...);
+  }
+
+ private:
+  struct Place {
+    std::string_view name;
+    const std::byte *begin, *end;  // the whole tensor
+    std::int64_t columns, first, last;
+  };
+  void same_backend(std::string_view name, const Tensor& tensor) const;
+  void place(std::string_view name, const Heads& heads, bool output);
+
+  std::string_view op_;
+  const Backend* backend_ = nullptr;
+  DType type_{};
+  std::vector<Place> places_;
+};
+
+}  // namespace longhand

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace longhand {
+
+/// Where each sequence of a row of tokens begins and how many tokens it has. Sequences may be
+/// empty. In a cache they leave room between them: begins need not be the sum of what came before.
+/// Copies share the memory.
+class Segments {
+ public:
+  Segments() = default;
+  /// One after another, from row 0 on.
+  Segments(Backend& backend, std::span<const std::int32_t> lengths);
+  Segments(Backend& backend, std::span<const std::int32_t> begins,
+           std::span<const std::int32_t> lengths);
+
+  explicit operator bool() const { return host_ != nullptr; }
+  std::int64_t count() const { return static_cast<std::int64_t>(lengths().size()); }
+  std::int64_t longest() const { return host_ ? host_->longest : 0; }
+  std::int64_t tokens() const { return host_ ? host_->tokens : 0; }  // the sum of the lengths
+  std::int64_t rows() const { return host_ ? host_->rows : 0; }      // the largest begin + length
+  /// Every row from 0 to tokens() - 1 belongs to one sequence, in order.
+  bool tile() const { return host_ && host_->tile; }
+
+  std::span<const std::int32_t> begins() const;
+  std::span<const std::int32_t> lengths() const;
+  /// The same in the backend's memory, i32 [count].
+  const Tensor& begin() const { return begin_; }
+  const Tensor& length() const { return length_; }
+
+ private:
+  struct Host {
+    std::vector<std::int32_t> begins, lengths;
+    std::int64_t longest = 0, tokens = 0, rows = 0;
+    bool tile = true;
+  };
+  std::shared_ptr<const Host> host_;
+  Tensor begin_, length_;
+};
+
+}  // namespace longhand
