@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/backend.h"
+#include "core/cpu/isa.h"
+#include "core/parallel.h"
+#include "core/reference/reference_backend.h"
+
+namespace longhand::cpu {
+
+/// The contract made fast: f32 and bf16, all cores, the strongest instruction set at hand. A run()
+/// here cuts its work into chunks by the problem alone and hands ranges to the kernels that
+/// kernels_for(isa()) chose; results are bitwise the same for any number of threads.
+class CpuBackend : public reference::ReferenceBackend {
+ public:
+  CpuBackend(BackendOptions options, Isa isa);
+
+  Isa isa() const { return isa_; }
+  ThreadPool& threads() { return threads_; }
+
+  using reference::ReferenceBackend::run;
+
+ private:
+  Isa isa_;
+  ThreadPool threads_;
+};
+
+}  // namespace longhand::cpu

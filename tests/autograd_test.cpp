@@ -1,0 +1,158 @@
+#include <boost/test/unit_test.hpp>
+
+#include "autograd/elementwise.h"
+#include "autograd/loss.h"
+#include "autograd/matmul.h"
+#include "autograd/reduce.h"
+#include "autograd/tape.h"
+#include "core/error.h"
+
+using namespace longhand;
+
+BOOST_AUTO_TEST_SUITE(autograd_test)
+
+namespace {
+
+struct Fixture {
+  std::shared_ptr<Backend> backend = make_reference_backend();
+  Var leaf(std::vector<double> values, bool wants_grad = true) const {
+    const auto n = static_cast<std::int64_t>(values.size());
+    return Var(Tensor::from(*backend, {n}, DType::f64, values), wants_grad);
+  }
+  static std::vector<double> grad(const Var& x) { return x.grad().to_doubles(); }
+};
+using Doubles = std::vector<double>;
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_value_used_twice_gets_the_sum_of_both_shares, Fixture) {
+  const Var x = leaf({2, 3});
+  Tape tape;
+  {
+    const Recording recording(tape);
+    tape.backward(sum(add(multiply(x, x), x)));
+  }
+  BOOST_TEST(grad(x) == Doubles({5, 7}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_shared_first_share_is_copied_before_it_is_added_to, Fixture) {
+  // Both inputs of an add are handed the same dy; x then gets a second share, y must not see it.
+  const Var x = leaf({1}), y = leaf({1});
+  Tape tape;
+  {
+    const Recording recording(tape);
+    const Var late = scale(x, 10);  // passed last in backward
+    tape.backward(sum(add(late, add(x, y))));
+  }
+  BOOST_TEST(grad(x) == Doubles({11}));
+  BOOST_TEST(grad(y) == Doubles({1}));
+}
+
+BOOST_FIXTURE_TEST_CASE(frozen_values_get_no_gradient_and_cost_no_record, Fixture) {
+  const Var x = leaf({1, 2}), frozen = leaf({3, 4}, false);
+  Tape tape;
+  {
+    const Recording recording(tape);
+    const Var constant = multiply(frozen, frozen);
+    BOOST_TEST(tape.size() == 0u);
+    tape.backward(sum(multiply(x, constant)));
+  }
+  BOOST_TEST(grad(x) == Doubles({9, 16}));
+  BOOST_TEST(!frozen.grad());
+}
+
+BOOST_FIXTURE_TEST_CASE(several_losses_add_up_in_one_backward, Fixture) {
+  const Var x = leaf({1, 2});
+  Tape tape;
+  {
+    const Recording recording(tape);
+    tape.backward({sum(x), sum(scale(x, 3))});
+  }
+  BOOST_TEST(grad(x) == Doubles({4, 4}));
+}
+
+BOOST_FIXTURE_TEST_CASE(gradients_accumulate_over_backwards_until_cleared, Fixture) {
+  const Var x = leaf({1, 2});
+  Tape tape;
+  for (int i = 0; i < 2; ++i) {
+    const Recording recording(tape);
+    tape.backward(sum(scale(x, 2)));
+  }
+  BOOST_TEST(grad(x) == Doubles({4, 4}));
+  x.clear_grad();
+  BOOST_TEST(!x.grad());
+}
+
+BOOST_FIXTURE_TEST_CASE(an_output_that_reaches_no_loss_is_passed_over, Fixture) {
+  const Var x = leaf({1, 2});
+  Tape tape;
+  {
+    const Recording recording(tape);
+    scale(x, 100);
+    tape.backward(sum(x));
+  }
+  BOOST_TEST(grad(x) == Doubles({1, 1}));
+  BOOST_TEST(tape.size() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(nothing_is_recorded_without_a_recording, Fixture) {
+  const Var x = leaf({1, 2});
+  BOOST_TEST(!sum(x).wants_grad());
+}
+
+BOOST_FIXTURE_TEST_CASE(slices_send_their_gradient_to_their_rows, Fixture) {
+  const Var x = leaf({1, 2, 3, 4});
+  Tape tape;
+  {
+    const Recording recording(tape);
+    tape.backward({sum(slice(x, 1, 2)), sum(scale(slice(x, 2, 2), 5))});
+  }
+  BOOST_TEST(grad(x) == Doubles({0, 1, 6, 5}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_loss_of_more_than_one_element_is_refused, Fixture) {
+  const Var x = leaf({1, 2});
+  Tape tape;
+  const Recording recording(tape);
+  BOOST_CHECK_THROW(tape.backward(scale(x, 2)), Error);
+}
+
+BOOST_FIXTURE_TEST_CASE(passed_records_give_their_memory_back_during_backward, Fixture) {
+  // A chain of n activations saves n tensors going forward. Going backward each one is freed as it
+  // is passed, so the peak is the forward's plus a few gradients, not twice the forward's.
+  constexpr std::int64_t n = 1 << 16;
+  constexpr int depth = 32;
+  const Var x(Tensor::zeros(*backend, {n}, DType::f64), true);
+  const std::size_t one = n * sizeof(double);
+  Tape tape;
+  {
+    const Recording recording(tape);
+    const std::size_t before = backend->memory().use().live;
+    Var y = x;
+    for (int i = 0; i < depth; ++i) y = activate(Activation::tanh, y);
+    const Var loss = sum(y);
+    y = {};
+    const std::size_t forward = backend->memory().use().live - before;
+    BOOST_TEST(forward >= (depth - 1) * one);
+    backend->memory().reset_peak();
+    tape.backward(loss);
+    const std::size_t peak = backend->memory().use().peak - before;
+    BOOST_TEST(peak <= forward + 4 * one);
+    BOOST_TEST(backend->memory().use().live - before <= 2 * one);  // dx and the loss
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(consumed_logits_hold_their_own_gradient, Fixture) {
+  const Var w(Tensor::from(*backend, {2, 3}, DType::f64, Doubles{1, 2, 3, 4, 5, 6}), true);
+  const Tensor targets = Tensor::from(*backend, {2, 1}, std::vector<std::int32_t>{0, 2});
+  const auto gradient = [&](bool consume) {
+    w.clear_grad();
+    Tape tape;
+    const Recording recording(tape);
+    tape.backward(cross_entropy(scale(w, 2), targets, {.consume_logits = consume}));
+    return grad(w);
+  };
+  BOOST_TEST(gradient(true) == gradient(false));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,67 @@
+#include "core/memory.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "core/error.h"
+
+using namespace longhand;
+
+BOOST_AUTO_TEST_SUITE(memory_test)
+
+namespace {
+
+/// Host memory with an end, which counts what is out.
+class SmallMemory final : public MemorySource {
+ public:
+  explicit SmallMemory(std::size_t limit) : limit_(limit), host_(host_memory()) {}
+  ~SmallMemory() override { BOOST_TEST(out_ == 0u); }
+  void* allocate(std::size_t bytes) override {
+    if (out_ + bytes > limit_) return nullptr;
+    out_ += bytes;
+    return host_->allocate(bytes);
+  }
+  void release(void* block, std::size_t bytes) noexcept override {
+    out_ -= bytes;
+    host_->release(block, bytes);
+  }
+
+ private:
+  std::size_t limit_, out_ = 0;
+  std::unique_ptr<MemorySource> host_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_class_is_never_smaller_and_at_most_an_eighth_larger) {
+  for (std::size_t bytes = 257; bytes < 1'000'000; bytes += 97) {
+    const std::size_t size = CachingAllocator::class_size(bytes);
+    BOOST_REQUIRE(size >= bytes);
+    BOOST_REQUIRE(static_cast<double>(size) <= 1.126 * static_cast<double>(bytes));
+    BOOST_REQUIRE(CachingAllocator::class_size(size) == size);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(freed_blocks_are_used_again_and_the_figures_add_up) {
+  CachingAllocator memory("test", host_memory());
+  void* const a = memory.allocate(1000);
+  BOOST_TEST(memory.use().live == 1024u);
+  memory.release(a, 1000);
+  BOOST_TEST(memory.use().live == 0u);
+  BOOST_TEST(memory.use().cached == 1024u);
+  void* const b = memory.allocate(1010);
+  BOOST_TEST(a == b);
+  BOOST_TEST(memory.use().cached == 0u);
+  BOOST_TEST(memory.use().peak == 1024u);
+  memory.release(b, 1010);
+}
+
+BOOST_AUTO_TEST_CASE(cached_blocks_are_given_up_before_a_request_fails) {
+  CachingAllocator memory("test", std::make_unique<SmallMemory>(4096));
+  void* const a = memory.allocate(4096);
+  memory.release(a, 4096);
+  void* const b = memory.allocate(2048);  // fits only once the first block is returned
+  BOOST_CHECK_THROW(memory.allocate(4096), Error);
+  memory.release(b, 2048);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
