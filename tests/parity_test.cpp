@@ -25,7 +25,6 @@ std::vector<Setting> settings() {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
       all.push_back({isa, DType::f32, math});
-      all.push_back({isa, DType::bf16, math});
     }
   }
   return all;
@@ -47,7 +46,7 @@ std::vector<Expected> reference_answers(Backend& reference, DType activations) {
       Expected e{&operation, tolerance::rounded(operation, drawn, activations), {}, {}};
       e.results = tolerance::run(operation, e.values, reference, DType::f64);
       for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
-        const double unit = tolerance::unit(activations, math);
+        const double unit = tolerance::unit(operation, activations, math);
         if (!e.bounds.contains(unit)) {
           e.bounds[unit] =
               tolerance::bounds(operation, e.values, reference, e.results, activations, unit);
@@ -64,7 +63,7 @@ std::vector<Expected> reference_answers(Backend& reference, DType activations) {
 BOOST_AUTO_TEST_CASE(the_cpu_backend_agrees_with_the_reference) {
   const auto reference = make_reference_backend();
   std::map<DType, std::vector<Expected>> answers;
-  for (const DType type : {DType::f32, DType::bf16}) {
+  for (const DType type : {DType::f32}) {
     answers[type] = reference_answers(*reference, type);
   }
   const bool table = std::getenv("LONGHAND_PARITY_TABLE") != nullptr;
@@ -75,8 +74,8 @@ BOOST_AUTO_TEST_CASE(the_cpu_backend_agrees_with_the_reference) {
     std::map<std::string, tolerance::Comparison> worst;
     for (const Expected& e : answers.at(s.activations)) {
       const auto got = tolerance::run(*e.operation, e.values, *backend, s.activations);
-      const auto used =
-          tolerance::compare(e.results, got, e.bounds.at(tolerance::unit(s.activations, s.math)));
+      const auto used = tolerance::compare(
+          e.results, got, e.bounds.at(tolerance::unit(*e.operation, s.activations, s.math)));
       auto& entry = worst[e.operation->name];
       if (used.used >= entry.used) entry = used;
     }
@@ -128,11 +127,11 @@ BOOST_AUTO_TEST_CASE(the_catalog_reaches_every_operation_of_the_contract) {
       tolerance::run(operation, values, *reference, DType::f64);
     }
   }
-  const auto expect = [&]<class... Ops>(std::tuple<Ops...>*) {
-    ((BOOST_TEST(reached.contains(Ops::name), Ops::name << " is reached by no op of the catalog")),
-     ...);
+  const auto expect = [&](std::string_view name) {
+    BOOST_TEST(reached.contains(name), name << " is reached by no op of the catalog");
   };
-  expect(static_cast<Contract*>(nullptr));
+  std::apply([&](const auto&... ops) { (expect(std::decay_t<decltype(ops)>::name), ...); },
+             Contract{});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -25,10 +25,11 @@ double round_to(double value, DType type) {
 
 }  // namespace
 
-double unit(DType activations, Math math) {
+double unit(const catalog::Operation& operation, DType activations, Math math) {
   if (activations == DType::f64) return 0x1p-53;
-  if (activations == DType::bf16 || math == Math::bf16) return 0x1p-9;
-  return math == Math::fast ? 0x1p-17 : 0x1p-24;
+  if (activations == DType::bf16) return 0x1p-9;
+  if (!operation.products || math == Math::exact) return 0x1p-24;
+  return math == Math::fast ? 0x1p-17 : 0x1p-9;
 }
 
 Results run(const catalog::Operation& operation, const catalog::Case& values, Backend& backend,

@@ -18,8 +18,9 @@ namespace longhand::tolerance {
 using Values = std::vector<double>;
 using Results = std::map<std::string, Values>;  // by output or gradient name
 
-/// Relative rounding error of one operation: 2^-24 in f32, 2^-9 with operands in bf16.
-double unit(DType activations, Math math);
+/// Relative rounding error of the op's arithmetic: 2^-24 in f32, 2^-9 with bf16 tensors; where it
+/// has products, 2^-17 in fast and 2^-9 in bf16 math.
+double unit(const catalog::Operation& operation, DType activations, Math math);
 
 /// Every output and every input gradient ("dx" for input x) of an op, for fixed output gradients.
 Results run(const catalog::Operation& operation, const catalog::Case& values, Backend& backend,

@@ -89,6 +89,7 @@ struct Operation {
   /// Small random cases with every branch, edge and odd size among them; the values of a case lie
   /// away from kinks, so that a difference quotient means something.
   std::function<std::vector<Case>(Rng&)> cases;
+  bool products = false;  // it contains matrix products: the math mode decides its precision
 };
 
 /// All of them, in the order of their families.

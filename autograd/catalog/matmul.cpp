@@ -18,18 +18,18 @@ Case product(Rng& rng, const Extents& e, bool ta, bool tb) {
           {{"transpose_a", ta ? "1" : "0"}, {"transpose_b", tb ? "1" : "0"}}};
 }
 
-std::vector<Case> products(Rng& rng) {
-  std::vector<Case> cases;
+std::vector<Case> cases(Rng& rng) {
+  std::vector<Case> all;
   const Extents all[] = {{0, 1, 1, 1},   {0, 2, 3, 5},   {0, 16, 16, 16}, {0, 17, 33, 9},
                          {0, 5, 64, 31}, {3, 4, 5, 6},   {2, 1, 17, 8},   {0, 4, 3, 0},
                          {0, 0, 3, 4},   {0, 31, 2, 70}, {0, 1, 40, 33}};
   for (const Extents& e : all) {
     for (const bool ta : {false, true}) {
-      for (const bool tb : {false, true}) cases.push_back(product(rng, e, ta, tb));
+      for (const bool tb : {false, true}) all.push_back(product(rng, e, ta, tb));
     }
   }
   Case shared = {{{"a", normals(rng, {3, 5, 7})}, {"b", normals(rng, {7, 4})}}};  // rank 3 times 2
-  cases.push_back(shared);
+  all.push_back(shared);
   // Epilogues, one by one and together.
   for (const char* f : {"none", "relu", "gelu", "gelu_tanh", "silu"}) {
     for (const bool bias : {false, true}) {
@@ -39,11 +39,11 @@ std::vector<Case> products(Rng& rng) {
         c.attributes["alpha"] = "0.5";
         if (bias) c.inputs["bias"] = normals(rng, {20});
         if (residual) c.inputs["residual"] = normals(rng, {9, 20});
-        cases.push_back(c);
+        all.push_back(c);
       }
     }
   }
-  return cases;
+  return all;
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ std::vector<Operation> matmul() {
              if (c.word("f") != "none") o.f = c.activation("f");
              return {{"y", longhand::matmul(c.in("a"), c.in("b"), o)}};
            },
-           .cases = products}};
+           .cases = cases,
+           .products = true}};
 }
 
 }  // namespace longhand::catalog

@@ -5,7 +5,7 @@
 namespace longhand::catalog {
 namespace {
 
-const std::vector<Shape> shapes{{1, 2}, {3, 5}, {2, 64}, {7, 33}, {70, 16}, {2, 3, 8}, {0, 4}};
+const std::vector<Shape> shapes{{1, 3}, {3, 5}, {2, 64}, {7, 33}, {70, 16}, {2, 3, 8}, {0, 4}};
 
 }  // namespace
 

@@ -7,7 +7,7 @@ namespace longhand::reference {
 /// The contract in plain loops, to be read and audited: f64 and f32 floats, i32 and u8, one thread,
 /// every sum and formula in f64, and Math is exact whatever is asked for. It is the only backend
 /// with f64, so gradients are proved here; the others are held against it.
-class ReferenceBackend final : public Backend {
+class ReferenceBackend : public Backend {
  public:
   explicit ReferenceBackend(BackendOptions options);
 
