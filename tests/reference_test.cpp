@@ -1,0 +1,572 @@
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/error.h"
+
+// Every operation of the reference backend against numbers worked out elsewhere (PyTorch in f64,
+// or by hand).
+using namespace longhand;
+
+namespace {
+
+using Values = std::vector<double>;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Reference {
+  std::shared_ptr<Backend> owner = make_reference_backend();
+  Backend& run = *owner;
+
+  Tensor f64(const Shape& shape, const Values& values) const {
+    return Tensor::from(run, shape, DType::f64, values);
+  }
+  Tensor ints(const Shape& shape, const std::vector<std::int32_t>& values) const {
+    return Tensor::from(run, shape, values);
+  }
+  Tensor blank(const Shape& shape, DType type = DType::f64) const {
+    const Tensor y(run, shape, type);
+    run(Fill{.value = 77, .y = y});  // what a result must overwrite
+    return y;
+  }
+};
+
+void check_values(const Tensor& y, const Values& expected, double tolerance = 1e-13) {
+  const Values got = y.to_doubles();
+  BOOST_REQUIRE_EQUAL(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const bool close = got[i] == expected[i] ||
+                       std::abs(got[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i]));
+    BOOST_TEST(close, "entry " << i << ": expected " << expected[i] << ", got " << got[i]);
+  }
+}
+
+/// Runs `op` with its target assigned, then with the same target added to 10 and with none.
+template <class Op>
+void check_target(const Reference& on, Op op, Target Op::*target, const Shape& shape,
+                  const Values& expected) {
+  const Tensor y = on.blank(shape);
+  op.*target = y;
+  on.run(op);
+  check_values(y, expected);
+
+  on.run(Fill{.value = 10, .y = y});
+  op.*target = Target(y, true);
+  on.run(op);
+  Values raised = expected;
+  for (double& value : raised) value += 10;
+  check_values(y, raised);
+
+  op.*target = {};
+  BOOST_CHECK_NO_THROW(on.run(op));
+}
+
+const Values x_values{0.5, -1.25, 2.0, 0.75, -0.3, 1.1, 0.0, -2.4};
+const Values dy_values{1.0, -0.5, 0.25, 2.0, 0.1, 0.3, -1.0, 0.7};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(reference_test, Reference)
+
+BOOST_AUTO_TEST_CASE(fill_and_copy_convert) {
+  const Tensor bytes(run, {2}, DType::u8);
+  run(Fill{.value = 200, .y = bytes});
+  check_values(bytes, {200, 200});
+  const Tensor y = blank({2}, DType::f32);
+  run(Copy{.x = f64({2}, {0.1, -3}), .y = y});
+  check_values(y, {static_cast<double>(0.1f), -3}, 0);
+  run(Copy{.x = ints({2}, {7, -8}), .y = y});
+  check_values(y, {7, -8}, 0);
+}
+
+BOOST_AUTO_TEST_CASE(scale_add_and_multiply) {
+  const Tensor a = f64({3}, {1, -2, 0.5}), b = f64({3}, {4, 0.25, -6}), y = blank({3});
+  check_target(*this, Scale{.x = a, .alpha = -2, .y = {}}, &Scale::y, {3}, {-2, 4, -1});
+  check_target(*this, Multiply{.a = a, .b = b, .y = {}}, &Multiply::y, {3}, {4, -0.5, -3});
+  run(Add{.a = a, .b = b, .alpha = 2, .beta = -1, .y = y});
+  check_values(y, {-2, -4.25, 7});
+  run(Add{.a = a, .b = y, .alpha = 10, .beta = 1, .y = y});  // axpy, in place
+  check_values(y, {8, -24.25, 12});
+}
+
+BOOST_AUTO_TEST_CASE(activations_and_their_derivatives) {
+  struct Row {
+    Activation f;
+    Values y, dx;
+  };
+  const std::vector<Row> rows{
+      {Activation::identity, {-3, -0.5, 0.25, 2}, {1, 2, -1, 0.5}},
+      {Activation::relu, {0, 0, 0.25, 2}, {0, 0, -1, 0.5}},
+      {Activation::gelu,
+       {-0.00404969409489031, -0.154268769362993, 0.149676581420731, 1.95449973610364},
+       {-0.0119456472041839, 0.265009750687674, -0.695373354883636, 0.542615900539098}},
+      {Activation::gelu_tanh,
+       {-0.00363739208177299, -0.154285990174856, 0.149675350701685, 1.95459769408777},
+       {-0.0115841666309696, 0.265260192930715, -0.69535409515106, 0.543049628311809}},
+      {Activation::silu,
+       {-0.1422776195327, -0.188770334399073, 0.14054412522145, 1.76159415595576},
+       {-0.0881041060151696, 0.520077625394696, -0.623710021570198, 0.545392124392448}},
+      {Activation::sigmoid,
+       {0.0474258731775668, 0.377540668798145, 0.562176500885798, 0.880797077977882},
+       {0.0451766597309121, 0.470007424403189, -0.246134082737598, 0.0524967927017533}},
+      {Activation::tanh,
+       {-0.99505475368673, -0.46211715726001, 0.244918662403709, 0.964027580075817},
+       {0.00986603716544017, 1.57289546593185, -0.940014848806378, 0.0353254124265822}},
+      {Activation::square, {9, 0.25, 0.0625, 4}, {-6, -2, -0.5, 2}},
+  };
+  const Tensor x = f64({4}, {-3, -0.5, 0.25, 2}), dy = f64({4}, {1, 2, -1, 0.5});
+  for (const Row& row : rows) {
+    BOOST_TEST_CONTEXT(name_of(row.f)) {
+      const Tensor y = blank({4});
+      run(Activate{.f = row.f, .x = x, .y = y});
+      check_values(y, row.y);
+      check_target(*this, ActivateBackward{.f = row.f, .x = x, .dy = dy, .dx = {}},
+                   &ActivateBackward::dx, {4}, row.dx);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_gate_multiplies_the_halves_of_each_row) {
+  const Tensor x = f64({2, 4}, x_values), y = blank({2, 2});
+  run(Gate{.f = Activation::silu, .x = x, .y = y});
+  check_values(y, {0.622459331201855, -0.208781380148727, 0, -1.98068667877111});
+  const Values dx{1.4799223746053,    -0.00236968315675784, 0.311229665600927, 0.139187586765818, 0,
+                  -0.573820183858434, -0.255334489913005,   0.206321529038657};
+  GateBackward backward{
+      .f = Activation::silu, .x = x, .dy = f64({2, 2}, {1, -0.5, 2, 0.25}), .dx = {}};
+  check_target(*this, backward, &GateBackward::dx, {2, 4}, dx);
+  backward.dx = x;  // in place
+  run(backward);
+  check_values(x, dx);
+}
+
+BOOST_AUTO_TEST_CASE(bias_and_residual_may_be_left_out) {
+  const Tensor x = f64({2, 2}, {1, 2, 3, 4}), y = blank({2, 2});
+  const Tensor bias = f64({2}, {10, 20}), residual = f64({2, 2}, {0.5, 0.25, -1, -2});
+  run(AddBias{.x = x, .bias = bias, .residual = residual, .y = y});
+  check_values(y, {11.5, 22.25, 12, 22});
+  run(AddBias{.x = x, .bias = bias, .residual = {}, .y = y});
+  check_values(y, {11, 22, 13, 24});
+  run(AddBias{.x = x, .bias = {}, .residual = residual, .y = y});
+  check_values(y, {1.5, 2.25, 2, 2});
+}
+
+BOOST_AUTO_TEST_CASE(matmul_transposes_either_side) {
+  const Tensor a = f64({2, 3}, {1, 2, -1, 0.5, -3, 2}), at = f64({3, 2}, {1, 0.5, 2, -3, -1, 2});
+  const Tensor b = f64({3, 2}, {2, -1, 0, 1.5, 1, 4}), bt = f64({2, 3}, {2, 0, 1, -1, 1.5, 4});
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      const Tensor c = blank({2, 2});
+      run(Matmul{.a = transpose_a ? at : a,
+                 .b = transpose_b ? bt : b,
+                 .transpose_a = transpose_a,
+                 .transpose_b = transpose_b,
+                 .c = c});
+      check_values(c, {1, -2, 3, 3});
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(matmul_ends_with_bias_activation_residual_and_the_old_c) {
+  const Tensor a = f64({2, 3}, {1, 2, -1, 0.5, -3, 2}), b = f64({3, 2}, {2, -1, 0, 1.5, 1, 4});
+  const Tensor c = f64({2, 2}, {10, 20, 30, 40}), pre = blank({2, 2});
+  run(Matmul{.a = a,
+             .b = b,
+             .alpha = 0.5,
+             .bias = f64({2}, {0.1, -0.2}),
+             .f = Activation::gelu,
+             .pre = pre,
+             .residual = f64({2, 2}, {1, 2, 3, 4}),
+             .c = c,
+             .beta = 2});
+  check_values(pre, {0.6, -1.2, 1.6, 1.3});
+  check_values(c, {21.43544812935, 41.8619163957339, 64.5123211332807, 85.1741593700387});
+
+  const Tensor dz = f64({2, 2}, {10, 20, 30, 40});
+  run(Matmul{.a = a,
+             .b = b,
+             .alpha = 0.5,
+             .f = Activation::gelu,
+             .at = f64({2, 2}, {0.3, -0.7, 1.2, -2.0}),
+             .c = dz,
+             .beta = 2});
+  check_values(dz, {20.3661638834136, 39.9766141011337, 61.6769303936372, 79.8721522983827});
+}
+
+BOOST_AUTO_TEST_CASE(matmul_takes_batches) {
+  const Tensor a = f64({2, 2, 3}, {1, 2, -1, 0.5, -3, 2, 3, 5, -1, 2, -5, 5});
+  const Tensor b = f64({3, 2}, {2, -1, 0, 1.5, 1, 4}), c = blank({2, 2, 2});
+  run(Matmul{.a = a, .b = b, .c = c});
+  check_values(c, {1, -2, 3, 3, 5, 0.5, 9, 10.5});
+  const Tensor bs = f64({2, 3, 2}, {2, -1, 0, 1.5, 1, 4, 1, -2, -1, 0.5, 0, 3});
+  run(Matmul{.a = a, .b = bs, .c = c});
+  check_values(c, {1, -2, 3, 3, -2, -6.5, 7, 8.5});
+  const Tensor none = blank({2, 2});
+  run(Matmul{.a = blank({2, 0}), .b = blank({0, 2}), .c = none});
+  check_values(none, {0, 0, 0, 0});
+}
+
+BOOST_AUTO_TEST_CASE(column_sums_row_reductions_and_expand) {
+  const Tensor x = f64({2, 4}, x_values);
+  check_target(*this, ColumnSum{.x = x, .alpha = 2, .y = {}}, &ColumnSum::y, {4},
+               {0.4, -0.3, 4, -3.3});
+  check_target(*this, Expand{.x = f64({2}, {3, -1}), .alpha = 0.5, .y = {}}, &Expand::y, {2, 2},
+               {1.5, 1.5, -0.5, -0.5});
+  const auto reduce = [&](Reduction reduction, const Tensor& of) {
+    const Tensor y = blank({of.rows()});
+    run(Reduce{.reduction = reduction, .x = of, .y = y});
+    return y;
+  };
+  check_values(reduce(Reduction::sum, x), {2, -1.6});
+  check_values(reduce(Reduction::largest, x), {2, 1.1});
+  check_values(reduce(Reduction::smallest, x), {-1.25, -2.4});
+  check_values(reduce(Reduction::square_sum, x), {6.375, 7.06});
+  check_values(reduce(Reduction::nonfinite, f64({2, 2}, {infinity, NAN, 1, -infinity})), {2, 1});
+  const Tensor empty = blank({1, 0});
+  check_values(reduce(Reduction::sum, empty), {0});
+  check_values(reduce(Reduction::largest, empty), {-infinity});
+  check_values(reduce(Reduction::smallest, empty), {infinity});
+  for (const Reduction r : {Reduction::sum, Reduction::largest, Reduction::smallest}) {
+    BOOST_TEST(std::isnan(reduce(r, f64({1, 3}, {1, NAN, 2})).item()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(layer_norm_forward_and_backward) {
+  const Tensor x = f64({2, 4}, x_values), gain = f64({4}, {1, 0.5, -2, 1.5});
+  const Tensor y = blank({2, 4}), mean = blank({2}), rstd = blank({2});
+  run(LayerNorm{.x = x,
+                .gain = gain,
+                .bias = f64({4}, {0.1, 0.2, 0.3, 0.4}),
+                .epsilon = 1e-3,
+                .y = y,
+                .mean = mean,
+                .rstd = rstd});
+  check_values(y, {0.1, -0.554548702331645, -2.28702412227993, 0.723378015284991, 0.178909125342171,
+                   0.791818440066285, -0.33127300273737, -1.96727376026514});
+  check_values(mean, {0.5, -0.4});
+  check_values(rstd, {0.862341374093309, 0.789091253421713});
+  const LayerNormBackward backward{.x = x,
+                                   .gain = gain,
+                                   .mean = mean,
+                                   .rstd = rstd,
+                                   .dy = f64({2, 4}, dy_values),
+                                   .dx = {},
+                                   .dgain = {},
+                                   .dbias = {}};
+  check_target(*this, backward, &LayerNormBackward::dx, {2, 4},
+               {0.161689007642495, -0.793495543300002, -1.23703062493244, 1.86883716058995,
+                -0.559009244270995, -0.336407879163457, 0.979509880609499, -0.0840927571750474});
+  check_target(*this, backward, &LayerNormBackward::dgain, {4},
+               {0.00789091253421712, 1.10963976637142, 0.00774151391630579, -0.673557067743743});
+  check_target(*this, backward, &LayerNormBackward::dbias, {4}, {1.1, -0.2, -0.75, 2.7});
+}
+
+BOOST_AUTO_TEST_CASE(rms_norm_forward_and_backward) {
+  const Tensor x = f64({2, 4}, x_values), gain = f64({4}, {1, 0.5, -2, 1.5});
+  const Tensor y = blank({2, 4}), rstd = blank({2});
+  run(RmsNorm{.x = x, .gain = gain, .offset = 1, .epsilon = 1e-3, .y = y, .rstd = rstd});
+  check_values(y, {0.791869643646358, -1.48475558183692, -1.58373928729272, 1.48475558183692,
+                   -0.451498072671716, 1.24161969984722, 0, -4.51498072671716});
+  check_values(rstd, {0.791869643646358, 0.752496787786193});
+  const RmsNormBackward backward{.x = x,
+                                 .gain = gain,
+                                 .rstd = rstd,
+                                 .dy = f64({2, 4}, dy_values),
+                                 .offset = 1,
+                                 .dx = {},
+                                 .dgain = {}};
+  check_target(*this, backward, &RmsNormBackward::dx, {2, 4},
+               {1.26175905713003, 0.211048342671934, -1.48588833156231, 3.47637787298777,
+                0.0301787004501456, 0.779799297229795, 0.752496787786193, 0.354304121769094});
+  check_target(*this, backward, &RmsNormBackward::dgain, {4},
+               {0.373359918189593, 0.743242467248417, 0.395934821823179, -0.0763901380112677});
+}
+
+BOOST_AUTO_TEST_CASE(rope_turns_pairs_and_back) {
+  const std::vector<double> frequencies{1.0, 0.1};
+  const Values half{-1.41335252078005, 0.728592151605854, -2.82885748174147, 4.4123863698251};
+  const Values side{-1.27223251272018, -1.83886498514102, 1.68392864073146, 4.70790657648644};
+  for (const bool interleaved : {false, true}) {
+    const Values& turned = interleaved ? side : half;
+    // Two heads of five columns, four of them turned, after one column that is not of a head.
+    const Values x_row{-7, 1, 2, 3, 4, 9, 1, 2, 3, 4, 8};
+    Rope op{.x = f64({1, 11}, x_row),
+            .positions = ints({1}, {3}),
+            .table = rope_table(run, DType::f64, 4, frequencies),
+            .first_column = 1,
+            .heads = 2,
+            .width = 5,
+            .dims = 4,
+            .interleaved = interleaved,
+            .y = {}};
+    check_target(*this, op, &Rope::y, {1, 11},
+                 {-7, turned[0], turned[1], turned[2], turned[3], 9, turned[0], turned[1],
+                  turned[2], turned[3], 8});
+    op.y = op.x;  // in place, there and back
+    run(op);
+    op.inverse = true;
+    run(op);
+    check_values(op.x, x_row);
+    op.positions = ints({1}, {4});
+    BOOST_CHECK_THROW(run(op), Error);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(embedding_and_gather_read_and_add_back) {
+  const Tensor table = f64({3, 2}, {1, 2, 3, 4, 5, 6}), ids = ints({4}, {2, 0, 2, 1});
+  const Tensor y = blank({4, 2});
+  run(Embedding{.table = table, .ids = ids, .y = y});
+  check_values(y, {5, 6, 1, 2, 5, 6, 3, 4});
+  check_target(*this, EmbeddingBackward{.ids = ids, .dy = f64({4, 2}, dy_values), .dtable = {}},
+               &EmbeddingBackward::dtable, {4, 2}, {0.25, 2, -1, 0.7, 1.1, -0.2, 0, 0});
+
+  const Tensor x = f64({2, 3}, {1, 2, 3, 4, 5, 6}), index = ints({2, 2}, {2, 2, 0, 1});
+  const Tensor picked = blank({2, 2});
+  run(Gather{.x = x, .index = index, .y = picked});
+  check_values(picked, {3, 3, 4, 5});
+  check_target(*this, GatherBackward{.index = index, .dy = f64({2, 2}, {1, 0.5, -2, 7}), .dx = {}},
+               &GatherBackward::dx, {2, 3}, {0, 0, 1.5, -2, 7, 0});
+}
+
+BOOST_AUTO_TEST_CASE(an_index_out_of_range_is_refused_before_anything_is_written) {
+  const Tensor table = f64({3, 2}, {1, 2, 3, 4, 5, 6}), y = blank({2, 2});
+  for (const std::int32_t bad : {3, -1}) {
+    BOOST_CHECK_THROW(run(Embedding{.table = table, .ids = ints({2}, {0, bad}), .y = y}), Error);
+    BOOST_CHECK_THROW(run(Gather{.x = table.slice(0, 2).reshape({1, 4}),
+                                 .index = ints({1, 4}, {0, 1, 2, bad == 3 ? 4 : bad}),
+                                 .y = y.reshape({1, 4})}),
+                      Error);
+  }
+  check_values(y, {77, 77, 77, 77});
+}
+
+BOOST_AUTO_TEST_CASE(argmax_takes_the_first_among_equals) {
+  const Tensor y(run, {3}, DType::i32);
+  run(Argmax{.x = f64({3, 3}, {1, 5, 5, -2, -3, -4, -infinity, -infinity, 0}), .y = y});
+  BOOST_TEST(y.to_ints() == (std::vector<std::int32_t>{1, 0, 2}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(softmax_forward_and_backward) {
+  const Tensor x = f64({2, 4}, x_values), y = blank({2, 4});
+  run(Softmax{.x = x, .y = y});
+  check_values(y, {0.144102841299985, 0.025041318995112, 0.645824128858803, 0.1850317108461,
+                   0.153197651625599, 0.621247111792811, 0.206795199346775, 0.0187600372348155});
+  check_target(*this, SoftmaxBackward{.y = y, .dy = f64({2, 4}, dy_values), .dx = {}},
+               &SoftmaxBackward::dx, {2, 4},
+               {0.0485480115236028, -0.0291255990835339, -0.266791004012125, 0.247368591572056,
+                0.0140894768876724, 0.18138506856631, -0.208455914810489, 0.0129813693565066});
+}
+
+BOOST_AUTO_TEST_CASE(causal_softmax_sees_up_to_the_diagonal) {
+  const Tensor y = blank({1, 2, 3});
+  run(Softmax{.x = f64({1, 2, 3}, {1, 2, 3, 0, -1, 5}), .causal = true, .y = y});
+  check_values(y, {0.268941421369995, 0.731058578630005, 0, 0.00667641251337645,
+                   0.00245611490445095, 0.990867472582173});
+  const Tensor tall = blank({3, 1});  // more rows than columns: the first ones see nothing
+  run(Softmax{.x = f64({3, 1}, {1, 2, 3}), .causal = true, .y = tall});
+  check_values(tall, {0, 0, 1});
+}
+
+BOOST_AUTO_TEST_CASE(softmax_keeps_huge_values_hides_no_nan_and_leaves_masked_rows_zero) {
+  const Tensor y = blank({2, 2});
+  run(Softmax{.x = f64({2, 2}, {1e4, 1e4, -infinity, -infinity}), .y = y});
+  check_values(y, {0.5, 0.5, 0, 0});
+  run(Softmax{.x = f64({2, 2}, {NAN, NAN, 0, NAN}), .y = y});
+  for (const double value : y.to_doubles()) BOOST_TEST(std::isnan(value));
+}
+
+BOOST_AUTO_TEST_CASE(cross_entropy_forward_and_backward) {
+  const Tensor logits = f64({2, 6}, {1, 2, 0.5, -1, 0, 3, 0.2, 0.1, 0.3, 4, 4, -2});
+  const Tensor targets = ints({2, 2}, {1, 0, -1, 0}), weights = f64({2, 2}, {1, 0.5, 3, 2});
+  const Tensor loss = blank({1}), hits = blank({1}), log_sum = blank({2, 2}), total = blank({1});
+  CrossEntropy op{.logits = logits,
+                  .targets = targets,
+                  .weights = {},
+                  .groups = 2,
+                  .loss = loss,
+                  .hits = {},
+                  .log_sum = log_sum,
+                  .total = total};
+  run(op);
+  check_values(loss, {1.74154615904037});
+  check_values(total, {3});
+  op.weights = weights;
+  op.hits = hits;
+  run(op);
+  check_values(loss, {1.11030923271375});
+  check_values(hits, {3 / 3.5});
+  check_values(log_sum, {2.46436878410795, 3.06588390375743, 1.30194284822924, 4.69438578925573});
+  check_values(total, {3.5});
+
+  CrossEntropyBackward backward{.logits = logits,
+                                .targets = targets,
+                                .weights = weights,
+                                .groups = 2,
+                                .log_sum = log_sum,
+                                .total = total,
+                                .dloss = f64({1}, {3}),
+                                .dlogits = {}};
+  const Values dlogits{0.198191912247556,
+                       -0.318401383532775,
+                       0.120209471285219,
+                       -0.421222360480491,
+                       0.0199768382477031,
+                       0.401245522232788,
+                       0,
+                       0,
+                       0,
+                       -0.858203864517117,
+                       0.856081849768598,
+                       0.00212201474851847};
+  check_target(*this, backward, &CrossEntropyBackward::dlogits, {2, 6}, dlogits);
+  backward.dlogits = logits;  // in place
+  run(backward);
+  check_values(logits, dlogits);
+}
+
+BOOST_AUTO_TEST_CASE(cross_entropy_of_nothing_is_zero_and_targets_beyond_the_classes_are_refused) {
+  const Tensor logits = f64({1, 2}, {5, 1}), loss = blank({1}), total = blank({1});
+  const Tensor log_sum = blank({1, 1}), dlogits = blank({1, 2});
+  CrossEntropy op{.logits = logits,
+                  .targets = ints({1, 1}, {-1}),
+                  .weights = {},
+                  .loss = loss,
+                  .hits = {},
+                  .log_sum = log_sum,
+                  .total = total};
+  run(op);
+  check_values(loss, {0});
+  run(CrossEntropyBackward{.logits = logits,
+                           .targets = op.targets,
+                           .weights = {},
+                           .log_sum = log_sum,
+                           .total = total,
+                           .dloss = f64({1}, {1}),
+                           .dlogits = dlogits});
+  check_values(dlogits, {0, 0});
+  op.targets = ints({1, 1}, {2});
+  BOOST_CHECK_THROW(run(op), Error);
+}
+
+BOOST_AUTO_TEST_CASE(binary_cross_entropy_forward_and_backward) {
+  const Tensor logits = f64({4}, {2, -1, 50, -800}), targets = f64({4}, {1, 0.25, 0, 0});
+  const Tensor weights = f64({4}, {1, 2, 0.5, 1}), loss = blank({1}), total = blank({1});
+  run(BinaryCrossEntropy{
+      .logits = logits, .targets = targets, .weights = weights, .loss = loss, .total = total});
+  check_values(loss, {5.83410030801765});
+  check_values(total, {4.5});
+  check_target(*this,
+               BinaryCrossEntropyBackward{.logits = logits,
+                                          .targets = targets,
+                                          .weights = weights,
+                                          .total = total,
+                                          .dloss = f64({1}, {2}),
+                                          .dlogits = {}},
+               &BinaryCrossEntropyBackward::dlogits, {4},
+               {-0.0529790764542745, 0.0168368189955512, 0.222222222222222, 0});
+}
+
+BOOST_AUTO_TEST_CASE(triangle_keeps_one_side) {
+  const Tensor x = f64({1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const auto kept = [&](bool upper, std::int64_t diagonal, const Values& expected) {
+    check_target(*this, Triangle{.x = x, .upper = upper, .diagonal = diagonal, .alpha = 2, .y = {}},
+                 &Triangle::y, {1, 3, 3}, expected);
+  };
+  kept(false, 0, {2, 0, 0, 8, 10, 0, 14, 16, 18});
+  kept(false, -1, {0, 0, 0, 8, 0, 0, 14, 16, 0});
+  kept(true, 0, {2, 4, 6, 0, 10, 12, 0, 0, 18});
+  kept(true, 1, {0, 4, 6, 0, 0, 12, 0, 0, 0});
+}
+
+BOOST_AUTO_TEST_CASE(solve_triangular_reads_one_side_only) {
+  const Tensor a = f64({3, 3}, {2, 9, 9, 1, 4, 9, -1, 0.5, 0.5});
+  const Values b_values{1, 2, 3, -1, 0.5, 4};
+  const auto solved = [&](bool upper, bool transpose, bool unit, const Values& expected) {
+    const Tensor b = f64({3, 2}, b_values), y = blank({3, 2});
+    run(SolveTriangular{
+        .a = a, .b = b, .upper = upper, .transpose = transpose, .unit = unit, .y = y});
+    check_values(y, expected);
+    run(SolveTriangular{// in place
+                        .a = a,
+                        .b = b,
+                        .upper = upper,
+                        .transpose = transpose,
+                        .unit = unit,
+                        .y = b});
+    check_values(b, expected);
+  };
+  solved(false, false, false, {0.5, 1, 0.625, -0.5, 1.375, 10.5});
+  solved(false, true, false, {0.6875, 5.625, 0.625, -1.25, 1, 8});
+  solved(true, false, false, {2.75, 47.125, -1.5, -18.25, 1, 8});
+  solved(true, true, false, {0.5, 1, -0.375, -2.5, -1.25, 35});
+  solved(false, false, true, {1, 2, 2, -3, 0.5, 7.5});
+}
+
+BOOST_AUTO_TEST_CASE(swap_axes_exchanges_the_middle_ones) {
+  const Tensor x = f64({1, 2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  check_target(*this, SwapAxes{.x = x, .y = {}}, &SwapAxes::y, {1, 3, 2, 2},
+               {0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
+}
+
+BOOST_AUTO_TEST_CASE(global_norm_clips_only_what_is_larger) {
+  const Tensor a = f64({2}, {3, 0}), b = f64({1, 1}, {-4}), norm = blank({1}), factor = blank({1});
+  const auto clip = [&](double largest, double expected) {
+    run(GlobalNorm{.tensors = {a, b}, .largest = largest, .norm = norm, .factor = factor});
+    check_values(norm, {5});
+    check_values(factor, {expected});
+  };
+  clip(0, 1);
+  clip(1, 0.2);
+  clip(6, 1);
+}
+
+BOOST_AUTO_TEST_CASE(adam_decays_apart_from_the_gradient_or_with_it) {
+  const auto two_steps = [&](bool decoupled, const Values& w_after, const Values& m_after,
+                             const Values& v_after) {
+    const Tensor w = f64({3}, {1, -2, 0.5}), m = f64({3}, {0, 0, 0}), v = f64({3}, {0, 0, 0});
+    Adam op{.parameters = {w},
+            .gradients = {f64({3}, {0.3, -1, 2})},
+            .m = {m},
+            .v = {v},
+            .decay = {0.1},
+            .rate = 0.01,
+            .beta1 = 0.9,
+            .beta2 = 0.99,
+            .epsilon = 1e-6,
+            .decoupled = decoupled,
+            .step = 1,
+            .factor = f64({1}, {0.5})};
+    run(op);
+    op.gradients = {f64({3}, {0.1, 0.5, -4})};
+    op.step = 2;
+    run(op);
+    check_values(w, w_after);
+    check_values(m, m_after);
+    check_values(v, v_after);
+  };
+  two_steps(true, {0.979284690198019, -1.98334503244638, 0.492666584814512}, {0.0185, -0.02, -0.11},
+            {0.00024775, 0.0031, 0.0499});
+  two_steps(false, {0.980423548943941, -1.98384436594119, 0.493374954898799},
+            {0.0374000003999984, -0.0579000001428569, -0.100599999904762},
+            {0.000840760011919953, 0.00487700999854286, 0.0489787599628382});
+}
+
+BOOST_AUTO_TEST_CASE(f32_results_are_rounded_once) {
+  // 2^24 + 1 has no f32: summed in f32 the ones would be lost.
+  const Tensor x = Tensor::from(run, {1, 5}, DType::f32, Values{16777216, 1, 1, 1, 1});
+  const Tensor y = blank({1}, DType::f32);
+  run(Reduce{.reduction = Reduction::sum, .x = x, .y = y});
+  check_values(y, {16777220}, 0);
+}
+
+BOOST_AUTO_TEST_CASE(bf16_is_refused_by_name) {
+  try {
+    const Tensor x(run, {1}, DType::bf16);
+    BOOST_ERROR("bf16 was accepted");
+  } catch (const Error& error) {
+    BOOST_TEST(error.what() == std::string("reference: expected f64 or f32, got bf16"));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
