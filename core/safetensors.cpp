@@ -1,0 +1,231 @@
+#include "core/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/safetensors_header.h"
+
+namespace longhand {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+struct Type {
+  std::string_view name;
+  unsigned bits;
+  std::optional<DType> dtype;
+};
+
+/// Every element type of the format. BOOL is listed apart from u8: it is no number.
+constexpr std::array<Type, 22> types{{{"F64", 64, DType::f64},   {"F32", 32, DType::f32},
+                                      {"BF16", 16, DType::bf16}, {"I32", 32, DType::i32},
+                                      {"U8", 8, DType::u8},      {"F16", 16, {}},
+                                      {"I64", 64, {}},           {"U64", 64, {}},
+                                      {"U32", 32, {}},           {"I16", 16, {}},
+                                      {"U16", 16, {}},           {"I8", 8, {}},
+                                      {"BOOL", 8, {}},           {"C64", 64, {}},
+                                      {"F8_E4M3", 8, {}},        {"F8_E5M2", 8, {}},
+                                      {"F8_E8M0", 8, {}},        {"F8_E4M3FNUZ", 8, {}},
+                                      {"F8_E5M2FNUZ", 8, {}},    {"F6_E2M3", 6, {}},
+                                      {"F6_E3M2", 6, {}},        {"F4", 4, {}}}};
+
+std::string_view type_name(DType dtype) {
+  return std::ranges::find(types, std::optional(dtype), &Type::dtype)->name;
+}
+
+/// How a message about one tensor begins.
+std::string subject(const std::string& file, std::string_view name) {
+  return text(file, ": tensor ", quote(name), ": ");
+}
+
+/// The bytes a tensor of that shape takes.
+std::uint64_t byte_count(const std::string& file, const SafetensorsRecord& record,
+                         const Type& type) {
+  std::uint64_t bits = 0;
+  LONGHAND_CHECK(
+      !__builtin_mul_overflow(static_cast<std::uint64_t>(record.shape.size()), type.bits, &bits),
+      subject(file, record.name), "its size passes 2^64 bits");
+  LONGHAND_CHECK(bits % 8 == 0, subject(file, record.name), "its ", record.shape.size(),
+                 " elements of type ", type.name, " do not fill whole bytes");
+  return bits / 8;
+}
+
+std::uint64_t byte_count(const SafetensorsItem& item) {
+  return static_cast<std::uint64_t>(item.shape.size()) * size_of(item.dtype);
+}
+
+/// A tensor's bytes within `data`, once its type, shape and offsets agree with each other and it.
+SafetensorsEntry checked_entry(const std::string& file, SafetensorsRecord& record,
+                               std::span<const std::byte> data) {
+  const auto type = std::ranges::find(types, record.type, &Type::name);
+  LONGHAND_CHECK(type != types.end(), subject(file, record.name), "unknown dtype ",
+                 quote(record.type));
+  LONGHAND_CHECK(record.begin <= record.end && record.end <= data.size(),
+                 subject(file, record.name), "expected data_offsets within the file's ",
+                 data.size(), " data bytes, got [", record.begin, ", ", record.end, ']');
+  const std::uint64_t expected = byte_count(file, record, *type);
+  LONGHAND_CHECK(record.end - record.begin == expected, subject(file, record.name), "expected ",
+                 expected, " bytes for ", type->name, ' ', record.shape, ", got ",
+                 record.end - record.begin);
+  return {std::move(record.name), std::move(record.type), type->dtype, record.shape,
+          data.subspan(record.begin, expected)};
+}
+
+}  // namespace
+
+SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
+  MappedFile file(path);
+  SafetensorsFile result = parse(file.bytes(), path.string());
+  result.file_ = std::move(file);
+  return result;
+}
+
+SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::string name) {
+  std::uint64_t length = 0;
+  LONGHAND_CHECK(bytes.size() >= sizeof length, name,
+                 ": expected a safetensors file of at least 8 bytes, got ", bytes.size());
+  std::memcpy(&length, bytes.data(), sizeof length);
+  const std::span<const std::byte> rest = bytes.subspan(sizeof length);
+  LONGHAND_CHECK(length <= rest.size(), name, ": expected a header of at most ", rest.size(),
+                 " bytes (the rest of the file), got ", length);
+  LONGHAND_CHECK(length <= max_header, name, ": expected a header of at most ", max_header,
+                 " bytes, got ", length);
+  const std::string_view json(reinterpret_cast<const char*>(rest.data()), length);
+  SafetensorsHeader header = parse_safetensors_header(json, name);
+
+  const std::span<const std::byte> data = rest.subspan(length);
+  std::ranges::stable_sort(header.records, {}, [](const SafetensorsRecord& record) {
+    return std::pair(record.begin, record.end);
+  });
+  SafetensorsFile result;
+  result.entries_.reserve(header.records.size());
+  std::uint64_t covered = 0;
+  for (SafetensorsRecord& record : header.records) {
+    const std::uint64_t begin = record.begin;
+    const std::uint64_t end = record.end;
+    header.by_name.find(record.name)->second = result.entries_.size();
+    result.entries_.push_back(checked_entry(name, record, data));
+    LONGHAND_CHECK(begin == covered, subject(name, result.entries_.back().name),
+                   begin < covered ? "overlaps the tensor before it: "
+                                   : "leaves a gap after the tensor before it: ",
+                   "expected data_offsets from ", covered, ", got ", begin);
+    covered = end;
+  }
+  LONGHAND_CHECK(covered == data.size(), name, ": expected ", covered,
+                 " data bytes for its tensors, got ", data.size());
+  result.name_ = std::move(name);
+  result.by_name_ = std::move(header.by_name);
+  result.metadata_ = std::move(header.metadata);
+  return result;
+}
+
+const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
+  const auto place = by_name_.find(name);
+  return place == by_name_.end() ? nullptr : &entries_[place->second];
+}
+
+const SafetensorsEntry& SafetensorsFile::existing(std::string_view name) const {
+  const SafetensorsEntry* const entry = find(name);
+  LONGHAND_CHECK(entry != nullptr, name_, ": has no tensor ", quote(name));
+  return *entry;
+}
+
+const SafetensorsEntry& SafetensorsFile::at(std::string_view name) const {
+  const SafetensorsEntry& entry = existing(name);
+  LONGHAND_CHECK(entry.dtype.has_value(), subject(name_, name),
+                 "expected F64, F32, BF16, I32 or U8, got ", entry.type);
+  return entry;
+}
+
+const SafetensorsEntry& SafetensorsFile::at(std::string_view name, DType dtype,
+                                            const Shape& shape) const {
+  const SafetensorsEntry& entry = existing(name);
+  LONGHAND_CHECK(entry.dtype == dtype && entry.shape == shape, subject(name_, name), "expected ",
+                 type_name(dtype), ' ', shape, ", got ", entry.type, ' ', entry.shape);
+  return entry;
+}
+
+std::vector<std::int32_t> SafetensorsFile::to_i32(std::string_view name) const {
+  const SafetensorsEntry& entry = existing(name);
+  std::vector<std::int32_t> values(static_cast<std::size_t>(entry.shape.size()));
+  if (entry.type == "I32") {
+    if (!values.empty()) std::memcpy(values.data(), entry.bytes.data(), entry.bytes.size());
+  } else if (entry.type == "U8" || entry.type == "BOOL") {
+    std::ranges::transform(entry.bytes, values.begin(), std::to_integer<std::int32_t>);
+  } else if (entry.type == "I64") {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::int64_t wide = 0;
+      std::memcpy(&wide, entry.bytes.data() + i * sizeof wide, sizeof wide);
+      LONGHAND_CHECK(std::in_range<std::int32_t>(wide), subject(name_, name),
+                     "expected values from -2^31 to 2^31 - 1, got ", wide, " at element ", i);
+      values[i] = static_cast<std::int32_t>(wide);
+    }
+  } else {
+    fail(subject(name_, name), "expected I32, I64, U8 or BOOL, got ", entry.type);
+  }
+  return values;
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsItem> items,
+                       const std::map<std::string, std::string, std::less<>>& metadata) {
+  std::vector<const SafetensorsItem*> order(items.size());
+  std::ranges::transform(items, order.begin(), [](const SafetensorsItem& item) { return &item; });
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [](const SafetensorsItem* item) { return size_of(item->dtype); });
+
+  std::string header = "{";
+  if (!metadata.empty()) {
+    header += "\"__metadata__\":{";
+    for (const auto& [key, value] : metadata) {
+      header += json_string(key) + ':' + json_string(value) + ',';
+    }
+    header.back() = '}';
+    header += ',';
+  }
+  std::set<std::string_view> names{"__metadata__"};
+  std::uint64_t offset = 0;
+  for (const SafetensorsItem* item : order) {
+    LONGHAND_CHECK(
+        names.insert(item->name).second, subject(path.string(), item->name),
+        item->name == "__metadata__" ? "the format keeps this name for itself" : "given twice");
+    const std::uint64_t size = byte_count(*item);
+    std::ostringstream shape;
+    for (const std::int64_t extent : item->shape.extents()) {
+      shape << (shape.tellp() > 0 ? "," : "") << extent;
+    }
+    header +=
+        text(json_string(item->name), ":{\"dtype\":\"", type_name(item->dtype), "\",\"shape\":[",
+             shape.str(), "],\"data_offsets\":[", offset, ',', offset + size, "]},");
+    offset += size;
+  }
+  if (header.size() > 1) header.pop_back();
+  header += '}';
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  LONGHAND_CHECK(header.size() <= SafetensorsFile::max_header, path.native(),
+                 ": expected a header of at most ", SafetensorsFile::max_header, " bytes, got ",
+                 header.size());
+
+  AtomicFile file(path);
+  const std::uint64_t length = header.size();
+  file.write(std::as_bytes(std::span(&length, 1)));
+  file.write(header);
+  for (const SafetensorsItem* item : order) {
+    const std::span<const std::byte> bytes = item->bytes();
+    LONGHAND_CHECK(bytes.size() == byte_count(*item), subject(path.string(), item->name),
+                   "expected ", byte_count(*item), " bytes for ", item->dtype, ' ', item->shape,
+                   ", got ", bytes.size());
+    file.write(bytes);
+  }
+  file.commit();
+}
+
+}  // namespace longhand

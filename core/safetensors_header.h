@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/shape.h"
+
+namespace longhand {
+
+/// A tensor as the header of a safetensors file describes it: well-formed, but not yet held
+/// against the file's size.
+struct SafetensorsRecord {
+  std::string name;
+  std::string type;
+  Shape shape;
+  std::uint64_t begin = 0;  // bytes from the end of the header
+  std::uint64_t end = 0;
+};
+
+struct SafetensorsHeader {
+  std::vector<SafetensorsRecord> records;
+  std::map<std::string, std::size_t, std::less<>> by_name;
+  std::map<std::string, std::string, std::less<>> metadata;
+};
+
+/// Reads the JSON of a header. Refused in one line that begins with `file`: anything that is not
+/// the format's own structure, a name, field or metadata key given twice, a missing field.
+SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file);
+
+/// `text` as a JSON string; refused unless it is UTF-8.
+std::string json_string(std::string_view text);
+
+}  // namespace longhand

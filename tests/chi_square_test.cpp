@@ -1,0 +1,36 @@
+#include "tests/chi_square.h"
+
+#include <boost/test/unit_test.hpp>
+#include <vector>
+
+#include "core/error.h"
+
+using namespace longhand;
+
+BOOST_AUTO_TEST_SUITE(chi_square_test)
+
+// Quantiles as printed tables have them: 3.841 and 6.635 for one degree of freedom, 18.307 for
+// ten, 124.342 for a hundred, each exceeded with probability 0.05 (0.01 for the second).
+BOOST_AUTO_TEST_CASE(the_probability_is_that_of_the_tables) {
+  const auto with_statistic = [](std::size_t degrees, double statistic) {
+    std::vector<double> counts(degrees + 1, 1000);
+    const double shift = std::sqrt(statistic * 1000 / 2);
+    counts[0] += shift;
+    counts[1] -= shift;
+    return chi_square_p(counts);
+  };
+  BOOST_TEST(std::abs(with_statistic(1, 3.841) - 0.05) < 1e-4);
+  BOOST_TEST(std::abs(with_statistic(1, 6.635) - 0.01) < 1e-4);
+  BOOST_TEST(std::abs(with_statistic(10, 18.307) - 0.05) < 1e-4);
+  BOOST_TEST(std::abs(with_statistic(100, 124.342) - 0.05) < 1e-4);
+  BOOST_TEST(std::abs(with_statistic(10, 9.342) - 0.5) < 1e-4);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_proportions_are_seen) {
+  const std::vector<double> counts{2000, 1000, 1000};
+  BOOST_TEST(chi_square_p(counts) < 1e-50);
+  BOOST_TEST(chi_square_p(counts, std::vector<double>{2, 1, 1}) == 1.0);
+  BOOST_CHECK_THROW(chi_square_p(std::vector<double>{1, 1}), Error);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,108 @@
+// A fuzz target without a fuzzer: runs it on every file of the corpus, then on a fixed number of
+// inputs made from them by random edits, the same ones every time.
+//   replay CORPUS_FOLDER COUNT
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/mapped_file.h"
+#include "core/rng.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+std::vector<Bytes> read_corpus(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& item : std::filesystem::directory_iterator(folder)) paths.push_back(item.path());
+  std::ranges::sort(paths);  // the same order on every file system
+  std::vector<Bytes> corpus;
+  for (const auto& path : paths) {
+    const longhand::MappedFile file(path);
+    const auto* const data = reinterpret_cast<const std::uint8_t*>(file.bytes().data());
+    corpus.emplace_back(data, data + file.bytes().size());
+  }
+  return corpus;
+}
+
+/// One random edit: a bit, a byte, bytes put in or taken out, or a piece of another input.
+void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
+  const auto below = [&](std::size_t bound) {
+    return static_cast<std::ptrdiff_t>(rng.below(static_cast<std::uint32_t>(bound)));
+  };
+  const auto any_byte = [&] { return static_cast<std::uint8_t>(rng.below(256)); };
+  const auto place = input.begin() + below(input.size() + 1);
+  switch (rng.below(6)) {
+    case 0:
+      if (place != input.end()) *place ^= static_cast<std::uint8_t>(1u << rng.below(8));
+      break;
+    case 1:
+      if (place != input.end()) *place = any_byte();
+      break;
+    case 2:
+      input.insert(place, 1 + rng.below(8), any_byte());
+      break;
+    case 3:
+      input.erase(place, place + std::min<std::ptrdiff_t>(input.end() - place, 1 + below(8)));
+      break;
+    case 4: {  // digits are what lengths, shapes and offsets are made of
+      const auto digit =
+          std::find_if(place, input.end(), [](int c) { return c >= '0' && c <= '9'; });
+      if (digit != input.end()) *digit = static_cast<std::uint8_t>('0' + rng.below(10));
+      break;
+    }
+    default: {
+      const Bytes& other = corpus[static_cast<std::size_t>(below(corpus.size()))];
+      const auto begin = other.begin() + below(other.size() + 1);
+      input.insert(place, begin,
+                   begin + std::min<std::ptrdiff_t>(other.end() - begin, 1 + below(40)));
+    }
+  }
+}
+
+/// Sets the first 8 bytes, little-endian, to what follows them less the `tail` bytes of tensors.
+void set_header_length(Bytes& input, std::size_t tail) {
+  if (input.size() < 8 + tail) return;
+  const std::uint64_t length = input.size() - 8 - tail;
+  std::memcpy(input.data(), &length, sizeof length);
+}
+
+/// How many bytes follow the header of a well-formed input.
+std::size_t tail_of(const Bytes& input) {
+  std::uint64_t length = 0;
+  if (input.size() < 8) return 0;
+  std::memcpy(&length, input.data(), sizeof length);
+  return length <= input.size() - 8 ? input.size() - 8 - length : 0;
+}
+
+}  // namespace
+
+int main(int count_of_arguments, char** arguments) try {
+  LONGHAND_CHECK(count_of_arguments == 3, "usage: replay CORPUS_FOLDER COUNT");
+  const std::vector<Bytes> corpus = read_corpus(arguments[1]);
+  LONGHAND_CHECK(!corpus.empty(), arguments[1], ": expected inputs, got an empty folder");
+  for (const Bytes& input : corpus) LLVMFuzzerTestOneInput(input.data(), input.size());
+  const std::uint64_t runs = std::strtoull(arguments[2], nullptr, 10);
+  for (std::uint64_t run = 0; run < runs; ++run) {
+    longhand::Rng rng(1, longhand::Purpose::test, run);
+    Bytes input = corpus[rng.below(static_cast<std::uint32_t>(corpus.size()))];
+    const std::size_t tail = tail_of(input);
+    for (std::uint32_t edits = 1 + rng.below(4); edits > 0; --edits) edit(input, corpus, rng);
+    if (rng.below(4) != 0) set_header_length(input, tail);
+    LLVMFuzzerTestOneInput(input.data(), input.size());
+  }
+  std::cout << corpus.size() << " corpus files and " << runs << " edited inputs: no finding\n";
+  return EXIT_SUCCESS;
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return EXIT_FAILURE;
+}
