@@ -1,6 +1,7 @@
 #include "tests/chi_square.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <vector>
 
 #include "core/error.h"
