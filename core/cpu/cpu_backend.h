@@ -18,6 +18,16 @@ class CpuBackend : public reference::ReferenceBackend {
   ThreadPool& threads() { return threads_; }
 
   using reference::ReferenceBackend::run;
+  void run(const Fill& op) override;
+  void run(const Copy& op) override;
+  void run(const Scale& op) override;
+  void run(const Add& op) override;
+  void run(const Multiply& op) override;
+  void run(const Activate& op) override;
+  void run(const ActivateBackward& op) override;
+  void run(const Gate& op) override;
+  void run(const GateBackward& op) override;
+  void run(const AddBias& op) override;
 
  private:
   Isa isa_;

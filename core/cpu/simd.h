@@ -262,17 +262,9 @@ inline void store_first(bf16* to, Vec a, int n) {
 #endif
 }
 
-/// Past the caches, for results too large to be read again from them: without this the processor
-/// first reads each line it is about to overwrite. `to` is aligned to its store's width
-/// (streamable); a fence must follow before another thread reads.
-inline bool streamable(const void* to) {
-#if defined(__x86_64__)
-  return reinterpret_cast<std::uintptr_t>(to) % (lanes * 4) == 0;
-#else
-  (void)to;
-  return false;
-#endif
-}
+/// Past the caches, for results too large to be read from them again: without this the processor
+/// first reads each line it is about to overwrite. `to` is aligned to the size of the store; a
+/// fence must follow before another thread reads.
 inline void stream(float* to, Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   _mm512_stream_ps(to, a.v);
@@ -296,6 +288,39 @@ inline void stream(bf16* to, Vec a) {
 inline void stream_fence() {
 #if defined(__x86_64__)
   _mm_sfence();
+#endif
+}
+
+// Pairs of neighbours.
+
+/// even = x0, x2, ... and odd = x1, x3, ... of the 2 lanes numbers low, high.
+inline void split_pairs(Vec low, Vec high, Vec& even, Vec& odd) {
+#if defined(LONGHAND_SIMD_AVX512)
+  even = __builtin_shufflevector(low.v, high.v, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,
+                                 28, 30);
+  odd = __builtin_shufflevector(low.v, high.v, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27,
+                                29, 31);
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  even = __builtin_shufflevector(low.v, high.v, 0, 2, 4, 6, 8, 10, 12, 14);
+  odd = __builtin_shufflevector(low.v, high.v, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+  even = __builtin_shufflevector(low.v, high.v, 0, 2, 4, 6);
+  odd = __builtin_shufflevector(low.v, high.v, 1, 3, 5, 7);
+#endif
+}
+/// The inverse of split_pairs.
+inline void join_pairs(Vec even, Vec odd, Vec& low, Vec& high) {
+#if defined(LONGHAND_SIMD_AVX512)
+  low = __builtin_shufflevector(even.v, odd.v, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,
+                                23);
+  high = __builtin_shufflevector(even.v, odd.v, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14,
+                                 30, 15, 31);
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  low = __builtin_shufflevector(even.v, odd.v, 0, 8, 1, 9, 2, 10, 3, 11);
+  high = __builtin_shufflevector(even.v, odd.v, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+  low = __builtin_shufflevector(even.v, odd.v, 0, 4, 1, 5);
+  high = __builtin_shufflevector(even.v, odd.v, 2, 6, 3, 7);
 #endif
 }
 

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/contract/target.h"
+#include "core/cpu/store.h"
+#include "core/error.h"
+#include "core/parallel.h"
+
+/// How the token-wise operations cut their work and choose their kernels.
+namespace longhand::cpu {
+
+/// Elements one thread takes at a time: enough work to outweigh the hand-over, little enough to
+/// balance. A multiple of 64, so that chunks of an aligned tensor are aligned.
+inline constexpr std::int64_t grain = 16384;
+
+inline std::int64_t rows_per_chunk(std::int64_t columns) {
+  return std::max<std::int64_t>(1, grain / std::max<std::int64_t>(1, columns));
+}
+
+/// Results of this size and more are written past the caches: the next operation would not find
+/// them there anyway, and the processor is spared reading the lines it overwrites.
+inline constexpr std::size_t stream_from = std::size_t{16} << 20;
+
+/// How a result that is not read by its own operation is stored. Chunks begin at multiples of
+/// `unit` elements.
+inline Store store_to(const Target& y, std::int64_t unit = grain) {
+  const Tensor& tensor = y.tensor;
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.address());
+  const bool aligned =
+      address % 64 == 0 && unit * static_cast<std::int64_t>(size_of(tensor.dtype())) % 64 == 0;
+  return {.add = y.add, .stream = !y.add && aligned && tensor.bytes() >= stream_from};
+}
+
+/// Calls f(float{}) or f(bf16{}): the element types activations have here.
+template <class F>
+decltype(auto) visit_activation(DType type, F&& f) {
+  if (type == DType::bf16) return f(bf16{});
+  LONGHAND_CHECK(type == DType::f32, "cpu: expected f32 or bf16, got ", type);
+  return f(float{});
+}
+
+}  // namespace longhand::cpu

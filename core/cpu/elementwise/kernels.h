@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/store.h"
+#include "core/dtype.h"
+#include "core/formulas.h"
+
+namespace longhand::cpu {
+
+/// Element by element over ranges; T is float or bf16, all arithmetic f32.
+template <class T>
+struct ElementwiseKernels {
+  void (*scale)(const T* x, float alpha, T* y, Store how, std::int64_t n);
+  void (*add)(const T* a, const T* b, float alpha, float beta, T* y, Store how, std::int64_t n);
+  void (*multiply)(const T* a, const T* b, T* y, Store how, std::int64_t n);
+
+  /// By formula, in the order of Activation.
+  struct Formula {
+    void (*activate)(const T* x, T* y, Store how, std::int64_t n);
+    void (*activate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t n);
+    /// Rows of 2 width entries in x and dx, of width in y and dy.
+    void (*gate)(const T* x, T* y, Store how, std::int64_t rows, std::int64_t width);
+    void (*gate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t rows,
+                          std::int64_t width);
+  };
+  Formula formulas[Formulas::size];
+
+  /// bias or residual may be null.
+  void (*add_bias)(const T* x, const float* bias, const T* residual, T* y, Store how,
+                   std::int64_t rows, std::int64_t columns);
+
+  void (*from_f32)(const float* x, T* y, Store how, std::int64_t n);
+  void (*from_bf16)(const bf16* x, T* y, Store how, std::int64_t n);
+  void (*from_i32)(const std::int32_t* x, T* y, Store how, std::int64_t n);
+  void (*from_u8)(const std::uint8_t* x, T* y, Store how, std::int64_t n);
+  void (*fill)(float value, T* y, Store how, std::int64_t n);
+};
+
+}  // namespace longhand::cpu

@@ -1,0 +1,122 @@
+#pragma once
+
+#include "core/cpu/simd.h"
+#include "core/cpu/store.h"
+
+/// Loops over rows of any length. The body is written once for a whole vector and for the last
+/// part of a row: it gets the index and a Whole or a Part to load and store with.
+namespace longhand::cpu::LONGHAND_ISA {
+
+struct Whole {
+  template <class T>
+  Vec load(const T* from) const {
+    return LONGHAND_ISA::load(from);
+  }
+  template <class T>
+  Vec load_or(const T* from, float) const {
+    return LONGHAND_ISA::load(from);
+  }
+  IntVec load_words(const std::int32_t* from) const { return LONGHAND_ISA::load(from); }
+  template <class T>
+  void store(T* to, Vec a) const {
+    LONGHAND_ISA::store(to, a);
+  }
+  template <class T>
+  void stream(T* to, Vec a) const {
+    LONGHAND_ISA::stream(to, a);
+  }
+  Vec keep(Vec a) const { return a; }
+};
+
+/// The first n lanes, 0 < n < lanes.
+struct Part {
+  int n;
+  template <class T>
+  Vec load(const T* from) const {
+    return load_first(from, n);
+  }
+  template <class T>
+  Vec load_or(const T* from, float fill) const {
+    return select(first(n), load_first(from, n), Vec(fill));
+  }
+  IntVec load_words(const std::int32_t* from) const { return load_first(from, n); }
+  template <class T>
+  void store(T* to, Vec a) const {
+    store_first(to, a, n);
+  }
+  template <class T>
+  void stream(T* to, Vec a) const {
+    store_first(to, a, n);
+  }
+  Vec keep(Vec a) const { return select(first(n), a, Vec(0.0)); }  // 0 in the other lanes
+};
+
+/// body(i, Whole or Part) for i = 0, lanes, 2 lanes, ... up to n.
+template <class Body>
+[[gnu::always_inline]] inline void for_each_vector(std::int64_t n, Body&& body) {
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) body(i, Whole{});
+  if (i < n) body(i, Part{static_cast<int>(n - i)});
+}
+
+/// The sum of term(i, Whole or Part) over a row, as lanes yet to be summed. Four sums run side by
+/// side, so that no addition waits for the one before. A term of a Part has 0 in its unused lanes.
+template <class Term>
+[[gnu::always_inline]] inline Vec sum_over(std::int64_t n, Term&& term) {
+  Vec a(0.0), b(0.0), c(0.0), d(0.0);
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a += term(i, Whole{});
+    b += term(i + lanes, Whole{});
+    c += term(i + 2 * lanes, Whole{});
+    d += term(i + 3 * lanes, Whole{});
+  }
+  for (; i + lanes <= n; i += lanes) a += term(i, Whole{});
+  if (i < n) b += term(i, Part{static_cast<int>(n - i)});
+  return (a + b) + (c + d);
+}
+
+/// The largest entry of x; NaNs are passed over; -infinity for n = 0.
+template <class T>
+[[gnu::always_inline]] inline float largest_of(const T* x, std::int64_t n) {
+  constexpr float lowest = -__builtin_inff();
+  Vec a(lowest), b(lowest), c(lowest), d(lowest);
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = max(load(x + i), a);
+    b = max(load(x + i + lanes), b);
+    c = max(load(x + i + 2 * lanes), c);
+    d = max(load(x + i + 3 * lanes), d);
+  }
+  for (; i + lanes <= n; i += lanes) a = max(load(x + i), a);
+  if (i < n) b = max(Part{static_cast<int>(n - i)}.load_or(x + i, lowest), b);
+  return max(max(max(a, b), max(c, d)));
+}
+
+/// Where results go, written as `how` says.
+template <class T>
+class Output {
+ public:
+  Output(T* to, Store how) : to_(to), how_(how) {}
+  ~Output() {
+    if (how_.stream) stream_fence();
+  }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  template <class Lanes>
+  [[gnu::always_inline]] void put(std::int64_t i, Lanes part, Vec value) const {
+    if (how_.add) value = value + part.load(to_ + i);
+    if (how_.stream) {
+      part.stream(to_ + i, value);
+    } else {
+      part.store(to_ + i, value);
+    }
+  }
+
+ private:
+  T* to_;
+  Store how_;
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA
