@@ -1,0 +1,255 @@
+#include "apps/html/chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "apps/html/page.h"
+
+namespace longhand::app::html {
+namespace {
+
+std::string number(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.5g", value);
+  return buffer;
+}
+
+std::string pixels(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.1f", value);
+  return buffer;
+}
+
+std::string colour(std::size_t index) { return "var(--c" + std::to_string(index % 6) + ")"; }
+
+std::string label(double x, double y, const std::string& anchor, const std::string& text,
+                  const std::string& more = "") {
+  return "<text x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" text-anchor=\"" + anchor +
+         "\" fill=\"var(--faint)\" font-size=\"12\" " + more + ">" + escape(text) + "</text>\n";
+}
+
+std::string rule(double x1, double y1, double x2, double y2) {
+  return "<line x1=\"" + pixels(x1) + "\" y1=\"" + pixels(y1) + "\" x2=\"" + pixels(x2) +
+         "\" y2=\"" + pixels(y2) + "\" stroke=\"var(--rule)\"/>\n";
+}
+
+/// Shrinks to the page's width but never grows past its own; a `steady` one is scrolled instead.
+std::string open(double width, double height, bool steady = false) {
+  return "<svg style=\"" + std::string(steady ? "width:" : "max-width:") + pixels(width) +
+         "px\" viewBox=\"0 0 " + pixels(width) + " " + pixels(height) +
+         "\" role=\"img\" xmlns=\"http://www.w3.org/2000/svg\" "
+         "font-family=\"system-ui, sans-serif\">\n";
+}
+
+/// One direction of a chart: from data to pixels.
+class Axis {
+ public:
+  Axis(double low, double high, bool log, double from, double to)
+      : low_(low), high_(high), log_(log), from_(from), to_(to) {
+    if (!(low_ < high_)) {
+      const double margin = std::max(std::abs(low_) * 0.1, 1e-9);
+      if (!log_) low_ -= margin;
+      high_ += margin;
+    }
+  }
+  bool shows(double value) const { return std::isfinite(value) && (!log_ || value > 0); }
+  double at(double value) const {
+    const double share =
+        log_ ? (std::log(value) - std::log(low_)) / (std::log(high_) - std::log(low_))
+             : (value - low_) / (high_ - low_);
+    return from_ + (to_ - from_) * std::clamp(share, 0.0, 1.0);
+  }
+  std::vector<double> ticks() const {
+    if (!log_) return html::ticks(low_, high_, 5);
+    std::vector<double> marks;
+    const double first = std::floor(std::log10(low_)), last = std::ceil(std::log10(high_));
+    for (double power = first; power <= last; ++power) {
+      for (const double digit : {1.0, 2.0, 5.0}) {
+        const double mark = digit * std::pow(10.0, power);
+        const bool crowded = last - first > 3 && digit != 1.0;
+        if (mark >= low_ && mark <= high_ && !crowded) marks.push_back(mark);
+      }
+    }
+    return marks;
+  }
+
+ private:
+  double low_, high_;
+  bool log_;
+  double from_, to_;
+};
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  void see(double value, bool log) {
+    if (!std::isfinite(value) || (log && value <= 0)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  void settle() {
+    if (low > high) low = 0, high = 1;
+  }
+};
+
+/// The outline of a band: along the upper edge, back along the lower.
+std::string band(const Series& series, const Axis& x, const Axis& y, std::size_t index) {
+  std::string there, back;
+  for (const Point& p : series.points) {
+    if (!p.low || !p.high || !x.shows(p.x) || !y.shows(*p.low) || !y.shows(*p.high)) continue;
+    there += pixels(x.at(p.x)) + "," + pixels(y.at(*p.high)) + " ";
+    back = pixels(x.at(p.x)) + "," + pixels(y.at(*p.low)) + " " + back;
+  }
+  if (there.empty()) return {};
+  return "<polygon points=\"" + there + back + "\" fill=\"" + colour(index) +
+         "\" opacity=\"0.18\"/>\n";
+}
+
+std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_t index) {
+  std::string path, dots;
+  bool down = false;  // the pen
+  for (const Point& p : series.points) {
+    if (!x.shows(p.x) || !y.shows(p.y)) {
+      down = false;
+      continue;
+    }
+    const std::string at = pixels(x.at(p.x)) + " " + pixels(y.at(p.y));
+    path += (down ? "L" : "M") + at + " ";
+    down = true;
+    if (series.marks) {
+      dots += "<circle cx=\"" + pixels(x.at(p.x)) + "\" cy=\"" + pixels(y.at(p.y)) +
+              "\" r=\"3\" fill=\"" + colour(index) + "\"><title>" + escape(series.name) + ": " +
+              number(p.x) + ", " + number(p.y) + "</title></circle>\n";
+    }
+  }
+  return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour(index) +
+         "\" stroke-width=\"1.8\"" + (series.dashed ? " stroke-dasharray=\"5 4\"" : "") + "/>\n" +
+         dots;
+}
+
+}  // namespace
+
+std::vector<double> ticks(double low, double high, int wanted) {
+  if (!(low < high) || !std::isfinite(low) || !std::isfinite(high)) return {low};
+  const double raw = (high - low) / std::max(1, wanted);
+  const double power = std::pow(10.0, std::floor(std::log10(raw)));
+  double step = 10 * power;
+  for (const double digit : {1.0, 2.0, 5.0}) {
+    if (digit * power >= raw * 0.999) {
+      step = digit * power;
+      break;
+    }
+  }
+  std::vector<double> marks;
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) {
+    marks.push_back(k * step);
+  }
+  return marks;
+}
+
+std::string line_chart(const LineChart& chart) {
+  constexpr double width = 720, height = 340, left = 62, right = 16, top = 14, bottom = 48;
+  Range xs, ys;
+  for (const Series& series : chart.series) {
+    for (const Point& p : series.points) {
+      xs.see(p.x, chart.log_x);
+      ys.see(p.y, chart.log_y);
+      if (p.low) ys.see(*p.low, chart.log_y);
+      if (p.high) ys.see(*p.high, chart.log_y);
+    }
+  }
+  if (chart.y_low) ys.low = *chart.y_low;
+  if (chart.y_high) ys.high = *chart.y_high;
+  xs.settle();
+  ys.settle();
+  const double legend = 20.0 * static_cast<double>((chart.series.size() + 2) / 3);
+  const Axis x(xs.low, xs.high, chart.log_x, left, width - right);
+  const Axis y(ys.low, ys.high, chart.log_y, height - bottom, top);
+
+  std::string svg = open(width, height + legend);
+  for (const double mark : y.ticks()) {
+    svg += rule(left, y.at(mark), width - right, y.at(mark));
+    svg += label(left - 6, y.at(mark) + 4, "end", number(mark));
+  }
+  for (const double mark : x.ticks()) {
+    svg += rule(x.at(mark), height - bottom, x.at(mark), height - bottom + 4);
+    svg += label(x.at(mark), height - bottom + 18, "middle", number(mark));
+  }
+  svg += label((left + width - right) / 2, height - 12, "middle", chart.x_label);
+  const std::string middle = pixels((top + height - bottom) / 2);
+  svg += label(14, (top + height - bottom) / 2, "middle", chart.y_label,
+               "transform=\"rotate(-90 14 " + middle + ")\"");
+  for (std::size_t i = 0; i < chart.series.size(); ++i) svg += band(chart.series[i], x, y, i);
+  for (std::size_t i = 0; i < chart.series.size(); ++i) svg += curve(chart.series[i], x, y, i);
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const double at_x = left + static_cast<double>(i % 3) * 215;
+    const double at_y = height + 6 + 20.0 * static_cast<double>(i / 3);
+    svg += "<line x1=\"" + pixels(at_x) + "\" y1=\"" + pixels(at_y) + "\" x2=\"" +
+           pixels(at_x + 22) + "\" y2=\"" + pixels(at_y) + "\" stroke=\"" + colour(i) +
+           "\" stroke-width=\"2.5\"" + (chart.series[i].dashed ? " stroke-dasharray=\"5 4\"" : "") +
+           "/>\n";
+    svg += label(at_x + 28, at_y + 4, "start", chart.series[i].name);
+  }
+  return svg + "</svg>\n";
+}
+
+std::string heat_map(const HeatMap& map) {
+  const double cell =
+      std::clamp(640.0 / static_cast<double>(std::max<std::int64_t>(1, map.width)), 3.0, 24.0);
+  const double left = map.rows.empty() ? 4 : 40, top = map.columns.empty() ? 4 : 22;
+  std::string svg = open(left + cell * static_cast<double>(map.width) + 4,
+                         top + cell * static_cast<double>(map.height) + 4);
+  const auto text = [&](double x, double y, const std::string& anchor, const std::string& t) {
+    return label(x, y, anchor, t, "style=\"font-size:" + pixels(std::min(12.0, cell)) + "px\"");
+  };
+  for (std::int64_t i = 0; i < map.height; ++i) {
+    const double y = top + cell * static_cast<double>(i);
+    if (!map.rows.empty()) {
+      svg += text(left - 4, y + cell * 0.8, "end", map.rows[static_cast<std::size_t>(i)]);
+    }
+    for (std::int64_t j = 0; j < map.width; ++j) {
+      const double value = map.values[static_cast<std::size_t>(i * map.width + j)];
+      const double share = std::clamp(value / map.full, 0.0, 1.0);
+      if (!(share > 0.004)) continue;
+      svg += "<rect x=\"" + pixels(left + cell * static_cast<double>(j)) + "\" y=\"" + pixels(y) +
+             "\" width=\"" + pixels(cell) + "\" height=\"" + pixels(cell) +
+             "\" fill=\"rgba(var(--hot)," + number(share) + ")\"/>\n";
+    }
+  }
+  for (std::size_t j = 0; j < map.columns.size(); ++j) {
+    svg += text(left + cell * (static_cast<double>(j) + 0.5), top - 6, "middle", map.columns[j]);
+  }
+  svg += "<rect x=\"" + pixels(left) + "\" y=\"" + pixels(top) + "\" width=\"" +
+         pixels(cell * static_cast<double>(map.width)) + "\" height=\"" +
+         pixels(cell * static_cast<double>(map.height)) +
+         "\" fill=\"none\" stroke=\"var(--rule)\"/>\n";
+  return svg + "</svg>\n";
+}
+
+std::string arcs(const Arcs& diagram) {
+  constexpr double step = 16, upper = 24, lower = 130;
+  const double width = step * static_cast<double>(diagram.tokens.size()) + 16;
+  std::string svg = open(std::max(width, 200.0), lower + 24, true);
+  const auto at = [&](std::int64_t i) { return 16 + step * static_cast<double>(i); };
+  for (std::size_t i = 0; i < diagram.selected.size(); ++i) {
+    const std::int64_t to = diagram.selected[i];
+    if (to < 0) continue;
+    const bool strong = i < diagram.marked.size() && diagram.marked[i];
+    svg += "<line x1=\"" + pixels(at(static_cast<std::int64_t>(i))) + "\" y1=\"" +
+           pixels(lower - 12) + "\" x2=\"" + pixels(at(to)) + "\" y2=\"" + pixels(upper + 5) +
+           "\" stroke=\"" + (strong ? colour(1) : "var(--rule)") + "\" stroke-width=\"" +
+           (strong ? "1.8" : "1") + "\"/>\n";
+  }
+  for (std::size_t i = 0; i < diagram.tokens.size(); ++i) {
+    const bool strong = i < diagram.marked.size() && diagram.marked[i];
+    const std::string look = std::string("style=\"font-family:monospace;fill:") +
+                             (strong ? "var(--c1);font-weight:bold" : "var(--text)") + "\"";
+    for (const double y : {upper, lower}) {
+      svg += label(at(static_cast<std::int64_t>(i)), y, "middle", diagram.tokens[i], look);
+    }
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace longhand::app::html
