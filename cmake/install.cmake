@@ -12,7 +12,8 @@ set(longhand_package ${CMAKE_INSTALL_LIBDIR}/cmake/longhand)
 foreach(folder core autograd nn tasks cuda)
   if(TARGET longhand_${folder})
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION include/longhand
-            FILES_MATCHING PATTERN "*.h")
+            FILES_MATCHING PATTERN "*.h"
+            PATTERN core/cpu EXCLUDE PATTERN core/reference EXCLUDE)  # their insides
   endif()
 endforeach()
 install(EXPORT longhand NAMESPACE longhand:: FILE longhand-targets.cmake
