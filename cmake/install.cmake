@@ -13,7 +13,7 @@ foreach(folder core autograd nn tasks cuda)
   if(TARGET longhand_${folder})
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION include/longhand
             FILES_MATCHING PATTERN "*.h"
-            PATTERN core/cpu EXCLUDE PATTERN core/reference EXCLUDE)  # their insides
+            REGEX "core/cpu" EXCLUDE REGEX "core/reference" EXCLUDE)  # their insides
   endif()
 endforeach()
 install(EXPORT longhand NAMESPACE longhand:: FILE longhand-targets.cmake
