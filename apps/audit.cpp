@@ -1,0 +1,166 @@
+#include "apps/audit.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/tape.h"
+#include "core/error.h"
+#include "core/quote.h"
+
+namespace longhand::app {
+namespace {
+
+using catalog::Argument;
+using catalog::HostTensor;
+using catalog::Operation;
+using catalog::Output;
+using catalog::Role;
+
+HostTensor floats(const SafetensorsFile& file, const std::string& name) {
+  const SafetensorsEntry& entry = file.at(name);
+  LONGHAND_CHECK(is_float(*entry.dtype), file.name(), ": tensor ", quoted(name),
+                 ": expected F64, F32 or BF16, got ", entry.type);
+  HostTensor host{entry.shape, std::vector<double>(static_cast<std::size_t>(entry.shape.size()))};
+  const auto convert = [&]<class T>(T value) {
+    for (std::size_t i = 0; i < host.values.size(); ++i) {
+      std::memcpy(&value, entry.bytes.data() + i * sizeof(T), sizeof(T));
+      if constexpr (std::is_same_v<T, bf16>) {
+        host.values[i] = static_cast<float>(value);
+      } else {
+        host.values[i] = static_cast<double>(value);
+      }
+    }
+  };
+  visit_dtype(*entry.dtype, convert);
+  return host;
+}
+
+HostTensor indices(const SafetensorsFile& file, const std::string& name) {
+  const std::vector<std::int32_t> values = file.to_i32(name);
+  return {file.find(name)->shape, {values.begin(), values.end()}};
+}
+
+/// The names a file may hold, as a message lists them.
+std::string known_names(const Operation& operation) {
+  std::string names;
+  for (const Argument& input : operation.inputs) names += input.name + ", ";
+  for (const std::string& output : operation.outputs) names += "d" + output + ", ";
+  names.resize(names.size() - 2);
+  return names;
+}
+
+bool has_gradient(const Output& output) { return output.value.wants_grad(); }
+
+/// Hands the outputs their gradients.
+void seed_gradients(const Operation& operation, const AuditFile& file, Backend& backend,
+                    const std::vector<Output>& outputs) {
+  LONGHAND_CHECK(std::ranges::any_of(outputs, has_gradient), operation.name, ": has no gradient");
+  for (const Output& output : outputs) {
+    const auto given = file.output_gradients.find(output.name);
+    const bool found = given != file.output_gradients.end();
+    if (!has_gradient(output)) {
+      LONGHAND_CHECK(!found, operation.name, ": output '", output.name,
+                     "' has no gradient; remove d", output.name);
+      continue;
+    }
+    const Tensor& y = output.value.value();
+    if (!found) {
+      LONGHAND_CHECK(output.name == "loss", operation.name, ": gradients need tensor d",
+                     output.name, ' ', y.shape(), " beside the inputs");
+      output.value.sink().add(Tensor::from(backend, y.shape(), y.dtype(), std::vector{1.0}));
+      continue;
+    }
+    LONGHAND_CHECK(given->second.shape == y.shape(), operation.name, ": d", output.name,
+                   ": expected shape ", y.shape(), ", got ", given->second.shape);
+    output.value.sink().add(Tensor::from(backend, y.shape(), y.dtype(), given->second.values));
+  }
+}
+
+}  // namespace
+
+AuditFile read_audit_file(const std::filesystem::path& path, const Operation& operation) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  AuditFile result;
+  std::optional<DType> first_activation, first_float;
+  for (const Argument& input : operation.inputs) {
+    const SafetensorsEntry* const entry = file.find(input.name);
+    if (entry == nullptr) continue;  // Call says which of the missing ones are needed
+    const bool index = input.role == Role::index;
+    result.values.inputs[input.name] = index ? indices(file, input.name) : floats(file, input.name);
+    if (index) continue;
+    if (!first_float) first_float = entry->dtype;
+    if (!first_activation && input.role == Role::activation) first_activation = entry->dtype;
+  }
+  for (const std::string& output : operation.outputs) {
+    const std::string name = "d" + output;
+    if (file.find(name)) result.output_gradients[output] = floats(file, name);
+  }
+  for (const SafetensorsEntry& entry : file.entries()) {
+    const bool known =
+        result.values.inputs.contains(entry.name) ||
+        (entry.name.starts_with('d') && result.output_gradients.contains(entry.name.substr(1)));
+    LONGHAND_CHECK(known, file.name(), ": tensor ", quoted(entry.name), ": ", operation.name,
+                   " knows only ", known_names(operation));
+  }
+  result.type = first_activation.value_or(first_float.value_or(DType::f32));
+  return result;
+}
+
+std::vector<NamedTensor> audit(const Operation& operation, const AuditFile& file, Backend& backend,
+                               DType type, bool gradients) {
+  const catalog::Call call = prepare(operation, file.values, backend, type, gradients);
+  Tape tape;
+  std::vector<Output> outputs;
+  if (gradients) {
+    const Recording recording(tape);
+    outputs = operation.run(call);
+  } else {
+    outputs = operation.run(call);
+  }
+
+  std::vector<NamedTensor> results;
+  for (const Output& output : outputs) results.push_back({output.name, output.value.value()});
+  if (!gradients) return results;
+
+  seed_gradients(operation, file, backend, outputs);
+  tape.backward({});
+  for (const Argument& input : operation.inputs) {
+    const Var x = call.maybe(input.name);
+    if (!x || !x.wants_grad()) continue;
+    // An input no output depends on (a loss without any weight) has gathered nothing.
+    results.push_back({"d" + input.name,
+                       x.grad() ? x.grad() : Tensor::zeros(backend, x.shape(), x.value().dtype())});
+  }
+  return results;
+}
+
+void write_tensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors) {
+  std::vector<std::byte> host;  // one tensor at a time
+  std::vector<SafetensorsItem> items;
+  for (const NamedTensor& tensor : tensors) {
+    const Tensor& value = tensor.value;
+    const auto download = [&host, &value]() -> std::span<const std::byte> {
+      host.resize(value.bytes());
+      value.backend().download(host.data(), value.address(), host.size());
+      return host;
+    };
+    items.push_back({tensor.name, value.dtype(), value.shape(), download});
+  }
+  write_safetensors(path, items);
+}
+
+std::vector<std::string> differentiable_outputs(const Operation& operation) {
+  Rng rng(1, Purpose::test);
+  const auto backend = make_reference_backend();
+  const auto cases = operation.cases(rng);
+  const catalog::Call call = prepare(operation, cases.at(0), *backend, DType::f64, true);
+  Tape tape;
+  const Recording recording(tape);
+  std::vector<std::string> names;
+  for (const Output& output : operation.run(call)) {
+    if (has_gradient(output)) names.push_back(output.name);
+  }
+  return names;
+}
+
+}  // namespace longhand::app

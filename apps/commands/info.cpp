@@ -1,0 +1,162 @@
+#include <sys/sysinfo.h>
+
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+
+#include "apps/command.h"
+#include "apps/report.h"
+#include "apps/version.h"
+#include "core/backend.h"
+#include "core/cpu/isa.h"
+#include "core/parallel.h"
+
+namespace longhand::app {
+namespace {
+
+/// The figure behind `key` in a file of lines such as "MemTotal:  16 kB"; empty if there is none.
+std::string find_line(const char* path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    const std::size_t start = line.find_first_not_of(" \t:", key.size());
+    if (start != std::string::npos) return line.substr(start);
+  }
+  return {};
+}
+
+/// A backend and the types it computes in, or why it is not to be had.
+Json backend_facts(const char* name) {
+  try {
+    const auto backend = make_backend(name);
+    std::vector<std::string> types;
+    for (const DType type : {DType::f64, DType::f32, DType::bf16}) {
+      try {
+        backend->require_dtype(type);
+        types.emplace_back(name_of(type));
+      } catch (const Error&) {  // the question was whether it throws
+      }
+    }
+    return {{"name", name}, {"available", true}, {"types", types}};
+  } catch (const Error& error) {
+    std::string reason = error.what();
+    if (const std::string subject = text(name, ": "); reason.starts_with(subject)) {
+      reason.erase(0, subject.size());
+    }
+    return {{"name", name}, {"available", false}, {"reason", reason}};
+  }
+}
+
+Json instruction_sets() {
+  Json sets = Json::array();
+  for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2, cpu::Isa::avx512,
+                             cpu::Isa::avx512bf16, cpu::Isa::amx}) {
+    std::string_view reason;
+    const bool available = cpu::supports(isa, &reason);
+    Json facts{{"name", cpu::name_of(isa)}, {"available", available}};
+    if (!available) facts["reason"] = reason;
+    sets.push_back(facts);
+  }
+  return sets;
+}
+
+/// Why the set in use is not a stronger one.
+std::string why_not_stronger(cpu::Isa used) {
+  if (used != cpu::supported_isas().back()) return "LONGHAND_CPU asks for it";
+  if (used == cpu::Isa::amx) return "the strongest there is";
+  const auto next = static_cast<cpu::Isa>(static_cast<int>(used) + 1);
+  std::string_view reason;
+  cpu::supports(next, &reason);
+  return text("no ", cpu::name_of(next), ": ", reason);
+}
+
+Json gather() {
+  struct sysinfo memory {};
+  LONGHAND_CHECK(sysinfo(&memory) == 0, "the system does not tell its memory");
+  const std::string available = find_line("/proc/meminfo", "MemAvailable");
+  const std::string limit = find_line("/sys/fs/cgroup/memory.max", "");
+  const cpu::Isa used = cpu::choose_isa();
+
+  Json facts;
+  facts["version"] = version;
+  facts["commit"] = commit;
+  facts["compiler"] = compiler;
+  facts["build"] = build;
+  facts["processor"] = find_line("/proc/cpuinfo", "model name");
+  facts["threads"] = ThreadPool(0).threads();
+  facts["memory"] = {
+      {"total_bytes", std::uint64_t{memory.totalram} * memory.mem_unit},
+      {"available_bytes", available.empty() ? Json() : Json(1024 * std::stoull(available))},
+      {"limit_bytes",
+       limit.empty() || limit.starts_with("max") ? Json() : Json(std::stoull(limit))}};
+  facts["backends"] = Json::array();
+  for (const char* name : {"reference", "cpu", "cuda"}) {
+    facts["backends"].push_back(backend_facts(name));
+  }
+  facts["instruction_sets"] = instruction_sets();
+  facts["instruction_set"] = cpu::name_of(used);
+  facts["instruction_set_reason"] = why_not_stronger(used);
+  return facts;
+}
+
+std::string gibibytes(const Json& bytes) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << bytes.get<double>() / (1u << 30) << " GiB";
+  return out.str();
+}
+
+void line(const std::string& title, const std::string& value) {
+  std::cout << std::left << std::setw(18) << title << value << '\n';
+}
+
+void print(const Json& facts) {
+  for (const char* key : {"version", "commit", "compiler", "build", "processor"}) {
+    line(key, facts[key].get<std::string>());
+  }
+  line("threads", facts["threads"].dump());
+  const Json& memory = facts["memory"];
+  std::string amount = gibibytes(memory["total_bytes"]);
+  if (!memory["available_bytes"].is_null()) {
+    amount += ", " + gibibytes(memory["available_bytes"]) + " available";
+  }
+  if (!memory["limit_bytes"].is_null()) {
+    amount += ", limited to " + gibibytes(memory["limit_bytes"]);
+  }
+  line("memory", amount);
+  for (const Json& backend : facts["backends"]) {
+    std::string state;
+    if (backend["available"].get<bool>()) {
+      for (const Json& type : backend["types"]) {
+        state += (state.empty() ? "" : ", ") + type.get<std::string>();
+      }
+    } else {
+      state = "not available: " + backend["reason"].get<std::string>();
+    }
+    line("backend " + backend["name"].get<std::string>(), state);
+  }
+  line("instruction set", facts["instruction_set"].get<std::string>() + " in use (" +
+                              facts["instruction_set_reason"].get<std::string>() + ")");
+  for (const Json& set : facts["instruction_sets"]) {
+    line("  " + set["name"].get<std::string>(),
+         set["available"].get<bool>() ? "available" : "no: " + set["reason"].get<std::string>());
+  }
+}
+
+const Register info{{.name = "info",
+                     .summary = "backends, instruction sets in use, memory, versions",
+                     .usage = {"[--json]"},
+                     .options = {json_option()},
+                     .examples = {"info", "info --json"},
+                     .notes = "LONGHAND_CPU=portable|avx2|avx512|avx512bf16|amx in the environment "
+                              "forces an\ninstruction set.",
+                     .run = [](const Arguments& arguments) {
+                       const Json facts = gather();
+                       if (arguments.json()) {
+                         print_json(std::cout, facts);
+                       } else {
+                         print(facts);
+                       }
+                     }}};
+
+}  // namespace
+}  // namespace longhand::app

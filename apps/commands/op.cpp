@@ -1,0 +1,240 @@
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+
+#include "apps/audit.h"
+#include "apps/compute.h"
+#include "apps/report.h"
+
+namespace longhand::app {
+namespace {
+
+using catalog::Argument;
+using catalog::Attribute;
+using catalog::Operation;
+using catalog::Role;
+
+const Operation& find_operation(const std::string& name) {
+  try {
+    return catalog::find(name);
+  } catch (const Error& error) {
+    wrong_usage(error.what());
+  }
+}
+
+void list(bool json) {
+  Report report({{"op", "op"}, {"formula", "formula"}, {"page", "docs/math"}});
+  for (const Operation& operation : catalog::operations()) {
+    report.add(
+        {{"op", operation.name}, {"formula", operation.formula}, {"page", operation.page + ".md"}});
+  }
+  report.print(std::cout, json);
+}
+
+const char* role_name(Role role) {
+  switch (role) {
+    case Role::activation:
+      return "activation";
+    case Role::master:
+      return "master";
+    default:
+      return "index";
+  }
+}
+
+Json describe(const Operation& operation) {
+  Json facts{
+      {"op", operation.name}, {"formula", operation.formula}, {"page", operation.page + ".md"}};
+  facts["inputs"] = Json::array();
+  for (const Argument& input : operation.inputs) {
+    facts["inputs"].push_back({{"name", input.name},
+                               {"shape", input.shape},
+                               {"type", role_name(input.role)},
+                               {"optional", input.optional},
+                               {"differentiable", input.differentiable}});
+  }
+  facts["attributes"] = Json::array();
+  for (const Attribute& attribute : operation.attributes) {
+    facts["attributes"].push_back({{"name", attribute.name},
+                                   {"default", attribute.otherwise},
+                                   {"meaning", attribute.meaning}});
+  }
+  facts["outputs"] = operation.outputs;
+  facts["gradients_read"] = Json::array();
+  facts["gradients_written"] = Json::array();
+  for (const std::string& output : differentiable_outputs(operation)) {
+    facts["gradients_read"].push_back("d" + output);
+  }
+  for (const Argument& input : operation.inputs) {
+    if (input.differentiable) facts["gradients_written"].push_back("d" + input.name);
+  }
+  return facts;
+}
+
+std::string joined(const Json& words) {
+  std::string all;
+  for (const Json& word : words) all += (all.empty() ? "" : ", ") + word.get<std::string>();
+  return all;
+}
+
+void print_description(const Json& facts) {
+  const auto entry = [](const std::string& name, const std::string& rest) {
+    std::cout << "  " << std::left << std::setw(13) << name << ' ' << rest << '\n';
+  };
+  std::cout << facts["op"].get<std::string>() << ": " << facts["formula"].get<std::string>()
+            << "\n\ninputs, tensors of the --in file\n";
+  for (const Json& input : facts["inputs"]) {
+    entry(input["name"].get<std::string>(),
+          input["shape"].get<std::string>() + "; " + input["type"].get<std::string>() +
+              (input["optional"].get<bool>() ? ", may be left out" : ""));
+  }
+  if (!facts["attributes"].empty()) std::cout << "\nattributes, --attr NAME=VALUE\n";
+  for (const Json& attribute : facts["attributes"]) {
+    entry(attribute["name"].get<std::string>() + "=" + attribute["default"].get<std::string>(),
+          attribute["meaning"].get<std::string>());
+  }
+  std::cout << "\noutputs, tensors of the --out file\n  " << joined(facts["outputs"]) << '\n';
+  const Json& read = facts["gradients_read"];
+  if (read.empty()) {
+    std::cout << "\nno gradient\n";
+  } else {
+    std::cout << "\nwith --grad\n";
+    entry("read", joined(read) + (read == Json{"dloss"} ? ", 1 if left out" : ""));
+    entry("written", joined(facts["gradients_written"]) + ", for the inputs given");
+  }
+  std::cout << "\nActivations have the type of the run: --dtype, or else the file's first "
+               "activation's;\nmasters f64 with f64, else f32; indices are integers. Floats are "
+               "converted.\n";
+}
+
+/// NAME=VALUE words as a map; a number is asked for where the default is one.
+std::map<std::string, std::string> attributes(const Operation& operation,
+                                              const std::vector<std::string>& words) {
+  const auto is_number = [](const std::string& word) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    return error == std::errc() && end == word.data() + word.size();
+  };
+  std::map<std::string, std::string> values;
+  for (const std::string& word : words) {
+    const std::size_t sign = word.find('=');
+    if (sign == std::string::npos) wrong_usage("--attr: expected NAME=VALUE, got '", word, "'");
+    const std::string name = word.substr(0, sign), value = word.substr(sign + 1);
+    const auto known = std::ranges::find(operation.attributes, name, &Attribute::name);
+    if (known == operation.attributes.end()) {
+      wrong_usage(operation.name, " has no attribute '", name, "'; see `longhand op describe ",
+                  operation.name, "`");
+    }
+    if (is_number(known->otherwise) && !is_number(value)) {
+      wrong_usage("--attr ", name, ": expected a number, got '", value, "'");
+    }
+    if (!values.emplace(name, value).second) wrong_usage("--attr ", name, " is given twice");
+  }
+  return values;
+}
+
+/// --dtype, if it was given.
+std::optional<DType> wanted_type(const Arguments& arguments) {
+  if (!arguments.given("dtype")) return std::nullopt;
+  const auto type = dtype_from_name(arguments.word("dtype"));
+  if (!type || !is_float(*type)) {
+    wrong_usage("--dtype: expected f64, f32 or bf16, got '", arguments.word("dtype"), "'");
+  }
+  return type;
+}
+
+/// The Euclidean norm: enough to see that something other than zeros came out.
+double norm(const Tensor& tensor) {
+  double sum = 0;
+  const auto add = [&](const auto& values) {
+    for (const auto value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  };
+  if (is_float(tensor.dtype())) {
+    add(tensor.to_doubles());
+  } else {
+    add(tensor.to_ints());
+  }
+  return std::sqrt(sum);
+}
+
+void run_operation(const Operation& operation, const Arguments& arguments) {
+  const std::string& in = arguments.word("in");
+  const std::string& out = arguments.word("out");
+  auto attribute_values = attributes(operation, arguments.words("attr"));
+  const bool gradients = arguments.flag("grad");
+  if (gradients && std::ranges::none_of(operation.inputs, &Argument::differentiable)) {
+    wrong_usage("--grad: ", operation.name, " has no gradient");
+  }
+  const std::optional<DType> wanted = wanted_type(arguments);
+  const auto backend = backend_from(arguments);
+
+  AuditFile file = read_audit_file(in, operation);
+  file.values.attributes = std::move(attribute_values);
+  const DType type = wanted.value_or(file.type);
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<NamedTensor> results = audit(operation, file, *backend, type, gradients);
+  backend->synchronize();
+  const auto took = std::chrono::steady_clock::now() - start;
+  write_tensors(out, results);
+
+  Report report(
+      {{"tensor", "tensor"}, {"type", "type"}, {"shape", "shape"}, {"norm", "norm", "%.9g"}});
+  report.set("op", operation.name);
+  report.set("backend", arguments.word("backend"));
+  report.set("math", arguments.word("math"));
+  report.set("type", name_of(type));
+  report.set("out", out);
+  report.set("seconds", std::chrono::duration<double>(took).count());
+  for (const NamedTensor& result : results) {
+    report.add({{"tensor", result.name},
+                {"type", name_of(result.value.dtype())},
+                {"shape", text(result.value.shape())},
+                {"norm", norm(result.value)}});
+  }
+  report.print(std::cout, arguments.json());
+}
+
+void run(const Arguments& arguments) {
+  const std::vector<std::string>& words = arguments.plain();
+  if (words.empty()) wrong_usage("expected list, describe or the name of an op");
+  const bool describing = words[0] == "describe";
+  if (words.size() != (describing ? 2u : 1u)) wrong_usage("expected one op");
+  if (words[0] == "list") {
+    list(arguments.json());
+  } else if (!describing) {
+    run_operation(find_operation(words[0]), arguments);
+  } else if (const Json facts = describe(find_operation(words[1])); arguments.json()) {
+    print_json(std::cout, facts);
+  } else {
+    print_description(facts);
+  }
+}
+
+const Register command{
+    {.name = "op",
+     .summary = "runs one op, forward and backward, on tensors from a safetensors file",
+     .usage = {"list [--json]", "describe NAME [--json]",
+               "NAME --in FILE --out FILE [--attr NAME=VALUE]... [--grad] [--dtype TYPE] ..."},
+     .options =
+         join({{"in", "FILE", "the inputs, a safetensors file"},
+               {"out", "FILE", "where the results go, a safetensors file"},
+               {"attr", "NAME=VALUE", "an attribute of the op", {}, true},
+               {"grad", "", "also compute the gradients of the inputs"},
+               {"dtype", "TYPE", "f64 (reference only), f32 or bf16; otherwise as in the file"}},
+              join(compute_options(), {json_option()})),
+     .examples =
+         {"op list", "op describe layer_norm",
+          "op layer_norm --in x.safetensors --attr epsilon=1e-6 --grad --out y.safetensors",
+          "op matmul --in x.safetensors --out y.safetensors --backend reference --dtype f64"},
+     .notes =
+         "The file holds the inputs under the names `describe` gives and, with --grad, the\n"
+         "gradient of each differentiable output y as \"dy\". The result holds the outputs and,\n"
+         "with --grad, the gradient of each differentiable input x as \"dx\". A missing output\n"
+         "gradient is an error, but for an output named loss: it is 1.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <exception>
+#include <iomanip>
+#include <iostream>
+#include <new>
+
+#include "apps/command.h"
+#include "apps/version.h"
+
+namespace longhand::app {
+namespace {
+
+constexpr int done = 0, failed = 1, misused = 2;
+
+void print_overview() {
+  std::cout << "longhand " << version
+            << ": tensors, derivatives and training, written out by hand\n\ncommands\n";
+  std::size_t width = 4;
+  for (const auto& [name, command] : commands()) width = std::max(width, name.size());
+  for (const auto& [name, command] : commands()) {
+    std::cout << "  " << std::left << std::setw(static_cast<int>(width)) << name << "  "
+              << command.summary << '\n';
+  }
+  std::cout << "\n`longhand COMMAND --help` explains one, with examples.\n";
+}
+
+const Command& find(const std::string& name) {
+  const auto found = commands().find(name);
+  if (found == commands().end()) {
+    wrong_usage("there is no command '", name, "'; `longhand help` lists them");
+  }
+  return found->second;
+}
+
+void run(const std::vector<std::string>& words) {
+  if (words.empty()) wrong_usage("expected a command; `longhand help` lists them");
+  const std::string& first = words.front();
+  if (first == "--version") {
+    std::cout << "longhand " << version << '\n';
+  } else if (first == "--help" || first == "-h" || (first == "help" && words.size() == 1)) {
+    print_overview();
+  } else if (first == "help") {
+    if (words.size() > 2) wrong_usage("help: expected one command");
+    std::cout << find(words[1]).help();
+  } else {
+    const Command& command = find(first);
+    const Arguments arguments = command.parse({words.begin() + 1, words.end()});
+    if (arguments.flag("help")) {
+      std::cout << command.help();
+    } else {
+      command.run(arguments);
+    }
+  }
+}
+
+/// Errors are one line, whatever is in the file or flag they quote.
+int report(int status, std::string message, const std::vector<std::string>& words) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::cerr << "longhand";
+  if (!words.empty() && commands().contains(words.front())) std::cerr << ' ' << words.front();
+  std::cerr << ": " << message << '\n';
+  return status;
+}
+
+int guarded(const std::vector<std::string>& words) {
+  try {
+    run(words);
+    LONGHAND_CHECK(std::cout.flush(), "standard output cannot be written");
+    return done;
+  } catch (const UsageError& error) {
+    return report(misused, error.what(), words);
+  } catch (const std::bad_alloc&) {
+    return report(failed, "memory is used up", words);
+  } catch (const std::exception& error) {
+    return report(failed, error.what(), words);
+  }
+}
+
+}  // namespace
+}  // namespace longhand::app
+
+int main(int count, char** words) {
+  return longhand::app::guarded(
+      std::vector<std::string>(words + std::min(count, 1), words + count));
+}

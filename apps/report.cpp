@@ -1,0 +1,62 @@
+#include "apps/report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iomanip>
+
+#include "core/error.h"
+
+namespace longhand::app {
+namespace {
+
+std::string cell(const Report::Column& column, const Json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) {
+    char buffer[64];
+    const char* format = column.format.empty() ? "%.4g" : column.format.c_str();
+    std::snprintf(buffer, sizeof buffer, format, value.get<double>());
+    return buffer;
+  }
+  return value.dump();
+}
+
+}  // namespace
+
+void print_json(std::ostream& out, const Json& json) {
+  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+void Report::print(std::ostream& out, bool as_json) const {
+  if (!as_json) return print_table(out);
+  Json all = head_;
+  all["rows"] = rows_;
+  print_json(out, all);
+}
+
+void Report::print_table(std::ostream& out) const {
+  std::vector<std::vector<std::string>> lines{{}};
+  for (const Column& column : columns_) lines[0].push_back(column.title);
+  for (const Json& row : rows_) {
+    std::vector<std::string> line;
+    for (const Column& column : columns_) {
+      line.push_back(cell(column, row.contains(column.key) ? row.at(column.key) : Json()));
+    }
+    lines.push_back(std::move(line));
+  }
+  for (const std::vector<std::string>& line : lines) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      // Words are set flush left, numbers flush right, and no spaces are left at a line's end.
+      std::size_t width = 0;
+      for (const auto& other : lines) width = std::max(width, other[c].size());
+      const bool number = std::ranges::any_of(rows_, [&](const Json& row) {
+        return row.contains(columns_[c].key) && row.at(columns_[c].key).is_number();
+      });
+      const std::string gap(width - line[c].size(), ' ');
+      const bool last = c + 1 == columns_.size();
+      out << (number ? gap + line[c] : line[c] + (last ? "" : gap)) << (last ? "\n" : "  ");
+    }
+  }
+}
+
+}  // namespace longhand::app
