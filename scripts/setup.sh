@@ -1,0 +1,36 @@
+#!/bin/sh
+# Installs the Debian packages that building and testing longhand needs and this machine lacks.
+#   scripts/setup.sh [lint]     lint: also clang-tidy, for scripts/tidy.sh
+set -eu
+
+packages="g++ cmake ninja-build libboost-program-options-dev libboost-test-dev nlohmann-json3-dev
+  clang-format"
+[ "${1:-}" = lint ] && packages="$packages clang-tidy"
+
+missing=""
+for package in $packages; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$state" = installed ] || missing="$missing $package"
+done
+if [ -z "$missing" ]; then
+  echo "setup: nothing to install"
+  exit 0
+fi
+
+command -v apt-get >/dev/null || {
+  echo "setup: this is not a Debian system; install what corresponds to:$missing" >&2
+  exit 1
+}
+root=""
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null || {
+    echo "setup: run as root, or install sudo; missing:$missing" >&2
+    exit 1
+  }
+  root="sudo"
+fi
+echo "setup: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+$root apt-get update -qq
+# shellcheck disable=SC2086  # a list of words
+$root apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -1,0 +1,289 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "autograd/catalog/catalog.h"
+#include "core/safetensors.h"
+
+/// The built program, run as a user runs it.
+namespace {
+
+using namespace longhand;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+struct Program {
+  fs::path folder;
+
+  Program() {
+    std::string name = (fs::temp_directory_path() / "longhand-XXXXXX").string();
+    BOOST_REQUIRE(mkdtemp(name.data()) != nullptr);
+    folder = name;
+  }
+  ~Program() { fs::remove_all(folder); }
+
+  std::string path(const std::string& name) const { return (folder / name).string(); }
+
+  Outcome operator()(const std::string& words, const std::string& environment = "") const {
+    const std::string line = "cd " + folder.string() + " && " + environment +
+                             " " LONGHAND_PROGRAM " " + words + " >stdout 2>stderr";
+    const int status = std::system(line.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(path("stdout")),
+            contents(path("stderr"))};
+  }
+
+  /// Nothing on standard output, one line on standard error, that status.
+  void refuses(int status, const std::string& words, const std::string& message) const {
+    const Outcome outcome = (*this)(words);
+    BOOST_TEST_CONTEXT("longhand " << words << " says: " << outcome.err) {
+      BOOST_TEST(outcome.status == status);
+      BOOST_TEST(outcome.out == "");
+      BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+      BOOST_TEST(outcome.err.starts_with("longhand"));
+      BOOST_TEST(outcome.err.find(message) != std::string::npos);
+    }
+  }
+
+  /// The one JSON object on standard output.
+  Json json(const std::string& words) const {
+    const Outcome outcome = (*this)(words);
+    BOOST_TEST_CONTEXT("longhand " << words << " says: " << outcome.err) {
+      BOOST_TEST(outcome.status == 0);
+      BOOST_TEST(outcome.err == "");
+      BOOST_TEST(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 1);
+      const Json object = Json::parse(outcome.out, nullptr, false);
+      BOOST_REQUIRE(object.is_object());
+      return object;
+    }
+    return {};
+  }
+
+  struct Values {
+    std::string name;
+    Shape shape;
+    std::vector<float> values;
+  };
+  void write(const std::string& name, const std::vector<Values>& tensors) const {
+    std::vector<SafetensorsItem> items;
+    for (const Values& t : tensors) {
+      items.push_back(
+          {t.name, DType::f32, t.shape, [&t] { return std::as_bytes(std::span(t.values)); }});
+    }
+    write_safetensors(path(name), items);
+  }
+  std::vector<float> read(const std::string& name, const std::string& tensor) const {
+    const SafetensorsFile file = SafetensorsFile::open(path(name));
+    const SafetensorsEntry& entry = file.at(tensor);
+    BOOST_REQUIRE(entry.dtype == DType::f32);
+    std::vector<float> values(entry.bytes.size() / sizeof(float));
+    if (!values.empty()) std::memcpy(values.data(), entry.bytes.data(), entry.bytes.size());
+    return values;
+  }
+};
+
+void equal(const std::vector<float>& got, const std::vector<float>& expected) {
+  BOOST_TEST(got == expected, boost::test_tools::per_element());
+}
+
+std::vector<std::string> command_names(const Program& program) {
+  std::vector<std::string> names;
+  std::istringstream lines(program("help").out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  ")) names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return names;
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(program_test, Program)
+
+BOOST_AUTO_TEST_CASE(every_command_explains_itself_with_an_example) {
+  const std::vector<std::string> names = command_names(*this);
+  BOOST_TEST(names.size() >= 3);
+  for (const std::string& name : names) {
+    const Outcome outcome = (*this)(name + " --help");
+    BOOST_TEST_CONTEXT(name) {
+      BOOST_TEST(outcome.status == 0);
+      BOOST_TEST(outcome.err == "");
+      const std::size_t examples = outcome.out.find("\nexample");
+      BOOST_REQUIRE(examples != std::string::npos);
+      BOOST_TEST(outcome.out.find("  longhand " + name, examples) != std::string::npos);
+      BOOST_TEST((*this)("help " + name).out == outcome.out);
+    }
+    refuses(2, name + " --no-such-flag", "--no-such-flag");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(wrong_usage_is_one_line_and_status_2) {
+  refuses(2, "", "command");
+  refuses(2, "nosuch", "nosuch");
+  refuses(2, "help nosuch", "nosuch");
+  refuses(2, "info more", "more");
+  refuses(2, "info --jso", "--jso");  // no guessing
+  refuses(2, "gradcheck nosuch", "nosuch");
+  refuses(2, "gradcheck scale --threads many", "many");
+  refuses(2, "gradcheck scale --threads -1", "-1");
+  refuses(2, "gradcheck scale --seed 1 --seed 2", "2 times");
+  refuses(2, "gradcheck scale --backend tpu", "tpu");
+  refuses(2, "gradcheck scale --math sloppy", "sloppy");
+  refuses(2, "gradcheck \"$(printf 'two\\nlines')\"", "two");
+  refuses(2, "op", "list");
+  refuses(2, "op nosuch --in a --out b", "nosuch");
+  refuses(2, "op scale --out b", "--in");
+  refuses(2, "op scale --in a --out b --attr alpha", "NAME=VALUE");
+  refuses(2, "op scale --in a --out b --attr alpha=much", "much");
+  refuses(2, "op scale --in a --out b --attr beta=1", "beta");
+  refuses(2, "op softmax --in a --out b --attr causal=maybe", "maybe");
+  refuses(2, "op scale --in a --out b --dtype i32", "i32");
+  refuses(2, "op argmax --in a --out b --grad", "no gradient");
+}
+
+BOOST_AUTO_TEST_CASE(a_backend_that_is_not_there_fails_with_its_reason) {
+  const Json info = json("info --json");
+  for (const Json& backend : info["backends"]) {
+    if (backend["available"]) continue;
+    refuses(1, "gradcheck scale --backend " + backend["name"].get<std::string>(),
+            backend["reason"].get<std::string>());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(info_names_the_commit_and_the_instruction_set_in_use) {
+  const Json info = json("info --json");
+  const std::string commit = info["commit"];
+  BOOST_TEST((commit == "unknown" || commit.find_first_not_of("0123456789abcdef") >= 40));
+  BOOST_TEST(info["threads"].get<int>() >= 1);
+  BOOST_TEST(info["memory"]["total_bytes"].get<double>() > 0);
+  bool found = false;
+  for (const Json& set : info["instruction_sets"]) {
+    found = found || (set["name"] == info["instruction_set"] && set["available"]);
+    BOOST_TEST(set.contains("reason") == !set["available"].get<bool>());
+  }
+  BOOST_TEST(found);
+}
+
+BOOST_AUTO_TEST_CASE(longhand_cpu_forces_an_instruction_set) {
+  const Outcome forced = (*this)("info --json", "LONGHAND_CPU=portable");
+  BOOST_TEST(Json::parse(forced.out)["instruction_set"] == "portable");
+  const Outcome unknown = (*this)("info", "LONGHAND_CPU=mmx");
+  BOOST_TEST(unknown.status == 1);
+  BOOST_TEST(unknown.err.find("mmx") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(output_that_cannot_be_written_is_a_failure) {
+  const std::string line = LONGHAND_PROGRAM " op list >/dev/full 2>" + path("stderr");
+  const int status = std::system(line.c_str());
+  BOOST_TEST(WEXITSTATUS(status) == 1);
+  BOOST_TEST(contents(path("stderr")).find("standard output") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(gradcheck_reports_each_op_it_was_asked_for) {
+  const Json report = json("gradcheck softmax scale argmax --json");
+  BOOST_TEST(report["rows"].size() == 3);
+  BOOST_TEST(report["rows"][0]["op"] == "softmax");
+  BOOST_TEST(report["rows"][0]["error"].get<double>() < 1e-6);
+  BOOST_TEST(report["rows"][0]["derivatives"].get<int>() > 100);
+  BOOST_TEST(report["rows"][2]["error"].is_null());
+}
+
+BOOST_AUTO_TEST_CASE(op_list_names_the_whole_catalog_and_each_is_described) {
+  const Json list = json("op list --json");
+  BOOST_TEST(list["rows"].size() == catalog::operations().size());
+  for (const Json& row : list["rows"]) {
+    const Json facts = json("op describe " + row["op"].get<std::string>() + " --json");
+    BOOST_TEST(facts["formula"] == row["formula"]);
+    BOOST_TEST(!facts["inputs"].empty());
+    BOOST_TEST(facts["gradients_read"].empty() == facts["gradients_written"].empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(op_writes_outputs_and_gradients) {
+  // y = relu(a b + bias) + residual with b the swap of columns.
+  write("x", {{"a", {2, 2}, {1, 2, 3, -4}},
+              {"b", {2, 2}, {0, 1, 1, 0}},
+              {"bias", {2}, {10, 20}},
+              {"residual", {2, 2}, {0, 0, 100, 0}},
+              {"dy", {2, 2}, {1, 2, 3, 4}}});
+  for (const std::string backend : {"reference", "cpu"}) {
+    const Json report = json(
+        "op matmul --in x --out y --grad --attr f=relu --math exact --json "
+        "--backend " +
+        backend);
+    BOOST_TEST(report["backend"] == backend);
+    BOOST_TEST(report["type"] == "f32");
+    BOOST_TEST(report["rows"].size() == 5);
+    equal(read("y", "y"), {12, 21, 106, 23});
+    equal(read("y", "da"), {2, 1, 4, 3});        // dy b^T
+    equal(read("y", "db"), {10, 14, -10, -12});  // a^T dy
+    equal(read("y", "dbias"), {4, 6});
+    equal(read("y", "dresidual"), {1, 2, 3, 4});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(op_takes_lengths_of_zero) {
+  write("x", {{"a", {0, 3}, {}}, {"b", {3, 2}, {1, 2, 3, 4, 5, 6}}, {"dy", {0, 2}, {}}});
+  json("op matmul --in x --out y --grad --json");
+  equal(read("y", "y"), {});
+  equal(read("y", "da"), {});
+  equal(read("y", "db"), {0, 0, 0, 0, 0, 0});
+}
+
+BOOST_AUTO_TEST_CASE(the_gradient_of_a_loss_is_one_unless_given) {
+  write("x", {{"logits", {2}, {0, 0}}, {"targets", {2}, {1, 0}}});
+  write("x2", {{"logits", {2}, {0, 0}}, {"targets", {2}, {1, 0}}, {"dloss", {1}, {2}}});
+  json("op binary_cross_entropy --in x --out y --grad --json");
+  equal(read("y", "dlogits"), {-0.25f, 0.25f});
+  json("op binary_cross_entropy --in x2 --out y --grad --json");
+  equal(read("y", "dlogits"), {-0.5f, 0.5f});
+}
+
+BOOST_AUTO_TEST_CASE(op_refuses_inputs_that_do_not_fit_and_writes_nothing) {
+  write("x", {{"x", {2, 2}, {1, 2, 3, 4}}});
+  refuses(1, "op scale --in x --out y --grad", "dy");  // no loss: its gradient must be given
+  refuses(1, "op softmax --in x --out y --attr causal=2", "causal");
+  refuses(1, "op matmul --in x --out y", "\"x\"");
+  refuses(1, "op scale --in absent --out y", "absent");
+  refuses(1, "op scale --in . --out y", "");
+  refuses(1, "op scale --in x --out absent/y", "absent/y");
+  write("mismatch", {{"a", {2, 3}, std::vector<float>(6)}, {"b", {2, 3}, std::vector<float>(6)}});
+  refuses(1, "op matmul --in mismatch --out y", "[2, 3]");
+  write("few", {{"a", {1, 1}, {1}}});
+  refuses(1, "op matmul --in few --out y", "'b'");
+  write("dy", {{"x", {2}, {1, 2}}, {"dy", {3}, {1, 2, 3}}});
+  refuses(1, "op scale --in dy --out y --grad", "[3]");
+  write("ids", {{"table", {2, 1}, {1, 2}}, {"ids", {1}, {0}}});
+  refuses(1, "op embedding --in ids --out y", "I32");
+  BOOST_TEST(!fs::exists(path("y")));
+}
+
+BOOST_AUTO_TEST_CASE(broken_safetensors_files_are_refused_in_one_line) {
+  write("good", {{"x", {2, 2}, {1, 2, 3, 4}}});
+  const std::string good = contents(path("good"));
+  const auto refused = [&](const std::string& bytes) {
+    std::ofstream(path("bad"), std::ios::binary) << bytes;
+    refuses(1, "op scale --in bad --out y", "bad");
+  };
+  for (std::size_t size = 0; size < good.size(); size += 7) refused(good.substr(0, size));
+  refused(good + "x");
+  refused(std::string(8, '\xff') + good.substr(8));
+  refused(std::string(100, '\n'));
+  BOOST_TEST(!fs::exists(path("y")));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
