@@ -1,0 +1,72 @@
+#include "autograd/feed_forward.h"
+
+#include "autograd/matmul.h"
+#include "autograd/tape.h"
+
+namespace longhand {
+namespace {
+
+/// into (+)= op(a) op(b)
+void product(const Tensor& a, bool ta, const Tensor& b, bool tb, const Target& into) {
+  a.backend()(Matmul{.a = a,
+                     .b = b,
+                     .transpose_a = ta,
+                     .transpose_b = tb,
+                     .c = into.tensor,
+                     .beta = into.add ? 1.0 : 0.0});
+}
+
+}  // namespace
+
+Var feed_forward(const Var& x, const FeedForwardOptions& o) {
+  Backend& backend = x.backend();
+  const DType type = x.value().dtype();
+  const bool recorded =
+      Tape::current() && (x.wants_grad() || o.up.wants_grad() || o.up_bias.wants_grad() ||
+                          o.down.wants_grad() || o.down_bias.wants_grad());
+  const Tensor h(backend, {x.value().rows(), o.up.value().rows()}, type);  // f(z)
+  const Tensor z = recorded ? empty_like(h) : Tensor();
+  backend(Matmul{.a = x.value(),
+                 .b = o.up.value(),
+                 .transpose_b = true,
+                 .bias = o.up_bias.value(),
+                 .f = o.f,
+                 .pre = z,
+                 .c = h});
+  const Tensor y(backend, {x.value().rows(), o.down.value().rows()}, type);
+  backend(Matmul{.a = h,
+                 .b = o.down.value(),
+                 .transpose_b = true,
+                 .bias = o.down_bias.value(),
+                 .residual = o.residual.value(),
+                 .c = y});
+
+  return record("feed_forward", {&x, &o.up, &o.up_bias, &o.down, &o.down_bias, &o.residual}, y,
+                [x, o, h, z](const Tensor& dy) {
+                  Backend& run = dy.backend();
+                  o.residual.sink().add(dy);
+                  if (o.down_bias.wants_grad()) {
+                    run(ColumnSum{.x = dy, .y = o.down_bias.sink().target()});
+                  }
+                  if (o.down.wants_grad()) product(dy, true, h, false, o.down.sink().target());
+                  if (!z) return;  // only the residual wants a gradient
+
+                  // dz = (dy down) * f'(z)
+                  const Tensor dz = empty_like(z);
+                  run(Matmul{.a = dy, .b = o.down.value(), .f = o.f, .at = z, .c = dz});
+                  if (o.up_bias.wants_grad()) {
+                    run(ColumnSum{.x = dz, .y = o.up_bias.sink().target()});
+                  }
+                  if (o.up.wants_grad()) product(dz, true, x.value(), false, o.up.sink().target());
+                  if (x.wants_grad()) {
+                    product(dz, false, o.up.value(), false, x.sink().target());
+                  }
+                });
+}
+
+Var feed_forward_composed(const Var& x, const FeedForwardOptions& o) {
+  const Var h = matmul(x, o.up, {.transpose_b = true, .bias = o.up_bias, .f = o.f});
+  return matmul(h, o.down, {.transpose_b = true, .bias = o.down_bias, .residual = o.residual});
+}
+
+}  // namespace longhand

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "autograd/variable.h"
+
+namespace longhand {
+
+struct FeedForwardOptions {
+  Var up, up_bias = {};      // [hidden, in], [hidden]
+  Var down, down_bias = {};  // [out, hidden], [out]
+  Activation f = Activation::gelu;
+  Var residual = {};
+};
+
+/// f(x up^T + up_bias) down^T + down_bias + residual. One record: the gradient of f rides on the
+/// product that brings dy back through `down`.
+Var feed_forward(const Var& x, const FeedForwardOptions& options);
+/// The same from two matmuls.
+Var feed_forward_composed(const Var& x, const FeedForwardOptions& options);
+
+}  // namespace longhand

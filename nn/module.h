@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/variable.h"
+#include "core/rng.h"
+
+namespace longhand::nn {
+
+/// What a parameter holds at first: one value everywhere, or normal numbers around it.
+struct Initial {
+  double mean = 0;
+  double deviation = 0;
+};
+inline Initial constant(double value) { return {value, 0}; }
+inline Initial normal(double deviation) { return {0, deviation}; }
+
+/// A named value that training changes. Copies are the same parameter: the layer that uses it and
+/// the model's list both hold one, and freezing it in one place holds everywhere.
+class Parameter {
+ public:
+  Parameter() = default;
+
+  explicit operator bool() const { return state_ != nullptr; }
+  operator const Var&() const { return var(); }  // NOLINT: a layer hands it to ops as it is
+  const Var& var() const;                        // empty when there is no parameter
+  const std::string& name() const { return state_->name; }
+  const Tensor& value() const { return state_->var.value(); }
+  bool decays() const { return state_->decays; }  // weight decay is for matrices
+
+  bool frozen() const { return !state_->var.wants_grad(); }
+  /// A frozen parameter gets no gradient and no optimizer step.
+  void freeze(bool frozen = true) const;
+
+ private:
+  friend class Parameters;
+  struct State {
+    std::string name;
+    Var var;
+    bool decays;
+  };
+  std::shared_ptr<State> state_;
+};
+
+/// All parameters of a model, in the order they were made. Names are unique.
+class Parameters {
+ public:
+  Parameters(Backend& backend, DType type, std::uint64_t seed);
+
+  /// Initial values are a pure function of (seed, name, shape, initial): another model option does
+  /// not change them, nor does the backend or the number of threads.
+  Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays);
+
+  std::span<const Parameter> all() const { return all_; }
+  const Parameter* find(std::string_view name) const;  // null where there is none
+  std::int64_t count() const;                          // of numbers, in all parameters
+  void clear_gradients() const;
+
+  Backend& backend() const { return *backend_; }
+  DType type() const { return type_; }
+
+ private:
+  std::shared_ptr<Backend> backend_;
+  DType type_;
+  std::uint64_t seed_;
+  std::vector<Parameter> all_;
+};
+
+/// A place in the tree of names: Scope(parameters) / "layers" / 0 / "mlp" makes parameters whose
+/// names begin with "layers.0.mlp.".
+class Scope {
+ public:
+  Scope(Parameters& parameters, std::string name = {})  // NOLINT
+      : parameters_(&parameters), name_(std::move(name)) {}
+
+  Scope operator/(std::string_view part) const;
+  Scope operator/(std::int64_t index) const { return *this / std::to_string(index); }
+
+  Parameter add(std::string_view leaf, const Shape& shape, Initial initial, bool decays) const;
+  const std::string& name() const { return name_; }
+
+ private:
+  Parameters* parameters_;
+  std::string name_;
+};
+
+/// Standard normal numbers, number i a pure function of (seed, stream, i); made on several threads.
+void fill_normal(std::span<float> values, std::uint64_t seed, std::uint64_t stream);
+
+}  // namespace longhand::nn

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "core/memory.h"
+#include "nn/batch.h"
+#include "nn/checkpoint.h"
+#include "nn/communicator.h"
+#include "nn/model.h"
+#include "nn/optimizer.h"
+#include "nn/schedule.h"
+
+namespace longhand::nn {
+
+struct TrainerOptions {
+  std::int64_t steps = 0;
+  std::int64_t accumulation = 1;  // parts of a step on each rank, whose gradients add up
+  Schedule schedule = {};
+  AdamOptions adam = {};
+  std::int64_t evaluate_every = 0;         // steps; 0: only after the last
+  std::int64_t checkpoint_every = 0;       // steps; 0: only after the last and when stopped
+  std::filesystem::path checkpoints = {};  // empty: none are written
+  int keep = 2;                            // of the latest; the best stays as well
+  Metadata metadata = {};                  // written into every checkpoint
+};
+
+/// One optimizer step, after it was taken.
+struct StepReport {
+  std::int64_t step = 0;
+  double loss = 0;                      // weighted mean over the step's counted targets
+  std::optional<double> accuracy = {};  // weighted share of right choices
+  double rate = 0;
+  double gradient_norm = 0;  // before clipping
+  std::int64_t tokens = 0;   // on all ranks
+  double seconds = 0;        // of wall time, waiting for data included
+  double waited = 0;         // of these, for data
+  MemoryUse memory = {};
+};
+
+struct TrainerHooks {
+  std::function<void(const StepReport&)> report = {};
+  /// Scores the model as it is; more is better. The best one's checkpoint is kept.
+  std::function<std::optional<double>(std::int64_t step)> evaluate = {};
+  std::function<void(std::int64_t step, const std::filesystem::path& folder)> saved = {};
+  /// Asked after every step: true writes a checkpoint and returns from run().
+  std::function<bool()> stop = {};
+};
+
+enum class Outcome { finished, stopped };
+
+/// The loop: data made ahead, loss, backward, clipping, Adam, evaluation and checkpoints on their
+/// schedules. A run depends on its options, seeds and step number alone, so one that was cut and
+/// resumed has the bits of one that was not.
+///
+/// A loss or gradient that is not finite ends the run with an Error naming the step and the first
+/// such tensor; parameters and checkpoints stay as they were before that step.
+class Trainer {
+ public:
+  Trainer(Model& model, BatchSource source, TrainerOptions options, TrainerHooks hooks = {},
+          Communicator& communicator = alone());
+
+  /// Goes on from a checkpoint folder; the next step is the one after its own.
+  void resume(const std::filesystem::path& checkpoint);
+  /// From the latest in options.checkpoints; false when there is none.
+  bool resume_latest();
+
+  Outcome run();
+  std::int64_t step() const { return step_; }  // the last one taken
+
+ private:
+  StepReport take_step(std::vector<Batch> parts);
+  [[noreturn]] void not_finite(const StepReport& report, const std::vector<Batch>& parts);
+  void evaluate();
+  void save();
+
+  Model& model_;
+  BatchSource source_;
+  TrainerOptions options_;
+  TrainerHooks hooks_;
+  Communicator& communicator_;
+  AdamOptimizer optimizer_;
+  std::optional<CheckpointStore> store_;
+
+  std::int64_t step_ = 0;
+  std::optional<std::int64_t> saved_;      // the step of the last checkpoint
+  std::optional<std::int64_t> evaluated_;  // the step of the last evaluation
+  std::optional<double> score_, best_;     // of that evaluation, and the best so far
+};
+
+/// While it stands, SIGINT and SIGTERM set a flag instead of ending the process; the second one of
+/// the same kind ends it.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  static bool raised();
+};
+
+}  // namespace longhand::nn

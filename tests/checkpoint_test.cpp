@@ -1,0 +1,114 @@
+#include "nn/checkpoint.h"
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+
+#include "core/error.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+namespace fs = std::filesystem;
+
+BOOST_AUTO_TEST_SUITE(checkpoint_test)
+
+namespace {
+
+struct Fixture {
+  std::shared_ptr<Backend> backend = make_reference_backend();
+  fs::path folder = fs::temp_directory_path() / ("longhand_checkpoint_" + std::to_string(getpid()));
+  Fixture() {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+  }
+  ~Fixture() { fs::remove_all(folder); }
+
+  Parameters make(const Shape& shape, std::uint64_t seed, DType type = DType::f32,
+                  const char* name = "w") const {
+    Parameters parameters(*backend, type, seed);
+    parameters.add("first", {2}, normal(1), false);
+    parameters.add(name, shape, normal(1), true);
+    return parameters;
+  }
+  static void expect(const std::function<void()>& action, const std::string& message) {
+    BOOST_CHECK_EXCEPTION(action(), Error, [&](const Error& e) {
+      BOOST_TEST(std::string(e.what()).find(message) != std::string::npos, e.what());
+      return true;
+    });
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(what_is_saved_is_loaded_bit_for_bit, Fixture) {
+  for (const DType type : {DType::f32, DType::f64}) {
+    const Parameters saved = make({3, 5}, 1, type), loaded = make({3, 5}, 2, type);
+    const AdamOptimizer adam(saved, {}), other(loaded, {});
+    (*backend)(Fill{.value = 0.1, .y = adam.state()[3].tensor});
+    save_checkpoint(folder / "a", {.step = 12, .score = 0.1, .more = {{"k", "v"}}}, saved, &adam);
+    const CheckpointInfo info = load_checkpoint(folder / "a", loaded, &other);
+    BOOST_TEST(info.step == 12);
+    BOOST_TEST(info.score.value() == 0.1);
+    BOOST_TEST(info.more.at("k") == "v");
+    for (std::size_t i = 0; i < 2; ++i) {
+      BOOST_TEST(saved.all()[i].value().to_doubles() == loaded.all()[i].value().to_doubles());
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      BOOST_TEST(adam.state()[i].tensor.to_doubles() == other.state()[i].tensor.to_doubles());
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_checkpoint_of_another_model_is_refused_naming_the_tensor, Fixture) {
+  const Parameters saved = make({3, 5}, 1);
+  save_checkpoint(folder / "a", {.step = 1}, saved, nullptr);
+  const auto load_into = [&](const Parameters& parameters) {
+    const auto before = parameters.all()[0].value().to_doubles();
+    const auto load = [&] { load_checkpoint(folder / "a", parameters); };
+    return std::pair(std::function<void()>(load), before);
+  };
+  const Parameters wider = make({3, 6}, 2), wide = make({3, 5}, 2, DType::f64),
+                   renamed = make({3, 5}, 2, DType::f32, "v");
+  expect(load_into(wider).first, "\"w\"");
+  expect(load_into(wider).first, "expected F32 [3, 6], got F32 [3, 5]");
+  expect(load_into(wide).first, "\"first\"");
+  expect(load_into(renamed).first, "\"v\"");
+  Parameters fewer(*backend, DType::f32, 3);
+  fewer.add("first", {2}, normal(1), false);
+  const auto before = fewer.all()[0].value().to_doubles();
+  expect(load_into(fewer).first, "tensor \"w\": expected none, got [3, 5] F32");
+  BOOST_TEST(fewer.all()[0].value().to_doubles() == before);
+  // Without the moments there is no going on.
+  const AdamOptimizer adam(saved, {});
+  expect([&] { load_checkpoint(folder / "a", saved, &adam); }, "optimizer.safetensors");
+  expect([&] { load_checkpoint(folder / "none", saved); }, "model.safetensors");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_that_was_there_is_replaced_as_a_whole, Fixture) {
+  const Parameters one = make({3, 5}, 1), two = make({3, 5}, 2);
+  const AdamOptimizer adam(one, {});
+  save_checkpoint(folder / "a", {.step = 1}, one, &adam);
+  save_checkpoint(folder / "a", {.step = 2}, two, nullptr);
+  BOOST_TEST(read_checkpoint_info(folder / "a").step == 2);
+  BOOST_TEST(!fs::exists(folder / "a" / "optimizer.safetensors"));
+  BOOST_TEST(std::distance(fs::directory_iterator(folder), {}) == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_an_interrupted_save_left_is_no_checkpoint_and_is_cleaned, Fixture) {
+  const CheckpointStore store(folder, 1);
+  fs::create_directories(folder / ".unfinished-1-step-9");
+  std::ofstream(folder / ".unfinished-1-step-9" / "model.safetensors") << "half";
+  fs::create_directories(folder / "step-x");
+  BOOST_TEST(!store.latest());
+  store.clean();
+  BOOST_TEST(!fs::exists(folder / ".unfinished-1-step-9"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_written_is_told, Fixture) {
+  std::ofstream(folder / "file") << "x";
+  const Parameters one = make({1, 1}, 1);
+  expect([&] { save_checkpoint(folder / "file" / "a", {.step = 1}, one, nullptr); }, "cannot make");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

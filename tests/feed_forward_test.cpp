@@ -1,0 +1,60 @@
+#include "autograd/feed_forward.h"
+
+#include <boost/test/unit_test.hpp>
+#include <set>
+
+#include "autograd/tape.h"
+#include "tests/tolerance.h"
+
+using namespace longhand;
+
+BOOST_AUTO_TEST_SUITE(feed_forward_test)
+
+BOOST_AUTO_TEST_CASE(it_agrees_with_its_composed_twin_in_every_gradient) {
+  const auto reference = make_reference_backend();
+  const catalog::Operation& fused = catalog::find("feed_forward");
+  catalog::Operation composed = fused;
+  composed.run = [](const catalog::Call& c) -> std::vector<catalog::Output> {
+    return {{"y", feed_forward_composed(c.in("x"), {.up = c.in("up"),
+                                                    .up_bias = c.maybe("up_bias"),
+                                                    .down = c.in("down"),
+                                                    .down_bias = c.maybe("down_bias"),
+                                                    .f = c.activation("f"),
+                                                    .residual = c.maybe("residual")})}};
+  };
+  Rng rng(11, Purpose::test);
+  for (const catalog::Case& values : fused.cases(rng)) {
+    const auto one = tolerance::run(fused, values, *reference, DType::f64);
+    const auto two = tolerance::run(composed, values, *reference, DType::f64);
+    const auto bound = tolerance::bounds(fused, values, *reference, two, DType::f64, 0x1p-53);
+    const auto comparison = tolerance::compare(two, one, bound);
+    BOOST_TEST_CONTEXT(comparison.where) { BOOST_TEST(comparison.used <= 1.0); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(only_what_wants_a_gradient_is_computed) {
+  const auto reference = make_reference_backend();
+  const auto ones = [&](const Shape& shape, bool wants_grad) {
+    return Var(Tensor::from(*reference, shape, DType::f64,
+                            std::vector<double>(static_cast<std::size_t>(shape.size()), 0.5)),
+               wants_grad);
+  };
+  const Var x = ones({2, 3}, false), residual = ones({2, 4}, true);
+  const FeedForwardOptions frozen{
+      .up = ones({5, 3}, false), .down = ones({4, 5}, false), .residual = residual};
+  Tape tape;
+  Var y;
+  {
+    const Recording recording(tape);
+    y = feed_forward(x, frozen);
+  }
+  int products = 0;
+  reference->observer = [&](std::string_view name) { products += name == Matmul::name; };
+  const Tensor dy = ones({2, 4}, false).value();
+  tape.backward(y, dy);
+  reference->observer = nullptr;
+  BOOST_TEST(products == 0);
+  BOOST_TEST(residual.grad().to_doubles() == dy.to_doubles());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,82 @@
+#include "nn/module.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "core/error.h"
+#include "nn/layers.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+
+BOOST_AUTO_TEST_SUITE(module_test)
+
+namespace {
+struct Fixture {
+  std::shared_ptr<Backend> backend = make_reference_backend();
+  Parameters parameters{*backend, DType::f32, 7};
+};
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(names_follow_the_scopes, Fixture) {
+  const Scope layer = Scope(parameters) / "model" / "layers" / 3;
+  const Linear linear(layer / "dense", 2, 5, true, normal(0.02));
+  BOOST_REQUIRE(parameters.all().size() == 2u);
+  BOOST_TEST(parameters.all()[0].name() == "model.layers.3.dense.weight");
+  BOOST_TEST(parameters.all()[1].name() == "model.layers.3.dense.bias");
+  BOOST_TEST(parameters.all()[0].value().shape() == Shape({5, 2}));
+  BOOST_TEST(parameters.all()[0].decays());
+  BOOST_TEST(!parameters.all()[1].decays());
+  BOOST_TEST(parameters.count() == 15);
+  BOOST_TEST(parameters.find("model.layers.3.dense.bias") == &parameters.all()[1]);
+  BOOST_TEST(!parameters.find("model.layers.3.dense"));
+  BOOST_CHECK_THROW(Linear(layer / "dense", 2, 5, true, normal(0.02)), Error);
+}
+
+BOOST_FIXTURE_TEST_CASE(freezing_holds_wherever_the_parameter_is_used, Fixture) {
+  const Linear linear(Scope(parameters), 2, 5, false, normal(0.02));
+  parameters.all()[0].freeze();
+  BOOST_TEST(!linear.weight.var().wants_grad());
+  parameters.all()[0].freeze(false);
+  BOOST_TEST(linear.weight.var().wants_grad());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_value_depends_on_its_name_and_seed_and_on_nothing_else, Fixture) {
+  const auto values = [&](std::uint64_t seed, std::vector<std::string> names) {
+    Parameters some(*backend, DType::f32, seed);
+    for (const auto& name : names) some.add(name, {3, 4}, normal(1), true);
+    return some.all().back().value().to_doubles();
+  };
+  BOOST_TEST(values(7, {"w"}) == values(7, {"a", "b", "w"}));
+  BOOST_TEST(values(7, {"w"}) != values(8, {"w"}));
+  BOOST_TEST(values(7, {"w"}) != values(7, {"v"}));
+}
+
+BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
+  const std::int64_t n = 50'001;  // several chunks and an odd end
+  const auto x = parameters.add("w", {n}, {.mean = 3, .deviation = 0.5}, true).value().to_doubles();
+  // Moments of (x - 3) / 0.5: each within five standard errors of the normal's.
+  double m1 = 0, m2 = 0, m3 = 0, m4 = 0;
+  for (const double value : x) {
+    const double u = (value - 3) / 0.5;
+    m1 += u / static_cast<double>(n);
+    m2 += u * u / static_cast<double>(n);
+    m3 += u * u * u / static_cast<double>(n);
+    m4 += u * u * u * u / static_cast<double>(n);
+  }
+  const double error = 5 / std::sqrt(static_cast<double>(n));
+  BOOST_TEST(std::abs(m1) < error);
+  BOOST_TEST(std::abs(m2 - 1) < error * std::sqrt(2.0));
+  BOOST_TEST(std::abs(m3) < error * std::sqrt(15.0));
+  BOOST_TEST(std::abs(m4 - 3) < error * std::sqrt(96.0));
+  // No two chunks alike.
+  BOOST_TEST(x[0] != x[1 << 14]);
+}
+
+BOOST_FIXTURE_TEST_CASE(constants_are_constant, Fixture) {
+  const nn::LayerNorm norm(Scope(parameters) / "norm", 3, 1e-5);
+  BOOST_TEST(norm.weight.value().to_doubles() == std::vector<double>(3, 1.0));
+  BOOST_TEST(norm.bias.value().to_doubles() == std::vector<double>(3, 0.0));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

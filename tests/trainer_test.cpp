@@ -1,0 +1,297 @@
+#include "nn/trainer.h"
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <limits>
+
+#include "autograd/loss.h"
+#include "core/error.h"
+#include "nn/layers.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+namespace fs = std::filesystem;
+
+BOOST_AUTO_TEST_SUITE(trainer_test)
+
+namespace {
+
+constexpr std::int64_t vocabulary = 7;
+
+/// Predicts the next token from the last one alone.
+class Bigrams final : public Model {
+ public:
+  explicit Bigrams(Backend& backend, std::int64_t width = 16)
+      : parameters_(backend, DType::f32, 5),
+        in_(Scope(parameters_) / "in", vocabulary, width, normal(0.5)),
+        inner_(Scope(parameters_) / "inner", width, 2 * width, true, normal(0.2)),
+        out_(Scope(parameters_) / "out", 2 * width, vocabulary, true, normal(0.2)) {}
+
+  const Parameters& parameters() const override { return parameters_; }
+  Loss loss(const Batch& batch) override {
+    Backend& backend = parameters_.backend();
+    const auto rows = static_cast<std::int64_t>(batch.tokens.size());
+    const Var x = in_(Tensor::from(backend, {rows}, batch.tokens), DType::f32);
+    const Var h = inner_(x, {.f = Activation::gelu});
+    if (watch) watch("h", h.value());
+    Tensor weights;
+    if (!batch.weights.empty()) {
+      const std::vector<double> w(batch.weights.begin(), batch.weights.end());
+      weights = Tensor::from(backend, {rows, 1}, DType::f32, w);
+    }
+    const Tensor hits(backend, {1}, DType::f32);
+    return {cross_entropy(out_(h), Tensor::from(backend, {rows, 1}, batch.targets),
+                          {.weights = weights, .hits = hits, .consume_logits = true}),
+            hits};
+  }
+
+ private:
+  Parameters parameters_;
+  nn::Embedding in_;
+  Linear inner_, out_;
+};
+
+/// x -> 3 x + 1 mod 7, with a few targets left out and a few of double weight.
+Batch batch_of(std::int64_t step, std::int64_t part, int rows = 30) {
+  Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
+  Batch batch;
+  batch.lengths = {rows};
+  for (int i = 0; i < rows; ++i) {
+    const auto token = static_cast<std::int32_t>(rng.below(vocabulary));
+    batch.tokens.push_back(token);
+    batch.targets.push_back(rng.chance(0.2) ? -1 : (3 * token + 1) % 7);
+    batch.weights.push_back(rng.chance(0.1) ? 2.0f : 1.0f);
+  }
+  return batch;
+}
+
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("longhand_trainer_" + std::to_string(::getpid()));
+  Folder() { fs::remove_all(path); }
+  ~Folder() { fs::remove_all(path); }
+};
+
+TrainerOptions options(std::int64_t steps) {
+  return {.steps = steps,
+          .schedule = {.peak = 1e-2, .warm_up = 5, .steps = 60},
+          .adam = {.decay = 0.01, .clip = 1}};
+}
+
+std::vector<std::vector<double>> values(const Model& model) {
+  std::vector<std::vector<double>> all;
+  for (const Parameter& p : model.parameters().all()) all.push_back(p.value().to_doubles());
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_learns_and_reports_every_step) {
+  const auto backend = make_cpu_backend({.threads = 2});
+  Bigrams model(*backend);
+  std::vector<StepReport> reports;
+  Trainer trainer(model, [](auto step, auto part) { return batch_of(step, part); }, options(60),
+                  {.report = [&](const StepReport& r) { reports.push_back(r); }});
+  BOOST_TEST((trainer.run() == Outcome::finished));
+  BOOST_REQUIRE(reports.size() == 60u);
+  BOOST_TEST(reports.front().loss > 1.5);
+  BOOST_TEST(reports.back().loss < 0.1);
+  BOOST_TEST(reports.back().accuracy.value() == 1.0);
+  BOOST_TEST(reports.back().tokens == 30);
+  BOOST_TEST(reports[4].rate == 1e-2);
+  BOOST_TEST(reports.back().memory.peak > 0u);
+  BOOST_TEST(reports.back().memory.live == reports[10].memory.live);  // nothing piles up
+}
+
+BOOST_AUTO_TEST_CASE(parts_add_up_to_the_batch_they_are_cut_from) {
+  // Three parts of 10 rows against one part of the same 30: the same mean over all targets.
+  const auto backend = make_reference_backend();
+  Bigrams whole(*backend), cut(*backend);
+  const auto part_of = [](std::int64_t step, std::int64_t part) {
+    return batch_of(step, part, 10);
+  };
+  const auto joined = [&](std::int64_t step, std::int64_t) {
+    Batch all = part_of(step, 0);
+    for (int part = 1; part < 3; ++part) {
+      const Batch more = part_of(step, part);
+      all.tokens.insert(all.tokens.end(), more.tokens.begin(), more.tokens.end());
+      all.targets.insert(all.targets.end(), more.targets.begin(), more.targets.end());
+      all.weights.insert(all.weights.end(), more.weights.begin(), more.weights.end());
+    }
+    all.lengths = {30};
+    return all;
+  };
+  std::vector<double> losses[2];
+  TrainerOptions in_parts = options(8);
+  in_parts.accumulation = 3;
+  Trainer(whole, joined, options(8),
+          {.report = [&](const StepReport& r) { losses[0].push_back(r.loss); }})
+      .run();
+  Trainer(cut, part_of, in_parts,
+          {.report = [&](const StepReport& r) { losses[1].push_back(r.loss); }})
+      .run();
+  for (std::size_t i = 0; i < 8; ++i) {
+    BOOST_TEST(losses[0][i] == losses[1][i], boost::test_tools::tolerance(1e-5));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_cut_and_resumed_has_the_bits_of_one_that_was_not) {
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
+  std::vector<double> whole_losses, cut_losses;
+  const auto backend = make_cpu_backend({.threads = 1});
+  Bigrams whole(*backend);
+  Trainer(whole, source, options(40),
+          {.report = [&](const StepReport& r) { whole_losses.push_back(r.loss); }})
+      .run();
+
+  const Folder folder;
+  TrainerOptions cut_options = options(40);
+  cut_options.checkpoints = folder.path;
+  const TrainerHooks hooks{.report = [&](const StepReport& r) { cut_losses.push_back(r.loss); },
+                           .stop = [&] { return cut_losses.size() == 17; }};
+  {
+    Bigrams first(*backend);
+    Trainer trainer(first, source, cut_options, hooks);
+    BOOST_TEST(!trainer.resume_latest());
+    BOOST_TEST((trainer.run() == Outcome::stopped));
+  }
+  const auto other = make_cpu_backend({.threads = 3});
+  Bigrams second(*other);
+  Trainer trainer(second, source, cut_options, hooks);
+  BOOST_TEST(trainer.resume_latest());
+  BOOST_TEST(trainer.step() == 17);
+  BOOST_TEST((trainer.run() == Outcome::finished));
+  BOOST_TEST(whole_losses == cut_losses);
+  BOOST_CHECK(values(whole) == values(second));
+}
+
+BOOST_AUTO_TEST_CASE(the_last_ones_and_the_best_are_kept) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  Bigrams model(*backend);
+  const Folder folder;
+  TrainerOptions o = options(30);
+  o.checkpoints = folder.path;
+  o.checkpoint_every = 5;
+  o.evaluate_every = 4;
+  o.keep = 2;
+  o.metadata = {{"who", "test"}};
+  std::vector<std::int64_t> evaluated;
+  Trainer trainer(model, [](auto step, auto part) { return batch_of(step, part); }, o,
+                  {.evaluate = [&](std::int64_t step) {
+                    evaluated.push_back(step);
+                    return std::optional<double>(step == 8 ? 1.0 : 0.5);
+                  }});
+  trainer.run();
+  BOOST_TEST(evaluated == std::vector<std::int64_t>({4, 8, 12, 16, 20, 24, 28, 30}));
+  const CheckpointStore store(folder.path, 2);
+  BOOST_TEST(store.steps() == std::vector<std::int64_t>({8, 25, 30}));
+  BOOST_TEST(store.best().value() == 8);
+  const CheckpointInfo info = read_checkpoint_info(store.path(8));
+  BOOST_TEST(info.score.value() == 1.0);
+  BOOST_TEST(info.more.at("who") == "test");
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_stops_and_names_step_and_tensor) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  Bigrams model(*backend);
+  const Folder folder;
+  TrainerOptions o = options(20);
+  o.checkpoints = folder.path;
+  o.checkpoint_every = 5;
+  const auto source = [](std::int64_t step, std::int64_t part) {
+    Batch batch = batch_of(step, part);
+    if (step == 8) batch.weights[0] = std::numeric_limits<float>::infinity();
+    return batch;
+  };
+  std::vector<std::vector<double>> after_seven;
+  Trainer trainer(model, source, o,
+                  {.report = [&](const StepReport&) { after_seven = values(model); }});
+  const auto named = [](const Error& e) {
+    const std::string message = e.what();
+    BOOST_TEST(message.starts_with("step 8: loss"), message);
+    BOOST_TEST(
+        message.find("first tensor that is not finite: gradient of in.weight") != std::string::npos,
+        message);
+    BOOST_TEST(message.ends_with("the checkpoint of step 5 is kept"), message);
+    return true;
+  };
+  BOOST_CHECK_EXCEPTION(trainer.run(), Error, named);
+  BOOST_CHECK(values(model) == after_seven);
+  BOOST_TEST(CheckpointStore(folder.path, 2).latest().value() == 5);
+}
+
+BOOST_AUTO_TEST_CASE(a_parameter_that_is_not_finite_is_named) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  Bigrams model(*backend);
+  const Parameter& bias = *model.parameters().find("inner.bias");
+  (*backend)(Fill{.value = std::numeric_limits<double>::quiet_NaN(), .y = bias.value()});
+  Trainer trainer(
+      model, [](auto step, auto part) { return batch_of(step, part); }, options(3));
+  BOOST_CHECK_EXCEPTION(trainer.run(), Error, [](const Error& e) {
+    return std::string(e.what()).find("inner.bias (32 of 32 entries)") != std::string::npos;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(what_the_batch_source_throws_ends_the_run) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  Bigrams model(*backend);
+  const auto source = [](std::int64_t step, std::int64_t part) {
+    if (step == 3) fail("no more data");
+    return batch_of(step, part);
+  };
+  Trainer trainer(model, source, options(10));
+  BOOST_CHECK_EXCEPTION(trainer.run(), Error,
+                        [](const Error& e) { return std::string(e.what()) == "no more data"; });
+  BOOST_TEST(trainer.step() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_without_a_counted_target_is_refused) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  Bigrams model(*backend);
+  const auto source = [](std::int64_t step, std::int64_t part) {
+    Batch batch = batch_of(step, part);
+    batch.targets.assign(batch.targets.size(), -1);
+    return batch;
+  };
+  BOOST_CHECK_THROW(Trainer(model, source, options(2)).run(), Error);
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_add_up_train_like_one) {
+  // Two ranks in lockstep on one thread cannot be; so rank 1's share is computed here and handed
+  // over: each sum adds what the other rank would have sent.
+  class Half final : public Communicator {
+   public:
+    explicit Half(int rank) : rank_(rank) {}
+    int rank() const override { return rank_; }
+    int size() const override { return 2; }
+    void sum(std::span<const Tensor> tensors) override {
+      for (const Tensor& t : tensors) t.backend()(Scale{.x = t, .alpha = 2, .y = t});
+    }
+    void sum(std::span<double> numbers) override {
+      for (double& x : numbers) x *= 2;
+    }
+
+   private:
+    int rank_;
+  };
+  // Both ranks draw the same part, so twice one rank's share is the sum.
+  const auto backend = make_reference_backend();
+  Bigrams one(*backend), two(*backend);
+  const auto same = [](std::int64_t step, std::int64_t) { return batch_of(step, 0); };
+  Half half(1);
+  Trainer(one, same, options(5)).run();
+  Trainer(two, same, options(5), {}, half).run();
+  BOOST_CHECK(values(one) == values(two));
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_raises_the_flag) {
+  const StopSignals signals;
+  BOOST_TEST(!StopSignals::raised());
+  std::raise(SIGTERM);
+  BOOST_TEST(StopSignals::raised());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
