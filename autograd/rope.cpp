@@ -4,8 +4,10 @@
 
 namespace longhand {
 
-Var rope(const Var& x, const Tensor& positions, const Tensor& table, const RopeLayout& layout) {
-  const Tensor y = empty_like(x.value());
+namespace {
+
+Var turned(const Var& x, const Tensor& y, const Tensor& positions, const Tensor& table,
+           const RopeLayout& layout) {
   Rope op{.x = x.value(),
           .positions = positions,
           .table = table,
@@ -20,12 +22,25 @@ Var rope(const Var& x, const Tensor& positions, const Tensor& table, const RopeL
   op.y = {};
   op.inverse = true;
   return record("rope", {&x}, y, [op, dx = x.sink()](const Tensor& dy) mutable {
+    const bool in_place = dy.sole();  // then dx may be dy's memory
     op.x = dy;
-    op.y = dx.target();
+    op.y = in_place ? Target(dy) : dx.target();
     dy.backend()(op);
     op.x = {};
     op.y = {};
+    if (in_place) dx.add(dy);
   });
+}
+
+}  // namespace
+
+Var rope(const Var& x, const Tensor& positions, const Tensor& table, const RopeLayout& layout) {
+  return turned(x, empty_like(x.value()), positions, table, layout);
+}
+
+Var rope_in_place(const Var& x, const Tensor& positions, const Tensor& table,
+                  const RopeLayout& layout) {
+  return turned(x, x.value(), positions, table, layout);
 }
 
 }  // namespace longhand

@@ -11,5 +11,9 @@ struct RopeLayout {
 };
 
 Var rope(const Var& x, const Tensor& positions, const Tensor& table, const RopeLayout& layout);
+/// The same in x's memory, for an x that nothing else reads afterwards, backward passes included:
+/// the output of a product without an activation is one.
+Var rope_in_place(const Var& x, const Tensor& positions, const Tensor& table,
+                  const RopeLayout& layout);
 
 }  // namespace longhand

@@ -43,6 +43,7 @@ Tensor Sink::sum_in_place() const {
 }
 
 void Sink::Slot::own() {
+  if (grad.sole()) shared = false;  // whoever shared it has let go
   if (!shared) return;
   Tensor copy = empty_like(grad);
   (*backend)(Copy{.x = grad, .y = copy});

@@ -92,6 +92,8 @@ bool Tensor::same_memory(const Tensor& other) const {
   return storage_ && address() == other.address() && bytes() == other.bytes();
 }
 
+bool Tensor::sole() const { return storage_.use_count() == 1; }
+
 std::vector<double> Tensor::to_doubles() const {
   std::vector<double> values(static_cast<std::size_t>(size()));
   const auto read = [&]<class T>(T) {

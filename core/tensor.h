@@ -46,6 +46,7 @@ class Tensor {
   Tensor reshape(const Shape& shape) const;                    // same size
   Tensor slice(std::int64_t first, std::int64_t count) const;  // along the first axis
   bool same_memory(const Tensor& other) const;                 // same address and size
+  bool sole() const;  // no other Tensor refers to this one's memory: it may be written over
 
   /// Copies to the host, converted. For small results, tests and files; waits for the device.
   std::vector<double> to_doubles() const;
