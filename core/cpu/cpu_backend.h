@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/backend.h"
+#include "core/cpu/gemm/gemm.h"
 #include "core/cpu/isa.h"
 #include "core/parallel.h"
 #include "core/reference/reference_backend.h"
@@ -28,10 +29,12 @@ class CpuBackend : public reference::ReferenceBackend {
   void run(const Gate& op) override;
   void run(const GateBackward& op) override;
   void run(const AddBias& op) override;
+  void run(const Matmul& op) override;
 
  private:
   Isa isa_;
   ThreadPool threads_;
+  GemmWorkspace gemm_workspace_;
 };
 
 }  // namespace longhand::cpu

@@ -1,0 +1,335 @@
+#include "core/cpu/gemm/gemm.h"
+
+#include <algorithm>
+
+#include "core/cpu/gemm/kernels.h"
+#include "core/cpu/gemm/plan.h"
+#include "core/error.h"
+
+namespace longhand::cpu {
+namespace {
+
+std::int64_t size_in(DType type, std::int64_t elements) {
+  return elements * static_cast<std::int64_t>(size_of(type));
+}
+
+/// Element `index` of an array of that type.
+const void* at(const void* data, DType type, std::int64_t index) {
+  return static_cast<const std::byte*>(data) + size_in(type, index);
+}
+void* at(void* data, DType type, std::int64_t index) {
+  return static_cast<std::byte*>(data) + size_in(type, index);
+}
+
+/// A range of rows of A, columns of B, or both, or of k.
+struct Range {
+  std::int64_t begin, end;
+  std::int64_t size() const { return end - begin; }
+};
+Range piece(std::int64_t index, std::int64_t step, std::int64_t total) {
+  return {index * step, std::min(total, (index + 1) * step)};
+}
+
+/// One product on its way: where its scratch lies and how its parts are made.
+class Product {
+ public:
+  Product(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace)
+      : g_(g),
+        kernels_(kernels),
+        plan_(plan_gemm(g, kernels)),
+        format_(*plan_.format),
+        pool_(pool),
+        workspace_(workspace) {
+    a_bytes_ = padded(plan_.panel_rows * units(plan_.block_k) * format_.unit_bytes);
+    b_bytes_ = plan_.share_b ? 0
+                             : padded(round_up(plan_.block_cols, format_.nr) *
+                                      units(plan_.block_k) * format_.unit_bytes);
+    ld_sums_ = plan_.block_cols + 16;  // not a power of two: rows would meet in the cache's sets
+    const std::int64_t block = plan_.direct ? 0 : plan_.block_rows * ld_sums_ * 4;
+    const std::int64_t total = plan_.chunks > 1 ? finish_rows() * g_.n * 4 : 0;
+    const std::int64_t group = round_up(plan_.group_cols, format_.nr);
+    packed_bytes_ = plan_.share_b ? padded(group * padded_units() * format_.unit_bytes) : 0;
+    const std::int64_t partial = plan_.chunks > 1 ? plan_.chunks * g_.batch * g_.m * g_.n * 4 : 0;
+    workspace_.reserve(
+        pool_.threads(),
+        static_cast<std::size_t>(a_bytes_ + b_bytes_ + padded(std::max(block, total))),
+        static_cast<std::size_t>(packed_bytes_), static_cast<std::size_t>(padded(partial)));
+  }
+
+  void run() {
+    if (plan_.share_b) {
+      for (std::int64_t batch = 0; batch < g_.batch; ++batch) {
+        for (std::int64_t j = 0; j < g_.n; j += plan_.group_cols) {
+          run_shared(batch, {j, std::min(g_.n, j + plan_.group_cols)});
+        }
+      }
+      return;
+    }
+    run_private();
+    if (plan_.chunks > 1) add_chunks();
+  }
+
+ private:
+  static std::int64_t padded(std::int64_t bytes) { return round_up(bytes, 64) + 64; }
+  std::int64_t units(std::int64_t k) const { return plan_.units(k); }
+  std::int64_t padded_units() const {
+    return divide_up(g_.k, plan_.block_k) * units(plan_.block_k);
+  }
+  std::int64_t finish_rows() const { return std::clamp<std::int64_t>((1 << 16) / g_.n, 1, g_.m); }
+
+  PackJob source_a(std::int64_t batch) const {
+    return {.data = at(g_.a.data, g_.a.type, batch * g_.a.batch_stride),
+            .is_bf16 = g_.a.type == DType::bf16,
+            .k_contiguous = !g_.a.transposed,
+            .ld = g_.a.ld,
+            .first = 0,
+            .count = 0,
+            .k_first = 0,
+            .k_count = 0,
+            .out = nullptr};
+  }
+  PackJob source_b(std::int64_t batch) const {
+    return {.data = at(g_.b.data, g_.b.type, batch * g_.b.batch_stride),
+            .is_bf16 = g_.b.type == DType::bf16,
+            .k_contiguous = g_.b.transposed,
+            .ld = g_.b.ld,
+            .first = 0,
+            .count = 0,
+            .k_first = 0,
+            .k_count = 0,
+            .out = nullptr};
+  }
+
+  /// Sums of a block of c over a range of k, to sums (+ beta sums, at its first pass).
+  void multiply(std::int64_t batch, Range rows, Range cols, Range ks, float* sums, std::int64_t ld,
+                float beta, int worker, const std::byte* packed_b, Range group) {
+    std::byte* scratch = workspace_.of_worker(worker);
+    BlockProduct block{};
+    block.ldc = ld;
+    block.alpha = g_.alpha;
+    block.beta = beta;
+    for (std::int64_t k = ks.begin; k < ks.end; k += plan_.block_k) {
+      const Range part{k, std::min(ks.end, k + plan_.block_k)};
+      block.units = units(part.size());
+      block.b_panel = format_.nr * block.units;
+      block.b_unit = format_.nr;
+      if (packed_b) {
+        const std::int64_t before = k / plan_.block_k * units(plan_.block_k);
+        block.b = packed_b + (before * round_up(group.size(), format_.nr) +
+                              (cols.begin - group.begin) * block.units) *
+                                 format_.unit_bytes;
+        multiply_rows(block, batch, rows, cols, part, sums, scratch);
+      } else {
+        // In place up to the last whole panel; the rest, reaching past its columns, is packed.
+        const std::int64_t whole = plan_.b_in_place ? cols.size() / format_.nr * format_.nr : 0;
+        if (whole > 0) {
+          BlockProduct direct = block;
+          direct.b = at(g_.b.data, g_.b.type,
+                        batch * g_.b.batch_stride + part.begin * g_.b.ld + cols.begin);
+          direct.b_panel = format_.nr;
+          direct.b_unit = g_.b.ld;
+          multiply_rows(direct, batch, rows, {cols.begin, cols.begin + whole}, part, sums, scratch);
+        }
+        if (whole < cols.size()) {
+          PackJob job = source_b(batch);
+          job.first = cols.begin + whole;
+          job.count = cols.size() - whole;
+          job.k_first = part.begin;
+          job.k_count = part.size();
+          job.out = scratch + a_bytes_;
+          format_.pack_b(job);
+          block.b = job.out;
+          multiply_rows(block, batch, rows, {job.first, cols.end}, part, sums + whole, scratch);
+        }
+      }
+      block.beta = 1;
+    }
+  }
+
+  void multiply_rows(BlockProduct block, std::int64_t batch, Range rows, Range cols, Range part,
+                     float* sums, std::byte* scratch) {
+    block.cols = cols.size();
+    for (std::int64_t i = rows.begin; i < rows.end; i += plan_.panel_rows) {
+      block.rows = std::min(plan_.panel_rows, rows.end - i);
+      block.c = sums + (i - rows.begin) * block.ldc;
+      if (plan_.a_in_place) {
+        const std::int64_t shift =
+            g_.a.transposed ? part.begin * g_.a.ld + i : i * g_.a.ld + part.begin;
+        const std::int64_t ld = g_.a.ld / format_.k_per_unit;
+        block.a = at(g_.a.data, g_.a.type, batch * g_.a.batch_stride + shift);
+        block.a_row = g_.a.transposed ? 1 : ld;
+        block.a_unit = g_.a.transposed ? ld : 1;
+        block.a_panel = format_.mr * block.a_row;
+      } else {
+        PackJob job = source_a(batch);
+        job.first = i;
+        job.count = block.rows;
+        job.k_first = part.begin;
+        job.k_count = part.size();
+        job.out = scratch;
+        format_.pack_a(job);
+        block.a = scratch;
+        block.a_row = 1;
+        block.a_unit = format_.mr;
+        block.a_panel = format_.mr * block.units;
+      }
+      format_.multiply(block);
+    }
+  }
+
+  /// c from the sums of a block.
+  void finish(std::int64_t batch, Range rows, Range cols, const float* sums, std::int64_t ld) {
+    const Epilogue& e = g_.epilogue;
+    const auto corner = [&](const auto& matrix) {
+      return matrix.data ? at(matrix.data, matrix.type,
+                              batch * matrix.batch_stride + rows.begin * matrix.ld + cols.begin)
+                         : nullptr;
+    };
+    kernels_.epilogue({.rows = rows.size(),
+                       .cols = cols.size(),
+                       .sums = sums,
+                       .ld_sums = ld,
+                       .bias = e.bias ? e.bias + cols.begin : nullptr,
+                       .has_f = e.f.has_value(),
+                       .f = e.f.value_or(Activation::identity),
+                       .pre = corner(e.pre),
+                       .pre_bf16 = e.pre.type == DType::bf16,
+                       .ld_pre = e.pre.ld,
+                       .residual = corner(e.residual),
+                       .residual_bf16 = e.residual.type == DType::bf16,
+                       .ld_residual = e.residual.ld,
+                       .at = corner(e.at),
+                       .at_bf16 = e.at.type == DType::bf16,
+                       .ld_at = e.at.ld,
+                       .c = corner(g_.c),
+                       .c_bf16 = g_.c.type == DType::bf16,
+                       .ldc = g_.c.ld,
+                       .beta = g_.beta});
+  }
+
+  /// One block of c, from all of k.
+  void block(std::int64_t batch, Range rows, Range cols, int worker, const std::byte* packed_b,
+             Range group) {
+    const Range all{0, g_.k};
+    if (plan_.direct) {
+      float* c = static_cast<float*>(
+          at(g_.c.data, g_.c.type, batch * g_.c.batch_stride + rows.begin * g_.c.ld + cols.begin));
+      multiply(batch, rows, cols, all, c, g_.c.ld, g_.beta, worker, packed_b, group);
+      return;
+    }
+    float* sums = sums_of(worker);
+    if (g_.k == 0) std::fill_n(sums, rows.size() * ld_sums_, 0.0f);
+    multiply(batch, rows, cols, all, sums, ld_sums_, 0, worker, packed_b, group);
+    finish(batch, rows, cols, sums, ld_sums_);
+  }
+
+  float* sums_of(int worker) {
+    return reinterpret_cast<float*>(workspace_.of_worker(worker) + a_bytes_ + b_bytes_);
+  }
+
+  void run_shared(std::int64_t batch, Range group) {
+    std::byte* packed = workspace_.packed();
+    const std::int64_t width = round_up(group.size(), format_.nr);
+    const std::int64_t k_blocks = divide_up(g_.k, plan_.block_k);
+    const std::int64_t step = 8 * format_.nr;  // columns packed at a time
+    const std::int64_t col_steps = divide_up(group.size(), step);
+    pool_.run(k_blocks * col_steps, [&](std::int64_t chunk, int) {
+      const Range ks = piece(chunk / col_steps, plan_.block_k, g_.k);
+      const Range cols = piece(chunk % col_steps, step, group.size());
+      PackJob job = source_b(batch);
+      job.first = group.begin + cols.begin;
+      job.count = cols.size();
+      job.k_first = ks.begin;
+      job.k_count = ks.size();
+      job.out = packed + (ks.begin / plan_.block_k * units(plan_.block_k) * width +
+                          cols.begin * units(ks.size())) *
+                             format_.unit_bytes;
+      format_.pack_b(job);
+    });
+    const std::int64_t across = divide_up(group.size(), plan_.block_cols);
+    const std::int64_t tasks = divide_up(g_.m, plan_.block_rows) * across;
+    parallel_for(tasks, [&](std::int64_t task, int worker) {
+      const Range cols = piece(task % across, plan_.block_cols, group.size());
+      block(batch, piece(task / across, plan_.block_rows, g_.m),
+            {group.begin + cols.begin, group.begin + cols.end}, worker, packed, group);
+    });
+  }
+
+  template <class Body>
+  void parallel_for(std::int64_t tasks, Body&& body) {
+    const std::int64_t step = plan_.tasks_at_once;
+    pool_.run(divide_up(tasks, step), [&](std::int64_t chunk, int worker) {
+      const Range range = piece(chunk, step, tasks);
+      for (std::int64_t task = range.begin; task < range.end; ++task) body(task, worker);
+    });
+  }
+
+  void run_private() {
+    const std::int64_t across = divide_up(g_.n, plan_.block_cols);
+    const std::int64_t blocks = divide_up(g_.m, plan_.block_rows) * across;
+    parallel_for(g_.batch * blocks * plan_.chunks, [&](std::int64_t task, int worker) {
+      const std::int64_t chunk = task % plan_.chunks, block_index = task / plan_.chunks;
+      const std::int64_t batch = block_index / blocks, in_batch = block_index % blocks;
+      const Range rows = piece(in_batch / across, plan_.block_rows, g_.m);
+      const Range cols = piece(in_batch % across, plan_.block_cols, g_.n);
+      if (plan_.chunks == 1) {
+        block(batch, rows, cols, worker, nullptr, {});
+      } else {
+        float* sums = partial(chunk, batch) + rows.begin * g_.n + cols.begin;
+        multiply(batch, rows, cols, piece(chunk, plan_.chunk_k, g_.k), sums, g_.n, 0, worker,
+                 nullptr, {});
+      }
+    });
+  }
+
+  float* partial(std::int64_t chunk, std::int64_t batch) {
+    return reinterpret_cast<float*>(workspace_.partial()) +
+           (chunk * g_.batch + batch) * g_.m * g_.n;
+  }
+
+  void add_chunks() {
+    const std::int64_t step = finish_rows(), steps = divide_up(g_.m, step);
+    pool_.run(g_.batch * steps, [&](std::int64_t task, int worker) {
+      const std::int64_t batch = task / steps;
+      const Range rows = piece(task % steps, step, g_.m);
+      float* sums = sums_of(worker);
+      kernels_.sum_parts(partial(0, batch) + rows.begin * g_.n, g_.batch * g_.m * g_.n,
+                         plan_.chunks, sums, rows.size() * g_.n);
+      finish(batch, rows, {0, g_.n}, sums, g_.n);
+    });
+  }
+
+  const Gemm& g_;
+  const GemmKernels& kernels_;
+  const GemmPlan plan_;
+  const PanelFormat& format_;
+  ThreadPool& pool_;
+  GemmWorkspace& workspace_;
+  std::int64_t a_bytes_ = 0, b_bytes_ = 0, packed_bytes_ = 0, ld_sums_ = 0;
+};
+
+void check_operand(const char* name, DType type, std::int64_t ld, std::int64_t width) {
+  LONGHAND_CHECK(type == DType::f32 || type == DType::bf16, "gemm: ", name,
+                 ": expected f32 or bf16, got ", type);
+  LONGHAND_CHECK(ld >= width, "gemm: ", name, ": expected a leading dimension of at least ", width,
+                 ", got ", ld);
+}
+
+}  // namespace
+
+void gemm(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace) {
+  LONGHAND_CHECK(g.m >= 0 && g.n >= 0 && g.k >= 0 && g.batch >= 0,
+                 "gemm: expected sizes of 0 or more, got ", g.m, " x ", g.n, " x ", g.k, " times ",
+                 g.batch);
+  check_operand("a", g.a.type, g.a.ld, g.a.transposed ? g.m : g.k);
+  check_operand("b", g.b.type, g.b.ld, g.b.transposed ? g.k : g.n);
+  check_operand("c", g.c.type, g.c.ld, g.n);
+  if (g.m == 0 || g.n == 0 || g.batch == 0) return;
+  Product(g, kernels, pool, workspace).run();
+}
+
+void gemm(const Gemm& g, Isa isa, ThreadPool& pool, GemmWorkspace& workspace) {
+  gemm(g, kernels_for<GemmKernels>(isa), pool, workspace);
+}
+
+}  // namespace longhand::cpu

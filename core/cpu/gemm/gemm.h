@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/contract/matmul.h"
+#include "core/cpu/isa.h"
+#include "core/dtype.h"
+#include "core/formulas.h"
+#include "core/parallel.h"
+
+/// Matrix products of the CPU backend, without tensors: pointers, sizes and leading dimensions.
+namespace longhand::cpu {
+
+/// A matrix stored by rows, f32 or bf16; `ld` and `batch_stride` count elements.
+struct GemmOperand {
+  const void* data = nullptr;
+  DType type = DType::f32;
+  std::int64_t ld = 0;
+  std::int64_t batch_stride = 0;
+  bool transposed = false;
+};
+
+struct GemmResult {
+  void* data = nullptr;
+  DType type = DType::f32;
+  std::int64_t ld = 0;
+  std::int64_t batch_stride = 0;
+};
+
+/// z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c, or with `at`
+/// c = alpha op(a) op(b) f'(at) + beta c. Absent parts have null data.
+struct Epilogue {
+  const float* bias = nullptr;
+  std::optional<Activation> f = {};
+  GemmResult pre = {};  // receives z
+  GemmOperand residual = {}, at = {};
+};
+
+/// op(a) is m x k, op(b) k x n, c m x n. With beta = 0, c is not read. c overlaps neither a nor b;
+/// residual and at may be c itself.
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  GemmOperand a, b;
+  GemmResult c;
+  float alpha = 1, beta = 0;
+  Epilogue epilogue = {};
+  Math math = Math::exact;
+};
+
+/// Scratch that grows and stays: one piece for each worker, two that all share.
+class GemmWorkspace {
+ public:
+  GemmWorkspace() = default;
+  GemmWorkspace(const GemmWorkspace&) = delete;
+  GemmWorkspace& operator=(const GemmWorkspace&) = delete;
+
+  /// Makes the pieces at least this large; what they held is lost.
+  void reserve(int workers, std::size_t bytes_each, std::size_t packed_bytes,
+               std::size_t partial_bytes);
+  std::byte* of_worker(int worker) { return workers_[static_cast<std::size_t>(worker)].data; }
+  std::byte* packed() { return packed_.data; }
+  std::byte* partial() { return partial_.data; }
+
+ private:
+  struct Piece {
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    Piece() = default;
+    Piece(Piece&& other) noexcept;
+    Piece& operator=(Piece&&) = delete;
+    ~Piece();
+    void grow(std::size_t wanted);
+  };
+  std::vector<Piece> workers_;
+  Piece packed_, partial_;
+};
+
+struct GemmKernels;
+
+/// Bitwise the same for any number of threads: every cut is made by the shape alone.
+void gemm(const Gemm& g, Isa isa, ThreadPool& pool, GemmWorkspace& workspace);
+/// The same over a given table of kernels.
+void gemm(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace);
+
+}  // namespace longhand::cpu

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <utility>
+
+#include "core/cpu/gemm/panels.h"
+
+/// Copies of operands in panel order; transposing, converting and filling up with zeros on the way.
+namespace longhand::cpu::LONGHAND_ISA {
+
+/// Ways to make units from elements. `along` gives `lanes` units of one row, next to each other in
+/// k, of which the first n elements of k exist; `across` one unit for each of n rows, from one step
+/// of k (per_unit = 2: and the next, null past the end).
+struct PlainUnits {
+  static constexpr int per_unit = 1;
+  template <class T>
+  [[gnu::always_inline]] static FloatLanes along(const T* from, std::int64_t n) {
+    return (n >= lanes ? load(from) : load_first(from, static_cast<int>(n))).v;
+  }
+  template <class T>
+  [[gnu::always_inline]] static FloatLanes across(const T* from, const T*, int n) {
+    return (n >= lanes ? load(from) : load_first(from, n)).v;
+  }
+};
+
+struct RoundedUnits {
+  static constexpr int per_unit = 1;
+  template <class T>
+  [[gnu::always_inline]] static FloatLanes along(const T* from, std::int64_t n) {
+    return round_to(static_cast<const bf16*>(nullptr), Vec(PlainUnits::along(from, n))).v;
+  }
+  template <class T>
+  [[gnu::always_inline]] static FloatLanes across(const T* from, const T*, int n) {
+    return round_to(static_cast<const bf16*>(nullptr), Vec(PlainUnits::across(from, from, n))).v;
+  }
+};
+
+/// The transpose of lanes x lanes values: step by step, the off-diagonal quarters of every square
+/// of 2, 4, 8, ... change places.
+template <int Distance, int... I>
+[[gnu::always_inline]] inline void swap_quarters(FloatLanes (&rows)[lanes],
+                                                 std::integer_sequence<int, I...>) {
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) {
+    if (i & Distance) continue;
+    const FloatLanes a = rows[i], b = rows[i + Distance];
+    rows[i] = __builtin_shufflevector(a, b, (I & Distance ? lanes + I - Distance : I)...);
+    rows[i + Distance] =
+        __builtin_shufflevector(a, b, (I & Distance ? lanes + I : I + Distance)...);
+  }
+}
+[[gnu::always_inline]] inline void transpose(FloatLanes (&rows)[lanes]) {
+  constexpr auto all = std::make_integer_sequence<int, lanes>();
+  if constexpr (lanes >= 16) swap_quarters<8>(rows, all);
+  if constexpr (lanes >= 8) swap_quarters<4>(rows, all);
+  swap_quarters<2>(rows, all);
+  swap_quarters<1>(rows, all);
+}
+
+/// The first N lanes, N known to the compiler.
+template <int N>
+[[gnu::always_inline]] inline void store_lanes(float* to, FloatLanes v) {
+  if constexpr (N >= lanes) {
+    store(to, Vec(v));
+  } else if constexpr (lanes == 16) {
+    store_first(to, Vec(v), N);
+  } else {
+    __builtin_memcpy(to, &v, N * sizeof(float));
+  }
+}
+
+/// Panels of W rows (of A; or columns, of B) from a source contiguous along k.
+template <class Units, int W, class T>
+void pack_along(const PackJob& job, float* out) {
+  const T* source = static_cast<const T*>(job.data) + job.first * job.ld + job.k_first;
+  const std::int64_t units = (job.k_count + Units::per_unit - 1) / Units::per_unit;
+  for (std::int64_t panel = 0; panel < job.count; panel += W) {
+    for (std::int64_t u = 0; u < units; u += lanes) {
+      const std::int64_t k = u * Units::per_unit, left = job.k_count - k;
+      const int steps = units - u < lanes ? static_cast<int>(units - u) : lanes;
+#pragma GCC unroll 8
+      for (int w = 0; w < W; w += lanes) {
+        FloatLanes rows[lanes];
+#pragma GCC unroll 16
+        for (int i = 0; i < lanes; ++i) {
+          const std::int64_t row = panel + w + i;
+          rows[i] = w + i < W && row < job.count ? Units::along(source + row * job.ld + k, left)
+                                                 : FloatLanes{};
+        }
+        transpose(rows);
+        float* to = out + u * W + w;
+        constexpr int tail = W % lanes == 0 ? lanes : W % lanes;
+        const bool whole = w + lanes <= W;
+        if (steps == lanes) {
+#pragma GCC unroll 16
+          for (int i = 0; i < lanes; ++i, to += W) {
+            whole ? store(to, Vec(rows[i])) : store_lanes<tail>(to, rows[i]);
+          }
+        } else {
+          for (int i = 0; i < steps; ++i, to += W) {
+            whole ? store(to, Vec(rows[i])) : store_lanes<tail>(to, rows[i]);
+          }
+        }
+      }
+    }
+    out += units * W;
+  }
+}
+
+/// The same from a source contiguous along the rows.
+template <class Units, int W, class T>
+void pack_across(const PackJob& job, float* out) {
+  const T* source = static_cast<const T*>(job.data) + job.k_first * job.ld + job.first;
+  const std::int64_t units = (job.k_count + Units::per_unit - 1) / Units::per_unit;
+  constexpr int tail = W % lanes == 0 ? lanes : W % lanes;
+  constexpr std::int64_t ahead = 8;  // steps of k: each may start a new page
+  for (std::int64_t u = 0; u < units; ++u) {
+    const std::int64_t k = u * Units::per_unit;
+    const T* row = source + k * job.ld;
+    const T* next = k + 1 < job.k_count ? row + job.ld : nullptr;
+    if (k + (ahead + 1) * Units::per_unit <= job.k_count) {
+      const T* later = row + ahead * Units::per_unit * job.ld;
+      for (std::int64_t i = 0; i < job.count; i += 64 / static_cast<int>(sizeof(T))) {
+        __builtin_prefetch(later + i);
+      }
+    }
+    float* to = out + u * W;
+    std::int64_t i = 0;
+    for (; i + W <= job.count; i += W, to += units * W) {
+#pragma GCC unroll 8
+      for (int w = 0; w < W; w += lanes) {
+        const bool whole = w + lanes <= W;
+        const FloatLanes v =
+            Units::across(row + i + w, next ? next + i + w : nullptr, whole ? lanes : tail);
+        whole ? store(to + w, Vec(v)) : store_lanes<tail>(to + w, v);
+      }
+    }
+    if (i < job.count) {
+      for (int w = 0; w < W; w += lanes) {
+        const std::int64_t left = job.count - i - w;
+        const int n = left < 0 ? 0 : left < lanes ? static_cast<int>(left) : lanes;
+        const FloatLanes v =
+            n == 0 ? FloatLanes{} : Units::across(row + i + w, next ? next + i + w : nullptr, n);
+        w + lanes <= W ? store(to + w, Vec(v)) : store_lanes<tail>(to + w, v);
+      }
+    }
+  }
+}
+
+template <class Units, int W>
+void pack_panels(const PackJob& job) {
+  float* out = static_cast<float*>(job.out);
+  if (job.is_bf16) {
+    job.k_contiguous ? pack_along<Units, W, bf16>(job, out) : pack_across<Units, W, bf16>(job, out);
+  } else {
+    job.k_contiguous ? pack_along<Units, W, float>(job, out)
+                     : pack_across<Units, W, float>(job, out);
+  }
+}
+
+}  // namespace longhand::cpu::LONGHAND_ISA

@@ -1,0 +1,70 @@
+#include "core/cpu/gemm/micro.h"
+#include "core/cpu/gemm/pack.h"
+
+#if defined(LONGHAND_HAS_BF16_PAIRS)
+
+namespace longhand::cpu::LONGHAND_ISA {
+namespace {
+
+/// Two bf16 neighbours along k; the lower half of the word is the earlier.
+struct PairedUnits {
+  static constexpr int per_unit = 2;
+
+  [[gnu::always_inline]] static FloatLanes along(const bf16* from, std::int64_t n) {
+    if (n >= 2 * lanes) return load_raw<FloatLanes>(from);
+    return reinterpret_cast<FloatLanes>(
+        _mm512_maskz_loadu_epi16(static_cast<__mmask32>((std::uint64_t{1} << n) - 1u), from));
+  }
+  [[gnu::always_inline]] static FloatLanes along(const float* from, std::int64_t n) {
+    const int first = n >= lanes ? lanes : static_cast<int>(n);
+    const int second = n >= 2 * lanes ? lanes : n > lanes ? static_cast<int>(n - lanes) : 0;
+    const Vec low = first == lanes ? load(from) : load_first(from, first);
+    const Vec high = second == lanes ? load(from + lanes)
+                     : second > 0    ? load_first(from + lanes, second)
+                                     : Vec(0.0);
+    return reinterpret_cast<FloatLanes>(_mm512_cvtne2ps_pbh(high.v, low.v));
+  }
+
+  [[gnu::always_inline]] static FloatLanes across(const bf16* from, const bf16* next, int n) {
+    const WordLanes low = words(from, n);
+    const WordLanes high = next ? words(next, n) << 16 : WordLanes{};
+    return reinterpret_cast<FloatLanes>(low | high);
+  }
+  [[gnu::always_inline]] static FloatLanes across(const float* from, const float* next, int n) {
+    const Vec low = PlainUnits::across(from, from, n);
+    const Vec high = next ? Vec(PlainUnits::across(next, next, n)) : Vec(0.0);
+    const WordLanes a = rounded(low), b = rounded(high);
+    return reinterpret_cast<FloatLanes>(a | b << 16);
+  }
+
+ private:
+  static WordLanes words(const bf16* from, int n) {
+    const HalfLanes half = n >= lanes ? load_raw<HalfLanes>(from)
+                                      : reinterpret_cast<HalfLanes>(_mm256_maskz_loadu_epi16(
+                                            static_cast<__mmask16>((1u << n) - 1u), from));
+    return __builtin_convertvector(half, WordLanes);
+  }
+  // vcvtneps2bf16 takes subnormals for 0; so does vdpbf16ps, so nothing is lost by it here.
+  static WordLanes rounded(Vec x) {
+    return reinterpret_cast<WordLanes>(
+        _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x.v))));
+  }
+};
+
+}  // namespace
+
+extern const PanelFormat paired_format{.mr = mr,
+                                       .nr = nr,
+                                       .k_per_unit = 2,
+                                       .granule = 1,
+                                       .unit_bytes = 4,
+                                       .block_units = 384,
+                                       .in_place_f32 = false,
+                                       .in_place_bf16_rows = true,
+                                       .pack_a = pack_panels<PairedUnits, mr>,
+                                       .pack_b = pack_panels<PairedUnits, nr>,
+                                       .multiply = multiply<PairStep>};
+
+}  // namespace longhand::cpu::LONGHAND_ISA
+
+#endif

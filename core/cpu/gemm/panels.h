@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/cpu/gemm/kernels.h"
+#include "core/cpu/simd.h"
+
+/// For *.simd.cpp files of this folder only: the formats an instruction set offers, one file each.
+namespace longhand::cpu::LONGHAND_ISA {
+
+extern const PanelFormat plain_format;    // f32 units
+extern const PanelFormat rounded_format;  // f32 units that hold bf16 values
+#if defined(LONGHAND_ISA_IS_AVX512BF16) || defined(LONGHAND_ISA_IS_AMX)
+#define LONGHAND_HAS_BF16_PAIRS
+extern const PanelFormat paired_format;  // units of two bf16
+#endif
+
+void finish(const EpilogueBlock& e);
+void sum_parts(const float* parts, std::int64_t stride, std::int64_t count, float* out,
+               std::int64_t length);
+
+/// The tile of c that stays in registers, mr rows of nr columns. With v registers it takes
+/// mr * nr / lanes for the sums, nr / lanes for a row of B and one for an element of A:
+/// AVX-512, 32 registers: 14 x 2 + 2 + 1; AVX2 and SSE2, 16: 6 x 2 + 2 + 1. Each step along k then
+/// loads (mr + nr / lanes) for mr * nr / lanes multiply-adds, and enough sums are open (a
+/// multiply-add takes 4 cycles, two start in each) to never wait for one.
+inline constexpr int mr = lanes == 16 ? 14 : 6;
+inline constexpr int nr = 2 * lanes;
+
+}  // namespace longhand::cpu::LONGHAND_ISA

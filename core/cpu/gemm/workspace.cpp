@@ -1,0 +1,40 @@
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "core/cpu/gemm/gemm.h"
+
+namespace longhand::cpu {
+
+GemmWorkspace::Piece::Piece(Piece&& other) noexcept
+    : data(std::exchange(other.data, nullptr)), bytes(std::exchange(other.bytes, 0)) {}
+
+GemmWorkspace::Piece::~Piece() { std::free(data); }
+
+void GemmWorkspace::Piece::grow(std::size_t wanted) {
+  if (wanted <= bytes) return;
+  // Whole large pages: a panel walk crosses a 4 KiB page every few steps of k otherwise.
+  constexpr std::size_t page = std::size_t{2} << 20;
+  const std::size_t size = (wanted + page - 1) / page * page;
+  std::free(std::exchange(data, nullptr));
+  bytes = 0;
+  data = static_cast<std::byte*>(std::aligned_alloc(page, size));
+  if (data == nullptr) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+  madvise(data, size, MADV_HUGEPAGE);  // a wish: refused, it is only slower
+#endif
+  bytes = size;
+}
+
+void GemmWorkspace::reserve(int workers, std::size_t bytes_each, std::size_t packed_bytes,
+                            std::size_t partial_bytes) {
+  const auto count = static_cast<std::size_t>(workers);
+  if (workers_.size() < count) workers_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) workers_[i].grow(bytes_each);
+  packed_.grow(packed_bytes);
+  partial_.grow(partial_bytes);
+}
+
+}  // namespace longhand::cpu

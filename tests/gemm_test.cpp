@@ -1,0 +1,483 @@
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/cpu/gemm/gemm.h"
+#include "core/cpu/gemm/kernels.h"
+#include "core/dtype.h"
+#include "core/error.h"
+
+// The matrix product on every instruction set this machine has, against sums in f64.
+//
+// Bound of an entry. An f32 operand is rounded by a relative u_a, u_b (0 exact, 2^-8 bf16; fast, as
+// two bf16 parts of which the product of the low ones is dropped, 2^-16 each and 2^-16 again), and
+// the products are summed in f32 (u = 2^-24) in any order: |error| <= |alpha| |a_row| |b_col|
+// (u_a + u_b + u_a u_b + (k + 2) u), with the Euclidean norms of the row of a and the column of b,
+// by Cauchy and Schwarz; what the epilogue adds, a few u of its own terms; then the rounding of c's
+// type.
+
+using namespace longhand;
+using namespace longhand::cpu;
+
+namespace {
+
+/// A matrix of f32 or bf16 in a larger array, whose rest is NaN: nothing may be read from it.
+struct Matrix {
+  std::vector<float> f32;
+  std::vector<bf16> half;
+  DType type;
+  std::int64_t rows, cols, ld, batch, stride;
+
+  Matrix(std::int64_t r, std::int64_t c, std::int64_t count, DType t, std::int64_t extra,
+         unsigned seed)
+      : type(t),
+        rows(r),
+        cols(c),
+        ld(c + extra),
+        batch(count),
+        stride(r * (c + extra) + 3 * extra) {
+    const auto total = static_cast<std::size_t>(stride * count + 1);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    t == DType::f32 ? f32.assign(total, nan) : half.assign(total, bf16(nan));
+    std::uint32_t state = seed * 2654435761u + 12345u;
+    for (std::int64_t p = 0; p < count; ++p) {
+      for (std::int64_t i = 0; i < r; ++i) {
+        for (std::int64_t j = 0; j < c; ++j) {
+          state = state * 1664525u + 1013904223u;
+          put(p, i, j, static_cast<float>(state >> 8) * 0x1p-23f - 1.0f);
+        }
+      }
+    }
+  }
+  std::size_t index(std::int64_t p, std::int64_t i, std::int64_t j) const {
+    return static_cast<std::size_t>(p * stride + i * ld + j);
+  }
+  void put(std::int64_t p, std::int64_t i, std::int64_t j, float value) {
+    type == DType::f32 ? void(f32[index(p, i, j)] = value)
+                       : void(half[index(p, i, j)] = bf16(value));
+  }
+  double get(std::int64_t p, std::int64_t i, std::int64_t j) const {
+    return type == DType::f32 ? f32[index(p, i, j)] : static_cast<float>(half[index(p, i, j)]);
+  }
+  const void* data() const {
+    return type == DType::f32 ? static_cast<const void*>(f32.data()) : half.data();
+  }
+  GemmOperand operand(bool transposed = false) const {
+    return {
+        .data = data(), .type = type, .ld = ld, .batch_stride = stride, .transposed = transposed};
+  }
+  GemmResult result() {
+    return {.data = const_cast<void*>(data()), .type = type, .ld = ld, .batch_stride = stride};
+  }
+  /// All bytes, padding too: for equality of runs, and of what must stay untouched.
+  std::vector<std::byte> bytes() const {
+    const auto* from = static_cast<const std::byte*>(data());
+    return {from, from + (f32.size() * 4 + half.size() * 2)};
+  }
+};
+
+struct Case {
+  std::int64_t m, n, k, batch = 1;
+  bool ta = false, tb = false;
+  DType a = DType::f32, b = DType::f32, c = DType::f32;
+  std::int64_t extra = 0;  // columns of the arrays beyond the matrices
+  float alpha = 1, beta = 0;
+  Math math = Math::exact;
+  bool bias = false, pre = false, residual = false, at = false;
+  std::optional<Activation> f = {};
+};
+
+std::string text_of(const Case& t) {
+  return text(t.m, " x ", t.n, " x ", t.k, " batch ", t.batch, t.ta ? " A^T" : "",
+              t.tb ? " B^T" : "", " ", t.a, " ", t.b, " ", t.c, " +", t.extra, " alpha ", t.alpha,
+              " beta ", t.beta, " ", name_of(t.math), t.bias ? " bias" : "", t.pre ? " pre" : "",
+              t.residual ? " residual" : "", t.at ? " at" : "", " f ",
+              t.f ? name_of(*t.f) : std::string_view("none"));
+}
+
+double value(Activation f, double x) {
+  return with_formula(f, [&](auto formula) { return formula.value(x); });
+}
+double derivative(Activation f, double x) {
+  return with_formula(f, [&](auto formula) { return formula.derivative(x); });
+}
+
+/// u_a + u_b + u_a u_b
+double rounding(const Case& t) {
+  if (t.math == Math::exact) return 0;
+  const double each = t.math == Math::bf16 ? 0x1p-8 : 0x1p-16;
+  const double a = t.a == DType::f32 ? each : 0, b = t.b == DType::f32 ? each : 0;
+  return a + b + (t.math == Math::bf16 ? a * b : a > 0 && b > 0 ? each : 0);
+}
+
+double type_unit(DType type) { return type == DType::bf16 ? 0x1p-8 : 0x1p-24; }
+
+/// NaN agrees with NaN only, an infinity with itself only; else |got - want| <= bound.
+bool agree(double got, double want, double bound) {
+  if (std::isnan(want)) return std::isnan(got);
+  if (std::isinf(want)) return got == want;
+  return std::fabs(got - want) <= bound;  // false for NaN
+}
+
+struct Outcome {
+  double used = 0;  // the largest share of a bound
+  std::vector<std::byte> c, pre;
+};
+
+Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace,
+            bool compare = true) {
+  Matrix a(t.ta ? t.k : t.m, t.ta ? t.m : t.k, t.batch, t.a, t.extra, 1);
+  Matrix b(t.tb ? t.n : t.k, t.tb ? t.k : t.n, t.batch, t.b, t.extra, 2);
+  Matrix c(t.m, t.n, t.batch, t.c, t.extra, 3);
+  Matrix residual(t.m, t.n, t.batch, t.b, t.extra, 4), at(t.m, t.n, t.batch, t.a, t.extra, 5);
+  Matrix pre(t.m, t.n, t.batch, t.c, t.extra, 6), bias(1, t.n, 1, DType::f32, 0, 7);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  if (t.beta == 0) {  // then c must not be read
+    for (std::int64_t p = 0; p < t.batch; ++p) {
+      for (std::int64_t i = 0; i < t.m; ++i) {
+        for (std::int64_t j = 0; j < t.n; ++j) c.put(p, i, j, nan);
+      }
+    }
+  }
+  const Matrix old = c;
+  Gemm g{.m = t.m,
+         .n = t.n,
+         .k = t.k,
+         .batch = t.batch,
+         .a = a.operand(t.ta),
+         .b = b.operand(t.tb),
+         .c = c.result(),
+         .alpha = t.alpha,
+         .beta = t.beta,
+         .math = t.math};
+  if (t.bias) g.epilogue.bias = bias.f32.data();
+  if (t.pre) g.epilogue.pre = pre.result();
+  if (t.residual) g.epilogue.residual = residual.operand();
+  if (t.at) g.epilogue.at = at.operand();
+  g.epilogue.f = t.f;
+  gemm(g, kernels, pool, workspace);
+
+  Outcome outcome{.used = 0, .c = c.bytes(), .pre = pre.bytes()};
+  if (!compare) return outcome;
+  const double inputs = rounding(t), u = 0x1p-24;
+  for (std::int64_t p = 0; p < t.batch; ++p) {
+    for (std::int64_t i = 0; i < t.m; ++i) {
+      for (std::int64_t j = 0; j < t.n; ++j) {
+        double sum = 0, aa = 0, bb = 0;
+        for (std::int64_t l = 0; l < t.k; ++l) {
+          const double x = t.ta ? a.get(p, l, i) : a.get(p, i, l);
+          const double y = t.tb ? b.get(p, j, l) : b.get(p, l, j);
+          sum += x * y;
+          aa += x * x;
+          bb += y * y;
+        }
+        const double norms = std::fabs(static_cast<double>(t.alpha)) * std::sqrt(aa * bb);
+        const double product = static_cast<double>(t.alpha) * sum;
+        double bound = norms * (inputs + static_cast<double>(t.k + 2) * u);
+        double want = product;
+        if (t.at) {
+          const double slope = derivative(*t.f, at.get(p, i, j));
+          bound = bound * std::fabs(slope) + std::fabs(product) * 16 * u;
+          want = product * slope;
+        } else {
+          if (t.bias) want += bias.get(0, 0, j);
+          bound += 2 * u * (std::fabs(want) + 1);
+          if (t.pre) {
+            const double share = bound + type_unit(t.c) * std::fabs(want);
+            const double got = pre.get(p, i, j);
+            if (!agree(got, want, share)) outcome.used = std::numeric_limits<double>::infinity();
+          }
+          if (t.f) {
+            // |f'| of every formula used here is below 1.2; 16 u for evaluating f itself.
+            bound = 1.2 * bound + 16 * u * (std::fabs(want) + 1);
+            want = value(*t.f, want);
+          }
+          if (t.residual) want += residual.get(p, i, j);
+        }
+        if (t.beta != 0) want += static_cast<double>(t.beta) * old.get(p, i, j);
+        bound += 4 * u * (std::fabs(want) + 4) +
+                 (t.c == DType::bf16 ? 0x1p-8 * (std::fabs(want) + bound) : 0);
+        const double got = c.get(p, i, j);
+        outcome.used = agree(got, want, bound)
+                           ? std::max(outcome.used, std::fabs(got - want) / bound)
+                           : std::numeric_limits<double>::infinity();
+      }
+    }
+  }
+  // What lies beyond the columns is not written.
+  for (std::int64_t p = 0; p < t.batch; ++p) {
+    for (std::int64_t i = 0; i < t.m; ++i) {
+      for (std::int64_t j = t.n; j < c.ld; ++j) {
+        if (!std::isnan(c.get(p, i, j))) outcome.used = std::numeric_limits<double>::infinity();
+      }
+    }
+  }
+  return outcome;
+}
+
+struct Table {
+  std::string name;
+  const GemmKernels* kernels;
+};
+
+std::vector<Table> tables() {
+  std::vector<Table> all;
+  for (const Isa isa : supported_isas()) {
+    all.push_back({std::string(name_of(isa)), &kernels_for<GemmKernels>(isa)});
+  }
+  return all;
+}
+
+struct Bench {
+  ThreadPool pool{3};
+  GemmWorkspace workspace;
+
+  void hold(const Case& t) {
+    for (const Table& table : tables()) {
+      const Outcome outcome = run(t, *table.kernels, pool, workspace);
+      BOOST_TEST(outcome.used <= 1.0,
+                 table.name << ": " << text_of(t) << ": " << outcome.used << " of the bound");
+    }
+  }
+};
+
+constexpr DType types[] = {DType::f32, DType::bf16};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gemm_test)
+
+BOOST_FIXTURE_TEST_CASE(every_size_around_the_tiles_and_every_transposition, Bench) {
+  for (const std::int64_t m : {1, 2, 5, 6, 7, 13, 14, 15, 29, 33}) {
+    for (const std::int64_t n : {1, 3, 8, 9, 15, 16, 17, 31, 32, 33, 65}) {
+      for (const std::int64_t k : {1, 2, 7, 16, 33}) {
+        for (const int layout : {0, 1, 2, 3}) {
+          hold({.m = m, .n = n, .k = k, .ta = (layout & 1) != 0, .tb = (layout & 2) != 0});
+        }
+      }
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(sizes_of_zero, Bench) {
+  for (const int zero : {0, 1, 2, 3}) {
+    Case t{.m = zero == 0 ? 0 : 3,
+           .n = zero == 1 ? 0 : 5,
+           .k = zero == 2 ? 0 : 7,
+           .batch = zero == 3 ? 0 : 2,
+           .extra = 2};
+    hold(t);
+    t.beta = 0.5f;
+    hold(t);
+    t.bias = t.residual = true;
+    t.f = Activation::gelu;
+    hold(t);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(columns_of_a_larger_matrix_in_place, Bench) {
+  for (const int layout : {0, 1, 2, 3}) {
+    for (const std::int64_t extra : {1, 16, 37}) {
+      hold({.m = 45,
+            .n = 70,
+            .k = 51,
+            .batch = 2,
+            .ta = (layout & 1) != 0,
+            .tb = (layout & 2) != 0,
+            .extra = extra});
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(several_blocks_of_rows_columns_and_k, Bench) {
+  for (const int layout : {0, 1, 2, 3}) {
+    const bool ta = (layout & 1) != 0, tb = (layout & 2) != 0;
+    hold({.m = 500, .n = 333, .k = 777, .ta = ta, .tb = tb, .beta = -0.5f});
+    hold({.m = 130, .n = 1100, .k = 401, .ta = ta, .tb = tb, .alpha = 0.25f});
+    hold({.m = 9, .n = 20, .k = 9000, .ta = ta, .tb = tb, .extra = 3, .beta = 2.0f});
+    hold({.m = 460, .n = 7, .k = 30, .ta = ta, .tb = tb, .c = DType::bf16});
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(alpha_and_beta, Bench) {
+  for (const float alpha : {1.0f, -2.5f, 0.0f}) {
+    for (const float beta : {0.0f, 1.0f, -0.75f}) {
+      for (const DType c : types) {
+        hold({.m = 31, .n = 50, .k = 40, .c = c, .alpha = alpha, .beta = beta});
+      }
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(operands_and_results_of_either_type, Bench) {
+  for (const DType a : types) {
+    for (const DType b : types) {
+      for (const DType c : types) {
+        for (const int layout : {0, 1, 2, 3}) {
+          for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
+            for (const std::int64_t k : {1, 2, 33, 500}) {
+              hold({.m = 19,
+                    .n = 37,
+                    .k = k,
+                    .ta = (layout & 1) != 0,
+                    .tb = (layout & 2) != 0,
+                    .a = a,
+                    .b = b,
+                    .c = c,
+                    .extra = k == 33 ? 5 : 0,
+                    .math = math});
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(every_epilogue, Bench) {
+  for (const DType c : types) {
+    for (const float beta : {0.0f, 0.5f}) {
+      for (const bool bias : {false, true}) {
+        for (const bool pre : {false, true}) {
+          for (const bool residual : {false, true}) {
+            for (const Activation f :
+                 {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+              hold({.m = 37,
+                    .n = 45,
+                    .k = 20,
+                    .b = c,
+                    .c = c,
+                    .extra = 3,
+                    .beta = beta,
+                    .bias = bias,
+                    .pre = pre,
+                    .residual = residual,
+                    .f = f});
+            }
+            hold({.m = 20,
+                  .n = 33,
+                  .k = 600,
+                  .c = c,
+                  .beta = beta,
+                  .bias = bias,
+                  .pre = pre,
+                  .residual = residual});
+          }
+        }
+      }
+      for (const Activation f : {Activation::relu, Activation::gelu, Activation::silu}) {
+        hold({.m = 37,
+              .n = 45,
+              .k = 20,
+              .a = c,
+              .c = c,
+              .extra = 3,
+              .beta = beta,
+              .at = true,
+              .f = f});
+        hold({.m = 9, .n = 20, .k = 5000, .c = c, .beta = beta, .at = true, .f = f});
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(residual_and_at_may_be_c_itself) {
+  ThreadPool pool(2);
+  GemmWorkspace workspace;
+  for (const Table& table : tables()) {
+    for (const bool at : {false, true}) {
+      Matrix a(40, 30, 1, DType::f32, 0, 1), b(30, 50, 1, DType::f32, 0, 2);
+      Matrix apart(40, 50, 1, DType::f32, 0, 3), same(40, 50, 1, DType::f32, 0, 4);
+      const Matrix source = same;
+      Gemm g{.m = 40, .n = 50, .k = 30, .a = a.operand(), .b = b.operand(), .c = apart.result()};
+      if (at) g.epilogue.f = Activation::gelu;
+      (at ? g.epilogue.at : g.epilogue.residual) = source.operand();
+      gemm(g, *table.kernels, pool, workspace);
+      g.c = same.result();
+      (at ? g.epilogue.at : g.epilogue.residual) = same.operand();
+      gemm(g, *table.kernels, pool, workspace);
+      BOOST_TEST((apart.bytes() == same.bytes()), table.name);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
+  const Case cases[] = {
+      {.m = 700, .n = 300, .k = 500},
+      {.m = 64, .n = 64, .k = 20000, .ta = true},
+      {.m = 41, .n = 300, .k = 4096, .ta = true},
+      {.m = 8, .n = 700, .k = 300, .tb = true},
+      {.m = 1, .n = 3000, .k = 700},
+      {.m = 300, .n = 1000, .k = 80, .bias = true, .f = Activation::gelu},
+      {.m = 32, .n = 16, .k = 32, .batch = 50},
+      {.m = 600, .n = 90, .k = 1000, .c = DType::bf16, .math = Math::bf16, .residual = true},
+  };
+  ThreadPool one(1), two(2), three(3), eight(8);
+  for (const Table& table : tables()) {
+    for (const Case& t : cases) {
+      GemmWorkspace workspace;
+      const Outcome first = run(t, *table.kernels, one, workspace, false);
+      for (ThreadPool* pool : {&two, &three, &eight, &eight}) {
+        const Outcome other = run(t, *table.kernels, *pool, workspace, false);
+        BOOST_TEST((other.c == first.c && other.pre == first.pre),
+                   table.name << ": " << text_of(t) << ": " << pool->threads() << " threads");
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(infinities_and_nans_go_where_they_belong) {
+  ThreadPool pool(1);
+  GemmWorkspace workspace;
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  for (const Table& table : tables()) {
+    for (const Math math : {Math::exact, Math::bf16}) {
+      Matrix a(20, 9, 1, DType::f32, 0, 1), b(9, 40, 1, DType::f32, 0, 2);
+      Matrix c(20, 40, 1, DType::f32, 0, 3);
+      a.put(0, 3, 4, inf);
+      a.put(0, 7, 8, nan);
+      b.put(0, 4, 39, -1.0f);
+      b.put(0, 4, 38, 2.0f);
+      const Gemm g{.m = 20,
+                   .n = 40,
+                   .k = 9,
+                   .a = a.operand(),
+                   .b = b.operand(),
+                   .c = c.result(),
+                   .math = math};
+      gemm(g, *table.kernels, pool, workspace);
+      for (std::int64_t i = 0; i < 20; ++i) {
+        for (std::int64_t j = 0; j < 40; ++j) {
+          if (i != 3 && i != 7) BOOST_TEST(std::isfinite(c.get(0, i, j)));
+        }
+        BOOST_TEST(std::isnan(c.get(0, 7, i)));
+      }
+      BOOST_TEST(c.get(0, 3, 39) == -inf);
+      BOOST_TEST(c.get(0, 3, 38) == inf);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
+  ThreadPool pool(1);
+  GemmWorkspace workspace;
+  Matrix a(4, 5, 1, DType::f32, 0, 1), b(5, 6, 1, DType::f32, 0, 2), c(4, 6, 1, DType::f32, 0, 3);
+  const Gemm good{.m = 4, .n = 6, .k = 5, .a = a.operand(), .b = b.operand(), .c = c.result()};
+  const auto refused = [&](auto change) {
+    Gemm g = good;
+    change(g);
+    BOOST_CHECK_THROW(gemm(g, Isa::portable, pool, workspace), Error);
+  };
+  BOOST_CHECK_NO_THROW(gemm(good, Isa::portable, pool, workspace));
+  refused([](Gemm& g) { g.a.ld = 4; });
+  refused([](Gemm& g) { g.b.ld = 5; });
+  refused([](Gemm& g) { g.c.ld = 5; });
+  refused([](Gemm& g) { g.a.type = DType::f64; });
+  refused([](Gemm& g) { g.k = -1; });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
