@@ -30,6 +30,24 @@ class CpuBackend : public reference::ReferenceBackend {
   void run(const GateBackward& op) override;
   void run(const AddBias& op) override;
   void run(const Matmul& op) override;
+  void run(const ColumnSum& op) override;
+  void run(const Reduce& op) override;
+  void run(const Expand& op) override;
+  void run(const LayerNorm& op) override;
+  void run(const LayerNormBackward& op) override;
+  void run(const RmsNorm& op) override;
+  void run(const RmsNormBackward& op) override;
+  void run(const Softmax& op) override;
+  void run(const SoftmaxBackward& op) override;
+  void run(const CrossEntropy& op) override;
+  void run(const CrossEntropyBackward& op) override;
+  void run(const BinaryCrossEntropy& op) override;
+  void run(const BinaryCrossEntropyBackward& op) override;
+  void run(const Embedding& op) override;
+  void run(const EmbeddingBackward& op) override;
+  void run(const Gather& op) override;
+  void run(const GatherBackward& op) override;
+  void run(const Argmax& op) override;
 
  private:
   Isa isa_;

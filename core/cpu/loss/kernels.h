@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/isa.h"
+#include "core/cpu/store.h"
+#include "core/dtype.h"
+
+namespace longhand::cpu {
+
+/// What a range of choices adds to the loss; ranges are added up in their order.
+struct LossSums {
+  double weight = 0, loss = 0, hits = 0;
+};
+
+/// Choices i in [0, count) of `classes` logits each, one after the other; weights may be null.
+template <class T>
+struct LossKernels {
+  static constexpr Isa strongest = Isa::avx512;
+
+  LossSums (*cross_entropy)(const T* logits, const std::int32_t* targets, const float* weights,
+                            float* log_sum, std::int64_t count, std::int64_t classes);
+  /// factor = dloss / total
+  void (*cross_entropy_backward)(const T* logits, const std::int32_t* targets, const float* weights,
+                                 const float* log_sum, double factor, T* dlogits, Store how,
+                                 std::int64_t count, std::int64_t classes);
+  LossSums (*binary)(const T* logits, const float* targets, const float* weights,
+                     std::int64_t count);
+  void (*binary_backward)(const T* logits, const float* targets, const float* weights,
+                          double factor, T* dlogits, Store how, std::int64_t count);
+};
+
+}  // namespace longhand::cpu

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/isa.h"
+#include "core/cpu/store.h"
+#include "core/dtype.h"
+
+namespace longhand::cpu {
+
+/// Rows of n entries; T is float or bf16. See core/contract/norm.h for the formulas.
+template <class T>
+struct NormKernels {
+  static constexpr Isa strongest = Isa::avx512;
+
+  /// mean is null for the root mean square: nothing is subtracted then. The gain is offset +
+  /// gain_j; bias may be null.
+  struct Forward {
+    const T* x;
+    const float *gain, *bias;
+    float offset, epsilon;
+    T* y;
+    float *mean, *rstd;
+    Store how;
+  };
+  void (*forward)(const Forward& rows, std::int64_t begin, std::int64_t end, std::int64_t n);
+
+  /// dx may be null. dgain and dbias are sums over the rows of this call alone, added to what is
+  /// there; each may be null.
+  struct Backward {
+    const T *x, *dy;
+    const float *gain, *mean, *rstd;
+    float offset;
+    T* dx;
+    Store how;
+  };
+  void (*backward)(const Backward& rows, std::int64_t begin, std::int64_t end, std::int64_t n,
+                   float* dgain, float* dbias);
+};
+
+}  // namespace longhand::cpu

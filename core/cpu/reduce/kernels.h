@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/contract/reduce.h"
+#include "core/cpu/isa.h"
+#include "core/cpu/store.h"
+#include "core/dtype.h"
+
+namespace longhand::cpu {
+
+template <class T>
+struct ReduceKernels {
+  static constexpr Isa strongest = Isa::avx512;
+
+  /// y_j += sum over rows of x_ij, j in [0, columns); rows lie `stride` entries apart.
+  void (*add_rows)(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,
+                   float* y);
+  /// The reduction of n entries, as in the contract; the largest or smallest is NaN if an entry is.
+  float (*reduce)(Reduction reduction, const T* x, std::int64_t n);
+  /// y_ij = alpha x_i for rows of n entries.
+  void (*expand)(const float* x, float alpha, T* y, Store how, std::int64_t rows, std::int64_t n);
+  /// y_j = alpha x_j, or += .
+  void (*put)(const float* x, float alpha, float* y, Store how, std::int64_t n);
+};
+
+}  // namespace longhand::cpu
