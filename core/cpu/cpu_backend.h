@@ -48,6 +48,12 @@ class CpuBackend : public reference::ReferenceBackend {
   void run(const Gather& op) override;
   void run(const GatherBackward& op) override;
   void run(const Argmax& op) override;
+  void run(const Rope& op) override;
+  void run(const GlobalNorm& op) override;
+  void run(const Adam& op) override;
+  void run(const Triangle& op) override;
+  void run(const SolveTriangular& op) override;
+  void run(const SwapAxes& op) override;
 
  private:
   Isa isa_;

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/isa.h"
+#include "core/dtype.h"
+
+namespace longhand::cpu {
+
+/// The step of core/contract/optimizer.h with what is the same for all entries worked out.
+struct AdamFactors {
+  float gradient;      // factor
+  float coupled;       // decay where it is coupled, else 0
+  float kept;          // 1 - rate decay where it is decoupled, else 1
+  float beta1, rest1;  // beta1, 1 - beta1
+  float beta2, rest2;
+  float rate;     // rate / (1 - beta1^step)
+  float scale_v;  // 1 / (1 - beta2^step)
+  float epsilon;
+};
+
+/// M and V are the types of the moments m and v.
+template <class M, class V>
+struct AdamKernels {
+  static constexpr Isa strongest = Isa::avx512;
+
+  void (*step)(const AdamFactors& factors, float* w, const float* gradient, M* m, V* v,
+               std::int64_t n);
+};
+
+}  // namespace longhand::cpu

@@ -1,0 +1,100 @@
+#include "core/contract/optimizer.h"
+
+#include <cmath>
+#include <vector>
+
+#include "core/cpu/chunks.h"
+#include "core/cpu/cpu_backend.h"
+#include "core/cpu/optimizer/kernels.h"
+#include "core/cpu/reduce/kernels.h"
+
+namespace longhand::cpu {
+namespace {
+
+/// One chunk of one tensor of a list.
+struct Piece {
+  std::size_t tensor;
+  std::int64_t begin, size;
+};
+
+/// All tensors cut in chunks of `grain`: many small ones cost one hand-over, not one each.
+std::vector<Piece> pieces_of(const std::vector<Tensor>& tensors) {
+  std::vector<Piece> pieces;
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    for (std::int64_t begin = 0; begin < tensors[k].size(); begin += grain) {
+      pieces.push_back({k, begin, std::min(grain, tensors[k].size() - begin)});
+    }
+  }
+  return pieces;
+}
+
+/// body(piece's number, piece); runs of small pieces are taken together.
+template <class Body>
+void for_each_piece(ThreadPool& threads, const std::vector<Piece>& pieces, Body&& body) {
+  std::vector<std::int64_t> cuts{0};
+  std::int64_t gathered = 0;
+  for (std::int64_t p = 0; p < std::ssize(pieces); ++p) {
+    gathered += pieces[static_cast<std::size_t>(p)].size;
+    if (gathered >= grain || p + 1 == std::ssize(pieces)) {
+      cuts.push_back(p + 1);
+      gathered = 0;
+    }
+  }
+  parallel_for(threads, std::ssize(cuts) - 1, 1, [&](std::int64_t run, std::int64_t) {
+    const auto end = static_cast<std::size_t>(cuts[static_cast<std::size_t>(run) + 1]);
+    for (auto p = static_cast<std::size_t>(cuts[static_cast<std::size_t>(run)]); p < end; ++p) {
+      body(p, pieces[p]);
+    }
+  });
+}
+
+}  // namespace
+
+void CpuBackend::run(const GlobalNorm& op) {
+  const auto& k = kernels_for<ReduceKernels<float>>(isa_);
+  const std::vector<Piece> pieces = pieces_of(op.tensors);
+  std::vector<float> squares(pieces.size());
+  for_each_piece(threads_, pieces, [&](std::size_t p, const Piece& piece) {
+    squares[p] = k.reduce(Reduction::square_sum,
+                          op.tensors[piece.tensor].data<float>() + piece.begin, piece.size);
+  });
+  double sum = 0;
+  for (const float s : squares) sum += s;
+  const double norm = std::sqrt(sum);
+  *op.norm.data<float>() = static_cast<float>(norm);
+  *op.factor.data<float>() =
+      op.largest == 0 ? 1.0f : static_cast<float>(std::min(1.0, op.largest / norm));
+}
+
+void CpuBackend::run(const Adam& op) {
+  const auto step = static_cast<double>(op.step);
+  const auto factors = [&](double decay) {
+    return AdamFactors{.gradient = op.factor ? *op.factor.data<float>() : 1.0f,
+                       .coupled = static_cast<float>(op.decoupled ? 0 : decay),
+                       .kept = static_cast<float>(op.decoupled ? 1 - op.rate * decay : 1),
+                       .beta1 = static_cast<float>(op.beta1),
+                       .rest1 = static_cast<float>(1 - op.beta1),
+                       .beta2 = static_cast<float>(op.beta2),
+                       .rest2 = static_cast<float>(1 - op.beta2),
+                       .rate = static_cast<float>(op.rate / (1 - std::pow(op.beta1, step))),
+                       .scale_v = static_cast<float>(1 / (1 - std::pow(op.beta2, step))),
+                       .epsilon = static_cast<float>(op.epsilon)};
+  };
+  std::vector<AdamFactors> by_tensor;
+  for (const double decay : op.decay) by_tensor.push_back(factors(decay));
+
+  for_each_piece(threads_, pieces_of(op.parameters), [&](std::size_t, const Piece& piece) {
+    const std::size_t k = piece.tensor;
+    float* w = op.parameters[k].data<float>() + piece.begin;
+    const float* gradient = op.gradients[k].data<float>() + piece.begin;
+    visit_activation(op.m[k].dtype(), [&]<class M>(M) {
+      visit_activation(op.v[k].dtype(), [&]<class V>(V) {
+        kernels_for<AdamKernels<M, V>>(isa_).step(
+            by_tensor[k], w, gradient, op.m[k].template data<M>() + piece.begin,
+            op.v[k].template data<V>() + piece.begin, piece.size);
+      });
+    });
+  });
+}
+
+}  // namespace longhand::cpu

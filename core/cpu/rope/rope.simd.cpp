@@ -1,0 +1,97 @@
+#include "core/cpu/isa.h"
+#include "core/cpu/loop.h"
+#include "core/cpu/rope/kernels.h"
+
+namespace longhand::cpu {
+namespace LONGHAND_ISA {
+namespace {
+
+/// Pairs (p, p + half) of one head.
+template <class T>
+void rotate_halves(const T* x, const Output<T>& y, std::int64_t at, const float* cosines,
+                   const float* sines, Vec direction, std::int64_t half) {
+  for_each_vector(half, [&](auto p, auto n) {
+    const Vec c = n.load(cosines + p), s = direction * n.load(sines + p);
+    const Vec u = n.load(x + at + p),
+              v = n.load(x + at + half + p);  // both before y, which may be x
+    y.put(at + p, n, u * c - v * s);
+    y.put(at + half + p, n, u * s + v * c);
+  });
+}
+
+/// Pairs (2p, 2p + 1) of one head.
+template <class T>
+void rotate_neighbours(const T* x, const Output<T>& y, std::int64_t at, const float* cosines,
+                       const float* sines, Vec direction, std::int64_t half) {
+  const auto rotate = [&](Vec low, Vec high, Vec c, Vec s, Vec& low_out, Vec& high_out) {
+    Vec u, v;
+    split_pairs(low, high, u, v);
+    join_pairs(u * c - v * s, u * s + v * c, low_out, high_out);
+  };
+  std::int64_t p = 0;
+  Vec low, high;
+  for (; p + lanes <= half; p += lanes) {
+    const T* from = x + at + 2 * p;
+    rotate(load(from), load(from + lanes), load(cosines + p), direction * load(sines + p), low,
+           high);
+    y.put(at + 2 * p, Whole{}, low);
+    y.put(at + 2 * p + lanes, Whole{}, high);
+  }
+  const int rest = static_cast<int>(half - p);
+  if (rest == 0) return;
+  const int first_rest = 2 * rest < lanes ? 2 * rest : lanes;
+  const T* from = x + at + 2 * p;
+  low = load_first(from, first_rest);
+  high = 2 * rest > lanes ? load_first(from + lanes, 2 * rest - lanes) : Vec(0.0);
+  rotate(low, high, load_first(cosines + p, rest), direction * load_first(sines + p, rest), low,
+         high);
+  y.put(at + 2 * p, Part{first_rest}, low);
+  if (2 * rest > lanes) y.put(at + 2 * p + lanes, Part{2 * rest - lanes}, high);
+}
+
+template <class T>
+void rotate(const typename RopeKernels<T>::Arguments& a, std::int64_t begin, std::int64_t end) {
+  const Output<T> y(a.y, a.how);
+  const std::int64_t half = a.dims / 2;
+  const Vec direction(a.direction);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t row = i * a.columns;
+    const auto copy = [&](std::int64_t from, std::int64_t to) {
+      if (a.y == a.x && !a.how.add) return;
+      for_each_vector(to - from, [&](auto j, auto n) {
+        y.put(row + from + j, n, n.load(a.x + row + from + j));
+      });
+    };
+    copy(0, a.first_column);
+    for (std::int64_t h = 0; h < a.heads; ++h) {
+      const std::int64_t head = a.first_column + h * a.width;
+      if (half > 0) {
+        const float* cosines = a.table + a.positions[i] * a.dims;
+        if (a.interleaved) {
+          rotate_neighbours(a.x, y, row + head, cosines, cosines + half, direction, half);
+        } else {
+          rotate_halves(a.x, y, row + head, cosines, cosines + half, direction, half);
+        }
+      }
+      copy(head + a.dims, head + a.width);
+    }
+    copy(a.first_column + a.heads * a.width, a.columns);
+  }
+}
+
+template <class T>
+constexpr RopeKernels<T> table{.rotate = rotate<T>};
+
+}  // namespace
+}  // namespace LONGHAND_ISA
+
+template <>
+const RopeKernels<float>& kernels<RopeKernels<float>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::table<float>;
+}
+template <>
+const RopeKernels<bf16>& kernels<RopeKernels<bf16>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::table<bf16>;
+}
+
+}  // namespace longhand::cpu

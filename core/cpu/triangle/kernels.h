@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/isa.h"
+#include "core/cpu/store.h"
+#include "core/dtype.h"
+
+namespace longhand::cpu {
+
+/// Right-hand sides solved together: the columns of one panel.
+inline constexpr std::int64_t panel = 64;
+
+template <class T>
+struct TriangleKernels {
+  static constexpr Isa strongest = Isa::avx512;
+
+  /// Row i of a matrix of n columns, of which the entries [begin, end) are kept.
+  void (*row)(const T* x, float alpha, T* y, Store how, std::int64_t begin, std::int64_t end,
+              std::int64_t n);
+
+  /// op(a)_ij = a[i row_step + j column_step]. `columns` of b and y, at most a panel, m entries
+  /// apart from row to row. forward: op(a) is lower. scratch holds n panel floats.
+  struct Solve {
+    const T* a;
+    std::int64_t row_step, column_step, n;
+    bool forward, unit;
+    const T* b;
+    T* y;
+    std::int64_t m, columns;
+    float* scratch;
+  };
+  void (*solve)(const Solve& system);
+
+  /// y = x, or +=, for `runs` stretches of d entries: stretch r from x + r from_step to y + r d.
+  void (*copy_runs)(const T* x, std::int64_t from_step, T* y, Store how, std::int64_t runs,
+                    std::int64_t d);
+};
+
+}  // namespace longhand::cpu
