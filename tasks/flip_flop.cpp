@@ -1,0 +1,145 @@
+#include "tasks/flip_flop.h"
+
+#include "core/error.h"
+#include "core/quote.h"
+
+namespace longhand::tasks {
+namespace {
+
+enum Token : std::int32_t { write, read, ignore, zero, one };  // in the vocabulary's order
+
+/// Carries out instructions as the language defines them; `stored` ends as the register's bit, 0 if
+/// nothing was written. Says what is wrong, if anything is.
+std::string run_register(std::string_view instructions, char& stored) {
+  for (std::size_t at = 0; at < instructions.size(); at += 2) {
+    const std::string where = text("instruction ", at / 2 + 1, ": ");
+    const std::string_view letter = instructions.substr(at, 1);
+    const std::string_view bit = instructions.substr(at + 1, 1);
+    if (letter != "w" && letter != "r" && letter != "i") {
+      return where + "expected w, r or i, got " + quote(letter);
+    }
+    if (bit != "0" && bit != "1") return where + "expected the bit 0 or 1, got " + quote(bit);
+    if (letter == "w") stored = bit[0];
+    if (letter == "r" && stored == 0) return where + "reads before anything was written";
+    if (letter == "r" && stored != bit[0])
+      return where + "expected r" + stored + ", got r" + bit[0];
+  }
+  return {};
+}
+
+class FlipFlop final : public Task {
+ public:
+  explicit FlipFlop(const OptionValues& options)
+      : instructions_(options.integer("instructions", 1, 1 << 20)),
+        ignore_(options.number("ignore", 0, 1)),
+        every_token_(options.choice("loss", {"reads", "all"}) == 1),
+        vocabulary_(Vocabulary::of_characters("wri01")) {}
+
+  const Vocabulary& vocabulary() const override { return vocabulary_; }
+  std::int64_t longest() const override { return 2 * instructions_; }
+  std::string_view main_metric() const override { return "sequences"; }
+
+  Sample sample(Rng& rng, int) const override {
+    Sample sample;
+    std::int32_t bit = zero;
+    for (std::int64_t k = 0; k < instructions_; ++k) {
+      const double u = rng.uniform();
+      const Token letter = k == 0                  ? write
+                           : u < ignore_           ? ignore
+                           : u < (1 + ignore_) / 2 ? read
+                                                   : write;
+      const std::int32_t drawn = zero + static_cast<std::int32_t>(rng.below(2));
+      if (letter == write) bit = drawn;
+      if (letter == read) sample.asked.push_back(static_cast<std::int32_t>(2 * k));
+      sample.tokens.push_back(letter);
+      sample.tokens.push_back(letter == ignore ? drawn : bit);
+    }
+    sample.targets.assign(sample.tokens.size(), Sample::not_counted);
+    if (every_token_) {
+      std::copy(sample.tokens.begin() + 1, sample.tokens.end(), sample.targets.begin());
+    }
+    for (const std::int32_t at : sample.asked) {
+      sample.targets[static_cast<std::size_t>(at)] =
+          sample.tokens[static_cast<std::size_t>(at) + 1];
+    }
+    return sample;
+  }
+
+  /// `sequences` counts those with all their reads right; one without reads says nothing.
+  void score(const Sample& sample, std::span<const std::int32_t> said,
+             Tally& tally) const override {
+    const std::int64_t right = count_right(sample, said);
+    const auto reads = static_cast<std::int64_t>(said.size());
+    tally.add_share("sequences", reads > 0 && right == reads, reads > 0);
+    tally.add_share("reads", right, reads);
+  }
+
+  /// A read needs the last write or read: its letter, then its bit.
+  std::vector<ReferenceRow> reference(const Sample& sample) const override {
+    std::vector<ReferenceRow> rows;
+    std::int32_t last = 0;
+    for (std::int32_t at = 0; at < static_cast<std::int32_t>(sample.tokens.size()); at += 2) {
+      const std::int32_t letter = sample.tokens[static_cast<std::size_t>(at)];
+      if (letter == read) rows.push_back({at, {last, last + 1}});
+      if (letter != ignore) last = at;
+    }
+    return rows;
+  }
+
+  /// Cut before the last read's bit; a sample without reads has nothing to answer.
+  std::pair<std::string, std::string> as_text(const Sample& sample) const override {
+    const auto tokens = std::span(sample.tokens);
+    const std::size_t given =
+        sample.asked.empty() ? tokens.size() : static_cast<std::size_t>(sample.asked.back()) + 1;
+    return {vocabulary_.decode(tokens.first(given)), vocabulary_.decode(tokens.subspan(given))};
+  }
+
+  std::string answer(std::string_view prompt) const override {
+    LONGHAND_CHECK(prompt.ends_with('r'), "flip-flop: expected a prompt that ends with r, got ",
+                   quote(prompt));
+    char stored = 0;
+    const std::string wrong = run_register(prompt.substr(0, prompt.size() - 1), stored);
+    LONGHAND_CHECK(wrong.empty(), "flip-flop: ", wrong);
+    LONGHAND_CHECK(stored != 0, "flip-flop: the prompt reads before anything was written");
+    return {stored};
+  }
+
+  std::optional<std::string> check(std::string_view prompt,
+                                   std::string_view answer) const override {
+    char stored = 0;
+    std::string wrong = run_register(std::string(prompt) + std::string(answer), stored);
+    return wrong.empty() ? std::nullopt : std::optional(std::move(wrong));
+  }
+
+ private:
+  std::int64_t instructions_;
+  double ignore_;
+  bool every_token_;
+  Vocabulary vocabulary_;
+};
+
+/// Samples of `factor` times the instructions.
+Distribution longer(std::int64_t factor) {
+  return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
+            values.set("instructions",
+                       text(factor * values.integer("instructions", 1, (1 << 20) / factor)));
+          }};
+}
+
+}  // namespace
+
+TaskKind flip_flop() {
+  return {
+      .name = "flip-flop",
+      .summary = "read back the last bit written, through any number of instructions to ignore",
+      .options = {{"instructions", "512", "instructions in a sample; each is two tokens"},
+                  {"ignore", "0.6", "the share p of instructions to ignore, in F(p)"},
+                  {"loss", "reads", "what is trained: reads (their bits) or all (every token)"}},
+      .distributions = {{"train", "In-dist.", [](OptionValues&) {}},
+                        {"sparse", "F(0.98)", [](OptionValues& v) { v.set("ignore", "0.98"); }},
+                        longer(2),
+                        longer(4)},
+      .make_with = [](const OptionValues& values) { return std::make_unique<FlipFlop>(values); }};
+}
+
+}  // namespace longhand::tasks

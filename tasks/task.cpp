@@ -1,0 +1,62 @@
+#include "tasks/task.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "tasks/cycle_tracing.h"
+#include "tasks/flip_flop.h"
+
+namespace longhand::tasks {
+namespace {
+
+std::string names_of(const auto& items) {
+  std::string names;
+  for (const auto& item : items) names += (names.empty() ? "" : ", ") + item.name;
+  return names;
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> Task::as_text(const Sample& sample) const {
+  const auto tokens = std::span(sample.tokens);
+  const std::size_t given =
+      sample.asked.empty() ? tokens.size() : static_cast<std::size_t>(sample.asked.front()) + 1;
+  return {vocabulary().decode(tokens.first(given)), vocabulary().decode(tokens.subspan(given))};
+}
+
+std::int64_t Task::count_right(const Sample& sample, std::span<const std::int32_t> said) {
+  LONGHAND_CHECK(said.size() == sample.asked.size(), "score: expected ", sample.asked.size(),
+                 " answers, got ", said.size());
+  std::int64_t right = 0;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    right += said[i] == sample.targets[static_cast<std::size_t>(sample.asked[i])];
+  }
+  return right;
+}
+
+const Distribution& TaskKind::distribution(std::string_view wanted) const {
+  const auto place = std::ranges::find(distributions, wanted, &Distribution::name);
+  LONGHAND_CHECK(place != distributions.end(), "task ", name, ": expected a distribution of ",
+                 names_of(distributions), ", got ", quote(wanted));
+  return *place;
+}
+
+std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wanted) const {
+  if (!wanted.empty()) distribution(wanted).change(values);
+  return make_with(values);
+}
+
+std::span<const TaskKind> all_tasks() {
+  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing()};
+  return kinds;
+}
+
+const TaskKind& task_kind(std::string_view name) {
+  const auto place = std::ranges::find(all_tasks(), name, &TaskKind::name);
+  LONGHAND_CHECK(place != all_tasks().end(), "expected a task of ", names_of(all_tasks()), ", got ",
+                 quote(name));
+  return *place;
+}
+
+}  // namespace longhand::tasks

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/rng.h"
+#include "tasks/options.h"
+#include "tasks/tally.h"
+#include "tasks/vocabulary.h"
+
+namespace longhand::tasks {
+
+/// What a model says at each token: `groups` choices, each among `classes`. In a task of text that
+/// is one choice among the vocabulary, the next token.
+struct Outputs {
+  std::int64_t groups = 1;
+  std::int64_t classes = 0;
+};
+
+/// One sequence of a task. Output o = i * groups + g is choice g at token i; where groups is 1,
+/// output i says token i + 1.
+struct Sample {
+  static constexpr std::int32_t not_counted = -1;
+
+  std::vector<std::int32_t> tokens;
+  std::vector<std::int32_t> targets;  // of each output: what it is to say, or not_counted
+  std::vector<float> weights = {};    // beside targets; empty: all 1
+  std::vector<std::int32_t> asked =
+      {};        // the outputs that are scored, ascending, all with a target
+  int head = 0;  // the output head that answers
+};
+
+/// Where an output finds what it needs.
+struct ReferenceRow {
+  std::int32_t row = 0;               // the token at which the output stands
+  std::vector<std::int32_t> columns;  // tokens at or before it
+};
+
+/// A task under given options: an endless source of samples, and the judge of answers to them.
+/// Nothing here changes after it was made, so threads may share it.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual const Vocabulary& vocabulary() const = 0;
+  virtual Outputs outputs() const { return {1, vocabulary().size()}; }
+  virtual int heads() const { return 1; }
+  virtual std::int64_t longest() const = 0;  // tokens a sample can have
+
+  /// Drawn from the stream alone; `head` below heads().
+  virtual Sample sample(Rng& rng, int head) const = 0;
+
+  /// Adds to the tally what a model said at sample.asked. Under teacher forcing the model saw the
+  /// sample's own tokens. In decoding (groups = 1) it saw, in place of token o + 1 for every asked
+  /// output o, what it had said there, and the sample's tokens elsewhere.
+  virtual void score(const Sample& sample, std::span<const std::int32_t> said,
+                     Tally& tally) const = 0;
+  /// The metric by which models are compared.
+  virtual std::string_view main_metric() const = 0;
+
+  /// The attention a perfect model would need at the asked outputs, ascending by row.
+  virtual std::vector<ReferenceRow> reference(const Sample& sample) const = 0;
+
+  /// The sample's text, cut in two: what is given and what is to be answered.
+  virtual std::pair<std::string, std::string> as_text(const Sample& sample) const;
+  /// The right answer to an outside prompt.
+  virtual std::string answer(std::string_view prompt) const = 0;
+  /// Judges an outside answer by the task's definition, not by the generator: what is wrong, in one
+  /// line, or nothing.
+  virtual std::optional<std::string> check(std::string_view prompt,
+                                           std::string_view answer) const = 0;
+
+ protected:
+  /// How many entries of `said` are the sample's own targets.
+  static std::int64_t count_right(const Sample& sample, std::span<const std::int32_t> said);
+};
+
+/// A change of the options that makes a test set: longer, sparser, larger.
+struct Distribution {
+  std::string name;
+  std::string title;  // as a table's column has it
+  std::function<void(OptionValues&)> change;
+};
+
+/// A task before its options are known.
+struct TaskKind {
+  std::string name;
+  std::string summary;
+  std::vector<Option> options;
+  std::vector<Distribution> distributions;  // the first is that of training
+  std::function<std::unique_ptr<Task>(const OptionValues&)> make_with;
+
+  OptionValues defaults() const { return {name, options}; }
+  const Distribution& distribution(std::string_view wanted) const;  // refused where there is none
+  /// The task under these options, changed to a distribution; none: the training one.
+  std::unique_ptr<Task> make(OptionValues values, std::string_view distribution = {}) const;
+};
+
+/// Every task there is.
+std::span<const TaskKind> all_tasks();
+const TaskKind& task_kind(std::string_view name);  // refused where there is none
+
+}  // namespace longhand::tasks

@@ -1,0 +1,64 @@
+#include "tasks/vocabulary.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "core/quote.h"
+
+namespace longhand::tasks {
+
+Vocabulary::Vocabulary(std::vector<std::string> texts) : texts_(std::move(texts)) {
+  for (std::size_t i = 0; i < texts_.size(); ++i) {
+    LONGHAND_CHECK(!texts_[i].empty(), "vocabulary: token ", i, " is empty");
+    LONGHAND_CHECK(tokens_.emplace(texts_[i], static_cast<std::int32_t>(i)).second,
+                   "vocabulary: token ", quote(texts_[i]), " given twice");
+    longest_ = std::max(longest_, texts_[i].size());
+  }
+}
+
+Vocabulary Vocabulary::of_characters(std::string_view characters) {
+  std::vector<std::string> texts;
+  for (const char character : characters) texts.emplace_back(1, character);
+  return Vocabulary(std::move(texts));
+}
+
+const std::string& Vocabulary::text(std::int32_t token) const {
+  LONGHAND_CHECK(token >= 0 && token < size(), "vocabulary: expected a token from 0 to ",
+                 size() - 1, ", got ", token);
+  return texts_[static_cast<std::size_t>(token)];
+}
+
+std::optional<std::int32_t> Vocabulary::find(std::string_view text) const {
+  const auto place = tokens_.find(text);
+  return place == tokens_.end() ? std::nullopt : std::optional(place->second);
+}
+
+std::int32_t Vocabulary::at(std::string_view text) const {
+  const auto token = find(text);
+  LONGHAND_CHECK(token.has_value(), "vocabulary: has no token ", quote(text));
+  return *token;
+}
+
+std::vector<std::int32_t> Vocabulary::encode(std::string_view text) const {
+  std::vector<std::int32_t> tokens;
+  tokens.reserve(text.size());
+  for (std::size_t place = 0; place < text.size();) {
+    std::size_t length = std::min(longest_, text.size() - place);
+    auto token = find(text.substr(place, length));
+    while (!token && length > 1) token = find(text.substr(place, --length));
+    LONGHAND_CHECK(token.has_value(), "text: no token fits at character ", place + 1, ": ",
+                   quote(text.substr(place, 12)));
+    tokens.push_back(*token);
+    place += length;
+  }
+  return tokens;
+}
+
+std::string Vocabulary::decode(std::span<const std::int32_t> tokens) const {
+  std::string text;
+  for (const std::int32_t token : tokens) text += this->text(token);
+  return text;
+}
+
+}  // namespace longhand::tasks

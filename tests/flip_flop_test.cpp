@@ -1,0 +1,163 @@
+#include "tasks/flip_flop.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "core/error.h"
+#include "tests/chi_square.h"
+
+using namespace longhand;
+using namespace longhand::tasks;
+
+namespace {
+
+std::unique_ptr<Task> make(const std::map<std::string, std::string>& options,
+                           std::string_view distribution = {}) {
+  const TaskKind kind = flip_flop();
+  OptionValues values = kind.defaults();
+  for (const auto& [name, value] : options) values.set(name, value);
+  return kind.make(values, distribution);
+}
+
+/// Counts of w, r, i after the first instruction, and of the bits of w and i.
+struct Counts {
+  std::vector<double> letters = std::vector<double>(3);
+  std::vector<double> written = std::vector<double>(2);
+  std::vector<double> ignored = std::vector<double>(2);
+  std::vector<double> first = std::vector<double>(2);
+  std::vector<double> pairs = std::vector<double>(9);  // of neighbouring letters
+};
+
+Counts count(const Task& task, std::uint32_t samples) {
+  Counts counts;
+  for (std::uint32_t index = 0; index < samples; ++index) {
+    Rng rng(11, Purpose::test, 0, index);
+    const std::string text = task.vocabulary().decode(task.sample(rng, 0).tokens);
+    const auto letter = [&](std::size_t i) { return std::string_view("wri").find(text[i]); };
+    BOOST_REQUIRE(text[0] == 'w');
+    counts.first[text[1] == '1'] += 1;
+    for (std::size_t i = 2; i < text.size(); i += 2) {
+      counts.letters.at(letter(i)) += 1;
+      if (text[i] == 'w') counts.written[text[i + 1] == '1'] += 1;
+      if (text[i] == 'i') counts.ignored[text[i + 1] == '1'] += 1;
+      if (i > 2) counts.pairs.at(letter(i - 2) * 3 + letter(i)) += 1;
+    }
+  }
+  return counts;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(flip_flop_test)
+
+// The paper's example: writes 1, overwrites it with 0, ignores one token and reads 0.
+BOOST_AUTO_TEST_CASE(the_printed_example) {
+  const auto task = make({});
+  BOOST_TEST(task->answer("w1w0i0r") == "0");
+  BOOST_TEST(!task->check("w1w0i0r", "0").has_value());
+  BOOST_TEST(task->check("w1w0i0r", "1").value() == "instruction 4: expected r0, got r1");
+  BOOST_TEST(!task->check("", "w1w0i0r0").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_flip_flop_text_is_told_apart) {
+  const auto task = make({});
+  BOOST_TEST(task->check("i0r", "0").value() == "instruction 2: reads before anything was written");
+  BOOST_TEST(task->check("w1i0r", "").value() ==
+             "instruction 3: expected the bit 0 or 1, got \"\"");
+  BOOST_TEST(task->check("w2r", "2").value() ==
+             "instruction 1: expected the bit 0 or 1, got \"2\"");
+  BOOST_TEST(task->check("w1x0r", "1").value() == "instruction 2: expected w, r or i, got \"x\"");
+  BOOST_TEST(task->check("w1r0r", "0").value() == "instruction 2: expected r1, got r0");
+  BOOST_CHECK_THROW(task->answer("w1i0"), Error);
+  BOOST_CHECK_THROW(task->answer("i0r"), Error);
+  BOOST_CHECK_THROW(task->answer("wr"), Error);
+  BOOST_CHECK_THROW(task->answer(""), Error);
+}
+
+BOOST_AUTO_TEST_CASE(instructions_come_as_often_as_they_should) {
+  for (const auto& [ignore, distribution] :
+       {std::pair{0.6, ""}, {0.98, "sparse"}, {0.6, "2x"}, {0.0, ""}}) {
+    const auto task = make({{"instructions", "128"}, {"ignore", text(ignore)}}, distribution);
+    const Counts counts = count(*task, 400);
+    const std::vector<double> shares{(1 - ignore) / 2, (1 - ignore) / 2, ignore};
+    const bool has_ignore = ignore > 0;
+    const std::size_t kinds = has_ignore ? 3 : 2;
+    BOOST_TEST(chi_square_p(std::span(counts.letters).first(kinds),
+                            std::span(shares).first(kinds)) > 1e-3);
+    BOOST_TEST(chi_square_p(counts.written) > 1e-3);
+    BOOST_TEST(chi_square_p(counts.first) > 1e-3);
+    if (has_ignore) BOOST_TEST(chi_square_p(counts.ignored) > 1e-3);
+    if (!has_ignore) BOOST_TEST(counts.letters[2] == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(neighbouring_instructions_are_independent) {
+  const auto task = make({});
+  const Counts counts = count(*task, 100);
+  const std::vector<double> shares{0.2, 0.2, 0.6};
+  std::vector<double> expected;
+  for (const double a : shares) {
+    for (const double b : shares) expected.push_back(a * b);
+  }
+  BOOST_TEST(chi_square_p(counts.pairs, expected) > 1e-3);
+}
+
+BOOST_AUTO_TEST_CASE(asked_are_the_reads_and_trained_is_what_was_chosen) {
+  for (const bool all : {false, true}) {
+    const auto task = make({{"instructions", "50"}, {"loss", all ? "all" : "reads"}});
+    Rng rng(1, Purpose::test);
+    const Sample sample = task->sample(rng, 0);
+    BOOST_TEST(sample.tokens.size() == 100u);
+    std::vector<std::int32_t> reads;
+    for (std::int32_t i = 0; i < 100; i += 2) {
+      const bool is_read =
+          task->vocabulary().text(sample.tokens[static_cast<std::size_t>(i)]) == "r";
+      if (is_read) reads.push_back(i);
+      BOOST_TEST((sample.targets[static_cast<std::size_t>(i)] >= 0) == (is_read || all));
+      BOOST_TEST((sample.targets[static_cast<std::size_t>(i) + 1] >= 0) == (all && i < 98));
+    }
+    BOOST_TEST(sample.asked == reads);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_is_right_when_all_its_reads_are) {
+  const auto task = make({});
+  const auto tokens = task->vocabulary().encode("w1r1i0r1w0r0");
+  Sample sample{.tokens = tokens, .targets = std::vector<std::int32_t>(12, -1)};
+  for (const std::int32_t read : {2, 6, 10}) {
+    sample.asked.push_back(read);
+    sample.targets[static_cast<std::size_t>(read)] = tokens[static_cast<std::size_t>(read) + 1];
+  }
+  const std::int32_t zero = task->vocabulary().at("0");
+  const std::int32_t one = task->vocabulary().at("1");
+  Tally tally;
+  task->score(sample, std::vector{one, one, zero}, tally);
+  task->score(sample, std::vector{one, zero, zero}, tally);
+  const Sample silent{.tokens = task->vocabulary().encode("w1i0"), .targets = {-1, -1, -1, -1}};
+  task->score(silent, {}, tally);
+  BOOST_TEST(tally.at("reads").sum == 5);
+  BOOST_TEST(tally.at("reads").count == 6);
+  BOOST_TEST(tally.at("sequences").sum == 1);
+  BOOST_TEST(tally.at("sequences").count == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_read_looks_at_the_last_write_or_read) {
+  const auto task = make({});
+  const Sample sample{.tokens = task->vocabulary().encode("w1i0r1i1i0r1w0r0"), .targets = {}};
+  const auto rows = task->reference(sample);
+  BOOST_TEST(rows.size() == 3u);
+  const std::vector<std::pair<std::int32_t, std::vector<std::int32_t>>> expected{
+      {4, {0, 1}}, {10, {4, 5}}, {14, {12, 13}}};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    BOOST_TEST(rows.at(i).row == expected[i].first);
+    BOOST_TEST(rows.at(i).columns == expected[i].second);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(distributions_change_what_they_say) {
+  BOOST_TEST(make({})->longest() == 1024);
+  BOOST_TEST(make({}, "2x")->longest() == 2048);
+  BOOST_TEST(make({{"instructions", "64"}}, "4x")->longest() == 512);
+  BOOST_TEST(make({}, "sparse")->longest() == 1024);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

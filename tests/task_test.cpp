@@ -1,0 +1,231 @@
+// What holds for every task under every distribution.
+#include "tasks/task.h"
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+#include <set>
+
+#include "core/error.h"
+
+using namespace longhand;
+using namespace longhand::tasks;
+
+namespace {
+
+struct Case {
+  std::string name;
+  std::unique_ptr<Task> task;
+};
+
+/// Every task, distribution and value of the options that are a choice.
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const TaskKind& kind : all_tasks()) {
+    std::vector<OptionValues> variants{kind.defaults()};
+    if (kind.name == "flip-flop") {
+      variants.front().set("instructions", "64");
+      variants.push_back(variants.front());
+      variants.back().set("loss", "all");
+    } else if (kind.name == "cycle-tracing") {
+      for (const auto& [option, value] :
+           {std::pair{"tokenization", "numbers"}, {"loss", "all"}, {"tokens", "700"}}) {
+        variants.push_back(kind.defaults());
+        variants.back().set(option, value);
+      }
+    }
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      for (const Distribution& distribution : kind.distributions) {
+        cases.push_back({text(kind.name, ' ', i, ' ', distribution.name),
+                         kind.make(variants[i], distribution.name)});
+      }
+    }
+  }
+  return cases;
+}
+
+/// Runs body(task, sample) on some samples of every case.
+void for_samples(const std::function<void(const Task&, const Sample&)>& body) {
+  for (const Case& it : all_cases()) {
+    BOOST_TEST_CONTEXT(it.name) {
+      for (int head = 0; head < it.task->heads(); ++head) {
+        for (std::uint32_t index = 0; index < 20; ++index) {
+          Rng rng(1, Purpose::test, 0, index);
+          body(*it.task, it.task->sample(rng, head));
+        }
+      }
+    }
+  }
+}
+
+std::vector<std::int32_t> right_answers(const Sample& sample) {
+  std::vector<std::int32_t> said;
+  for (const std::int32_t output : sample.asked) {
+    said.push_back(sample.targets[static_cast<std::size_t>(output)]);
+  }
+  return said;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(task_test)
+
+BOOST_AUTO_TEST_CASE(samples_are_well_formed) {
+  for_samples([](const Task& task, const Sample& sample) {
+    const Outputs outputs = task.outputs();
+    const auto tokens = static_cast<std::int64_t>(sample.tokens.size());
+    BOOST_TEST(tokens > 0);
+    BOOST_TEST(tokens <= task.longest());
+    BOOST_TEST(static_cast<std::int64_t>(sample.targets.size()) == tokens * outputs.groups);
+    BOOST_TEST((sample.weights.empty() || sample.weights.size() == sample.targets.size()));
+    for (const std::int32_t token : sample.tokens) {
+      BOOST_REQUIRE(token >= 0);
+      BOOST_REQUIRE(token < task.vocabulary().size());
+    }
+    for (std::size_t i = 0; i < sample.targets.size(); ++i) {
+      const std::int32_t target = sample.targets[i];
+      BOOST_REQUIRE(target >= Sample::not_counted);
+      BOOST_REQUIRE(target < outputs.classes);
+      if (outputs.groups == 1 && target >= 0) BOOST_REQUIRE(target == sample.tokens.at(i + 1));
+    }
+    std::int32_t previous = -1;
+    for (const std::int32_t output : sample.asked) {
+      BOOST_REQUIRE(output > previous);
+      BOOST_REQUIRE(sample.targets.at(static_cast<std::size_t>(output)) >= 0);
+      previous = output;
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_sample_is_a_function_of_its_stream) {
+  for (const Case& it : all_cases()) {
+    std::set<std::vector<std::int32_t>> seen;
+    for (std::uint32_t index = 0; index < 10; ++index) {
+      Rng first(1, Purpose::test, 7, index);
+      Rng second(1, Purpose::test, 7, index);
+      const Sample sample = it.task->sample(first, 0);
+      BOOST_TEST(sample.tokens == it.task->sample(second, 0).tokens);
+      seen.insert(sample.tokens);
+    }
+    BOOST_TEST(seen.size() == 10u, it.name << " repeats itself");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(right_answers_score_one_and_wrong_ones_less) {
+  for_samples([](const Task& task, const Sample& sample) {
+    if (sample.asked.empty()) return;
+    std::vector<std::int32_t> said = right_answers(sample);
+    Tally right;
+    task.score(sample, said, right);
+    for (const Metric& metric : right.metrics()) {
+      if (metric.is_share) BOOST_TEST(metric.sum == static_cast<double>(metric.count));
+    }
+    BOOST_TEST(right.at(task.main_metric()).count > 0);
+
+    const auto classes = static_cast<std::int32_t>(task.outputs().classes);
+    said.back() = (said.back() + 1) % classes;
+    Tally wrong;
+    task.score(sample, said, wrong);
+    BOOST_TEST(wrong.at(task.main_metric()).mean() < 1);
+    said.pop_back();
+    BOOST_CHECK_THROW(task.score(sample, said, wrong), Error);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(text_is_the_tokens_and_passes_the_check) {
+  for_samples([](const Task& task, const Sample& sample) {
+    const auto [prompt, answer] = task.as_text(sample);
+    BOOST_TEST(task.vocabulary().encode(prompt + answer) == sample.tokens);
+    BOOST_TEST(!task.check(prompt, answer).has_value());
+    BOOST_TEST(answer.empty() == sample.asked.empty());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_check_and_the_reference_answer_agree) {
+  for_samples([](const Task& task, const Sample& sample) {
+    if (sample.asked.empty()) return;
+    const auto [prompt, answer] = task.as_text(sample);
+    const std::string reference = task.answer(prompt);
+    BOOST_TEST(!reference.empty());
+    BOOST_TEST(!task.check(prompt, reference).has_value());
+    const std::size_t shared = std::min(reference.size(), answer.size());
+    BOOST_TEST(reference.substr(0, shared) == answer.substr(0, shared));
+  });
+}
+
+// Whatever asked token is replaced by another, the check sees it.
+BOOST_AUTO_TEST_CASE(the_check_refuses_a_changed_answer) {
+  for_samples([](const Task& task, const Sample& sample) {
+    if (task.outputs().groups != 1 || sample.asked.empty()) return;
+    const std::size_t given = task.vocabulary().encode(task.as_text(sample).first).size();
+    for (std::size_t i = 0; i < sample.asked.size(); i += 1 + sample.asked.size() / 10) {
+      std::vector<std::int32_t> changed = sample.tokens;
+      std::int32_t& token = changed.at(static_cast<std::size_t>(sample.asked[i]) + 1);
+      token = (token + 1) % task.vocabulary().size();
+      const std::string whole = task.vocabulary().decode(changed);
+      const std::string prompt = task.vocabulary().decode(std::span(changed).first(given));
+      BOOST_TEST(task.check(prompt, whole.substr(prompt.size())).has_value());
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(reference_attention_looks_back_at_tokens_that_hold_the_answer) {
+  for_samples([](const Task& task, const Sample& sample) {
+    std::int32_t previous = -1;
+    for (const ReferenceRow& row : task.reference(sample)) {
+      BOOST_REQUIRE(row.row > previous);
+      BOOST_REQUIRE(!row.columns.empty());
+      for (const std::int32_t column : row.columns) {
+        BOOST_REQUIRE(column >= 0);
+        BOOST_REQUIRE(column <= row.row);
+      }
+      previous = row.row;
+      if (task.outputs().groups == 1) {  // in these tasks the answer is a copy
+        BOOST_REQUIRE(sample.tokens.at(static_cast<std::size_t>(row.columns.back())) ==
+                      sample.targets.at(static_cast<std::size_t>(row.row)));
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_distribution_leaves_vocabulary_and_outputs_alone) {
+  for (const TaskKind& kind : all_tasks()) {
+    const auto training = kind.make(kind.defaults());
+    for (const Distribution& distribution : kind.distributions) {
+      const auto task = kind.make(kind.defaults(), distribution.name);
+      BOOST_TEST(std::ranges::equal(task->vocabulary().texts(), training->vocabulary().texts()));
+      BOOST_TEST(task->outputs().groups == training->outputs().groups);
+      BOOST_TEST(task->heads() == training->heads());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_exist_is_refused_by_name) {
+  const auto says = [](const std::string& message) {
+    return [message](const Error& error) { return error.what() == message; };
+  };
+  BOOST_CHECK_EXCEPTION(task_kind("flipflop"), Error,
+                        says("expected a task of flip-flop, cycle-tracing, got \"flipflop\""));
+  const TaskKind& kind = task_kind("flip-flop");
+  BOOST_CHECK_EXCEPTION(
+      kind.make(kind.defaults(), "16x"), Error,
+      says("task flip-flop: expected a distribution of train, sparse, 2x, 4x, got \"16x\""));
+  OptionValues values = kind.defaults();
+  BOOST_CHECK_EXCEPTION(
+      values.set("length", "5"), Error,
+      says("task flip-flop: expected an option of instructions, ignore or loss, got \"length\""));
+  const auto refused = [&](const std::string& option, const std::string& value,
+                           const std::string& message) {
+    OptionValues changed = kind.defaults();
+    changed.set(option, value);
+    BOOST_CHECK_EXCEPTION(kind.make(changed), Error,
+                          says("task flip-flop: option " + option + ": expected " + message));
+  };
+  refused("instructions", "0", "a whole number from 1 to 1048576, got \"0\"");
+  refused("instructions", "5x", "a whole number from 1 to 1048576, got \"5x\"");
+  refused("instructions", "", "a whole number from 1 to 1048576, got \"\"");
+  refused("ignore", "1.5", "a number from 0 to 1, got \"1.5\"");
+  refused("ignore", "nan", "a number from 0 to 1, got \"nan\"");
+  refused("loss", "read", "reads or all, got \"read\"");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
