@@ -13,6 +13,8 @@ class Sink {
  public:
   Sink() = default;
   explicit operator bool() const { return slot_ != nullptr; }  // false: no gradient wanted
+  /// The same value's gradient, or both none.
+  friend bool operator==(const Sink& a, const Sink& b) { return a.slot_ == b.slot_; }
 
   /// Where an operation writes its share: assigned if it is the first, else added. Each call must
   /// be followed by one write. Empty when no gradient is wanted.

@@ -7,7 +7,10 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/contract/attention.h"
+#include "core/contract/chacal.h"
 #include "core/contract/elementwise.h"
+#include "core/contract/fal.h"
 #include "core/contract/gather.h"
 #include "core/contract/loss.h"
 #include "core/contract/matmul.h"
@@ -34,7 +37,9 @@ using Contract =
                AddBias, Matmul, ColumnSum, Reduce, Expand, LayerNorm, LayerNormBackward, RmsNorm,
                RmsNormBackward, Rope, Embedding, EmbeddingBackward, Gather, GatherBackward, Argmax,
                Softmax, SoftmaxBackward, CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy,
-               BinaryCrossEntropyBackward, Triangle, SolveTriangular, SwapAxes, GlobalNorm, Adam>;
+               BinaryCrossEntropyBackward, Triangle, SolveTriangular, SwapAxes, GlobalNorm, Adam,
+               Append, Attention, AttentionBackward, AttentionWeights, FindBadScore, Fal,
+               FalBackward, Chacal, ChacalBackward>;
 
 /// One pure virtual run() for each operation of the list: a backend that lacks one does not
 /// compile.
@@ -58,6 +63,7 @@ class Runs<std::tuple<Op, Rest...>> : public Runs<std::tuple<Rest...>> {
 struct BackendOptions {
   int threads = 0;         // 0: all cores
   Math math = Math::fast;  // for products that do not name their own
+  bool checked = false;    // attention looks for scores that are NaN or infinite, and says where
 };
 
 class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backend> {

@@ -51,6 +51,15 @@ class ReferenceBackend : public Backend {
   void run(const SwapAxes& op) override;
   void run(const GlobalNorm& op) override;
   void run(const Adam& op) override;
+  void run(const Append& op) override;
+  void run(const Attention& op) override;
+  void run(const AttentionBackward& op) override;
+  void run(const AttentionWeights& op) override;
+  void run(const FindBadScore& op) override;
+  void run(const Fal& op) override;
+  void run(const FalBackward& op) override;
+  void run(const Chacal& op) override;
+  void run(const ChacalBackward& op) override;
 };
 
 }  // namespace longhand::reference

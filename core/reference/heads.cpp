@@ -1,0 +1,94 @@
+#include "core/reference/heads.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/reference/reference_backend.h"
+#include "core/reference/rows.h"
+
+namespace longhand::reference {
+
+HeadRows::HeadRows(const Heads& x)
+    : address_(x.data.address()),
+      wide_(x.data.dtype() == DType::f64),
+      columns_(x.data ? x.data.columns() : 0),
+      first_(x.first_column),
+      width_(x.width) {}
+
+HeadResult::HeadResult(const HeadsTarget& y)
+    : address_(y.heads.data.address()),
+      wide_(y.heads.data.dtype() == DType::f64),
+      add_(y.add),
+      columns_(y ? y.heads.data.columns() : 0),
+      first_(y.heads.first_column),
+      width_(y.heads.width) {}
+
+void HeadResult::put(std::int64_t i, std::int64_t h, std::int64_t c, double value) const {
+  if (!address_) return;
+  const std::int64_t at = i * columns_ + first_ + h * width_ + c;
+  if (wide_) {
+    double& y = static_cast<double*>(address_)[at];
+    y = add_ ? y + value : value;
+  } else {
+    float& y = static_cast<float*>(address_)[at];
+    y = static_cast<float>(add_ ? static_cast<double>(y) + value : value);
+  }
+}
+
+std::vector<Sequence> sequences(const Segments& queries, const Segments& keys) {
+  std::vector<Sequence> all;
+  for (std::size_t s = 0; s < queries.lengths().size(); ++s) {
+    all.push_back({queries.begins()[s], queries.lengths()[s], keys.begins()[s], keys.lengths()[s]});
+  }
+  return all;
+}
+
+double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b, std::int64_t j,
+           std::int64_t g, std::int64_t width) {
+  double sum = 0;
+  for (std::int64_t c = 0; c < width; ++c) sum += a(i, h, c) * b(j, g, c);
+  return sum;
+}
+
+ScoreRows::ScoreRows(const Scores& scores)
+    : q(scores.q),
+      k(scores.k),
+      scale_(scores.scale),
+      beta_(scores.beta ? Rows(scores.beta)(0) : 1),
+      temper_(scores.temper),
+      window_(scores.window),
+      width_(scores.q.width),
+      group_(scores.q.heads / scores.k.heads) {}
+
+double ScoreRows::raw(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const {
+  return scale_ * dot(q, s.query + t, h, k, s.key + j, h / group_, width_);
+}
+
+double ScoreRows::log_n(const Sequence& s, std::int64_t t) const {
+  const std::int64_t n = temper_ == Temper::length ? s.keys : s.position(t) + 1;
+  return std::log(static_cast<double>(std::max<std::int64_t>(2, n)));
+}
+
+double ScoreRows::tau(const Sequence& s, std::int64_t t) const {
+  return temper_ == Temper::none ? 1 : beta_ * log_n(s, t);
+}
+
+std::int64_t ScoreRows::first(const Sequence& s, std::int64_t t) const {
+  return window_ > 0 ? std::max<std::int64_t>(0, s.position(t) - window_ + 1) : 0;
+}
+
+void ReferenceBackend::run(const Append& op) {
+  const HeadRows x(op.x);
+  const HeadResult y(op.y);
+  for (const Sequence& s : sequences(op.from, op.to)) {
+    for (std::int64_t t = 0; t < s.queries; ++t) {
+      for (std::int64_t h = 0; h < op.x.heads; ++h) {
+        for (std::int64_t c = 0; c < op.x.width; ++c) {
+          y.put(s.key + s.position(t), h, c, x(s.query + t, h, c));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace longhand::reference

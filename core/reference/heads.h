@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/contract/attention.h"
+
+namespace longhand::reference {
+
+/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i.
+class HeadRows {
+ public:
+  explicit HeadRows(const Heads& x);
+  double operator()(std::int64_t i, std::int64_t h, std::int64_t c) const {
+    const std::int64_t at = i * columns_ + first_ + h * width_ + c;
+    return wide_ ? static_cast<const double*>(address_)[at]
+                 : static_cast<double>(static_cast<const float*>(address_)[at]);
+  }
+
+ private:
+  const void* address_;
+  bool wide_;
+  std::int64_t columns_, first_, width_;
+};
+
+/// Where heads are written; nothing happens when they are not wanted.
+class HeadResult {
+ public:
+  explicit HeadResult(const HeadsTarget& y);
+  explicit HeadResult(const Heads& y) : HeadResult(HeadsTarget{y, false}) {}
+  void put(std::int64_t i, std::int64_t h, std::int64_t c, double value) const;
+
+ private:
+  void* address_;
+  bool wide_, add_;
+  std::int64_t columns_, first_, width_;
+};
+
+/// One sequence: its first row among queries and keys, and how many it has of each.
+struct Sequence {
+  std::int64_t query, queries, key, keys;
+  std::int64_t position(std::int64_t t) const { return keys - queries + t; }  // of query t
+};
+std::vector<Sequence> sequences(const Segments& queries, const Segments& keys);
+
+/// sum_c a(i, h, c) b(j, g, c) over `width` entries
+double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b, std::int64_t j,
+           std::int64_t g, std::int64_t width);
+
+/// The scores of core/contract/attention.h, one at a time.
+class ScoreRows {
+ public:
+  explicit ScoreRows(const Scores& scores);
+  /// scale q . k, before tempering, of query t and the key at position j.
+  double raw(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
+  double log_n(const Sequence& s, std::int64_t t) const;
+  double tau(const Sequence& s, std::int64_t t) const;
+  /// The first key position that query t sees; the last is its own.
+  std::int64_t first(const Sequence& s, std::int64_t t) const;
+  std::int64_t group() const { return group_; }  // query heads that share a key head
+
+  HeadRows q, k;
+
+ private:
+  double scale_, beta_;
+  Temper temper_;
+  std::int64_t window_, width_, group_;
+};
+
+}  // namespace longhand::reference
