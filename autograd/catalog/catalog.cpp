@@ -20,7 +20,7 @@ T parse(const std::string& op, const std::string& name, const std::string& value
 std::vector<Operation> gather_all() {
   std::vector<Operation> all;
   for (auto family : {elementwise, matmul, feed_forward, norm, rope, gather, reduce, softmax, loss,
-                      triangle, optimizer}) {
+                      triangle, optimizer, attention, fal, chacal}) {
     for (Operation& operation : family()) all.push_back(std::move(operation));
   }
   return all;
@@ -104,6 +104,14 @@ Activation Call::activation(const std::string& name) const {
   LONGHAND_CHECK(found, operation_->name, ": attribute ", name, ": unknown activation '",
                  word(name), "'");
   return *found;
+}
+
+std::vector<Case> all_cases(const Operation& operation, Rng& rng) {
+  std::vector<Case> cases = operation.cases(rng);
+  if (operation.large) {
+    for (Case& values : operation.large(rng)) cases.push_back(std::move(values));
+  }
+  return cases;
 }
 
 const std::vector<Operation>& operations() {

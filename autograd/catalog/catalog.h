@@ -90,7 +90,11 @@ struct Operation {
   /// away from kinks, so that a difference quotient means something.
   std::function<std::vector<Case>(Rng&)> cases;
   bool products = false;  // it contains matrix products: the math mode decides its precision
+  /// More cases, too large for difference quotients; backends are compared on them too.
+  std::function<std::vector<Case>(Rng&)> large = {};
 };
+
+std::vector<Case> all_cases(const Operation& operation, Rng& rng);  // cases, then large
 
 /// All of them, in the order of their families.
 const std::vector<Operation>& operations();
@@ -112,6 +116,9 @@ std::vector<Operation> softmax();
 std::vector<Operation> loss();
 std::vector<Operation> triangle();
 std::vector<Operation> optimizer();
+std::vector<Operation> attention();
+std::vector<Operation> fal();
+std::vector<Operation> chacal();
 
 /// Helpers for cases.
 HostTensor normals(Rng& rng, const Shape& shape, double deviation = 1, double mean = 0);

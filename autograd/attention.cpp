@@ -1,0 +1,72 @@
+#include "autograd/attention.h"
+
+#include <cmath>
+
+#include "autograd/tape.h"
+#include "core/error.h"
+
+namespace longhand {
+
+Scores ScoreVars::value() const {
+  return {.q = q.value(),
+          .k = k.value(),
+          .queries = queries,
+          .keys = keys ? keys : queries,
+          .scale = scale.value_or(1 / std::sqrt(static_cast<double>(q.width))),
+          .temper = temper,
+          .beta = beta.value(),
+          .window = window,
+          .math = math};
+}
+
+HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads& y) {
+  const Scores scores = s.value();
+  Backend& backend = y.data.backend();
+  check_scores("attention", scores);
+  Tensor log_sum;
+  if (recorded({&s.q.data, &s.k.data, &v.data, &s.beta})) {
+    log_sum = Tensor(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
+  }
+  backend(Attention{.scores = scores, .v = v.value(), .y = y, .log_sum = log_sum});
+  if (!log_sum) return {};
+
+  return [scores, q = s.q, k = s.k, v, beta = s.beta.sink(), y, log_sum](const Heads& dy) {
+    const HeadTargets d = targets(q, k, v);
+    dy.data.backend()(AttentionBackward{.scores = scores,
+                                        .v = v.value(),
+                                        .y = y,
+                                        .dy = dy,
+                                        .log_sum = log_sum,
+                                        .dq = d.q,
+                                        .dk = d.k,
+                                        .dv = d.v,
+                                        .dbeta = beta.target()});
+  };
+}
+
+Var attention(const ScoreVars& s, const HeadVars& v) {
+  const Heads y = output_heads(s.q, v.width);
+  return record_heads("attention", {&s.q.data, &s.k.data, &v.data, &s.beta}, y,
+                      attention_into(s, v, y));
+}
+
+Tensor attention_weights(const ScoreVars& s) {
+  const Scores scores = s.value();
+  Backend& backend = scores.q.data.backend();
+  const Tensor weights(backend, {weights_size(scores.queries, scores.keys, scores.q.heads)},
+                       master_type(scores.q.data.dtype()));
+  backend(AttentionWeights{.scores = scores, .weights = weights});
+  return weights;
+}
+
+void check_scores(std::string_view op, const Scores& scores) {
+  Backend& backend = scores.q.data.backend();
+  if (!backend.options().checked) return;
+  const Tensor found(backend, {4}, DType::i32);
+  backend(FindBadScore{.scores = scores, .found = found});
+  const std::vector<std::int32_t> at = found.to_ints();
+  LONGHAND_CHECK(at[0] < 0, op, ": the score of query ", at[1], " and key ", at[2], " in head ",
+                 at[3], " of sequence ", at[0], " is not finite");
+}
+
+}  // namespace longhand

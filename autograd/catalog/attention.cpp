@@ -1,0 +1,184 @@
+#include "autograd/attention.h"
+
+#include "autograd/catalog/heads.h"
+#include "autograd/composed_attention.h"
+
+namespace longhand::catalog {
+namespace {
+
+const Argument beta{"beta", "[1], when tempered", Role::master, true, true};
+const Attribute window{"window", "0", "how many keys back a query sees, itself included; 0: all"};
+
+ScoreVars windowed_call(const Call& c) {
+  ScoreVars s = tempered_call(c);
+  s.window = c.integer("window");
+  return s;
+}
+
+Case tempered(Case c, const char* kind, double value) {
+  c.attributes["temper"] = kind;
+  c.inputs["beta"] = constant({1}, value);
+  return c;
+}
+
+/// With a window, tempered, with another scale, all of it.
+void vary(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
+  for (const char* keys_back : {"2", "5"}) {
+    cases.push_back(head_case(rng, shape));
+    cases.back().attributes["window"] = keys_back;
+  }
+  cases.push_back(tempered(head_case(rng, shape), "position", 0.7));
+  cases.push_back(tempered(head_case(rng, shape), "length", -0.4));
+  cases.push_back(tempered(head_case(rng, shape), "position", 1.1));
+  cases.back().attributes["window"] = "4";
+  cases.back().attributes["scale"] = "0.3";
+}
+
+std::vector<Case> plain(Rng& rng, const std::vector<HeadShape>& shapes) {
+  std::vector<Case> cases;
+  for (const HeadShape& shape : shapes) cases.push_back(head_case(rng, shape));
+  return cases;
+}
+
+std::vector<Case> small_cases(Rng& rng) {
+  std::vector<Case> cases = plain(rng, small_heads());
+  for (const int shape : {1, 2, 6})
+    vary(cases, rng, small_heads()[static_cast<std::size_t>(shape)]);
+  for (const HeadShape& shape : decoding_heads()) {
+    cases.push_back(head_case(rng, shape));
+    cases.push_back(tempered(head_case(rng, shape), "position", 0.5));
+  }
+  return cases;
+}
+
+std::vector<Case> large_cases(Rng& rng) {
+  std::vector<Case> cases = plain(rng, large_heads());
+  vary(cases, rng, large_heads()[1]);
+  for (const char* keys_back : {"40", "64"}) {
+    cases.push_back(head_case(rng, large_heads()[0]));
+    cases.back().attributes["window"] = keys_back;
+  }
+  return cases;
+}
+
+/// Without v.
+std::vector<Case> score_cases(Rng& rng) {
+  std::vector<Case> cases = small_cases(rng);
+  for (Case& c : cases) {
+    c.inputs.erase("v");
+    c.attributes.erase("v_width");
+    c.attributes.erase("v_column");
+  }
+  return cases;
+}
+
+Operation fused_or_composed(bool fused) {
+  return {.name = fused ? "attention" : "composed_attention",
+          .page = "attention",
+          .formula = "y_i = sum_j P_ij v_j, P = softmax over j <= i of tau scale q_i . k_j",
+          .inputs = head_inputs({beta}),
+          .attributes = head_attributes([] {
+            std::vector<Attribute> more = score_attributes();
+            more.push_back(window);
+            return more;
+          }()),
+          .outputs = {"y"},
+          .run = [fused](const Call& c) -> std::vector<Output> {
+            const ScoreVars s = windowed_call(c);
+            const HeadVars v = value_call(c, s);
+            return {{"y", fused ? longhand::attention(s, v) : composed_attention(s, v)}};
+          },
+          .cases = small_cases,
+          .products = true,
+          .large = fused ? large_cases : std::function<std::vector<Case>(Rng&)>()};
+}
+
+}  // namespace
+
+std::vector<Operation> attention() {
+  std::vector<Attribute> score_only = score_attributes();
+  score_only.push_back(window);
+  return {
+      fused_or_composed(true),
+      fused_or_composed(false),
+      {.name = "attention_weights",
+       .page = "attention",
+       .formula = "P, sequence after sequence, in each [heads, queries, keys]",
+       .inputs = head_inputs({beta}, false),
+       .attributes = head_attributes(score_only, false),
+       .outputs = {"weights"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"weights", longhand::attention_weights(windowed_call(c))}};
+       },
+       .cases = score_cases,
+       .products = true},
+      {.name = "find_bad_score",
+       .page = "attention",
+       .formula = "(sequence, query, key, head) of the first score that is not finite, or -1",
+       .inputs = head_inputs({beta}, false),
+       .attributes = head_attributes(score_only, false),
+       .outputs = {"found"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         const Tensor found(c.backend(), {4}, DType::i32);
+         c.backend()(FindBadScore{.scores = windowed_call(c).value(), .found = found});
+         return {{"found", found}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases = score_cases(rng);
+             constexpr double infinity = std::numeric_limits<double>::infinity();
+             for (const double bad : {infinity, std::numeric_limits<double>::quiet_NaN()}) {
+               for (const std::size_t at : {0u, 7u, 14u}) {
+                 cases.push_back(head_case(rng, {.lengths = {3, 2}, .width = 3, .v_width = 1}));
+                 cases.back().inputs.erase("v");
+                 cases.back().inputs["k"].values[at] = bad;
+               }
+             }
+             return cases;
+           }},
+      {.name = "append",
+       .page = "attention",
+       .formula = "the last positions of each sequence of the cache = x's tokens",
+       .inputs = {{"x", "[tokens, columns]", Role::activation, false},
+                  {"cache", "[cache tokens, columns]", Role::activation, false},
+                  {"lengths", "[sequences]: tokens of x in each", Role::index, false},
+                  {"begins", "[sequences]: where each starts in the cache", Role::index, false},
+                  {"cache_lengths", "[sequences]: tokens of each after appending", Role::index,
+                   false}},
+       .attributes = {{"heads", "1", "heads to copy"},
+                      {"width", "0", "entries of a head; 0: the cache's columns / heads"},
+                      {"x_column", "0", "x's column where the first head starts"}},
+       .outputs = {"cache"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         const Tensor before = c.in("cache").value(), cache = empty_like(before);
+         c.backend()(Copy{.x = before, .y = cache});
+         const std::int64_t heads = c.integer("heads");
+         const std::int64_t width =
+             c.integer("width") ? c.integer("width") : cache.columns() / heads;
+         const Segments from(c.backend(), c.in("lengths").value().to_ints());
+         const Segments to(c.backend(), c.in("begins").value().to_ints(),
+                           c.in("cache_lengths").value().to_ints());
+         const Heads source{c.in("x").value(), c.integer("x_column"), heads, width};
+         c.backend()(Append{.x = source, .from = from, .y = {cache, 0, heads, width}, .to = to});
+         return {{"cache", cache}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const std::int64_t width : {1, 3, 16, 70}) {
+               for (const std::int64_t before : {0, 5}) {
+                 cases.push_back({{{"x", normals(rng, {4, 2 * width + before})},
+                                   {"cache", normals(rng, {20, 2 * width})},
+                                   {"lengths", {{3}, {1, 0, 3}}},
+                                   {"begins", {{3}, {0, 6, 12}}},
+                                   {"cache_lengths", {{3}, {5, 2, 3}}}},
+                                  {{"heads", "2"},
+                                   {"width", std::to_string(width)},
+                                   {"x_column", std::to_string(before)}}});
+               }
+             }
+             return cases;
+           }}};
+}
+
+}  // namespace longhand::catalog

@@ -1,0 +1,88 @@
+#include "autograd/chacal.h"
+
+#include "autograd/catalog/heads.h"
+#include "autograd/composed_attention.h"
+
+namespace longhand::catalog {
+namespace {
+
+std::vector<Case> varied(Rng& rng, const std::vector<HeadShape>& shapes) {
+  std::vector<Case> cases;
+  for (const HeadShape& shape : shapes) {
+    for (const double gamma : {0.0, 0.9}) {
+      cases.push_back(head_case(rng, shape));
+      cases.back().inputs["gamma"] = constant({1}, gamma);
+    }
+    cases.push_back(head_case(rng, shape));
+    cases.back().inputs["gamma"] = uniforms(rng, {shape.heads}, 0.1, 0.99);
+  }
+  cases.push_back(head_case(rng, shapes[2]));
+  cases.back().inputs["gamma"] = constant({1}, 0.8);
+  cases.back().inputs["beta"] = constant({1}, 0.6);
+  cases.back().attributes["temper"] = "position";
+  cases.push_back(head_case(rng, shapes[1]));
+  cases.back().inputs["gamma"] = constant({1}, 1.0);
+  cases.back().attributes["scale"] = "0.4";
+  return cases;
+}
+
+std::vector<Case> small_cases(Rng& rng) { return varied(rng, small_heads()); }
+std::vector<Case> large_cases(Rng& rng) { return varied(rng, large_heads()); }
+
+Operation fused_or_composed(bool fused) {
+  return {.name = fused ? "chacal" : "composed_chacal",
+          .page = "chacal",
+          .formula = "Y = (1 - gamma) (I - gamma P-)^-1 P V, P- the strictly lower part of P",
+          .inputs = head_inputs({{"gamma", "[1] or [heads]", Role::master},
+                                 {"beta", "[1], when tempered", Role::master, true, true}}),
+          .attributes = head_attributes(score_attributes()),
+          .outputs = {"y"},
+          .run = [fused](const Call& c) -> std::vector<Output> {
+            const ScoreVars s = tempered_call(c);
+            const HeadVars v = value_call(c, s);
+            const Var gamma = c.in("gamma");
+            return {{"y", fused ? longhand::chacal(s, v, gamma) : composed_chacal(s, v, gamma)}};
+          },
+          .cases = small_cases,
+          .products = true,
+          .large = fused ? large_cases : std::function<std::vector<Case>(Rng&)>()};
+}
+
+}  // namespace
+
+std::vector<Operation> chacal() {
+  std::vector<Argument> inputs =
+      head_inputs({{"gamma", "[1] or [heads]", Role::master},
+                   {"beta", "[1], when tempered", Role::master, false, true},
+                   {"earlier", "[key tokens, heads * v_width]: y of the positions before"}});
+  for (Argument& argument : inputs) argument.differentiable = false;
+  return {fused_or_composed(true),
+          fused_or_composed(false),
+          {.name = "chacal_continued",
+           .page = "chacal",
+           .formula = "new rows of Y: y_i = sum_(j<i) P_ij ((1 - gamma) v_j + gamma y_j) + (1 - "
+                      "gamma) P_ii v_i",
+           .inputs = inputs,
+           .attributes = head_attributes(score_attributes()),
+           .outputs = {"y"},
+           .run = [](const Call& c) -> std::vector<Output> {
+             const ScoreVars s = tempered_call(c);
+             const HeadVars v = value_call(c, s);
+             const Heads earlier{c.in("earlier").value(), 0, s.q.heads, v.width};
+             return {{"y", longhand::chacal(s, v, c.in("gamma"), earlier)}};
+           },
+           .cases =
+               [](Rng& rng) {
+                 std::vector<Case> cases;
+                 for (const HeadShape& shape : decoding_heads()) {
+                   cases.push_back(head_case(rng, shape));
+                   cases.back().inputs["gamma"] = constant({1}, 0.9);
+                   cases.back().inputs["earlier"] =
+                       normals(rng, {total(shape.key_lengths), shape.heads * shape.v_width});
+                 }
+                 return cases;
+               },
+           .products = true}};
+}
+
+}  // namespace longhand::catalog

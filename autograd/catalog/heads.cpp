@@ -1,0 +1,164 @@
+#include "autograd/catalog/heads.h"
+
+#include <numeric>
+
+#include "core/backend.h"
+#include "core/error.h"
+
+namespace longhand::catalog {
+namespace {
+
+Segments segments(Backend& backend, const Tensor& lengths) {
+  const std::vector<std::int32_t> host = lengths.to_ints();
+  return Segments(backend, host);
+}
+
+HostTensor host(const std::vector<int>& lengths) {
+  return {{static_cast<std::int64_t>(lengths.size())},
+          std::vector<double>(lengths.begin(), lengths.end())};
+}
+
+template <class T>
+std::vector<T> joined(std::vector<T> a, std::vector<T> b) {
+  for (T& item : b) a.push_back(std::move(item));
+  return a;
+}
+
+}  // namespace
+
+ScoreVars score_call(const Call& c) {
+  const Var q = c.in("q");
+  const std::int64_t heads = c.integer("heads");
+  LONGHAND_CHECK(heads >= 1, "heads: expected at least 1, got ", heads);
+  const std::int64_t key_heads = c.integer("key_heads") ? c.integer("key_heads") : heads;
+  const std::int64_t width = c.integer("width") ? c.integer("width") : q.value().columns() / heads;
+  ScoreVars s{.q = {q, c.integer("q_column"), heads, width},
+              .k = {c.maybe("k") ? c.maybe("k") : q, c.integer("k_column"), key_heads, width},
+              .queries = segments(c.backend(), c.in("lengths").value())};
+  if (const Var lengths = c.maybe("key_lengths")) {
+    s.keys = segments(c.backend(), lengths.value());
+  }
+  return s;
+}
+
+ScoreVars tempered_call(const Call& c) {
+  ScoreVars s = score_call(c);
+  const std::string& temper = c.word("temper");
+  if (temper == "position") {
+    s.temper = Temper::position;
+  } else if (temper == "length") {
+    s.temper = Temper::length;
+  } else {
+    LONGHAND_CHECK(temper == "none", "temper: expected none, position or length, got '", temper,
+                   "'");
+  }
+  if (c.number("scale") != 0) s.scale = c.number("scale");
+  s.beta = c.maybe("beta");
+  return s;
+}
+
+HeadVars value_call(const Call& c, const ScoreVars& s) {
+  const Var v = c.maybe("v") ? c.maybe("v") : s.k.data;
+  const std::int64_t width =
+      c.integer("v_width") ? c.integer("v_width") : v.value().columns() / s.k.heads;
+  return {v, c.integer("v_column"), s.k.heads, width};
+}
+
+std::vector<Argument> head_inputs(std::vector<Argument> more, bool values) {
+  std::vector<Argument> inputs = {
+      {"q", "[tokens, columns]"},
+      {"k", "[key tokens, columns]; without it keys lie in q", Role::activation, true, true}};
+  if (values) {
+    inputs.push_back(
+        {"v", "[key tokens, columns]; without it values lie in k", Role::activation, true, true});
+  }
+  inputs.push_back({"lengths", "[sequences]: tokens of each", Role::index, false});
+  inputs.push_back({"key_lengths", "[sequences]; without it as lengths", Role::index, false, true});
+  inputs = joined(std::move(inputs), std::move(more));
+  if (!values) {
+    for (Argument& input : inputs) input.differentiable = false;
+  }
+  return inputs;
+}
+
+std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values) {
+  std::vector<Attribute> attributes = {
+      {"heads", "1", "query heads"},
+      {"key_heads", "0", "key and value heads; 0: as many as query heads"},
+      {"width", "0", "entries of a query and key head; 0: q's columns / heads"},
+      {"q_column", "0", "q's column where its first head starts"},
+      {"k_column", "0", "the same for k"}};
+  if (values) {
+    attributes.push_back({"v_width", "0", "entries of a value head; 0: v's columns / key heads"});
+    attributes.push_back({"v_column", "0", "as q_column, for v"});
+  }
+  return joined(std::move(attributes), std::move(more));
+}
+
+std::vector<Attribute> score_attributes() {
+  return {{"scale", "0", "factor of the scores; 0: 1 / sqrt(width)"},
+          {"temper", "none", "none, position or length: tau = beta ln n"}};
+}
+
+std::int64_t total(const std::vector<int>& lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+}
+
+std::vector<HeadShape> small_heads() {
+  return {{.lengths = {1, 2}, .width = 1, .v_width = 1},
+          {.lengths = {5}, .width = 3, .v_width = 5},
+          {.lengths = {3, 0, 1, 6}, .heads = 2, .key_heads = 2, .gap = 0},
+          {.lengths = {4, 2}, .heads = 4, .key_heads = 2, .width = 5, .v_width = 2, .gap = 3},
+          {.lengths = {4}, .heads = 3, .key_heads = 1, .width = 2, .v_width = 7},
+          {.lengths = {3}, .width = 70, .v_width = 33},
+          {.lengths = {9}, .width = 16, .v_width = 16, .gap = 0}};
+}
+
+std::vector<HeadShape> large_heads() {
+  return {
+      {.lengths = {150}, .width = 16, .v_width = 16},
+      {.lengths = {33, 65, 0, 64},
+       .heads = 3,
+       .key_heads = 3,
+       .width = 33,
+       .v_width = 17,
+       .gap = 5},
+      {.lengths = {70, 1, 80}, .heads = 2, .key_heads = 1, .width = 64, .v_width = 64, .gap = 0},
+      {.lengths = {66}, .width = 257, .v_width = 130}};
+}
+
+std::vector<HeadShape> decoding_heads() {
+  return {{.lengths = {1}, .width = 3, .v_width = 2, .key_lengths = {4}},
+          {.lengths = {2, 0, 3},
+           .heads = 4,
+           .key_heads = 2,
+           .width = 5,
+           .v_width = 3,
+           .key_lengths = {7, 2, 3}}};
+}
+
+Case head_case(Rng& rng, const HeadShape& s) {
+  const std::int64_t tokens = total(s.lengths);
+  const std::int64_t key_tokens = s.key_lengths.empty() ? tokens : total(s.key_lengths);
+  const std::int64_t q = s.heads * s.width, k = s.key_heads * s.width, v = s.key_heads * s.v_width;
+  Case c;
+  c.attributes["heads"] = std::to_string(s.heads);
+  c.attributes["key_heads"] = std::to_string(s.key_heads);
+  if (s.gap < 0) {
+    c.inputs["q"] = normals(rng, {tokens, q});
+    c.inputs["k"] = normals(rng, {key_tokens, k});
+    c.inputs["v"] = normals(rng, {key_tokens, v});
+  } else {
+    c.inputs["q"] = normals(rng, {tokens, q + k + v + 3 * s.gap});
+    c.attributes["width"] = std::to_string(s.width);
+    c.attributes["v_width"] = std::to_string(s.v_width);
+    c.attributes["q_column"] = std::to_string(s.gap);
+    c.attributes["k_column"] = std::to_string(q + 2 * s.gap);
+    c.attributes["v_column"] = std::to_string(q + k + 3 * s.gap);
+  }
+  c.inputs["lengths"] = host(s.lengths);
+  if (!s.key_lengths.empty()) c.inputs["key_lengths"] = host(s.key_lengths);
+  return c;
+}
+
+}  // namespace longhand::catalog

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "autograd/attention.h"
+#include "autograd/catalog/catalog.h"
+
+/// What the ops of the attention family share: heads as arguments, and shapes to test them on.
+namespace longhand::catalog {
+
+/// q, k and v of a call, where its attributes say they lie. Without k, keys lie in q's tensor;
+/// without v, values lie in k's.
+ScoreVars score_call(const Call& call);     // q, k and the lengths
+ScoreVars tempered_call(const Call& call);  // and scale, temper, beta
+HeadVars value_call(const Call& call, const ScoreVars& scores);
+
+/// Without values (scores alone are looked at) nothing is differentiable.
+std::vector<Argument> head_inputs(std::vector<Argument> more, bool values = true);
+std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values = true);
+std::vector<Attribute> score_attributes();
+
+/// A shape of the problem: q, k and v in tensors of their own, or, with a gap >= 0, in one tensor
+/// with so many columns before each of them.
+struct HeadShape {
+  std::vector<int> lengths;
+  std::int64_t heads = 1, key_heads = 1, width = 4, v_width = 4;
+  std::int64_t gap = -1;
+  std::vector<int> key_lengths = {};  // empty: as the queries
+};
+std::vector<HeadShape> small_heads();     // one of each kind, cheap enough for gradcheck
+std::vector<HeadShape> large_heads();     // longer than any block of a kernel
+std::vector<HeadShape> decoding_heads();  // fewer queries than keys
+std::int64_t total(const std::vector<int>& lengths);
+
+/// Standard normal q, k, v, and lengths.
+Case head_case(Rng& rng, const HeadShape& shape);
+
+}  // namespace longhand::catalog

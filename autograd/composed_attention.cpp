@@ -1,0 +1,196 @@
+#include "autograd/composed_attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/elementwise.h"
+#include "autograd/matmul.h"
+#include "autograd/softmax.h"
+#include "autograd/triangle.h"
+#include "core/error.h"
+
+namespace longhand {
+namespace {
+
+/// The last two axes of a rank 3 tensor exchanged.
+Var transposed(const Var& x) {
+  const Shape& s = x.shape();
+  return reshape(swap_axes(reshape(x, {s[0], s[1], s[2], 1})), {s[0], s[2], s[1]});
+}
+
+/// Heads of rows first .. first + count - 1 as matrices: [heads, count, width].
+Var matrices(const HeadVars& x, std::int64_t first, std::int64_t count) {
+  const std::int64_t columns = x.data.value().columns();
+  Var rows = reshape(slice(x.data, first, count), {1, count, columns});
+  Var part = reshape(transposed(rows), {columns, count});
+  part = slice(part, x.first_column, x.heads * x.width);
+  return transposed(reshape(part, {x.heads, x.width, count}));
+}
+
+Tensor constant(const Var& like, const Shape& shape, const std::vector<double>& values) {
+  return Tensor::from(like.backend(), shape, like.value().dtype(), values);
+}
+
+/// Every entry of factors [1] or [batch], repeated to the shape [batch, ...].
+Var repeated(const Var& factors, const Shape& shape, DType type) {
+  const std::int64_t count = factors.value().size(), each = shape.size() / count;
+  const Tensor ones = Tensor::from(factors.backend(), {1, each}, factors.value().dtype(),
+                                   std::vector<double>(static_cast<std::size_t>(each), 1.0));
+  const Var all = matmul(reshape(factors, {count, 1}), ones, {.math = Math::exact});
+  return cast(reshape(all, shape), type);
+}
+
+struct Sequence {
+  std::int64_t number, query, queries, key, keys;
+};
+
+/// Runs body on every sequence and puts the rows it returns, [heads, queries, width], back among
+/// the tokens.
+template <class Body>
+Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
+                  std::int64_t width, const Body& body) {
+  const std::int64_t tokens = queries.tokens(), columns = q.heads * width;
+  Var all = Tensor::zeros(q.data.backend(), {tokens, columns}, q.data.value().dtype());
+  for (std::int64_t s = 0; s < queries.count(); ++s) {
+    const auto at = static_cast<std::size_t>(s);
+    const Sequence sequence{s, queries.begins()[at], queries.lengths()[at], keys.begins()[at],
+                            keys.lengths()[at]};
+    if (sequence.queries == 0) continue;
+    const Var y = body(sequence);  // [heads, queries, width]
+    const Var rows = reshape(swap_axes(reshape(y, {1, q.heads, sequence.queries, width})),
+                             {sequence.queries, columns});
+    // A matrix of zeros and ones carries them to their place.
+    std::vector<double> place(static_cast<std::size_t>(tokens * sequence.queries), 0.0);
+    for (std::int64_t t = 0; t < sequence.queries; ++t) {
+      place[static_cast<std::size_t>((sequence.query + t) * sequence.queries + t)] = 1;
+    }
+    all = matmul(constant(q.data, {tokens, sequence.queries}, place), rows,
+                 {.residual = all, .math = Math::exact});
+  }
+  return all;
+}
+
+/// P of one sequence, [q.heads, queries, keys].
+Var softmax_matrices(const ScoreVars& s, const Sequence& at) {
+  const std::int64_t group = s.q.heads / s.k.heads;
+  const Shape shape{s.q.heads, at.queries, at.keys};
+  const Var q =
+      reshape(matrices(s.q, at.query, at.queries), {s.k.heads, group * at.queries, s.q.width});
+  const Var k = matrices(s.k, at.key, at.keys);
+  Var scores = reshape(matmul(q, k,
+                              {.transpose_b = true,
+                               .alpha = s.value().scale,
+                               .out = master_type(q.value().dtype()),
+                               .math = s.math}),
+                       shape);
+  const auto position = [&](std::int64_t t) { return at.keys - at.queries + t; };
+  const auto filled = [&](auto entry) {
+    std::vector<double> values;
+    for (std::int64_t h = 0; h < s.q.heads; ++h) {
+      for (std::int64_t t = 0; t < at.queries; ++t) {
+        for (std::int64_t j = 0; j < at.keys; ++j) values.push_back(entry(t, j));
+      }
+    }
+    return constant(scores, shape, values);
+  };
+  if (s.temper != Temper::none) {
+    const Tensor log_n = filled([&](std::int64_t t, std::int64_t) {
+      const std::int64_t n = s.temper == Temper::length ? at.keys : position(t) + 1;
+      return std::log(static_cast<double>(std::max<std::int64_t>(2, n)));
+    });
+    const Var tau = multiply(repeated(s.beta, shape, log_n.dtype()), log_n);
+    scores = multiply(scores, tau);
+  }
+  if (s.window > 0) {
+    scores = add(scores, filled([&](std::int64_t t, std::int64_t j) {
+                   constexpr double infinity = std::numeric_limits<double>::infinity();
+                   return j > position(t) - s.window ? 0.0 : -infinity;
+                 }));
+  }
+  return cast(softmax(scores, true), s.q.data.value().dtype());
+}
+
+/// P V with key heads shared by groups: [q heads, queries, keys] times [k heads, keys, width].
+Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
+  const std::int64_t heads = p.shape()[0], queries = p.shape()[1], keys = p.shape()[2];
+  const std::int64_t key_heads = v.shape()[0], width = v.shape()[2];
+  const Var grouped = reshape(p, {key_heads, heads / key_heads * queries, keys});
+  return reshape(matmul(grouped, v, {.math = math}), {heads, queries, width});
+}
+
+/// (1 - g) (I - g P-)^-1 x, for x [heads, T, columns]
+Var chained(const Var& p, const Var& gamma, const Var& x) {
+  const Var lower = triangle(p, false, -1);
+  const DType type = p.value().dtype();
+  const Var a = scale(multiply(lower, repeated(gamma, p.shape(), type)), -1);
+  const Var right = add(x, multiply(x, repeated(gamma, x.shape(), type)), 1, -1);
+  return solve_triangular(a, right, {.unit = true});
+}
+
+}  // namespace
+
+Var composed_attention(const ScoreVars& s, const HeadVars& v, const EditWeights& edit) {
+  const Segments keys = s.keys ? s.keys : s.queries;
+  return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
+    Var p = softmax_matrices(s, at);
+    if (edit) p = edit(p, at.number);
+    return weighted(p, matrices(v, at.key, at.keys), s.math);
+  });
+}
+
+Var chacal_matrix(const Var& weights, const Var& gamma) { return chained(weights, gamma, weights); }
+
+Var composed_chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma,
+                    const EditWeights& edit) {
+  const Segments keys = s.keys ? s.keys : s.queries;
+  LONGHAND_CHECK(std::ranges::equal(s.queries.lengths(), keys.lengths()),
+                 "composed_chacal: expected as many queries as keys in every sequence");
+  return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
+    Var p = softmax_matrices(s, at);
+    if (edit) p = edit(p, at.number);
+    return chained(p, gamma, weighted(p, matrices(v, at.key, at.keys), s.math));
+  });
+}
+
+FalResult composed_fal(const FalVars& in) {
+  const Segments keys = in.keys ? in.keys : in.queries;
+  const std::int64_t group = in.q.heads / in.k.heads;
+  std::vector<std::int32_t> match(static_cast<std::size_t>(in.queries.tokens() * in.q.heads), -1);
+
+  const Var y = each_sequence(in.q, in.queries, keys, in.v.width, [&](const Sequence& at) {
+    const Var q =
+        reshape(matrices(in.q, at.query, at.queries), {in.k.heads, group * at.queries, in.q.width});
+    const Var scores =
+        matmul(q, matrices(in.k, at.key, at.keys),
+               {.transpose_b = true, .out = master_type(q.value().dtype()), .math = Math::exact});
+    const std::vector<double> host = scores.value().to_doubles();
+    std::vector<double> chosen(host.size(), 0.0);
+    for (std::int64_t h = 0; h < in.q.heads; ++h) {
+      for (std::int64_t t = 0; t < at.queries; ++t) {
+        const std::int64_t row = (h * at.queries + t) * at.keys;
+        std::int64_t m = at.keys - at.queries + t - 1;
+        while (m >= 0 && !(host[static_cast<std::size_t>(row + m)] > 0)) --m;
+        match[static_cast<std::size_t>((at.query + t) * in.q.heads + h)] =
+            static_cast<std::int32_t>(m);
+        if (m >= 0) chosen[static_cast<std::size_t>(row + m)] = 1;
+      }
+    }
+    const Var kept = multiply(scores, constant(scores, scores.shape(), chosen));
+
+    // Row m of `next` is v_(m+1).
+    std::vector<double> shift(static_cast<std::size_t>(at.keys * at.keys), 0.0);
+    for (std::int64_t m = 0; m + 1 < at.keys; ++m) {
+      shift[static_cast<std::size_t>((m + 1) * at.keys + m)] = 1;
+    }
+    const Var v = matrices(in.v, at.key, at.keys);
+    const Var next = matmul(transposed(v), constant(v, {at.keys, at.keys}, shift),
+                            {.math = Math::exact});  // [k heads, width, keys]
+    const Var out =
+        matmul(kept, next, {.transpose_b = true, .out = v.value().dtype(), .math = Math::exact});
+    return reshape(out, {in.q.heads, at.queries, in.v.width});
+  });
+  return {y, Tensor::from(in.q.data.backend(), {in.queries.tokens(), in.q.heads}, match)};
+}
+
+}  // namespace longhand

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+
+#include "autograd/attention.h"
+#include "autograd/fal.h"
+
+/// The three mechanisms put together from products, softmax and triangular solves, sequence by
+/// sequence, with every T x T matrix in memory. They prove the fused ones, and they are where one
+/// looks at weights or changes them: all of it is differentiable.
+namespace longhand {
+
+/// Given the softmax matrices P [heads, queries, keys] of a sequence, returns those to go on with.
+using EditWeights = std::function<Var(const Var& weights, std::int64_t sequence)>;
+
+Var composed_attention(const ScoreVars& scores, const HeadVars& v, const EditWeights& edit = {});
+
+/// The choice of m is read from the scores and then held fixed.
+FalResult composed_fal(const FalVars& inputs);
+
+/// Y = (1 - g) (I - g P-)^-1 P V by solve_triangular, for queries that are the keys' tokens.
+Var composed_chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma,
+                    const EditWeights& edit = {});
+
+/// What ChaCAL makes of P [heads, T, T]: (1 - g) (I - g P-)^-1 P, each output's share of each
+/// value.
+Var chacal_matrix(const Var& weights, const Var& gamma);
+
+}  // namespace longhand
