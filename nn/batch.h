@@ -15,9 +15,9 @@ namespace longhand::nn {
 /// entries a token, all choices among the classes of output head `head`.
 struct Batch {
   std::vector<std::int32_t> tokens = {};
-  std::vector<std::int32_t> lengths;  // of the sequences; their sum is tokens.size()
-  std::vector<std::int32_t> targets;  // negative: not counted
-  std::vector<float> weights = {};    // empty: all 1
+  std::vector<std::int32_t> lengths = {};  // of the sequences; their sum is tokens.size()
+  std::vector<std::int32_t> targets = {};  // negative: not counted
+  std::vector<float> weights = {};         // empty: all 1
   std::int64_t groups = 1;
   std::int64_t head = 0;
 

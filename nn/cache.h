@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/segments.h"
+#include "nn/heads.h"
+
+namespace longhand::nn {
+
+/// Keys and values of the tokens that a model has read, for every layer and sequence, so that a new
+/// token costs one row. Each sequence has room for its capacity of tokens.
+class KeyValueCache {
+ public:
+  KeyValueCache(Backend& backend, DType type, HeadList heads, std::int64_t layers,
+                std::span<const std::int32_t> capacities);
+
+  /// Makes room for so many new tokens of each sequence: the queries of the coming pass. An Error
+  /// when one outgrows its capacity.
+  void extend(std::span<const std::int32_t> lengths);
+
+  /// How many tokens of each sequence there are, the newest included.
+  std::span<const std::int32_t> lengths() const { return lengths_; }
+  const Segments& keys() const { return keys_; }
+
+  /// Stores the new tokens' keys and values of a layer out of its projection [tokens, 3 columns].
+  void store(std::int64_t layer, const Tensor& projection, const Segments& queries);
+  /// [rows, 2 columns]: for each group of heads in turn [k | v]
+  const Tensor& layer(std::int64_t index) const { return layers_[static_cast<std::size_t>(index)]; }
+
+ private:
+  HeadList heads_;
+  std::vector<std::int32_t> begins_, capacities_, lengths_;
+  std::vector<Tensor> layers_;
+  Segments keys_;
+};
+
+}  // namespace longhand::nn

@@ -1,0 +1,105 @@
+#include "nn/decode.h"
+
+#include <boost/test/unit_test.hpp>
+#include <set>
+
+#include "core/error.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+
+BOOST_AUTO_TEST_SUITE(decode_test)
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+
+struct Fixture {
+  std::shared_ptr<Backend> backend = make_cpu_backend({.threads = 2, .math = Math::exact});
+  DecoderConfig config{.vocabulary = 9,
+                       .width = 16,
+                       .layers = 2,
+                       .inner = 24,
+                       .heads = parse_heads("softmax:1x6,fal:1x4,softmax:1x6", 16),
+                       .deviation = 0.7};
+  Decoder decoder{*backend, config, 3};
+  std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}, {8, 8}};
+
+  /// The same without a cache: all of it from the start for every token.
+  Tokens slowly(Tokens prompt, std::int64_t most, std::int32_t stop = -1) {
+    Tokens answer;
+    for (std::int64_t i = 0; i < most; ++i) {
+      const Batch batch{.tokens = prompt, .lengths = {static_cast<std::int32_t>(prompt.size())}};
+      answer.push_back(predict(decoder, batch).back());
+      prompt.push_back(answer.back());
+      if (answer.back() == stop) break;
+    }
+    return answer;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(cached_and_batched_it_says_what_it_says_token_by_token, Fixture) {
+  const auto answers = decode_greedy(decoder, prompts, {.most = 20});
+  std::set<std::int32_t> said;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    BOOST_TEST(answers[i] == slowly(prompts[i], 20));
+    said.insert(answers[i].begin(), answers[i].end());
+  }
+  BOOST_TEST(said.size() > 2u);  // a model that says one thing always proves little
+}
+
+BOOST_FIXTURE_TEST_CASE(each_has_its_own_limit_and_ends_at_the_stop_token, Fixture) {
+  const auto free = decode_greedy(decoder, prompts, {.most = 20});
+  const std::int32_t stop = free[0][5];
+  const auto answers = decode_greedy(decoder, prompts, {.most_each = {20, 0, 3, 1}, .stop = stop});
+  BOOST_TEST(answers[0] == slowly(prompts[0], 20, stop));
+  BOOST_TEST(answers[0].size() <= 6u);
+  BOOST_TEST(answers[1].empty());
+  BOOST_TEST(answers[2] == slowly(prompts[2], 3, stop));
+  BOOST_TEST(answers[3].size() == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(features_with_a_cache_are_those_of_the_whole, Fixture) {
+  // Read in uneven pieces, one sequence resting in between.
+  const std::vector<std::vector<Tokens>> pieces{
+      {{1, 2, 3}, {4}}, {{5}, {}}, {{6, 7}, {8, 0, 1, 2}}, {{8}, {3}}};
+  KeyValueCache cache = decoder.make_cache(std::vector<std::int32_t>{7, 6});
+  std::vector<std::vector<double>> rows[2];
+  for (const auto& piece : pieces) {
+    Tokens tokens = piece[0];
+    tokens.insert(tokens.end(), piece[1].begin(), piece[1].end());
+    const Tokens lengths{static_cast<std::int32_t>(piece[0].size()),
+                         static_cast<std::int32_t>(piece[1].size())};
+    cache.extend(lengths);
+    const auto x = decoder.features(make_input(*backend, tokens, lengths, cache.lengths()), &cache)
+                       .value()
+                       .to_doubles();
+    auto row = x.begin();
+    for (int s = 0; s < 2; ++s) {
+      for (int i = 0; i < lengths[s]; ++i, row += 16) rows[s].emplace_back(row, row + 16);
+    }
+  }
+  for (int s = 0; s < 2; ++s) {
+    Tokens all;
+    for (const auto& piece : pieces) all.insert(all.end(), piece[s].begin(), piece[s].end());
+    const auto whole =
+        decoder.features(make_input(*backend, all, Tokens{static_cast<std::int32_t>(all.size())}))
+            .value()
+            .to_doubles();
+    for (std::size_t i = 0; i < all.size() * 16; ++i) {
+      BOOST_TEST(std::abs(rows[s][i / 16][i % 16] - whole[i]) < 1e-5);
+    }
+  }
+  BOOST_CHECK_THROW(cache.extend(Tokens{1, 0}), Error);  // the first is full
+}
+
+BOOST_FIXTURE_TEST_CASE(wrong_prompts_are_refused, Fixture) {
+  const std::vector<Tokens> empty{{1}, {}};
+  BOOST_CHECK_THROW(decode_greedy(decoder, empty, {.most = 1}), Error);
+  BOOST_CHECK_THROW(decode_greedy(decoder, prompts, {.most_each = {1, 2}}), Error);
+  BOOST_TEST(decode_greedy(decoder, {}, {.most = 3}).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,262 @@
+#include "nn/decoder.h"
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <filesystem>
+
+#include "autograd/rope.h"
+#include "autograd/tape.h"
+#include "core/error.h"
+#include "nn/trainer.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+namespace fs = std::filesystem;
+
+BOOST_AUTO_TEST_SUITE(decoder_test)
+
+namespace {
+
+DecoderConfig small() {
+  return {.vocabulary = 7,
+          .width = 16,
+          .layers = 2,
+          .inner = 24,
+          .heads = parse_heads("softmax:2x4,fal:1x8", 16),
+          .deviation = 0.3};
+}
+
+/// Each token is the sum of the two before it, mod 7; ragged.
+Batch batch_of(std::int64_t step, std::int64_t part, int sequences = 4) {
+  Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
+  Batch batch;
+  for (int s = 0; s < sequences; ++s) {
+    const int length = 2 + static_cast<int>(rng.below(9));
+    std::vector<std::int32_t> tokens{static_cast<std::int32_t>(rng.below(7)),
+                                     static_cast<std::int32_t>(rng.below(7))};
+    while (static_cast<int>(tokens.size()) <= length) {
+      tokens.push_back((tokens[tokens.size() - 1] + tokens[tokens.size() - 2]) % 7);
+    }
+    batch.lengths.push_back(length);
+    batch.tokens.insert(batch.tokens.end(), tokens.begin(), tokens.end() - 1);
+    batch.targets.push_back(-1);  // the second token is nobody's sum
+    batch.targets.insert(batch.targets.end(), tokens.begin() + 2, tokens.end());
+  }
+  return batch;
+}
+
+double loss_of(Decoder& decoder, const Batch& batch) {
+  return decoder.loss(batch).value.value().item();
+}
+
+std::vector<std::vector<double>> values(const Model& model) {
+  std::vector<std::vector<double>> all;
+  for (const Parameter& p : model.parameters().all()) all.push_back(p.value().to_doubles());
+  return all;
+}
+
+TrainerOptions options(std::int64_t steps) {
+  return {
+      .steps = steps, .schedule = {.peak = 1e-2, .warm_up = 3, .steps = 100}, .adam = {.clip = 1}};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
+  const auto backend = make_reference_backend();
+  for (const bool parallel : {true, false}) {
+    DecoderConfig config = small();
+    config.parallel = parallel;
+    Decoder decoder(*backend, config, 2, DType::f64);
+    const Batch batch = batch_of(1, 0);
+    Tape tape;
+    {
+      const Recording recording(tape);
+      tape.backward(decoder.loss(batch).value);
+    }
+    Rng rng(4, Purpose::test);
+    for (const Parameter& p : decoder.parameters().all()) {
+      const auto gradient = p.var().grad().to_doubles();
+      auto* const w = p.value().data<double>();
+      for (int trial = 0; trial < 3; ++trial) {
+        const auto i = rng.below(static_cast<std::uint32_t>(p.value().size()));
+        const double kept = w[i], h = 1e-5;
+        w[i] = kept + h;
+        const double above = loss_of(decoder, batch);
+        w[i] = kept - h;
+        const double below = loss_of(decoder, batch);
+        w[i] = kept;
+        BOOST_TEST_CONTEXT(p.name() << "[" << i << "]") {
+          BOOST_TEST(std::abs((above - below) / (2 * h) - gradient[i]) < 1e-8);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sequences_of_a_batch_do_not_see_each_other_nor_what_comes_later) {
+  const auto backend = make_reference_backend();
+  Decoder decoder(*backend, small(), 2);
+  const Batch batch = batch_of(1, 0);
+  const auto together =
+      decoder.features(make_input(*backend, batch.tokens, batch.lengths)).value().to_doubles();
+  std::size_t first = 0;
+  for (const std::int32_t length : batch.lengths) {
+    for (std::int32_t seen = 1; seen <= length; ++seen) {
+      const std::span<const std::int32_t> tokens(batch.tokens.data() + first,
+                                                 static_cast<std::size_t>(seen));
+      const auto alone_ =
+          decoder.features(make_input(*backend, tokens, std::vector{seen})).value().to_doubles();
+      const auto last = (first + static_cast<std::size_t>(seen) - 1) * 16;
+      BOOST_TEST(std::vector<double>(alone_.end() - 16, alone_.end()) ==
+                 std::vector<double>(together.begin() + static_cast<std::ptrdiff_t>(last),
+                                     together.begin() + static_cast<std::ptrdiff_t>(last) + 16));
+    }
+    first += static_cast<std::size_t>(length);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_rope_table_grown_late_is_the_one_made_early) {
+  const auto backend = make_reference_backend();
+  DecoderConfig config = small();
+  const Batch batch = batch_of(1, 0);
+  Decoder early(*backend, config, 2);
+  config.longest = 1;
+  Decoder late(*backend, config, 2);
+  BOOST_TEST(loss_of(late, batch) == loss_of(early, batch));
+}
+
+BOOST_AUTO_TEST_CASE(positions_matter_to_softmax_heads_and_to_fal_heads_only_when_asked) {
+  const auto backend = make_reference_backend();
+  const auto loss = [&](const char* heads, double share, bool in_fal) {
+    DecoderConfig config = small();
+    config.heads = parse_heads(heads, 16);
+    config.rope_share = share;
+    config.rope_in_fal = in_fal;
+    Decoder decoder(*backend, config, 2);
+    return loss_of(decoder, batch_of(1, 0, 9));
+  };
+  BOOST_TEST(loss("softmax:2", 1, false) != loss("softmax:2", 0, false));
+  BOOST_TEST(loss("fal:2", 1, false) == loss("fal:2", 0, false));
+  BOOST_TEST(loss("fal:2", 1, true) != loss("fal:2", 0, false));
+}
+
+BOOST_AUTO_TEST_CASE(turning_in_place_is_turning) {
+  const auto backend = make_reference_backend();
+  Rng rng(1, Purpose::test);
+  std::vector<double> numbers(6 * 12);
+  for (double& x : numbers) x = rng.normal();
+  const std::vector<double> frequencies{1, 0.1};
+  const Tensor table = rope_table(*backend, DType::f64, 6, frequencies);
+  const Tensor positions = Tensor::from(*backend, {6}, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5});
+  const RopeLayout layout{.first_column = 2, .heads = 2, .width = 5, .dims = 4};
+  const auto run = [&](bool in_place) {
+    const Var x(Tensor::from(*backend, {6, 12}, DType::f64, numbers), true);
+    Tape tape;
+    Var y;
+    {
+      const Recording recording(tape);
+      y = in_place ? rope_in_place(x, positions, table, layout) : rope(x, positions, table, layout);
+    }
+    const auto out = y.value().to_doubles();
+    const Tensor dy = Tensor::from(*backend, {6, 12}, DType::f64, numbers);
+    tape.backward(y, dy);
+    BOOST_TEST(dy.to_doubles() == numbers);  // someone else's gradient stays as it was
+    return std::pair(out, x.grad().to_doubles());
+  };
+  BOOST_CHECK(run(true) == run(false));
+}
+
+BOOST_AUTO_TEST_CASE(each_output_layer_learns_from_its_own_batches) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  DecoderConfig config = small();
+  config.outputs = {7, 3};
+  Decoder decoder(*backend, config, 2);
+  const auto source = [](std::int64_t step, std::int64_t part) {
+    Batch batch = batch_of(step, part);
+    batch.head = 1;
+    for (std::int32_t& target : batch.targets) target = target < 0 ? -1 : target % 3;
+    return batch;
+  };
+  const Parameter& first = *decoder.parameters().find("embed_out.0.weight");
+  const Parameter& second = *decoder.parameters().find("embed_out.1.weight");
+  BOOST_TEST(second.value().shape() == Shape({3, 16}));
+  const auto before = std::pair(first.value().to_doubles(), second.value().to_doubles());
+  Trainer(decoder, source, options(2)).run();
+  BOOST_TEST(first.value().to_doubles() == before.first);
+  BOOST_TEST(second.value().to_doubles() != before.second);
+  Batch none = batch_of(1, 0);
+  none.head = 2;
+  BOOST_CHECK_THROW(decoder.loss(none), Error);
+}
+
+BOOST_AUTO_TEST_CASE(it_learns_and_a_cut_run_has_the_bits_of_a_whole_one) {
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part, 16); };
+  std::vector<double> whole_losses, cut_losses;
+  const auto one_thread = make_cpu_backend({.threads = 1});
+  Decoder whole(*one_thread, small(), 2);
+  Trainer(whole, source, options(100),
+          {.report = [&](const StepReport& r) { whole_losses.push_back(r.loss); }})
+      .run();
+  BOOST_TEST(whole_losses.front() > 1.8);
+  BOOST_TEST(whole_losses.back() < 0.5 * whole_losses.front());
+
+  const fs::path folder =
+      fs::temp_directory_path() / ("longhand_decoder_" + std::to_string(getpid()));
+  fs::remove_all(folder);
+  TrainerOptions cut = options(100);
+  cut.checkpoints = folder;
+  const TrainerHooks hooks{.report = [&](const StepReport& r) { cut_losses.push_back(r.loss); },
+                           .stop = [&] { return cut_losses.size() == 37; }};
+  {
+    Decoder first(*one_thread, small(), 2);
+    BOOST_TEST((Trainer(first, source, cut, hooks).run() == Outcome::stopped));
+  }
+  const auto three_threads = make_cpu_backend({.threads = 3});
+  Decoder second(*three_threads, small(), 99);  // another seed: all of it comes from the files
+  Trainer trainer(second, source, cut, hooks);
+  BOOST_TEST(trainer.resume_latest());
+  trainer.run();
+  BOOST_TEST(cut_losses == whole_losses);
+  BOOST_CHECK(values(second) == values(whole));
+  fs::remove_all(folder);
+}
+
+BOOST_AUTO_TEST_CASE(every_activation_can_be_watched) {
+  const auto backend = make_reference_backend();
+  Decoder decoder(*backend, small(), 2);
+  std::map<std::string, Shape> seen;
+  decoder.watch = [&](const std::string& name, const Tensor& x) { seen[name] = x.shape(); };
+  Batch batch = batch_of(1, 0);
+  decoder.loss(batch);
+  const auto tokens = static_cast<std::int64_t>(batch.tokens.size());
+  BOOST_TEST(seen.at("embedding") == Shape({tokens, 16}));
+  BOOST_TEST(seen.at("layers.1.attention.query_key_value") == Shape({tokens, 48}));
+  BOOST_TEST(seen.at("layers.0.attention.matches.1") == Shape({tokens, 1}));
+  BOOST_TEST(seen.at("layers.1.attention") == Shape({tokens, 16}));
+  BOOST_TEST(seen.at("layers.1.mlp") == Shape({tokens, 16}));
+  BOOST_TEST(seen.at("logits") == Shape({tokens, 7}));
+}
+
+BOOST_AUTO_TEST_CASE(a_step_adds_nothing_up_and_copies_no_gradient) {
+  // Residuals ride on products, shares of gradients are added where they lie.
+  const auto backend = make_reference_backend();
+  Decoder decoder(*backend, small(), 2);
+  std::map<std::string_view, int> calls;
+  backend->observer = [&](std::string_view name) { ++calls[name]; };
+  Tape tape;
+  {
+    const Recording recording(tape);
+    tape.backward(decoder.loss(batch_of(1, 0)).value);
+  }
+  backend->observer = nullptr;
+  BOOST_TEST(calls["add"] == 0);
+  BOOST_TEST(calls["copy"] == 0);
+  BOOST_TEST(calls["add_bias"] == 0);
+  BOOST_TEST(calls["activate_backward"] == 0);
+  BOOST_TEST(calls["matmul"] == 2 * 4 * 3 + 3);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
