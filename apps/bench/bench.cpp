@@ -1,0 +1,114 @@
+#include "apps/bench/bench.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "core/rng.h"
+
+namespace longhand::app {
+namespace {
+
+std::map<std::string, Benchmark, std::less<>>& registry() {
+  static std::map<std::string, Benchmark, std::less<>> all;
+  return all;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+template <class T>
+void upload_pattern(const Tensor& y, const std::vector<T>& pattern) {
+  std::vector<T> host(static_cast<std::size_t>(y.size()));
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = pattern[i % pattern.size()];
+  y.backend().upload(y.address(), host.data(), y.bytes());
+}
+
+constexpr std::size_t pattern_length = 65521;  // a prime: rows of a matrix differ
+
+}  // namespace
+
+Timing measure(Backend& backend, double budget, FunctionRef<void()> body) {
+  const auto once = [&] {
+    backend.synchronize();
+    const double start = now();
+    body();
+    backend.synchronize();
+    return now() - start;
+  };
+  once();
+  std::vector<double> seconds;
+  const double end = now() + budget;
+  while (seconds.size() < 3 || (now() < end && seconds.size() < 1000)) seconds.push_back(once());
+  std::ranges::sort(seconds);
+  const std::size_t count = seconds.size();
+  return {(seconds[(count - 1) / 2] + seconds[count / 2]) / 2, seconds.front(),
+          static_cast<int>(count)};
+}
+
+Tensor random_tensor(Backend& backend, const Shape& shape, DType type, std::uint64_t seed) {
+  Rng rng(seed, Purpose::test);
+  Tensor y(backend, shape, type);
+  const auto fill = [&]<class T>(T) {
+    std::vector<T> pattern(pattern_length);
+    for (T& value : pattern) value = T(static_cast<float>(rng.normal()));
+    upload_pattern(y, pattern);
+  };
+  LONGHAND_CHECK(is_float(type), "random values: expected a float type, got ", type);
+  visit_dtype(type, fill);
+  return y;
+}
+
+Tensor random_indices(Backend& backend, const Shape& shape, std::int32_t bound,
+                      std::uint64_t seed) {
+  Rng rng(seed, Purpose::test);
+  Tensor y(backend, shape, DType::i32);
+  std::vector<std::int32_t> pattern(pattern_length);
+  for (std::int32_t& value : pattern) {
+    value = static_cast<std::int32_t>(rng.below(static_cast<std::uint32_t>(bound)));
+  }
+  upload_pattern(y, pattern);
+  return y;
+}
+
+std::vector<std::int64_t> parse_sizes(const std::string& words, std::size_t count) {
+  std::vector<std::int64_t> sizes;
+  for (std::size_t start = 0; start <= words.size();) {
+    const std::size_t comma = std::min(words.find(',', start), words.size());
+    sizes.push_back(
+        parse_integer("--size", words.substr(start, comma - start), 1, std::int64_t{1} << 31));
+    start = comma + 1;
+  }
+  if (sizes.size() != count) {
+    wrong_usage("--size: expected ", count, " numbers with commas between, got '", words, "'");
+  }
+  return sizes;
+}
+
+RegisterBenchmark::RegisterBenchmark(Benchmark benchmark) {
+  std::string name = benchmark.name;
+  registry().emplace(std::move(name), std::move(benchmark));
+}
+
+const std::map<std::string, Benchmark, std::less<>>& benchmarks() { return registry(); }
+
+double budget_from(const Arguments& arguments) {
+  const std::string& word = arguments.word("seconds");
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), seconds);
+  if (error != std::errc() || end != word.data() + word.size() || !(seconds >= 0) ||
+      seconds > 3600) {
+    wrong_usage("--seconds: expected a number from 0 to 3600, got '", word, "'");
+  }
+  return seconds;
+}
+
+DType type_from(const Arguments& arguments) {
+  const std::string& word = arguments.word("dtype");
+  if (word == "f32") return DType::f32;
+  if (word == "bf16") return DType::bf16;
+  wrong_usage("--dtype: expected f32 or bf16, got '", word, "'");
+}
+
+}  // namespace longhand::app

@@ -1,0 +1,56 @@
+#include "apps/bench/bench.h"
+
+#include <iostream>
+
+#include "apps/compute.h"
+#include "apps/version.h"
+#include "core/cpu/isa.h"
+
+namespace longhand::app {
+namespace {
+
+void list(bool json) {
+  Report report({{"benchmark", "benchmark"}, {"sizes", "--size"}, {"summary", "times"}});
+  for (const auto& [name, benchmark] : benchmarks()) {
+    report.add({{"benchmark", name}, {"sizes", benchmark.sizes}, {"summary", benchmark.summary}});
+  }
+  report.print(std::cout, json);
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected list or the name of one benchmark");
+  const std::string& name = arguments.plain().front();
+  if (name == "list") return list(arguments.json());
+  const auto found = benchmarks().find(name);
+  if (found == benchmarks().end()) {
+    wrong_usage("there is no benchmark '", name, "'; `longhand bench list` names them");
+  }
+  const auto backend = backend_from(arguments);
+  Report report(found->second.columns);
+  report.set("benchmark", name);
+  report.set("commit", commit);
+  report.set("backend", arguments.word("backend"));
+  report.set("instruction_set", cpu::name_of(cpu::choose_isa()));
+  report.set("threads", ThreadPool(backend->options().threads).threads());
+  found->second.run(arguments, *backend, report);
+  report.print(std::cout, arguments.json());
+}
+
+const Register command{
+    {.name = "bench",
+     .summary = "times kernels",
+     .usage = {"list [--json]", "NAME [--size N,N,...]... [--seconds S] [--json] ..."},
+     .options = join({{"size", "N,N,...", "sizes to time; `bench list` says which", {}, true},
+                      {"seconds", "S", "time for each row, at least three rounds", "0.3"},
+                      {"dtype", "TYPE", "of the activations or operands: f32 or bf16", "f32"}},
+                     join(compute_options(), {json_option()})),
+     .examples = {"bench gemm", "bench gemm --size 4096,4096,64 --math exact --threads 1",
+                  "bench tokenwise --json"},
+     .notes =
+         "Each row is one warm-up and then rounds until its time is used. Products are run in\n"
+         "all three math modes unless --math picks one.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app
