@@ -236,6 +236,57 @@ BOOST_AUTO_TEST_CASE(op_writes_outputs_and_gradients) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(every_op_runs_through_the_door_as_it_does_in_the_library) {
+  const auto reference = make_reference_backend();
+  for (const catalog::Operation& operation : catalog::operations()) {
+    Rng rng(7, Purpose::test);
+    const catalog::Case values = operation.cases(rng).back();
+    const catalog::Call call = prepare(operation, values, *reference, DType::f32, false);
+    std::vector<SafetensorsItem> items;
+    for (const catalog::Argument& input : operation.inputs) {
+      const Var x = call.maybe(input.name);
+      if (!x) continue;
+      const Tensor& t = x.value();
+      items.push_back({input.name, t.dtype(), t.shape(), [&t]() -> std::span<const std::byte> {
+                         return {static_cast<const std::byte*>(t.address()), t.bytes()};
+                       }});
+    }
+    write_safetensors(path("x"), items);
+    std::string words = "op " + operation.name + " --in x --out y --backend reference --json";
+    for (const auto& [name, value] : values.attributes) words += " --attr " + name + "=" + value;
+    const Json report = json(words);
+    const std::vector<catalog::Output> outputs = operation.run(call);
+    BOOST_REQUIRE(report["rows"].size() == outputs.size());
+    for (const catalog::Output& output : outputs) {
+      const Tensor& y = output.value.value();
+      const SafetensorsFile file = SafetensorsFile::open(path("y"));
+      const SafetensorsEntry& entry = file.at(output.name, y.dtype(), y.shape());
+      BOOST_TEST_CONTEXT(operation.name << ' ' << output.name) {
+        BOOST_TEST(
+            (y.bytes() == 0 || std::memcmp(entry.bytes.data(), y.address(), y.bytes()) == 0));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
+  BOOST_TEST(json("bench list --json")["rows"].size() >= 2);
+  const Json products = json("bench gemm --size 9,5,33 --seconds 0 --json");
+  BOOST_TEST(products["rows"].size() == 9);  // three layouts, three math modes
+  for (const Json& row : products["rows"]) {
+    BOOST_TEST(row["gflops"].get<double>() > 0);
+    BOOST_TEST(row["error"].get<double>() < (row["math"] == "bf16" ? 0.01 : 1e-4));
+  }
+  BOOST_TEST(json("bench gemm --size 8,8,8 --seconds 0 --math exact --json")["rows"].size() == 3);
+  const Json kernels = json("bench tokenwise --size 16,33 --seconds 0 --json");
+  BOOST_TEST(kernels["rows"].size() > 10);
+  for (const Json& row : kernels["rows"]) BOOST_TEST(row["share"].get<double>() > 0);
+  refuses(2, "bench nosuch", "nosuch");
+  refuses(2, "bench gemm --size 8,8", "--size");
+  refuses(2, "bench gemm --size 8,8,0", "--size");
+  refuses(2, "bench gemm --seconds soon", "--seconds");
+}
+
 BOOST_AUTO_TEST_CASE(op_takes_lengths_of_zero) {
   write("x", {{"a", {0, 3}, {}}, {"b", {3, 2}, {1, 2, 3, 4, 5, 6}}, {"dy", {0, 2}, {}}});
   json("op matmul --in x --out y --grad --json");

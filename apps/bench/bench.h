@@ -8,6 +8,7 @@
 #include "apps/command.h"
 #include "apps/report.h"
 #include "core/backend.h"
+#include "core/parallel.h"
 
 /// Benchmarks: a file of this folder registers one, `longhand bench NAME` runs it.
 namespace longhand::app {

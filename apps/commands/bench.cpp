@@ -5,6 +5,7 @@
 #include "apps/compute.h"
 #include "apps/version.h"
 #include "core/cpu/isa.h"
+#include "core/parallel.h"
 
 namespace longhand::app {
 namespace {
