@@ -1,0 +1,17 @@
+#pragma once
+
+#include "core/contract/chacal.h"
+#include "core/contract/fal.h"
+#include "core/cpu/attention/work.h"
+
+/// The attention family on the CPU. Math::bf16 rounds the operands of the products.
+namespace longhand::cpu {
+
+void attention(const Crew& crew, Math math, const Attention& op);
+void attention(const Crew& crew, Math math, const AttentionBackward& op);
+void attention(const Crew& crew, Math math, const Chacal& op);
+void attention(const Crew& crew, Math math, const ChacalBackward& op);
+void attention(const Crew& crew, const Fal& op);
+void attention(const Crew& crew, const FalBackward& op);
+
+}  // namespace longhand::cpu

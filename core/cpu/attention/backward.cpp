@@ -1,0 +1,188 @@
+#include <algorithm>
+
+#include "core/cpu/attention/attention.h"
+#include "core/cpu/chunks.h"
+
+namespace longhand::cpu {
+namespace {
+
+/// Softmax attention, or ChaCAL when gamma is given.
+struct Backward {
+  const Scores& scores;
+  const Heads &v, &y, &dy;
+  const Tensor& log_sum;
+  const Tensor& gamma;
+  const HeadsTarget &dq, &dk, &dv;
+  const Target &dbeta, &dgamma;
+};
+
+/// Keys whose gradients stay in scratch while the queries pass: more of them, and the queries are
+/// packed less often; fewer, and they stay in the second-level cache.
+std::int64_t range_keys(std::int64_t width) {
+  return (width <= 128 ? 4 : width <= 256 ? 2 : 1) * attention_panel;
+}
+
+void put(const Target& y, std::int64_t i, double value) {
+  if (!y) return;
+  float& at = y.tensor.data<float>()[i];
+  at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
+}
+
+template <class T>
+void run(const Crew& crew, const Backward& b) {
+  const auto& kernels = kernels_for<AttentionGradientKernels<T>>(crew.isa);
+  const Scores& scores = b.scores;
+  const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
+  const std::int64_t width = scores.q.width, value_width = b.v.width;
+  const std::int64_t range = range_keys(std::max(width, value_width));
+  const std::int64_t window = window_of(scores);
+  const bool chain = static_cast<bool>(b.gamma);
+  const Tempering temper = tempering(scores);
+  Backend& backend = scores.q.data.backend();
+
+  // The ranges of a segment from the last to the first; items of one range of all heads are
+  // neighbours, so that threads seldom follow each other on one head.
+  WorkList list;
+  struct Segment {
+    std::size_t first_item;  // of its last range, head 0, when it has several
+    std::int64_t parts, parts_before;
+    std::int64_t sums, chain_rows;  // where its rows lie in the shared memory
+  };
+  std::vector<Segment> segments;
+  std::int64_t sums = 0, chain_rows = 0, parts_before = 0;
+  for (std::int64_t s = 0; s < scores.queries.count(); ++s) {
+    const SegmentRows at = segment_rows(scores.queries, scores.keys, s);
+    const std::int64_t parts = (at.keys + range - 1) / range;
+    segments.push_back({list.items.size(), parts, parts_before, sums, chain_rows});
+    parts_before += parts;
+    if (parts > 1) {
+      sums += heads * group * at.queries * kernels.stride(width);
+      if (chain) chain_rows += heads * group * at.queries * kernels.stride(value_width);
+    }
+    for (std::int64_t part = parts - 1; part >= 0; --part) {
+      const std::int64_t begin = part * range, end = std::min(at.keys, begin + range);
+      const std::int64_t queries = std::min(at.queries, at.keys - begin);
+      const double cost = static_cast<double>((end - begin) * queries * group) * 2.5 *
+                          static_cast<double>(width + value_width);
+      const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads);
+      for (std::int64_t h = 0; h < heads; h += together) {
+        const std::int64_t end_head = std::min(heads, h + together);
+        list.add({static_cast<std::int32_t>(s), static_cast<std::int32_t>(h),
+                  static_cast<std::int32_t>(end_head), begin, end, part},
+                 cost * static_cast<double>(end_head - h));
+      }
+    }
+  }
+  list.close();
+
+  const Scratch scratch(backend, crew.threads.threads(),
+                        kernels.scratch(width, value_width, range));
+  const Tensor all_sums = floats(backend, sums), all_chain_rows = floats(backend, chain_rows);
+  // Sums for beta and gamma, of each segment, range and head; added up at the end, in order.
+  std::vector<float> dbeta(static_cast<std::size_t>(b.dbeta ? parts_before * heads : 0), 0.0f);
+  std::vector<float> dgamma(static_cast<std::size_t>(chain ? parts_before * heads * group : 0));
+  Progress progress(list.items.size());
+
+  const auto head = [&](const WorkItem& item, std::int64_t h, float* space) {
+    const SegmentRows at = segment_rows(scores.queries, scores.keys, item.segment);
+    const Segment& segment = segments[item.segment];
+    const std::int64_t q_head = h * group;
+    AttentionGradients<T> task{
+        .shape = {at.queries, at.keys, at.offset(), window, width, value_width},
+        .heads = group,
+        .q = rows_of<const T>(scores.q, q_head, at.query),
+        .k = rows_of<const T>(scores.k, h, at.key),
+        .v = rows_of<const T>(b.v, h, at.key),
+        .y = rows_of<const T>(b.y, q_head, at.query),
+        .dy = rows_of<const T>(b.dy, q_head, at.query),
+        .log_sum = column_of<const float>(b.log_sum, q_head, at.query),
+        .scale = static_cast<float>(scores.scale),
+        .temper = temper,
+        .dq = rows_of<T>(b.dq.heads, q_head, at.query),
+        .dk = rows_of<T>(b.dk.heads, h, at.key),
+        .dv = rows_of<T>(b.dv.heads, h, at.key),
+        .add_dq = b.dq.add,
+        .add_dk = b.dk.add,
+        .add_dv = b.dv.add,
+        .begin = item.begin,
+        .end = item.end,
+        .range = range};
+    const std::int64_t part = segment.parts_before + item.part;
+    if (b.dbeta) task.dbeta = &dbeta[part * heads + h];
+    const bool several = segment.parts > 1;
+    if (several) {
+      task.dq_sums = all_sums.template data<float>() + segment.sums +
+                     q_head * at.queries * kernels.stride(width);
+    }
+    if (chain) {
+      task.gamma = b.gamma.template data<float>() + (b.gamma.size() == 1 ? 0 : q_head);
+      task.gamma_step = b.gamma.size() == 1 ? 0 : 1;
+      task.dgamma = &dgamma[part * heads * group + q_head];
+      if (several) {
+        task.chain_rows = all_chain_rows.template data<float>() + segment.chain_rows +
+                          q_head * at.queries * kernels.stride(value_width);
+      }
+    }
+    // This item and the one of the next range, which goes first over each panel they share.
+    const std::size_t number =
+        segment.first_item + static_cast<std::size_t>((segment.parts - 1 - item.part) * heads + h);
+    const std::size_t next = number - static_cast<std::size_t>(heads);
+    const std::int64_t panels = (at.queries + attention_panel - 1) / attention_panel;
+
+    kernels.begin(task, space);
+    for (std::int64_t g = 0; g < group; ++g) {
+      kernels.begin_head(task, g, space);
+      for (std::int64_t p = panels - 1; p >= 0; --p) {
+        const std::int64_t row = p * attention_panel;
+        const std::int64_t first = at.offset() + row;
+        const std::int64_t last = std::min(first + attention_panel, at.keys) - 1;
+        if (last < item.begin) break;
+        const std::int64_t step = g * panels + panels - p;
+        if (first - window + 1 < item.end) {
+          if (last >= item.end) progress.wait(next, step);
+          kernels.panel(task, g, row, space);
+        }
+        if (several) progress.reach(number, step);
+      }
+      kernels.end_head(task, g, space);
+    }
+    kernels.end(task, space);
+  };
+  list.run(crew.threads, [&](const WorkItem& item, int worker) {
+    for (std::int64_t h = item.head; h < item.head_end; ++h) head(item, h, scratch.of(worker));
+  });
+
+  double sum = 0;
+  for (const float x : dbeta) sum += static_cast<double>(x);
+  put(b.dbeta, 0, sum);
+  if (!chain) return;
+  std::vector<double> by_head(static_cast<std::size_t>(heads * group), 0.0);
+  for (std::size_t i = 0; i < dgamma.size(); ++i) {
+    by_head[b.gamma.size() == 1 ? 0 : i % by_head.size()] += static_cast<double>(dgamma[i]);
+  }
+  for (std::int64_t i = 0; i < b.gamma.size(); ++i) put(b.dgamma, i, by_head[i]);
+}
+
+bool all_zero(const Tensor& gamma) {
+  const float* const g = gamma.data<float>();
+  return std::all_of(g, g + gamma.size(), [](float x) { return x == 0; });
+}
+
+}  // namespace
+
+void attention(const Crew& crew, Math, const AttentionBackward& op) {
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+    run<T>(crew, {op.scores, op.v, op.y, op.dy, op.log_sum, Tensor(), op.dq, op.dk, op.dv, op.dbeta,
+                  Target()});
+  });
+}
+
+void attention(const Crew& crew, Math, const ChacalBackward& op) {
+  const bool softmax = !op.dgamma && all_zero(op.gamma);
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+    run<T>(crew, {op.scores, op.v, op.y, op.dy, op.log_sum, softmax ? Tensor() : op.gamma, op.dq,
+                  op.dk, op.dv, op.dbeta, op.dgamma});
+  });
+}
+
+}  // namespace longhand::cpu

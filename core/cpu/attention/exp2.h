@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/cpu/math.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// 2^x within 2 units in the last place for x <= 126; 0 under -150; NaN stays NaN. Softmax in
+/// powers of two spares a multiplication per score: log2(e) rides on the queries' scale.
+/// 2^x = 2^n 2^r with n the integer nearest x; the polynomial is the minimax fit of relative error.
+[[gnu::always_inline]] inline Vec exp2(Vec x) {
+  const Vec near = max(Vec(-160.0f), x);
+  const Vec magic(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  const Vec shifted = near + magic;
+  const Vec n = shifted - magic;
+  const Vec p = polynomial(near - n, 1.0, 0.6931469670652649, 0.2402211972396918,
+                           0.05550713272875391, 0.009675541331021392, 0.0013276472167819944);
+  return scale_by_power(p, n, bits(shifted) - bits(magic));
+}
+
+inline constexpr float log2_of_e = 1.44269504088896340736f;
+inline constexpr float ln_of_2 = 0.69314718055994530942f;
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,100 @@
+#include <algorithm>
+
+#include "core/cpu/attention/attention.h"
+#include "core/cpu/chunks.h"
+
+namespace longhand::cpu {
+namespace {
+
+constexpr std::int64_t rows = 4 * attention_panel;  // queries of an item
+constexpr std::int64_t range = 4096;                // keys of an item, backward
+constexpr std::int64_t no_window = std::int64_t{1} << 40;
+
+/// Items of `step` of a segment's rows, the costly last ones first.
+WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
+               FunctionRef<std::int64_t(std::int64_t segment)> length, double cost_of_row) {
+  WorkList list;
+  for (std::int64_t s = 0; s < segments; ++s) {
+    const std::int64_t count = length(s), parts = (count + step - 1) / step;
+    for (std::int64_t part = parts - 1; part >= 0; --part) {
+      const std::int64_t begin = part * step, end = std::min(count, begin + step);
+      const double cost = static_cast<double>(end - begin) * cost_of_row;
+      const std::int64_t together = heads_together(cost, heads);
+      for (std::int64_t h = 0; h < heads; h += together) {
+        const std::int64_t end_head = std::min(heads, h + together);
+        list.add({static_cast<std::int32_t>(s), static_cast<std::int32_t>(h),
+                  static_cast<std::int32_t>(end_head), begin, end, part},
+                 cost * static_cast<double>(end_head - h));
+      }
+    }
+  }
+  list.close();
+  return list;
+}
+
+template <class T>
+void run(const Crew& crew, const Fal& op) {
+  const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
+  const std::int64_t heads = op.q.heads, group = heads / op.k.heads;
+  const WorkList list = items(
+      op.queries.count(), heads, rows, [&](std::int64_t s) { return op.queries.lengths()[s]; },
+      64.0 * double(op.q.width));
+  const Scratch scratch(op.y.data.backend(), crew.threads.threads(), kernels.scratch(op.q.width));
+  list.run(crew.threads, [&](const WorkItem& item, int worker) {
+    const SegmentRows at = segment_rows(op.queries, op.keys, item.segment);
+    for (std::int64_t h = item.head; h < item.head_end; ++h) {
+      const FalRows<T> task{
+          .shape = {at.queries, at.keys, at.offset(), no_window, op.q.width, op.v.width},
+          .q = rows_of<const T>(op.q, h, at.query),
+          .k = rows_of<const T>(op.k, h / group, at.key),
+          .v = rows_of<const T>(op.v, h / group, at.key),
+          .y = rows_of<T>(op.y, h, at.query),
+          .match = column_of<std::int32_t>(op.match, h, at.query)};
+      kernels.rows(task, item.begin, item.end, scratch.of(worker));
+    }
+  });
+}
+
+template <class T>
+void run(const Crew& crew, const FalBackward& op) {
+  const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
+  const std::int64_t heads = op.k.heads, group = op.q.heads / heads;
+  const WorkList list = items(
+      op.queries.count(), heads, range, [&](std::int64_t s) { return op.keys.lengths()[s]; },
+      8.0 * double(op.q.width + op.v.width) * double(group));
+  const Scratch scratch(
+      op.q.data.backend(), crew.threads.threads(),
+      kernels.gradient_scratch(op.q.width, op.v.width, std::min(range, op.keys.longest())));
+  list.run(crew.threads, [&](const WorkItem& item, int worker) {
+    const SegmentRows at = segment_rows(op.queries, op.keys, item.segment);
+    for (std::int64_t h = item.head; h < item.head_end; ++h) {
+      const FalGradients<T> task{
+          .shape = {at.queries, at.keys, at.offset(), no_window, op.q.width, op.v.width},
+          .heads = group,
+          .q = rows_of<const T>(op.q, h * group, at.query),
+          .k = rows_of<const T>(op.k, h, at.key),
+          .v = rows_of<const T>(op.v, h, at.key),
+          .dy = rows_of<const T>(op.dy, h * group, at.query),
+          .match = column_of<const std::int32_t>(op.match, h * group, at.query),
+          .dq = rows_of<T>(op.dq.heads, h * group, at.query),
+          .dk = rows_of<T>(op.dk.heads, h, at.key),
+          .dv = rows_of<T>(op.dv.heads, h, at.key),
+          .add_dq = op.dq.add,
+          .add_dk = op.dk.add,
+          .add_dv = op.dv.add};
+      kernels.gradients(task, item.begin, item.end, scratch.of(worker));
+    }
+  });
+}
+
+}  // namespace
+
+void attention(const Crew& crew, const Fal& op) {
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) { run<T>(crew, op); });
+}
+
+void attention(const Crew& crew, const FalBackward& op) {
+  visit_activation(op.q.data.dtype(), [&]<class T>(T) { run<T>(crew, op); });
+}
+
+}  // namespace longhand::cpu

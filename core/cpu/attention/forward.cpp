@@ -1,0 +1,110 @@
+#include <algorithm>
+
+#include "core/cpu/attention/attention.h"
+#include "core/cpu/chunks.h"
+
+namespace longhand::cpu {
+namespace {
+
+/// Softmax attention, or ChaCAL when gamma is given.
+struct Forward {
+  const Scores& scores;
+  const Heads& v;
+  const Heads& y;
+  const Tensor& log_sum;
+  const Tensor& gamma;
+  const Heads& earlier;
+};
+
+/// Rows of queries that pass over the keys together: each packed block of keys serves them all. For
+/// wide heads few, or their outputs would leave the second-level cache.
+std::int64_t chunk_rows(std::int64_t width) {
+  return (width <= 128 ? 4 : width <= 256 ? 2 : 1) * attention_panel;
+}
+
+template <class T>
+void run(const Crew& crew, const Forward& f) {
+  const auto& kernels = kernels_for<AttentionKernels<T>>(crew.isa);
+  const Scores& scores = f.scores;
+  const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
+  const std::int64_t width = scores.q.width, value_width = f.v.width;
+  const std::int64_t rows = chunk_rows(std::max(width, value_width));
+  const bool chain = static_cast<bool>(f.gamma);
+  const Tempering temper = tempering(scores);
+
+  // Later rows cost more and are taken first; a chain must go from the first row on.
+  WorkList list;
+  for (std::int64_t s = 0; s < scores.queries.count(); ++s) {
+    const SegmentRows at = segment_rows(scores.queries, scores.keys, s);
+    const std::int64_t parts = (at.queries + rows - 1) / rows;
+    for (std::int64_t p = 0; p < parts; ++p) {
+      const std::int64_t part = chain ? p : parts - 1 - p;
+      const std::int64_t begin = part * rows, end = std::min(at.queries, begin + rows);
+      const double cost = static_cast<double>((end - begin) * (at.offset() + end)) *
+                          static_cast<double>(width + value_width);
+      const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads);
+      for (std::int64_t h = 0; h < heads; h += together) {
+        const std::int64_t end_head = std::min(heads, h + together);
+        list.add({static_cast<std::int32_t>(s), static_cast<std::int32_t>(h),
+                  static_cast<std::int32_t>(end_head), begin, end, part},
+                 cost * static_cast<double>(end_head - h));
+      }
+    }
+  }
+  list.close();
+
+  const Scratch scratch(f.y.data.backend(), crew.threads.threads(),
+                        kernels.scratch(width, value_width, rows));
+  Progress done(chain ? static_cast<std::size_t>(scores.queries.count() * heads) : 0);
+  const auto head = [&](const WorkItem& item, std::int64_t h, float* space) {
+    const SegmentRows at = segment_rows(scores.queries, scores.keys, item.segment);
+    AttentionRows<T> task{
+        .shape = {at.queries, at.keys, at.offset(), window_of(scores), width, value_width},
+        .q = rows_of<const T>(scores.q, h, at.query),
+        .k = rows_of<const T>(scores.k, h / group, at.key),
+        .v = rows_of<const T>(f.v, h / group, at.key),
+        .y = rows_of<T>(f.y, h, at.query),
+        .log_sum = column_of<float>(f.log_sum, h, at.query),
+        .earlier = rows_of<const T>(f.earlier, h, at.key),
+        .scale = static_cast<float>(scores.scale),
+        .temper = temper};
+    if (chain) {
+      task.gamma = f.gamma.template data<float>()[f.gamma.size() == 1 ? 0 : h];
+      task.chain = task.gamma != 0;
+    }
+    const typename AttentionKernels<T>::Chunk chunk{item.begin, item.end};
+    kernels.begin(task, chunk, space);
+    if (!task.chain) {
+      kernels.before(task, chunk, 0, at.offset() + item.begin, space);
+      kernels.own(task, chunk, space);
+      return;
+    }
+    const auto number = static_cast<std::size_t>(item.segment * heads + h);
+    kernels.before(task, chunk, 0, at.offset(), space);
+    for (std::int64_t row = 0; row < item.begin; row += rows) {
+      done.wait(number, row + rows);
+      kernels.before(task, chunk, at.offset() + row, at.offset() + row + rows, space);
+    }
+    kernels.own(task, chunk, space);
+    done.reach(number, item.end);
+  };
+  list.run(crew.threads, [&](const WorkItem& item, int worker) {
+    for (std::int64_t h = item.head; h < item.head_end; ++h) head(item, h, scratch.of(worker));
+  });
+}
+
+}  // namespace
+
+void attention(const Crew& crew, Math, const Attention& op) {
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+    run<T>(crew, {op.scores, op.v, op.y, op.log_sum, Tensor(), Heads()});
+  });
+}
+
+void attention(const Crew& crew, Math, const Chacal& op) {
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+    run<T>(crew, {op.scores, op.v, op.y, op.log_sum, op.gamma, op.earlier});
+  });
+}
+
+}  // namespace longhand::cpu

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+
+/// What the attention kernels of one instruction set are told and offer. All pointers go to the
+/// first row of one segment and the first column of one head; a row is `stride` elements from the
+/// next. Everything here is one segment and one head (in backward: the query heads of one key
+/// head).
+namespace longhand::cpu {
+
+template <class T>
+struct HeadRows {
+  T* at = nullptr;
+  std::int64_t stride = 0;
+  explicit operator bool() const { return at != nullptr; }
+  T* row(std::int64_t i) const { return at + i * stride; }
+};
+
+/// Queries are taken in panels of so many, whatever the instruction set: chunks of work begin at
+/// multiples of it.
+inline constexpr std::int64_t attention_panel = 64;
+
+/// Query row i of the segment stands at position offset + i and sees the keys
+/// (offset + i - window, offset + i]; window is larger than any position when there is none.
+struct SegmentShape {
+  std::int64_t queries, keys, offset, window;
+  std::int64_t width, value_width;
+};
+
+/// tau of a query: 1, beta ln max(2, position + 1), or beta ln max(2, keys).
+struct Tempering {
+  enum class Kind : std::uint8_t { none, position, length };
+  Kind kind = Kind::none;
+  float beta = 1;
+};
+
+/// A head's forward pass. In a chain (ChaCAL) the outputs at positions before `offset` lie in
+/// `earlier`, a row a position.
+template <class T>
+struct AttentionRows {
+  SegmentShape shape;
+  HeadRows<const T> q, k, v;
+  HeadRows<T> y;
+  HeadRows<float> log_sum;
+  HeadRows<const T> earlier;
+  float scale;
+  Tempering temper;
+  bool chain = false;
+  float gamma = 0;
+};
+
+/// Gradients of the keys [begin, end) of one key head, and their part of the gradients of the
+/// queries of the `heads` query heads that read it: head g's columns lie g width (for values, g
+/// value_width) further, its log_sum and gamma g further. Panels of queries are taken from the last
+/// to the first, ranges of keys too, so that the sums over keys of a query's gradient have one
+/// order: dq_sums holds them between ranges, and the range that sees a panel last writes dq.
+///
+/// ChaCAL's W_i lies in `chain_rows` once the range with key i has passed panel i.
+template <class T>
+struct AttentionGradients {
+  SegmentShape shape;
+  std::int64_t heads = 1;
+  HeadRows<const T> q, k, v, y, dy;
+  HeadRows<const float> log_sum;
+  float scale;
+  Tempering temper;
+  HeadRows<T> dq, dk, dv;  // null: not wanted
+  bool add_dq = false, add_dk = false, add_dv = false;
+  float* dbeta = nullptr;  // of this segment, key head and range: sums go here
+  float* dq_sums = nullptr;
+  const float* gamma = nullptr;  // of head 0; null unless ChaCAL
+  std::int64_t gamma_step = 0;   // 0 when one serves all heads
+  float* chain_rows = nullptr;
+  float* dgamma = nullptr;  // [heads], of this segment, key head and range
+
+  std::int64_t begin = 0, end = 0, range = 0;  // keys; ranges begin at multiples of `range`
+};
+
+/// For the query rows of a chunk, all with the same scratch: begin; before, for ranges of the keys
+/// before the chunk's own, in order; own, which takes the rest and writes y and log_sum. In a chain
+/// the outputs of the keys a call reads must be there. Chunks and ranges begin at multiples of
+/// attention_panel rows.
+template <class T>
+struct AttentionKernels {
+  struct Chunk {
+    std::int64_t begin, end;
+  };
+  /// Floats of scratch that rows of these widths need, at most `chunk` of them.
+  std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t chunk);
+  void (*begin)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
+  void (*before)(const AttentionRows<T>& task, Chunk chunk, std::int64_t from, std::int64_t to,
+                 float* scratch);
+  void (*own)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
+};
+
+/// For each range: begin; for each head: begin_head, panels from the last that sees the range to
+/// the first, end_head; end. All with the same scratch.
+template <class T>
+struct AttentionGradientKernels {
+  std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
+  /// Floats in a row of dq_sums and of chain_rows, whose rows are [heads][queries].
+  std::int64_t (*stride)(std::int64_t width);
+  void (*begin)(const AttentionGradients<T>& task, float* scratch);
+  void (*begin_head)(const AttentionGradients<T>& task, std::int64_t head, float* scratch);
+  void (*panel)(const AttentionGradients<T>& task, std::int64_t head, std::int64_t row,
+                float* scratch);
+  void (*end_head)(const AttentionGradients<T>& task, std::int64_t head, float* scratch);
+  void (*end)(const AttentionGradients<T>& task, float* scratch);
+};
+
+/// First-After-Last, one segment and head; the same shapes with no window.
+template <class T>
+struct FalRows {
+  SegmentShape shape;
+  HeadRows<const T> q, k, v;
+  HeadRows<T> y;
+  HeadRows<std::int32_t> match;
+};
+
+/// Of one key head and the `heads` query heads that read it, as in AttentionGradients; match of
+/// head g lies g further.
+template <class T>
+struct FalGradients {
+  SegmentShape shape;
+  std::int64_t heads = 1;
+  HeadRows<const T> q, k, v, dy;
+  HeadRows<const std::int32_t> match;
+  HeadRows<T> dq, dk, dv;  // null: not wanted
+  bool add_dq = false, add_dk = false, add_dv = false;
+};
+
+template <class T>
+struct FalKernels {
+  std::int64_t (*scratch)(std::int64_t width);
+  /// Query rows [begin, end); begin is a multiple of attention_panel.
+  void (*rows)(const FalRows<T>& task, std::int64_t begin, std::int64_t end, float* scratch);
+  std::int64_t (*gradient_scratch)(std::int64_t width, std::int64_t value_width,
+                                   std::int64_t range);
+  /// dk and dv of the keys [begin, end), and dq of the queries that chose one of them; the queries
+  /// that chose none belong to the range with their position.
+  void (*gradients)(const FalGradients<T>& task, std::int64_t begin, std::int64_t end,
+                    float* scratch);
+};
+
+}  // namespace longhand::cpu

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "core/cpu/attention/exp2.h"
+#include "core/cpu/attention/sight.h"
+#include "core/cpu/attention/tile.h"
+
+/// The products of a panel of queries with a block of keys. Scores lie transposed, [key][query],
+/// so that maxima, sums and masks of 16 queries are one vector operation.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// Contractions longer than this are done in pieces, so that the right operand's columns stay in
+/// the first-level cache.
+inline constexpr std::int64_t depth_piece = 128;
+
+/// s[r][t] = sum_c left_r,c right[c][t], where there are scores. left_stride in words.
+template <class Product>
+void score_tiles(const float* left, std::int64_t left_stride, const float* right,
+                 std::int64_t depth, const Sight& sight, float* s) {
+  const int last = static_cast<int>((sight.queries + lanes - 1) / lanes);
+  constexpr int group = register_rows == 8 ? 2 : 3;
+  for (std::int64_t k = 0; k < depth; k += depth_piece) {
+    const std::int64_t piece = least(depth_piece, depth - k);
+    for (int n = 0; n < last; n += group) {
+      for (std::int64_t r = 0; r < sight.keys; r += tile_rows) {
+        const Range seen = sight.vectors_of(r, tile_rows);
+        const int begin = seen.begin > n ? seen.begin : n;
+        const int end = static_cast<int>(least(n + group, least(seen.end, last)));
+        if (begin >= end) continue;
+        row_tile<Product>({left + r * left_stride + k, left_stride, 1},
+                          right + k * panel + begin * lanes, panel, piece,
+                          s + r * panel + begin * lanes, panel, end - begin, k > 0);
+      }
+    }
+  }
+}
+
+/// out[t] += sum_r p[r][t] values_r, for every query t: p's columns are the tile's rows.
+template <class Product>
+void mix_keys(const float* p, const float* values, std::int64_t stride, const Sight& sight,
+              float* out, std::int64_t width) {
+  const int vectors = static_cast<int>((width + lanes - 1) / lanes);
+  for (std::int64_t t = 0; t < sight.queries; t += tile_rows) {
+    const Range seen = sight.keys_of(t, tile_rows);
+    if (seen.empty()) continue;
+    row_tile<Product>({p + seen.begin * panel + t, 1, panel}, values + seen.begin * stride, stride,
+                      seen.end - seen.begin, out + t * stride, stride, vectors, true);
+  }
+}
+
+/// out[r] += sum_t p[r][t] rows_t, for every key r.
+template <class Product>
+void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
+                 float* out, std::int64_t width) {
+  const int vectors = static_cast<int>((width + lanes - 1) / lanes);
+  for (std::int64_t r = 0; r < sight.keys; r += tile_rows) {
+    const Range seen = sight.queries_of(r, tile_rows);
+    if (seen.empty()) continue;
+    row_tile<Product>({p + r * panel + seen.begin, panel, 1}, rows + seen.begin * stride, stride,
+                      seen.end - seen.begin, out + r * stride, stride, vectors, true);
+  }
+}
+
+/// tau of the panel's queries, without beta where it is learned: ln n, or 1.
+inline void logs_of_lengths(const Tempering& temper, const SegmentShape& shape,
+                            std::int64_t first_query, float* logs) {
+  for (int t = 0; t < panel; t += lanes) {
+    Vec log_n(1.0f);
+    if (temper.kind == Tempering::Kind::position) {
+      const auto n = static_cast<std::int32_t>(shape.offset + first_query + t + 1);
+      log_n = log(max(to_float(lane_indices() + IntVec(n)), Vec(2.0f)));
+    } else if (temper.kind == Tempering::Kind::length) {
+      log_n = log(Vec(shape.keys < 2 ? 2.0f : static_cast<float>(shape.keys)));
+    }
+    store(logs + t, log_n);
+  }
+}
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/attention/pack.h"
+#include "core/cpu/attention/tile.h"
+
+/// Which scores of a block exist, so that tiles and loops skip the rest.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+struct Range {
+  int begin, end;
+  bool empty() const { return begin >= end; }
+};
+
+/// A block of `keys` keys (rows r) against a panel of `queries` queries (columns t). Row r is seen
+/// by column t when t + ahead - window < r <= t + ahead, where ahead is the first query's position
+/// less the first key's.
+struct Sight {
+  std::int64_t keys, queries, ahead, window;
+
+  static Range clip(std::int64_t begin, std::int64_t end, std::int64_t limit) {
+    return {static_cast<int>(between(begin, 0, limit)), static_cast<int>(between(end, 0, limit))};
+  }
+  /// Keys seen by any, and by all, of the queries [t, t + n).
+  Range keys_of(std::int64_t t, std::int64_t n) const {
+    return clip(t + ahead - window + 1, t + n + ahead, keys);
+  }
+  Range keys_of_all(std::int64_t t, std::int64_t n) const {
+    return clip(t + n + ahead - window, t + ahead + 1, keys);
+  }
+  /// Queries that see any of the keys [r, r + n).
+  Range queries_of(std::int64_t r, std::int64_t n) const {
+    return clip(r - ahead, r + n - 1 - ahead + window, queries);
+  }
+  /// Vectors of queries that see any of the keys [r, r + n).
+  Range vectors_of(std::int64_t r, std::int64_t n) const {
+    const Range seen = queries_of(r, n);
+    if (seen.empty()) return {0, 0};
+    return {seen.begin / lanes, (seen.end + lanes - 1) / lanes};
+  }
+  bool empty() const { return keys_of(0, queries).empty(); }
+
+  /// Queries whose keys are looked at together: a tile's at least.
+  static constexpr std::int64_t unit = lanes < tile_rows ? tile_rows : lanes;
+
+  /// Which of the queries t, t + 1, ... (a vector) see key r.
+  Mask sees(std::int64_t r, std::int64_t t) const {
+    const IntVec place = lane_indices();
+    const auto limit = [](std::int64_t x) {
+      return IntVec(static_cast<std::int32_t>(between(x, -lanes, 2 * lanes)));
+    };
+    return ~(place < limit(r - ahead - t)) & (place < limit(r - ahead + window - t));
+  }
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/simd.h"
+
+/// The one product attention is made of: a few rows, broadcast word by word, times vectors.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// Rows of scratch matrices come in multiples of this.
+inline constexpr int tile_rows = 8;
+
+// A tile keeps rows x vectors sums in registers: 24 of 32, or 12 of 16.
+#if defined(LONGHAND_ISA_IS_PORTABLE) && !defined(__aarch64__) || defined(LONGHAND_ISA_IS_AVX2)
+inline constexpr int register_rows = 4;
+#else
+inline constexpr int register_rows = 8;
+#endif
+inline constexpr int register_vectors = 3;
+
+/// f32 products of f32 words.
+struct Exact {
+  static constexpr int depth = 1;  // entries in a word
+  static Vec multiply_add(Vec a, Vec b, Vec c) { return fma(a, b, c); }
+};
+
+/// Entry (r, k) of the left operand is the word at + r row + k step.
+struct Left {
+  const float* at;
+  std::int64_t row, step;
+};
+
+/// c_r (+)= sum_k a(r, k) b_k for a tile of rows and vectors, k < depth.
+template <class Product, int rows, int vectors>
+[[gnu::noinline]] void tile(Left a, const float* b, std::int64_t b_stride, std::int64_t depth,
+                            float* c, std::int64_t c_stride, bool add) {
+  Vec sums[rows][vectors];
+  if (add) {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+      for (int n = 0; n < vectors; ++n) sums[r][n] = load(c + r * c_stride + n * lanes);
+    }
+  } else {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+      for (int n = 0; n < vectors; ++n) sums[r][n] = Vec(0.0f);
+    }
+  }
+  const float* from = a.at;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    Vec right[vectors];
+#pragma GCC unroll 4
+    for (int n = 0; n < vectors; ++n) right[n] = load(b + n * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Vec left(from[r * a.row]);
+#pragma GCC unroll 4
+      for (int n = 0; n < vectors; ++n) {
+        sums[r][n] = Product::multiply_add(left, right[n], sums[r][n]);
+      }
+    }
+    from += a.step;
+    b += b_stride;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+    for (int n = 0; n < vectors; ++n) store(c + r * c_stride + n * lanes, sums[r][n]);
+  }
+}
+
+/// The same for tile_rows rows and any number of vectors.
+template <class Product>
+inline void row_tile(Left a, const float* b, std::int64_t b_stride, std::int64_t depth, float* c,
+                     std::int64_t c_stride, int vectors, bool add) {
+  for (int n = 0; n < vectors;) {
+    const int left = vectors - n;
+    const int take = left == 4 ? 2 : (left < register_vectors ? left : register_vectors);
+    for (int r = 0; r < tile_rows; r += register_rows) {
+      const Left rows{a.at + r * a.row, a.row, a.step};
+      float* to = c + r * c_stride + n * lanes;
+      const float* from = b + n * lanes;
+      if (take == 3) {
+        tile<Product, register_rows, 3>(rows, from, b_stride, depth, to, c_stride, add);
+      } else if (take == 2) {
+        tile<Product, register_rows, 2>(rows, from, b_stride, depth, to, c_stride, add);
+      } else {
+        tile<Product, register_rows, 1>(rows, from, b_stride, depth, to, c_stride, add);
+      }
+    }
+    n += take;
+  }
+}
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "core/contract/attention.h"
+#include "core/cpu/attention/kernels.h"
+#include "core/cpu/isa.h"
+#include "core/parallel.h"
+
+/// How the attention family cuts its work: by segment, head and rows, from the problem alone.
+namespace longhand::cpu {
+
+/// Who computes: the threads, with which kernels.
+struct Crew {
+  ThreadPool& threads;
+  Isa isa;
+};
+
+/// A part of one segment, for the heads [head, head_end): of its rows or keys [begin, end).
+struct WorkItem {
+  std::int32_t segment, head, head_end;
+  std::int64_t begin, end;
+  std::int64_t part;  // counts the segment's ranges
+};
+
+/// Items in the order they are taken; chunk c of the threads' work is [starts[c], starts[c + 1]).
+struct WorkList {
+  std::vector<WorkItem> items;
+  std::vector<std::size_t> starts{0};
+
+  void add(const WorkItem& item, double cost);
+  /// Small items share a chunk; call when all are added.
+  void close();
+  void run(ThreadPool& threads, FunctionRef<void(const WorkItem&, int worker)> body) const;
+
+ private:
+  double open_ = 0;  // cost in the chunk not yet closed
+};
+
+/// How many of the heads of a segment make an item worth handing out.
+std::int64_t heads_together(double cost_of_head, std::int64_t heads);
+
+/// One segment's rows in the tensors.
+struct SegmentRows {
+  std::int64_t query, queries, key, keys;
+  std::int64_t offset() const { return keys - queries; }
+};
+SegmentRows segment_rows(const Segments& queries, const Segments& keys, std::int64_t segment);
+
+/// Head `head` of x from `row` on.
+template <class T>
+HeadRows<T> rows_of(const Heads& x, std::int64_t head, std::int64_t row) {
+  if (!x) return {};
+  const std::int64_t columns = x.data.columns();
+  using Element = std::remove_const_t<T>;
+  return {x.data.data<Element>() + row * columns + x.first_column + head * x.width, columns};
+}
+
+/// Column `column` of a [tokens, heads] tensor.
+template <class T>
+HeadRows<T> column_of(const Tensor& x, std::int64_t column, std::int64_t row) {
+  if (!x) return {};
+  using Element = std::remove_const_t<T>;
+  return {x.data<Element>() + row * x.columns() + column, x.columns()};
+}
+
+/// f32 scratch for every thread, each on its own cache lines.
+class Scratch {
+ public:
+  Scratch(Backend& backend, int threads, std::int64_t floats);
+  float* of(int worker) const { return base_ + worker * stride_; }
+
+ private:
+  Tensor memory_;
+  std::int64_t stride_;
+  float* base_;
+};
+
+Tensor floats(Backend& backend, std::int64_t count);
+
+Tempering tempering(const Scores& scores);
+std::int64_t window_of(const Scores& scores);
+
+/// How far another item has come. Waiting is for items earlier in the list only: those are taken
+/// before, so the earliest one running never waits.
+class Progress {
+ public:
+  explicit Progress(std::size_t items) : done_(items) {}
+  void reach(std::size_t item, std::int64_t value) {
+    done_[item].store(value, std::memory_order_release);
+  }
+  void wait(std::size_t item, std::int64_t value) const;
+
+ private:
+  std::vector<std::atomic<std::int64_t>> done_;
+};
+
+}  // namespace longhand::cpu
