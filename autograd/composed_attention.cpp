@@ -141,6 +141,15 @@ Var composed_attention(const ScoreVars& s, const HeadVars& v, const EditWeights&
 
 Var chacal_matrix(const Var& weights, const Var& gamma) { return chained(weights, gamma, weights); }
 
+Var chacal_inverse(const Var& weights, const Var& gamma) {
+  const std::int64_t heads = weights.shape()[0], n = weights.shape()[1];
+  std::vector<double> identity(static_cast<std::size_t>(weights.value().size()), 0.0);
+  for (std::int64_t row = 0; row < heads * n; ++row) {
+    identity[static_cast<std::size_t>(row * n + row % n)] = 1;
+  }
+  return chained(weights, gamma, constant(weights, weights.shape(), identity));
+}
+
 Var composed_chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma,
                     const EditWeights& edit) {
   const Segments keys = s.keys ? s.keys : s.queries;

@@ -22,6 +22,8 @@ FalResult composed_fal(const FalVars& inputs);
 Var composed_chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma,
                     const EditWeights& edit = {});
 
+/// (1 - g) (I - g P-)^-1 for P [heads, T, T]: entries in [0, 1], rows that sum to at most 1.
+Var chacal_inverse(const Var& weights, const Var& gamma);
 /// What ChaCAL makes of P [heads, T, T]: (1 - g) (I - g P-)^-1 P, each output's share of each
 /// value.
 Var chacal_matrix(const Var& weights, const Var& gamma);

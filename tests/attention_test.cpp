@@ -1,0 +1,334 @@
+#include "autograd/attention.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "autograd/composed_attention.h"
+#include "autograd/elementwise.h"
+#include "autograd/tape.h"
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "tests/head_problem.h"
+#include "tests/tolerance.h"
+
+using namespace longhand;
+
+BOOST_AUTO_TEST_SUITE(attention_test)
+
+namespace {
+
+void check_close(const std::vector<double>& got, const std::vector<double>& expected,
+                 double tolerance) {
+  BOOST_REQUIRE_EQUAL(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    BOOST_TEST_CONTEXT("entry " << i << ": expected " << expected[i] << ", got " << got[i]) {
+      BOOST_TEST(std::abs(got[i] - expected[i]) <= tolerance);
+    }
+  }
+}
+
+std::shared_ptr<Backend> reference() {
+  static const std::shared_ptr<Backend> backend = make_reference_backend();
+  return backend;
+}
+
+/// Queries 1, keys ln 1 .. ln 4: the weights of a query are proportional to 1, 2, 3, 4.
+ScoreVars worked_scores(Backend& backend) {
+  const Segments four(backend, std::vector<std::int32_t>{4});
+  return {.q = {Var(column(backend, {1, 1, 1, 1}), true), 0, 1, 1},
+          .k = {Var(column(backend, {0, std::log(2), std::log(3), std::log(4)}), true), 0, 1, 1},
+          .queries = four,
+          .scale = 1};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
+  const ScoreVars s = worked_scores(*reference());
+  const HeadVars v{Var(column(*reference(), {6, 0, 6, 10}), true), 0, 1, 1};
+  Tape tape;
+  Var y;
+  {
+    const Recording recording(tape);
+    y = attention(s, v);
+  }
+  check_close(y.value().to_doubles(), {6, 2, 4, 6.4}, 1e-12);
+  tape.backward(y, column(*reference(), {0, 0, 0, 1}));
+  check_close(v.data.grad().to_doubles(), {0.1, 0.2, 0.3, 0.4}, 1e-12);
+  check_close(s.k.data.grad().to_doubles(), {-0.04, -1.28, -0.12, 1.44}, 1e-12);
+  check_close(s.q.data.grad().to_doubles(), {0, 0, 0, 1.6 * std::log(2) - 0.12 * std::log(3)},
+              1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
+  ScoreVars s = worked_scores(*reference());
+  s.temper = Temper::position;
+  s.beta = Tensor::from(*reference(), {1}, DType::f64, std::vector<double>{1 / std::log(2)});
+  const HeadVars v{Var(column(*reference(), {6, 0, 6, 10})), 0, 1, 1};
+  const double third = std::pow(3, std::log2(3));  // tau = log2 3 on the weight 3
+  check_close(attention(s, v).value().to_doubles(),
+              {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
+  s.temper = Temper::length;  // tau = 2 everywhere
+  check_close(attention(s, v).value().to_doubles(), {6, 1.2, 60.0 / 14, 220.0 / 30}, 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(fused_and_composed_agree) {
+  for (const char* name : {"attention", "fal", "chacal"}) {
+    const catalog::Operation& fused = catalog::find(name);
+    const catalog::Operation& composed = catalog::find(std::string("composed_") + name);
+    Rng rng(2, Purpose::test);
+    for (const catalog::Case& values : fused.cases(rng)) {
+      const auto a = tolerance::run(fused, values, *reference(), DType::f64);
+      const auto b = tolerance::run(composed, values, *reference(), DType::f64);
+      BOOST_REQUIRE_EQUAL(a.size(), b.size());
+      for (const auto& [what, expected] : a) {
+        BOOST_TEST_CONTEXT(name << ' ' << what) { check_close(b.at(what), expected, 1e-11); }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_outside_loop_gives_the_same_numbers) {
+  const SafetensorsFile file =
+      SafetensorsFile::open(std::string(LONGHAND_TEST_DATA) + "/golden/attention.safetensors");
+  const auto host = [&](const std::string& name) {
+    const SafetensorsEntry& entry = file.at(name);
+    std::vector<double> values(static_cast<std::size_t>(entry.shape.size()));
+    std::memcpy(values.data(), entry.bytes.data(), values.size() * sizeof(double));
+    return catalog::HostTensor{entry.shape, values};
+  };
+  for (const char* name : {"attention", "tempered", "windowed", "fal", "chacal"}) {
+    const std::string op = std::string(name) == "fal"      ? "fal"
+                           : std::string(name) == "chacal" ? "chacal"
+                                                           : "attention";
+    catalog::Case c;
+    c.attributes = {{"heads", "4"}, {"key_heads", "2"}};
+    for (const char* input : {"q", "k", "v", "lengths"}) c.inputs[input] = host(input);
+    if (op == "chacal") c.inputs["gamma"] = host("gamma");
+    if (name == std::string("tempered")) {
+      c.attributes["temper"] = "position";
+      c.inputs["beta"] = host("beta");
+    }
+    if (name == std::string("windowed")) c.attributes["window"] = "3";
+
+    for (const bool composed : {false, true}) {
+      const catalog::Operation& operation = catalog::find(composed ? "composed_" + op : op);
+      const catalog::Call call = prepare(operation, c, *reference(), DType::f64, true);
+      Tape tape;
+      std::vector<catalog::Output> outputs;
+      {
+        const Recording recording(tape);
+        outputs = operation.run(call);
+      }
+      const std::string prefix = std::string(name) + ".";
+      BOOST_TEST_CONTEXT(operation.name << ", " << name) {
+        check_close(outputs[0].value.value().to_doubles(), host(prefix + "y").values, 1e-13);
+        const catalog::HostTensor dy = host("dy");
+        tape.backward(outputs[0].value,
+                      Tensor::from(*reference(), dy.shape, DType::f64, dy.values));
+        for (const auto& [input, values] : c.inputs) {
+          if (input == "lengths") continue;
+          BOOST_TEST_CONTEXT(input) {
+            check_close(call.in(input).grad().to_doubles(), host(prefix + "d" + input).values,
+                        1e-12);
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_window_of_one_shows_each_token_itself) {
+  const HeadProblem p(*reference(), DType::f64, {5, 3}, 2, 2, 4, 3);
+  ScoreVars s = p.scores();
+  s.window = 1;
+  check_close(attention(s, p.values()).value().to_doubles(), p.v.to_doubles(), 1e-15);
+}
+
+BOOST_AUTO_TEST_CASE(a_temperature_of_zero_takes_the_mean) {
+  const HeadProblem p(*reference(), DType::f64, {6}, 1, 1, 4, 1);
+  ScoreVars s = p.scores();
+  s.temper = Temper::position;
+  s.beta = Tensor::zeros(*reference(), {1}, DType::f64);
+  const std::vector<double> y = attention(s, p.values()).value().to_doubles();
+  const std::vector<double> v = p.v.to_doubles();
+  double sum = 0;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    sum += v[i];
+    BOOST_TEST(std::abs(y[i] - sum / static_cast<double>(i + 1)) < 1e-14);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(large_scores_do_not_overflow) {
+  for (const char* name : {"reference", "cpu"}) {
+    const auto backend = make_backend(name);
+    const HeadProblem p(*backend, DType::f32, {40, 17}, 2, 1, 16, 16, 3, 60);
+    const ScoreVars s = p.scores(true);
+    const HeadVars v = p.values(true);
+    Tape tape;
+    Var y;
+    {
+      const Recording recording(tape);
+      y = attention(s, v);
+    }
+    tape.backward(
+        y, Tensor::from(*backend, y.shape(), DType::f32,
+                        std::vector<double>(static_cast<std::size_t>(y.value().size()), 1.0)));
+    for (const Tensor& x : {y.value(), s.q.data.grad(), s.k.data.grad(), v.data.grad()}) {
+      for (const double value : x.to_doubles()) BOOST_REQUIRE(std::isfinite(value));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sequences_do_not_see_each_other) {
+  for (const char* name : {"attention", "fal", "chacal"}) {
+    const catalog::Operation& op = catalog::find(name);
+    Rng rng(4, Purpose::test);
+    catalog::Case both;
+    both.attributes = {{"heads", "2"}};
+    both.inputs["q"] = catalog::normals(rng, {7, 6});
+    both.inputs["k"] = catalog::normals(rng, {7, 6});
+    both.inputs["v"] = catalog::normals(rng, {7, 6});
+    both.inputs["lengths"] = {{2}, {4, 3}};
+    if (op.name == "chacal") both.inputs["gamma"] = catalog::constant({1}, 0.9);
+    catalog::Case other = both;
+    for (const char* input : {"q", "k", "v"}) {
+      for (std::size_t i = 4 * 6; i < 7 * 6; ++i) other.inputs[input].values[i] = rng.normal();
+    }
+    for (const char* backend_name : {"reference", "cpu"}) {
+      const auto backend = make_backend(backend_name);
+      const auto a = tolerance::run(op, both, *backend, DType::f32);
+      const auto b = tolerance::run(op, other, *backend, DType::f32);
+      for (const char* what : {"y", "dq", "dk", "dv"}) {
+        for (std::size_t i = 0; i < 4 * 6; ++i) BOOST_REQUIRE(a.at(what)[i] == b.at(what)[i]);
+      }
+      BOOST_TEST(a.at("y") != b.at("y"));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
+  const HeadProblem p(*reference(), DType::f64, {5, 1, 4}, 4, 2, 3, 2);
+  const ScoreVars s = p.scores();
+  const std::vector<double> weights = attention_weights(s).to_doubles();
+  BOOST_REQUIRE_EQUAL(weights.size(), 4u * (25 + 1 + 16));
+  std::size_t at = 0;
+  for (const std::size_t n : {5u, 1u, 4u}) {
+    for (std::size_t row = 0; row < 4 * n; ++row, at += n) {
+      double sum = 0;
+      for (std::size_t j = 0; j < n; ++j) {
+        BOOST_TEST(weights[at + j] >= 0);
+        if (j > row % n) BOOST_TEST(weights[at + j] == 0);
+        sum += weights[at + j];
+      }
+      BOOST_TEST(std::abs(sum - 1) < 1e-14);
+    }
+  }
+  // The composed twin sees the same matrices and goes on with what it is given.
+  at = 0;
+  const Var y = composed_attention(s, p.values(), [&](const Var& w, std::int64_t) {
+    for (const double value : w.value().to_doubles()) {
+      BOOST_TEST(std::abs(value - weights[at++]) < 1e-14);
+    }
+    return scale(w, 3);
+  });
+  std::vector<double> expected = attention(s, p.values()).value().to_doubles();
+  for (double& value : expected) value *= 3;
+  check_close(y.value().to_doubles(), expected, 1e-13);
+}
+
+BOOST_AUTO_TEST_CASE(a_checked_backend_names_the_bad_score) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const char* name : {"reference", "cpu"}) {
+    const auto checked = make_backend(name, {.checked = true});
+    const auto unchecked = make_backend(name);
+    for (const double bad : {infinity, std::numeric_limits<double>::quiet_NaN()}) {
+      for (Backend* backend : {checked.get(), unchecked.get()}) {
+        HeadProblem p(*backend, DType::f32, {3, 4}, 2, 2, 2, 2);
+        std::vector<double> k = p.k.to_doubles();
+        k[5 * 4 + 2] = bad;  // sequence 1, position 2, head 1
+        p.k = Tensor::from(*backend, p.k.shape(), DType::f32, k);
+        const auto all = [&](const std::function<void()>& op, const std::string& op_name) {
+          if (backend == unchecked.get()) {
+            BOOST_CHECK_NO_THROW(op());
+            return;
+          }
+          BOOST_CHECK_EXCEPTION(op(), Error, [&](const Error& error) {
+            return error.what() == op_name +
+                                       ": the score of query 2 and key 2 in head 1 of "
+                                       "sequence 1 is not finite";
+          });
+        };
+        const Tensor gamma = Tensor::from(*backend, {1}, DType::f32, std::vector<double>{0.9});
+        all([&] { attention(p.scores(), p.values()); }, "attention");
+        all([&] { fal(p.fal()); }, "fal");
+        all([&] { chacal(p.scores(), p.values(), gamma); }, "chacal");
+      }
+    }
+    const HeadProblem good(*checked, DType::f32, {3, 4}, 2, 2, 2, 2);
+    BOOST_CHECK_NO_THROW(attention(good.scores(), good.values()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(wrong_arguments_are_told_apart) {
+  const HeadProblem p(*reference(), DType::f64, {3, 4}, 4, 2, 3, 2);
+  const auto message = [&](const std::function<void(ScoreVars&, HeadVars&)>& spoil) {
+    ScoreVars s = p.scores();
+    HeadVars v = p.values();
+    spoil(s, v);
+    try {
+      attention(s, v);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  BOOST_TEST(message([](ScoreVars&, HeadVars&) {}) == "");
+  BOOST_TEST(message([](ScoreVars& s, HeadVars&) { s.k.heads = 3; }) ==
+             "attention: k: expected a divisor of q's 4 heads, got 3");
+  BOOST_TEST(message([](ScoreVars& s, HeadVars&) { s.k.first_column = 1; }) ==
+             "attention: k: columns 1 to 7 are outside [7, 6]");
+  BOOST_TEST(message([](ScoreVars& s, HeadVars&) {
+               s.queries = Segments(*reference(), std::vector<std::int32_t>{3, 3});
+             }) == "attention: q: expected 6 rows, one a token of the segments, got 7");
+  BOOST_TEST(message([](ScoreVars& s, HeadVars&) {
+               s.keys = Segments(*reference(), std::vector<std::int32_t>{2, 5});
+             }) == "attention: segments: segment 0 has 3 queries but only 2 keys");
+  BOOST_TEST(message([](ScoreVars& s, HeadVars&) { s.temper = Temper::position; }) ==
+             "attention: beta: expected [1] f64, got none");
+  BOOST_TEST(message([](ScoreVars&, HeadVars& v) { v.heads = 1; }) ==
+             "attention: v: expected 2 heads, got 1 of 2");
+}
+
+BOOST_AUTO_TEST_CASE(what_forward_keeps_grows_like_the_length) {
+  // Twice the tokens may take at most about twice the memory: nothing T x T is stored.
+  const auto backend = make_backend("cpu");
+  const auto peak = [&](const std::string& op, std::int32_t tokens) {
+    const HeadProblem p(*backend, DType::f32, {tokens}, 1, 1, 4, 4);
+    const Tensor gamma = Tensor::from(*backend, {1}, DType::f32, std::vector<double>{0.9});
+    const ScoreVars s = p.scores(true);
+    const HeadVars v = p.values(true);
+    backend->memory().reset_peak();
+    Tape tape;
+    Var y;
+    {
+      const Recording recording(tape);
+      y = op == "attention" ? attention(s, v)
+          : op == "chacal"  ? chacal(s, v, gamma)
+                            : fal({.q = s.q, .k = s.k, .v = v, .queries = p.segments}).y;
+    }
+    tape.backward(y, Tensor::zeros(*backend, y.shape(), DType::f32));
+    return backend->memory().use().peak;
+  };
+  for (const char* op : {"attention", "fal", "chacal"}) {
+    const std::size_t one = peak(op, 768), two = peak(op, 1536);
+    BOOST_TEST_CONTEXT(op << ": " << one << " and " << two << " bytes") {
+      BOOST_TEST(two < one * 5 / 2);
+      BOOST_TEST(two < std::size_t{1536} * 1536);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
