@@ -246,8 +246,8 @@ BOOST_AUTO_TEST_CASE(every_op_runs_through_the_door_as_it_does_in_the_library) {
     for (const catalog::Argument& input : operation.inputs) {
       const Var x = call.maybe(input.name);
       if (!x) continue;
-      const Tensor& t = x.value();
-      items.push_back({input.name, t.dtype(), t.shape(), [&t]() -> std::span<const std::byte> {
+      const Tensor t = x.value();
+      items.push_back({input.name, t.dtype(), t.shape(), [t]() -> std::span<const std::byte> {
                          return {static_cast<const std::byte*>(t.address()), t.bytes()};
                        }});
     }

@@ -82,7 +82,8 @@ Json gather() {
   facts["commit"] = commit;
   facts["compiler"] = compiler;
   facts["build"] = build;
-  facts["processor"] = find_line("/proc/cpuinfo", "model name");
+  const std::string processor = find_line("/proc/cpuinfo", "model name");
+  facts["processor"] = processor.empty() ? "unknown" : processor;
   facts["threads"] = ThreadPool(0).threads();
   facts["memory"] = {
       {"total_bytes", std::uint64_t{memory.totalram} * memory.mem_unit},
