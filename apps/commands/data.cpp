@@ -1,0 +1,95 @@
+#include <fstream>
+#include <iostream>
+
+#include "apps/compute.h"
+#include "apps/report.h"
+#include "apps/run/config.h"
+
+namespace longhand::app {
+namespace {
+
+/// Samples of a task on standard output: text, or one JSON object a line.
+void show(const Arguments& arguments) {
+  const Config config = Config::from(arguments);
+  const auto task = config.task(arguments.given("on") ? arguments.word("on") : "");
+  const auto head = static_cast<int>(arguments.integer("head", 0, task->heads() - 1));
+  const std::int64_t count = arguments.integer("count", 0, 1 << 30);
+  for (std::int64_t i = 0; i < count; ++i) {
+    Rng rng(config.seed(), Purpose::data, 1, static_cast<std::uint32_t>(i));
+    const tasks::Sample sample = task->sample(rng, head);
+    const auto [prompt, answer] = task->as_text(sample);
+    if (!arguments.json()) {
+      std::cout << prompt << answer << '\n';
+      continue;
+    }
+    Json rows = Json::array();
+    if (arguments.flag("mask")) {
+      for (const tasks::ReferenceRow& row : task->reference(sample)) {
+        rows.push_back({{"row", row.row}, {"columns", row.columns}});
+      }
+    }
+    Json line{
+        {"prompt", prompt}, {"answer", answer}, {"tokens", sample.tokens}, {"asked", sample.asked}};
+    if (arguments.flag("mask")) line["mask"] = rows;
+    print_json(std::cout, line);
+  }
+}
+
+/// Outside pairs, one JSON object {"prompt", "answer"} a line, each judged by the task's rules.
+void check(const Arguments& arguments, const std::string& file) {
+  const Config config = Config::from(arguments);
+  const auto task = config.task();
+  std::ifstream in(file);
+  LONGHAND_CHECK(in, file, ": cannot be read");
+  std::int64_t number = 0, wrong = 0;
+  Report report({{"line", "line"}, {"verdict", "what is wrong"}});
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.empty()) continue;
+    LONGHAND_CHECK(line.size() <= (std::size_t{16} << 20), file, ':', number,
+                   ": longer than 16 MiB");
+    const Json pair = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    LONGHAND_CHECK(pair.is_object() && pair.contains("prompt") && pair["prompt"].is_string() &&
+                       pair.contains("answer") && pair["answer"].is_string(),
+                   file, ':', number, R"(: expected {"prompt": "...", "answer": "..."})");
+    const auto verdict =
+        task->check(pair["prompt"].get<std::string>(), pair["answer"].get<std::string>());
+    if (!verdict) continue;
+    ++wrong;
+    report.add({{"line", number}, {"verdict", *verdict}});
+  }
+  report.set("file", file);
+  report.set("checked", number);
+  report.set("wrong", wrong);
+  if (wrong || arguments.json()) report.print(std::cout, arguments.json());
+  LONGHAND_CHECK(wrong == 0, file, ": ", wrong, " of ", number, " answers are wrong");
+  if (!arguments.json()) std::cout << number << " answers, all right\n";
+}
+
+void run(const Arguments& arguments) {
+  const auto& words = arguments.plain();
+  if (words.empty()) return show(arguments);
+  if (words.size() != 2 || words[0] != "check") wrong_usage("expected nothing, or: check FILE");
+  check(arguments, words[1]);
+}
+
+const Register command{
+    {.name = "data",
+     .summary = "prints samples of a task, or checks an outside file of answers",
+     .usage = {"--task NAME [--on NAME] [--count N]", "check FILE --task NAME"},
+     .options = join({{"count", "N", "samples", "10"},
+                      {"on", "NAME", "a distribution of the task; that of training if not given"},
+                      {"head", "N", "the output head asked", "0"},
+                      {"mask", "", "with --json: where each answer finds what it needs"},
+                      {"config", "FILE", "a config.ini whose settings flags may override"}},
+                     join(config_options(), {json_option()})),
+     .examples = {"data --task flip_flop --task.instructions 16 --count 3",
+                  "data check answers.jsonl --task cycle_tracing"},
+     .notes =
+         "`check` reads one object {\"prompt\": ..., \"answer\": ...} a line and judges each by\n"
+         "the task's definition; it exits with 1 if one is wrong.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include "apps/compute.h"
+#include "apps/machine.h"
+#include "apps/recipes/recipe.h"
+#include "apps/version.h"
+#include "core/atomic_file.h"
+
+namespace longhand::app {
+namespace {
+
+void list(bool json) {
+  Report report({{"recipe", "recipe"}, {"makes", "makes"}});
+  for (const auto& [id, recipe] : recipes()) {
+    Json row{{"recipe", id}, {"makes", recipe.summary}};
+    for (const auto& [scale, what] : recipe.scales) row[std::string(name_of(scale))] = what;
+    report.add(row);
+  }
+  report.print(std::cout, json);
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected a recipe, or list");
+  const std::string& id = arguments.plain()[0];
+  if (id == "list") return list(arguments.json());
+  const auto found = recipes().find(id);
+  if (found == recipes().end()) {
+    wrong_usage("there is no recipe '", id, "'; `longhand repro list` lists them");
+  }
+  const auto scale = scale_from_name(arguments.word("scale"));
+  if (!scale) {
+    wrong_usage("--scale: expected smoke, laptop or paper, got '", arguments.word("scale"), "'");
+  }
+  RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
+  options.quiet = arguments.flag("quiet");
+  std::string folder = id;
+  std::replace(folder.begin(), folder.end(), '/', '-');
+  options.out = arguments.given("out")
+                    ? std::filesystem::path(arguments.word("out"))
+                    : std::filesystem::path("runs") / (folder + "-" + arguments.word("scale"));
+  for (const char* flag : {"backend", "threads", "math"}) {
+    options.settings[std::string("compute.") + flag] = arguments.word(flag);
+  }
+  backend_from(arguments);  // refuses wrong flags before anything is made
+
+  const auto start = std::chrono::steady_clock::now();
+  const RecipeResult result = found->second.run(options);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  Report report({{"row", "model"},
+                 {"column", "column"},
+                 {"value", "ours", "%.4f"},
+                 {"low", "95% from", "%.4f"},
+                 {"high", "to", "%.4f"},
+                 {"paper", "paper", "%.4f"}});
+  report.set("recipe", id);
+  report.set("scale", arguments.word("scale"));
+  report.set("seed", options.seed);
+  report.set("commit", commit);
+  report.set("seconds", seconds);
+  if (result.stopped) report.set("stopped", true);
+  for (const Row& row : result.rows) {
+    const auto figure = [](const std::optional<double>& value) {
+      return value ? Json(*value) : Json();
+    };
+    report.add({{"row", row.row},
+                {"column", row.column},
+                {"value", row.value},
+                {"low", figure(row.low)},
+                {"high", figure(row.high)},
+                {"paper", figure(row.paper)}});
+  }
+
+  html::Page page(id, found->second.summary);
+  page.add("Ours beside the paper's", comparison_table(result.rows));
+  for (const auto& [heading, content] : result.sections) page.add(heading, content);
+  page.add("How to make it again",
+           html::code("longhand repro " + id + " --scale " + arguments.word("scale") + " --seed " +
+                      arguments.word("seed") + " --backend " + arguments.word("backend") +
+                      " --math " + arguments.word("math")) +
+               html::paragraph(text("scale ", arguments.word("scale"), ", seed ", options.seed,
+                                    ", commit ", commit, ", ", machine(), ", ",
+                                    static_cast<std::int64_t>(seconds), " s")));
+  const auto file = options.out / "report.html";
+  if (!result.stopped) write_atomically(file, page.render());
+
+  report.print(std::cout, arguments.json());
+  if (!arguments.json()) {
+    std::cout << (result.stopped ? "stopped; the same command goes on\n"
+                                 : "report: " + file.string() + "\n");
+  }
+}
+
+const Register command{
+    {.name = "repro",
+     .summary = "makes a table or figure of a paper again, ours beside the paper's",
+     .usage = {"list", "RECIPE [--scale smoke|laptop|paper] [--out DIR]"},
+     .options = join(compute_options(),
+                     {{"scale", "NAME", "smoke, laptop or paper", "smoke"},
+                      {"out", "DIR", "where runs and report go; runs/RECIPE-SCALE if not given"},
+                      {"quiet", "", "no progress"},
+                      json_option()}),
+     .examples = {"repro list", "repro fal/table1 --scale smoke"},
+     .notes = "Runs that are already in the folder are gone on with, not repeated.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,52 @@
+#include <iostream>
+
+#include "apps/run/training.h"
+
+namespace longhand::app {
+namespace {
+
+std::filesystem::path fresh_folder(const Config& config) {
+  for (int number = 1;; ++number) {
+    const auto path =
+        std::filesystem::path("runs") / (config.text("task.name") + "-" + std::to_string(number));
+    if (!std::filesystem::exists(path)) return path;
+  }
+}
+
+RunFolder folder_of(const Arguments& arguments) {
+  if (arguments.given("resume")) return RunFolder(arguments.word("resume"));
+  const Config config = Config::from(arguments);
+  return RunFolder::create(
+      arguments.given("out") ? std::filesystem::path(arguments.word("out")) : fresh_folder(config),
+      config);
+}
+
+void run(const Arguments& arguments) {
+  RunFolder folder = folder_of(arguments);
+  const TrainingResult result = train(folder, arguments.flag("quiet"));
+  if (arguments.json()) {
+    print_json(std::cout, {{"run", result.folder.string()},
+                           {"step", result.step},
+                           {"finished", result.finished},
+                           {"scores", result.scores}});
+  }
+}
+
+const Register command{
+    {.name = "train",
+     .summary = "trains a model on a task and writes a run folder",
+     .usage = {"--task NAME [flags] [--out DIR]", "--config FILE [flags] [--out DIR]",
+               "--resume DIR"},
+     .options = join({{"out", "DIR", "the run folder; runs/TASK-N if not given"},
+                      {"config", "FILE", "a config.ini whose settings flags may override"},
+                      {"resume", "DIR", "go on with a run from its latest checkpoint"},
+                      {"quiet", "", "no progress"}},
+                     join(config_options(), {json_option()})),
+     .examples = {"train --task flip_flop --heads softmax:3,fal:1 --layers 2 --steps 300",
+                  "train --resume runs/flip_flop-1"},
+     .notes = "Ctrl-C and SIGTERM write a checkpoint before they stop the run. A resumed run has\n"
+              "the bits of one that was never stopped.",
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

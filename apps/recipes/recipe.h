@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/html/page.h"
+#include "apps/report.h"
+
+namespace longhand::app {
+
+enum class Scale { smoke, laptop, paper };
+std::string_view name_of(Scale scale);
+std::optional<Scale> scale_from_name(std::string_view name);
+
+/// One figure of a paper's table beside ours; row and column are named as the paper does.
+struct Row {
+  std::string row, column;
+  double value = 0;
+  std::optional<double> low = {}, high = {};  // 95%
+  std::optional<double> paper = {};
+};
+
+struct RecipeOptions {
+  Scale scale = Scale::smoke;
+  std::uint64_t seed = 1;
+  std::filesystem::path out;                         // runs and the report go here
+  std::map<std::string, std::string> settings = {};  // over every run's configuration
+  bool quiet = false;
+};
+
+struct RecipeResult {
+  std::vector<Row> rows;
+  /// Parts of the report after the table: heading and HTML.
+  std::vector<std::pair<std::string, std::string>> sections = {};
+  bool stopped = false;  // by a signal; running the recipe again goes on
+};
+
+/// How one table or figure of a paper is made again.
+struct Recipe {
+  std::string id;                       // paper/table
+  std::string summary;                  // one line
+  std::map<Scale, std::string> scales;  // what each scale does and how long it takes
+  std::function<RecipeResult(const RecipeOptions&)> run;
+};
+
+/// Adds a recipe when it is constructed, before main.
+struct RegisterRecipe {
+  explicit RegisterRecipe(Recipe recipe);
+};
+const std::map<std::string, Recipe, std::less<>>& recipes();
+
+/// The table of a report: paper's rows and columns, ours with its interval, the paper's beside it.
+std::string comparison_table(const std::vector<Row>& rows);
+
+}  // namespace longhand::app

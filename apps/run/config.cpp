@@ -1,0 +1,281 @@
+#include "apps/run/config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <limits>
+
+namespace longhand::app {
+namespace {
+
+struct Default {
+  std::string_view key, value, placeholder, meaning;
+};
+
+constexpr Default defaults[] = {
+    {"model.width", "64", "N", "width of the residual stream"},
+    {"model.layers", "6", "N", "number of blocks"},
+    {"model.heads", "softmax:4", "LIST", "heads of a layer, such as softmax:3,fal:1"},
+    {"model.inner", "0", "N", "width inside the feed forward; 0: 3 times the width"},
+    {"model.rope_share", "1", "X", "share of a softmax head's entries that rotate"},
+    {"model.rope_in_fal", "0", "0|1", "1: rotary positions in FAL heads too"},
+    {"training.steps", "1000", "N", "optimizer steps"},
+    {"training.batch", "32", "N", "sequences in a step"},
+    {"training.accumulation", "1", "N", "parts a step's batch is computed in"},
+    {"training.rate", "1e-3", "X", "peak learning rate"},
+    {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle"},
+    {"training.warm_up", "100", "N", "steps of warm-up"},
+    {"training.beta1", "0.9", "X", "Adam's decay of the first moment"},
+    {"training.beta2", "0.999", "X", "Adam's decay of the second moment"},
+    {"training.epsilon", "1e-8", "X", "Adam's epsilon"},
+    {"training.decay", "0", "X", "decoupled weight decay of matrices"},
+    {"training.clip", "0", "X", "largest global gradient norm; 0: no clipping"},
+    {"training.seed", "1", "N", "names all random numbers of the run"},
+    {"training.evaluate_every", "0", "N", "steps between evaluations; 0: at the end only"},
+    {"training.evaluate_samples", "200", "N", "sequences of each distribution in an evaluation"},
+    {"training.checkpoint_every", "0", "N", "steps between checkpoints; 0: at the end only"},
+    {"training.keep", "2", "N", "latest checkpoints kept; the best is kept too"},
+    {"compute.backend", "cpu", "NAME", "reference, cpu or cuda"},
+    {"compute.threads", "0", "N", "threads of the backend; 0: one per core"},
+    {"compute.math", "fast", "MODE", "how products are computed: exact, fast or bf16"},
+};
+
+std::string trimmed(std::string_view line) {
+  const auto first = line.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  const auto last = line.find_last_not_of(" \t\r");
+  return std::string(line.substr(first, last - first + 1));
+}
+
+/// The flag of a key: task.name is --task, task.x stays, all others lose their section.
+std::string flag_of(std::string_view key) {
+  if (key == "task.name") return "task";
+  if (key.starts_with("task.")) return std::string(key);
+  return std::string(key.substr(key.find('.') + 1));
+}
+
+}  // namespace
+
+Config::Config(std::string_view task) {
+  settings_.push_back({"task.name", std::string(task), "the task"});
+  for (const tasks::Option& option : tasks::task_kind(task).options) {
+    settings_.push_back({"task." + option.name, option.otherwise, option.meaning});
+  }
+  for (const Default& d : defaults) {
+    settings_.push_back({std::string(d.key), std::string(d.value), std::string(d.meaning)});
+  }
+}
+
+Config Config::read(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  LONGHAND_CHECK(in, file.string(), ": cannot be read");
+  struct Line {
+    int number;
+    std::string key, value;
+  };
+  std::vector<Line> lines;
+  std::string section, raw;
+  for (int number = 1; std::getline(in, raw); ++number) {
+    LONGHAND_CHECK(number <= 10'000 && raw.size() <= 10'000, file.string(), ':', number,
+                   ": too long for a configuration");
+    const std::string line = trimmed(raw);
+    if (line.empty() || line[0] == '#' || line[0] == ';') continue;
+    if (line.front() == '[' && line.back() == ']') {
+      section = trimmed(std::string_view(line).substr(1, line.size() - 2));
+      continue;
+    }
+    const auto equals = line.find('=');
+    LONGHAND_CHECK(equals != std::string::npos && !section.empty(), file.string(), ':', number,
+                   ": expected [section] or key = value, got '", line, "'");
+    lines.push_back({number, section + "." + trimmed(std::string_view(line).substr(0, equals)),
+                     trimmed(std::string_view(line).substr(equals + 1))});
+  }
+  const auto named = std::find_if(lines.begin(), lines.end(),
+                                  [](const Line& line) { return line.key == "task.name"; });
+  LONGHAND_CHECK(named != lines.end(), file.string(), ": expected a [task] section with its name");
+  Config config(named->value);
+  for (const Line& line : lines) {
+    LONGHAND_CHECK(config.knows(line.key), file.string(), ':', line.number, ": unknown setting '",
+                   line.key, "'");
+    config.set(line.key, line.value);
+  }
+  return config;
+}
+
+Config Config::from(const Arguments& arguments) {
+  Config config =
+      arguments.given("config") ? read(arguments.word("config")) : Config(arguments.word("task"));
+  if (arguments.given("config") && arguments.given("task")) {
+    LONGHAND_CHECK(arguments.word("task") == config.text("task.name"),
+                   "--task: the configuration is of task ", config.text("task.name"));
+  }
+  for (const Option& option : config_options()) {
+    if (!arguments.given(option.name) || option.name == "task") continue;
+    bool found = false;
+    for (Setting& setting : config.settings_) {
+      if (flag_of(setting.key) != option.name) continue;
+      setting.value = arguments.word(option.name);
+      found = true;
+    }
+    if (!found) {
+      wrong_usage("--", option.name, ": task ", config.text("task.name"), " has no such option");
+    }
+  }
+  return config;
+}
+
+std::string Config::ini() const {
+  std::string text, section;
+  for (const Setting& setting : settings_) {
+    const auto dot = setting.key.find('.');
+    if (setting.key.substr(0, dot) != section) {
+      section = setting.key.substr(0, dot);
+      text += (text.empty() ? "[" : "\n[") + section + "]\n";
+    }
+    text += setting.key.substr(dot + 1) + " = " + setting.value + "\n";
+  }
+  return text;
+}
+
+bool Config::knows(std::string_view key) const {
+  return std::any_of(settings_.begin(), settings_.end(),
+                     [&](const Setting& setting) { return setting.key == key; });
+}
+
+const std::string& Config::text(std::string_view key) const {
+  for (const Setting& setting : settings_) {
+    if (setting.key == key) return setting.value;
+  }
+  fail("there is no setting '", key, "'");
+}
+
+void Config::set(std::string_view key, std::string value) {
+  for (Setting& setting : settings_) {
+    if (setting.key == key) {
+      setting.value = std::move(value);
+      return;
+    }
+  }
+  fail("there is no setting '", key, "'");
+}
+
+std::int64_t Config::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
+  const std::string& value = text(key);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  LONGHAND_CHECK(
+      error == std::errc() && end == value.data() + value.size() && number >= low && number <= high,
+      key, ": expected an integer from ", low, " to ", high, ", got '", value, "'");
+  return number;
+}
+
+double Config::number(std::string_view key, double low, double high) const {
+  const std::string& value = text(key);
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  LONGHAND_CHECK(
+      error == std::errc() && end == value.data() + value.size() && number >= low && number <= high,
+      key, ": expected a number from ", low, " to ", high, ", got '", value, "'");
+  return number;
+}
+
+bool Config::flag(std::string_view key) const { return integer(key, 0, 1) == 1; }
+
+tasks::OptionValues Config::task_values() const {
+  tasks::OptionValues values = kind().defaults();
+  for (const tasks::Option& option : kind().options) {
+    values.set(option.name, text("task." + option.name));
+  }
+  return values;
+}
+
+std::unique_ptr<tasks::Task> Config::task(std::string_view distribution) const {
+  return kind().make(task_values(), distribution);
+}
+
+nn::DecoderConfig Config::model(const tasks::Task& task) const {
+  const std::int64_t width = integer("model.width", 1, 1 << 16);
+  const std::int64_t inner = integer("model.inner", 0, 1 << 18);
+  nn::DecoderConfig model{.vocabulary = task.vocabulary().size(),
+                          .width = width,
+                          .layers = integer("model.layers", 0, 1000),
+                          .inner = inner ? inner : 3 * width,
+                          .heads = nn::parse_heads(text("model.heads"), width),
+                          .rope_share = number("model.rope_share", 0, 1),
+                          .rope_in_fal = flag("model.rope_in_fal"),
+                          .longest = task.longest()};
+  const tasks::Outputs outputs = task.outputs();
+  model.outputs.assign(static_cast<std::size_t>(task.heads()), outputs.groups * outputs.classes);
+  return model;
+}
+
+nn::Schedule Config::schedule() const {
+  const auto shape = nn::schedule_from_name(text("training.schedule"));
+  LONGHAND_CHECK(shape, "training.schedule: expected constant, linear, cosine or one_cycle, got '",
+                 text("training.schedule"), "'");
+  return {.shape = *shape,
+          .peak = number("training.rate", 0, 1e3),
+          .warm_up = integer("training.warm_up", 0, std::int64_t{1} << 40),
+          .steps = integer("training.steps", 0, std::int64_t{1} << 40)};
+}
+
+nn::AdamOptions Config::adam() const {
+  return {.beta1 = number("training.beta1", 0, 0.999999),
+          .beta2 = number("training.beta2", 0, 0.9999999),
+          .epsilon = number("training.epsilon", 0, 1),
+          .decay = number("training.decay", 0, 1e3),
+          .clip = number("training.clip", 0, 1e9)};
+}
+
+BackendOptions Config::backend_options() const {
+  const auto math = math_from_name(text("compute.math"));
+  LONGHAND_CHECK(math, "compute.math: expected exact, fast or bf16, got '", text("compute.math"),
+                 "'");
+  return {.threads = static_cast<int>(integer("compute.threads", 0, 1024)), .math = *math};
+}
+
+std::uint64_t Config::seed() const {
+  return static_cast<std::uint64_t>(
+      integer("training.seed", 0, std::numeric_limits<std::int64_t>::max()));
+}
+
+void Config::check() const {
+  model(*task());
+  schedule();
+  adam();
+  backend_options();
+  seed();
+  const std::int64_t parts = integer("training.accumulation", 1, 1 << 16);
+  const std::int64_t batch = integer("training.batch", 1, 1 << 24);
+  LONGHAND_CHECK(batch % parts == 0,
+                 "training.batch: expected a multiple of accumulation = ", parts, ", got ", batch);
+}
+
+std::vector<Option> config_options() {
+  std::vector<Option> options;
+  std::string names;
+  for (const tasks::TaskKind& kind : tasks::all_tasks()) {
+    names += (names.empty() ? "" : ", ") + kind.name;
+  }
+  options.push_back({"task", "NAME", names, tasks::all_tasks().front().name});
+  for (const tasks::TaskKind& kind : tasks::all_tasks()) {
+    for (const tasks::Option& option : kind.options) {
+      const std::string name = "task." + option.name;
+      const auto same = std::find_if(options.begin(), options.end(),
+                                     [&](const Option& o) { return o.name == name; });
+      const std::string meaning = kind.name + ": " + option.meaning + " (" + option.otherwise + ")";
+      if (same == options.end()) {
+        options.push_back({name, "X", meaning});
+      } else {
+        same->meaning += "; " + meaning;
+      }
+    }
+  }
+  for (const Default& d : defaults) {
+    options.push_back({flag_of(d.key), std::string(d.placeholder),
+                       std::string(d.meaning) + " (" + std::string(d.value) + ")"});
+  }
+  return options;
+}
+
+}  // namespace longhand::app

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/command.h"
+#include "core/backend.h"
+#include "nn/decoder.h"
+#include "nn/optimizer.h"
+#include "nn/schedule.h"
+#include "tasks/task.h"
+
+namespace longhand::app {
+
+/// Everything a training run depends on: "section.key" to text. Defaults, then a config.ini, then
+/// flags; what is written into the run folder is complete, so that it alone repeats the run.
+///
+///   [task]      name, and the task's own options
+///   [model]     width, layers, heads, ...
+///   [training]  steps, batch, rate, seed, ...
+///   [compute]   backend, threads, math
+class Config {
+ public:
+  /// The defaults, with those of the task.
+  explicit Config(std::string_view task);
+
+  /// Reads a config.ini; a section, key or value that is not known is an Error naming the line.
+  static Config read(const std::filesystem::path& file);
+  /// The flags of `train` over the defaults or over --config's file.
+  static Config from(const Arguments& arguments);
+  std::string ini() const;
+
+  const std::string& text(std::string_view key) const;
+  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
+  double number(std::string_view key, double low, double high) const;
+  bool flag(std::string_view key) const;  // 0 or 1
+  void set(std::string_view key, std::string value);
+  bool knows(std::string_view key) const;
+
+  const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
+  tasks::OptionValues task_values() const;
+  /// The training task, or the task changed to one of its distributions.
+  std::unique_ptr<tasks::Task> task(std::string_view distribution = {}) const;
+  nn::DecoderConfig model(const tasks::Task& task) const;
+  nn::Schedule schedule() const;
+  nn::AdamOptions adam() const;
+  BackendOptions backend_options() const;
+  std::uint64_t seed() const;
+  /// Reads every setting once: what cannot be used is an Error before anything is written.
+  void check() const;
+
+ private:
+  struct Setting {
+    std::string key, value, meaning;
+  };
+  friend std::vector<Option> config_options();
+
+  std::vector<Setting> settings_;
+};
+
+/// The flags that set them: --width for model.width, --task for task.name, --task.p for task.p.
+std::vector<Option> config_options();
+
+}  // namespace longhand::app

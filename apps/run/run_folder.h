@@ -1,0 +1,58 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "apps/report.h"
+#include "apps/run/config.h"
+#include "apps/run/events.h"
+#include "core/file_descriptor.h"
+#include "nn/trainer.h"
+
+namespace longhand::app {
+
+/// The files of a run:
+///   config.ini       everything it depends on
+///   metrics.jsonl    one object a line: a step's figures, or an evaluation's
+///   events.*         the same numbers for TensorBoard
+///   checkpoints/     step-N folders
+///   report.html      when it is done
+class RunFolder {
+ public:
+  /// A new run: the folder must not hold one already.
+  static RunFolder create(const std::filesystem::path& path, const Config& config);
+  /// An existing one.
+  explicit RunFolder(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  Config config() const { return Config::read(path_ / "config.ini"); }
+
+  /// Opens metrics.jsonl and an events file for adding to. Lines of steps after `step` are dropped:
+  /// they were written after the checkpoint that the run goes on from.
+  void open_logs(std::int64_t step);
+  void log(const Json& line);  // {"step": ..., ...}; its numbers also go to the events file
+
+  /// Every line of metrics.jsonl; a last line cut short is passed over.
+  std::vector<Json> metrics() const;
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor metrics_;
+  std::unique_ptr<EventsFile> events_;
+};
+
+/// The run's model with the parameters of a checkpoint: step N, or the best, or the latest.
+struct LoadedRun {
+  Config config;
+  std::shared_ptr<Backend> backend;
+  std::unique_ptr<tasks::Task> task;
+  std::unique_ptr<nn::Decoder> model;
+  std::int64_t step = 0;
+};
+LoadedRun load_run(const std::filesystem::path& path, std::optional<std::int64_t> step = {},
+                   const std::map<std::string, std::string>& settings = {});
+
+}  // namespace longhand::app

@@ -1,0 +1,81 @@
+#include "apps/run/training.h"
+
+#include "apps/run/batches.h"
+#include "apps/run/evaluation.h"
+#include "apps/run/progress.h"
+
+namespace longhand::app {
+
+TrainingResult train(RunFolder& folder, bool quiet) {
+  const Config config = folder.config();
+  const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
+  const std::shared_ptr<const tasks::Task> task = config.task();
+  nn::Decoder model(*backend, config.model(*task), config.seed());
+
+  const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
+  const std::int64_t parts = config.integer("training.accumulation", 1, 1 << 16);
+  const std::int64_t batch = config.integer("training.batch", 1, 1 << 24);
+  nn::TrainerOptions options{
+      .steps = steps,
+      .accumulation = parts,
+      .schedule = config.schedule(),
+      .adam = config.adam(),
+      .evaluate_every = config.integer("training.evaluate_every", 0, steps),
+      .checkpoint_every = config.integer("training.checkpoint_every", 0, steps),
+      .checkpoints = folder.checkpoints(),
+      .keep = static_cast<int>(config.integer("training.keep", 1, 1000))};
+  const EvaluationOptions scoring{
+      .samples = config.integer("training.evaluate_samples", 0, 1 << 24), .seed = config.seed()};
+
+  Progress progress(steps, quiet);
+  progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
+               " parameters\n" + config.ini());
+
+  Json scores = Json::object();
+  nn::TrainerHooks hooks;
+  hooks.report = [&](const nn::StepReport& r) {
+    Json line{{"step", r.step},
+              {"loss", r.loss},
+              {"accuracy", r.accuracy ? Json(*r.accuracy) : Json()},
+              {"rate", r.rate},
+              {"gradient_norm", r.gradient_norm},
+              {"tokens", r.tokens},
+              {"seconds", r.seconds},
+              {"waited", r.waited},
+              {"peak_bytes", r.memory.peak}};
+    folder.log(line);
+    progress.show(r);
+  };
+  hooks.evaluate = [&](std::int64_t step) -> std::optional<double> {
+    if (scoring.samples == 0) return std::nullopt;
+    Json line{{"step", step}};
+    double score = 0;
+    for (const tasks::Distribution& d : config.kind().distributions) {
+      const auto changed = config.task(d.name);
+      const tasks::Tally tally = evaluate(model, *changed, scoring);
+      for (const tasks::Metric& metric : tally.metrics()) {
+        line[d.name + "/" + metric.name] = metric.mean();
+        progress.say("step " + std::to_string(step) + "  " + d.title + "  " + metric.name + " " +
+                     text_of(metric));
+      }
+      score += tally.at(changed->main_metric()).mean();
+    }
+    folder.log(line);
+    scores = line;
+    return score;
+  };
+  const nn::StopSignals signals;
+  hooks.stop = [] { return nn::StopSignals::raised(); };
+
+  nn::Trainer trainer(model, training_batches(task, config.seed(), batch / parts), options, hooks);
+  trainer.resume_latest();
+  folder.open_logs(trainer.step());
+  const nn::Outcome outcome = trainer.run();
+  if (outcome == nn::Outcome::stopped) {
+    progress.say("stopped after step " + std::to_string(trainer.step()) +
+                 "; `longhand train --resume " + folder.path().string() + "` goes on");
+  }
+  return {folder.path(), trainer.step(), outcome == nn::Outcome::finished, scores};
+}
+
+}  // namespace longhand::app
