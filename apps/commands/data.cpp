@@ -83,8 +83,8 @@ const Register command{
                       {"mask", "", "with --json: where each answer finds what it needs"},
                       {"config", "FILE", "a config.ini whose settings flags may override"}},
                      join(config_options(), {json_option()})),
-     .examples = {"data --task flip_flop --task.instructions 16 --count 3",
-                  "data check answers.jsonl --task cycle_tracing"},
+     .examples = {"data --task flip-flop --task.instructions 16 --count 3",
+                  "data check answers.jsonl --task cycle-tracing"},
      .notes =
          "`check` reads one object {\"prompt\": ..., \"answer\": ...} a line and judges each by\n"
          "the task's definition; it exits with 1 if one is wrong.",

@@ -61,7 +61,7 @@ const Register command{
                {"samples", "N", "sequences of each", "1000"},
                {"step", "N", "the checkpoint; the best if not given"},
                json_option()}),
-     .examples = {"eval runs/flip_flop-1 --samples 1000", "eval runs/flip_flop-1 --on long --json"},
+     .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on long --json"},
      .notes = "The model sees the sample's own tokens (teacher forcing).",
      .takes_words = true,
      .run = run}};

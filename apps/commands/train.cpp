@@ -42,8 +42,8 @@ const Register command{
                       {"resume", "DIR", "go on with a run from its latest checkpoint"},
                       {"quiet", "", "no progress"}},
                      join(config_options(), {json_option()})),
-     .examples = {"train --task flip_flop --heads softmax:3,fal:1 --layers 2 --steps 300",
-                  "train --resume runs/flip_flop-1"},
+     .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
+                  "train --resume runs/flip-flop-1"},
      .notes = "Ctrl-C and SIGTERM write a checkpoint before they stop the run. A resumed run has\n"
               "the bits of one that was never stopped.",
      .run = run}};

@@ -21,7 +21,7 @@ struct Experiment {
 const char* const models[] = {"GPT + RoPE", "FAL-GPT + RoPE"};
 
 Experiment flip_flop(Scale scale) {
-  Experiment e{.task = "flip_flop",
+  Experiment e{.task = "flip-flop",
                .baseline = "softmax:4",
                .fal = "softmax:3,fal:1",
                .settings = {{"model.width", "64"}},
@@ -60,7 +60,7 @@ Experiment flip_flop(Scale scale) {
 }
 
 Experiment cycle_tracing(Scale scale) {
-  Experiment e{.task = "cycle_tracing",
+  Experiment e{.task = "cycle-tracing",
                .baseline = "softmax:1",
                .fal = "softmax:1x704,fal:1x64",
                .settings = {{"training.schedule", "linear"}},
