@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(uniform_numbers_fill_the_unit_interval) {
   BOOST_TEST(chi_square_p(counts) > 1e-3);
 }
 
-// Cells of equal probability: the quantiles come from the inverse of erf by bisection.
+// The distribution function makes normal numbers uniform: cells of equal probability.
 BOOST_AUTO_TEST_CASE(normal_numbers_are_normal) {
   const auto distribution = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
   Rng rng(6, Purpose::test);
