@@ -39,70 +39,76 @@ ThreadPool::ThreadPool(int threads) {
 
 ThreadPool::~ThreadPool() {
   {
-    std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex_);
     stop_ = true;
-    ++generation_;
   }
   wake_.notify_all();
   for (auto& worker : workers_) worker.join();
 }
 
-void ThreadPool::run(std::int64_t chunks, FunctionRef<void(std::int64_t, int)> body) {
+void ThreadPool::run(std::int64_t chunks, Body body) {
   if (chunks <= 0) return;
   if (workers_.empty() || chunks == 1) {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(chunk, 0);
     return;
   }
+  const auto count = static_cast<std::uint64_t>(chunks);
+  LONGHAND_CHECK(count < closed, "threads: a job of ", chunks, " chunks is too finely cut");
+  const std::uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
   error_ = nullptr;
-  body_ = &body;
-  chunks_ = chunks;
-  next_.store(0, std::memory_order_relaxed);
-  busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+  failed_.store(false, std::memory_order_relaxed);
+  body_.store(&body, std::memory_order_relaxed);
+  chunks_.store(count, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
   {
-    std::lock_guard lock(mutex_);  // a worker about to sleep either sees this or is woken
-    generation_.fetch_add(1, std::memory_order_release);
+    const std::lock_guard lock(mutex_);  // a worker about to sleep either sees the job or is woken
+    ticket_.store(job << 32, std::memory_order_release);
   }
   wake_.notify_all();
-  take_chunks(0);
-  for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin) {
+  take_chunks(job, 0);
+  // Whoever took a chunk finishes it; nobody waits for workers that never woke.
+  for (int spin = 0; done_.load(std::memory_order_acquire) != count; ++spin) {
     if (spin < spins) {
       pause();
     } else {
       std::this_thread::yield();
     }
   }
+  ticket_.store(job << 32 | closed, std::memory_order_release);
   if (error_) std::rethrow_exception(error_);
 }
 
-void ThreadPool::take_chunks(int worker) {
+void ThreadPool::take_chunks(std::uint64_t job, int worker) {
   for (;;) {
-    const std::int64_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= chunks_) return;
-    try {
-      (*body_)(chunk, worker);
-    } catch (...) {
-      std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-      next_.store(chunks_, std::memory_order_relaxed);
+    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    const std::uint64_t chunk = ticket & closed;
+    if (ticket >> 32 != job || chunk >= chunks_.load(std::memory_order_relaxed)) return;
+    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
+    if (!failed_.load(std::memory_order_relaxed)) {
+      try {
+        (*body_.load(std::memory_order_relaxed))(static_cast<std::int64_t>(chunk), worker);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!error_) error_ = std::current_exception();
+        failed_.store(true, std::memory_order_relaxed);
+      }
     }
+    done_.fetch_add(1, std::memory_order_acq_rel);
   }
 }
 
 void ThreadPool::work(int worker) {
   std::uint64_t seen = 0;
+  const auto news = [&] { return stop_ || ticket_.load(std::memory_order_acquire) >> 32 != seen; };
   for (;;) {
-    for (int spin = 0; spin < spins && generation_.load(std::memory_order_acquire) == seen;
-         ++spin) {
-      pause();
-    }
-    if (generation_.load(std::memory_order_acquire) == seen) {
+    for (int spin = 0; spin < spins && !news(); ++spin) pause();
+    if (!news()) {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+      wake_.wait(lock, news);
     }
-    seen = generation_.load(std::memory_order_acquire);
     if (stop_) return;
-    take_chunks(worker);
-    busy_.fetch_sub(1, std::memory_order_release);
+    seen = ticket_.load(std::memory_order_acquire) >> 32;
+    take_chunks(seen, worker);
   }
 }
 

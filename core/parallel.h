@@ -50,18 +50,22 @@ class ThreadPool {
   void run(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int worker)> body);
 
  private:
-  struct Job;
+  using Body = FunctionRef<void(std::int64_t, int)>;
   void work(int worker);
-  void take_chunks(int worker);
+  void take_chunks(std::uint64_t job, int worker);
 
   std::vector<std::thread> workers_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  const FunctionRef<void(std::int64_t, int)>* body_ = nullptr;
-  std::int64_t chunks_ = 0;
-  std::atomic<std::int64_t> next_{0};
-  std::atomic<std::uint64_t> generation_{0};
-  std::atomic<int> busy_{0};
+  /// The number of the job in the upper half, its next chunk in the lower. A chunk is taken by
+  /// adding one with compare-and-exchange, so nobody can take one of a job that is over: between
+  /// jobs the lower half is `closed`, and only then do body_ and chunks_ change.
+  std::atomic<std::uint64_t> ticket_{closed};
+  static constexpr std::uint64_t closed = 0xffffffffu;
+  std::atomic<const Body*> body_{nullptr};
+  std::atomic<std::uint64_t> chunks_{0};
+  std::atomic<std::uint64_t> done_{0};
+  std::atomic<bool> failed_{false};
   std::atomic<bool> stop_{false};
   std::exception_ptr error_;
 };
