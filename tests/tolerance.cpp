@@ -105,8 +105,8 @@ Results bounds(const catalog::Operation& operation, const catalog::Case& values,
     }
     const double typical = b.empty() ? 0 : std::sqrt(squares / static_cast<double>(b.size()));
     for (std::size_t i = 0; i < b.size(); ++i) {
-      b[i] = safety * std::max(b[i], typical) + rounding * std::abs(expected.at(name)[i]) +
-             unit * 1e-3 * size + 1e-30;
+      b[i] = operation.slack * safety * std::max(b[i], typical) +
+             rounding * std::abs(expected.at(name)[i]) + unit * 1e-3 * size + 1e-30;
     }
   }
   return bound;

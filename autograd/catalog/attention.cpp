@@ -90,7 +90,8 @@ Operation fused_or_composed(bool fused) {
           },
           .cases = small_cases,
           .products = true,
-          .large = fused ? large_cases : std::function<std::vector<Case>(Rng&)>()};
+          .large = fused ? large_cases : std::function<std::vector<Case>(Rng&)>(),
+          .slack = 8};
 }
 
 }  // namespace

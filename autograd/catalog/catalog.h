@@ -92,6 +92,10 @@ struct Operation {
   bool products = false;  // it contains matrix products: the math mode decides its precision
   /// More cases, too large for difference quotients; backends are compared on them too.
   std::function<std::vector<Case>(Rng&)> large = {};
+  /// How much further backends may be apart than moved inputs tell: above 1 where gradients are
+  /// differences of larger numbers that were rounded on the way (dP - D in attention), which cancel
+  /// to the last digit when only inputs move.
+  double slack = 1;
 };
 
 std::vector<Case> all_cases(const Operation& operation, Rng& rng);  // cases, then large

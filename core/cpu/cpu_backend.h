@@ -54,6 +54,15 @@ class CpuBackend : public reference::ReferenceBackend {
   void run(const Triangle& op) override;
   void run(const SolveTriangular& op) override;
   void run(const SwapAxes& op) override;
+  void run(const Append& op) override;
+  void run(const Attention& op) override;
+  void run(const AttentionBackward& op) override;
+  void run(const AttentionWeights& op) override;
+  void run(const FindBadScore& op) override;
+  void run(const Fal& op) override;
+  void run(const FalBackward& op) override;
+  void run(const Chacal& op) override;
+  void run(const ChacalBackward& op) override;
 
  private:
   Isa isa_;

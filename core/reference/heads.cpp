@@ -10,7 +10,7 @@ namespace longhand::reference {
 
 HeadRows::HeadRows(const Heads& x)
     : address_(x.data.address()),
-      wide_(x.data.dtype() == DType::f64),
+      type_(x.data.dtype()),
       columns_(x.data ? x.data.columns() : 0),
       first_(x.first_column),
       width_(x.width) {}

@@ -7,19 +7,26 @@
 
 namespace longhand::reference {
 
-/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i.
+/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. Of any float type, so that the
+/// CPU backend can share the loops that only look at scores.
 class HeadRows {
  public:
   explicit HeadRows(const Heads& x);
   double operator()(std::int64_t i, std::int64_t h, std::int64_t c) const {
     const std::int64_t at = i * columns_ + first_ + h * width_ + c;
-    return wide_ ? static_cast<const double*>(address_)[at]
-                 : static_cast<double>(static_cast<const float*>(address_)[at]);
+    switch (type_) {
+      case DType::f64:
+        return static_cast<const double*>(address_)[at];
+      case DType::f32:
+        return static_cast<double>(static_cast<const float*>(address_)[at]);
+      default:
+        return static_cast<double>(static_cast<float>(static_cast<const bf16*>(address_)[at]));
+    }
   }
 
  private:
   const void* address_;
-  bool wide_;
+  DType type_;
   std::int64_t columns_, first_, width_;
 };
 

@@ -1,0 +1,59 @@
+#include <cstring>
+
+#include "core/cpu/attention/attention.h"
+#include "core/cpu/chunks.h"
+#include "core/cpu/cpu_backend.h"
+
+namespace longhand::cpu {
+namespace {
+
+/// y_i = x_i, converted where the types differ.
+template <class To, class From>
+void copy_entries(const From* x, To* y, std::int64_t count) {
+  if constexpr (std::is_same_v<To, From>) {
+    std::memcpy(y, x, static_cast<std::size_t>(count) * sizeof(To));
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) y[i] = To(static_cast<float>(x[i]));
+  }
+}
+
+}  // namespace
+
+void CpuBackend::run(const Attention& op) { attention({threads_, isa_}, math(op.scores.math), op); }
+
+void CpuBackend::run(const AttentionBackward& op) {
+  attention({threads_, isa_}, math(op.scores.math), op);
+}
+
+void CpuBackend::run(const Chacal& op) { attention({threads_, isa_}, math(op.scores.math), op); }
+
+void CpuBackend::run(const ChacalBackward& op) {
+  attention({threads_, isa_}, math(op.scores.math), op);
+}
+
+void CpuBackend::run(const Fal& op) { attention({threads_, isa_}, op); }
+
+void CpuBackend::run(const FalBackward& op) { attention({threads_, isa_}, op); }
+
+// Both of these hold every score up to the light, one by one: the plain loops will do.
+void CpuBackend::run(const AttentionWeights& op) { reference::ReferenceBackend::run(op); }
+
+void CpuBackend::run(const FindBadScore& op) { reference::ReferenceBackend::run(op); }
+
+void CpuBackend::run(const Append& op) {
+  const std::int64_t count = op.x.heads * op.x.width;
+  visit_activation(op.x.data.dtype(), [&]<class From>(From) {
+    visit_activation(op.y.data.dtype(), [&]<class To>(To) {
+      for (std::int64_t s = 0; s < op.from.count(); ++s) {
+        const SegmentRows at = segment_rows(op.from, op.to, s);
+        for (std::int64_t t = 0; t < at.queries; ++t) {
+          const From* x = rows_of<const From>(op.x, 0, at.query + t).at;
+          To* y = rows_of<To>(op.y, 0, at.key + at.offset() + t).at;
+          copy_entries(x, y, count);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace longhand::cpu
