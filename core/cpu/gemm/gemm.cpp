@@ -40,20 +40,24 @@ class Product {
         format_(*plan_.format),
         pool_(pool),
         workspace_(workspace) {
-    a_bytes_ = padded(plan_.panel_rows * units(plan_.block_k) * format_.unit_bytes);
-    b_bytes_ = plan_.share_b ? 0
-                             : padded(round_up(plan_.block_cols, format_.nr) *
-                                      units(plan_.block_k) * format_.unit_bytes);
-    ld_sums_ = plan_.block_cols + 16;  // not a power of two: rows would meet in the cache's sets
-    const std::int64_t block = plan_.direct ? 0 : plan_.block_rows * ld_sums_ * 4;
+    const std::int64_t panel_units = units(plan_.block_k), bytes = format_.unit_bytes;
+    if (!plan_.share_a) a_bytes_ = padded(plan_.panel_rows * panel_units * bytes);
+    if (!plan_.share_b)
+      b_bytes_ = padded(round_up(plan_.task_cols, format_.nr) * panel_units * bytes);
+    ld_sums_ = plan_.task_cols + 16;  // not a power of two: rows would meet in the cache's sets
+    const std::int64_t block = plan_.direct ? 0 : plan_.task_rows * ld_sums_ * 4;
     const std::int64_t total = plan_.chunks > 1 ? finish_rows() * g_.n * 4 : 0;
-    const std::int64_t group = round_up(plan_.group_cols, format_.nr);
-    packed_bytes_ = plan_.share_b ? padded(group * padded_units() * format_.unit_bytes) : 0;
+    const std::int64_t all_units = divide_up(g_.k, plan_.block_k) * panel_units;
+    if (plan_.share_b)
+      shared_b_bytes_ = padded(round_up(plan_.group_cols, format_.nr) * all_units * bytes);
+    const std::int64_t shared_a =
+        plan_.share_a ? padded(round_up(g_.m, format_.mr) * all_units * bytes) : 0;
     const std::int64_t partial = plan_.chunks > 1 ? plan_.chunks * g_.batch * g_.m * g_.n * 4 : 0;
     workspace_.reserve(
         pool_.threads(),
         static_cast<std::size_t>(a_bytes_ + b_bytes_ + padded(std::max(block, total))),
-        static_cast<std::size_t>(packed_bytes_), static_cast<std::size_t>(padded(partial)));
+        static_cast<std::size_t>(shared_b_bytes_ + shared_a),
+        static_cast<std::size_t>(padded(partial)));
   }
 
   void run() {
@@ -72,9 +76,6 @@ class Product {
  private:
   static std::int64_t padded(std::int64_t bytes) { return round_up(bytes, 64) + 64; }
   std::int64_t units(std::int64_t k) const { return plan_.units(k); }
-  std::int64_t padded_units() const {
-    return divide_up(g_.k, plan_.block_k) * units(plan_.block_k);
-  }
   std::int64_t finish_rows() const { return std::clamp<std::int64_t>((1 << 16) / g_.n, 1, g_.m); }
 
   PackJob source_a(std::int64_t batch) const {
@@ -100,9 +101,18 @@ class Product {
             .out = nullptr};
   }
 
-  /// Sums of a block of c over a range of k, to sums (+ beta sums, at its first pass).
+  /// Where panel `index` of an operand packed ahead begins, in the block of k from k_first on. All
+  /// but the last block are whole, so what is before them is known.
+  std::int64_t shared_offset(std::int64_t k_first, std::int64_t k_size, std::int64_t padded_width,
+                             std::int64_t index) const {
+    const std::int64_t before = k_first / plan_.block_k * units(plan_.block_k);
+    return (before * padded_width + index * units(k_size)) * format_.unit_bytes;
+  }
+
+  /// Sums of rows x cols of c over a range of k, to sums (+ beta sums, in the first pass).
+  /// group: the columns of B that are packed ahead, if they are.
   void multiply(std::int64_t batch, Range rows, Range cols, Range ks, float* sums, std::int64_t ld,
-                float beta, int worker, const std::byte* packed_b, Range group) {
+                float beta, int worker, Range group) {
     std::byte* scratch = workspace_.of_worker(worker);
     BlockProduct block{};
     block.ldc = ld;
@@ -113,11 +123,10 @@ class Product {
       block.units = units(part.size());
       block.b_panel = format_.nr * block.units;
       block.b_unit = format_.nr;
-      if (packed_b) {
-        const std::int64_t before = k / plan_.block_k * units(plan_.block_k);
-        block.b = packed_b + (before * round_up(group.size(), format_.nr) +
-                              (cols.begin - group.begin) * block.units) *
-                                 format_.unit_bytes;
+      if (plan_.share_b) {
+        block.b =
+            workspace_.packed() + shared_offset(k, part.size(), round_up(group.size(), format_.nr),
+                                                cols.begin - group.begin);
         multiply_rows(block, batch, rows, cols, part, sums, scratch);
       } else {
         // In place up to the last whole panel; the rest, reaching past its columns, is packed.
@@ -148,10 +157,8 @@ class Product {
 
   void multiply_rows(BlockProduct block, std::int64_t batch, Range rows, Range cols, Range part,
                      float* sums, std::byte* scratch) {
-    block.cols = cols.size();
     for (std::int64_t i = rows.begin; i < rows.end; i += plan_.panel_rows) {
       block.rows = std::min(plan_.panel_rows, rows.end - i);
-      block.c = sums + (i - rows.begin) * block.ldc;
       if (plan_.a_in_place) {
         const std::int64_t shift =
             g_.a.transposed ? part.begin * g_.a.ld + i : i * g_.a.ld + part.begin;
@@ -161,21 +168,39 @@ class Product {
         block.a_unit = g_.a.transposed ? ld : 1;
         block.a_panel = format_.mr * block.a_row;
       } else {
-        PackJob job = source_a(batch);
-        job.first = i;
-        job.count = block.rows;
-        job.k_first = part.begin;
-        job.k_count = part.size();
-        job.out = scratch;
-        format_.pack_a(job);
-        block.a = scratch;
         block.a_row = 1;
         block.a_unit = format_.mr;
         block.a_panel = format_.mr * block.units;
+        if (plan_.share_a) {
+          block.a =
+              shared_a() + shared_offset(part.begin, part.size(), round_up(g_.m, format_.mr), i);
+        } else {
+          pack_a(batch, {i, i + block.rows}, part, scratch);
+          block.a = scratch;
+        }
       }
-      format_.multiply(block);
+      BlockProduct narrow = block;
+      for (std::int64_t j = 0; j < cols.size(); j += plan_.block_cols) {
+        narrow.cols = std::min(plan_.block_cols, cols.size() - j);
+        narrow.b = static_cast<const std::byte*>(block.b) +
+                   j / format_.nr * block.b_panel * format_.unit_bytes;
+        narrow.c = sums + (i - rows.begin) * block.ldc + j;
+        format_.multiply(narrow);
+      }
     }
   }
+
+  void pack_a(std::int64_t batch, Range rows, Range ks, std::byte* out) {
+    PackJob job = source_a(batch);
+    job.first = rows.begin;
+    job.count = rows.size();
+    job.k_first = ks.begin;
+    job.k_count = ks.size();
+    job.out = out;
+    format_.pack_a(job);
+  }
+
+  std::byte* shared_a() { return workspace_.packed() + shared_b_bytes_; }
 
   /// c from the sums of a block.
   void finish(std::int64_t batch, Range rows, Range cols, const float* sums, std::int64_t ld) {
@@ -207,19 +232,18 @@ class Product {
                        .beta = g_.beta});
   }
 
-  /// One block of c, from all of k.
-  void block(std::int64_t batch, Range rows, Range cols, int worker, const std::byte* packed_b,
-             Range group) {
+  /// One task: rows x cols of c, from all of k.
+  void make(std::int64_t batch, Range rows, Range cols, int worker, Range group) {
     const Range all{0, g_.k};
     if (plan_.direct) {
       float* c = static_cast<float*>(
           at(g_.c.data, g_.c.type, batch * g_.c.batch_stride + rows.begin * g_.c.ld + cols.begin));
-      multiply(batch, rows, cols, all, c, g_.c.ld, g_.beta, worker, packed_b, group);
+      multiply(batch, rows, cols, all, c, g_.c.ld, g_.beta, worker, group);
       return;
     }
     float* sums = sums_of(worker);
     if (g_.k == 0) std::fill_n(sums, rows.size() * ld_sums_, 0.0f);
-    multiply(batch, rows, cols, all, sums, ld_sums_, 0, worker, packed_b, group);
+    multiply(batch, rows, cols, all, sums, ld_sums_, 0, worker, group);
     finish(batch, rows, cols, sums, ld_sums_);
   }
 
@@ -228,56 +252,64 @@ class Product {
   }
 
   void run_shared(std::int64_t batch, Range group) {
-    std::byte* packed = workspace_.packed();
-    const std::int64_t width = round_up(group.size(), format_.nr);
+    pack_ahead(batch, group);
+    const std::int64_t across = divide_up(group.size(), plan_.task_cols);
+    parallel_for(divide_up(g_.m, plan_.task_rows) * across, [&](std::int64_t task, int worker) {
+      const Range cols = piece(task % across, plan_.task_cols, group.size());
+      make(batch, piece(task / across, plan_.task_rows, g_.m),
+           {group.begin + cols.begin, group.begin + cols.end}, worker, group);
+    });
+  }
+
+  void pack_ahead(std::int64_t batch, Range group) {
     const std::int64_t k_blocks = divide_up(g_.k, plan_.block_k);
-    const std::int64_t step = 8 * format_.nr;  // columns packed at a time
-    const std::int64_t col_steps = divide_up(group.size(), step);
-    pool_.run(k_blocks * col_steps, [&](std::int64_t chunk, int) {
-      const Range ks = piece(chunk / col_steps, plan_.block_k, g_.k);
-      const Range cols = piece(chunk % col_steps, step, group.size());
+    if (plan_.share_a && group.begin == 0) {
+      const std::int64_t step = 4 * format_.mr;
+      workspace_.run(pool_, divide_up(g_.m, step) * k_blocks, [&](std::int64_t task, int) {
+        const Range rows = piece(task / k_blocks, step, g_.m);
+        const Range ks = piece(task % k_blocks, plan_.block_k, g_.k);
+        pack_a(batch, rows, ks,
+               shared_a() +
+                   shared_offset(ks.begin, ks.size(), round_up(g_.m, format_.mr), rows.begin));
+      });
+    }
+    const std::int64_t step = 2 * format_.nr;
+    workspace_.run(pool_, divide_up(group.size(), step) * k_blocks, [&](std::int64_t task, int) {
+      const Range cols = piece(task / k_blocks, step, group.size());
+      const Range ks = piece(task % k_blocks, plan_.block_k, g_.k);
       PackJob job = source_b(batch);
       job.first = group.begin + cols.begin;
       job.count = cols.size();
       job.k_first = ks.begin;
       job.k_count = ks.size();
-      job.out = packed + (ks.begin / plan_.block_k * units(plan_.block_k) * width +
-                          cols.begin * units(ks.size())) *
-                             format_.unit_bytes;
+      job.out = workspace_.packed() +
+                shared_offset(ks.begin, ks.size(), round_up(group.size(), format_.nr), cols.begin);
       format_.pack_b(job);
-    });
-    const std::int64_t across = divide_up(group.size(), plan_.block_cols);
-    const std::int64_t tasks = divide_up(g_.m, plan_.block_rows) * across;
-    parallel_for(tasks, [&](std::int64_t task, int worker) {
-      const Range cols = piece(task % across, plan_.block_cols, group.size());
-      block(batch, piece(task / across, plan_.block_rows, g_.m),
-            {group.begin + cols.begin, group.begin + cols.end}, worker, packed, group);
     });
   }
 
   template <class Body>
   void parallel_for(std::int64_t tasks, Body&& body) {
     const std::int64_t step = plan_.tasks_at_once;
-    pool_.run(divide_up(tasks, step), [&](std::int64_t chunk, int worker) {
+    workspace_.run(pool_, divide_up(tasks, step), [&](std::int64_t chunk, int worker) {
       const Range range = piece(chunk, step, tasks);
       for (std::int64_t task = range.begin; task < range.end; ++task) body(task, worker);
     });
   }
 
   void run_private() {
-    const std::int64_t across = divide_up(g_.n, plan_.block_cols);
-    const std::int64_t blocks = divide_up(g_.m, plan_.block_rows) * across;
+    const std::int64_t across = divide_up(g_.n, plan_.task_cols);
+    const std::int64_t blocks = divide_up(g_.m, plan_.task_rows) * across;
     parallel_for(g_.batch * blocks * plan_.chunks, [&](std::int64_t task, int worker) {
-      const std::int64_t chunk = task % plan_.chunks, block_index = task / plan_.chunks;
-      const std::int64_t batch = block_index / blocks, in_batch = block_index % blocks;
-      const Range rows = piece(in_batch / across, plan_.block_rows, g_.m);
-      const Range cols = piece(in_batch % across, plan_.block_cols, g_.n);
+      const std::int64_t chunk = task % plan_.chunks, block = task / plan_.chunks;
+      const std::int64_t batch = block / blocks, in_batch = block % blocks;
+      const Range rows = piece(in_batch / across, plan_.task_rows, g_.m);
+      const Range cols = piece(in_batch % across, plan_.task_cols, g_.n);
       if (plan_.chunks == 1) {
-        block(batch, rows, cols, worker, nullptr, {});
+        make(batch, rows, cols, worker, {});
       } else {
         float* sums = partial(chunk, batch) + rows.begin * g_.n + cols.begin;
-        multiply(batch, rows, cols, piece(chunk, plan_.chunk_k, g_.k), sums, g_.n, 0, worker,
-                 nullptr, {});
+        multiply(batch, rows, cols, piece(chunk, plan_.chunk_k, g_.k), sums, g_.n, 0, worker, {});
       }
     });
   }
@@ -289,7 +321,7 @@ class Product {
 
   void add_chunks() {
     const std::int64_t step = finish_rows(), steps = divide_up(g_.m, step);
-    pool_.run(g_.batch * steps, [&](std::int64_t task, int worker) {
+    workspace_.run(pool_, g_.batch * steps, [&](std::int64_t task, int worker) {
       const std::int64_t batch = task / steps;
       const Range rows = piece(task % steps, step, g_.m);
       float* sums = sums_of(worker);
@@ -305,7 +337,7 @@ class Product {
   const PanelFormat& format_;
   ThreadPool& pool_;
   GemmWorkspace& workspace_;
-  std::int64_t a_bytes_ = 0, b_bytes_ = 0, packed_bytes_ = 0, ld_sums_ = 0;
+  std::int64_t a_bytes_ = 0, b_bytes_ = 0, shared_b_bytes_ = 0, ld_sums_ = 0;
 };
 
 void check_operand(const char* name, DType type, std::int64_t ld, std::int64_t width) {

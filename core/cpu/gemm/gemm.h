@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -64,6 +66,12 @@ class GemmWorkspace {
   std::byte* packed() { return packed_.data; }
   std::byte* partial() { return partial_.data; }
 
+  /// body(task, worker) once for each of [0, tasks). Each worker begins with its own stretch of the
+  /// tasks, the same in every call, and helps the others when done: what it packed, read and wrote
+  /// last time is still in its cache. Tasks are independent, so who does which changes no result.
+  void run(ThreadPool& pool, std::int64_t tasks,
+           FunctionRef<void(std::int64_t task, int worker)> body);
+
  private:
   struct Piece {
     std::byte* data = nullptr;
@@ -76,6 +84,12 @@ class GemmWorkspace {
   };
   std::vector<Piece> workers_;
   Piece packed_, partial_;
+  struct alignas(64) Stretch {  // a cache line each
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+  std::unique_ptr<Stretch[]> stretches_;
+  int stretch_count_ = 0;
 };
 
 struct GemmKernels;

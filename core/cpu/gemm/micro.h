@@ -48,6 +48,11 @@ void micro(const MicroJob& job) {
   for (int i = 0; i < M; ++i) {
     for (int v = 0; v < V; ++v) sum[i][v] = FloatLanes{};
   }
+  // c is needed at the end: on its way to the cache meanwhile.
+  for (int i = 0; i < M; ++i) {
+    __builtin_prefetch(job.c + i * job.ldc, 1);
+    if (V > 1) __builtin_prefetch(job.c + i * job.ldc + job.cols - 1, 1);
+  }
   const float* a = job.a;
   const float* b = job.b;
   const std::int64_t a_row = job.a_row, a_unit = job.a_unit, b_unit = job.b_unit;
@@ -128,6 +133,21 @@ void multiply_layout(const BlockProduct& p) {
                .cols = nr,
                .alpha = p.alpha,
                .beta = p.beta};
+  // A in place comes from wherever it lies: a strip ahead, a share of it with each tile.
+  const bool fetch = p.a_row != 1 || p.a_unit != mr;
+  const std::int64_t tiles = (p.cols + nr - 1) / nr;
+  constexpr std::int64_t line = 64 / sizeof(float);
+  const auto fetch_share = [&](const float* next, std::int64_t tile) {
+    if constexpr (Rows) {
+      for (std::int64_t i = mr * tile / tiles; i < mr * (tile + 1) / tiles; ++i) {
+        for (std::int64_t k = 0; k < p.units; k += line) __builtin_prefetch(next + i * p.a_row + k);
+      }
+    } else {
+      for (std::int64_t k = p.units * tile / tiles; k < p.units * (tile + 1) / tiles; ++k) {
+        __builtin_prefetch(next + k * p.a_unit + mr - 1);
+      }
+    }
+  };
   // A panel of A stays in the first-level cache while the block of B passes from the second.
   const float* a = static_cast<const float*>(p.a);
   for (std::int64_t i = 0; i < p.rows; i += mr, a += p.a_panel) {
@@ -137,6 +157,7 @@ void multiply_layout(const BlockProduct& p) {
     for (std::int64_t j = 0; j < p.cols; j += nr, job.b += p.b_panel) {
       job.cols = p.cols - j < nr ? static_cast<int>(p.cols - j) : nr;
       job.c = p.c + i * p.ldc + j;
+      if (fetch) fetch_share(a + p.a_panel, j / nr);
       (job.cols > lanes ? wide : narrow).rows[m - 1](job);
     }
   }

@@ -68,38 +68,58 @@ template <int N>
   }
 }
 
+/// `steps` units of up to `lanes` rows, turned: unit u of row i goes to out[u W + i]. Where Whole,
+/// all rows and units exist.
+template <class Units, int W, int Rows, bool Whole, class T>
+[[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
+                                        std::int64_t k_left, int steps, float* out) {
+  FloatLanes rows[lanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) {
+    if constexpr (Whole) {
+      rows[i] = i < Rows ? Units::along(source + i * ld, lanes * Units::per_unit) : FloatLanes{};
+    } else {
+      rows[i] = i < Rows && i < rows_left ? Units::along(source + i * ld, k_left) : FloatLanes{};
+    }
+  }
+  transpose(rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i, out += W) {
+    if (!Whole && i >= steps) break;
+    store_lanes<Rows>(out, rows[i]);
+  }
+}
+
 /// Panels of W rows (of A; or columns, of B) from a source contiguous along k.
 template <class Units, int W, class T>
 void pack_along(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.first * job.ld + job.k_first;
+  constexpr std::int64_t per_vector = lanes * Units::per_unit;
+  constexpr int tail = W % lanes == 0 ? lanes : W % lanes;
   const std::int64_t units = (job.k_count + Units::per_unit - 1) / Units::per_unit;
   for (std::int64_t panel = 0; panel < job.count; panel += W) {
-    for (std::int64_t u = 0; u < units; u += lanes) {
-      const std::int64_t k = u * Units::per_unit, left = job.k_count - k;
-      const int steps = units - u < lanes ? static_cast<int>(units - u) : lanes;
-#pragma GCC unroll 8
+    const T* row = source + panel * job.ld;
+    const std::int64_t left = job.count - panel;
+    const std::int64_t whole = left >= W ? job.k_count / per_vector * lanes : 0;  // units
+    std::int64_t u = 0;
+    for (; u < whole; u += lanes) {
+      const T* from = row + u * Units::per_unit;
+#pragma GCC unroll 4
       for (int w = 0; w < W; w += lanes) {
-        FloatLanes rows[lanes];
-#pragma GCC unroll 16
-        for (int i = 0; i < lanes; ++i) {
-          const std::int64_t row = panel + w + i;
-          rows[i] = w + i < W && row < job.count ? Units::along(source + row * job.ld + k, left)
-                                                 : FloatLanes{};
-        }
-        transpose(rows);
         float* to = out + u * W + w;
-        constexpr int tail = W % lanes == 0 ? lanes : W % lanes;
-        const bool whole = w + lanes <= W;
-        if (steps == lanes) {
-#pragma GCC unroll 16
-          for (int i = 0; i < lanes; ++i, to += W) {
-            whole ? store(to, Vec(rows[i])) : store_lanes<tail>(to, rows[i]);
-          }
-        } else {
-          for (int i = 0; i < steps; ++i, to += W) {
-            whole ? store(to, Vec(rows[i])) : store_lanes<tail>(to, rows[i]);
-          }
-        }
+        w + lanes <= W ? turn<Units, W, lanes, true>(from + w * job.ld, job.ld, 0, 0, 0, to)
+                       : turn<Units, W, tail, true>(from + w * job.ld, job.ld, 0, 0, 0, to);
+      }
+    }
+    for (; u < units; u += lanes) {
+      const std::int64_t k = u * Units::per_unit;
+      const int steps = units - u < lanes ? static_cast<int>(units - u) : lanes;
+      for (int w = 0; w < W; w += lanes) {
+        const T* from = row + w * job.ld + k;
+        float* to = out + u * W + w;
+        const std::int64_t k_left = job.k_count - k;
+        w + lanes <= W ? turn<Units, W, lanes, false>(from, job.ld, left - w, k_left, steps, to)
+                       : turn<Units, W, tail, false>(from, job.ld, left - w, k_left, steps, to);
       }
     }
     out += units * W;

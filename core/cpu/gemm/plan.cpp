@@ -5,13 +5,15 @@
 namespace longhand::cpu {
 namespace {
 
-/// The caches that blocks are made for: half of a second-level cache of 1 MiB holds a block of B,
-/// the rest a panel block of A and the sums. First level: see PanelFormat::block_units.
+/// Half of a second-level cache of 1 MiB holds a block of B, the rest rows of A and the sums. For
+/// the first level see PanelFormat::block_units.
 constexpr std::int64_t block_bytes = 512 << 10;
 constexpr std::int64_t widest_block = 1024;     // columns
 constexpr std::int64_t panel_block_rows = 112;  // of A, packed at a time: 8 tiles of 14, 18 of 6
-constexpr std::int64_t private_rows = 448;      // up to here a task that packs its own B has 4 such
-constexpr std::int64_t group_bytes = 64 << 20;
+constexpr std::int64_t private_rows = 448;      // up to here a task packs its own B, once for all
+constexpr std::int64_t widest_direct = 2048, widest_buffered = 1024;  // columns of a task
+constexpr std::int64_t shared_a_bytes = 32 << 20, group_bytes = 64 << 20;
+constexpr std::int64_t longest_in_place = 512;  // floats in a row of A
 constexpr double task_flops = 2e6;  // about 20 microseconds: far above the cost of a turn
 constexpr std::int64_t enough_tasks = 32;
 
@@ -40,56 +42,75 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   plan.share_b = g.m > private_rows;
   const std::int64_t tallest =
       plan.share_b ? plan.panel_rows : divide_up(private_rows, plan.panel_rows) * plan.panel_rows;
-  plan.block_rows = round_up(std::min(g.m, tallest), mr);
+  plan.task_rows = round_up(std::min(g.m, tallest), mr);
+  const std::int64_t widest = !plan.share_b ? plan.block_cols
+                              : plan.direct ? widest_direct
+                                            : widest_buffered;
+  plan.task_cols = round_up(divide_up(g.n, divide_up(g.n, widest)), nr);
 
   const double flops = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) *
                        static_cast<double>(g.k) * static_cast<double>(g.batch);
   const auto wanted = static_cast<std::int64_t>(
       std::clamp(flops / task_flops, 1.0, static_cast<double>(enough_tasks)));
   const auto tasks = [&] {
-    return g.batch * divide_up(g.m, plan.block_rows) * divide_up(g.n, plan.block_cols);
+    return g.batch * divide_up(g.m, plan.task_rows) * divide_up(g.n, plan.task_cols);
   };
 
   // Few blocks of c however fine the cut, and a long k: cut k.
   const std::int64_t finest = g.batch * divide_up(g.m, 4 * mr) * divide_up(g.n, 8 * nr);
   plan.chunk_k = std::max<std::int64_t>(1, g.k);
   if (finest < 16 && blocks >= 4 && wanted > tasks()) {
+    plan.share_b = false;
     const std::int64_t each = divide_up(blocks, divide_up(wanted, tasks()));
     plan.chunk_k = each * plan.block_k;
     plan.chunks = divide_up(g.k, plan.chunk_k);
-    plan.share_b = false;
     plan.direct = plan.direct && plan.chunks == 1;
   }
-  // Rows are halved first where B is shared (that costs nothing but more passes over B), columns
-  // first where it is not.
+  // Too few tasks to go round: rows are halved first, for as long as a block of B is well used,
+  // then columns, then rows again. Columns first where each task packs its own B.
+  const auto halve_rows = [&](std::int64_t least) {
+    const bool can = plan.task_rows > least * mr;
+    if (can) plan.task_rows = round_up(plan.task_rows / 2, mr);
+    return can;
+  };
+  const auto halve_cols = [&](std::int64_t least) {
+    const bool can = plan.task_cols > least * nr;
+    if (can) plan.task_cols = round_up(plan.task_cols / 2, nr);
+    return can;
+  };
   while (tasks() * plan.chunks < wanted) {
-    const bool shorter = plan.block_rows > 2 * mr, narrower = plan.block_cols > 4 * nr;
-    if (shorter && (plan.share_b || !narrower)) {
-      plan.block_rows = round_up(plan.block_rows / 2, mr);
-    } else if (narrower) {
-      plan.block_cols = round_up(plan.block_cols / 2, nr);
-    } else {
+    if (plan.share_b ? !halve_rows(4) && !halve_cols(4) && !halve_rows(2)
+                     : !halve_cols(4) && !halve_rows(2)) {
       break;
     }
   }
-  plan.panel_rows = std::min(plan.panel_rows, plan.block_rows);
+  plan.block_cols = std::min(plan.block_cols, plan.task_cols);
+  plan.panel_rows = std::min(plan.panel_rows, plan.task_rows);
   const double each = flops / static_cast<double>(tasks() * plan.chunks);
   plan.tasks_at_once = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(std::min(task_flops / 8 / std::max(each, 1.0), 1e6)));
 
+  const std::int64_t all_units = round_up(units, block_units);
   plan.group_cols = g.n;
   if (plan.share_b) {
-    const std::int64_t fit = group_bytes / (round_up(units, block_units) * format.unit_bytes);
+    const std::int64_t fit = group_bytes / (all_units * format.unit_bytes);
     plan.group_cols =
-        std::min(g.n, std::max<std::int64_t>(1, fit / plan.block_cols) * plan.block_cols);
+        std::min(g.n, std::max<std::int64_t>(1, fit / plan.task_cols) * plan.task_cols);
   }
 
-  // Packing A costs a load and a store per element, about what the tiles do with it for 16 columns.
-  plan.a_in_place = (format.in_place_f32 && g.a.type == DType::f32 && g.n <= 4 * nr) ||
-                    (format.in_place_bf16_rows && g.a.type == DType::bf16 && !g.a.transposed &&
-                     g.k % 2 == 0 && g.a.ld % 2 == 0 && g.a.batch_stride % 2 == 0 && g.n <= 4 * nr);
+  // Packing a row costs a load and a store per element, about what the tiles do with it for 16
+  // columns. Long rows are packed nevertheless: 14 at once strain the prefetchers, and at a stride
+  // of some power of two share a few sets of the first-level cache.
+  const bool narrow = g.n <= 4 * nr;
+  plan.a_in_place =
+      (format.in_place_f32 && g.a.type == DType::f32 && narrow &&
+       (g.a.transposed || g.a.ld <= longest_in_place)) ||
+      (format.in_place_bf16_rows && g.a.type == DType::bf16 && !g.a.transposed && g.k % 2 == 0 &&
+       g.a.ld % 2 == 0 && g.a.batch_stride % 2 == 0 && narrow && g.a.ld <= 2 * longest_in_place);
   plan.b_in_place = format.in_place_f32 && g.b.type == DType::f32 && !g.b.transposed &&
-                    !plan.share_b && plan.block_rows <= 8 * mr;
+                    !plan.share_b && plan.task_rows <= 8 * mr;
+  plan.share_a = plan.share_b && !plan.a_in_place && g.n > plan.task_cols &&
+                 round_up(g.m, mr) * all_units * format.unit_bytes <= shared_a_bytes;
   return plan;
 }
 

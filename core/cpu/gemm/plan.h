@@ -10,21 +10,21 @@ namespace longhand::cpu {
 /// How a product is cut. It depends on the shape, the types and the instruction set, never on the
 /// threads or the machine's caches: results are the same everywhere the instruction set is.
 ///
-/// c is cut in blocks of block_rows x block_cols; a task makes one of them, walking k in blocks of
-/// block_k. Where share_b, all of B (a group of columns at a time) is packed first by all workers;
-/// else each task packs the part of B it needs. Where k is long and c small, k is also cut in
-/// `chunks`, whose sums are added in order at the end.
+/// A task makes task_rows x task_cols of c, walking k in blocks of block_k, the columns of B in
+/// blocks of block_cols, and packs what of A and B it needs. What several tasks would pack is
+/// packed ahead by all workers together (share_a, share_b). Where k is long and c small, k is cut
+/// in `chunks` too, whose sums are added in order at the end.
 struct GemmPlan {
   const PanelFormat* format = nullptr;
   std::int64_t block_k = 0;     // elements
-  std::int64_t block_rows = 0;  // of c, a task
-  std::int64_t block_cols = 0;
+  std::int64_t block_cols = 0;  // of B, times block_k: stays in the second-level cache
   std::int64_t panel_rows = 0;  // of A, packed at a time
+  std::int64_t task_rows = 0, task_cols = 0;
   std::int64_t group_cols = 0;  // of B, packed at a time where share_b
   std::int64_t chunks = 1;
   std::int64_t chunk_k = 0;        // elements, a multiple of block_k
   std::int64_t tasks_at_once = 1;  // so that a worker's turn is worth taking
-  bool share_b = false;
+  bool share_a = false, share_b = false;
   bool a_in_place = false, b_in_place = false;
   bool direct = false;  // the sums are formed in c itself
 

@@ -1,5 +1,6 @@
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -35,6 +36,34 @@ void GemmWorkspace::reserve(int workers, std::size_t bytes_each, std::size_t pac
   for (std::size_t i = 0; i < count; ++i) workers_[i].grow(bytes_each);
   packed_.grow(packed_bytes);
   partial_.grow(partial_bytes);
+}
+
+void GemmWorkspace::run(ThreadPool& pool, std::int64_t tasks,
+                        FunctionRef<void(std::int64_t, int)> body) {
+  const int threads = static_cast<int>(std::min<std::int64_t>(pool.threads(), tasks));
+  if (threads <= 1) {
+    for (std::int64_t task = 0; task < tasks; ++task) body(task, 0);
+    return;
+  }
+  if (stretch_count_ < threads) {
+    stretches_ = std::make_unique<Stretch[]>(static_cast<std::size_t>(threads));
+    stretch_count_ = threads;
+  }
+  for (int i = 0; i < threads; ++i) {
+    stretches_[static_cast<std::size_t>(i)].next.store(tasks * i / threads,
+                                                       std::memory_order_relaxed);
+    stretches_[static_cast<std::size_t>(i)].end = tasks * (i + 1) / threads;
+  }
+  pool.run(pool.threads(), [&](std::int64_t, int worker) {
+    for (int i = 0; i < threads; ++i) {
+      Stretch& stretch = stretches_[static_cast<std::size_t>((worker + i) % threads)];
+      for (;;) {
+        const std::int64_t task = stretch.next.fetch_add(1, std::memory_order_relaxed);
+        if (task >= stretch.end) break;
+        body(task, worker);
+      }
+    }
+  });
 }
 
 }  // namespace longhand::cpu
