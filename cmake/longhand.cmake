@@ -44,15 +44,22 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 # longhand_simd(TARGET): adds the folder's *.simd.cpp files to TARGET once per instruction set.
-# A file that has something to say only for some of them guards itself with LONGHAND_ISA_IS_<NAME>.
+# avx512bf16 and amx have something to offer to products only, so only the families named here are
+# compiled for them; the tables of all others say `strongest = Isa::avx512`.
+set(longhand_product_families "/(gemm|attention)/")
+
 function(longhand_simd target)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.simd.cpp)
-  if(NOT sources)
-    return()
-  endif()
   foreach(isa IN LISTS longhand_isas)
+    set(wanted ${sources})
+    if(isa MATCHES "^(avx512bf16|amx)$")
+      list(FILTER wanted INCLUDE REGEX ${longhand_product_families})
+    endif()
+    if(NOT wanted)
+      continue()
+    endif()
     string(TOUPPER ${isa} upper)
-    add_library(${target}_${isa} OBJECT ${sources})
+    add_library(${target}_${isa} OBJECT ${wanted})
     target_include_directories(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_definitions(${target}_${isa} PRIVATE LONGHAND_ISA=${isa} LONGHAND_ISA_IS_${upper})
     target_compile_options(${target}_${isa} PRIVATE ${longhand_isa_flags_${isa}} -O3

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/cpu/isa.h"
 #include "core/dtype.h"
 
 /// The vector type and its functions, reachable for each instruction set as a table of loops over
@@ -10,6 +11,8 @@
 namespace longhand::cpu {
 
 struct SimdProbe {
+  static constexpr Isa strongest = Isa::avx512;
+
   int lanes;
   bool fused_multiply_add;
   using Map = void (*)(const float* x, float* y, std::int64_t n);

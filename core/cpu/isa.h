@@ -40,22 +40,20 @@ Isa choose_isa();
 template <class Table, Isa isa>
 const Table& kernels();  // specialised in the family's *.simd.cpp
 
+/// Tables that have nothing to gain from avx512bf16 and amx say
+/// `static constexpr Isa strongest = Isa::avx512;` and are compiled for no more than that
+/// (cmake/longhand.cmake names the folders whose tables are).
 template <class Table>
 const Table& kernels_for(Isa isa) {
-  switch (isa) {
 #if defined(__x86_64__)
-    case Isa::amx:
-      return kernels<Table, Isa::amx>();
-    case Isa::avx512bf16:
-      return kernels<Table, Isa::avx512bf16>();
-    case Isa::avx512:
-      return kernels<Table, Isa::avx512>();
-    case Isa::avx2:
-      return kernels<Table, Isa::avx2>();
-#endif
-    default:
-      return kernels<Table, Isa::portable>();
+  if constexpr (!requires { Table::strongest; }) {
+    if (isa == Isa::amx) return kernels<Table, Isa::amx>();
+    if (isa == Isa::avx512bf16) return kernels<Table, Isa::avx512bf16>();
   }
+  if (isa >= Isa::avx512) return kernels<Table, Isa::avx512>();
+  if (isa == Isa::avx2) return kernels<Table, Isa::avx2>();
+#endif
+  return kernels<Table, Isa::portable>();
 }
 
 }  // namespace longhand::cpu
