@@ -2,9 +2,9 @@
 
 #include "core/cpu/simd.h"
 
-/// exp, log, log1p, tanh, erf and sigmoid on vectors, each within 1.5 units in the last place of
-/// f32 (sigmoid 2.5) over the whole range, subnormals included; tests/vector_math_test.cpp states
-/// the bound of each and holds every instruction set to it. NaN stays NaN.
+/// exp, log, log1p, tanh, erf and sigmoid on vectors over the whole range, subnormals included:
+/// exp, log and log1p within 1.5 units in the last place of f32, erf 2.1, tanh and sigmoid 2.5.
+/// tests/vector_math_test.cpp holds every instruction set to it. NaN stays NaN.
 ///
 /// The coefficients are minimax fits in the relative error of the result (Remez exchange in
 /// 40-digit arithmetic, then rounded to f32).
@@ -38,15 +38,32 @@ template <class... Coefficients>
 #endif
 }
 
-/// e^x = 2^n e^r with n the integer nearest x / ln 2, so |r| <= ln 2 / 2.
-[[gnu::always_inline]] inline Vec exp(Vec x) {
-  const Vec near = min(Vec(89.0), max(Vec(-105.0), x));  // beyond: infinity, 0; this way NaN stays
+/// e^x = 2^n (1 + p) with n the integer nearest x / ln 2, so |ln(1 + p)| <= ln 2 / 2.
+struct ReducedExp {
+  Vec n, p;
+  IntVec n_int;
+};
+/// For x in [-105, 89], and NaN.
+[[gnu::always_inline]] inline ReducedExp reduce_exp(Vec x) {
   const Vec magic(12582912.0);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
-  const Vec shifted = fma(near, Vec(log2_e), magic);
+  const Vec shifted = fma(x, Vec(log2_e), magic);
   const Vec n = shifted - magic;
-  const Vec r = fma(n, Vec(-ln2_low), fma(n, Vec(-ln2_high), near));
-  const Vec p = polynomial(r, 0.5, 0.166665211, 0.041668389, 0.00836874545, 0.00138145359);
-  return scale_by_power(fma(r * r, p, r) + Vec(1.0), n, bits(shifted) - bits(magic));
+  const Vec r = fma(n, Vec(-ln2_low), fma(n, Vec(-ln2_high), x));
+  const Vec q = polynomial(r, 0.5, 0.166665211, 0.041668389, 0.00836874545, 0.00138145359);
+  return {.n = n, .p = fma(r * r, q, r), .n_int = bits(shifted) - bits(magic)};
+}
+
+[[gnu::always_inline]] inline Vec exp(Vec x) {
+  // Beyond these the result is 0 or infinity; this way round NaN stays.
+  const ReducedExp e = reduce_exp(min(Vec(89.0), max(Vec(-105.0), x)));
+  return scale_by_power(e.p + Vec(1.0), e.n, e.n_int);
+}
+
+/// e^x - 1 for x in [-80, 80], and NaN: 2^n p + (2^n - 1), which for small x, where n = 0, is p.
+[[gnu::always_inline]] inline Vec exp_minus_1(Vec x) {
+  const ReducedExp e = reduce_exp(x);
+  const Vec power = from_bits((e.n_int + IntVec(127)) << 23);
+  return fma(e.p, power, power - Vec(1.0));
 }
 
 /// ln x = e ln 2 + ln(1 + f) with x = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt 2).
@@ -75,28 +92,20 @@ template <class... Coefficients>
   return select(x < Vec(0x1p24), log(u) + lost / u, log(x));
 }
 
-/// x + x^3 P(x^2) near 0, else 1 - 2 / (e^2x + 1).
+/// t / (t + 2) with t = e^2|x| - 1; from 10 on the result is 1.
 [[gnu::always_inline]] inline Vec tanh(Vec x) {
-  const Vec z = x * x;
-  const Vec p =
-      polynomial(z, -0.333332807, 0.133314416, -0.0537397116, 0.0206390806, -0.00570497988);
-  const Vec small = fma(z * p, x, x);
   const Vec size = abs(x);
-  const Vec large = Vec(1.0) - Vec(2.0) / (exp(size + size) + Vec(1.0));
-  return select(size < Vec(0.625), small, copysign(large, x));
+  const Vec t = exp_minus_1(min(Vec(20.0), size + size));
+  return copysign(t / (t + Vec(2.0)), x);
 }
 
-/// x + x P(x^2) up to 1, else 1 - e^Q(|x|); beyond 4 the result is 1.
+/// 1 - e^(-x + x R(x)) with -x + x R(x) = ln(1 - erf x); from 4 on the result is 1.
 [[gnu::always_inline]] inline Vec erf(Vec x) {
-  const Vec z = x * x;
-  const Vec p = polynomial(z, 0.128379166, -0.37612626, 0.112835854, -0.026853811, 0.00518832775,
-                           -0.000801019371, 7.85386219e-05);
-  const Vec small = fma(p, x, x);
   const Vec size = min(Vec(4.0), abs(x));
-  const Vec q = polynomial(size, -0.000341610255, -1.12708879, -0.638145387, -0.10310626,
-                           0.0218378324, -0.00294760102, 0.000186373451);
-  const Vec large = Vec(1.0) - exp(q);
-  return select(size < Vec(1.0), small, copysign(large, x));
+  const Vec r =
+      polynomial(size, -0.128379172, -0.636619382, -0.102777831, 0.019153066, 0.000160391646,
+                 -0.00166702212, 0.000632833515, -0.000117640237, 9.2561404e-06);
+  return copysign(exp_minus_1(fma(size, r, -size)), x);
 }
 
 /// 1 / (1 + e^-x), from e^-|x| so that nothing overflows and small results keep their digits.
