@@ -323,6 +323,44 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_plain_loops_on_every_instruct
   }
 }
 
+// Operands rounded to bf16 (8 bits) in five chained products, and bf16 results.
+BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_plain_loops) {
+  const auto backend = make_cpu_backend();
+  ThreadPool threads(2);
+  int number = 0;
+  for (Problem p : problems()) {
+    if (p.gain > 1) continue;
+    for (const DType type : {DType::f32, DType::bf16}) {
+      p.type = type;
+      Data expected_data(*backend, p);
+      Plain plain(p, expected_data);
+      for (const cpu::Isa isa : cpu::supported_isas()) {
+        for (const Math math : {Math::exact, Math::bf16}) {
+          if (type == DType::f32 && math == Math::exact) continue;
+          BOOST_TEST_CONTEXT("problem " << number << " on " << cpu::name_of(isa) << ", " << type
+                                        << ", " << name_of(math)) {
+            Data d(*backend, p);
+            run({threads, isa}, p, d, math);
+            const double bound = math == Math::exact ? 2e-2 : 5e-2;
+            BOOST_TEST(difference(d.y.data, plain.y) < bound);
+            BOOST_TEST(difference(d.log_sum, plain.log_sum) < bound);
+            BOOST_TEST(difference(d.dq.data, plain.dq) < bound);
+            BOOST_TEST(difference(d.dk.data, plain.dk) < bound);
+            BOOST_TEST(difference(d.dv.data, plain.dv) < bound);
+            if (d.beta) {
+              BOOST_TEST(std::abs(d.dbeta.item() - plain.dbeta) < bound * plain.dbeta_size);
+            }
+            if (p.gamma > 0) {
+              BOOST_TEST(std::abs(d.dgamma.item() - plain.dgamma) < bound * plain.dgamma_size);
+            }
+          }
+        }
+      }
+    }
+    ++number;
+  }
+}
+
 BOOST_AUTO_TEST_CASE(gradients_are_added_where_asked) {
   const auto backend = make_cpu_backend();
   ThreadPool threads(2);

@@ -18,6 +18,8 @@ class CpuBackend : public reference::ReferenceBackend {
   Isa isa() const { return isa_; }
   ThreadPool& threads() { return threads_; }
 
+  void require_dtype(DType dtype) const override;
+
   using reference::ReferenceBackend::run;
   void run(const Fill& op) override;
   void run(const Copy& op) override;

@@ -29,8 +29,9 @@ void put(const Target& y, std::int64_t i, double value) {
 }
 
 template <class T>
-void run(const Crew& crew, const Backward& b) {
-  const auto& kernels = kernels_for<AttentionGradientKernels<T>>(crew.isa);
+void run(const Crew& crew, Math math, const Backward& b) {
+  const auto& all = kernels_for<ByProduct<AttentionGradientKernels<T>>>(crew.isa);
+  const auto& kernels = math == Math::bf16 ? all.bf16 : all.exact;
   const Scores& scores = b.scores;
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
   const std::int64_t width = scores.q.width, value_width = b.v.width;
@@ -170,18 +171,20 @@ bool all_zero(const Tensor& gamma) {
 
 }  // namespace
 
-void attention(const Crew& crew, Math, const AttentionBackward& op) {
+void attention(const Crew& crew, Math math, const AttentionBackward& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, {op.scores, op.v, op.y, op.dy, op.log_sum, Tensor(), op.dq, op.dk, op.dv, op.dbeta,
-                  Target()});
+    run<T>(crew, math,
+           {op.scores, op.v, op.y, op.dy, op.log_sum, Tensor(), op.dq, op.dk, op.dv, op.dbeta,
+            Target()});
   });
 }
 
-void attention(const Crew& crew, Math, const ChacalBackward& op) {
+void attention(const Crew& crew, Math math, const ChacalBackward& op) {
   const bool softmax = !op.dgamma && all_zero(op.gamma);
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, {op.scores, op.v, op.y, op.dy, op.log_sum, softmax ? Tensor() : op.gamma, op.dq,
-                  op.dk, op.dv, op.dbeta, op.dgamma});
+    run<T>(crew, math,
+           {op.scores, op.v, op.y, op.dy, op.log_sum, softmax ? Tensor() : op.gamma, op.dq, op.dk,
+            op.dv, op.dbeta, op.dgamma});
   });
 }
 

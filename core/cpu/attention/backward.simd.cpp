@@ -17,18 +17,25 @@ namespace {
 
 constexpr std::int64_t block = panel;
 
+template <class Product>
 struct Space {
-  float *keys, *values;              // of the range, packed; ChaCAL: U
-  float *key_sums, *value_sums;      // dk / beta and dv (ChaCAL: A of one head)
-  float* all_value_sums;             // dv of all heads (ChaCAL)
-  float *queries, *gradients;        // rows of the panel: q, and dy or W
-  float *turned, *turned_gradients;  // the same transposed, times the scores' scale and times c
-  float* query_sums;                 // dq / beta of the panel
-  float *p, *ds;                     // [block][panel]
-  float *times, *logs, *sums;        // [panel]: c, log_sum in bits, c D
-  std::int64_t key_stride, value_stride, floats;
+  // Of the range: words to be summed along (left) and over (right). ChaCAL: U for the values.
+  float *keys_left, *keys_right, *values_left;
+  float *key_sums, *value_sums;  // dk / beta and dv (ChaCAL: A of one head)
+  float* all_value_sums;         // dv of all heads (ChaCAL)
+  // Of the panel: words of q, and dy or W, also transposed; dy or W in f32; dq / beta.
+  float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
+  float *p, *ds;                       // [block][panel], f32
+  float *p_rows, *ds_rows, *ds_keys;   // words [block][panel / depth] and [block / depth][panel]
+  float *scale, *times, *logs, *sums;  // [panel]: of the scores, c, log_sum in bits, D
+  std::int64_t depth, value_depth;     // words along the widths
+  std::int64_t left_stride, value_left_stride, key_stride, value_stride, floats;
 
   Space(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {
+    depth = words<Product>(width);
+    value_depth = words<Product>(value_width);
+    left_stride = packed_width(depth);
+    value_left_stride = packed_width(value_depth);
     key_stride = packed_width(width);
     value_stride = packed_width(value_width);
     const std::int64_t rows = round_up(range, block);
@@ -38,18 +45,25 @@ struct Space {
       at += round_up(n, 16);
       return here;
     };
-    keys = take(rows * key_stride);
-    values = take(rows * value_stride);
+    constexpr int d = Product::depth;
+    keys_left = take(rows * left_stride);
+    keys_right = d == 1 ? keys_left : take(rows / d * key_stride);
+    values_left = take(rows * value_left_stride);
     key_sums = take(rows * key_stride);
     value_sums = take(rows * value_stride);
     all_value_sums = take(rows * value_stride);
-    queries = take(panel * key_stride);
-    gradients = take(panel * value_stride);
-    turned = take(panel * width);
-    turned_gradients = take(panel * value_width);
+    queries = take(panel / d * key_stride);
+    gradient_rows = take(panel * value_stride);
+    gradients = Product::rounds ? take(panel / d * value_stride) : gradient_rows;
+    turned = take(panel * depth);
+    turned_gradients = take(panel * value_depth);
     query_sums = take(panel * key_stride);
     p = take(block * panel);
     ds = take(block * panel);
+    p_rows = Product::rounds ? take(block * panel / d) : p;
+    ds_rows = d == 1 ? ds : take(block * panel / d);
+    ds_keys = d == 1 ? ds : take(block * panel / d);
+    scale = take(panel);
     times = take(panel);
     logs = take(panel);
     sums = take(panel);
@@ -96,60 +110,86 @@ void write_rows(const float* from, std::int64_t stride, float times, HeadRows<T>
   }
 }
 
-/// The rows a tile of keys or queries may read around those that `seen` has.
+/// The rows that tiles may read around those that `seen` has, an even number of them.
 Range widened(Range seen, std::int64_t keys) {
-  return Sight::clip(seen.begin - tile_rows + 1, seen.end + tile_rows - 1,
-                     round_up(keys, tile_rows));
+  const Range wide =
+      Sight::clip(seen.begin - tile_rows, seen.end + tile_rows, round_up(keys, tile_rows));
+  return {wide.begin & ~1, (wide.end + 1) & ~1};
 }
 
-/// p = 2^(s - log), zero where unseen.
-void exponentials(const Sight& sight, float* p, const float* logs) {
+/// From scores and dP: P = 2^(s - log) and dS = c P (dP - D) as words, zero where unseen. Without
+/// `make_p`, P is there already in f32; without `make_ds`, only P is made.
+template <class Product, bool make_p, bool make_ds>
+void score_gradients(const Sight& sight, const Space<Product>& space) {
   for (std::int64_t t = 0; t < sight.queries; t += lanes) {
     const std::int64_t unit = t / Sight::unit * Sight::unit;
     const Range by_all = sight.keys_of_all(unit, Sight::unit);
     const Range rows = widened(sight.keys_of(unit, Sight::unit), sight.keys);
-    const Vec log = load(logs + t);
-    for (int r = rows.begin; r < rows.end; ++r) {
-      float* const at = p + r * panel + t;
-      const Vec x = exp2(load(at) - log);
-      const bool whole = r >= by_all.begin && r < by_all.end;
-      store(at, whole ? x : select(sight.sees(r, t), x, Vec(0.0f)));
-    }
-  }
-}
-
-/// ds = p (dp - sum), zero where unseen; with make_p, p too, from scores.
-template <bool make_p>
-void score_gradients(const Sight& sight, float* p, float* ds, const float* logs,
-                     const float* sums) {
-  for (std::int64_t t = 0; t < sight.queries; t += lanes) {
-    const std::int64_t unit = t / Sight::unit * Sight::unit;
-    const Range by_all = sight.keys_of_all(unit, Sight::unit);
-    const Range rows = widened(sight.keys_of(unit, Sight::unit), sight.keys);
-    const Vec log = load(logs + t), own = load(sums + t);
-    const auto edge = [&](int begin, int end) {
-      for (int r = begin; r < end; ++r) {
-        float *const at = p + r * panel + t, *const d_at = ds + r * panel + t;
-        const Mask sees = sight.sees(r, t);
-        const Vec x = make_p ? exp2(load(at) - log) : load(at);
-        store(at, select(sees, x, Vec(0.0f)));
-        store(d_at, select(sees, x * (load(d_at) - own), Vec(0.0f)));
+    const Vec log = load(space.logs + t), own = load(space.sums + t);
+    const Vec scale = load(space.scale + t), times = load(space.times + t);
+    const auto probability = [&](int r) {
+      const Vec x = load(space.p + r * panel + t);
+      if (!make_p) return x;
+      return exp2(Product::rounds ? fma(scale, x, -log) : x - log);
+    };
+    const auto gradient = [&](int r, Vec p) {
+      const Vec x = p * (load(space.ds + r * panel + t) - own);
+      return Product::rounds ? times * x : x;
+    };
+    const auto put = [&](int r, Vec p0, Vec p1, Vec d0, Vec d1) {
+      if constexpr (make_p) {
+        if (!make_ds || !Product::rounds) {
+          store(space.p + r * panel + t, p0);
+          store(space.p + (r + 1) * panel + t, p1);
+        }
+      }
+      if constexpr (Product::depth == 1) {
+        if constexpr (Product::rounds && make_p) {
+          store(space.p_rows + r * panel + t, Product::rounded(p0));
+          store(space.p_rows + (r + 1) * panel + t, Product::rounded(p1));
+        }
+        if constexpr (make_ds) {
+          store(space.ds + r * panel + t, Product::rounded(d0));
+          store(space.ds + (r + 1) * panel + t, Product::rounded(d1));
+        }
+      } else {
+        constexpr int row = panel / 2;
+        if constexpr (make_p) {
+          float* const at = space.p_rows + r * row + t / 2;
+          Product::store_rows(at, p0, at + row, p1);
+        }
+        if constexpr (make_ds) {
+          float* const at = space.ds_rows + r * row + t / 2;
+          Product::store_rows(at, d0, at + row, d1);
+          store(space.ds_keys + r / 2 * panel + t, Product::across(d0, d1));
+        }
       }
     };
-    const int begin = by_all.empty() ? rows.end : by_all.begin;
-    const int end = by_all.empty() ? rows.end : by_all.end;
-    edge(rows.begin, begin);
-    for (int r = begin; r < end; ++r) {
-      float *const at = p + r * panel + t, *const d_at = ds + r * panel + t;
-      const Vec x = make_p ? exp2(load(at) - log) : load(at);
-      if (make_p) store(at, x);
-      store(d_at, x * (load(d_at) - own));
+    const auto edge = [&](int begin, int end) {
+      const Vec zero(0.0f);
+      for (int r = begin; r < end; r += 2) {
+        const Mask sees = sight.sees(r, t), sees_next = sight.sees(r + 1, t);
+        const Vec p0 = select(sees, probability(r), zero);
+        const Vec p1 = select(sees_next, probability(r + 1), zero);
+        put(r, p0, p1, select(sees, gradient(r, p0), zero),
+            select(sees_next, gradient(r + 1, p1), zero));
+      }
+    };
+    const Range inner{(by_all.begin + 1) & ~1, by_all.end & ~1};
+    if (inner.empty()) {
+      edge(rows.begin, rows.end);
+      continue;
     }
-    edge(end, rows.end);
+    edge(rows.begin, inner.begin);
+    for (int r = inner.begin; r < inner.end; r += 2) {
+      const Vec p0 = probability(r), p1 = probability(r + 1);
+      put(r, p0, p1, gradient(r, p0), gradient(r + 1, p1));
+    }
+    edge(inner.end, rows.end);
   }
 }
 
-template <class T>
+template <class T, class Product>
 class Work {
  public:
   Work(const AttentionGradients<T>& task, float* scratch)
@@ -161,21 +201,27 @@ class Work {
         space_(key_width_, value_width_, task.range, scratch) {}
 
   void begin() {
-    pack_rows(from(task_.k, task_.begin), count_, key_width_, space_.keys, space_.key_stride);
+    const auto keys = source(task_.k, task_.begin, count_, key_width_);
+    pack_left<Product>(keys, count_, key_width_, space_.keys_left, space_.left_stride);
+    if (Product::depth > 1) {
+      pack_right<Product>(keys, count_, key_width_, space_.keys_right, space_.key_stride);
+    }
     clear(space_.key_sums, round_up(count_, tile_rows) * space_.key_stride);
     if (chain()) {
       clear(space_.all_value_sums, round_up(count_, tile_rows) * space_.value_stride);
     } else {
-      pack_rows(from(task_.v, task_.begin), count_, value_width_, space_.values,
-                space_.value_stride);
+      pack_left<Product>(source(task_.v, task_.begin, count_, value_width_), count_, value_width_,
+                         space_.values_left, space_.value_left_stride);
       clear(space_.value_sums, round_up(count_, tile_rows) * space_.value_stride);
     }
   }
 
   void begin_head(std::int64_t head) {
     if (!chain()) return;
-    pack_chained(from(task_.v, task_.begin), from(head_of(task_.y, head), task_.begin), gamma(head),
-                 count_, value_width_, space_.values, space_.value_stride);
+    const ChainSource<T> chained{source(task_.v, task_.begin, count_, value_width_),
+                                 source(head_of(task_.y, head), task_.begin, count_, value_width_),
+                                 gamma(head)};
+    pack_left<Product>(chained, count_, value_width_, space_.values_left, space_.value_left_stride);
     clear(space_.value_sums, round_up(count_, tile_rows) * space_.value_stride);
     task_.dgamma[head] = 0;
   }
@@ -215,25 +261,25 @@ class Work {
     const Sight own = sight(row, position, n);
     if (solve) {
       score(own, position);
-      exponentials(own, space_.p, space_.logs);
+      score_gradients<Product, true, false>(own, space_);
       solve_chain(head, row, n);
     } else if (chain()) {
-      pack_rows(HeadRows<const float>{chain_row(head, row), space_.value_stride}, n, value_width_,
-                space_.gradients, space_.value_stride);
+      const HeadRows<const float> saved{chain_row(head, row), space_.value_stride};
+      pack_left<Exact>(source(saved, 0, n, value_width_), n, value_width_, space_.gradient_rows,
+                       space_.value_stride);
     } else {
-      pack_rows(from(head_of(task_.dy, head), row), n, value_width_, space_.gradients,
-                space_.value_stride);
+      pack_left<Exact>(source(head_of(task_.dy, head), row, n, value_width_), n, value_width_,
+                       space_.gradient_rows, space_.value_stride);
     }
     turn_gradients(head, row, n);
     start_query_sums(head, row, n, first);
 
     if (solve) {
       score_gradient_tiles(own, position);
-      const Vec g(gamma(head));
       for (std::int64_t i = 0; i < n; ++i) {
         space_.ds[i * panel + i] -= gamma(head) * space_.sums[i];
       }
-      score_gradients<false>(own, space_.p, space_.ds, space_.logs, space_.sums);
+      score_gradients<Product, false, true>(own, space_);
       mix(own, position, false);
     }
     const std::int64_t stop = solve ? position : least(task_.end, position + n);
@@ -242,7 +288,7 @@ class Work {
       if (there.empty()) continue;
       score(there, j);
       score_gradient_tiles(there, j);
-      score_gradients<true>(there, space_.p, space_.ds, space_.logs, space_.sums);
+      score_gradients<Product, true, true>(there, space_);
       mix(there, j, true);
     }
     finish_query_sums(head, row, n, last);
@@ -252,6 +298,11 @@ class Work {
   template <class U>
   static HeadRows<U> from(HeadRows<U> x, std::int64_t row) {
     return {x.row(row), x.stride};
+  }
+  template <class U>
+  static Source<std::remove_const_t<U>> source(HeadRows<U> x, std::int64_t row, std::int64_t rows,
+                                               std::int64_t width) {
+    return {{x.row(row), x.stride}, rows, width};
   }
   template <class U>
   HeadRows<U> head_of(HeadRows<U> x, std::int64_t head) const {
@@ -287,70 +338,86 @@ class Work {
     for (std::int64_t t = 0; t < panel; t += lanes) {
       const Vec log_n = load(space_.times + t);
       store(space_.times + t, scale * log_n);
-      store(space_.sums + t, more * log_n);
+      store(space_.scale + t, more * log_n);
     }
-    const auto q = from(query_head(head), row);
-    pack_transposed(q, n, key_width_, space_.sums, space_.turned);
-    pack_rows(q, n, key_width_, space_.queries, space_.key_stride);
+    // A query that sees one key only has P = 1 whatever its score: no gradient, not even a
+    // rounding.
+    if (shape_.offset + row == 0) space_.times[0] = 0;
+    if (shape_.window == 1) clear(space_.times, panel);
+
+    const auto q = source(query_head(head), row, n, key_width_);
+    pack_transposed<Product>(q, n, key_width_, space_.scale, space_.turned);
+    pack_right<Product>(q, n, key_width_, space_.queries, space_.key_stride);
     for (std::int64_t t = 0; t < panel; ++t) {
       space_.logs[t] = t < n ? log2_of_e * task_.log_sum.row(row + t)[head] : 1e30f;
     }
   }
 
+  /// D, and the words of dy or W. Where words do not round, c goes into both.
   void turn_gradients(std::int64_t head, std::int64_t row, std::int64_t n) {
     const auto y = from(head_of(task_.y, head), row);
     for (std::int64_t t = 0; t < panel; ++t) {
-      space_.sums[t] = t < n ? space_.times[t] * dot(space_.gradients + t * space_.value_stride,
-                                                     y.row(t), value_width_)
-                             : 0.0f;
+      space_.sums[t] =
+          t < n ? (Product::rounds ? 1.0f : space_.times[t]) *
+                      dot(space_.gradient_rows + t * space_.value_stride, y.row(t), value_width_)
+                : 0.0f;
     }
-    pack_transposed(HeadRows<const float>{space_.gradients, space_.value_stride}, n, value_width_,
-                    space_.times, space_.turned_gradients);
+    const HeadRows<const float> rows{space_.gradient_rows, space_.value_stride};
+    const auto gradients = source(rows, 0, n, value_width_);
+    pack_transposed<Product>(gradients, n, value_width_, space_.times, space_.turned_gradients);
+    if (Product::rounds) {
+      pack_right<Product>(gradients, n, value_width_, space_.gradients, space_.value_stride);
+    }
   }
 
   void score(const Sight& there, std::int64_t j) {
-    score_tiles<Exact>(key_row(space_.keys, j), space_.key_stride, space_.turned, key_width_, there,
-                       space_.p);
+    score_tiles<Product>(space_.keys_left + (j - task_.begin) * space_.left_stride,
+                         space_.left_stride, space_.turned, space_.depth, there, space_.p);
   }
   void score_gradient_tiles(const Sight& there, std::int64_t j) {
-    score_tiles<Exact>(value_row(space_.values, j), space_.value_stride, space_.turned_gradients,
-                       value_width_, there, space_.ds);
+    score_tiles<Product>(space_.values_left + (j - task_.begin) * space_.value_left_stride,
+                         space_.value_left_stride, space_.turned_gradients, space_.value_depth,
+                         there, space_.ds);
   }
   void mix(const Sight& there, std::int64_t j, bool values) {
     if (values) {
-      mix_queries<Exact>(space_.p, space_.gradients, space_.value_stride, there,
-                         value_row(space_.value_sums, j), value_width_);
+      mix_queries<Product>(space_.p_rows, space_.gradients, space_.value_stride, there,
+                           value_row(space_.value_sums, j), value_width_);
     }
-    mix_queries<Exact>(space_.ds, space_.queries, space_.key_stride, there,
-                       key_row(space_.key_sums, j), key_width_);
-    mix_keys<Exact>(space_.ds, key_row(space_.keys, j), space_.key_stride, there, space_.query_sums,
-                    key_width_);
+    mix_queries<Product>(space_.ds_rows, space_.queries, space_.key_stride, there,
+                         key_row(space_.key_sums, j), key_width_);
+    mix_keys<Product>(space_.ds_keys,
+                      space_.keys_right + (j - task_.begin) / Product::depth * space_.key_stride,
+                      space_.key_stride, there, space_.query_sums, key_width_);
   }
 
   /// From B of the later panels in value_sums: W into gradients, A into value_sums.
   void solve_chain(std::int64_t head, std::int64_t row, std::int64_t n) {
+    constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride;
     float* const sums = value_row(space_.value_sums, shape_.offset + row);
-    const auto dy = from(head_of(task_.dy, head), row);
+    float* const w = space_.gradient_rows;
     const auto y = from(head_of(task_.y, head), row);
-    pack_rows(dy, n, value_width_, space_.gradients, stride);
+    pack_left<Exact>(source(head_of(task_.dy, head), row, n, value_width_), n, value_width_, w,
+                     stride);
     const int vectors = static_cast<int>((value_width_ + lanes - 1) / lanes);
     const float g = gamma(head);
     for (std::int64_t r = (n - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
       const std::int64_t after = least(r + tile_rows, n);
-      if (after < n) {
-        row_tile<Exact>({space_.p + r * panel + after, panel, 1}, space_.gradients + after * stride,
-                        stride, n - after, sums + r * stride, stride, vectors, true);
+      if (after < n) {  // then a multiple of tile_rows
+        row_tile<Product>({space_.p_rows + r * p_row + after / depth, p_row, 1},
+                          space_.gradients + after / depth * stride, stride,
+                          words<Product>(n) - after / depth, sums + r * stride, stride, vectors,
+                          true);
       }
       for (std::int64_t c = 0; c < value_width_; c += lanes) {
         for (std::int64_t j = after - 1; j >= r; --j) {
           const float* const p = space_.p + j * panel;
           Vec b = load(sums + j * stride + c);
           for (std::int64_t i = after - 1; i > j; --i) {
-            b = fma(Vec(p[i]), load(space_.gradients + i * stride + c), b);
+            b = fma(Vec(p[i]), load(w + i * stride + c), b);
           }
-          float* const w = space_.gradients + j * stride + c;
-          store(w, fma(Vec(g), b, load(w)));
+          store(w + j * stride + c, fma(Vec(g), b, load(w + j * stride + c)));
           store(sums + j * stride + c, b);
         }
       }
@@ -359,14 +426,18 @@ class Work {
         const Vec p(space_.p[j * panel + j]);
         for (std::int64_t c = 0; c < value_width_; c += lanes) {
           float* const a = sums + j * stride + c;
-          store(a, fma(p, load(space_.gradients + j * stride + c), load(a)));
+          store(a, fma(p, load(w + j * stride + c), load(a)));
         }
+      }
+      if (Product::rounds) {
+        pack_right<Product>(Source<float>{{w + r * stride, stride}, after - r, value_width_},
+                            after - r, value_width_, space_.gradients + r / depth * stride, stride);
       }
     }
     if (task_.chain_rows) {
       float* const saved = chain_row(head, row);
       for (std::int64_t i = 0; i < n * stride; i += lanes) {
-        store(saved + i, load(space_.gradients + i));
+        store(saved + i, load(w + i));
       }
     }
   }
@@ -393,7 +464,7 @@ class Work {
     }
     if (task_.dbeta) {
       for (std::int64_t t = 0; t < n; ++t) {
-        *task_.dbeta += dot(space_.queries + t * space_.key_stride,
+        *task_.dbeta += dot(query_head(head).row(row + t),
                             space_.query_sums + t * space_.key_stride, key_width_);
       }
     }
@@ -406,47 +477,52 @@ class Work {
   const AttentionGradients<T>& task_;
   const SegmentShape& shape_;
   std::int64_t count_, key_width_, value_width_;
-  Space space_;
+  Space<Product> space_;
 };
 
+template <class Product>
 std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t range) {
-  return Space(width, value_width, range, nullptr).floats;
+  return Space<Product>(width, value_width, range, nullptr).floats;
 }
-template <class T>
+template <class T, class Product>
 void begin(const AttentionGradients<T>& task, float* at) {
-  Work<T>(task, at).begin();
+  Work<T, Product>(task, at).begin();
 }
-template <class T>
+template <class T, class Product>
 void begin_head(const AttentionGradients<T>& task, std::int64_t head, float* at) {
-  Work<T>(task, at).begin_head(head);
+  Work<T, Product>(task, at).begin_head(head);
 }
-template <class T>
+template <class T, class Product>
 void panel_of(const AttentionGradients<T>& task, std::int64_t head, std::int64_t row, float* at) {
-  Work<T>(task, at).panel_of(head, row);
+  Work<T, Product>(task, at).panel_of(head, row);
 }
-template <class T>
+template <class T, class Product>
 void end_head(const AttentionGradients<T>& task, std::int64_t head, float* at) {
-  Work<T>(task, at).end_head(head);
+  Work<T, Product>(task, at).end_head(head);
 }
-template <class T>
+template <class T, class Product>
 void end(const AttentionGradients<T>& task, float* at) {
-  Work<T>(task, at).end();
+  Work<T, Product>(task, at).end();
 }
 
+template <class T, class Product>
+constexpr AttentionGradientKernels<T> kernels_of{
+    scratch<Product>,     packed_width,         begin<T, Product>, begin_head<T, Product>,
+    panel_of<T, Product>, end_head<T, Product>, end<T, Product>};
 template <class T>
-constexpr AttentionGradientKernels<T> table{scratch,     packed_width, begin<T>, begin_head<T>,
-                                            panel_of<T>, end_head<T>,  end<T>};
+constexpr ByProduct<AttentionGradientKernels<T>> table{kernels_of<T, Exact>, kernels_of<T, Bf16>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA::attention
 
 template <>
-const AttentionGradientKernels<float>&
-kernels<AttentionGradientKernels<float>, Isa::LONGHAND_ISA>() {
+const ByProduct<AttentionGradientKernels<float>>&
+kernels<ByProduct<AttentionGradientKernels<float>>, Isa::LONGHAND_ISA>() {
   return LONGHAND_ISA::attention::table<float>;
 }
 template <>
-const AttentionGradientKernels<bf16>& kernels<AttentionGradientKernels<bf16>, Isa::LONGHAND_ISA>() {
+const ByProduct<AttentionGradientKernels<bf16>>&
+kernels<ByProduct<AttentionGradientKernels<bf16>>, Isa::LONGHAND_ISA>() {
   return LONGHAND_ISA::attention::table<bf16>;
 }
 

@@ -53,8 +53,8 @@ class Search {
       store(space_.found + t, Vec(0.0f));
       store(space_.match + t, IntVec(-1));
     }
-    pack_transposed(HeadRows<const T>{task_.q.row(row_), task_.q.stride}, n_, width_, space_.ones,
-                    space_.turned);
+    pack_transposed<Exact>(Source<T>{{task_.q.row(row_), task_.q.stride}, n_, width_}, n_, width_,
+                           space_.ones, space_.turned);
     std::int64_t end = position_ + n_ - 1;  // no query sees beyond the key before the last of them
     while (end > 0 && !done()) {
       const std::int64_t begin = end > position_ ? position_ : most(0, end - block);
@@ -79,8 +79,8 @@ class Search {
 
   void scan(std::int64_t begin, std::int64_t end) {
     const std::int64_t count = end - begin;
-    pack_rows(HeadRows<const T>{task_.k.row(begin), task_.k.stride}, count, width_, space_.keys,
-              space_.key_stride);
+    pack_left<Exact>(Source<T>{{task_.k.row(begin), task_.k.stride}, count, width_}, count, width_,
+                     space_.keys, space_.key_stride);
     // Strictly before the query: as if it stood one position earlier.
     const Sight sight{count, n_, position_ - 1 - begin, std::int64_t{1} << 40};
     const bool far = end + block <= position_;

@@ -23,8 +23,9 @@ std::int64_t chunk_rows(std::int64_t width) {
 }
 
 template <class T>
-void run(const Crew& crew, const Forward& f) {
-  const auto& kernels = kernels_for<AttentionKernels<T>>(crew.isa);
+void run(const Crew& crew, Math math, const Forward& f) {
+  const auto& all = kernels_for<ByProduct<AttentionKernels<T>>>(crew.isa);
+  const auto& kernels = math == Math::bf16 ? all.bf16 : all.exact;
   const Scores& scores = f.scores;
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
@@ -95,15 +96,15 @@ void run(const Crew& crew, const Forward& f) {
 
 }  // namespace
 
-void attention(const Crew& crew, Math, const Attention& op) {
+void attention(const Crew& crew, Math math, const Attention& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, {op.scores, op.v, op.y, op.log_sum, Tensor(), Heads()});
+    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, Tensor(), Heads()});
   });
 }
 
-void attention(const Crew& crew, Math, const Chacal& op) {
+void attention(const Crew& crew, Math math, const Chacal& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, {op.scores, op.v, op.y, op.log_sum, op.gamma, op.earlier});
+    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, op.gamma, op.earlier});
   });
 }
 

@@ -15,15 +15,18 @@ constexpr std::int64_t block = panel;
 constexpr float lowest = -1e38f;  // finite: nothing seen yet must not make inf - inf
 
 /// The scratch of one call.
+template <class Product>
 struct Space {
-  float *keys, *values;            // a block of them, or the chunk's own
-  float *scores, *times, *shrink;  // [block][panel], [panel], [panel]
-  float *queries, *outputs;        // of each panel: [width][panel], [panel][stride]
-  float *maxima, *sums;            // [panels][panel]
-  std::int64_t key_stride, value_stride, floats;
+  float *keys, *values;      // words of a block of them, or of the chunk's own
+  float *scores, *p;         // [block][panel], and as words [block / depth][panel]
+  float* chained;            // U of the panel's own keys in f32, [panel][stride]
+  float *queries, *outputs;  // of each panel: words [depth][panel], sums [panel][stride]
+  float *times, *maxima, *sums, *shrink;  // of each query: the scale of its scores, m, l
+  std::int64_t depth, key_stride, value_stride, floats;
 
   Space(std::int64_t width, std::int64_t value_width, std::int64_t chunk, float* at) {
-    key_stride = packed_width(width);
+    depth = words<Product>(width);
+    key_stride = packed_width(depth);
     value_stride = packed_width(value_width);
     const std::int64_t rows = round_up(chunk, panel);
     float* const start = at;
@@ -33,60 +36,88 @@ struct Space {
       return here;
     };
     keys = take(rows * key_stride);
-    values = take(rows * value_stride);
+    values = take(rows / Product::depth * value_stride);
     scores = take(block * panel);
-    times = take(panel);
-    shrink = take(panel);
-    queries = take(rows * width);
+    p = Product::depth == 1 ? scores : take(block / Product::depth * panel);
+    chained = Product::rounds ? take(panel * value_stride) : nullptr;
+    queries = take(rows * depth);
     outputs = take(rows * value_stride);
+    times = take(rows);
     maxima = take(rows);
     sums = take(rows);
+    shrink = take(panel);
     floats = at - start;
   }
 };
 
-/// Scores become 2^(s - m) where seen; m and l move on; shrink is what the sums so far shrink by.
-/// False if nothing shrinks.
-bool exponentials(const Sight& sight, float* s, float* maxima, float* sums, float* shrink) {
+/// The running state of a panel's queries.
+struct Running {
+  const float* times;
+  float *maxima, *sums, *shrink;
+};
+
+/// From scores: p = 2^(s - m) where seen, as words; m and l move on; shrink is what the sums so far
+/// shrink by. False if nothing shrinks. Scores turn into p in f32.
+template <class Product>
+bool exponentials(const Sight& sight, float* s, float* p, const Running& to) {
   bool shrinks = false;
   for (std::int64_t t = 0; t < sight.queries; t += lanes) {
     const std::int64_t unit = t / Sight::unit * Sight::unit;
     const Range seen = sight.keys_of(unit, Sight::unit);
     const Range by_all = sight.keys_of_all(unit, Sight::unit);
     float* const column = s + t;
-    const Vec before = load(maxima + t);
-    Vec m = before;
-    const auto hide = [&](int begin, int end) {
+    const Vec before = load(to.maxima + t), times = load(to.times + t);
+    Vec m = before, other = before;
+    const auto scaled = [&](int r) {
+      const Vec x = load(column + r * panel);
+      return Product::rounds ? times * x : x;
+    };
+    const auto edge = [&](int begin, int end) {
       for (int r = begin; r < end; ++r) {
-        const Vec x = select(sight.sees(r, t), load(column + r * panel), Vec(-__builtin_inff()));
+        const Vec x = select(sight.sees(r, t), scaled(r), Vec(-__builtin_inff()));
         store(column + r * panel, x);
+        m = max(m, x);
       }
     };
-    if (by_all.empty()) {
-      hide(seen.begin, seen.end);
-    } else {
-      hide(seen.begin, by_all.begin);
-      hide(by_all.end, seen.end);
+    const Range inner = by_all.empty() ? Range{seen.end, seen.end} : by_all;
+    edge(seen.begin, inner.begin);
+    int r = inner.begin;
+    for (; r + 2 <= inner.end; r += 2) {
+      const Vec x = scaled(r), y = scaled(r + 1);
+      if (Product::rounds) {
+        store(column + r * panel, x);
+        store(column + (r + 1) * panel, y);
+      }
+      m = max(m, x);
+      other = max(other, y);
     }
-    Vec other = m;
-    int r = seen.begin;
-    for (; r + 2 <= seen.end; r += 2) {
-      m = max(m, load(column + r * panel));
-      other = max(other, load(column + (r + 1) * panel));
-    }
-    if (r < seen.end) m = max(m, load(column + r * panel));
+    edge(r, seen.end);
     m = max(m, other);
+
     Vec sum(0.0f);
-    for (r = seen.begin; r < seen.end; ++r) {
-      const Vec p = exp2(load(column + r * panel) - m);
-      store(column + r * panel, p);
-      sum += p;
+    const auto exponential = [&](int row) {
+      if (row < seen.begin || row >= seen.end) return Vec(0.0f);
+      const Vec x = exp2(load(column + row * panel) - m);
+      sum += x;
+      store(column + row * panel, x);
+      return x;
+    };
+    if constexpr (Product::depth == 1) {
+      for (r = seen.begin; r < seen.end; ++r) {
+        const Vec x = exponential(r);
+        if (Product::rounds) store(p + r * panel + t, Product::rounded(x));
+      }
+    } else {
+      for (r = seen.begin & ~1; r < seen.end; r += 2) {
+        const Vec x = exponential(r), y = exponential(r + 1);
+        store(p + r / 2 * panel + t, Product::across(x, y));
+      }
     }
     shrinks = shrinks || any(before != m);
     const Vec factor = exp2(before - m);
-    store(shrink + t, factor);
-    store(sums + t, fma(load(sums + t), factor, sum));
-    store(maxima + t, m);
+    store(to.shrink + t, factor);
+    store(to.sums + t, fma(load(to.sums + t), factor, sum));
+    store(to.maxima + t, m);
   }
   return shrinks;
 }
@@ -101,15 +132,17 @@ void scale_rows(float* rows, std::int64_t count, std::int64_t stride, std::int64
   }
 }
 
-template <class T>
+template <class T, class Product>
 class Rows {
  public:
-  Rows(const AttentionRows<T>& task, std::int64_t begin, std::int64_t end, float* scratch)
+  using Chunk = typename AttentionKernels<T>::Chunk;
+
+  Rows(const AttentionRows<T>& task, Chunk chunk, float* scratch)
       : task_(task),
         shape_(task.shape),
-        begin_(begin),
-        end_(end),
-        space_(shape_.width, shape_.value_width, end - begin, scratch) {}
+        begin_(chunk.begin),
+        end_(chunk.end),
+        space_(shape_.width, shape_.value_width, end_ - begin_, scratch) {}
 
   void begin() {
     for (std::int64_t row = begin_; row < end_; row += panel) start(row);
@@ -120,8 +153,13 @@ class Rows {
     for (std::int64_t j = from; j < to; j += block) {
       const std::int64_t count = least(block, to - j);
       if (j + count <= seen) continue;
-      pack_rows(rows_from(task_.k, j), count, shape_.width, space_.keys, space_.key_stride);
-      pack_values(j, count);
+      pack_left<Product>(source(task_.k, j, count, shape_.width), count, shape_.width, space_.keys,
+                         space_.key_stride);
+      if (task_.chain) {
+        pack_chained(j, count);
+      } else {
+        pack_values(j, count);
+      }
       for (std::int64_t row = begin_; row < end_; row += panel) {
         attend(row, j, count, space_.keys, space_.values);
       }
@@ -129,20 +167,17 @@ class Rows {
   }
 
   void own() {
-    const std::int64_t first = shape_.offset + begin_;
-    pack_rows(rows_from(task_.k, first), end_ - begin_, shape_.width, space_.keys,
-              space_.key_stride);
-    pack_rows(rows_from(task_.v, first), end_ - begin_, shape_.value_width, space_.values,
-              space_.value_stride);
+    const std::int64_t first = shape_.offset + begin_, count = end_ - begin_;
+    pack_left<Product>(source(task_.k, first, count, shape_.width), count, shape_.width,
+                       space_.keys, space_.key_stride);
+    if (!task_.chain) pack_values(first, count);
     for (std::int64_t row = begin_; row < end_; row += panel) {
       for (std::int64_t other = begin_; other <= row; other += panel) {
-        const std::int64_t count = least(panel, end_ - other);
-        const float* keys = space_.keys + (other - begin_) * space_.key_stride;
-        float* values = space_.values + (other - begin_) * space_.value_stride;
+        const std::int64_t keys = least(panel, end_ - other);
         if (task_.chain && other == row) {
-          chain(row, count, keys, values);
+          chain(row, keys);
         } else {
-          attend(row, shape_.offset + other, count, keys, values);
+          attend(row, shape_.offset + other, keys, keys_of(other), values_of(other));
         }
       }
       finish(row);
@@ -151,52 +186,61 @@ class Rows {
 
  private:
   template <class U>
-  static HeadRows<U> rows_from(HeadRows<U> x, std::int64_t row) {
-    return {x.row(row), x.stride};
+  static Source<std::remove_const_t<U>> source(HeadRows<U> x, std::int64_t row, std::int64_t rows,
+                                               std::int64_t width) {
+    return {{x.row(row), x.stride}, rows, width};
   }
   std::int64_t queries(std::int64_t row) const { return least(panel, end_ - row); }
+  float* keys_of(std::int64_t row) const {
+    return space_.keys + (row - begin_) * space_.key_stride;
+  }
+  float* values_of(std::int64_t row) const {
+    return space_.values + (row - begin_) / Product::depth * space_.value_stride;
+  }
   float* queries_of(std::int64_t row) const {
-    return space_.queries + (row - begin_) * shape_.width;
+    return space_.queries + (row - begin_) * space_.depth;
   }
   float* outputs_of(std::int64_t row) const {
     return space_.outputs + (row - begin_) * space_.value_stride;
   }
+  Running running(std::int64_t row) const {
+    const std::int64_t at = row - begin_;
+    return {space_.times + at, space_.maxima + at, space_.sums + at, space_.shrink};
+  }
 
   void start(std::int64_t row) {
-    logs_of_lengths(task_.temper, shape_, row, space_.times);
+    const Running to = running(row);
+    float* const times = space_.times + (row - begin_);
+    logs_of_lengths(task_.temper, shape_, row, times);
     const float beta = task_.temper.kind == Tempering::Kind::none ? 1.0f : task_.temper.beta;
     const Vec scale(task_.scale * beta * log2_of_e);
     for (int t = 0; t < panel; t += lanes) {
-      store(space_.times + t, scale * load(space_.times + t));
-      store(space_.maxima + row - begin_ + t, Vec(lowest));
-      store(space_.sums + row - begin_ + t, Vec(0.0f));
+      store(times + t, scale * load(times + t));
+      store(to.maxima + t, Vec(lowest));
+      store(to.sums + t, Vec(0.0f));
     }
-    pack_transposed(rows_from(task_.q, row), queries(row), shape_.width, space_.times,
-                    queries_of(row));
+    const std::int64_t n = queries(row);
+    pack_transposed<Product>(source(task_.q, row, n, shape_.width), n, shape_.width, times,
+                             queries_of(row));
     float* const outputs = outputs_of(row);
-    const std::int64_t rows = round_up(queries(row), tile_rows);
-    for (std::int64_t i = 0; i < rows * space_.value_stride; i += lanes) {
+    for (std::int64_t i = 0; i < round_up(n, tile_rows) * space_.value_stride; i += lanes) {
       store(outputs + i, Vec(0.0f));
     }
   }
 
   void pack_values(std::int64_t j, std::int64_t count) {
-    const auto v = rows_from(task_.v, j);
-    if (!task_.chain) {
-      pack_rows(v, count, shape_.value_width, space_.values, space_.value_stride);
-      return;
-    }
-    // Positions before the queries lie in `earlier`, the others are rows of y.
-    const std::int64_t old = between(shape_.offset - j, 0, count);
-    if (old > 0) {
-      pack_chained(v, rows_from(task_.earlier, j), task_.gamma, old, shape_.value_width,
-                   space_.values, space_.value_stride);
-    }
-    if (old < count) {
-      const HeadRows<const T> y{task_.y.row(j + old - shape_.offset), task_.y.stride};
-      pack_chained(rows_from(v, old), y, task_.gamma, count - old, shape_.value_width,
-                   space_.values + old * space_.value_stride, space_.value_stride);
-    }
+    pack_right<Product>(source(task_.v, j, count, shape_.value_width), count, shape_.value_width,
+                        space_.values, space_.value_stride);
+  }
+
+  /// Keys from j on, whose y is there: in `earlier` before the queries, else in y.
+  void pack_chained(std::int64_t j, std::int64_t count) {
+    const std::int64_t width = shape_.value_width;
+    const HeadRows<const T> y{task_.y.at, task_.y.stride};
+    const Source<T> past = j < shape_.offset ? source(task_.earlier, j, count, width)
+                                             : source(y, j - shape_.offset, count, width);
+    pack_right<Product>(ChainSource<T>{source(task_.v, j, count, width), past, task_.gamma}, count,
+                        width, space_.values, space_.value_stride);
   }
 
   Sight sight_of(std::int64_t row, std::int64_t j, std::int64_t count) const {
@@ -205,10 +249,9 @@ class Rows {
 
   /// Scores and their exponentials; the outputs so far shrink as far as they must.
   void score(std::int64_t row, const Sight& sight, const float* keys) {
-    score_tiles<Exact>(keys, space_.key_stride, queries_of(row), shape_.width, sight,
-                       space_.scores);
-    const std::int64_t at = row - begin_;
-    if (exponentials(sight, space_.scores, space_.maxima + at, space_.sums + at, space_.shrink)) {
+    score_tiles<Product>(keys, space_.key_stride, queries_of(row), space_.depth, sight,
+                         space_.scores);
+    if (exponentials<Product>(sight, space_.scores, space_.p, running(row))) {
       scale_rows(outputs_of(row), sight.queries, space_.value_stride, shape_.value_width,
                  space_.shrink);
     }
@@ -219,100 +262,113 @@ class Rows {
     const Sight sight = sight_of(row, j, count);
     if (sight.empty()) return;
     score(row, sight, keys);
-    mix_keys<Exact>(space_.scores, values, space_.value_stride, sight, outputs_of(row),
-                    shape_.value_width);
+    mix_keys<Product>(space_.p, values, space_.value_stride, sight, outputs_of(row),
+                      shape_.value_width);
   }
 
-  /// The panel's own keys, of which `values` holds v: tile by tile it becomes U.
-  void chain(std::int64_t row, std::int64_t count, const float* keys, float* values) {
+  /// The panel's own keys, from v: tile by tile they get their y, and U for those that follow.
+  void chain(std::int64_t row, std::int64_t count) {
+    const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);
-    score(row, sight, keys);
-    float* const outputs = outputs_of(row);
-    const std::int64_t stride = space_.value_stride;
-    const int vectors = static_cast<int>((shape_.value_width + lanes - 1) / lanes);
+    score(row, sight, keys_of(row));
+    float *const outputs = outputs_of(row), *const values = values_of(row);
+    float* const chained = Product::rounds ? space_.chained : values;
+    pack_left<Exact>(source(task_.v, shape_.offset + row, count, width), count, width, chained,
+                     stride);
+    const int vectors = static_cast<int>((width + lanes - 1) / lanes);
     const Vec own(1.0f - task_.gamma), past(task_.gamma);
     for (std::int64_t t = 0; t < count; t += tile_rows) {
       if (t > 0) {
-        row_tile<Exact>({space_.scores + t, 1, panel}, values, stride, t, outputs + t * stride,
-                        stride, vectors, true);
+        row_tile<Product>({space_.p + t, 1, panel}, values, stride, t / Product::depth,
+                          outputs + t * stride, stride, vectors, true);
       }
       const std::int64_t end = least(t + tile_rows, count);
-      for (std::int64_t c = 0; c < shape_.value_width; c += lanes) {
+      for (std::int64_t c = 0; c < width; c += lanes) {
         for (std::int64_t i = t; i < end; ++i) {
           const float* p = space_.scores + i;  // column i: p[j panel] is of key j
           Vec sum = load(outputs + i * stride + c);
           for (std::int64_t j = t; j < i; ++j) {
-            sum = fma(Vec(p[j * panel]), load(values + j * stride + c), sum);
+            sum = fma(Vec(p[j * panel]), load(chained + j * stride + c), sum);
           }
-          const Vec value = own * load(values + i * stride + c);
+          const Vec value = own * load(chained + i * stride + c);
           sum = fma(Vec(p[i * panel]), value, sum);
           store(outputs + i * stride + c, sum);
           const Vec y = sum * Vec(1.0f / space_.sums[row - begin_ + i]);
-          store(values + i * stride + c, fma(past, y, value));
+          store(chained + i * stride + c, fma(past, y, value));
         }
+      }
+      if (Product::rounds) {
+        pack_right<Product>(Source<float>{{chained + t * stride, stride}, end - t, width}, end - t,
+                            width, values + t / Product::depth * stride, stride);
       }
     }
   }
 
   void finish(std::int64_t row) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
-    const float *maxima = space_.maxima + row - begin_, *sums = space_.sums + row - begin_;
+    const Running of = running(row);
     const std::int64_t whole = width / lanes * lanes;
     const int rest = static_cast<int>(width - whole);
     for (std::int64_t t = 0; t < queries(row); ++t) {
       const float* from = outputs_of(row) + t * stride;
       T* const to = task_.y.row(row + t);
-      const Vec factor(1.0f / sums[t]);
+      const Vec factor(1.0f / of.sums[t]);
       for (std::int64_t c = 0; c < whole; c += lanes) store(to + c, load(from + c) * factor);
       if (rest != 0) store_first(to + whole, load(from + whole) * factor, rest);
     }
     if (!task_.log_sum) return;
     for (std::int64_t t = 0; t < panel; t += lanes) {
-      store(space_.times + t, fma(load(maxima + t), Vec(ln_of_2), log(load(sums + t))));
+      store(of.shrink + t, fma(load(of.maxima + t), Vec(ln_of_2), log(load(of.sums + t))));
     }
     for (std::int64_t t = 0; t < queries(row); ++t) {
-      *task_.log_sum.row(row + t) = space_.times[t];
+      *task_.log_sum.row(row + t) = of.shrink[t];
     }
   }
 
   const AttentionRows<T>& task_;
   const SegmentShape& shape_;
   std::int64_t begin_, end_;
-  Space space_;
+  Space<Product> space_;
 };
 
+template <class Product>
 std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t chunk) {
-  return Space(width, value_width, chunk, nullptr).floats;
+  return Space<Product>(width, value_width, chunk, nullptr).floats;
 }
 
 template <class T>
 using Chunk = typename AttentionKernels<T>::Chunk;
-template <class T>
+template <class T, class Product>
 void begin(const AttentionRows<T>& task, Chunk<T> chunk, float* at) {
-  Rows<T>(task, chunk.begin, chunk.end, at).begin();
+  Rows<T, Product>(task, chunk, at).begin();
 }
-template <class T>
+template <class T, class Product>
 void before(const AttentionRows<T>& task, Chunk<T> chunk, std::int64_t from, std::int64_t to,
             float* at) {
-  Rows<T>(task, chunk.begin, chunk.end, at).before(from, to);
+  Rows<T, Product>(task, chunk, at).before(from, to);
 }
-template <class T>
+template <class T, class Product>
 void own(const AttentionRows<T>& task, Chunk<T> chunk, float* at) {
-  Rows<T>(task, chunk.begin, chunk.end, at).own();
+  Rows<T, Product>(task, chunk, at).own();
 }
 
+template <class T, class Product>
+constexpr AttentionKernels<T> kernels_of{scratch<Product>, begin<T, Product>, before<T, Product>,
+                                         own<T, Product>};
 template <class T>
-constexpr AttentionKernels<T> table{scratch, begin<T>, before<T>, own<T>};
+constexpr ByProduct<AttentionKernels<T>> table{kernels_of<T, Exact>, kernels_of<T, Bf16>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA::attention
 
 template <>
-const AttentionKernels<float>& kernels<AttentionKernels<float>, Isa::LONGHAND_ISA>() {
+const ByProduct<AttentionKernels<float>>&
+kernels<ByProduct<AttentionKernels<float>>, Isa::LONGHAND_ISA>() {
   return LONGHAND_ISA::attention::table<float>;
 }
 template <>
-const AttentionKernels<bf16>& kernels<AttentionKernels<bf16>, Isa::LONGHAND_ISA>() {
+const ByProduct<AttentionKernels<bf16>>&
+kernels<ByProduct<AttentionKernels<bf16>>, Isa::LONGHAND_ISA>() {
   return LONGHAND_ISA::attention::table<bf16>;
 }
 

@@ -110,6 +110,12 @@ struct AttentionGradientKernels {
   void (*end)(const AttentionGradients<T>& task, float* scratch);
 };
 
+/// Kernels by how products are made: of f32 operands, or of operands rounded to bf16.
+template <class Kernels>
+struct ByProduct {
+  Kernels exact, bf16;
+};
+
 /// First-After-Last, one segment and head; the same shapes with no window.
 template <class T>
 struct FalRows {

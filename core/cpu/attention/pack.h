@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "core/cpu/attention/kernels.h"
+#include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
-/// Copies of blocks of heads into scratch, laid out for the tiles. Operands of every element type
-/// become f32 words here.
+/// Copies of blocks of heads into scratch, as the words that the tiles take.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr int panel = static_cast<int>(attention_panel);
@@ -21,14 +21,40 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// The length of a packed row of `width` entries: whole vectors, and for wide heads an odd number
-/// of 256-byte pieces, so that a column of 64 rows spreads over the cache's sets.
+/// The length of a packed row of `width` words: whole vectors, and for wide heads an odd number of
+/// 256-byte pieces, so that a column of 64 rows spreads over the cache's sets.
 constexpr std::int64_t packed_width(std::int64_t width) {
   const std::int64_t whole = round_up(width, lanes);
   if (whole <= 64) return whole;
   const std::int64_t pieces = (whole + 63) / 64;
   return (pieces + 1 - pieces % 2) * 64;
 }
+
+/// Rows of a head as vectors of f32; zeros beyond the last row and column.
+template <class T>
+struct Source {
+  HeadRows<const T> x;
+  std::int64_t rows, width;
+
+  [[gnu::always_inline]] Vec at(std::int64_t t, std::int64_t c) const {
+    return t < rows ? part(x.row(t), c) : Vec(0.0f);
+  }
+  [[gnu::always_inline]] Vec part(const T* row, std::int64_t c) const {
+    if (c + lanes <= width) return load(row + c);
+    return c < width ? load_first(row + c, static_cast<int>(width - c)) : Vec(0.0f);
+  }
+};
+
+/// U_j = (1 - gamma) v_j + gamma y_j: what later rows of ChaCAL attend to.
+template <class T>
+struct ChainSource {
+  Source<T> v, y;
+  float gamma;
+
+  [[gnu::always_inline]] Vec at(std::int64_t t, std::int64_t c) const {
+    return fma(Vec(gamma), y.at(t, c), Vec(1.0f - gamma) * v.at(t, c));
+  }
+};
 
 /// One step of a transpose: lanes of `a` and `b` whose index has the bit `half` change places.
 template <int half>
@@ -50,69 +76,70 @@ template <int half = lanes / 2>
   if constexpr (half > 1) transpose<half / 2>(rows);
 }
 
-/// to[c][t] = x_t,c times[t] for t < panel, zeros for t >= rows; only the vectors with rows in
-/// them are written.
-template <class T>
-void pack_transposed(HeadRows<const T> x, std::int64_t rows, std::int64_t width, const float* times,
+/// Words c, c + 1, ... of row t, along the row.
+template <class Product, class Rows>
+[[gnu::always_inline]] inline Vec words_of(const Rows& x, std::int64_t t, std::int64_t c) {
+  if constexpr (Product::depth == 1) {
+    return Product::rounded(x.at(t, c));
+  } else {
+    return Product::neighbours(x.at(t, 2 * c), x.at(t, 2 * c + lanes));
+  }
+}
+
+template <class Product>
+constexpr std::int64_t words(std::int64_t entries) {
+  return (entries + Product::depth - 1) / Product::depth;
+}
+
+/// to[t][c]: rows, summed along themselves (a left operand of score_tiles).
+template <class Product, class Rows>
+void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
+               std::int64_t stride) {
+  for (std::int64_t t = 0; t < rows; ++t) {
+    for (std::int64_t c = 0; c < words<Product>(width); c += lanes) {
+      store(to + t * stride + c, words_of<Product>(x, t, c));
+    }
+  }
+}
+
+/// to[t / depth][c]: rows to be summed over (a right operand of the mixes).
+template <class Product, class Rows>
+void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
+                std::int64_t stride) {
+  if constexpr (Product::depth == 1) {
+    pack_left<Product>(x, rows, width, to, stride);
+  } else {
+    for (std::int64_t t = 0; t < rows; t += 2) {
+      for (std::int64_t c = 0; c < width; c += lanes) {
+        store(to + t / 2 * stride + c, Product::across(x.at(t, c), x.at(t + 1, c)));
+      }
+    }
+  }
+}
+
+/// to[c][t]: columns of words, for t < panel, times times[t] unless the product rounds; zeros for
+/// t >= rows. Only the vectors with rows in them are written.
+template <class Product, class Rows>
+void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {
+  const std::int64_t depth = words<Product>(width);
   for (std::int64_t t = 0; t < rows; t += lanes) {
     const Vec factor = load(times + t);
-    for (std::int64_t c = 0; c < width; c += lanes) {
-      const int columns = static_cast<int>(width - c < lanes ? width - c : lanes);
+    for (std::int64_t c = 0; c < depth; c += lanes) {
       FloatLanes square[lanes];
 #pragma GCC unroll 16
-      for (int i = 0; i < lanes; ++i) {
-        if (t + i >= rows) {
-          square[i] = FloatLanes{};
-        } else if (columns == lanes) {
-          square[i] = load(x.row(t + i) + c).v;
-        } else {
-          square[i] = load_first(x.row(t + i) + c, columns).v;
-        }
-      }
+      for (int i = 0; i < lanes; ++i) square[i] = words_of<Product>(x, t + i, c).v;
       transpose(square);
-      if (columns == lanes) {
+      const auto put = [&](int i) {
+        const Vec x_i(square[i]);
+        store(to + (c + i) * panel + t, Product::rounds ? x_i : factor * x_i);
+      };
+      if (depth - c >= lanes) {
 #pragma GCC unroll 16
-        for (int i = 0; i < lanes; ++i) store(to + (c + i) * panel + t, factor * Vec(square[i]));
+        for (int i = 0; i < lanes; ++i) put(i);
       } else {
-        for (int i = 0; i < columns; ++i) {
-          store(to + (c + i) * panel + t, factor * Vec(square[i]));
-        }
+        for (int i = 0; i < depth - c; ++i) put(i);
       }
-    }
-  }
-}
-
-/// to[t][c] = x_t,c, and zeros up to a whole vector.
-template <class T>
-void pack_rows(HeadRows<const T> x, std::int64_t rows, std::int64_t width, float* to,
-               std::int64_t stride) {
-  const std::int64_t whole = width / lanes * lanes;
-  const int rest = static_cast<int>(width - whole);
-  for (std::int64_t t = 0; t < rows; ++t) {
-    const T* from = x.row(t);
-    float* row = to + t * stride;
-    for (std::int64_t c = 0; c < whole; c += lanes) store(row + c, load(from + c));
-    if (rest != 0) store(row + whole, load_first(from + whole, rest));
-  }
-}
-
-/// to[t][c] = (1 - gamma) v_t,c + gamma y_t,c: what later rows of ChaCAL attend to.
-template <class T>
-void pack_chained(HeadRows<const T> v, HeadRows<const T> y, float gamma, std::int64_t rows,
-                  std::int64_t width, float* to, std::int64_t stride) {
-  const Vec own(1.0f - gamma), past(gamma);
-  const std::int64_t whole = width / lanes * lanes;
-  const int rest = static_cast<int>(width - whole);
-  for (std::int64_t t = 0; t < rows; ++t) {
-    const T *values = v.row(t), *outputs = y.row(t);
-    float* row = to + t * stride;
-    for (std::int64_t c = 0; c < whole; c += lanes) {
-      store(row + c, fma(past, load(outputs + c), own * load(values + c)));
-    }
-    if (rest != 0) {
-      store(row + whole,
-            fma(past, load_first(outputs + whole, rest), own * load_first(values + whole, rest)));
     }
   }
 }

@@ -12,7 +12,7 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// the first-level cache.
 inline constexpr std::int64_t depth_piece = 128;
 
-/// s[r][t] = sum_c left_r,c right[c][t], where there are scores. left_stride in words.
+/// s[r][t] = sum_c left_r,c right[c][t], where there are scores. depth and left_stride in words.
 template <class Product>
 void score_tiles(const float* left, std::int64_t left_stride, const float* right,
                  std::int64_t depth, const Sight& sight, float* s) {
@@ -34,7 +34,13 @@ void score_tiles(const float* left, std::int64_t left_stride, const float* right
   }
 }
 
-/// out[t] += sum_r p[r][t] values_r, for every query t: p's columns are the tile's rows.
+/// Words that hold the entries of a range.
+template <class Product>
+Range words_around(Range entries) {
+  return {entries.begin / Product::depth, (entries.end + Product::depth - 1) / Product::depth};
+}
+
+/// out[t] += sum_r p(r, t) values_r, for every query t; p's words lie as [r / depth][t].
 template <class Product>
 void mix_keys(const float* p, const float* values, std::int64_t stride, const Sight& sight,
               float* out, std::int64_t width) {
@@ -42,21 +48,24 @@ void mix_keys(const float* p, const float* values, std::int64_t stride, const Si
   for (std::int64_t t = 0; t < sight.queries; t += tile_rows) {
     const Range seen = sight.keys_of(t, tile_rows);
     if (seen.empty()) continue;
-    row_tile<Product>({p + seen.begin * panel + t, 1, panel}, values + seen.begin * stride, stride,
-                      seen.end - seen.begin, out + t * stride, stride, vectors, true);
+    const Range k = words_around<Product>(seen);
+    row_tile<Product>({p + k.begin * panel + t, 1, panel}, values + k.begin * stride, stride,
+                      k.end - k.begin, out + t * stride, stride, vectors, true);
   }
 }
 
-/// out[r] += sum_t p[r][t] rows_t, for every key r.
+/// out[r] += sum_t p(r, t) rows_t, for every key r; p's words lie as [r][t / depth].
 template <class Product>
 void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
                  float* out, std::int64_t width) {
+  constexpr std::int64_t row = panel / Product::depth;
   const int vectors = static_cast<int>((width + lanes - 1) / lanes);
   for (std::int64_t r = 0; r < sight.keys; r += tile_rows) {
     const Range seen = sight.queries_of(r, tile_rows);
     if (seen.empty()) continue;
-    row_tile<Product>({p + r * panel + seen.begin, panel, 1}, rows + seen.begin * stride, stride,
-                      seen.end - seen.begin, out + r * stride, stride, vectors, true);
+    const Range k = words_around<Product>(seen);
+    row_tile<Product>({p + r * row + k.begin, row, 1}, rows + k.begin * stride, stride,
+                      k.end - k.begin, out + r * stride, stride, vectors, true);
   }
 }
 

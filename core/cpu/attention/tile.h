@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
 /// The one product attention is made of: a few rows, broadcast word by word, times vectors.
@@ -18,35 +19,22 @@ inline constexpr int register_rows = 8;
 #endif
 inline constexpr int register_vectors = 3;
 
-/// f32 products of f32 words.
-struct Exact {
-  static constexpr int depth = 1;  // entries in a word
-  static Vec multiply_add(Vec a, Vec b, Vec c) { return fma(a, b, c); }
-};
-
 /// Entry (r, k) of the left operand is the word at + r row + k step.
 struct Left {
   const float* at;
   std::int64_t row, step;
 };
 
-/// c_r (+)= sum_k a(r, k) b_k for a tile of rows and vectors, k < depth.
+/// c_r (+)= sum_k a(r, k) b_k for a tile of rows and vectors, k < depth words. The sum is made
+/// first and then added: long sums come in pieces, which keeps their rounding errors small.
 template <class Product, int rows, int vectors>
 [[gnu::noinline]] void tile(Left a, const float* b, std::int64_t b_stride, std::int64_t depth,
                             float* c, std::int64_t c_stride, bool add) {
   Vec sums[rows][vectors];
-  if (add) {
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) {
+  for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
-      for (int n = 0; n < vectors; ++n) sums[r][n] = load(c + r * c_stride + n * lanes);
-    }
-  } else {
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 4
-      for (int n = 0; n < vectors; ++n) sums[r][n] = Vec(0.0f);
-    }
+    for (int n = 0; n < vectors; ++n) sums[r][n] = Vec(0.0f);
   }
   const float* from = a.at;
   for (std::int64_t k = 0; k < depth; ++k) {
@@ -58,7 +46,7 @@ template <class Product, int rows, int vectors>
       const Vec left(from[r * a.row]);
 #pragma GCC unroll 4
       for (int n = 0; n < vectors; ++n) {
-        sums[r][n] = Product::multiply_add(left, right[n], sums[r][n]);
+        sums[r][n] = Product::fold(left, right[n], sums[r][n]);
       }
     }
     from += a.step;
@@ -67,7 +55,10 @@ template <class Product, int rows, int vectors>
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
-    for (int n = 0; n < vectors; ++n) store(c + r * c_stride + n * lanes, sums[r][n]);
+    for (int n = 0; n < vectors; ++n) {
+      float* const to = c + r * c_stride + n * lanes;
+      store(to, add ? load(to) + sums[r][n] : sums[r][n]);
+    }
   }
 }
 

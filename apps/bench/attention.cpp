@@ -1,0 +1,157 @@
+#include <array>
+#include <cmath>
+
+#include "apps/bench/bench.h"
+#include "apps/compute.h"
+
+namespace longhand::app {
+namespace {
+
+/// So many sequences of lengths from shortest to longest, spread evenly.
+struct Shapes {
+  std::int64_t sequences, heads, shortest, longest, width;
+
+  std::vector<std::int32_t> lengths() const {
+    std::vector<std::int32_t> all;
+    for (std::int64_t s = 0; s < sequences; ++s) {
+      // A stride coprime to the number of lengths, so that neighbours differ.
+      const std::int64_t step = s * 7919 % (longest - shortest + 1);
+      all.push_back(static_cast<std::int32_t>(shortest + step));
+    }
+    return all;
+  }
+};
+
+/// Narrow heads, many short sequences, a language model's, one very wide head, sorting's ragged
+/// batches, one long document.
+constexpr std::array shapes{Shapes{32, 4, 1024, 1024, 16}, Shapes{64, 8, 128, 128, 64},
+                            Shapes{8, 12, 1024, 1024, 64}, Shapes{4, 1, 1024, 1024, 768},
+                            Shapes{1024, 16, 5, 41, 16},   Shapes{1, 4, 16384, 16384, 64}};
+
+/// A mechanism, forward and backward, over tensors of one shape.
+struct Mechanism {
+  const char* name;
+  std::function<void()> forward, backward;
+};
+
+struct Tensors {
+  Tensors(Backend& b, const Shapes& s, DType type, std::uint64_t seed) : segments(b, s.lengths()) {
+    const Shape all{segments.tokens(), s.heads * s.width};
+    const auto heads = [&](const Tensor& x) { return Heads{x, 0, s.heads, s.width}; };
+    q = heads(random_tensor(b, all, type, seed));
+    k = heads(random_tensor(b, all, type, seed + 1));
+    v = heads(random_tensor(b, all, type, seed + 2));
+    dy = heads(random_tensor(b, all, type, seed + 3));
+    y = heads(empty_like(q.data));
+    dq = heads(empty_like(q.data));
+    dk = heads(empty_like(q.data));
+    dv = heads(empty_like(q.data));
+    // Keys that no query agrees with: the search goes back to the first one.
+    against = heads(empty_like(q.data));
+    b(Activate{Activation::relu, q.data, against.data});
+    positive = against;
+    against = heads(empty_like(q.data));
+    b(Scale{.x = positive.data, .alpha = -1, .y = against.data});
+    log_sum = Tensor(b, {segments.tokens(), s.heads}, DType::f32);
+    match = Tensor(b, {segments.tokens(), s.heads}, DType::i32);
+    gamma = Tensor::from(b, {1}, DType::f32, std::vector{0.9});
+    dgamma = Tensor(b, {1}, DType::f32);
+    scores = {q, k, segments, segments, 1 / std::sqrt(static_cast<double>(s.width))};
+  }
+
+  std::vector<Mechanism> mechanisms(Backend& b) const {
+    const auto fal = [this, &b](const char* name, const Heads& query, const Heads& key) {
+      return Mechanism{
+          name,
+          [=, this, &b] {
+            b(Fal{query, key, v, segments, segments, y, match});
+          },
+          [=, this, &b] {
+            b(FalBackward{query, key, v, segments, segments, match, dy, {dq}, {dk}, {dv}});
+          }};
+    };
+    return {{"softmax",
+             [this, &b] {
+               b(Attention{scores, v, y, log_sum});
+             },
+             [this, &b] {
+               b(AttentionBackward{scores, v, y, dy, log_sum, {dq}, {dk}, {dv}});
+             }},
+            {"chacal",
+             [this, &b] {
+               b(Chacal{scores, v, gamma, {}, y, log_sum});
+             },
+             [this, &b] {
+               b(ChacalBackward{scores, v, y, dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, dgamma});
+             }},
+            fal("fal", q, k),
+            fal("fal without a match", positive, against)};
+  }
+
+  Segments segments;
+  Heads q, k, v, dy, y, dq, dk, dv, positive, against;
+  Tensor log_sum, match, gamma, dgamma;
+  Scores scores;
+};
+
+void run(const Arguments& arguments, Backend& backend, Report& report) {
+  const double budget = budget_from(arguments);
+  const DType type = type_from(arguments);
+  std::vector<Shapes> wanted(shapes.begin(), shapes.end());
+  if (arguments.given("size")) {
+    wanted.clear();
+    for (const std::string& words : arguments.words("size")) {
+      const auto n = parse_sizes(words, 5);
+      if (n[2] > n[3]) wrong_usage("--size: expected SHORTEST at most LONGEST, got '", words, "'");
+      wanted.push_back({n[0], n[1], n[2], n[3], n[4]});
+    }
+  }
+  report.set("math", name_of(backend.options().math));
+  report.set("dtype", name_of(type));
+  for (const Shapes& s : wanted) {
+    const Tensors tensors(backend, s, type, seed_from(arguments));
+    double pairs = 0;
+    for (const std::int32_t n : s.lengths()) pairs += 0.5 * n * (n + 1.0);
+    double softmax = 0;
+    for (const Mechanism& m : tensors.mechanisms(backend)) {
+      backend.memory().drop_cached();
+      backend.memory().reset_peak();
+      const std::size_t before = backend.memory().use().live;
+      const Timing forward = measure(backend, budget / 2, m.forward);
+      const Timing backward = measure(backend, budget, m.backward);
+      const double both = forward.median + backward.median;
+      if (softmax == 0) softmax = both;
+      report.add({{"mechanism", m.name},
+                  {"sequences", s.sequences},
+                  {"heads", s.heads},
+                  {"shortest", s.shortest},
+                  {"longest", s.longest},
+                  {"width", s.width},
+                  {"forward_ms", 1e3 * forward.median},
+                  {"backward_ms", 1e3 * backward.median},
+                  {"both_ms", 1e3 * both},
+                  {"gflops", 14 * pairs * static_cast<double>(s.heads * s.width) / both / 1e9},
+                  {"of_softmax", both / softmax},
+                  {"scratch_bytes", backend.memory().use().peak - before}});
+    }
+  }
+}
+
+const RegisterBenchmark benchmark{
+    {.name = "attention",
+     .summary = "softmax attention, ChaCAL and FAL, forward and backward",
+     .sizes = "SEQUENCES,HEADS,SHORTEST,LONGEST,WIDTH",
+     .columns = {{"mechanism", "mechanism"},
+                 {"sequences", "sequences"},
+                 {"heads", "heads"},
+                 {"longest", "longest"},
+                 {"width", "width"},
+                 {"forward_ms", "forward ms", "%.2f"},
+                 {"backward_ms", "backward ms", "%.2f"},
+                 {"gflops", "GFLOP/s", "%.1f"},
+                 {"of_softmax", "of softmax", "%.2f"},
+                 {"scratch_bytes", "scratch bytes", "%.0f"}},
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "core/cpu/simd.h"
+
+/// The ways to multiply. Operands are packed as 32-bit words, each holding `depth` entries that
+/// follow each other in the summed direction.
+///
+///   fold(a, b, c)        c + a b, summed over the entries of a word
+///   rounded(x)           what packing makes of an entry
+///   neighbours(lo, hi)   depth 2: lanes hold x0 x1, x2 x3, ... of lo's entries, then hi's
+///   across(a, b)         depth 2: lane i holds a_i b_i
+///
+/// Where packing rounds, the scale of the scores is applied to the products, not to an operand.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// f32 products.
+struct Exact {
+  static constexpr int depth = 1;
+  static constexpr bool rounds = false;
+  static Vec fold(Vec a, Vec b, Vec c) { return fma(a, b, c); }
+  static Vec rounded(Vec x) { return x; }
+};
+
+#if defined(LONGHAND_ISA_IS_AVX512BF16) || defined(LONGHAND_ISA_IS_AMX)
+
+/// bf16 products, two at a time.
+struct Bf16 {
+  static constexpr int depth = 2;
+  static constexpr bool rounds = true;
+
+  static Vec fold(Vec a, Vec b, Vec c) {
+    return vec(
+        _mm512_dpbf16_ps(c.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v)));
+  }
+  static Vec neighbours(Vec lo, Vec hi) {
+    return vec(reinterpret_cast<__m512>(_mm512_cvtne2ps_pbh(hi.v, lo.v)));
+  }
+  static Vec across(Vec a, Vec b) {
+    const __m512i order = reinterpret_cast<__m512i>(
+        WordLanes{0x00100000, 0x00110001, 0x00120002, 0x00130003, 0x00140004, 0x00150005,
+                  0x00160006, 0x00170007, 0x00180008, 0x00190009, 0x001a000a, 0x001b000b,
+                  0x001c000c, 0x001d000d, 0x001e000e, 0x001f000f});
+    const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b.v, a.v));
+    return vec(reinterpret_cast<__m512>(_mm512_permutexvar_epi16(order, both)));
+  }
+  /// a's entries at `a_to`, b's at `b_to`, as in a row of words.
+  static void store_rows(float* a_to, Vec a, float* b_to, Vec b) {
+    const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b.v, a.v));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(a_to), _mm512_castsi512_si256(both));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(b_to), _mm512_extracti64x4_epi64(both, 1));
+  }
+
+ private:
+  static Vec vec(__m512 x) { return reinterpret_cast<FloatLanes>(x); }
+};
+
+#else
+
+/// bf16 products where the instruction set has none: f32 products of rounded operands.
+struct Bf16 {
+  static constexpr int depth = 1;
+  static constexpr bool rounds = true;
+  static Vec fold(Vec a, Vec b, Vec c) { return fma(a, b, c); }
+  static Vec rounded(Vec x) { return round_to(static_cast<const bf16*>(nullptr), x); }
+};
+
+#endif
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention
