@@ -30,8 +30,9 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
   backend(Attention{.scores = scores, .v = v.value(), .y = y, .log_sum = log_sum});
   if (!log_sum) return {};
 
-  return [scores, q = s.q, k = s.k, v, beta = s.beta.sink(), y, log_sum](const Heads& dy) {
-    const HeadTargets d = targets(q, k, v);
+  return [scores, q = s.q, k = s.k, v, beta = s.beta.sink(), y, log_sum](const Heads& dy,
+                                                                         bool assign) {
+    const HeadTargets d = targets(q, k, v, assign);
     dy.data.backend()(AttentionBackward{.scores = scores,
                                         .v = v.value(),
                                         .y = y,

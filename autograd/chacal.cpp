@@ -23,8 +23,9 @@ HeadsBackward chacal_into(const ScoreVars& s, const HeadVars& v, const Var& gamm
                  .log_sum = log_sum});
   if (!log_sum) return {};
 
-  return [scores, q = s.q, k = s.k, v, beta = s.beta.sink(), gamma, y, log_sum](const Heads& dy) {
-    const HeadTargets d = targets(q, k, v);
+  return [scores, q = s.q, k = s.k, v, beta = s.beta.sink(), gamma, y, log_sum](const Heads& dy,
+                                                                                bool assign) {
+    const HeadTargets d = targets(q, k, v, assign);
     dy.data.backend()(ChacalBackward{.scores = scores,
                                      .v = v.value(),
                                      .y = y,

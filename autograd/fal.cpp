@@ -19,8 +19,8 @@ HeadsBackward fal_into(const FalVars& in, const Heads& y, Tensor match) {
               .match = match});
   if (!recorded({&in.q.data, &in.k.data, &in.v.data})) return {};
 
-  return [in, keys, match](const Heads& dy) {
-    const HeadTargets d = targets(in.q, in.k, in.v);
+  return [in, keys, match](const Heads& dy, bool assign) {
+    const HeadTargets d = targets(in.q, in.k, in.v, assign);
     dy.data.backend()(FalBackward{.q = in.q.value(),
                                   .k = in.k.value(),
                                   .v = in.v.value(),

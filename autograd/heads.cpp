@@ -13,7 +13,7 @@ HeadVars all_columns(const Var& x, std::int64_t heads) {
   return {x, 0, heads, x.shape()[1] / heads};
 }
 
-HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v) {
+HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, bool assign) {
   const std::array<const HeadVars*, 3> all{&q, &k, &v};
   std::array<HeadsTarget, 3> result;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -25,7 +25,9 @@ HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v) {
     }
     // Outputs never overlap, so heads as wide as their tensor cover all of it.
     const bool covered = columns == all[i]->data.value().columns();
-    const Target target = covered ? sink.target() : Target(sink.sum_in_place(), true);
+    const Target target = assign    ? Target(sink.sum_in_place(), false)
+                          : covered ? sink.target()
+                                    : Target(sink.sum_in_place(), true);
     for (std::size_t j = i; j < all.size(); ++j) {
       if (!(all[j]->data.sink() == sink)) continue;
       result[j] = {{target.tensor, all[j]->first_column, all[j]->heads, all[j]->width}, target.add};
@@ -52,7 +54,7 @@ Var record_heads(std::string_view op, std::initializer_list<const Var*> inputs, 
   return record(
       op, inputs, y.data,
       [backward = std::move(backward), heads = y.heads, width = y.width](const Tensor& dy) {
-        backward({dy, 0, heads, width});
+        backward({dy, 0, heads, width}, false);
       });
 }
 

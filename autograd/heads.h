@@ -21,16 +21,18 @@ struct HeadVars {
 HeadVars all_columns(const Var& x, std::int64_t heads);
 
 /// Where the gradients of q, k and v go. Heads of one tensor share its gradient, of which columns
-/// without a head get zeros.
+/// without a head get zeros. assign: the gradient exists and its old contents do not count.
 struct HeadTargets {
   HeadsTarget q, k, v;
 };
-HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v);
+HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, bool assign);
 
 /// Turns the gradient of an output's heads into those of its inputs. The ops of this family that
 /// end in _into write their output where they are told and return this, so that heads of several
-/// kinds can share one tensor and one record. Empty: no gradient is wanted.
-using HeadsBackward = std::function<void(const Heads& dy)>;
+/// kinds can share one tensor and one record. Empty: no gradient is wanted. assign: as in targets,
+/// for callers whose heads cover every column of a tensor between them and who asked for its
+/// target.
+using HeadsBackward = std::function<void(const Heads& dy, bool assign)>;
 
 /// A new [q's tokens, heads * width] tensor for an output.
 Heads output_heads(const HeadVars& q, std::int64_t width);

@@ -19,6 +19,9 @@ KeyValueCache::KeyValueCache(Backend& backend, DType type, HeadList heads, std::
   }
   for (std::int64_t i = 0; i < layers; ++i) {
     layers_.emplace_back(backend, Shape{rows, 2 * columns(heads_)}, type);
+    if (const std::int64_t chained = chacal_columns(heads_)) {
+      outputs_.emplace_back(backend, Shape{rows, chained}, type);
+    }
   }
 }
 
@@ -32,6 +35,11 @@ void KeyValueCache::extend(std::span<const std::int32_t> lengths) {
   }
   for (std::size_t i = 0; i < lengths.size(); ++i) lengths_[i] += lengths[i];
   keys_ = Segments(layers_.front().backend(), begins_, lengths_);
+}
+
+CachedHeads KeyValueCache::layer(std::int64_t index) const {
+  const auto at = static_cast<std::size_t>(index);
+  return {layers_[at], keys_, outputs_.empty() ? Tensor() : outputs_[at]};
 }
 
 void KeyValueCache::store(std::int64_t layer, const Tensor& projection, const Segments& queries) {

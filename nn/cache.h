@@ -26,13 +26,14 @@ class KeyValueCache {
 
   /// Stores the new tokens' keys and values of a layer out of its projection [tokens, 3 columns].
   void store(std::int64_t layer, const Tensor& projection, const Segments& queries);
-  /// [rows, 2 columns]: for each group of heads in turn [k | v]
-  const Tensor& layer(std::int64_t index) const { return layers_[static_cast<std::size_t>(index)]; }
+  /// What mixed_attention reads of a layer, and where it puts ChaCAL's new outputs.
+  CachedHeads layer(std::int64_t index) const;
 
  private:
   HeadList heads_;
   std::vector<std::int32_t> begins_, capacities_, lengths_;
-  std::vector<Tensor> layers_;
+  std::vector<Tensor> layers_;   // [rows, 2 columns]: for each group of heads in turn [k | v]
+  std::vector<Tensor> outputs_;  // of ChaCAL heads, [rows, their columns]; none without such heads
   Segments keys_;
 };
 

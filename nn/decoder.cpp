@@ -119,7 +119,7 @@ Var Decoder::attend(const Block& block, const Var& x, const Var& residual, const
   CachedHeads cached;
   if (pass.cache) {
     pass.cache->store(pass.layer, qkv.value(), segments);
-    cached = {pass.cache->layer(pass.layer), pass.cache->keys()};
+    cached = pass.cache->layer(pass.layer);
   }
   std::vector<Tensor> matches;
   const Var heads =

@@ -4,7 +4,8 @@
 #include <charconv>
 #include <optional>
 
-#include "autograd/attention.h"
+#include "autograd/chacal.h"
+#include "autograd/elementwise.h"
 #include "autograd/fal.h"
 #include "autograd/tape.h"
 #include "core/error.h"
@@ -13,11 +14,11 @@
 namespace longhand::nn {
 namespace {
 
-constexpr std::array<std::string_view, 2> kind_names{"softmax", "fal"};
+constexpr std::array<std::string_view, 3> kind_names{"softmax", "fal", "chacal"};
 
 [[noreturn]] void not_heads(std::string_view text, std::string_view part) {
   fail("heads ", quote(text),
-       ": expected KIND:COUNT or KIND:COUNTxWIDTH with KIND softmax or fal, ",
+       ": expected KIND:COUNT or KIND:COUNTxWIDTH with KIND softmax, fal or chacal, ",
        "joined by commas, got ", quote(part));
 }
 
@@ -85,6 +86,14 @@ std::int64_t columns(const HeadList& heads) {
   return sum;
 }
 
+std::int64_t chacal_columns(const HeadList& heads) {
+  std::int64_t sum = 0;
+  for (const HeadGroup& group : heads) {
+    if (group.kind == HeadKind::chacal) sum += group.columns();
+  }
+  return sum;
+}
+
 std::vector<HeadPlace> places(const HeadList& heads) {
   std::vector<HeadPlace> all;
   std::int64_t output = 0;
@@ -95,38 +104,101 @@ std::vector<HeadPlace> places(const HeadList& heads) {
   return all;
 }
 
-Var mixed_attention(const Var& qkv, const HeadList& heads, const Segments& segments,
-                    const CachedHeads& cached, std::vector<Tensor>* matches) {
-  const Tensor& x = qkv.value();
-  const Tensor y(x.backend(), {x.rows(), columns(heads)}, x.dtype());
-  const Var stored(cached.data);
-  std::vector<HeadsBackward> backward;
-  const std::vector<HeadPlace> all = places(heads);
-  for (const HeadPlace& place : all) {
+namespace {
+
+/// One pass of a layer's heads over a projection, group after group.
+class Pass {
+ public:
+  Pass(const Var& qkv, const HeadList& heads, const Segments& segments, const CachedHeads& cached,
+       const HeadOptions& options)
+      : qkv_(qkv),
+        stored_(cached.data),
+        segments_(segments),
+        cached_(cached),
+        options_(options),
+        y_(qkv.backend(), {qkv.value().rows(), columns(heads)}, qkv.value().dtype()) {
+    const Tensor& x = qkv.value();
+    if (chacal_columns(heads) > 0 && !options_.gamma) {
+      options_.gamma =
+          Tensor::from(x.backend(), {1}, master_type(x.dtype()), std::vector<double>{0.9});
+    }
+  }
+
+  const Tensor& y() const { return y_; }
+
+  HeadsBackward run(const HeadPlace& place, Tensor& match) {
     const auto [kind, count, width] = place.group;
-    const HeadVars q{qkv, place.projection, count, width};
     const std::int64_t keys =
-        cached.data ? 2 * place.output : place.projection + place.group.columns();
-    const Var& from = cached.data ? stored : qkv;
+        cached_.data ? 2 * place.output : place.projection + place.group.columns();
+    const Var& from = cached_.data ? stored_ : qkv_;
+    const HeadVars q{qkv_, place.projection, count, width};
     const HeadVars k{from, keys, count, width};
     const HeadVars v{from, keys + place.group.columns(), count, width};
-    const Heads out{y, place.output, count, width};
-    Tensor match;
-    if (kind == HeadKind::fal) {
-      match = Tensor(x.backend(), {x.rows(), count}, DType::i32);
-      backward.push_back(fal_into(
-          {.q = q, .k = k, .v = v, .queries = segments, .keys = cached.segments}, out, match));
-    } else {
-      backward.push_back(
-          attention_into({.q = q, .k = k, .queries = segments, .keys = cached.segments}, v, out));
+    const Heads out{y_, place.output, count, width};
+    ScoreVars scores{.q = q,
+                     .k = k,
+                     .queries = segments_,
+                     .keys = cached_.segments,
+                     .temper = options_.temper,
+                     .beta = options_.beta};
+    switch (kind) {
+      case HeadKind::fal:
+        match = Tensor(y_.backend(), {y_.rows(), count}, DType::i32);
+        return fal_into({.q = q, .k = k, .v = v, .queries = segments_, .keys = cached_.segments},
+                        out, match);
+      case HeadKind::chacal:
+        return chained(scores, v, out);
+      default:
+        scores.window = options_.window;
+        return attention_into(scores, v, out);
     }
+  }
+
+ private:
+  HeadsBackward chained(const ScoreVars& scores, const HeadVars& v, const Heads& out) {
+    Var gamma = options_.gamma;
+    if (gamma.value().size() > 1) gamma = slice(gamma, chacal_heads_, out.heads);
+    const Heads earlier{cached_.outputs, chacal_column_, out.heads, out.width};
+    chacal_heads_ += out.heads;
+    chacal_column_ += out.heads * out.width;
+    HeadsBackward backward = chacal_into(scores, v, gamma, out, earlier);
+    if (earlier) {
+      y_.backend()(Append{.x = out, .from = segments_, .y = earlier, .to = cached_.segments});
+    }
+    return backward;
+  }
+
+  const Var& qkv_;
+  Var stored_;
+  const Segments& segments_;
+  const CachedHeads& cached_;
+  HeadOptions options_;
+  Tensor y_;
+  std::int64_t chacal_heads_ = 0, chacal_column_ = 0;  // of the ChaCAL groups before
+};
+
+}  // namespace
+
+Var mixed_attention(const Var& qkv, const HeadList& heads, const Segments& segments,
+                    const CachedHeads& cached, std::vector<Tensor>* matches,
+                    const HeadOptions& options) {
+  LONGHAND_CHECK(!cached.data || cached.outputs || chacal_columns(heads) == 0,
+                 "mixed_attention: ChaCAL heads read a cache of outputs, got none");
+  const std::vector<HeadPlace> all = places(heads);
+  Pass pass(qkv, heads, segments, cached, options);
+  std::vector<HeadsBackward> backward;
+  for (const HeadPlace& place : all) {
+    Tensor match;
+    backward.push_back(pass.run(place, match));
     if (matches) matches->push_back(match);
   }
-  return record("mixed_attention", {&qkv}, y,
-                [backward = std::move(backward), all](const Tensor& dy) {
+  return record("mixed_attention", {&qkv, &options.gamma, &options.beta}, pass.y(),
+                [backward = std::move(backward), all, dqkv = qkv.sink()](const Tensor& dy) {
+                  // The groups cover all columns of the projection.
+                  const bool assign = dqkv && !dqkv.target().add;
                   for (std::size_t i = 0; i < all.size(); ++i) {
                     const auto& [group, projection, output] = all[i];
-                    backward[i]({dy, output, group.heads, group.width});
+                    if (backward[i]) backward[i]({dy, output, group.heads, group.width}, assign);
                   }
                 });
 }

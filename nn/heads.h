@@ -5,14 +5,14 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/variable.h"
-#include "core/segments.h"
+#include "autograd/attention.h"
 
 namespace longhand::nn {
 
 enum class HeadKind {
   softmax,  // core/contract/attention.h
   fal,      // core/contract/fal.h
+  chacal,   // core/contract/chacal.h
 };
 std::string_view name_of(HeadKind kind);
 
@@ -36,6 +36,7 @@ HeadList parse_heads(std::string_view text, std::int64_t width);
 std::string text_of(const HeadList& heads);  // every width written out
 
 std::int64_t columns(const HeadList& heads);  // of the layer's output; the projection has 3 times
+std::int64_t chacal_columns(const HeadList& heads);  // of those, ChaCAL's
 
 /// Where a group's queries begin in the projection, and its output in the layer's.
 struct HeadPlace {
@@ -49,12 +50,24 @@ std::vector<HeadPlace> places(const HeadList& heads);
 struct CachedHeads {
   Tensor data = {};
   Segments segments = {};
+  /// For ChaCAL heads, their outputs at earlier positions, [rows, their columns] group after group;
+  /// the new ones are put there.
+  Tensor outputs = {};
+};
+
+/// What a layer's heads share beside their columns.
+struct HeadOptions {
+  Var gamma = {};  // of ChaCAL heads: [1], or one for each in the list's order; empty: 0.9
+  Temper temper = Temper::none;  // of softmax and ChaCAL heads
+  Var beta = {};
+  std::int64_t window = 0;  // of softmax heads
 };
 
 /// What heads of all kinds make of the projection `qkv` [tokens, 3 columns]: [tokens, columns], one
 /// record. Keys and values are the projection's own, or those of a cache. `matches`, when given,
 /// gets one entry a group: a FAL group's matches (i32 [tokens, heads]), else an empty tensor.
 Var mixed_attention(const Var& qkv, const HeadList& heads, const Segments& segments,
-                    const CachedHeads& cached = {}, std::vector<Tensor>* matches = nullptr);
+                    const CachedHeads& cached = {}, std::vector<Tensor>* matches = nullptr,
+                    const HeadOptions& options = {});
 
 }  // namespace longhand::nn
