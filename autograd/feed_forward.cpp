@@ -41,27 +41,25 @@ Var feed_forward(const Var& x, const FeedForwardOptions& o) {
                  .residual = o.residual.value(),
                  .c = y});
 
-  return record("feed_forward", {&x, &o.up, &o.up_bias, &o.down, &o.down_bias, &o.residual}, y,
-                [x, o, h, z](const Tensor& dy) {
-                  Backend& run = dy.backend();
-                  o.residual.sink().add(dy);
-                  if (o.down_bias.wants_grad()) {
-                    run(ColumnSum{.x = dy, .y = o.down_bias.sink().target()});
-                  }
-                  if (o.down.wants_grad()) product(dy, true, h, false, o.down.sink().target());
-                  if (!z) return;  // only the residual wants a gradient
+  return record(
+      "feed_forward", {&x, &o.up, &o.up_bias, &o.down, &o.down_bias, &o.residual}, y,
+      [x, up = o.up, up_bias = o.up_bias.sink(), down = o.down, down_bias = o.down_bias.sink(),
+       f = o.f, residual = o.residual.sink(), h, z](const Tensor& dy) {
+        Backend& run = dy.backend();
+        residual.add(dy);
+        if (down_bias) run(ColumnSum{.x = dy, .y = down_bias.target()});
+        if (down.wants_grad()) product(dy, true, h, false, down.sink().target());
+        if (!z) return;  // only the residual wants a gradient
 
-                  // dz = (dy down) * f'(z)
-                  const Tensor dz = empty_like(z);
-                  run(Matmul{.a = dy, .b = o.down.value(), .f = o.f, .at = z, .c = dz});
-                  if (o.up_bias.wants_grad()) {
-                    run(ColumnSum{.x = dz, .y = o.up_bias.sink().target()});
-                  }
-                  if (o.up.wants_grad()) product(dz, true, x.value(), false, o.up.sink().target());
-                  if (x.wants_grad()) {
-                    product(dz, false, o.up.value(), false, x.sink().target());
-                  }
-                });
+        // dz = (dy down) * f'(z)
+        const Tensor dz = empty_like(z);
+        run(Matmul{.a = dy, .b = down.value(), .f = f, .at = z, .c = dz});
+        if (up_bias) run(ColumnSum{.x = dz, .y = up_bias.target()});
+        if (up.wants_grad()) product(dz, true, x.value(), false, up.sink().target());
+        if (x.wants_grad()) {
+          product(dz, false, up.value(), false, x.sink().target());
+        }
+      });
 }
 
 Var feed_forward_composed(const Var& x, const FeedForwardOptions& o) {

@@ -56,7 +56,12 @@ void Trainer::resume(const std::filesystem::path& checkpoint) {
   if (const auto best = store_ ? store_->best() : std::nullopt) {
     best_ = read_checkpoint_info(store_->path(*best)).score;
   }
-  if (score_ && (!best_ || *score_ > *best_)) best_ = score_;  // it ended before it was marked
+  if (score_ && (!best_ || *score_ > *best_)) {  // the run ended before it was marked
+    best_ = score_;
+    if (store_ && communicator_.rank() == 0 && store_->path(step_) == checkpoint) {
+      store_->mark_best(step_);
+    }
+  }
 }
 
 bool Trainer::resume_latest() {

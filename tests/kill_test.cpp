@@ -1,0 +1,94 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <optional>
+
+#include "nn/decoder.h"
+#include "nn/trainer.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+namespace fs = std::filesystem;
+
+BOOST_AUTO_TEST_SUITE(kill_test)
+
+namespace {
+
+Batch batch_of(std::int64_t step, std::int64_t part) {
+  Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
+  Batch batch{.lengths = {9, 3}};
+  for (int i = 0; i < 12; ++i) {
+    batch.tokens.push_back(static_cast<std::int32_t>(rng.below(5)));
+    batch.targets.push_back(batch.tokens.back());
+  }
+  return batch;
+}
+
+/// Trains to the end, from the latest checkpoint if there is one: the bits of all parameters.
+std::vector<std::vector<double>> train(const fs::path& folder) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  Decoder decoder(*backend,
+                  {.vocabulary = 5,
+                   .width = 8,
+                   .layers = 1,
+                   .inner = 8,
+                   .heads = parse_heads("softmax:1,fal:1", 8)},
+                  1);
+  Trainer trainer(decoder, batch_of,
+                  {.steps = 60,
+                   .schedule = {.peak = 1e-2, .steps = 60},
+                   .evaluate_every = 7,
+                   .checkpoint_every = 1,
+                   .checkpoints = folder},
+                  {.evaluate = [](std::int64_t step) {
+                    return std::optional(static_cast<double>(step % 17));
+                  }});
+  trainer.resume_latest();
+  trainer.run();
+  std::vector<std::vector<double>> values;
+  for (const Parameter& p : decoder.parameters().all()) values.push_back(p.value().to_doubles());
+  return values;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
+  const fs::path folder = fs::temp_directory_path() / ("longhand_kill_" + std::to_string(getpid()));
+  fs::remove_all(folder);
+  const auto whole = train(folder / "whole");
+
+  const fs::path cut = folder / "cut";
+  const CheckpointStore store(cut, 2);
+  Rng rng(1, Purpose::test);
+  int killed = 0;
+  std::int64_t reached = 0;
+  for (int attempt = 0; attempt < 200 && reached < 60; ++attempt) {
+    const pid_t child = fork();
+    BOOST_REQUIRE(child >= 0);
+    if (child == 0) {
+      train(cut);
+      _exit(0);
+    }
+    usleep(2000 + rng.below(25000));  // about one to a few checkpoints
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    killed += WIFSIGNALED(status) ? 1 : 0;
+    const std::int64_t latest = store.latest().value_or(0);
+    BOOST_TEST(latest >= reached);  // what was saved once is never lost
+    reached = latest;
+    if (latest > 0) BOOST_TEST(read_checkpoint_info(store.path(latest)).step == latest);
+  }
+  BOOST_TEST(killed >= 3);
+  BOOST_CHECK(train(cut) == whole);
+  BOOST_TEST(store.best().value() == 49);  // 7, 14, 4, 11, 1, 8, 15, ...: the largest score
+  for (const auto& entry : fs::directory_iterator(cut)) {
+    BOOST_TEST(!entry.path().filename().string().starts_with("."), entry.path().string());
+  }
+  fs::remove_all(folder);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
