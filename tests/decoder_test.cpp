@@ -224,6 +224,28 @@ BOOST_AUTO_TEST_CASE(it_learns_and_a_cut_run_has_the_bits_of_a_whole_one) {
   fs::remove_all(folder);
 }
 
+BOOST_AUTO_TEST_CASE(in_bf16_it_computes_nearly_the_same_and_learns) {
+  const auto exact = make_cpu_backend({.threads = 2, .math = Math::exact});
+  const auto rounded = make_cpu_backend({.threads = 2, .math = Math::bf16});
+  Decoder one(*exact, small(), 2), two(*rounded, small(), 2);
+  DType seen{};
+  two.watch = [&](const std::string& name, const Tensor& x) {
+    if (name == "layers.1.mlp") seen = x.dtype();
+  };
+  const double expected = loss_of(one, batch_of(1, 0)), got = loss_of(two, batch_of(1, 0));
+  two.watch = nullptr;
+  BOOST_TEST(seen == DType::bf16);
+  BOOST_TEST(got != expected);
+  BOOST_TEST(std::abs(got - expected) < 0.02);  // a few units of 2^-8 in logits of size 1
+  std::vector<double> losses;
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part, 16); };
+  Trainer(two, source, options(100),
+          {.report = [&](const StepReport& r) { losses.push_back(r.loss); }})
+      .run();
+  BOOST_TEST(losses.back() < 0.6 * losses.front());
+  BOOST_TEST(two.parameters().all()[0].value().dtype() == DType::f32);  // master weights
+}
+
 BOOST_AUTO_TEST_CASE(every_activation_can_be_watched) {
   const auto backend = make_reference_backend();
   Decoder decoder(*backend, small(), 2);
