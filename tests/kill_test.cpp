@@ -38,8 +38,8 @@ std::vector<std::vector<double>> train(const fs::path& folder) {
                    .heads = parse_heads("softmax:1,fal:1", 8)},
                   1);
   Trainer trainer(decoder, batch_of,
-                  {.steps = 60,
-                   .schedule = {.peak = 1e-2, .steps = 60},
+                  {.steps = 30,
+                   .schedule = {.peak = 1e-2, .steps = 30},
                    .evaluate_every = 7,
                    .checkpoint_every = 1,
                    .checkpoints = folder},
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
   Rng rng(1, Purpose::test);
   int killed = 0;
   std::int64_t reached = 0;
-  for (int attempt = 0; attempt < 200 && reached < 60; ++attempt) {
+  for (int attempt = 0; attempt < 200 && reached < 30; ++attempt) {
     const pid_t child = fork();
     BOOST_REQUIRE(child >= 0);
     if (child == 0) {
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
   }
   BOOST_TEST(killed >= 3);
   BOOST_CHECK(train(cut) == whole);
-  BOOST_TEST(store.best().value() == 49);  // 7, 14, 4, 11, 1, 8, 15, ...: the largest score
+  BOOST_TEST(store.best().value() == 14);  // scores 7, 14, 4, 11 and 13
   for (const auto& entry : fs::directory_iterator(cut)) {
     BOOST_TEST(!entry.path().filename().string().starts_with("."), entry.path().string());
   }
