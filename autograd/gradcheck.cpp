@@ -13,7 +13,6 @@ namespace {
 constexpr double h = 1e-5;
 
 using catalog::Case;
-using catalog::HostTensor;
 using catalog::Operation;
 using catalog::Output;
 

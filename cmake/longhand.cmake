@@ -14,10 +14,16 @@ if(LONGHAND_SANITIZE)
 endif()
 install(TARGETS longhand_flags EXPORT longhand)
 
-# longhand_library(NAME [DEPENDS libraries...]): a library of all the .cpp files in this folder and
+# Headers that most files of a target include are parsed once for all of them: half of a clean build
+# goes into reading headers. A compiler cache remembers whole objects and does without.
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+endif()
+
+# longhand_library(NAME [DEPENDS libraries...] [PRECOMPILE headers...]): a library of all the .cpp files in this folder and
 # below (but not *.simd.cpp), seen by others as longhand::NAME.
 function(longhand_library name)
-  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS;PRECOMPILE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   list(FILTER sources EXCLUDE REGEX "\\.simd\\.cpp$")
   add_library(longhand_${name} STATIC ${sources})
@@ -27,6 +33,10 @@ function(longhand_library name)
                                                      $<INSTALL_INTERFACE:include/longhand>)
   target_link_libraries(longhand_${name} PUBLIC ${arg_DEPENDS} PRIVATE longhand_flags)
   target_compile_features(longhand_${name} PUBLIC cxx_std_20)
+  if(arg_PRECOMPILE)
+    list(TRANSFORM arg_PRECOMPILE PREPEND ${PROJECT_SOURCE_DIR}/)
+    target_precompile_headers(longhand_${name} PRIVATE ${arg_PRECOMPILE})
+  endif()
   install(TARGETS longhand_${name} EXPORT longhand)
 endfunction()
 

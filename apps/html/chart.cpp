@@ -163,7 +163,8 @@ std::string line_chart(const LineChart& chart) {
   if (chart.y_high) ys.high = *chart.y_high;
   xs.settle();
   ys.settle();
-  const double legend = 20.0 * static_cast<double>((chart.series.size() + 2) / 3);
+  const std::size_t legend_rows = (chart.series.size() + 2) / 3;
+  const double legend = 20.0 * static_cast<double>(legend_rows);
   const Axis x(xs.low, xs.high, chart.log_x, left, width - right);
   const Axis y(ys.low, ys.high, chart.log_y, height - bottom, top);
 
@@ -183,8 +184,9 @@ std::string line_chart(const LineChart& chart) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) svg += band(chart.series[i], x, y, i);
   for (std::size_t i = 0; i < chart.series.size(); ++i) svg += curve(chart.series[i], x, y, i);
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    const double at_x = left + static_cast<double>(i % 3) * 215;
-    const double at_y = height + 6 + 20.0 * static_cast<double>(i / 3);
+    const std::size_t row = i / 3, column = i % 3;
+    const double at_x = left + static_cast<double>(column) * 215;
+    const double at_y = height + 6 + 20.0 * static_cast<double>(row);
     svg += "<line x1=\"" + pixels(at_x) + "\" y1=\"" + pixels(at_y) + "\" x2=\"" +
            pixels(at_x + 22) + "\" y2=\"" + pixels(at_y) + "\" stroke=\"" + colour(i) +
            "\" stroke-width=\"2.5\"" + (chart.series[i].dashed ? " stroke-dasharray=\"5 4\"" : "") +

@@ -1,0 +1,44 @@
+#!/bin/sh
+# The commit the program names is right without git: read from a repository's own files in every form
+# they take, from an archive, and "unknown" where nothing says it.
+#   version_test.sh SOURCE
+set -eu
+script=$1/cmake/version.cmake
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+one=1111111111111111111111111111111111111111
+two=2222222222222222222222222222222222222222
+
+# expect COMMIT FOLDER WHAT: the folder's commit, where no git is found.
+expect() {
+  cmake -DSOURCE="$2" -DOUTPUT="$work/out.cpp" -DVERSION=1 -DCOMPILER=c -DBUILD=b \
+    -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF -P "$script"
+  grep -q "commit = \"$1\"" "$work/out.cpp" || {
+    echo "$3: expected $1, got: $(grep commit "$work/out.cpp")" >&2
+    exit 1
+  }
+}
+
+mkdir -p "$work/tree/.git/refs/heads/some" "$work/tree/cmake"
+echo "$one" > "$work/tree/.git/HEAD"
+expect $one "$work/tree" "a detached head"
+echo "ref: refs/heads/some/branch" > "$work/tree/.git/HEAD"
+expect unknown "$work/tree" "a branch without a commit"
+printf '# pack-refs with: peeled\n%s refs/heads/other\n%s refs/heads/some/branch\n' $one $two \
+  > "$work/tree/.git/packed-refs"
+expect $two "$work/tree" "a packed branch"
+echo "$one" > "$work/tree/.git/refs/heads/some/branch"
+expect $one "$work/tree" "a branch"
+
+mkdir -p "$work/linked" "$work/tree/.git/worktrees/linked"
+echo "gitdir: $work/tree/.git/worktrees/linked" > "$work/linked/.git"
+echo "ref: refs/heads/other" > "$work/tree/.git/worktrees/linked/HEAD"
+echo "../.." > "$work/tree/.git/worktrees/linked/commondir"
+expect $one "$work/linked" "a linked worktree"
+
+mkdir -p "$work/archive/cmake"
+echo "$two" > "$work/archive/cmake/commit.txt"
+expect $two "$work/archive" "an archive"
+cp "$1/cmake/commit.txt" "$work/archive/cmake/commit.txt"
+[ -e "$1/.git" ] && expect unknown "$work/archive" "a copy without its repository"
+echo "version: every form read"
