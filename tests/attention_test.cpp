@@ -239,6 +239,16 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
   check_close(y.value().to_doubles(), expected, 1e-13);
 }
 
+BOOST_AUTO_TEST_CASE(weights_of_bf16_heads_are_those_of_their_values) {
+  const auto backend = make_backend("cpu");
+  HeadProblem narrow(*backend, DType::bf16, {9, 4}, 2, 1, 5, 3);
+  HeadProblem wide = narrow;
+  wide.q = Tensor::from(*backend, narrow.q.shape(), DType::f32, narrow.q.to_doubles());
+  wide.k = Tensor::from(*backend, narrow.k.shape(), DType::f32, narrow.k.to_doubles());
+  const auto weights = attention_weights(narrow.scores()).to_doubles();
+  BOOST_TEST((weights == attention_weights(wide.scores()).to_doubles()));
+}
+
 BOOST_AUTO_TEST_CASE(a_checked_backend_names_the_bad_score) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const char* name : {"reference", "cpu"}) {
