@@ -120,7 +120,8 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
       const Timing forward = measure(backend, budget / 2, m.forward);
       const Timing backward = measure(backend, budget, m.backward);
       const double both = forward.median + backward.median;
-      if (softmax == 0) softmax = both;
+      const double least = forward.least + backward.least;
+      if (softmax == 0) softmax = least;
       report.add({{"mechanism", m.name},
                   {"sequences", s.sequences},
                   {"heads", s.heads},
@@ -130,8 +131,9 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
                   {"forward_ms", 1e3 * forward.median},
                   {"backward_ms", 1e3 * backward.median},
                   {"both_ms", 1e3 * both},
-                  {"gflops", 14 * pairs * static_cast<double>(s.heads * s.width) / both / 1e9},
-                  {"of_softmax", both / softmax},
+                  {"best_ms", 1e3 * least},
+                  {"gflops", 14 * pairs * static_cast<double>(s.heads * s.width) / least / 1e9},
+                  {"of_softmax", least / softmax},
                   {"scratch_bytes", backend.memory().use().peak - before}});
     }
   }
@@ -148,6 +150,7 @@ const RegisterBenchmark benchmark{
                  {"width", "width"},
                  {"forward_ms", "forward ms", "%.2f"},
                  {"backward_ms", "backward ms", "%.2f"},
+                 {"best_ms", "best ms", "%.2f"},
                  {"gflops", "GFLOP/s", "%.1f"},
                  {"of_softmax", "of softmax", "%.2f"},
                  {"scratch_bytes", "scratch bytes", "%.0f"}},

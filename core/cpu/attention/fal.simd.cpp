@@ -36,6 +36,22 @@ struct Space {
   }
 };
 
+/// y_c (+)= times x_c; no x: zeros
+template <class T, class X>
+void write_row(const X* x, Vec times, T* y, bool add, std::int64_t width) {
+  std::int64_t c = 0;
+  for (; c + lanes <= width; c += lanes) {
+    Vec value = x ? times * load(x + c) : Vec(0.0f);
+    if (add) value += load(y + c);
+    store(y + c, value);
+  }
+  if (c == width) return;
+  const int n = static_cast<int>(width - c);
+  Vec value = x ? times * load_first(x + c, n) : Vec(0.0f);
+  if (add) value += load_first(y + c, n);
+  store_first(y + c, value, n);
+}
+
 template <class T>
 class Search {
  public:
@@ -131,11 +147,7 @@ class Search {
       T* const y = task_.y.row(row_ + t);
       const T* const v = task_.v.row(m + 1);  // of no consequence when there is no match
       const Vec score(space_.found[t]);
-      for (std::int64_t c = 0; c < width; c += lanes) {
-        const int n = static_cast<int>(least(lanes, width - c));
-        const Vec x = m < 0 ? Vec(0.0f) : score * load_first(v + c, n);
-        store_first(y + c, x, n);
-      }
+      write_row(m < 0 ? nullptr : v, score, y, false, width);
     }
   }
 
@@ -169,20 +181,10 @@ float dot(const T* a, const T* b, std::int64_t n) {
 template <class T>
 void add_row(float times, const T* x, float* to, std::int64_t n) {
   const Vec factor(times);
-  for (std::int64_t c = 0; c < n; c += lanes) {
-    const Vec part = load_first(x + c, static_cast<int>(least(lanes, n - c)));
-    store(to + c, fma(factor, part, load(to + c)));
-  }
-}
-
-/// y_c (+)= times x_c, or times nothing
-template <class T, class X>
-void write_row(float times, const X* x, T* y, bool add, std::int64_t width) {
-  for (std::int64_t c = 0; c < width; c += lanes) {
-    const int n = static_cast<int>(least(lanes, width - c));
-    Vec value = x ? Vec(times) * load_first(x + c, n) : Vec(0.0f);
-    if (add) value += load_first(y + c, n);
-    store_first(y + c, value, n);
+  std::int64_t c = 0;
+  for (; c + lanes <= n; c += lanes) store(to + c, fma(factor, load(x + c), load(to + c)));
+  if (c < n) {
+    store(to + c, fma(factor, load_first(x + c, static_cast<int>(n - c)), load(to + c)));
   }
 }
 
@@ -204,7 +206,7 @@ void gradients(const FalGradients<T>& task, std::int64_t begin, std::int64_t end
       T* const dq = task.dq ? task.dq.row(t) + h * width : nullptr;
       if (m < 0) {
         if (dq && ours(shape.offset + t) && !task.add_dq) {
-          write_row<T, T>(0.0f, nullptr, dq, false, width);
+          write_row<T, T>(nullptr, Vec(0.0f), dq, false, width);
         }
         continue;
       }
@@ -212,7 +214,7 @@ void gradients(const FalGradients<T>& task, std::int64_t begin, std::int64_t end
       const T* const dy = task.dy.row(t) + h * value_width;
       if (ours(m)) {
         const float g = dot(dy, task.v.row(m + 1), value_width);
-        if (dq) write_row(g, task.k.row(m), dq, task.add_dq, width);
+        if (dq) write_row(task.k.row(m), Vec(g), dq, task.add_dq, width);
         add_row(g, q, key_sums + (m - begin) * stride, width);
       }
       if (ours(m + 1)) {
@@ -223,10 +225,10 @@ void gradients(const FalGradients<T>& task, std::int64_t begin, std::int64_t end
   }
   for (std::int64_t j = begin; j < end; ++j) {
     if (task.dk) {
-      write_row(1.0f, key_sums + (j - begin) * stride, task.dk.row(j), task.add_dk, width);
+      write_row(key_sums + (j - begin) * stride, Vec(1.0f), task.dk.row(j), task.add_dk, width);
     }
     if (task.dv) {
-      write_row(1.0f, value_sums + (j - begin) * value_stride, task.dv.row(j), task.add_dv,
+      write_row(value_sums + (j - begin) * value_stride, Vec(1.0f), task.dv.row(j), task.add_dv,
                 value_width);
     }
   }

@@ -16,11 +16,8 @@ struct Forward {
   const Heads& earlier;
 };
 
-/// Rows of queries that pass over the keys together: each packed block of keys serves them all. For
-/// wide heads few, or their outputs would leave the second-level cache.
-std::int64_t chunk_rows(std::int64_t width) {
-  return (width <= 128 ? 4 : width <= 256 ? 2 : 1) * attention_panel;
-}
+/// Rows of queries that pass over the keys together: each packed block of keys serves them all.
+constexpr std::int64_t rows = 4 * attention_panel;
 
 template <class T>
 void run(const Crew& crew, Math math, const Forward& f) {
@@ -29,7 +26,6 @@ void run(const Crew& crew, Math math, const Forward& f) {
   const Scores& scores = f.scores;
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
-  const std::int64_t rows = chunk_rows(std::max(width, value_width));
   const bool chain = static_cast<bool>(f.gamma);
   const Tempering temper = tempering(scores);
 
