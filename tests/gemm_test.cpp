@@ -10,6 +10,7 @@
 #include "core/cpu/gemm/kernels.h"
 #include "core/dtype.h"
 #include "core/error.h"
+#include "tests/tile_probe.h"
 
 // The matrix product on every instruction set this machine has, against sums in f64.
 //
@@ -221,13 +222,22 @@ Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWor
 
 struct Table {
   std::string name;
-  const GemmKernels* kernels;
+  GemmKernels kernels;
+  bool model = false;
 };
 
+/// The instruction sets of this machine, and AMX by the model of its instructions, which has
+/// formats of its own for fast and bf16.
 std::vector<Table> tables() {
   std::vector<Table> all;
   for (const Isa isa : supported_isas()) {
-    all.push_back({std::string(name_of(isa)), &kernels_for<GemmKernels>(isa)});
+    const GemmKernels& own = kernels_for<GemmKernels>(isa);
+    all.push_back({std::string(name_of(isa)), own});
+    const TileProbe& tiles = kernels_for<TileProbe>(isa);
+    GemmKernels model = own;
+    model.format[1] = model.small[1] = &tiles.two;
+    model.format[2] = model.small[2] = &tiles.one;
+    all.push_back({text("tiles modelled on ", name_of(isa)), model, true});
   }
   return all;
 }
@@ -235,10 +245,12 @@ std::vector<Table> tables() {
 struct Bench {
   ThreadPool pool{3};
   GemmWorkspace workspace;
+  std::vector<Table> all = tables();
 
   void hold(const Case& t) {
-    for (const Table& table : tables()) {
-      const Outcome outcome = run(t, *table.kernels, pool, workspace);
+    for (const Table& table : all) {
+      if (table.model && t.math == Math::exact) continue;
+      const Outcome outcome = run(t, table.kernels, pool, workspace);
       BOOST_TEST(outcome.used <= 1.0,
                  table.name << ": " << text_of(t) << ": " << outcome.used << " of the bound");
     }
@@ -338,6 +350,90 @@ BOOST_FIXTURE_TEST_CASE(operands_and_results_of_either_type, Bench) {
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(tiles_at_their_edges, Bench) {
+  for (const Math math : {Math::fast, Math::bf16}) {
+    for (const int layout : {0, 1, 2, 3}) {
+      for (const DType type : types) {
+        const bool ta = (layout & 1) != 0, tb = (layout & 2) != 0;
+        const auto sized = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+          return Case{.m = m, .n = n, .k = k, .ta = ta, .tb = tb, .a = type, .math = math};
+        };
+        for (const std::int64_t m : {15, 16, 32, 33}) {
+          for (const std::int64_t n : {16, 17, 31, 64}) {
+            for (const std::int64_t k : {31, 32, 65}) hold(sized(m, n, k));
+          }
+        }
+        Case blocks = sized(120, 70, 1100);  // several blocks of k, whole tiles and partial ones
+        hold(blocks);
+        blocks.beta = 1;
+        hold(blocks);
+        blocks.alpha = 0.5f;
+        blocks.extra = 7;
+        hold(blocks);
+        hold(sized(470, 40, 40));   // B packed ahead
+        hold(sized(33, 40, 5000));  // k in chunks
+      }
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(few_rows, Bench) {
+  for (const std::int64_t m : {1, 2, 3, 4, 5, 7, 8}) {
+    for (const std::int64_t n : {1, 5, 63, 300}) {
+      for (const std::int64_t k : {64, 77, 130}) {
+        for (const int layout : {0, 1, 2, 3}) {
+          for (const Math math : {Math::exact, Math::bf16}) {
+            hold({.m = m,
+                  .n = n,
+                  .k = k,
+                  .ta = (layout & 1) != 0,
+                  .tb = (layout & 2) != 0,
+                  .b = math == Math::bf16 && n > 60 ? DType::bf16 : DType::f32,
+                  .extra = n == 63 ? 5 : 0,
+                  .beta = n == 5 ? 0.5f : 0.0f,
+                  .math = math,
+                  .bias = n == 300});
+          }
+        }
+      }
+    }
+  }
+}
+
+/// The error of fast products on the entries of c, relative to |a_row| |b_col|: the two bf16 parts
+/// of an operand hold about 16 of its bits.
+BOOST_AUTO_TEST_CASE(fast_is_within_2_to_the_minus_15) {
+  ThreadPool pool(2);
+  GemmWorkspace workspace;
+  for (const Table& table : tables()) {
+    for (const std::int64_t k : {8, 64, 1000}) {
+      Matrix a(64, k, 1, DType::f32, 0, 1), b(k, 64, 1, DType::f32, 0, 2);
+      Matrix c(64, 64, 1, DType::f32, 0, 3);
+      const Gemm g{.m = 64,
+                   .n = 64,
+                   .k = k,
+                   .a = a.operand(),
+                   .b = b.operand(),
+                   .c = c.result(),
+                   .math = Math::fast};
+      gemm(g, table.kernels, pool, workspace);
+      double worst = 0;
+      for (std::int64_t i = 0; i < 64; ++i) {
+        for (std::int64_t j = 0; j < 64; ++j) {
+          double sum = 0, aa = 0, bb = 0;
+          for (std::int64_t l = 0; l < k; ++l) {
+            sum += a.get(0, i, l) * b.get(0, l, j);
+            aa += a.get(0, i, l) * a.get(0, i, l);
+            bb += b.get(0, l, j) * b.get(0, l, j);
+          }
+          worst = std::max(worst, std::fabs(c.get(0, i, j) - sum) / std::sqrt(aa * bb));
+        }
+      }
+      BOOST_TEST(worst < 0x1p-15, table.name << ", k = " << k << ": " << worst);
+    }
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(every_epilogue, Bench) {
   for (const DType c : types) {
     for (const float beta : {0.0f, 0.5f}) {
@@ -396,10 +492,10 @@ BOOST_AUTO_TEST_CASE(residual_and_at_may_be_c_itself) {
       Gemm g{.m = 40, .n = 50, .k = 30, .a = a.operand(), .b = b.operand(), .c = apart.result()};
       if (at) g.epilogue.f = Activation::gelu;
       (at ? g.epilogue.at : g.epilogue.residual) = source.operand();
-      gemm(g, *table.kernels, pool, workspace);
+      gemm(g, table.kernels, pool, workspace);
       g.c = same.result();
       (at ? g.epilogue.at : g.epilogue.residual) = same.operand();
-      gemm(g, *table.kernels, pool, workspace);
+      gemm(g, table.kernels, pool, workspace);
       BOOST_TEST((apart.bytes() == same.bytes()), table.name);
     }
   }
@@ -414,15 +510,17 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
       {.m = 1, .n = 3000, .k = 700},
       {.m = 300, .n = 1000, .k = 80, .bias = true, .f = Activation::gelu},
       {.m = 32, .n = 16, .k = 32, .batch = 50},
-      {.m = 600, .n = 90, .k = 1000, .c = DType::bf16, .math = Math::bf16, .residual = true},
+      {.m = 470, .n = 50, .k = 100, .math = Math::fast},
+      {.m = 3, .n = 900, .k = 200, .tb = true, .math = Math::bf16},
+      {.m = 470, .n = 40, .k = 600, .c = DType::bf16, .math = Math::bf16, .residual = true},
   };
   ThreadPool one(1), two(2), three(3), eight(8);
   for (const Table& table : tables()) {
     for (const Case& t : cases) {
       GemmWorkspace workspace;
-      const Outcome first = run(t, *table.kernels, one, workspace, false);
+      const Outcome first = run(t, table.kernels, one, workspace, false);
       for (ThreadPool* pool : {&two, &three, &eight, &eight}) {
-        const Outcome other = run(t, *table.kernels, *pool, workspace, false);
+        const Outcome other = run(t, table.kernels, *pool, workspace, false);
         BOOST_TEST((other.c == first.c && other.pre == first.pre),
                    table.name << ": " << text_of(t) << ": " << pool->threads() << " threads");
       }
@@ -449,7 +547,7 @@ BOOST_AUTO_TEST_CASE(infinities_and_nans_go_where_they_belong) {
                    .b = b.operand(),
                    .c = c.result(),
                    .math = math};
-      gemm(g, *table.kernels, pool, workspace);
+      gemm(g, table.kernels, pool, workspace);
       for (std::int64_t i = 0; i < 20; ++i) {
         for (std::int64_t j = 0; j < 40; ++j) {
           if (i != 3 && i != 7) BOOST_TEST(std::isfinite(c.get(0, i, j)));

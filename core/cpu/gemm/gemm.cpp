@@ -40,6 +40,12 @@ class Product {
         format_(*plan_.format),
         pool_(pool),
         workspace_(workspace) {
+    if (plan_.dots) {
+      workspace_.reserve(pool_.threads(),
+                         static_cast<std::size_t>(padded(g_.m * plan_.task_cols * 4)),
+                         static_cast<std::size_t>(padded(g_.batch * g_.m * g_.k * 4)), 0);
+      return;
+    }
     const std::int64_t panel_units = units(plan_.block_k), bytes = format_.unit_bytes;
     if (!plan_.share_a) a_bytes_ = padded(plan_.panel_rows * panel_units * bytes);
     if (!plan_.share_b)
@@ -61,6 +67,10 @@ class Product {
   }
 
   void run() {
+    if (plan_.dots) {
+      run_dots();
+      return;
+    }
     if (plan_.share_b) {
       for (std::int64_t batch = 0; batch < g_.batch; ++batch) {
         for (std::int64_t j = 0; j < g_.n; j += plan_.group_cols) {
@@ -285,6 +295,42 @@ class Product {
       job.out = workspace_.packed() +
                 shared_offset(ks.begin, ks.size(), round_up(group.size(), format_.nr), cols.begin);
       format_.pack_b(job);
+    });
+  }
+
+  void run_dots() {
+    const bool round = g_.math == Math::bf16;
+    float* rows = reinterpret_cast<float*>(workspace_.packed());
+    for (std::int64_t batch = 0; batch < g_.batch; ++batch) {
+      PackJob job = source_a(batch);
+      job.count = g_.m;
+      job.k_count = g_.k;
+      job.out = rows + batch * g_.m * g_.k;
+      kernels_.rows_of_a(job, round);
+    }
+    const std::int64_t across = divide_up(g_.n, plan_.task_cols);
+    workspace_.run(pool_, g_.batch * across, [&](std::int64_t task, int worker) {
+      const std::int64_t batch = task / across;
+      const Range cols = piece(task % across, plan_.task_cols, g_.n);
+      Dots d{.rows = g_.m,
+             .cols = cols.size(),
+             .k = g_.k,
+             .a = rows + batch * g_.m * g_.k,
+             .b = at(g_.b.data, g_.b.type, batch * g_.b.batch_stride + cols.begin * g_.b.ld),
+             .b_bf16 = g_.b.type == DType::bf16,
+             .round = round,
+             .ldb = g_.b.ld,
+             .c = sums_of(worker),
+             .ldc = plan_.task_cols,
+             .alpha = g_.alpha,
+             .beta = 0};
+      if (plan_.direct) {
+        d.c = static_cast<float*>(at(g_.c.data, g_.c.type, batch * g_.c.batch_stride + cols.begin));
+        d.ldc = g_.c.ld;
+        d.beta = g_.beta;
+      }
+      kernels_.dots(d);
+      if (!plan_.direct) finish(batch, {0, g_.m}, cols, d.c, d.ldc);
     });
   }
 

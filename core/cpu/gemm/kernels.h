@@ -77,15 +77,13 @@ struct EpilogueBlock {
   float beta;
 };
 
-/// A few rows of A, packed as [k][rows] floats, times B where it lies: reading B is all the cost.
-/// c is f32, rows x cols.
-struct FewRows {
+/// A few rows of A, as floats [rows][k], times columns of B that are contiguous along k, where they
+/// lie: reading B is all the cost. c = alpha a b + beta c, in f32.
+struct Dots {
   std::int64_t rows, cols, k;
   const float* a;
   const void* b;
-  bool b_bf16;
-  bool b_k_contiguous;
-  bool round_b;  // to bf16
+  bool b_bf16, round;  // round: b to bf16
   std::int64_t ldb;
   float* c;
   std::int64_t ldc;
@@ -95,6 +93,9 @@ struct FewRows {
 struct GemmKernels {
   const PanelFormat* format[3];  // by Math
   const PanelFormat* small[3];   // the same where there are too few rows or columns for tiles
+  void (*dots)(const Dots&);
+  /// All of A as floats [rows][k], rounded to bf16 if asked.
+  void (*rows_of_a)(const PackJob&, bool round);
   void (*epilogue)(const EpilogueBlock&);
   /// out[i] = parts[0][i] + parts[1][i] + ... in that order
   void (*sum_parts)(const float* parts, std::int64_t stride, std::int64_t count, float* out,

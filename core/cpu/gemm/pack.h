@@ -69,7 +69,7 @@ template <int N>
 }
 
 /// `steps` units of up to `lanes` rows, turned: unit u of row i goes to out[u W + i]. Where Whole,
-/// all rows and units exist.
+/// all rows and units exist, and room to write beyond Rows, over what the next unit then fills.
 template <class Units, int W, int Rows, bool Whole, class T>
 [[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
                                         std::int64_t k_left, int steps, float* out) {
@@ -86,7 +86,7 @@ template <class Units, int W, int Rows, bool Whole, class T>
 #pragma GCC unroll 16
   for (int i = 0; i < lanes; ++i, out += W) {
     if (!Whole && i >= steps) break;
-    store_lanes<Rows>(out, rows[i]);
+    Whole&& W < lanes ? store(out, Vec(rows[i])) : store_lanes<Rows>(out, rows[i]);
   }
 }
 
@@ -100,7 +100,9 @@ void pack_along(const PackJob& job, float* out) {
   for (std::int64_t panel = 0; panel < job.count; panel += W) {
     const T* row = source + panel * job.ld;
     const std::int64_t left = job.count - panel;
-    const std::int64_t whole = left >= W ? job.k_count / per_vector * lanes : 0;  // units
+    // In units. Not the panel's last one: full stores there would reach past the panel.
+    const std::int64_t reach = W < lanes ? job.k_count - 1 : job.k_count;
+    const std::int64_t whole = left >= W ? reach / per_vector * lanes : 0;
     std::int64_t u = 0;
     for (; u < whole; u += lanes) {
       const T* from = row + u * Units::per_unit;
@@ -149,9 +151,10 @@ void pack_across(const PackJob& job, float* out) {
 #pragma GCC unroll 8
       for (int w = 0; w < W; w += lanes) {
         const bool whole = w + lanes <= W;
-        const FloatLanes v =
-            Units::across(row + i + w, next ? next + i + w : nullptr, whole ? lanes : tail);
-        whole ? store(to + w, Vec(v)) : store_lanes<tail>(to + w, v);
+        // Masks only where they must be: a full store reaches into the unit written next.
+        const int n = whole || i + w + lanes <= job.count ? lanes : tail;
+        const FloatLanes v = Units::across(row + i + w, next ? next + i + w : nullptr, n);
+        whole || u + 1 < units ? store(to + w, Vec(v)) : store_lanes<tail>(to + w, v);
       }
     }
     if (i < job.count) {

@@ -12,7 +12,13 @@ extern const PanelFormat rounded_format;  // f32 units that hold bf16 values
 #define LONGHAND_HAS_BF16_PAIRS
 extern const PanelFormat paired_format;  // units of two bf16
 #endif
+#if defined(LONGHAND_ISA_IS_AMX)
+extern const PanelFormat tile_one_format;  // tile registers, operands rounded to bf16
+extern const PanelFormat tile_two_format;  // tile registers, operands as two bf16 parts
+#endif
 
+void dots(const Dots& d);
+void rows_of_a(const PackJob& job, bool round);
 void finish(const EpilogueBlock& e);
 void sum_parts(const float* parts, std::int64_t stride, std::int64_t count, float* out,
                std::int64_t length);

@@ -14,7 +14,10 @@ constexpr std::int64_t private_rows = 448;      // up to here a task packs its o
 constexpr std::int64_t widest_direct = 2048, widest_buffered = 1024;  // columns of a task
 constexpr std::int64_t shared_a_bytes = 32 << 20, group_bytes = 64 << 20;
 constexpr std::int64_t longest_in_place = 512;  // floats in a row of A
-constexpr double task_flops = 2e6;  // about 20 microseconds: far above the cost of a turn
+constexpr std::int64_t smallest_for_tiles = 8;
+constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
+constexpr std::int64_t dot_bytes = 64 << 10;  // of B, a task
+constexpr double task_flops = 2e6;            // about 20 microseconds: far above the cost of a turn
 constexpr std::int64_t enough_tasks = 32;
 
 }  // namespace
@@ -22,13 +25,21 @@ constexpr std::int64_t enough_tasks = 32;
 GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   GemmPlan plan;
   const auto math = static_cast<std::size_t>(g.math);
-  plan.format = kernels.format[math];
+  // A tile of registers is mostly idle below this; the same product on vectors then costs less.
+  const bool small = std::min(g.m, g.n) < smallest_for_tiles || g.k < smallest_for_tiles;
+  plan.format = small ? kernels.small[math] : kernels.format[math];
   const PanelFormat& format = *plan.format;
   const std::int64_t mr = format.mr, nr = format.nr;
 
   const Epilogue& e = g.epilogue;
   plan.direct = g.c.type == DType::f32 && g.k > 0 && !e.bias && !e.f && !e.pre.data &&
                 !e.residual.data && !e.at.data;
+
+  plan.dots = g.b.transposed && g.m <= most_dot_rows && g.k >= least_dot_k;
+  if (plan.dots) {
+    plan.task_cols = std::clamp<std::int64_t>(dot_bytes / (4 * g.k) / 4 * 4, 4, 1024);
+    return plan;
+  }
 
   const std::int64_t units = std::max<std::int64_t>(1, plan.units(g.k));
   const std::int64_t blocks = divide_up(units, format.block_units);

@@ -25,6 +25,7 @@ struct GemmPlan {
   std::int64_t chunk_k = 0;        // elements, a multiple of block_k
   std::int64_t tasks_at_once = 1;  // so that a worker's turn is worth taking
   bool share_a = false, share_b = false;
+  bool dots = false;  // too few rows for tiles: kernels.dots over columns of B
   bool a_in_place = false, b_in_place = false;
   bool direct = false;  // the sums are formed in c itself
 

@@ -1,0 +1,288 @@
+#pragma once
+
+#include "core/cpu/gemm/pack.h"
+#include "core/cpu/gemm/tile_registers.h"
+
+/// Products on tile registers, over either of their two classes.
+///
+/// A granule is 32 elements of k, 16 units. In a panel of 32 rows of A it is two tiles, 16 rows of
+/// 32 bf16 each; in a panel of 32 columns of B, two tiles of 16 pairs of k by 16 columns. Formats
+/// with two parts keep, granule by granule, the tiles of the high parts and then those of the low
+/// ones: x = high + low + at most 2^-16 |x|, high = bf16(x), low = bf16(x - high).
+///
+/// Four tiles hold the sums of 32 x 32 of c, two a granule of A, two one of B: each tile loaded is
+/// used twice, 4 loads (8 cycles each) to 4 products (16 each).
+namespace longhand::cpu::LONGHAND_ISA {
+
+inline constexpr int tile_panel = 32;     // rows of A, columns of B
+inline constexpr int granule_units = 16;  // 32 elements of k
+inline constexpr int tile_bytes = 1024;
+
+/// Lanes of bf16 values in the upper halves of words: high, and what it leaves.
+struct SplitLanes {
+  Vec high, low;
+};
+/// To bf16, to nearest even. The processor's instruction takes subnormals for zero, as its products
+/// do.
+[[gnu::always_inline]] inline HalfLanes to_halves(Vec x) {
+#if defined(LONGHAND_HAS_BF16_PAIRS)
+  return reinterpret_cast<HalfLanes>(_mm512_cvtneps_pbh(x.v));
+#else
+  return narrow(x);
+#endif
+}
+[[gnu::always_inline]] inline Vec rounded(Vec x) { return widen(to_halves(x)); }
+
+[[gnu::always_inline]] inline SplitLanes split(Vec x) {
+  const Vec high = rounded(x);
+  const Vec rest = x - high;
+  // An infinity or a value that rounds to one leaves NaN or an infinity: its low part is nothing.
+  const Vec finite = select(abs(high) < Vec(__builtin_inff()), rest, Vec(0.0));
+  return {high, rounded(finite)};
+}
+
+[[gnu::always_inline]] inline void put_halves(std::uint16_t* to, Vec x) {
+  const HalfLanes half = to_halves(x);
+  __builtin_memcpy(to, &half, sizeof half);
+}
+
+/// 32 elements of a row, along k, of which the first n exist: one row of a tile of A.
+template <int Parts, class T>
+void put_row(std::uint16_t* to, std::int64_t part_stride, const T* from, std::int64_t n) {
+  if constexpr (Parts == 1 && std::is_same_v<T, bf16>) {
+    if (n >= 32) {
+      __builtin_memcpy(to, from, tile_row_bytes);
+      return;
+    }
+  }
+  for (int at = 0; at < 32; at += lanes) {
+    const std::int64_t left = n - at;
+    const Vec x = left >= lanes ? load(from + at)
+                  : left > 0    ? load_first(from + at, static_cast<int>(left))
+                                : Vec(0.0);
+    if constexpr (Parts == 2) {
+      const SplitLanes parts = split(x);
+      put_halves(to + at, parts.high);
+      put_halves(to + part_stride + at, parts.low);
+    } else {
+      put_halves(to + at, x);
+    }
+  }
+}
+
+/// As many of the next lanes as there are left, zero in the others.
+template <class T>
+[[gnu::always_inline]] inline Vec load_across(const T* from, std::int64_t left) {
+  return left >= lanes ? load(from)
+         : left > 0    ? load_first(from, static_cast<int>(left))
+                       : Vec(0.0);
+}
+
+/// A granule of f32 or bf16 values gathered as 32 x 32 floats [row of the panel][k], zero where the
+/// source ends; the way in for sources whose order is not the panel's.
+template <class T>
+void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
+                    float (&block)[32][32]) {
+  const T* source = static_cast<const T*>(job.data);
+  const std::int64_t rows = job.count - first, steps = job.k_count - k;
+  if (job.k_contiguous) {
+    for (int i = 0; i < 32; ++i) {
+      const T* from = source + (job.first + first + i) * job.ld + job.k_first + k;
+      for (int at = 0; at < 32; at += lanes) {
+        store(&block[i][at], i < rows ? load_across(from + at, steps - at) : Vec(0.0));
+      }
+    }
+  } else {
+    float turned[32][32];
+    for (int p = 0; p < 32; ++p) {
+      const T* from = source + (job.k_first + k + p) * job.ld + job.first + first;
+      for (int at = 0; at < 32; at += lanes) {
+        store(&turned[p][at], p < steps ? load_across(from + at, rows - at) : Vec(0.0));
+      }
+    }
+    for (int i = 0; i < 32; i += lanes) {
+      for (int p = 0; p < 32; p += lanes) {
+        FloatLanes square[lanes];
+        for (int l = 0; l < lanes; ++l) square[l] = load(&turned[p + l][i]).v;
+        transpose(square);
+        for (int l = 0; l < lanes; ++l) store(&block[i + l][p], Vec(square[l]));
+      }
+    }
+  }
+}
+
+/// Panels of A: tile after tile, [granule][part][2 tiles][16 rows][32 bf16].
+template <int Parts>
+void pack_tiles_a(const PackJob& job) {
+  auto* out = static_cast<std::uint16_t*>(job.out);
+  constexpr std::int64_t part = 2 * tile_bytes / 2;  // halves in a part of a granule
+  for (std::int64_t first = 0; first < job.count; first += tile_panel) {
+    for (std::int64_t k = 0; k < job.k_count; k += 32, out += Parts * part) {
+      if (!job.k_contiguous) {
+        float block[32][32];
+        job.is_bf16 ? gather_granule<bf16>(job, first, k, block)
+                    : gather_granule<float>(job, first, k, block);
+        for (int i = 0; i < 32; ++i) put_row<Parts>(out + i * 32, part, block[i], 32);
+        continue;
+      }
+      for (int i = 0; i < 32; ++i) {
+        const std::int64_t row = first + i;
+        const std::int64_t left = row < job.count ? job.k_count - k : 0;
+        const std::int64_t from = (job.first + row) * job.ld + job.k_first + k;
+        if (left <= 0) {
+          put_row<Parts>(out + i * 32, part, static_cast<const float*>(nullptr), 0);
+        } else if (job.is_bf16) {
+          put_row<Parts>(out + i * 32, part, static_cast<const bf16*>(job.data) + from, left);
+        } else {
+          put_row<Parts>(out + i * 32, part, static_cast<const float*>(job.data) + from, left);
+        }
+      }
+    }
+  }
+}
+
+/// Two rows of k, one above the other, as pairs: bf16(x) in the lower half of each word.
+[[gnu::always_inline]] inline WordLanes pairs_of(Vec x, Vec next) {
+  const WordLanes low = reinterpret_cast<WordLanes>(x.v),
+                  high = reinterpret_cast<WordLanes>(next.v);
+  return low >> 16 | (high & 0xffff0000u);
+}
+
+/// Panels of B: [granule][part][2 tiles][16 pairs][16 columns].
+template <int Parts>
+void pack_tiles_b(const PackJob& job) {
+  auto* out = static_cast<std::uint32_t*>(job.out);
+  constexpr std::int64_t part = 2 * tile_bytes / 4;  // words in a part of a granule
+  for (std::int64_t first = 0; first < job.count; first += tile_panel) {
+    for (std::int64_t k = 0; k < job.k_count; k += 32, out += Parts * part) {
+      float turned[32][32];  // [k][column]
+      PackJob across = job;
+      across.k_contiguous = !job.k_contiguous;  // the same square, seen the other way
+      across.first = job.k_first;
+      across.count = job.k_count;
+      across.k_first = job.first;
+      across.k_count = job.count;
+      job.is_bf16 ? gather_granule<bf16>(across, k, first, turned)
+                  : gather_granule<float>(across, k, first, turned);
+      for (int p = 0; p < 16; ++p) {
+        for (int at = 0; at < 32; at += lanes) {
+          const Vec x = load(&turned[2 * p][at]), next = load(&turned[2 * p + 1][at]);
+          std::uint32_t* to = out + (at / 16) * 256 + p * 16 + at % 16;
+          if constexpr (Parts == 2) {
+            const SplitLanes a = split(x), b = split(next);
+            const WordLanes high = pairs_of(a.high, b.high), low = pairs_of(a.low, b.low);
+            __builtin_memcpy(to, &high, sizeof high);
+            __builtin_memcpy(to + part, &low, sizeof low);
+          } else {
+            const WordLanes pairs = pairs_of(rounded(x), rounded(next));
+            __builtin_memcpy(to, &pairs, sizeof pairs);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// c = alpha sums + beta c for what of the 32 x 32 sums lies within c.
+inline void put_sums(const BlockProduct& p, const float (&sums)[32][32], std::int64_t i,
+                     std::int64_t j) {
+  const Vec alpha(p.alpha), beta(p.beta);
+  const std::int64_t rows = p.rows - i < 32 ? p.rows - i : 32;
+  const std::int64_t cols = p.cols - j < 32 ? p.cols - j : 32;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float* c = p.c + (i + r) * p.ldc + j;
+    for (std::int64_t at = 0; at < cols; at += lanes) {
+      const int n = cols - at < lanes ? static_cast<int>(cols - at) : lanes;
+      Vec value = alpha * load(&sums[r][at]);
+      if (n == lanes) {
+        if (p.beta != 0) value = fma(beta, load(c + at), value);
+        store(c + at, value);
+      } else {
+        if (p.beta != 0) value = fma(beta, load_first(c + at, n), value);
+        store_first(c + at, value, n);
+      }
+    }
+  }
+}
+
+/// Tiles 0 to 3 hold the sums, 4 and 5 A, 6 and 7 B.
+template <class Tiles>
+[[gnu::always_inline]] inline void four_products(Tiles& tiles) {
+  tiles.template multiply_add<0, 4, 6>();
+  tiles.template multiply_add<1, 4, 7>();
+  tiles.template multiply_add<2, 5, 6>();
+  tiles.template multiply_add<3, 5, 7>();
+}
+template <int T, class Tiles>
+[[gnu::always_inline]] inline void load_pair(Tiles& tiles, const void* at, std::int64_t second,
+                                             std::int64_t row_stride) {
+  tiles.template load<T>(at, row_stride);
+  tiles.template load<T + 1>(static_cast<const char*>(at) + second, row_stride);
+}
+
+/// Parts = 2: high high + high low + low high; what is dropped, low low, is below 2^-16 |a| |b|.
+template <class Tiles, int Parts>
+void multiply_tiles(const BlockProduct& p) {
+  Tiles tiles;
+  tiles.configure();
+  const std::int64_t granules = p.units / granule_units;
+  constexpr std::int64_t part = 2 * tile_bytes, step = Parts * part;
+  alignas(64) float apart[32][32];
+  const char* a_panel = static_cast<const char*>(p.a);
+  for (std::int64_t i = 0; i < p.rows; i += tile_panel, a_panel += granules * step) {
+    const char* b = static_cast<const char*>(p.b);
+    for (std::int64_t j = 0; j < p.cols; j += tile_panel) {
+      // Whole tiles of a plain sum are formed in c itself.
+      const bool in_c = p.rows - i >= tile_panel && p.cols - j >= tile_panel && p.alpha == 1 &&
+                        (p.beta == 0 || p.beta == 1);
+      float* c = in_c ? p.c + i * p.ldc + j : &apart[0][0];
+      const std::int64_t ldc = in_c ? p.ldc : 32, row = ldc * 4;
+      if (in_c && p.beta == 1) {
+        load_pair<0>(tiles, c, 64, row);
+        load_pair<2>(tiles, c + 16 * ldc, 64, row);
+      } else {
+        tiles.template zero<0>();
+        tiles.template zero<1>();
+        tiles.template zero<2>();
+        tiles.template zero<3>();
+      }
+      const char* a = a_panel;
+      for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
+        load_pair<4>(tiles, a, tile_bytes, tile_row_bytes);
+        if constexpr (Parts == 2) {
+          load_pair<6>(tiles, b + part, tile_bytes, tile_row_bytes);  // low parts of B
+          four_products(tiles);
+        }
+        load_pair<6>(tiles, b, tile_bytes, tile_row_bytes);
+        four_products(tiles);
+        if constexpr (Parts == 2) {
+          load_pair<4>(tiles, a + part, tile_bytes, tile_row_bytes);  // low parts of A
+          four_products(tiles);
+        }
+      }
+      tiles.template store<0>(c, row);
+      tiles.template store<1>(c + 16, row);
+      tiles.template store<2>(c + 16 * ldc, row);
+      tiles.template store<3>(c + 16 * ldc + 16, row);
+      if (!in_c) put_sums(p, apart, i, j);
+    }
+  }
+  tiles.release();
+}
+
+/// A panel of A takes 128 bytes a unit and part: 32 KiB at 256 units (512 of k), which leaves room
+/// for what passes of B in the 48 KiB of first-level cache where there are tiles.
+template <class Tiles, int Parts>
+inline constexpr PanelFormat tile_format{.mr = tile_panel,
+                                         .nr = tile_panel,
+                                         .k_per_unit = 2,
+                                         .granule = granule_units,
+                                         .unit_bytes = 4 * Parts,
+                                         .block_units = 256 / Parts,
+                                         .in_place_f32 = false,
+                                         .in_place_bf16_rows = false,
+                                         .pack_a = pack_tiles_a<Parts>,
+                                         .pack_b = pack_tiles_b<Parts>,
+                                         .multiply = multiply_tiles<Tiles, Parts>};
+
+}  // namespace longhand::cpu::LONGHAND_ISA

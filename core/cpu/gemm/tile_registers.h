@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/simd.h"
+
+/// The processor's tile registers: eight of 16 rows of 64 bytes. Two classes with one interface, so
+/// that everything above them runs on any machine: the dozen instructions used, and a model of
+/// them.
+namespace longhand::cpu::LONGHAND_ISA {
+
+inline constexpr int tile_rows = 16;
+inline constexpr int tile_row_bytes = 64;
+
+#if defined(LONGHAND_ISA_IS_AMX)
+/// AMX. Tile registers are named by immediates, and stay as they are between calls of one thread.
+/// In assembly, for the compiler's own intrinsics take only literal register numbers.
+struct TileRegisters {
+  /// Palette 1, all eight tiles whole.
+  void configure() {
+    struct alignas(64) {
+      std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+      std::uint16_t row_bytes[16] = {};
+      std::uint8_t rows[16] = {};
+    } shape;
+    static_assert(sizeof(shape) == 64);
+    for (int t = 0; t < 8; ++t) {
+      shape.row_bytes[t] = tile_row_bytes;
+      shape.rows[t] = tile_rows;
+    }
+    asm volatile("ldtilecfg %0" : : "m"(shape));
+  }
+  void release() { asm volatile("tilerelease"); }
+
+  template <int T>
+  void zero() {
+    asm volatile("tilezero %%tmm%c0" : : "i"(T));
+  }
+  template <int T>
+  void load(const void* from, std::int64_t row_stride) {
+    asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(row_stride), "i"(T) : "memory");
+  }
+  template <int T>
+  void store(void* to, std::int64_t row_stride) {
+    asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(row_stride), "i"(T) : "memory");
+  }
+  /// Tile Sum, 16 x 16 floats, += tile A, 16 rows of 32 bf16, times tile B, 16 rows of 16 pairs:
+  /// sum[i][j] += sum over p of A[i][2p] B[p][2j] + A[i][2p+1] B[p][2j+1].
+  template <int Sum, int A, int B>
+  void multiply_add() {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(Sum), "i"(A), "i"(B));
+  }
+};
+#endif
+
+}  // namespace longhand::cpu::LONGHAND_ISA

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/cpu/gemm/kernels.h"
+
+namespace longhand::cpu {
+
+/// The formats of AMX, computed by the model of its instructions with the packing of each
+/// instruction set (tile_probe.simd.cpp).
+struct TileProbe {
+  PanelFormat one, two;
+};
+
+}  // namespace longhand::cpu
