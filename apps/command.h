@@ -23,6 +23,16 @@ template <class... Parts>
   throw UsageError(text(parts...));
 }
 
+/// What `make` gives; its Error is wrong usage of a flag.
+template <class F>
+auto as_usage(std::string_view flag, F make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    wrong_usage("--", flag, ": ", error.what());
+  }
+}
+
 /// One flag of a command.
 struct Option {
   std::string name;            // without the dashes

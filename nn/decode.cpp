@@ -80,4 +80,49 @@ std::vector<std::vector<std::int32_t>> decode_greedy(
   return answers;
 }
 
+std::vector<std::vector<std::int32_t>> decode_asked(
+    Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
+    std::span<const std::vector<std::int32_t>> asked, std::int64_t head) {
+  const std::size_t count = sequences.size();
+  LONGHAND_CHECK(asked.size() == count, "decoding: expected outputs of ", count,
+                 " sequences, got those of ", asked.size());
+  std::vector<std::int32_t> capacities, read(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int32_t last = -1;
+    for (const std::int32_t output : asked[i]) {
+      LONGHAND_CHECK(output > last && output < static_cast<std::int32_t>(sequences[i].size()),
+                     "decoding: expected ascending outputs of the ", sequences[i].size(),
+                     " tokens of sequence ", i, ", got ", output, " after ", last);
+      last = output;
+    }
+    capacities.push_back(last + 1);
+  }
+  KeyValueCache cache = decoder.make_cache(capacities);
+  std::vector<std::vector<std::int32_t>> said(count);
+  while (true) {
+    // Each sequence is read from where it stands up to its next asked output.
+    std::vector<std::int32_t> tokens, fresh(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (said[i].size() == asked[i].size()) continue;
+      const std::int32_t end = asked[i][said[i].size()] + 1;
+      for (std::int32_t t = read[i]; t < end; ++t) {
+        const bool own = !said[i].empty() && t == asked[i][said[i].size() - 1] + 1;
+        tokens.push_back(own ? said[i].back() : sequences[i][static_cast<std::size_t>(t)]);
+      }
+      fresh[i] = end - read[i];
+      read[i] = end;
+    }
+    if (tokens.empty()) return said;
+    cache.extend(fresh);
+    const Input input = make_input(decoder.backend(), tokens, fresh, cache.lengths());
+    const Var features = decoder.features(input, &cache);
+    const Var logits = decoder.logits(last_rows(features.value(), fresh), head);
+    const auto next = likeliest(logits.value(), logits.value().rows());
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (fresh[i] > 0) said[i].push_back(next[row++]);
+    }
+  }
+}
+
 }  // namespace longhand::nn

@@ -26,4 +26,12 @@ std::vector<std::vector<std::int32_t>> decode_greedy(
     Decoder& decoder, std::span<const std::vector<std::int32_t>> prompts,
     const DecodeOptions& options);
 
+/// Reads sequences of which some tokens are the model's own: at each output o of asked[i],
+/// ascending, the likeliest next token is noted and stands in place of token o + 1 of sequence i
+/// for all that follows. Cached keys and values; sequences go together whatever their lengths.
+/// Returns what was said at the asked outputs.
+std::vector<std::vector<std::int32_t>> decode_asked(
+    Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
+    std::span<const std::vector<std::int32_t>> asked, std::int64_t head = 0);
+
 }  // namespace longhand::nn

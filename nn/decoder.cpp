@@ -102,7 +102,7 @@ Var Decoder::turn(Var qkv, const Input& input) {
     const auto dims =
         static_cast<std::int64_t>(config_.rope_share * static_cast<double>(group.width)) / 2 * 2;
     if (dims == 0) continue;
-    const Tensor& table = rope_.get(backend(), parameters_.type(), dims, input.segments.longest());
+    const Tensor& table = rope_.get(backend(), parameters_.type(), dims, input.longest);
     qkv = rope_in_place(qkv, input.positions, table,
                         {.first_column = place.projection,
                          .heads = 2 * group.heads,  // queries and keys

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sets the machine up, builds longhand and shows what it does: what runs here, and every
-# derivative held against difference quotients.
+# Sets the machine up, builds longhand and does its main job on a small scale: trains a GPT and the
+# same with First-After-Last heads on Flip-Flop, and compares them in and out of distribution.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ echo
 echo "\$ $longhand info"
 $longhand info
 echo
-echo "\$ $longhand gradcheck"
-$longhand gradcheck
+echo "\$ $longhand repro fal/table1 --scale smoke"
+$longhand repro fal/table1 --scale smoke
 echo
 echo "The program is $longhand; \`$longhand help\` lists its commands."

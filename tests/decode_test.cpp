@@ -95,6 +95,41 @@ BOOST_FIXTURE_TEST_CASE(features_with_a_cache_are_those_of_the_whole, Fixture) {
   BOOST_CHECK_THROW(cache.extend(Tokens{1, 0}), Error);  // the first is full
 }
 
+BOOST_FIXTURE_TEST_CASE(asked_tokens_are_replaced_by_what_was_said, Fixture) {
+  // Asked here and there, at the first token, at the last, one after another, never.
+  const std::vector<Tokens> sequences{{1, 2, 3, 4, 5, 6, 7, 8}, {4, 4}, {5, 6, 7}, {8, 8, 1, 0, 2}};
+  const std::vector<Tokens> asked{{0, 3, 4, 5}, {1}, {}, {1, 4}};
+  const auto said = decode_asked(decoder, sequences, asked);
+  bool differs = false;  // from teacher forcing
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    Tokens seen = sequences[i], expected;
+    for (const std::int32_t output : asked[i]) {
+      const auto end = static_cast<std::size_t>(output) + 1;
+      const Tokens part(seen.begin(), seen.begin() + output + 1);
+      expected.push_back(slowly(part, 1)[0]);
+      if (end < seen.size()) seen[end] = expected.back();
+      differs =
+          differs || expected.back() !=
+                         slowly({sequences[i].begin(), sequences[i].begin() + output + 1}, 1)[0];
+    }
+    BOOST_TEST(said[i] == expected, boost::test_tools::per_element());
+  }
+  BOOST_TEST(differs);
+  const std::vector<Tokens> pair{{1, 2}};
+  BOOST_CHECK_THROW(decode_asked(decoder, pair, std::vector<Tokens>{{2}}), Error);
+  BOOST_CHECK_THROW(decode_asked(decoder, pair, std::vector<Tokens>{{1, 0}}), Error);
+  BOOST_CHECK_THROW(decode_asked(decoder, pair, std::vector<Tokens>{}), Error);
+}
+
+BOOST_FIXTURE_TEST_CASE(positions_go_on_beyond_the_first_tables, Fixture) {
+  DecoderConfig small = config;
+  small.longest = 4;
+  Decoder grown(*backend, small, 3);
+  const auto far = decode_greedy(grown, prompts, {.most = 40});
+  BOOST_TEST(far[0] == decode_greedy(decoder, prompts, {.most = 40})[0],
+             boost::test_tools::per_element());
+}
+
 BOOST_FIXTURE_TEST_CASE(wrong_prompts_are_refused, Fixture) {
   const std::vector<Tokens> empty{{1}, {}};
   BOOST_CHECK_THROW(decode_greedy(decoder, empty, {.most = 1}), Error);

@@ -1,79 +1,16 @@
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <boost/test/unit_test.hpp>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "autograd/catalog/catalog.h"
 #include "core/safetensors.h"
+#include "tests/program.h"
 
-/// The built program, run as a user runs it.
 namespace {
 
 using namespace longhand;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-
-struct Program {
-  fs::path folder;
-
-  Program() {
-    std::string name = (fs::temp_directory_path() / "longhand-XXXXXX").string();
-    BOOST_REQUIRE(mkdtemp(name.data()) != nullptr);
-    folder = name;
-  }
-  ~Program() { fs::remove_all(folder); }
-
-  std::string path(const std::string& name) const { return (folder / name).string(); }
-
-  Outcome operator()(const std::string& words, const std::string& environment = "") const {
-    const std::string line = "cd " + folder.string() + " && " + environment +
-                             " " LONGHAND_PROGRAM " " + words + " >stdout 2>stderr";
-    const int status = std::system(line.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(path("stdout")),
-            contents(path("stderr"))};
-  }
-
-  /// Nothing on standard output, one line on standard error, that status.
-  void refuses(int status, const std::string& words, const std::string& message) const {
-    const Outcome outcome = (*this)(words);
-    BOOST_TEST_CONTEXT("longhand " << words << " says: " << outcome.err) {
-      BOOST_TEST(outcome.status == status);
-      BOOST_TEST(outcome.out == "");
-      BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
-      BOOST_TEST(outcome.err.starts_with("longhand"));
-      BOOST_TEST(outcome.err.find(message) != std::string::npos);
-    }
-  }
-
-  /// The one JSON object on standard output.
-  Json json(const std::string& words) const {
-    const Outcome outcome = (*this)(words);
-    BOOST_TEST_CONTEXT("longhand " << words << " says: " << outcome.err) {
-      BOOST_TEST(outcome.status == 0);
-      BOOST_TEST(outcome.err == "");
-      BOOST_TEST(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 1);
-      const Json object = Json::parse(outcome.out, nullptr, false);
-      BOOST_REQUIRE(object.is_object());
-      return object;
-    }
-    return {};
-  }
-
+struct Door : Program {
   struct Values {
     std::string name;
     Shape shape;
@@ -112,7 +49,7 @@ std::vector<std::string> command_names(const Program& program) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(program_test, Program)
+BOOST_FIXTURE_TEST_SUITE(program_test, Door)
 
 BOOST_AUTO_TEST_CASE(every_command_explains_itself_with_an_example) {
   const std::vector<std::string> names = command_names(*this);

@@ -11,7 +11,8 @@ namespace {
 /// Samples of a task on standard output: text, or one JSON object a line.
 void show(const Arguments& arguments) {
   const Config config = Config::from(arguments);
-  const auto task = config.task(arguments.given("on") ? arguments.word("on") : "");
+  const std::string on = arguments.given("on") ? arguments.word("on") : "";
+  const auto task = as_usage("on", [&] { return config.task(on); });
   const auto head = static_cast<int>(arguments.integer("head", 0, task->heads() - 1));
   const std::int64_t count = arguments.integer("count", 0, 1 << 30);
   for (std::int64_t i = 0; i < count; ++i) {

@@ -3,21 +3,22 @@
 #include "apps/compute.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_folder.h"
+#include "core/quote.h"
 
 namespace longhand::app {
 namespace {
 
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
-  std::map<std::string, std::string> settings;
-  for (const char* flag : {"backend", "threads", "math"}) {
-    if (arguments.given(flag)) settings[std::string("compute.") + flag] = arguments.word(flag);
+  const auto reading = reading_from_name(arguments.word("reading"));
+  if (!reading) {
+    wrong_usage("--reading: expected forced or decoded, got ", quote(arguments.word("reading")));
   }
-  std::optional<std::int64_t> step;
-  if (arguments.given("step")) step = arguments.integer("step", 0, std::int64_t{1} << 40);
-  const LoadedRun loaded = load_run(arguments.plain()[0], step, settings);
   const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
-                                  .seed = seed_from(arguments)};
+                                  .seed = seed_from(arguments),
+                                  .reading = *reading};
+  const LoadedRun loaded =
+      load_run(arguments.plain()[0], step_from(arguments), compute_flags(arguments));
   std::vector<std::string> wanted =
       arguments.given("on") ? arguments.words("on") : std::vector<std::string>{};
   if (wanted.empty()) {
@@ -34,8 +35,14 @@ void run(const Arguments& arguments) {
   report.set("run", arguments.plain()[0]);
   report.set("step", loaded.step);
   report.set("seed", options.seed);
+  report.set("reading", arguments.word("reading"));
+  std::vector<std::unique_ptr<tasks::Task>> tests;
   for (const std::string& name : wanted) {
-    const auto task = loaded.config.task(name);
+    tests.push_back(as_usage("on", [&] { return loaded.config.task(name); }));
+  }
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const std::string& name = wanted[i];
+    const auto& task = tests[i];
     const tasks::Tally tally = evaluate(*loaded.model, *task, options);
     for (const tasks::Metric& metric : tally.metrics()) {
       Json row{{"on", name}, {"metric", metric.name}, {"value", metric.mean()}, {"low", {}},
@@ -56,13 +63,17 @@ const Register command{
      .summary = "scores a run on its task's distributions",
      .usage = {"RUN [--on NAME]... [--samples N]"},
      .options =
-         join(compute_options(),
-              {{"on", "NAME", "a distribution of the task; all of them if not given", {}, true},
+         join(run_options(),
+              {{"seed", "N", "names the samples", "1"},
+               {"on", "NAME", "a distribution of the task; all of them if not given", {}, true},
                {"samples", "N", "sequences of each", "1000"},
-               {"step", "N", "the checkpoint; the best if not given"},
+               {"reading", "HOW", "forced or decoded", "forced"},
                json_option()}),
-     .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on long --json"},
-     .notes = "The model sees the sample's own tokens (teacher forcing).",
+     .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on 4x --json",
+                  "eval runs/cycle-tracing-1 --reading decoded --samples 100"},
+     .notes =
+         "forced: the model sees the sample's own tokens (teacher forcing). decoded: where it\n"
+         "was asked it goes on from what it said itself.",
      .takes_words = true,
      .run = run}};
 

@@ -14,7 +14,14 @@ std::filesystem::path fresh_folder(const Config& config) {
 }
 
 RunFolder folder_of(const Arguments& arguments) {
-  if (arguments.given("resume")) return RunFolder(arguments.word("resume"));
+  if (arguments.given("resume")) {
+    for (const Option& option : join(config_options(), {{"out", "", ""}, {"config", "", ""}})) {
+      if (arguments.given(option.name)) {
+        wrong_usage("--", option.name, ": a run goes on with its own settings");
+      }
+    }
+    return RunFolder(arguments.word("resume"));
+  }
   const Config config = Config::from(arguments);
   return RunFolder::create(
       arguments.given("out") ? std::filesystem::path(arguments.word("out")) : fresh_folder(config),

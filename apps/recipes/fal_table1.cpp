@@ -1,118 +1,24 @@
-#include <algorithm>
-
 #include "apps/html/chart.h"
-#include "apps/recipes/recipe.h"
+#include "apps/recipes/fal.h"
 #include "apps/run/evaluation.h"
+#include "apps/run/run_report.h"
 #include "apps/run/training.h"
 
-/// First-After-Last, Table 1: a GPT with rotary positions and the same with FAL heads, on Flip-Flop
-/// and Cycle Tracing, in and out of the training distribution.
+/// First-After-Last, Table 1: both models, in and out of the training distribution.
 namespace longhand::app {
 namespace {
 
-struct Experiment {
-  std::string task;
-  std::string baseline, fal;                               // heads of a layer
-  std::map<std::string, std::string> settings;             // of both models
-  std::string metric;                                      // of the table
-  std::vector<std::pair<std::string, double>> columns[2];  // title and paper's figure; per model
-};
-
-const char* const models[] = {"GPT + RoPE", "FAL-GPT + RoPE"};
-
-Experiment flip_flop(Scale scale) {
-  Experiment e{.task = "flip-flop",
-               .baseline = "softmax:4",
-               .fal = "softmax:3,fal:1",
-               .settings = {{"model.width", "64"}},
-               .metric = "sequences",
-               .columns = {{{"FFL F(0.6)", 1.00}, {"FFL F(0.98)", 0.151}, {"FFL len 1024", 0.50}},
-                           {{"FFL F(0.6)", 1.00}, {"FFL F(0.98)", 1.00}, {"FFL len 1024", 1.00}}}};
-  auto& s = e.settings;
-  if (scale == Scale::smoke) {
-    s.insert({{"task.instructions", "64"},
-              {"model.layers", "2"},
-              {"training.steps", "300"},
-              {"training.batch", "32"},
-              {"training.rate", "1e-3"},
-              {"training.warm_up", "50"},
-              {"training.evaluate_samples", "200"}});
-  } else if (scale == Scale::laptop) {
-    s.insert({{"task.instructions", "512"},
-              {"model.layers", "6"},
-              {"training.steps", "600"},
-              {"training.batch", "8"},
-              {"training.rate", "1e-3"},
-              {"training.warm_up", "100"},
-              {"training.checkpoint_every", "100"},
-              {"training.evaluate_samples", "500"}});
-  } else {
-    s.insert({{"task.instructions", "512"},
-              {"model.layers", "6"},
-              {"training.steps", "12000"},
-              {"training.batch", "128"},
-              {"training.rate", "1e-4"},
-              {"training.warm_up", "100"},
-              {"training.checkpoint_every", "500"},
-              {"training.evaluate_samples", "10000"}});
-  }
-  return e;
-}
-
-Experiment cycle_tracing(Scale scale) {
-  Experiment e{.task = "cycle-tracing",
-               .baseline = "softmax:1",
-               .fal = "softmax:1x704,fal:1x64",
-               .settings = {{"training.schedule", "linear"}},
-               .metric = "transitions",
-               .columns = {{{"CT train", 0.9999}, {"CT 4x", 0.178}, {"CT 8x", 0.04}},
-                           {{"CT train", 1.00}, {"CT 4x", 1.00}, {"CT 8x", 0.995}}}};
-  auto& s = e.settings;
-  if (scale == Scale::laptop) {
-    e.fal = "softmax:1x96,fal:1x32";
-    s.insert({{"task.tokenization", "numbers"},
-              {"task.min-nodes", "5"},
-              {"task.max-nodes", "15"},
-              {"model.width", "128"},
-              {"model.layers", "4"},
-              {"training.steps", "6000"},
-              {"training.batch", "32"},
-              {"training.rate", "1e-3"},
-              {"training.warm_up", "200"},
-              {"training.checkpoint_every", "500"},
-              {"training.evaluate_samples", "200"}});
-  } else {
-    s.insert({{"model.width", "768"},
-              {"model.layers", "12"},
-              {"training.steps", "20000"},
-              {"training.batch", "64"},
-              {"training.rate", "5e-5"},
-              {"training.warm_up", "1000"},
-              {"training.checkpoint_every", "250"},
-              {"training.evaluate_samples", "1000"}});
-  }
-  return e;
-}
-
-/// Loss against step, thinned to some hundred points by averaging.
-html::Series loss_curve(const std::string& name, const std::vector<Json>& metrics) {
-  html::Series series{.name = name, .points = {}};
-  std::vector<html::Point> all;
-  for (const Json& line : metrics) {
-    if (line.contains("loss")) {
-      all.push_back({line["step"].get<double>(), line["loss"].get<double>()});
-    }
-  }
-  const std::size_t group = std::max<std::size_t>(1, all.size() / 200);
-  for (std::size_t i = 0; i + group <= all.size(); i += group) {
-    html::Point mean;
-    for (std::size_t k = 0; k < group; ++k) {
-      mean.x += all[i + k].x / static_cast<double>(group);
-      mean.y += all[i + k].y / static_cast<double>(group);
-    }
-    series.points.push_back(mean);
-  }
-  return series;
+Row score(LoadedRun& run, const Experiment& e, const Experiment::Column& column, Reading reading,
+          std::uint64_t seed) {
+  const auto task = run.config.task(column.distribution);
+  const tasks::Tally tally =
+      evaluate(*run.model, *task,
+               {.samples = run.config.integer("training.evaluate_samples", 1, 1 << 24),
+                .seed = seed,
+                .reading = reading});
+  const tasks::Metric& metric = tally.at(e.metric);
+  const tasks::Interval interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
+  return {"", column.title, metric.mean(), interval.low, interval.high};
 }
 
 /// Trains both models of an experiment, or goes on with them, and adds their rows.
@@ -120,36 +26,29 @@ bool compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
   html::LineChart chart{
       .x_label = "step", .y_label = "loss (" + e.task + ")", .series = {}, .log_y = true};
   std::string configuration;
-  for (int m = 0; m < 2; ++m) {
-    Config config(e.task);
-    config.set("model.heads", m == 0 ? e.baseline : e.fal);
-    config.set("training.seed", std::to_string(options.seed));
-    for (const auto& [key, value] : e.settings) config.set(key, value);
-    for (const auto& [key, value] : options.settings) config.set(key, value);
-    const auto path = options.out / (e.task + (m == 0 ? "-baseline" : "-fal"));
-    RunFolder folder = std::filesystem::exists(path / "config.ini")
-                           ? RunFolder(path)
-                           : RunFolder::create(path, config);
-    LONGHAND_CHECK(folder.config().ini() == config.ini(), path.string(),
-                   ": holds a run of another configuration");
+  for (const bool fal : {false, true}) {
+    const std::string name = fal ? "FAL-GPT + RoPE" : "GPT + RoPE";
+    const auto path = folder_of(e, fal, options.out);
+    RunFolder folder = open_or_create(path, config_of(e, fal, options));
     const TrainingResult trained = train(folder, options.quiet);
     if (!trained.finished) return false;
 
+    // The samples are other ones than those of the evaluations during training.
     LoadedRun run = load_run(path, trained.step);
-    std::size_t column = 0;
-    for (const tasks::Distribution& d : config.kind().distributions) {
-      const auto task = config.task(d.name);
-      const tasks::Tally tally =
-          evaluate(*run.model, *task,
-                   {.samples = config.integer("training.evaluate_samples", 1, 1 << 24),
-                    .seed = options.seed + 1});
-      const auto& [title, paper] = e.columns[m].at(column++);
-      const tasks::Metric& metric = tally.at(e.metric);
-      const tasks::Interval interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
-      result.rows.push_back({models[m], title, metric.mean(), interval.low, interval.high, paper});
+    for (const Experiment::Column& column : e.columns) {
+      const Reading reading = e.decoded ? Reading::decoded : Reading::forced;
+      Row row = score(run, e, column, reading, options.seed + 1);
+      row.row = name;
+      row.paper = fal ? column.paper_fal : column.paper_baseline;
+      result.rows.push_back(row);
+      if (!e.decoded) continue;
+      row = score(run, e, column, Reading::forced, options.seed + 1);
+      row.row = name;
+      row.column += ", forced";
+      result.rows.push_back(row);
     }
-    chart.series.push_back(loss_curve(models[m], folder.metrics()));
-    configuration += "# " + path.filename().string() + "\n" + config.ini() + "\n";
+    chart.series.push_back(curve(name, folder.metrics(), "loss"));
+    configuration += "# " + path.filename().string() + "\n" + folder.config().ini() + "\n";
   }
   result.sections.emplace_back(
       "Training on " + e.task,
@@ -159,16 +58,17 @@ bool compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
 
 RecipeResult run(const RecipeOptions& options) {
   RecipeResult result;
-  result.stopped = !compare(flip_flop(options.scale), options, result);
+  result.stopped = !compare(flip_flop_experiment(options.scale), options, result);
   if (!result.stopped && options.scale != Scale::smoke) {
-    result.stopped = !compare(cycle_tracing(options.scale), options, result);
+    result.stopped = !compare(cycle_tracing_experiment(options.scale), options, result);
   }
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(
           "Flip-Flop: the share of sequences whose reads are all right, every token of the sample "
-          "given (teacher forcing). Cycle Tracing: transitions, counted while everything before "
-          "was right. Intervals are Wilson's, 95%."));
+          "given (teacher forcing); the loss is on the bits of reads. Cycle Tracing: transitions, "
+          "counted while everything before was right, the model going on from what it said itself "
+          "(decoding); beside it the same under teacher forcing. Intervals are Wilson's, 95%."));
   return result;
 }
 

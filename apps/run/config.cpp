@@ -5,6 +5,8 @@
 #include <fstream>
 #include <limits>
 
+#include "core/quote.h"
+
 namespace longhand::app {
 namespace {
 
@@ -54,15 +56,25 @@ std::string flag_of(std::string_view key) {
   return std::string(key.substr(key.find('.') + 1));
 }
 
+/// What `make` gives; its Error named by the place that asked for it.
+template <class F>
+auto made_of(const std::string& place, F make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    fail(place, ": ", error.what());
+  }
+}
+
 }  // namespace
 
 Config::Config(std::string_view task) {
-  settings_.push_back({"task.name", std::string(task), "the task"});
+  settings_.push_back({"task.name", std::string(task), std::string(task)});
   for (const tasks::Option& option : tasks::task_kind(task).options) {
-    settings_.push_back({"task." + option.name, option.otherwise, option.meaning});
+    settings_.push_back({"task." + option.name, option.otherwise, option.otherwise});
   }
   for (const Default& d : defaults) {
-    settings_.push_back({std::string(d.key), std::string(d.value), std::string(d.meaning)});
+    settings_.push_back({std::string(d.key), std::string(d.value), std::string(d.value)});
   }
 }
 
@@ -86,28 +98,31 @@ Config Config::read(const std::filesystem::path& file) {
     }
     const auto equals = line.find('=');
     LONGHAND_CHECK(equals != std::string::npos && !section.empty(), file.string(), ':', number,
-                   ": expected [section] or key = value, got '", line, "'");
+                   ": expected [section] or key = value, got ", quote(line));
     lines.push_back({number, section + "." + trimmed(std::string_view(line).substr(0, equals)),
                      trimmed(std::string_view(line).substr(equals + 1))});
   }
   const auto named = std::find_if(lines.begin(), lines.end(),
                                   [](const Line& line) { return line.key == "task.name"; });
   LONGHAND_CHECK(named != lines.end(), file.string(), ": expected a [task] section with its name");
-  Config config(named->value);
+  const auto place = [&](const Line& line) {
+    return file.string() + ":" + std::to_string(line.number);
+  };
+  Config config = made_of(place(*named), [&] { return Config(named->value); });
   for (const Line& line : lines) {
-    LONGHAND_CHECK(config.knows(line.key), file.string(), ':', line.number, ": unknown setting '",
-                   line.key, "'");
-    config.set(line.key, line.value);
+    LONGHAND_CHECK(config.knows(line.key), place(line), ": unknown setting ", quote(line.key));
+    config.set(line.key, line.value, place(line));
   }
   return config;
 }
 
 Config Config::from(const Arguments& arguments) {
-  Config config =
-      arguments.given("config") ? read(arguments.word("config")) : Config(arguments.word("task"));
-  if (arguments.given("config") && arguments.given("task")) {
-    LONGHAND_CHECK(arguments.word("task") == config.text("task.name"),
-                   "--task: the configuration is of task ", config.text("task.name"));
+  Config config = arguments.given("config")
+                      ? read(arguments.word("config"))
+                      : as_usage("task", [&] { return Config(arguments.word("task")); });
+  if (arguments.given("config") && arguments.given("task") &&
+      arguments.word("task") != config.text("task.name")) {
+    wrong_usage("--task: the configuration is of task ", config.text("task.name"));
   }
   for (const Option& option : config_options()) {
     if (!arguments.given(option.name) || option.name == "task") continue;
@@ -115,12 +130,14 @@ Config Config::from(const Arguments& arguments) {
     for (Setting& setting : config.settings_) {
       if (flag_of(setting.key) != option.name) continue;
       setting.value = arguments.word(option.name);
+      setting.origin = "--" + option.name;
       found = true;
     }
     if (!found) {
       wrong_usage("--", option.name, ": task ", config.text("task.name"), " has no such option");
     }
   }
+  config.check();
   return config;
 }
 
@@ -149,10 +166,11 @@ const std::string& Config::text(std::string_view key) const {
   fail("there is no setting '", key, "'");
 }
 
-void Config::set(std::string_view key, std::string value) {
+void Config::set(std::string_view key, std::string value, std::string origin) {
   for (Setting& setting : settings_) {
     if (setting.key == key) {
       setting.value = std::move(value);
+      setting.origin = std::move(origin);
       return;
     }
   }
@@ -165,7 +183,7 @@ std::int64_t Config::integer(std::string_view key, std::int64_t low, std::int64_
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   LONGHAND_CHECK(
       error == std::errc() && end == value.data() + value.size() && number >= low && number <= high,
-      key, ": expected an integer from ", low, " to ", high, ", got '", value, "'");
+      key, ": expected an integer from ", low, " to ", high, ", got ", quote(value));
   return number;
 }
 
@@ -175,7 +193,7 @@ double Config::number(std::string_view key, double low, double high) const {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   LONGHAND_CHECK(
       error == std::errc() && end == value.data() + value.size() && number >= low && number <= high,
-      key, ": expected a number from ", low, " to ", high, ", got '", value, "'");
+      key, ": expected a number from ", low, " to ", high, ", got ", quote(value));
   return number;
 }
 
@@ -229,8 +247,8 @@ nn::AdamOptions Config::adam() const {
 
 BackendOptions Config::backend_options() const {
   const auto math = math_from_name(text("compute.math"));
-  LONGHAND_CHECK(math, "compute.math: expected exact, fast or bf16, got '", text("compute.math"),
-                 "'");
+  LONGHAND_CHECK(math, "compute.math: expected exact, fast or bf16, got ",
+                 quote(text("compute.math")));
   return {.threads = static_cast<int>(integer("compute.threads", 0, 1024)), .math = *math};
 }
 
@@ -240,6 +258,29 @@ std::uint64_t Config::seed() const {
 }
 
 void Config::check() const {
+  const std::string message = wrong();
+  if (message.empty()) return;
+  for (const Setting& setting : settings_) {
+    if (setting.origin.empty()) continue;
+    Config without = *this;
+    without.set(setting.key, setting.otherwise);
+    if (without.wrong() == message) continue;  // it is not this one's fault
+    if (setting.origin.starts_with("--")) wrong_usage(setting.origin, ": ", message);
+    fail(setting.origin, ": ", message);
+  }
+  fail(message);
+}
+
+std::string Config::wrong() const {
+  try {
+    read_all();
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void Config::read_all() const {
   model(*task());
   schedule();
   adam();
@@ -249,6 +290,13 @@ void Config::check() const {
   const std::int64_t batch = integer("training.batch", 1, 1 << 24);
   LONGHAND_CHECK(batch % parts == 0,
                  "training.batch: expected a multiple of accumulation = ", parts, ", got ", batch);
+  integer("training.evaluate_every", 0, std::int64_t{1} << 40);
+  integer("training.evaluate_samples", 0, 1 << 24);
+  integer("training.checkpoint_every", 0, std::int64_t{1} << 40);
+  integer("training.keep", 1, 1000);
+  const std::string& backend = text("compute.backend");
+  LONGHAND_CHECK(backend == "reference" || backend == "cpu" || backend == "cuda",
+                 "compute.backend: expected reference, cpu or cuda, got ", quote(backend));
 }
 
 std::vector<Option> config_options() {

@@ -27,9 +27,9 @@ class Config {
   /// The defaults, with those of the task.
   explicit Config(std::string_view task);
 
-  /// Reads a config.ini; a section, key or value that is not known is an Error naming the line.
+  /// Reads a config.ini; a section or key that is not known is an Error naming the line.
   static Config read(const std::filesystem::path& file);
-  /// The flags of `train` over the defaults or over --config's file.
+  /// The flags of `train` over the defaults or over --config's file, checked.
   static Config from(const Arguments& arguments);
   std::string ini() const;
 
@@ -37,7 +37,8 @@ class Config {
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
   double number(std::string_view key, double low, double high) const;
   bool flag(std::string_view key) const;  // 0 or 1
-  void set(std::string_view key, std::string value);
+  /// `origin` is who says so, for messages: "--rate" or "run.ini:7".
+  void set(std::string_view key, std::string value, std::string origin = {});
   bool knows(std::string_view key) const;
 
   const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
@@ -49,13 +50,16 @@ class Config {
   nn::AdamOptions adam() const;
   BackendOptions backend_options() const;
   std::uint64_t seed() const;
-  /// Reads every setting once: what cannot be used is an Error before anything is written.
+  /// Reads every setting once: what cannot be used is told, with who set it, before anything is
+  /// written. Wrong usage if that was a flag.
   void check() const;
 
  private:
   struct Setting {
-    std::string key, value, meaning;
+    std::string key, value, otherwise, origin = {};  // otherwise: the default
   };
+  void read_all() const;      // an Error if a setting cannot be used
+  std::string wrong() const;  // its message; empty: all can be used
   friend std::vector<Option> config_options();
 
   std::vector<Setting> settings_;

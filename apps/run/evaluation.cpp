@@ -6,24 +6,47 @@
 #include "apps/run/batches.h"
 #include "core/error.h"
 #include "core/rng.h"
+#include "nn/decode.h"
 
 namespace longhand::app {
 namespace {
 
-/// The choice a model makes at every output of the samples, all tokens seen as they are.
-std::vector<std::int32_t> forced_choices(nn::Decoder& model, const tasks::Task& task,
-                                         std::span<const tasks::Sample> samples) {
-  const nn::Batch batch = batch_of(samples, task);
-  const nn::Input input = nn::make_input(model.backend(), batch.tokens, batch.lengths);
-  const Tensor logits = model.logits(model.features(input), batch.head).value();
-  const tasks::Outputs outputs = task.outputs();
-  const Tensor choices = logits.reshape({logits.rows() * outputs.groups, outputs.classes});
-  const Tensor said(model.backend(), {choices.rows()}, DType::i32);
-  model.backend()(Argmax{.x = choices, .y = said});
-  return said.to_ints();
+using Tokens = std::vector<std::int32_t>;
+
+/// What a model says at the asked outputs of each sample, all tokens seen as they are.
+std::vector<Tokens> forced(nn::Decoder& model, const tasks::Task& task,
+                           std::span<const tasks::Sample> samples) {
+  const Tokens choices = nn::predict(model, batch_of(samples, task));
+  std::vector<Tokens> said(samples.size());
+  std::size_t first = 0;  // the sample's first output among all
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    for (const std::int32_t output : samples[i].asked) {
+      said[i].push_back(choices[first + static_cast<std::size_t>(output)]);
+    }
+    first += samples[i].targets.size();
+  }
+  return said;
+}
+
+std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
+                            std::span<const tasks::Sample> samples) {
+  LONGHAND_CHECK(task.outputs().groups == 1, "decoding: the task makes ", task.outputs().groups,
+                 " choices at a token, none of which is the next token");
+  std::vector<Tokens> sequences, asked;
+  for (const tasks::Sample& sample : samples) {
+    sequences.push_back(sample.tokens);
+    asked.push_back(sample.asked);
+  }
+  return nn::decode_asked(model, sequences, asked, samples[0].head);
 }
 
 }  // namespace
+
+std::optional<Reading> reading_from_name(std::string_view name) {
+  if (name == "forced") return Reading::forced;
+  if (name == "decoded") return Reading::decoded;
+  return std::nullopt;
+}
 
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options) {
@@ -32,16 +55,10 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
   std::int64_t tokens = 0;
   const auto flush = [&] {
     if (samples.empty()) return;
-    const std::vector<std::int32_t> choices = forced_choices(model, task, samples);
-    std::size_t first = 0;  // the sample's first output among all
-    for (const tasks::Sample& sample : samples) {
-      std::vector<std::int32_t> said;
-      for (const std::int32_t output : sample.asked) {
-        said.push_back(choices[first + static_cast<std::size_t>(output)]);
-      }
-      task.score(sample, said, tally);
-      first += sample.targets.size();
-    }
+    const std::vector<Tokens> said = options.reading == Reading::forced
+                                         ? forced(model, task, samples)
+                                         : decoded(model, task, samples);
+    for (std::size_t i = 0; i < samples.size(); ++i) task.score(samples[i], said[i], tally);
     samples.clear();
     tokens = 0;
   };

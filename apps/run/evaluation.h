@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "nn/decoder.h"
@@ -11,8 +12,9 @@ namespace longhand::app {
 /// How a model's answers are read.
 enum class Reading {
   forced,   // it sees the sample's own tokens (teacher forcing)
-  decoded,  // it sees what it said before
+  decoded,  // it sees what it said before in place of what was asked
 };
+std::optional<Reading> reading_from_name(std::string_view name);  // forced, decoded
 
 struct EvaluationOptions {
   std::int64_t samples = 200;

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace longhand::app {
 namespace {
@@ -25,10 +27,18 @@ std::string percent(double share) {
   return buffer;
 }
 
+/// A line can be written over: not in a file, on a dumb terminal, or where plain text is wanted.
+bool can_rewrite() {
+  const char* const plain = std::getenv("NO_COLOR");
+  const char* const kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && (!plain || !*plain) && kind &&
+         std::string_view(kind) != "dumb";
+}
+
 }  // namespace
 
 Progress::Progress(std::int64_t steps, bool quiet)
-    : steps_(steps), quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {}
+    : steps_(steps), quiet_(quiet), terminal_(can_rewrite()) {}
 
 void Progress::show(const nn::StepReport& r) {
   if (quiet_) return;

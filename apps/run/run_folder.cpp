@@ -10,23 +10,32 @@
 namespace longhand::app {
 namespace fs = std::filesystem;
 
-RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
-  LONGHAND_CHECK(fs::exists(path_ / "config.ini"), path_.string(),
+namespace {
+
+Config config_in(const fs::path& folder) {
+  LONGHAND_CHECK(fs::exists(folder / "config.ini"), folder.string(),
                  ": holds no run (no config.ini)");
+  Config config = Config::read(folder / "config.ini");
+  config.check();
+  return config;
 }
+
+}  // namespace
+
+RunFolder::RunFolder(fs::path path) : path_(std::move(path)), config_(config_in(path_)) {}
 
 RunFolder RunFolder::create(const fs::path& path, const Config& config) {
   LONGHAND_CHECK(!fs::exists(path / "config.ini"), path.string(),
                  ": holds a run already; --resume goes on with it");
   config.check();
-  std::error_code error;
-  fs::create_directories(path, error);
-  LONGHAND_CHECK(!error, path.string(), ": cannot be made: ", error.message());
-  write_atomically(path / "config.ini", config.ini());
-  return RunFolder(path);
+  return {path, config};
 }
 
 void RunFolder::open_logs(std::int64_t step) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  LONGHAND_CHECK(!error, path_.string(), ": cannot be made: ", error.message());
+  if (!fs::exists(path_ / "config.ini")) write_atomically(path_ / "config.ini", config_.ini());
   const fs::path file = path_ / "metrics.jsonl";
   std::string kept;
   for (const Json& line : metrics()) {
@@ -60,17 +69,40 @@ std::vector<Json> RunFolder::metrics() const {
   return lines;
 }
 
+std::vector<Option> run_options() {
+  return {{"step", "N", "the checkpoint; the best if not given"},
+          {"backend", "NAME", "reference, cpu or cuda; the run's if not given"},
+          {"threads", "N", "threads of the backend; 0: one per core"},
+          {"math", "MODE", "how products are computed: exact, fast or bf16"}};
+}
+
+std::optional<std::int64_t> step_from(const Arguments& arguments) {
+  if (!arguments.given("step")) return std::nullopt;
+  return arguments.integer("step", 0, std::int64_t{1} << 40);
+}
+
+std::map<std::string, std::string> compute_flags(const Arguments& arguments) {
+  std::map<std::string, std::string> flags;
+  for (const char* flag : {"backend", "threads", "math"}) {
+    if (arguments.given(flag)) flags[flag] = arguments.word(flag);
+  }
+  return flags;
+}
+
 LoadedRun load_run(const fs::path& path, std::optional<std::int64_t> step,
-                   const std::map<std::string, std::string>& settings) {
+                   const std::map<std::string, std::string>& flags) {
   const RunFolder folder(path);
   Config config = folder.config();
-  for (const auto& [key, value] : settings) config.set(key, value);
+  for (const auto& [flag, value] : flags) config.set("compute." + flag, value, "--" + flag);
+  config.check();
   auto backend = make_backend(config.text("compute.backend"), config.backend_options());
   auto task = config.task();
   auto model = std::make_unique<nn::Decoder>(*backend, config.model(*task), config.seed());
   const nn::CheckpointStore store(folder.checkpoints(), 1);
   if (!step) step = store.best() ? store.best() : store.latest();
   LONGHAND_CHECK(step, path.string(), ": holds no checkpoint");
+  LONGHAND_CHECK(fs::exists(store.path(*step)), path.string(), ": holds no checkpoint of step ",
+                 *step);
   nn::load_checkpoint(store.path(*step), model->parameters());
   return {std::move(config), std::move(backend), std::move(task), std::move(model), *step};
 }

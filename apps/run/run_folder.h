@@ -21,17 +21,18 @@ namespace longhand::app {
 ///   report.html      when it is done
 class RunFolder {
  public:
-  /// A new run: the folder must not hold one already.
+  /// A new run: the folder must not hold one already. Nothing is written before open_logs().
   static RunFolder create(const std::filesystem::path& path, const Config& config);
   /// An existing one.
   explicit RunFolder(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
-  Config config() const { return Config::read(path_ / "config.ini"); }
+  const Config& config() const { return config_; }
 
-  /// Opens metrics.jsonl and an events file for adding to. Lines of steps after `step` are dropped:
-  /// they were written after the checkpoint that the run goes on from.
+  /// Makes the folder if it is new; opens metrics.jsonl and an events file for adding to. Lines of
+  /// steps after `step` are dropped: they were written after the checkpoint that the run goes on
+  /// from.
   void open_logs(std::int64_t step);
   void log(const Json& line);  // {"step": ..., ...}; its numbers also go to the events file
 
@@ -39,12 +40,17 @@ class RunFolder {
   std::vector<Json> metrics() const;
 
  private:
+  RunFolder(std::filesystem::path path, Config config)
+      : path_(std::move(path)), config_(std::move(config)) {}
+
   std::filesystem::path path_;
+  Config config_;
   FileDescriptor metrics_;
   std::unique_ptr<EventsFile> events_;
 };
 
 /// The run's model with the parameters of a checkpoint: step N, or the best, or the latest.
+/// `flags` are those of --backend, --threads and --math, by name, that were given.
 struct LoadedRun {
   Config config;
   std::shared_ptr<Backend> backend;
@@ -53,6 +59,12 @@ struct LoadedRun {
   std::int64_t step = 0;
 };
 LoadedRun load_run(const std::filesystem::path& path, std::optional<std::int64_t> step = {},
-                   const std::map<std::string, std::string>& settings = {});
+                   const std::map<std::string, std::string>& flags = {});
+
+/// The flags of commands that read a run: --step, --backend, --threads, --math; not given, the
+/// run's own hold.
+std::vector<Option> run_options();
+std::optional<std::int64_t> step_from(const Arguments& arguments);
+std::map<std::string, std::string> compute_flags(const Arguments& arguments);
 
 }  // namespace longhand::app

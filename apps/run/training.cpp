@@ -3,13 +3,19 @@
 #include "apps/run/batches.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/progress.h"
+#include "apps/run/run_report.h"
+#include "core/atomic_file.h"
 
 namespace longhand::app {
 
 TrainingResult train(RunFolder& folder, bool quiet) {
-  const Config config = folder.config();
+  const Config& config = folder.config();
   const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
   const std::shared_ptr<const tasks::Task> task = config.task();
+  std::vector<std::unique_ptr<tasks::Task>> tests;  // beside the task's distributions
+  for (const tasks::Distribution& d : config.kind().distributions) {
+    tests.push_back(config.task(d.name));
+  }
   nn::Decoder model(*backend, config.model(*task), config.seed());
 
   const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
@@ -20,17 +26,14 @@ TrainingResult train(RunFolder& folder, bool quiet) {
       .accumulation = parts,
       .schedule = config.schedule(),
       .adam = config.adam(),
-      .evaluate_every = config.integer("training.evaluate_every", 0, steps),
-      .checkpoint_every = config.integer("training.checkpoint_every", 0, steps),
+      .evaluate_every = config.integer("training.evaluate_every", 0, std::int64_t{1} << 40),
+      .checkpoint_every = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40),
       .checkpoints = folder.checkpoints(),
       .keep = static_cast<int>(config.integer("training.keep", 1, 1000))};
   const EvaluationOptions scoring{
       .samples = config.integer("training.evaluate_samples", 0, 1 << 24), .seed = config.seed()};
 
   Progress progress(steps, quiet);
-  progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
-               " parameters\n" + config.ini());
-
   Json scores = Json::object();
   nn::TrainerHooks hooks;
   hooks.report = [&](const nn::StepReport& r) {
@@ -50,16 +53,22 @@ TrainingResult train(RunFolder& folder, bool quiet) {
     if (scoring.samples == 0) return std::nullopt;
     Json line{{"step", step}};
     double score = 0;
-    for (const tasks::Distribution& d : config.kind().distributions) {
-      const auto changed = config.task(d.name);
-      const tasks::Tally tally = evaluate(model, *changed, scoring);
+    Json intervals = Json::object();
+    for (std::size_t i = 0; i < tests.size(); ++i) {
+      const tasks::Distribution& d = config.kind().distributions[i];
+      const tasks::Tally tally = evaluate(model, *tests[i], scoring);
       for (const tasks::Metric& metric : tally.metrics()) {
         line[d.name + "/" + metric.name] = metric.mean();
+        if (metric.is_share) {
+          const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
+          intervals[d.name + "/" + metric.name] = {interval.low, interval.high};
+        }
         progress.say("step " + std::to_string(step) + "  " + d.title + "  " + metric.name + " " +
                      text_of(metric));
       }
-      score += tally.at(changed->main_metric()).mean();
+      score += tally.at(tests[i]->main_metric()).mean();
     }
+    line["intervals"] = intervals;
     folder.log(line);
     scores = line;
     return score;
@@ -70,7 +79,15 @@ TrainingResult train(RunFolder& folder, bool quiet) {
   nn::Trainer trainer(model, training_batches(task, config.seed(), batch / parts), options, hooks);
   trainer.resume_latest();
   folder.open_logs(trainer.step());
+  progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
+               " parameters\n" + config.ini());
   const nn::Outcome outcome = trainer.run();
+  if (scores.empty()) {  // it was done already
+    for (const Json& line : folder.metrics()) {
+      if (line.contains("intervals")) scores = line;
+    }
+  }
+  write_atomically(folder.path() / "report.html", run_report(folder));
   if (outcome == nn::Outcome::stopped) {
     progress.say("stopped after step " + std::to_string(trainer.step()) +
                  "; `longhand train --resume " + folder.path().string() + "` goes on");

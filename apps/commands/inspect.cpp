@@ -1,0 +1,92 @@
+#include <iostream>
+
+#include "apps/compute.h"
+#include "apps/html/page.h"
+#include "apps/run/inspection.h"
+#include "apps/run/run_folder.h"
+#include "core/atomic_file.h"
+
+namespace longhand::app {
+namespace {
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::filesystem::path folder = arguments.plain()[0];
+  const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
+                                  .seed = seed_from(arguments)};
+  const std::int64_t most = arguments.integer("tokens", 1, 1024);
+  const auto index = static_cast<std::uint32_t>(arguments.integer("sample", 0, 1 << 30));
+  const LoadedRun loaded = load_run(folder, step_from(arguments), compute_flags(arguments));
+  const std::string on = arguments.given("on") ? arguments.word("on") : "";
+  const auto task = as_usage("on", [&] { return loaded.config.task(on); });
+
+  const std::vector<FalShare> shares = fal_shares(*loaded.model, *task, options);
+  Rng rng(options.seed, Purpose::evaluation, 0, index);
+  const tasks::Sample sample = task->sample(rng, 0);
+  const std::size_t shown = std::min(sample.tokens.size(), static_cast<std::size_t>(most));
+  const auto views = look_inside(*loaded.model, std::span(sample.tokens).first(shown));
+
+  const std::string name = on.empty() ? loaded.config.kind().distributions[0].name : on;
+  html::Page page(folder.filename().string() + ", looked into",
+                  text("Step ", loaded.step, "; sample ", index, " of distribution ", name));
+  if (!shares.empty()) {
+    page.add("What FAL heads read",
+             html::paragraph(text("Share of the answers asked, over ", options.samples,
+                                  " samples, at which the head reads the place that the answer "
+                                  "depends on.")) +
+                 shares_table(shares) + selection_pictures(*task, sample, views));
+  }
+  page.add("Softmax attention", attention_maps(*task, sample, views));
+  page.add("Configuration", html::code(loaded.config.ini()));
+  const std::filesystem::path file = arguments.given("out")
+                                         ? std::filesystem::path(arguments.word("out"))
+                                         : folder / "inspect.html";
+  write_atomically(file, page.render());
+
+  Report report({{"layer", "layer"},
+                 {"head", "head"},
+                 {"value", "reads what it should", "%.4f"},
+                 {"low", "95% from", "%.4f"},
+                 {"high", "to", "%.4f"},
+                 {"count", "of"}});
+  report.set("run", folder.string());
+  report.set("step", loaded.step);
+  report.set("on", name);
+  report.set("seed", options.seed);
+  report.set("page", file.string());
+  for (const FalShare& share : shares) {
+    const double hits = static_cast<double>(share.hits), count = static_cast<double>(share.count);
+    const auto interval = tasks::wilson(hits, count);
+    report.add({{"layer", share.layer},
+                {"head", share.head},
+                {"value", share.count ? Json(hits / count) : Json()},
+                {"low", interval.low},
+                {"high", interval.high},
+                {"count", share.count}});
+  }
+  if (!shares.empty() || arguments.json()) report.print(std::cout, arguments.json());
+  if (!arguments.json()) std::cout << "pictures: " << file.string() << '\n';
+}
+
+const Register command{
+    {.name = "inspect",
+     .summary = "shows what a run's heads look at: FAL selections, attention maps",
+     .usage = {"RUN [--on NAME] [--samples N] [--out FILE]"},
+     .options = join(run_options(),
+                     {{"on", "NAME", "a distribution of the task; that of training if not given"},
+                      {"samples", "N", "samples over which FAL's selections are counted", "200"},
+                      {"seed", "N", "names the samples", "1"},
+                      {"sample", "N", "which of them is drawn", "0"},
+                      {"tokens", "N", "how many of its tokens are drawn", "48"},
+                      {"out", "FILE", "the page; RUN/inspect.html if not given"},
+                      json_option()}),
+     .examples = {"inspect runs/flip-flop-1", "inspect runs/flip-flop-1 --on sparse --json"},
+     .notes =
+         "A FAL head at position i finds the last earlier key m that agrees with its query and\n"
+         "reads the value at m + 1. It reads what it should when m + 1 is where the task's\n"
+         "answer stands; in Flip-Flop, when m is the last write or read.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,203 @@
+#include "apps/run/inspection.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include "apps/html/chart.h"
+#include "apps/html/page.h"
+#include "apps/run/batches.h"
+#include "autograd/attention.h"
+#include "core/error.h"
+#include "core/rng.h"
+
+namespace longhand::app {
+namespace {
+
+/// Activations of one pass whose name ends with this, by name.
+std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
+                                      std::string_view part) {
+  std::map<std::string, Tensor> seen;
+  struct Restore {
+    nn::Decoder& model;
+    decltype(model.watch) before;
+    ~Restore() { model.watch = before; }
+  } restore{model, model.watch};
+  model.watch = [&](const std::string& name, const Tensor& x) {
+    if (name.find(part) != std::string::npos) seen[name] = x;
+  };
+  model.features(input);
+  return seen;
+}
+
+/// The layer's groups with the number of their first head.
+template <class F>
+void for_each_group(const nn::Decoder& model, F visit) {
+  for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
+    std::int64_t first = 0, index = 0;
+    for (const nn::HeadPlace& place : nn::places(model.config().heads)) {
+      visit(layer, index++, first, place);
+      first += place.group.heads;
+    }
+  }
+}
+
+std::string match_name(std::int64_t layer, std::int64_t group) {
+  return text("layers.", layer, ".attention.matches.", group);
+}
+
+std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens) {
+  std::vector<std::string> all;
+  for (const std::int32_t token : tokens) {
+    const std::string& text = task.vocabulary().text(token);
+    all.push_back(text == " " ? "\u00b7" : text);
+  }
+  return all;
+}
+
+std::string title(const HeadView& view) { return text("Layer ", view.layer, ", head ", view.head); }
+
+}  // namespace
+
+std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
+                                 const EvaluationOptions& options) {
+  std::vector<FalShare> shares;
+  for_each_group(
+      model, [&](std::int64_t layer, std::int64_t, std::int64_t first, const nn::HeadPlace& place) {
+        if (place.group.kind != nn::HeadKind::fal) return;
+        for (std::int64_t h = 0; h < place.group.heads; ++h) shares.push_back({layer, first + h});
+      });
+  std::vector<tasks::Sample> samples;
+  std::int64_t tokens = 0;
+  const auto flush = [&] {
+    if (samples.empty()) return;
+    const nn::Batch batch = batch_of(samples, task);
+    const nn::Input input = nn::make_input(model.backend(), batch.tokens, batch.lengths);
+    const auto seen = watched(model, input, "attention.matches");
+    auto share = shares.begin();
+    for_each_group(model, [&](std::int64_t layer, std::int64_t index, std::int64_t,
+                              const nn::HeadPlace& place) {
+      if (place.group.kind != nn::HeadKind::fal) return;
+      const std::vector<std::int32_t> matches = seen.at(match_name(layer, index)).to_ints();
+      std::int64_t begin = 0;
+      for (const tasks::Sample& sample : samples) {
+        for (const tasks::ReferenceRow& row : task.reference(sample)) {
+          if (row.columns.empty()) continue;
+          for (std::int64_t h = 0; h < place.group.heads; ++h) {
+            const std::int64_t at = (begin + row.row) * place.group.heads + h;
+            const std::int32_t match = matches[static_cast<std::size_t>(at)];
+            ++share[h].count;
+            share[h].hits += match >= 0 && match + 1 == row.columns.back();
+          }
+        }
+        begin += static_cast<std::int64_t>(sample.tokens.size());
+      }
+      share += place.group.heads;
+    });
+    samples.clear();
+    tokens = 0;
+  };
+  for (std::int64_t i = 0; i < options.samples && !shares.empty(); ++i) {
+    Rng rng(options.seed, Purpose::evaluation, 0, static_cast<std::uint32_t>(i));
+    samples.push_back(task.sample(rng, 0));
+    tokens += static_cast<std::int64_t>(samples.back().tokens.size());
+    if (tokens >= options.tokens_at_once) flush();
+  }
+  flush();
+  return shares;
+}
+
+std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32_t> tokens) {
+  const auto count = static_cast<std::int32_t>(tokens.size());
+  const nn::Input input = nn::make_input(model.backend(), tokens, {&count, 1});
+  const auto seen = watched(model, input, ".attention.");
+  std::vector<HeadView> views;
+  for_each_group(model, [&](std::int64_t layer, std::int64_t index, std::int64_t first,
+                            const nn::HeadPlace& place) {
+    const auto [kind, heads, width] = place.group;
+    std::vector<double> weights;
+    std::vector<std::int32_t> matches;
+    if (kind == nn::HeadKind::fal) {
+      matches = seen.at(match_name(layer, index)).to_ints();
+    } else {
+      const Var qkv(seen.at(text("layers.", layer, ".attention.query_key_value")));
+      const HeadVars q{qkv, place.projection, heads, width};
+      const HeadVars k{qkv, place.projection + place.group.columns(), heads, width};
+      weights = attention_weights({.q = q, .k = k, .queries = input.segments}).to_doubles();
+    }
+    const std::ptrdiff_t size = std::ptrdiff_t{count} * count;
+    for (std::int64_t h = 0; h < heads; ++h) {
+      HeadView view{.layer = layer, .head = first + h, .kind = kind};
+      if (kind == nn::HeadKind::fal) {
+        for (std::int64_t t = 0; t < count; ++t) {
+          view.selected.push_back(matches[static_cast<std::size_t>(t * heads + h)]);
+        }
+      } else {
+        view.weights.assign(weights.begin() + h * size, weights.begin() + (h + 1) * size);
+      }
+      views.push_back(std::move(view));
+    }
+  });
+  return views;
+}
+
+std::string selection_pictures(const tasks::Task& task, const tasks::Sample& sample,
+                               const std::vector<HeadView>& views) {
+  std::string content;
+  for (const HeadView& view : views) {
+    if (view.kind != nn::HeadKind::fal) continue;
+    const std::size_t count = view.selected.size();
+    std::vector<bool> asked(count);
+    for (const std::int32_t output : sample.asked) {
+      if (static_cast<std::size_t>(output) < count) asked[static_cast<std::size_t>(output)] = true;
+    }
+    content +=
+        html::figure(html::arcs({.tokens = labels(task, std::span(sample.tokens).first(count)),
+                                 .selected = view.selected,
+                                 .marked = asked}),
+                     title(view) +
+                         ": from each token (below) to the last earlier key that agrees with it "
+                         "(above); strong where the model is asked.");
+  }
+  return content;
+}
+
+std::string attention_maps(const tasks::Task& task, const tasks::Sample& sample,
+                           const std::vector<HeadView>& views) {
+  std::string content;
+  for (const HeadView& view : views) {
+    if (view.weights.empty()) continue;
+    std::size_t count = 0;
+    while (count * count < view.weights.size()) ++count;
+    const auto names = labels(task, std::span(sample.tokens).first(count));
+    content += html::figure(html::heat_map({.rows = names,
+                                            .columns = names,
+                                            .height = static_cast<std::int64_t>(count),
+                                            .width = static_cast<std::int64_t>(count),
+                                            .values = view.weights}),
+                            title(view));
+  }
+  if (content.empty()) return content;
+  return "<div style=\"display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));"
+         "gap:1rem\">" +
+         content + "</div>\n";
+}
+
+std::string shares_table(const std::vector<FalShare>& shares) {
+  std::vector<std::vector<std::string>> rows;
+  for (const FalShare& share : shares) {
+    const auto interval =
+        tasks::wilson(static_cast<double>(share.hits), static_cast<double>(share.count));
+    char figures[3][32];
+    const double mean =
+        share.count ? static_cast<double>(share.hits) / static_cast<double>(share.count) : 0;
+    const double all[3] = {mean, interval.low, interval.high};
+    for (int i = 0; i < 3; ++i) std::snprintf(figures[i], sizeof figures[i], "%.4f", all[i]);
+    rows.push_back({text("layer ", share.layer), text("head ", share.head), figures[0],
+                    text(figures[1], " to ", figures[2]), std::to_string(share.count)});
+  }
+  return html::table({"layer", "head", "share", "95%", "of"}, rows);
+}
+
+}  // namespace longhand::app

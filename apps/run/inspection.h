@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/run/evaluation.h"
+
+namespace longhand::app {
+
+/// How often a FAL head reads what the task's answer needs. Heads are counted over all kinds, in
+/// the order of the layer's list.
+struct FalShare {
+  std::int64_t layer = 0, head = 0;
+  std::int64_t hits = 0, count = 0;
+};
+
+/// Over all asked outputs of the samples, for every FAL head: the share whose value read, v_(m+1),
+/// stands at the last of the reference columns. In Flip-Flop that means that m is the last write or
+/// read before this one. A task without reference attention counts nothing.
+std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
+                                 const EvaluationOptions& options);
+
+/// What one head does with one sequence.
+struct HeadView {
+  std::int64_t layer = 0, head = 0;
+  nn::HeadKind kind = nn::HeadKind::softmax;
+  std::vector<double> weights = {};         // softmax: P, tokens * tokens
+  std::vector<std::int64_t> selected = {};  // FAL: m of each token, -1 where there is none
+};
+std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32_t> tokens);
+
+/// A sample's first `most` tokens as HTML: the selections of every FAL head with the asked tokens
+/// strong, and the attention of every softmax head as a map.
+std::string selection_pictures(const tasks::Task& task, const tasks::Sample& sample,
+                               const std::vector<HeadView>& views);
+std::string attention_maps(const tasks::Task& task, const tasks::Sample& sample,
+                           const std::vector<HeadView>& views);
+std::string shares_table(const std::vector<FalShare>& shares);
+
+}  // namespace longhand::app

@@ -1,0 +1,113 @@
+#include "apps/run/run_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "apps/html/page.h"
+#include "apps/machine.h"
+#include "apps/version.h"
+
+namespace longhand::app {
+namespace {
+
+std::string decimal(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.4f", value);
+  return buffer;
+}
+
+/// Of every evaluation; the last one's intervals.
+std::string evaluations(const RunFolder& folder, const std::vector<Json>& metrics) {
+  const Json* last = nullptr;
+  for (const Json& line : metrics) {
+    if (line.contains("intervals")) last = &line;
+  }
+  if (!last) return html::paragraph("None yet.");
+  html::LineChart chart{.x_label = "step", .y_label = "share right", .series = {}};
+  chart.y_low = 0;
+  chart.y_high = 1;
+  std::vector<std::vector<std::string>> rows;
+  for (const tasks::Distribution& d : folder.config().kind().distributions) {
+    for (const auto& [key, value] : last->items()) {
+      if (!key.starts_with(d.name + "/") || !value.is_number()) continue;
+      const std::string metric = key.substr(d.name.size() + 1);
+      std::vector<std::string> row{html::escape(d.title), html::escape(metric),
+                                   decimal(value.get<double>()), ""};
+      const Json& intervals = last->at("intervals");
+      if (intervals.contains(key)) {
+        row[3] = decimal(intervals[key][0]) + " to " + decimal(intervals[key][1]);
+        html::Series series = curve(d.title + " " + metric, metrics, key);
+        series.marks = true;
+        chart.series.push_back(std::move(series));
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  std::string content =
+      html::table({"distribution", "metric", "value", "95%"}, rows) +
+      html::paragraph("Step " + last->at("step").dump() + ", teacher forcing, Wilson's intervals.");
+  const bool several = std::ranges::any_of(
+      chart.series, [](const html::Series& series) { return series.points.size() > 1; });
+  if (several) content += html::figure(line_chart(chart), "Evaluations during training");
+  return content;
+}
+
+}  // namespace
+
+html::Series curve(const std::string& name, const std::vector<Json>& metrics,
+                   std::string_view figure) {
+  html::Series series{.name = name, .points = {}};
+  std::vector<html::Point> all;
+  for (const Json& line : metrics) {
+    const auto found = line.find(figure);
+    if (found != line.end() && found->is_number()) {
+      all.push_back({line.at("step").get<double>(), found->get<double>()});
+    }
+  }
+  const std::size_t group = std::max<std::size_t>(1, all.size() / 200);
+  for (std::size_t i = 0; i + group <= all.size(); i += group) {
+    html::Point mean;
+    for (std::size_t k = 0; k < group; ++k) {
+      mean.x += all[i + k].x / static_cast<double>(group);
+      mean.y += all[i + k].y / static_cast<double>(group);
+    }
+    series.points.push_back(mean);
+  }
+  return series;
+}
+
+std::string run_report(const RunFolder& folder) {
+  const Config& config = folder.config();
+  const std::vector<Json> metrics = folder.metrics();
+  std::int64_t steps = 0;
+  double seconds = 0;
+  for (const Json& line : metrics) {
+    if (!line.contains("seconds")) continue;
+    ++steps;
+    seconds += line.at("seconds").get<double>();
+  }
+  const std::string name = folder.path().filename().string();
+  html::Page page(name.empty() ? folder.path().parent_path().filename().string() : name,
+                  "A model trained on " + config.kind().name + ": " + config.kind().summary);
+  page.add("Evaluation", evaluations(folder, metrics));
+
+  html::LineChart loss{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
+  loss.series.push_back(curve("loss", metrics, "loss"));
+  html::LineChart accuracy{.x_label = "step", .y_label = "accuracy", .series = {}};
+  accuracy.series.push_back(curve("accuracy", metrics, "accuracy"));
+  accuracy.y_high = 1;
+  std::string curves = html::figure(line_chart(loss), "Loss of the training batches");
+  if (!accuracy.series[0].points.empty()) {
+    curves += html::figure(line_chart(accuracy), "Share of their targets that were right");
+  }
+  page.add("Training", curves);
+  page.add("How to make it again",
+           html::code("longhand train --config config.ini") +
+               html::paragraph(text(steps, " steps, ", std::lround(seconds), " s, commit ", commit,
+                                    ", ", machine())));
+  page.add("Configuration", html::code(config.ini()));
+  return page.render();
+}
+
+}  // namespace longhand::app

@@ -1,0 +1,136 @@
+#include "apps/run/config.h"
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+using namespace longhand::app;
+
+namespace {
+
+struct Fixture {
+  TemporaryFolder folder;
+  Command command{.name = "train",
+                  .summary = {},
+                  .usage = {},
+                  .options = join(config_options(), {{"config", "FILE", "a configuration"}}),
+                  .examples = {},
+                  .run = {}};
+
+  std::string file(const std::string& text) const {
+    std::ofstream(folder / "run.ini") << text;
+    return (folder / "run.ini").string();
+  }
+  Config from(const std::vector<std::string>& words) const {
+    return Config::from(command.parse(words));
+  }
+  /// The message with which flags, or a file of this text, are refused.
+  template <class Refused>
+  std::string refusal(const std::vector<std::string>& words) const {
+    try {
+      from(words);
+    } catch (const Refused& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+  std::string refused_file(const std::string& text) const {
+    const std::string name = file(text);
+    try {
+      from({"--config", name});
+    } catch (const UsageError&) {
+      return "taken for wrong usage";
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      return message.starts_with(name) ? message.substr(name.size()) : message;
+    }
+    return "accepted";
+  }
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(config_test, Fixture)
+
+BOOST_AUTO_TEST_CASE(what_is_written_is_read_back_whole) {
+  const Config config =
+      from({"--task", "cycle-tracing", "--task.max-nodes", "12", "--task.min-nodes", "11", "--rate",
+            "3e-4", "--heads", "softmax:1,fal:1", "--math", "exact", "--seed", "7"});
+  const Config again = Config::read(file(config.ini()));
+  BOOST_TEST(again.ini() == config.ini());
+  BOOST_TEST(again.text("task.name") == "cycle-tracing");
+  BOOST_TEST(again.text("task.max-nodes") == "12");
+  BOOST_TEST(again.number("training.rate", 0, 1) == 3e-4);
+  BOOST_TEST(again.seed() == 7u);
+  BOOST_TEST((again.backend_options().math == Math::exact));
+  for (const tasks::TaskKind& kind : tasks::all_tasks()) {
+    const Config defaults(kind.name);
+    BOOST_TEST(Config::read(file(defaults.ini())).ini() == defaults.ini());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(flags_go_over_the_file_and_the_file_over_the_defaults) {
+  const std::string name = file(
+      "# mine\n[task]\nname = flip-flop\n\n[training]\nsteps = 5\n"
+      "rate=0.5\n; the end\n");
+  const Config config = from({"--config", name, "--steps", "6"});
+  BOOST_TEST(config.text("training.steps") == "6");
+  BOOST_TEST(config.text("training.rate") == "0.5");
+  BOOST_TEST(config.text("training.batch") == Config("flip-flop").text("training.batch"));
+  // A flag may also put right what the file has wrong.
+  const std::string bad = file("[task]\nname = flip-flop\n[training]\nsteps = many\n");
+  BOOST_TEST(from({"--config", bad, "--steps", "6"}).text("training.steps") == "6");
+}
+
+BOOST_AUTO_TEST_CASE(files_are_refused_with_the_line) {
+  const std::string task = "[task]\nname = flip-flop\n";
+  BOOST_TEST(has(refused_file(task + "[training]\nstep = 5\n"), ":4: unknown setting"));
+  BOOST_TEST(has(refused_file(task + "[traning]\nsteps = 5\n"), ":4: unknown setting"));
+  BOOST_TEST(has(refused_file(task + "nodes = 5\n"), ":3: unknown setting"));
+  BOOST_TEST(has(refused_file(task + "[training]\n\nsteps = many\n"), ":5: training.steps"));
+  BOOST_TEST(has(refused_file(task + "[training]\nsteps 5\n"), ":4: expected [section]"));
+  BOOST_TEST(has(refused_file("steps = 5\n"), ":1: expected [section]"));
+  BOOST_TEST(has(refused_file("[task]\nname = flop\n"), ":2: "));
+  BOOST_TEST(has(refused_file(task + "ignore = 2\n"), ":3: "));
+  BOOST_TEST(has(refused_file(task + "[model]\nwidth = 64\nheads = soft:4\n"), ":5: heads"));
+  BOOST_TEST(has(refused_file(task + "[model]\nwidth = 66\n"), ":4: heads"));
+  BOOST_TEST(has(refused_file(task + "[compute]\nbackend = tpu\n"), ":4: compute.backend"));
+  BOOST_TEST(has(refused_file(""), ": expected a [task] section"));
+  BOOST_TEST(has(refused_file(std::string(20'000, 'x')), ":1: too long"));
+}
+
+BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {
+  const auto refused = [&](const std::vector<std::string>& words) {
+    return refusal<UsageError>(words);
+  };
+  BOOST_TEST(refused({"--task", "flop"}).starts_with("--task: "));
+  BOOST_TEST(refused({"--steps", "-1"}).starts_with("--steps: "));
+  BOOST_TEST(refused({"--steps", "1.5"}).starts_with("--steps: "));
+  BOOST_TEST(refused({"--rate", "fast"}).starts_with("--rate: "));
+  BOOST_TEST(refused({"--rate", "nan"}).starts_with("--rate: "));
+  BOOST_TEST(refused({"--width", "0"}).starts_with("--width: "));
+  BOOST_TEST(refused({"--heads", "softmax"}).starts_with("--heads: "));
+  BOOST_TEST(refused({"--schedule", "up"}).starts_with("--schedule: "));
+  BOOST_TEST(refused({"--math", "sloppy"}).starts_with("--math: "));
+  BOOST_TEST(refused({"--backend", "tpu"}).starts_with("--backend: "));
+  BOOST_TEST(refused({"--keep", "0"}).starts_with("--keep: "));
+  BOOST_TEST(refused({"--batch", "3", "--accumulation", "2"}).find("multiple") !=
+             std::string::npos);
+  BOOST_TEST(refused({"--task.ignore", "2"}).starts_with("--task.ignore: "));
+  BOOST_TEST(refused({"--task.max-nodes", "9"}).starts_with("--task.max-nodes: "));
+  BOOST_TEST(refused({"--rope_in_fal", "yes"}).starts_with("--rope_in_fal: "));
+  // Two are wrong: the one that is spoken of is the one that is named.
+  const std::string two = refused({"--steps", "x", "--clip", "y"});
+  BOOST_TEST(
+      (two.starts_with("--steps: training.steps") || two.starts_with("--clip: training.clip")));
+  const std::string name = file("[task]\nname = flip-flop\n");
+  BOOST_TEST(refused({"--config", name, "--task", "cycle-tracing"}).starts_with("--task: "));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

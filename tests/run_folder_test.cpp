@@ -1,0 +1,68 @@
+#include "apps/run/run_folder.h"
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+using namespace longhand::app;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Fixture {
+  TemporaryFolder folder;
+  fs::path path = folder / "run";
+  Config config{"flip-flop"};
+
+  std::vector<std::int64_t> steps() const {
+    std::vector<std::int64_t> all;
+    for (const Json& line : RunFolder(path).metrics()) all.push_back(line["step"]);
+    return all;
+  }
+};
+
+using Steps = std::vector<std::int64_t>;
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(run_folder_test, Fixture)
+
+BOOST_AUTO_TEST_CASE(nothing_is_written_before_the_logs_are_opened) {
+  RunFolder run = RunFolder::create(path, config);
+  BOOST_TEST(!fs::exists(path));
+  run.open_logs(0);
+  BOOST_TEST(RunFolder(path).config().ini() == config.ini());
+}
+
+BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_one_is_passed_over) {
+  {
+    RunFolder run = RunFolder::create(path, config);
+    run.open_logs(0);
+    for (int step = 1; step <= 5; ++step) run.log({{"step", step}, {"loss", 1.0 / step}});
+  }
+  std::ofstream(path / "metrics.jsonl", std::ios::app) << "{\"step\":6,\"lo";
+  BOOST_TEST(steps() == (Steps{1, 2, 3, 4, 5}), boost::test_tools::per_element());
+  RunFolder run(path);
+  run.open_logs(3);
+  run.log({{"step", 4}, {"loss", 0.5}});
+  BOOST_TEST(steps() == (Steps{1, 2, 3, 4}), boost::test_tools::per_element());
+  BOOST_TEST(run.metrics().back()["loss"] == 0.5);
+  BOOST_TEST(run.metrics()[1]["loss"] == 0.5);  // step 2, as it was
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_with_a_run_is_not_taken_for_a_new_one) {
+  RunFolder::create(path, config).open_logs(0);
+  BOOST_CHECK_THROW(RunFolder::create(path, config), Error);
+  BOOST_CHECK_THROW(RunFolder{folder / "absent"}, Error);
+  BOOST_CHECK_THROW(load_run(path), Error);  // no checkpoint yet
+}
+
+BOOST_AUTO_TEST_CASE(settings_that_cannot_be_used_make_no_folder) {
+  config.set("model.heads", "soft:4");
+  BOOST_CHECK_THROW(RunFolder::create(path, config), Error);
+  BOOST_TEST(!fs::exists(path));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

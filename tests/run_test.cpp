@@ -1,0 +1,280 @@
+#include <pty.h>
+
+#include <set>
+
+#include "tests/program.h"
+
+/// train, eval, generate, data and repro, run as a user runs them.
+namespace {
+
+using namespace longhand;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+const std::string tiny =
+    "--task flip-flop --task.instructions 8 --width 16 --layers 1 --heads softmax:1,fal:1 "
+    "--batch 4 --steps 6 --evaluate_samples 5 --threads 1 ";
+
+struct Runs : Program {
+  Json train(const std::string& out, const std::string& more = "") const {
+    return json("train " + tiny + more + " --quiet --json --out " + out);
+  }
+  std::string checkpoint(const std::string& run, int step) const {
+    const fs::path at = folder / run / "checkpoints" / ("step-" + std::to_string(step));
+    return contents(at / "model.safetensors") + contents(at / "optimizer.safetensors");
+  }
+  /// Waits until the run's metrics have so many lines.
+  void wait_for_lines(const std::string& run, int lines) const {
+    for (int tries = 0; tries < 6000; ++tries) {
+      const std::string text = contents(folder / run / "metrics.jsonl");
+      if (std::count(text.begin(), text.end(), '\n') >= lines) return;
+      ::usleep(10'000);
+    }
+    BOOST_FAIL("the run does not get on");
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(run_test, Runs)
+
+BOOST_AUTO_TEST_CASE(a_run_leaves_everything_its_folder_should_have) {
+  const Json result = train("a");
+  BOOST_TEST(result["run"] == "a");
+  BOOST_TEST(result["step"] == 6);
+  BOOST_TEST(result["finished"] == true);
+  BOOST_TEST(result["scores"].contains("train/reads"));
+  for (const char* name :
+       {"config.ini", "metrics.jsonl", "report.html", "checkpoints/step-6/model.safetensors",
+        "checkpoints/step-6/optimizer.safetensors"}) {
+    BOOST_TEST(fs::exists(folder / "a" / name), name);
+  }
+  int steps = 0;
+  std::istringstream lines(contents(folder / "a/metrics.jsonl"));
+  for (std::string text; std::getline(lines, text);) {
+    const Json line = Json::parse(text);
+    if (line.contains("loss")) BOOST_TEST(line["step"] == ++steps);
+  }
+  BOOST_TEST(steps == 6);
+  bool events = false;
+  for (const auto& entry : fs::directory_iterator(folder / "a")) {
+    events = events || entry.path().filename().string().starts_with("events.out.tfevents.");
+  }
+  BOOST_TEST(events);
+
+  // Its config.ini alone repeats it, bit for bit.
+  BOOST_TEST(json("train --config a/config.ini --quiet --json --out b")["scores"] ==
+             result["scores"]);
+  BOOST_TEST(checkpoint("a", 6).size() > 1000);
+  BOOST_TEST((checkpoint("b", 6) == checkpoint("a", 6)));
+  BOOST_TEST(train("c", "--seed 2")["run"] == "c");
+  BOOST_TEST((checkpoint("c", 6) != checkpoint("a", 6)));
+
+  // Going on with a finished run changes nothing.
+  const Json again = json("train --resume a --quiet --json");
+  BOOST_TEST(again["finished"] == true);
+  BOOST_TEST(again["scores"] == result["scores"]);
+  BOOST_TEST((checkpoint("a", 6) == checkpoint("b", 6)));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_settings_are_one_line_and_leave_no_folder) {
+  const std::string out = " --out x";
+  refuses(2, "train --task flop" + out, "--task");
+  refuses(2, "train --steps many" + out, "--steps");
+  refuses(2, "train --heads soft:4" + out, "soft:4");
+  refuses(2, "train --width 66" + out, "--width");
+  refuses(2, "train --task.ignore 2" + out, "--task.ignore");
+  refuses(2, "train --task flip-flop --task.max-nodes 9" + out, "--task.max-nodes");
+  refuses(2, "train --batch 3 --accumulation 2" + out, "multiple");
+  refuses(2, "train --backend tpu" + out, "tpu");
+  refuses(2, "train --math sloppy" + out, "sloppy");
+  refuses(2, "train --seed -1" + out, "--seed");
+  refuses(2, "train more" + out, "more");
+  refuses(1, "train --config absent.ini" + out, "absent.ini");
+  std::ofstream(path("bad.ini")) << "[task]\nname = flip-flop\nbogus = 1\n";
+  refuses(1, "train --config bad.ini" + out, "bad.ini:3");
+  refuses(1, "train --task cycle-tracing --task.max-nodes 300" + out, "max-nodes");
+  refuses(1, "train " + tiny + "--out bad.ini/x", "bad.ini/x");
+  refuses(1, "train " + tiny + "--quiet --out /proc/x", "/proc/x");
+  BOOST_TEST(!fs::exists(folder / "x"));
+  BOOST_TEST(!fs::exists(folder / "runs"));
+}
+
+BOOST_AUTO_TEST_CASE(folders_that_do_not_fit_are_one_line) {
+  train("a");
+  refuses(1, "train " + tiny + "--out a", "a: holds a run already");
+  refuses(1, "train --resume absent", "absent: holds no run");
+  refuses(2, "train --resume a --steps 9", "--steps");
+  refuses(2, "eval", "run folder");
+  refuses(1, "eval absent", "absent");
+  refuses(1, "eval a --step 3", "step 3");
+  refuses(2, "eval a --on nowhere", "nowhere");
+  refuses(2, "eval a --samples 0", "--samples");
+  refuses(2, "eval a --reading aloud", "aloud");
+  refuses(2, "eval a --math sloppy", "--math");
+  refuses(2, "generate a", "--prompt");
+  refuses(2, "generate a --prompt wx", "--prompt");
+  refuses(2, "generate a --prompt w1 --stop x", "--stop");
+  refuses(2, "generate a --prompt ''", "--prompt");
+
+  fs::create_directories(folder / "empty");
+  fs::copy(folder / "a/config.ini", folder / "empty/config.ini");
+  refuses(1, "eval empty", "empty: holds no checkpoint");
+
+  // A checkpoint of another model: told by the tensor, the run stays as it was.
+  std::string ini = contents(folder / "a/config.ini");
+  ini.replace(ini.find("width = 16"), 10, "width = 32");
+  std::ofstream(path("a/config.ini")) << ini;
+  refuses(1, "eval a", "embed_in");
+  refuses(1, "train --resume a --quiet", "embed_in");
+
+  // A checkpoint that was cut.
+  train("b");
+  fs::resize_file(folder / "b/checkpoints/step-6/model.safetensors", 1000);
+  refuses(1, "eval b", "model.safetensors");
+}
+
+BOOST_AUTO_TEST_CASE(a_run_cut_by_a_signal_ends_with_the_bits_of_one_that_was_not) {
+  const std::string words =
+      "train --task flip-flop --task.instructions 8 --width 16 --layers 1 --batch 4 "
+      "--heads softmax:1,fal:1 --evaluate_samples 5 --steps 400 --quiet --json ";
+  json(words + "--threads 1 --out whole");
+  int cuts = 0;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string out = "cut" + std::to_string(signal);
+    std::vector<std::string> all;
+    std::istringstream split(words + "--threads 2 --out " + out);
+    for (std::string word; split >> word;) all.push_back(word);
+    const pid_t child = start(all);
+    wait_for_lines(out, 5);
+    ::kill(child, signal);
+    BOOST_TEST(finish(child) == 0);
+    if (!fs::exists(folder / out / "checkpoints/step-400")) ++cuts;
+    BOOST_TEST(json("train --resume " + out + " --quiet --json")["step"] == 400);
+    BOOST_TEST((checkpoint(out, 400) == checkpoint("whole", 400)));
+    // Every step stands in the metrics once.
+    std::set<int> steps;
+    std::istringstream lines(contents(folder / out / "metrics.jsonl"));
+    for (std::string text; std::getline(lines, text);) {
+      const Json line = Json::parse(text);
+      if (line.contains("loss")) BOOST_TEST(steps.insert(line["step"].get<int>()).second);
+    }
+    BOOST_TEST(steps.size() == 400u);
+  }
+  BOOST_TEST(cuts == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_disk_is_one_line_and_the_last_good_checkpoint_stays) {
+  train("a", "--checkpoint_every 2 --keep 3");
+  fs::copy(folder / "a", folder / "b", fs::copy_options::recursive);
+  fs::remove(folder / "b/checkpoints/best");
+  fs::remove_all(folder / "b/checkpoints/step-6");
+  // A limit on the size of files, 4 KiB, stands for a full disk: logs fit, a checkpoint does not.
+  const Outcome outcome = (*this)("train --resume b --quiet", "trap '' XFSZ; ulimit -f 8;");
+  BOOST_TEST(outcome.status == 1);
+  BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  BOOST_TEST(outcome.err.find("b/checkpoints/") != std::string::npos, outcome.err);
+  std::set<std::string> left;
+  for (const auto& entry : fs::directory_iterator(folder / "b/checkpoints")) {
+    left.insert(entry.path().filename());
+  }
+  BOOST_TEST(left == (std::set<std::string>{"step-2", "step-4"}), boost::test_tools::per_element());
+  json("train --resume b --quiet --json");
+  BOOST_TEST((checkpoint("b", 6) == checkpoint("a", 6)));
+}
+
+BOOST_AUTO_TEST_CASE(eval_reports_every_distribution_with_intervals) {
+  train("a");
+  const Json forced = json("eval a --samples 20 --json");
+  const Json decoded = json("eval a --samples 20 --reading decoded --json");
+  BOOST_TEST(forced["step"] == 6);
+  BOOST_TEST(forced["rows"].size() == 8);  // four distributions, two metrics
+  BOOST_TEST(decoded["reading"] == "decoded");
+  for (const Json& row : forced["rows"]) {
+    BOOST_TEST(row["low"].get<double>() <= row["value"].get<double>());
+    BOOST_TEST(row["value"].get<double>() <= row["high"].get<double>());
+  }
+  BOOST_TEST(json("eval a --samples 20 --json")["rows"] == forced["rows"]);
+  BOOST_TEST(json("eval a --samples 20 --on 4x --threads 2 --json")["rows"].size() == 2);
+  const Outcome table = (*this)("eval a --samples 20 --on train");
+  BOOST_TEST(table.out.find("sequences") != std::string::npos);
+  BOOST_TEST(table.out.find('\033') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(generate_goes_on_from_the_prompt) {
+  train("a");
+  const Outcome one = (*this)("generate a --prompt w1i0r --tokens 5");
+  BOOST_TEST(one.status == 0);
+  BOOST_TEST(one.out.size() == 11u);
+  BOOST_TEST(one.out.starts_with("w1i0r"));
+  const Json all = json("generate a --prompt w1i0r --tokens 40 --json");
+  BOOST_TEST(all["tokens"].size() == 40u);  // twice the length trained on
+  BOOST_TEST(("w1i0r" + all["text"].get<std::string>()).substr(0, 10) == one.out.substr(0, 10));
+  const std::string first(1, all["text"].get<std::string>()[0]);
+  BOOST_TEST(json("generate a --prompt w1i0r --stop " + first + " --json")["text"] == first);
+}
+
+BOOST_AUTO_TEST_CASE(data_shows_samples_and_judges_answers) {
+  const Outcome three = (*this)("data --task flip-flop --task.instructions 4 --count 3");
+  BOOST_TEST(three.status == 0);
+  BOOST_TEST(three.out.size() == 3 * 9u);
+  const Outcome lines = (*this)("data --task cycle-tracing --count 2 --json --mask");
+  std::ofstream(path("good.jsonl")) << lines.out;
+  BOOST_TEST(lines.out.find("\"mask\":[{") != std::string::npos);
+  BOOST_TEST(json("data check good.jsonl --task cycle-tracing --json")["wrong"] == 0);
+  std::ofstream(path("bad.jsonl")) << R"({"prompt": "w1i0r", "answer": "0"})" << '\n';
+  const Outcome bad = (*this)("data check bad.jsonl --task flip-flop");
+  BOOST_TEST(bad.status == 1);
+  BOOST_TEST(bad.out.find("expected r1") != std::string::npos);
+  refuses(2, "data --on nowhere", "--on");
+  refuses(2, "data --count -1", "--count");
+  refuses(2, "data --head 1", "--head");
+  refuses(2, "data check", "check FILE");
+  refuses(1, "data check absent.jsonl", "absent.jsonl");
+  std::ofstream(path("broken.jsonl")) << "{\"prompt\": 1}\n";
+  refuses(1, "data check broken.jsonl", "broken.jsonl:1");
+}
+
+BOOST_AUTO_TEST_CASE(repro_lists_its_recipes_and_refuses_what_it_does_not_know) {
+  const Json list = json("repro list --json");
+  BOOST_TEST(!list["rows"].empty());
+  for (const Json& row : list["rows"]) BOOST_TEST(row.contains("smoke"));
+  refuses(2, "repro", "list");
+  refuses(2, "repro fal/table9", "fal/table9");
+  refuses(2, "repro fal/table1 --scale huge", "huge");
+  refuses(2, "repro fal/table1 --threads many", "--threads");
+  refuses(1, "repro fal/table1 --out /proc/x --quiet", "/proc/x");
+}
+
+BOOST_AUTO_TEST_CASE(progress_is_plain_lines_unless_a_terminal_allows_more) {
+  const Outcome file = (*this)("train " + tiny + "--out a");
+  BOOST_TEST(file.status == 0);
+  BOOST_TEST(file.out == "");
+  BOOST_TEST(file.err.find("[training]") != std::string::npos);  // what it was told, first
+  BOOST_TEST(file.err.find("[training]") < file.err.find("step 1/6"));
+  BOOST_TEST(file.err.find_first_of("\r\033") == std::string::npos);
+
+  const auto on_terminal = [&](const char* no_color, const std::string& out) {
+    int master = -1;
+    const pid_t child = ::forkpty(&master, nullptr, nullptr, nullptr);
+    if (child == 0) {
+      ::setenv("TERM", "xterm", 1);
+      ::setenv("NO_COLOR", no_color, 1);
+      const std::string line = "cd " + folder.path().string() +
+                               " && exec " LONGHAND_PROGRAM " train " + tiny + "--out " + out;
+      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      ::_exit(127);
+    }
+    std::string text(4096, '\0'), all;
+    for (ssize_t n; (n = ::read(master, text.data(), text.size())) > 0;) {
+      all.append(text, 0, static_cast<std::size_t>(n));
+    }
+    ::close(master);
+    BOOST_TEST(finish(child) == 0);
+    return all;
+  };
+  BOOST_TEST(on_terminal("", "b").find('\033') != std::string::npos);
+  BOOST_TEST(on_terminal("1", "c").find('\033') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
