@@ -26,6 +26,7 @@ std::vector<Setting> settings() {
     for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
       all.push_back({isa, DType::f32, math});
     }
+    all.push_back({isa, DType::bf16, Math::fast});
   }
   return all;
 }
@@ -63,7 +64,7 @@ std::vector<Expected> reference_answers(Backend& reference, DType activations) {
 BOOST_AUTO_TEST_CASE(the_cpu_backend_agrees_with_the_reference) {
   const auto reference = make_reference_backend();
   std::map<DType, std::vector<Expected>> answers;
-  for (const DType type : {DType::f32}) {
+  for (const DType type : {DType::f32, DType::bf16}) {
     answers[type] = reference_answers(*reference, type);
   }
   const bool table = std::getenv("LONGHAND_PARITY_TABLE") != nullptr;

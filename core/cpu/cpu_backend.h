@@ -11,7 +11,7 @@ namespace longhand::cpu {
 /// The contract made fast: f32 and bf16, all cores, the strongest instruction set at hand. A run()
 /// here cuts its work into chunks by the problem alone and hands ranges to the kernels that
 /// kernels_for(isa()) chose; results are bitwise the same for any number of threads.
-class CpuBackend : public reference::ReferenceBackend {
+class CpuBackend final : public Backend {
  public:
   CpuBackend(BackendOptions options, Isa isa);
 
@@ -19,8 +19,10 @@ class CpuBackend : public reference::ReferenceBackend {
   ThreadPool& threads() { return threads_; }
 
   void require_dtype(DType dtype) const override;
+  void upload(void* device, const void* host, std::size_t bytes) override;
+  void download(void* host, const void* device, std::size_t bytes) override;
+  void synchronize() override {}
 
-  using reference::ReferenceBackend::run;
   void run(const Fill& op) override;
   void run(const Copy& op) override;
   void run(const Scale& op) override;
@@ -70,6 +72,7 @@ class CpuBackend : public reference::ReferenceBackend {
   Isa isa_;
   ThreadPool threads_;
   GemmWorkspace gemm_workspace_;
+  reference::ReferenceBackend plain_;  // for what is looked at rather than trained with
 };
 
 }  // namespace longhand::cpu

@@ -17,6 +17,17 @@ void copy_entries(const From* x, To* y, std::int64_t count) {
   }
 }
 
+/// The scores with queries and keys as f32, which is what the plain loops read.
+Scores in_f32(Backend& backend, Scores scores) {
+  for (Tensor* x : {&scores.q.data, &scores.k.data}) {
+    if (x->dtype() == DType::f32) continue;
+    const Tensor wide(backend, x->shape(), DType::f32);
+    backend(Copy{.x = *x, .y = wide});
+    *x = wide;
+  }
+  return scores;
+}
+
 }  // namespace
 
 void CpuBackend::run(const Attention& op) { attention({threads_, isa_}, math(op.scores.math), op); }
@@ -36,9 +47,13 @@ void CpuBackend::run(const Fal& op) { attention({threads_, isa_}, op); }
 void CpuBackend::run(const FalBackward& op) { attention({threads_, isa_}, op); }
 
 // Both of these hold every score up to the light, one by one: the plain loops will do.
-void CpuBackend::run(const AttentionWeights& op) { reference::ReferenceBackend::run(op); }
+void CpuBackend::run(const AttentionWeights& op) {
+  plain_.run(AttentionWeights{in_f32(*this, op.scores), op.weights});
+}
 
-void CpuBackend::run(const FindBadScore& op) { reference::ReferenceBackend::run(op); }
+void CpuBackend::run(const FindBadScore& op) {
+  plain_.run(FindBadScore{in_f32(*this, op.scores), op.found});
+}
 
 void CpuBackend::run(const Append& op) {
   const std::int64_t count = op.x.heads * op.x.width;

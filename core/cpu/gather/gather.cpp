@@ -151,9 +151,12 @@ void CpuBackend::run(const GatherBackward& op) {
     const T* dy = op.dy.data<T>();
     const auto* index = op.index.data<std::int32_t>();
     T* to = dx.data<T>();
-    parallel_for(threads_, dx.rows(), rows_per_chunk(n), [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t each = rows_per_chunk(n), rows = dx.rows();
+    std::vector<float> sums(static_cast<std::size_t>(threads_.threads() * n));
+    threads_.run((rows + each - 1) / each, [&](std::int64_t chunk, int worker) {
+      const std::int64_t begin = chunk * each;
       kernel.gather_backward(index + begin * k, dy + begin * k, to + begin * n, op.dx.add,
-                             end - begin, n, k);
+                             sums.data() + worker * n, std::min(each, rows - begin), n, k);
     });
   });
 }

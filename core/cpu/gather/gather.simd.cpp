@@ -40,17 +40,16 @@ void gather(const T* x, const std::int32_t* index, T* y, std::int64_t rows, std:
   }
 }
 
-/// Sums of bf16 entries are kept in bf16: several indices of one row seldom meet.
+/// A row is added up in f32 and rounded once.
 template <class T>
-void gather_backward(const std::int32_t* index, const T* dy, T* dx, bool add, std::int64_t rows,
-                     std::int64_t n, std::int64_t k) {
+void gather_backward(const std::int32_t* index, const T* dy, T* dx, bool add, float* sums,
+                     std::int64_t rows, std::int64_t n, std::int64_t k) {
   for (std::int64_t i = 0; i < rows; ++i) {
     T* row = dx + i * n;
-    if (!add) for_each_vector(n, [&](auto j, auto v) { v.store(row + j, Vec(0.0)); });
-    for (std::int64_t j = 0; j < k; ++j) {
-      T* to = row + index[i * k + j];
-      store_first(to, Vec(value_of(*to) + value_of(dy[i * k + j])), 1);
-    }
+    for_each_vector(n,
+                    [&](auto j, auto v) { v.store(sums + j, add ? v.load(row + j) : Vec(0.0)); });
+    for (std::int64_t j = 0; j < k; ++j) sums[index[i * k + j]] += value_of(dy[i * k + j]);
+    for_each_vector(n, [&](auto j, auto v) { v.store(row + j, v.load(sums + j)); });
   }
 }
 

@@ -28,7 +28,8 @@ struct GatherKernels {
   /// y_ij = x_i,(index_ij) for rows of n entries and k indices
   void (*gather)(const T* x, const std::int32_t* index, T* y, std::int64_t rows, std::int64_t n,
                  std::int64_t k);
-  void (*gather_backward)(const std::int32_t* index, const T* dy, T* dx, bool add,
+  /// sums holds n floats.
+  void (*gather_backward)(const std::int32_t* index, const T* dy, T* dx, bool add, float* sums,
                           std::int64_t rows, std::int64_t n, std::int64_t k);
   void (*argmax)(const T* x, std::int32_t* y, std::int64_t rows, std::int64_t n);
 };
