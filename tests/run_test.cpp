@@ -214,6 +214,28 @@ BOOST_AUTO_TEST_CASE(generate_goes_on_from_the_prompt) {
   BOOST_TEST(json("generate a --prompt w1i0r --stop " + first + " --json")["text"] == first);
 }
 
+BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_counts_what_fal_reads) {
+  train("a", "--layers 2 --heads softmax:2,fal:2");
+  const Json report = json("inspect a --samples 20 --json");
+  BOOST_TEST(report["rows"].size() == 4);  // two layers, two FAL heads each
+  for (const Json& row : report["rows"]) {
+    BOOST_TEST(row["head"].get<int>() >= 2);
+    BOOST_TEST(row["count"] == report["rows"][0]["count"]);
+    BOOST_TEST(row["low"].get<double>() <= row["value"].get<double>());
+  }
+  const std::string page = contents(folder / report["page"].get<std::string>());
+  for (int layer = 0; layer < 2; ++layer) {
+    for (int head = 0; head < 4; ++head) {
+      const std::string name = "Layer " + std::to_string(layer) + ", head " + std::to_string(head);
+      BOOST_TEST(page.find(name) != std::string::npos, name);
+    }
+  }
+  refuses(2, "inspect", "run folder");
+  refuses(2, "inspect a --tokens 0", "--tokens");
+  refuses(2, "inspect a --on nowhere", "nowhere");
+  refuses(1, "inspect a --out absent/page.html", "absent/page.html");
+}
+
 BOOST_AUTO_TEST_CASE(data_shows_samples_and_judges_answers) {
   const Outcome three = (*this)("data --task flip-flop --task.instructions 4 --count 3");
   BOOST_TEST(three.status == 0);

@@ -85,7 +85,10 @@ void run(const Arguments& arguments) {
                                     ", commit ", commit, ", ", machine(), ", ",
                                     static_cast<std::int64_t>(seconds), " s")));
   const auto file = options.out / "report.html";
-  if (!result.stopped) write_atomically(file, page.render());
+  if (!result.stopped) {
+    std::filesystem::create_directories(options.out);  // a recipe may have used runs made before
+    write_atomically(file, page.render());
+  }
 
   report.print(std::cout, arguments.json());
   if (!arguments.json()) {

@@ -27,13 +27,13 @@ RecipeResult run(const RecipeOptions& options) {
   const Experiment e = flip_flop_experiment(options.scale);
   const Config config = config_of(e, true, options);
   const auto path = run_folder(e, config, options);
-  RunFolder folder = open_or_create(path, config);
   RecipeResult result;
-  const TrainingResult trained = train(folder, options.quiet);
-  result.stopped = !trained.finished;
-  if (result.stopped) return result;
-
-  LoadedRun loaded = load_run(path, trained.step);
+  if (path == folder_of(e, true, options.out)) {
+    RunFolder folder = open_or_create(path, config);
+    result.stopped = !train(folder, options.quiet).finished;
+    if (result.stopped) return result;
+  }
+  LoadedRun loaded = load_run(path, config.integer("training.steps", 0, std::int64_t{1} << 40));
   for (const Experiment::Column& column : e.columns) {
     const auto task = config.task(column.distribution);
     const auto shares =

@@ -65,8 +65,10 @@ RecipeResult run(const RecipeOptions& options) {
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(
-          "Flip-Flop: the share of sequences whose reads are all right, every token of the sample "
-          "given (teacher forcing); the loss is on the bits of reads. Cycle Tracing: transitions, "
+          "Columns have the paper's names at every scale; \"len 1024\" is twice the training "
+          "length. Flip-Flop: the share of sequences whose reads are all right, every token of the "
+          "sample given (teacher forcing); the loss is on the bits of reads. Cycle Tracing: "
+          "transitions, "
           "counted while everything before was right, the model going on from what it said itself "
           "(decoding); beside it the same under teacher forcing. Intervals are Wilson's, 95%."));
   return result;
