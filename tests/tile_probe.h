@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/cpu/gemm/kernels.h"
+#include "core/cpu/isa.h"
 
 namespace longhand::cpu {
 
