@@ -215,7 +215,9 @@ BOOST_AUTO_TEST_CASE(generate_goes_on_from_the_prompt) {
 }
 
 BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_counts_what_fal_reads) {
-  train("a", "--layers 2 --heads softmax:2,fal:2");
+  json(
+      "train --task flip-flop --task.instructions 8 --width 16 --layers 2 --heads softmax:2,fal:2 "
+      "--batch 4 --steps 6 --evaluate_samples 5 --threads 1 --quiet --json --out a");
   const Json report = json("inspect a --samples 20 --json");
   BOOST_TEST(report["rows"].size() == 4);  // two layers, two FAL heads each
   for (const Json& row : report["rows"]) {
