@@ -7,7 +7,8 @@ target_compile_options(longhand_flags INTERFACE -Wall -Wextra -Wconversion -Wsha
                                                 -Wno-sign-conversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlaps and overruns in its own std::string, inlined.
-  target_compile_options(longhand_flags INTERFACE -Wno-array-bounds -Wno-restrict)
+  target_compile_options(longhand_flags INTERFACE -Wno-array-bounds -Wno-restrict
+                         -Wno-stringop-overflow)
 endif()
 if(LONGHAND_WERROR)
   target_compile_options(longhand_flags INTERFACE -Werror)
