@@ -15,7 +15,7 @@ const std::string tiny =
     "--task flip-flop --task.instructions 8 --width 16 --layers 1 --heads softmax:1,fal:1 "
     "--batch 4 --steps 6 --evaluate_samples 5 --threads 1 ";
 
-struct Runs : Program {
+struct RunCommands : Program {
   Json train(const std::string& out, const std::string& more = "") const {
     return json("train " + tiny + more + " --quiet --json --out " + out);
   }
@@ -36,7 +36,7 @@ struct Runs : Program {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(run_test, Runs)
+BOOST_FIXTURE_TEST_SUITE(run_test, RunCommands)
 
 BOOST_AUTO_TEST_CASE(a_run_leaves_everything_its_folder_should_have) {
   const Json result = train("a");
