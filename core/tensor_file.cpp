@@ -22,11 +22,11 @@ void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor
                   const std::map<std::string, std::string, std::less<>>& metadata) {
   std::vector<std::byte> host;
   std::vector<SafetensorsItem> items;
-  for (const auto& [name, tensor] : tensors) {
-    items.push_back({.name = name,
-                     .dtype = tensor.dtype(),
-                     .shape = tensor.shape(),
-                     .bytes = [&host, tensor]() -> std::span<const std::byte> {
+  for (const NamedTensor& named : tensors) {
+    items.push_back({.name = named.name,
+                     .dtype = named.tensor.dtype(),
+                     .shape = named.tensor.shape(),
+                     .bytes = [&host, tensor = named.tensor]() -> std::span<const std::byte> {
                        host.resize(tensor.bytes());
                        tensor.backend().download(host.data(), tensor.address(), host.size());
                        return host;
