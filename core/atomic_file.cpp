@@ -15,6 +15,7 @@ namespace longhand {
 namespace {
 
 constexpr std::size_t buffer_size = std::size_t{1} << 16;
+constexpr std::string_view temporary_prefix = ".longhand-";
 
 std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
@@ -28,7 +29,7 @@ AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)
   static std::atomic<unsigned> count{0};
   // The name is free unless a process of the same number died while writing here.
   do {
-    temporary_ = folder_of(target_) / text(".longhand-", ::getpid(), '-', count++, ".tmp");
+    temporary_ = folder_of(target_) / text(temporary_prefix, ::getpid(), '-', count++, ".tmp");
     file_ =
         FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (!file_.valid() && errno == EEXIST);
@@ -76,6 +77,10 @@ void AtomicFile::commit() {
 
 void AtomicFile::fail_with_errno(std::string_view step) const {
   fail(target_.native(), ": cannot ", step, ": ", std::strerror(errno));
+}
+
+bool is_temporary(std::string_view file_name) {
+  return file_name.starts_with(temporary_prefix) && file_name.ends_with(".tmp");
 }
 
 void write_atomically(const std::filesystem::path& target, std::string_view text) {

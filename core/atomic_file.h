@@ -35,6 +35,9 @@ class AtomicFile {
   std::vector<std::byte> buffer_;  // gathers small writes
 };
 
+/// True for the name of a temporary file that a killed process may have left behind.
+bool is_temporary(std::string_view file_name);
+
 /// Writes all of `text` to `target`, whole or not at all.
 void write_atomically(const std::filesystem::path& target, std::string_view text);
 

@@ -188,9 +188,9 @@ CheckpointStore::CheckpointStore(fs::path folder, int keep)
 void CheckpointStore::clean() const {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder_, error)) {
-    if (entry.path().filename().string().starts_with(hidden)) {
-      fs::remove_all(entry.path(), error);
-    }
+    // Folders half written, and what a kill left of the file `best`.
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(hidden) || is_temporary(name)) fs::remove_all(entry.path(), error);
   }
 }
 
