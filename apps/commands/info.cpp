@@ -1,10 +1,10 @@
 #include <sys/sysinfo.h>
 
-#include <fstream>
 #include <iomanip>
 #include <iostream>
 
 #include "apps/command.h"
+#include "apps/machine.h"
 #include "apps/report.h"
 #include "apps/version.h"
 #include "core/backend.h"
@@ -13,17 +13,6 @@
 
 namespace longhand::app {
 namespace {
-
-/// The figure behind `key` in a file of lines such as "MemTotal:  16 kB"; empty if there is none.
-std::string find_line(const char* path, const std::string& key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(key)) continue;
-    const std::size_t start = line.find_first_not_of(" \t:", key.size());
-    if (start != std::string::npos) return line.substr(start);
-  }
-  return {};
-}
 
 /// A backend and the types it computes in, or why it is not to be had.
 Json backend_facts(const char* name) {
