@@ -5,9 +5,9 @@
 
 namespace longhand::nn {
 
-KeyValueCache::KeyValueCache(Backend& backend, DType type, HeadList heads, std::int64_t layers,
+KeyValueCache::KeyValueCache(Backend& backend, DType type, std::vector<HeadList> layers,
                              std::span<const std::int32_t> capacities)
-    : heads_(std::move(heads)),
+    : backend_(backend.shared_from_this()),
       capacities_(capacities.begin(), capacities.end()),
       lengths_(capacities.size(), 0) {
   std::int64_t rows = 0;
@@ -17,11 +17,13 @@ KeyValueCache::KeyValueCache(Backend& backend, DType type, HeadList heads, std::
     begins_.push_back(static_cast<std::int32_t>(rows));
     rows += capacity;
   }
-  for (std::int64_t i = 0; i < layers; ++i) {
-    layers_.emplace_back(backend, Shape{rows, 2 * columns(heads_)}, type);
-    if (const std::int64_t chained = chacal_columns(heads_)) {
-      outputs_.emplace_back(backend, Shape{rows, chained}, type);
+  for (HeadList& heads : layers) {
+    Layer layer{std::move(heads), {}};
+    layer.data = Tensor(backend, {rows, 2 * columns(layer.heads)}, type);
+    if (const std::int64_t chained = chacal_columns(layer.heads)) {
+      layer.outputs = Tensor(backend, {rows, chained}, type);
     }
+    layers_.push_back(std::move(layer));
   }
 }
 
@@ -34,17 +36,17 @@ void KeyValueCache::extend(std::span<const std::int32_t> lengths) {
                    lengths_[i] + lengths[i]);
   }
   for (std::size_t i = 0; i < lengths.size(); ++i) lengths_[i] += lengths[i];
-  keys_ = Segments(layers_.front().backend(), begins_, lengths_);
+  keys_ = Segments(*backend_, begins_, lengths_);
 }
 
 CachedHeads KeyValueCache::layer(std::int64_t index) const {
-  const auto at = static_cast<std::size_t>(index);
-  return {layers_[at], keys_, outputs_.empty() ? Tensor() : outputs_[at]};
+  const Layer& layer = layers_[static_cast<std::size_t>(index)];
+  return {layer.data, keys_, layer.outputs};
 }
 
 void KeyValueCache::store(std::int64_t layer, const Tensor& projection, const Segments& queries) {
-  const Tensor& cached = layers_[static_cast<std::size_t>(layer)];
-  for (const HeadPlace& place : places(heads_)) {
+  const auto& [list, cached, outputs] = layers_[static_cast<std::size_t>(layer)];
+  for (const HeadPlace& place : places(list)) {
     const auto [kind, heads, width] = place.group;
     cached.backend()(
         Append{.x = {projection, place.projection + place.group.columns(), 2 * heads, width},

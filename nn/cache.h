@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace longhand::nn {
 /// token costs one row. Each sequence has room for its capacity of tokens.
 class KeyValueCache {
  public:
-  KeyValueCache(Backend& backend, DType type, HeadList heads, std::int64_t layers,
+  /// `layers`: the heads of each.
+  KeyValueCache(Backend& backend, DType type, std::vector<HeadList> layers,
                 std::span<const std::int32_t> capacities);
 
   /// Makes room for so many new tokens of each sequence: the queries of the coming pass. An Error
@@ -30,10 +32,14 @@ class KeyValueCache {
   CachedHeads layer(std::int64_t index) const;
 
  private:
-  HeadList heads_;
+  struct Layer {
+    HeadList heads;
+    Tensor data;          // [rows, 2 columns]: for each group of heads in turn [k | v]
+    Tensor outputs = {};  // of ChaCAL heads, [rows, their columns]; empty without such heads
+  };
+  std::shared_ptr<Backend> backend_;
   std::vector<std::int32_t> begins_, capacities_, lengths_;
-  std::vector<Tensor> layers_;   // [rows, 2 columns]: for each group of heads in turn [k | v]
-  std::vector<Tensor> outputs_;  // of ChaCAL heads, [rows, their columns]; none without such heads
+  std::vector<Layer> layers_;
   Segments keys_;
 };
 

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 
+#include "autograd/elementwise.h"
+#include "autograd/gather.h"
 #include "autograd/loss.h"
 #include "autograd/rope.h"
 #include "core/error.h"
@@ -18,6 +20,9 @@ bool supports(const Backend& backend, DType type) {
     return false;
   }
 }
+
+/// Rows of a new table of positions, whatever the configuration says is the longest sequence.
+constexpr std::int64_t most_at_first = 1 << 14;
 
 DType activation_type(Backend& backend, DType parameters) {
   return backend.options().math == Math::bf16 && parameters == DType::f32 &&
@@ -47,47 +52,91 @@ Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
           Segments(backend, lengths), longest};
 }
 
-const Tensor& RopeTables::get(Backend& backend, DType type, std::int64_t dims,
-                              std::int64_t longest) {
-  Tensor& table = tables_[dims];
-  if (table && table.shape()[0] >= longest) return table;
-  std::vector<double> frequencies;
+std::vector<double> PositionTables::frequencies(std::int64_t dims) const {
+  std::vector<double> all;
   for (std::int64_t p = 0; p < dims / 2; ++p) {
     const float exponent = static_cast<float>(2 * p) / static_cast<float>(dims);
-    frequencies.push_back(1.0f / std::pow(static_cast<float>(base_), exponent));
+    all.push_back(1.0f / std::pow(static_cast<float>(base_), exponent));
   }
-  const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(longest)));
-  table = rope_table(backend, type, std::max(longest_, rows), frequencies);
+  return all;
+}
+
+std::int64_t PositionTables::rows(std::int64_t longest) const {
+  const auto power = std::bit_ceil(static_cast<std::uint64_t>(longest));
+  return std::max(std::min(longest_, most_at_first), static_cast<std::int64_t>(power));
+}
+
+const Tensor& PositionTables::rotary(Backend& backend, DType type, std::int64_t dims,
+                                     std::int64_t longest) {
+  Tensor& table = rotary_[dims];
+  if (!table || table.rows() < longest) {
+    table = rope_table(backend, type, rows(longest), frequencies(dims));
+  }
   return table;
+}
+
+const Tensor& PositionTables::sinusoidal(Backend& backend, DType type, std::int64_t dims,
+                                         std::int64_t longest) {
+  if (sinusoidal_ && sinusoidal_.rows() >= longest) return sinusoidal_;
+  const std::vector<double> f = frequencies(dims + dims % 2);
+  const std::int64_t count = rows(longest);
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(count * dims));
+  for (std::int64_t p = 0; p < count; ++p) {
+    for (std::int64_t i = 0; i < dims; ++i) {
+      const double angle = static_cast<double>(p) * f[static_cast<std::size_t>(i / 2)];
+      values.push_back(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  sinusoidal_ = Tensor::from(backend, {count, dims}, type, values);
+  return sinusoidal_;
 }
 
 Decoder::Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, DType type)
     : config_(std::move(config)),
       activations_(activation_type(backend, type)),
       parameters_(backend, type, seed),
-      rope_(config_.rope_base, config_.longest) {
+      tables_(config_.rope_base, config_.longest) {
+  check(config_);
   const DecoderConfig& c = config_;
-  LONGHAND_CHECK(c.vocabulary >= 1 && c.width >= 1 && c.inner >= 1 && !c.heads.empty(),
-                 "model: expected a vocabulary, widths and heads, got vocabulary ", c.vocabulary,
-                 ", width ", c.width, ", inner ", c.inner, ", ", c.heads.size(), " kinds of heads");
   if (config_.outputs.empty()) config_.outputs = {c.vocabulary};
   const Initial initial = normal(c.deviation);
+  const Initial added = c.start == Start::residual
+                            ? normal(c.deviation / std::sqrt(2.0 * static_cast<double>(c.layers)))
+                            : initial;
   const Scope root(parameters_), model = root / "gpt_neox";
   embedding_ = Embedding(model / "embed_in", c.vocabulary, c.width, initial);
+  if (c.positions == Positions::learned) {
+    positions_ = Embedding(model / "embed_positions", c.longest, c.width, initial);
+  }
   for (std::int64_t i = 0; i < c.layers; ++i) {
     const Scope layer = model / "layers" / i, attention = layer / "attention", mlp = layer / "mlp";
+    const std::int64_t wide = columns(c.heads_of(i)), chained = chacal_heads(c.heads_of(i));
     Block block;
     block.norm1 = LayerNorm(layer / "input_layernorm", c.width, c.epsilon);
     block.norm2 = LayerNorm(layer / "post_attention_layernorm", c.width, c.epsilon);
-    block.projection = Linear(attention / "query_key_value", c.width, 3 * columns(c.heads),
-                              c.attention_bias, initial);
-    block.out = Linear(attention / "dense", columns(c.heads), c.width, c.attention_bias, initial);
+    block.projection =
+        Linear(attention / "query_key_value", c.width, 3 * wide, c.attention_bias, initial);
+    block.out = Linear(attention / "dense", wide, c.width, c.attention_bias, added);
     const Linear up(mlp / "dense_h_to_4h", c.width, c.inner, true, initial);
-    const Linear down(mlp / "dense_4h_to_h", c.inner, c.width, true, initial);
+    const Linear down(mlp / "dense_4h_to_h", c.inner, c.width, true, added);
     block.feed_forward = FeedForward(up, down, c.activation);
+    if (chained > 0 && c.learned_gamma != Learned::no) {
+      block.gamma_logit =
+          attention.add("gamma_logit", {c.learned_gamma == Learned::head ? chained : 1},
+                        constant(std::log(c.gamma / (1 - c.gamma))), false);
+    }
+    if (c.temper != Temper::none) {
+      block.beta = attention.add("beta", {1}, constant(c.beta), false);
+    }
     blocks_.push_back(std::move(block));
   }
   final_norm_ = LayerNorm(model / "final_layer_norm", c.width, c.epsilon);
+  gamma_ = Tensor::from(backend, {1}, type, std::vector<double>{c.gamma});
+  if (c.tied) {
+    outputs_.emplace_back().weight = embedding_.weight;
+    return;
+  }
   for (std::size_t i = 0; i < c.outputs.size(); ++i) {
     const Scope out = root / "embed_out";
     outputs_.emplace_back(c.outputs.size() == 1 ? out : out / static_cast<std::int64_t>(i), c.width,
@@ -95,14 +144,40 @@ Decoder::Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, DTy
   }
 }
 
-Var Decoder::turn(Var qkv, const Input& input) {
-  for (const HeadPlace& place : places(config_.heads)) {
+HeadOptions Decoder::head_options(std::int64_t layer) const {
+  const Block& block = blocks_[static_cast<std::size_t>(layer)];
+  return {.gamma = block.gamma_logit ? activate(Activation::sigmoid, block.gamma_logit) : gamma_,
+          .temper = config_.temper,
+          .beta = block.beta,
+          .window = config_.window,
+          .scale = config_.score_scale};
+}
+
+Var Decoder::embed(const Input& input) {
+  const Var x = embedding_(input.ids, activations_);
+  switch (config_.positions) {
+    case Positions::learned:
+      LONGHAND_CHECK(input.longest <= config_.longest, "model: expected sequences of at most ",
+                     config_.longest, " tokens, its learned positions, got ", input.longest);
+      return add(x, positions_(input.positions, activations_));
+    case Positions::sinusoidal:
+      return add(x, embedding(tables_.sinusoidal(backend(), parameters_.type(), config_.width,
+                                                 input.longest),
+                              input.positions, activations_));
+    default:
+      return x;
+  }
+}
+
+Var Decoder::turn(Var qkv, const HeadList& heads, const Input& input) {
+  if (config_.positions != Positions::rotary) return qkv;
+  for (const HeadPlace& place : places(heads)) {
     const HeadGroup& group = place.group;
     if (group.kind == HeadKind::fal && !config_.rope_in_fal) continue;
     const auto dims =
         static_cast<std::int64_t>(config_.rope_share * static_cast<double>(group.width)) / 2 * 2;
     if (dims == 0) continue;
-    const Tensor& table = rope_.get(backend(), parameters_.type(), dims, input.longest);
+    const Tensor& table = tables_.rotary(backend(), parameters_.type(), dims, input.longest);
     qkv = rope_in_place(qkv, input.positions, table,
                         {.first_column = place.projection,
                          .heads = 2 * group.heads,  // queries and keys
@@ -114,7 +189,8 @@ Var Decoder::turn(Var qkv, const Input& input) {
 
 Var Decoder::attend(const Block& block, const Var& x, const Var& residual, const Pass& pass) {
   const Segments& segments = pass.input.segments;
-  const Var qkv = turn(block.projection(x), pass.input);
+  const HeadList& list = config_.heads_of(pass.layer);
+  const Var qkv = turn(block.projection(x), list, pass.input);
   show(pass.name + "attention.query_key_value", qkv.value());
   CachedHeads cached;
   if (pass.cache) {
@@ -122,8 +198,8 @@ Var Decoder::attend(const Block& block, const Var& x, const Var& residual, const
     cached = pass.cache->layer(pass.layer);
   }
   std::vector<Tensor> matches;
-  const Var heads =
-      mixed_attention(qkv, config_.heads, segments, cached, watch ? &matches : nullptr);
+  const Var heads = mixed_attention(qkv, list, segments, cached, watch ? &matches : nullptr,
+                                    head_options(pass.layer));
   show(pass.name + "attention.heads", heads.value());
   for (std::size_t i = 0; i < matches.size(); ++i) {
     if (matches[i]) show(text(pass.name, "attention.matches.", i), matches[i]);
@@ -135,7 +211,7 @@ Var Decoder::attend(const Block& block, const Var& x, const Var& residual, const
 
 Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
   const Var normed = block.norm1(x);
-  if (!config_.parallel) {
+  if (config_.order == Order::sequential) {
     const Var h = attend(block, normed, x, pass);
     return block.feed_forward(block.norm2(h), h);
   }
@@ -146,7 +222,7 @@ Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
 }
 
 Var Decoder::features(const Input& input, KeyValueCache* cache) {
-  Var x = embedding_(input.ids, activations_);
+  Var x = embed(input);
   show("embedding", x.value());
   Pass pass{input, cache};
   for (const Block& block : blocks_) {
@@ -161,7 +237,12 @@ Var Decoder::features(const Input& input, KeyValueCache* cache) {
 }
 
 KeyValueCache Decoder::make_cache(std::span<const std::int32_t> capacities) const {
-  return {backend(), activations_, config_.heads, config_.layers, capacities};
+  LONGHAND_CHECK(config_.temper != Temper::length,
+                 "decoding: expected rows that do not depend on what comes later, got a model "
+                 "tempered by the whole length");
+  std::vector<HeadList> layers;
+  for (std::int64_t i = 0; i < config_.layers; ++i) layers.push_back(config_.heads_of(i));
+  return {backend(), activations_, std::move(layers), capacities};
 }
 
 Var Decoder::logits(const Var& features, std::int64_t head) const {

@@ -78,8 +78,13 @@ Json parsed(std::string_view json, std::string_view source) {
 
 /// The one group of softmax heads that make up the width.
 HeadGroup only_group(const DecoderConfig& config) {
-  HeadGroup all{HeadKind::softmax, 0, config.heads.front().width};
-  for (const HeadGroup& group : config.heads) {
+  const HeadList& heads = config.heads.front();
+  for (const HeadList& list : config.heads) {
+    LONGHAND_CHECK(list == heads, "gpt_neox: expected the same heads in all layers, got ",
+                   text_of(config.heads));
+  }
+  HeadGroup all{HeadKind::softmax, 0, heads.front().width};
+  for (const HeadGroup& group : heads) {
     LONGHAND_CHECK(group.kind == HeadKind::softmax && group.width == all.width,
                    "gpt_neox: expected softmax heads of one width, got ", text_of(config.heads),
                    "; Hugging Face's GPT-NeoX has no other");
@@ -157,9 +162,9 @@ DecoderConfig gpt_neox_config(std::string_view json, std::string_view source) {
   const std::int64_t heads = fields.size("num_attention_heads");
   LONGHAND_CHECK(config.width % heads == 0, source, ": num_attention_heads: expected a divisor of ",
                  config.width, " (hidden_size), got ", heads);
-  config.heads = {{HeadKind::softmax, heads, config.width / heads}};
+  config.heads = {{{HeadKind::softmax, heads, config.width / heads}}};
   config.longest = fields.size("max_position_embeddings", 2048);
-  config.parallel = fields.flag("use_parallel_residual", true);
+  config.order = fields.flag("use_parallel_residual", true) ? Order::parallel : Order::sequential;
   config.attention_bias = fields.flag("attention_bias", true);
   config.epsilon = fields.number("layer_norm_eps", 1e-5);
   config.deviation = fields.number("initializer_range", 0.02);
@@ -205,7 +210,7 @@ std::string gpt_neox_json(const DecoderConfig& config) {
                                       {"max_position_embeddings", config.longest},
                                       {"initializer_range", config.deviation},
                                       {"layer_norm_eps", config.epsilon},
-                                      {"use_parallel_residual", config.parallel},
+                                      {"use_parallel_residual", config.order == Order::parallel},
                                       {"attention_bias", config.attention_bias},
                                       {"attention_dropout", 0.0},
                                       {"hidden_dropout", 0.0},
@@ -224,7 +229,7 @@ std::string gpt_neox_json(const DecoderConfig& config) {
 
 void read_gpt_neox(const SafetensorsFile& file, const Decoder& decoder) {
   only_group(decoder.config());
-  const auto rows = gpt_neox_rows(decoder.config().heads);
+  const auto rows = gpt_neox_rows(decoder.config().heads.front());
   for (const Parameter& p : decoder.parameters().all()) {  // all of them, before any is changed
     const SafetensorsEntry& entry = entry_of(file, p.name());
     LONGHAND_CHECK(entry.shape == p.value().shape(), file.name(), ": tensor ", quote(entry.name),
@@ -261,7 +266,7 @@ std::unique_ptr<Decoder> import_gpt_neox(const fs::path& folder, Backend& backen
 
 void export_gpt_neox(const Decoder& decoder, const fs::path& folder) {
   const std::string json = gpt_neox_json(decoder.config());
-  const auto rows = gpt_neox_rows(decoder.config().heads);
+  const auto rows = gpt_neox_rows(decoder.config().heads.front());
   std::error_code error;
   fs::create_directories(folder, error);
   LONGHAND_CHECK(!error, "cannot make ", folder.string(), ": ", error.message());

@@ -80,6 +80,25 @@ std::string text_of(const HeadList& heads) {
   return all;
 }
 
+std::vector<HeadList> parse_layers(std::string_view text, std::int64_t width) {
+  std::vector<HeadList> layers;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    layers.push_back(parse_heads(text.substr(begin, end - begin), width));
+    begin = end + 1;
+  }
+  return layers;
+}
+
+std::string text_of(const std::vector<HeadList>& layers) {
+  std::string all;
+  for (const HeadList& heads : layers) {
+    if (!all.empty()) all += ';';
+    all += text_of(heads);
+  }
+  return all;
+}
+
 std::int64_t columns(const HeadList& heads) {
   std::int64_t sum = 0;
   for (const HeadGroup& group : heads) sum += group.columns();
@@ -92,6 +111,26 @@ std::int64_t chacal_columns(const HeadList& heads) {
     if (group.kind == HeadKind::chacal) sum += group.columns();
   }
   return sum;
+}
+
+std::int64_t chacal_heads(const HeadList& heads) {
+  std::int64_t sum = 0;
+  for (const HeadGroup& group : heads) {
+    if (group.kind == HeadKind::chacal) sum += group.heads;
+  }
+  return sum;
+}
+
+ScoreVars scores_of(HeadKind kind, const HeadVars& q, const HeadVars& k, const Segments& queries,
+                    const Segments& keys, const HeadOptions& options) {
+  return {.q = q,
+          .k = k,
+          .queries = queries,
+          .keys = keys,
+          .scale = options.scale,
+          .temper = options.temper,
+          .beta = options.beta,
+          .window = kind == HeadKind::softmax ? options.window : 0};
 }
 
 std::vector<HeadPlace> places(const HeadList& heads) {
@@ -135,12 +174,7 @@ class Pass {
     const HeadVars k{from, keys, count, width};
     const HeadVars v{from, keys + place.group.columns(), count, width};
     const Heads out{y_, place.output, count, width};
-    ScoreVars scores{.q = q,
-                     .k = k,
-                     .queries = segments_,
-                     .keys = cached_.segments,
-                     .temper = options_.temper,
-                     .beta = options_.beta};
+    const ScoreVars scores = scores_of(kind, q, k, segments_, cached_.segments, options_);
     switch (kind) {
       case HeadKind::fal:
         match = Tensor(y_.backend(), {y_.rows(), count}, DType::i32);
@@ -149,7 +183,6 @@ class Pass {
       case HeadKind::chacal:
         return chained(scores, v, out);
       default:
-        scores.window = options_.window;
         return attention_into(scores, v, out);
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +35,13 @@ using HeadList = std::vector<HeadGroup>;
 /// their own. Heads without one share what the others leave.
 HeadList parse_heads(std::string_view text, std::int64_t width);
 std::string text_of(const HeadList& heads);  // every width written out
+/// "softmax:8;chacal:8": lists of layers, from the first on.
+std::vector<HeadList> parse_layers(std::string_view text, std::int64_t width);
+std::string text_of(const std::vector<HeadList>& layers);
 
 std::int64_t columns(const HeadList& heads);  // of the layer's output; the projection has 3 times
 std::int64_t chacal_columns(const HeadList& heads);  // of those, ChaCAL's
+std::int64_t chacal_heads(const HeadList& heads);
 
 /// Where a group's queries begin in the projection, and its output in the layer's.
 struct HeadPlace {
@@ -60,8 +65,12 @@ struct HeadOptions {
   Var gamma = {};  // of ChaCAL heads: [1], or one for each in the list's order; empty: 0.9
   Temper temper = Temper::none;  // of softmax and ChaCAL heads
   Var beta = {};
-  std::int64_t window = 0;  // of softmax heads
+  std::int64_t window = 0;           // of softmax heads
+  std::optional<double> scale = {};  // of softmax and ChaCAL heads; none: 1 / sqrt(width)
 };
+/// The scores of a group's heads.
+ScoreVars scores_of(HeadKind kind, const HeadVars& q, const HeadVars& k, const Segments& queries,
+                    const Segments& keys, const HeadOptions& options);
 
 /// What heads of all kinds make of the projection `qkv` [tokens, 3 columns]: [tokens, columns], one
 /// record. Keys and values are the projection's own, or those of a cache. `matches`, when given,

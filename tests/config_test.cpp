@@ -75,6 +75,48 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read_back_whole) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(flags_and_files_say_what_the_model_is) {
+  const Config config =
+      from({"--task",          "flip-flop",  "--width",       "32",
+            "--layers",        "2",          "--heads",       "softmax:4;chacal:4",
+            "--order",         "sequential", "--activation",  "gelu_tanh",
+            "--norm_epsilon",  "1e-6",       "--score_scale", "0.5",
+            "--window",        "9",          "--gamma",       "0.5",
+            "--learned_gamma", "head",       "--temper",      "position",
+            "--beta",          "0.25",       "--positions",   "learned",
+            "--longest",       "99",         "--tied",        "1",
+            "--start",         "residual",   "--deviation",   "0.5"});
+  const Config again = Config::read(file(config.ini()));
+  const nn::DecoderConfig model = again.model(*again.task());
+  BOOST_TEST(nn::text_of(model.heads) == "softmax:4x8;chacal:4x8");
+  BOOST_TEST((model.order == nn::Order::sequential));
+  BOOST_TEST((model.activation == Activation::gelu_tanh));
+  BOOST_TEST(model.epsilon == 1e-6);
+  BOOST_TEST(model.score_scale.value() == 0.5);
+  BOOST_TEST(model.window == 9);
+  BOOST_TEST(model.gamma == 0.5);
+  BOOST_TEST((model.learned_gamma == nn::Learned::head));
+  BOOST_TEST((model.temper == Temper::position));
+  BOOST_TEST(model.beta == 0.25);
+  BOOST_TEST((model.positions == nn::Positions::learned));
+  BOOST_TEST(model.longest == 99);
+  BOOST_TEST(model.tied);
+  BOOST_TEST((model.start == nn::Start::residual));
+  BOOST_TEST(model.deviation == 0.5);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_without_a_setting_has_its_default) {
+  const Config config =
+      Config::read(file("[task]\nname = flip-flop\n[model]\nlayers = 3\nheads = softmax:4\n"));
+  const nn::DecoderConfig model = config.model(*config.task());
+  BOOST_TEST((model.order == nn::Order::parallel));
+  BOOST_TEST((model.positions == nn::Positions::rotary));
+  BOOST_TEST((model.activation == Activation::gelu));
+  BOOST_TEST(!model.tied);
+  BOOST_TEST(!model.score_scale);
+  BOOST_TEST(model.longest == config.task()->longest());
+}
+
 BOOST_AUTO_TEST_CASE(flags_go_over_the_file_and_the_file_over_the_defaults) {
   const std::string name = file(
       "# mine\n[task]\nname = flip-flop\n\n[training]\nsteps = 5\n"
@@ -124,6 +166,16 @@ BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {
              std::string::npos);
   BOOST_TEST(refused({"--task.ignore", "2"}).starts_with("--task.ignore: "));
   BOOST_TEST(refused({"--task.max-nodes", "9"}).starts_with("--task.max-nodes: "));
+  BOOST_TEST(refused({"--positions", "absolute"}) ==
+             "--positions: model.positions: expected none, rotary, learned or sinusoidal, got "
+             "\"absolute\"");
+  BOOST_TEST(refused({"--order", "both"}).starts_with("--order: "));
+  BOOST_TEST(refused({"--activation", "tanh"}).starts_with("--activation: "));
+  BOOST_TEST(refused({"--temper", "hot"}).starts_with("--temper: "));
+  BOOST_TEST(refused({"--start", "late"}).starts_with("--start: "));
+  BOOST_TEST(refused({"--gamma", "1"}).starts_with("--gamma: gamma: expected 0 <= gamma < 1"));
+  BOOST_TEST(refused({"--learned_gamma", "head"}).starts_with("--learned_gamma: "));
+  BOOST_TEST(refused({"--heads", "softmax:4;softmax:4"}).starts_with("--heads: heads: expected"));
   BOOST_TEST(refused({"--rope_in_fal", "yes"}).starts_with("--rope_in_fal: "));
   // Two are wrong: the one that is spoken of is the one that is named.
   const std::string two = refused({"--steps", "x", "--clip", "y"});

@@ -20,7 +20,7 @@ struct Fixture {
                        .width = 16,
                        .layers = 2,
                        .inner = 24,
-                       .heads = parse_heads("softmax:1x6,fal:1x4,softmax:1x6", 16),
+                       .heads = parse_layers("softmax:1x6,fal:1x4,softmax:1x6", 16),
                        .deviation = 0.7};
   Decoder decoder{*backend, config, 3};
   std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}, {8, 8}};

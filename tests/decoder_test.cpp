@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "autograd/rope.h"
 #include "autograd/tape.h"
@@ -19,13 +20,65 @@ BOOST_AUTO_TEST_SUITE(decoder_test)
 
 namespace {
 
+using Tokens = std::vector<std::int32_t>;
+
 DecoderConfig small() {
   return {.vocabulary = 7,
           .width = 16,
           .layers = 2,
           .inner = 24,
-          .heads = parse_heads("softmax:2x4,fal:1x8", 16),
+          .heads = parse_layers("softmax:2x4,fal:1x8", 16),
           .deviation = 0.3};
+}
+
+/// What a configuration can say, by itself and together.
+std::map<std::string, DecoderConfig> variants() {
+  std::map<std::string, DecoderConfig> all;
+  const auto add = [&](const std::string& name, auto change) {
+    DecoderConfig config = small();
+    change(config);
+    all[name] = config;
+  };
+  const auto chained = [](DecoderConfig& c) {
+    c.heads = parse_layers("softmax:2;softmax:1x4,chacal:3x4", 16);
+    c.gamma = 0.7;
+  };
+  add("plain", [](DecoderConfig&) {});
+  add("sequential", [](DecoderConfig& c) { c.order = Order::sequential; });
+  add("no positions", [](DecoderConfig& c) { c.positions = Positions::none; });
+  add("learned positions", [](DecoderConfig& c) { c.positions = Positions::learned; });
+  add("sinusoidal positions", [](DecoderConfig& c) { c.positions = Positions::sinusoidal; });
+  add("tied", [](DecoderConfig& c) { c.tied = true; });
+  add("tanh GELU", [](DecoderConfig& c) { c.activation = Activation::gelu_tanh; });
+  add("window", [](DecoderConfig& c) { c.window = 3; });
+  add("scale", [](DecoderConfig& c) { c.score_scale = 1.5; });
+  add("tempered", [](DecoderConfig& c) {
+    c.temper = Temper::position;
+    c.beta = 0.8;
+  });
+  add("tempered by length", [](DecoderConfig& c) { c.temper = Temper::length; });
+  add("ChaCAL", chained);
+  add("gamma of layers", [&](DecoderConfig& c) {
+    chained(c);
+    c.learned_gamma = Learned::layer;
+  });
+  add("gamma of heads", [&](DecoderConfig& c) {
+    chained(c);
+    c.learned_gamma = Learned::head;
+  });
+  add("GPT-2 with all of it", [&](DecoderConfig& c) {
+    chained(c);
+    c.learned_gamma = Learned::head;
+    c.order = Order::sequential;
+    c.activation = Activation::gelu_tanh;
+    c.positions = Positions::learned;
+    c.longest = 32;
+    c.tied = true;
+    c.temper = Temper::position;
+    c.window = 4;
+    c.start = Start::residual;
+  });
+  return all;
 }
 
 /// Each token is the sum of the two before it, mod 7; ragged.
@@ -66,9 +119,7 @@ TrainerOptions options(std::int64_t steps) {
 
 BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
   const auto backend = make_reference_backend();
-  for (const bool parallel : {true, false}) {
-    DecoderConfig config = small();
-    config.parallel = parallel;
+  for (const auto& [name, config] : variants()) {
     Decoder decoder(*backend, config, 2, DType::f64);
     const Batch batch = batch_of(1, 0);
     Tape tape;
@@ -88,12 +139,185 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
         w[i] = kept - h;
         const double below = loss_of(decoder, batch);
         w[i] = kept;
-        BOOST_TEST_CONTEXT(p.name() << "[" << i << "]") {
+        BOOST_TEST_CONTEXT(name << ": " << p.name() << "[" << i << "]") {
           BOOST_TEST(std::abs((above - below) / (2 * h) - gradient[i]) < 1e-8);
         }
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(every_variant_changes_what_is_computed) {
+  const auto backend = make_reference_backend();
+  std::map<double, std::string> seen;
+  for (const auto& [name, config] : variants()) {
+    Decoder decoder(*backend, config, 2, DType::f64);
+    const double loss = loss_of(decoder, batch_of(1, 0));
+    BOOST_TEST_CONTEXT(name << " and " << seen[loss]) {
+      // A learned gamma that stands at its first value computes what a fixed one does.
+      BOOST_TEST((seen[loss].empty() || name.starts_with("gamma")));
+    }
+    seen[loss] = name;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_variant_decodes_with_a_cache_as_in_one_pass) {
+  const auto backend = make_cpu_backend({.threads = 1, .math = Math::exact});
+  const Tokens tokens{1, 2, 3, 4, 5, 6, 0, 1, 1, 3, 0};
+  for (const auto& [name, config] : variants()) {
+    Decoder decoder(*backend, config, 2);
+    const std::vector<std::int32_t> room{11};
+    if (config.temper == Temper::length) {
+      BOOST_CHECK_THROW(decoder.make_cache(room), Error);
+      continue;
+    }
+    const auto whole = decoder.features(make_input(*backend, tokens, room)).value().to_doubles();
+    KeyValueCache cache = decoder.make_cache(room);
+    std::size_t first = 0;
+    for (const std::int32_t count : {4, 1, 1, 3, 2}) {
+      const auto size = static_cast<std::size_t>(count);
+      cache.extend(std::vector{count});
+      const auto input = make_input(*backend, std::span(tokens).subspan(first, size),
+                                    std::vector{count}, cache.lengths());
+      const auto rows = decoder.features(input, &cache).value().to_doubles();
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        BOOST_TEST_CONTEXT(name << ", token " << first + i / 16) {
+          BOOST_TEST(std::abs(rows[i] - whole[first * 16 + i]) < 1e-5);
+        }
+      }
+      first += size;
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gamma_zero_is_softmax_bit_for_bit) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  DecoderConfig config = small();
+  config.heads = parse_layers("softmax:4", 16);
+  Decoder standard(*backend, config, 2);
+  config.heads = parse_layers("chacal:4", 16);
+  config.gamma = 0;
+  Decoder chained(*backend, config, 2);
+  BOOST_TEST(loss_of(standard, batch_of(1, 0)) == loss_of(chained, batch_of(1, 0)));
+}
+
+BOOST_AUTO_TEST_CASE(gamma_moves_by_layer_or_by_head) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  for (const auto& [name, size] : {std::pair("gamma of layers", 1), {"gamma of heads", 3}}) {
+    Decoder decoder(*backend, variants().at(name), 2);
+    BOOST_TEST(!decoder.parameters().find("gpt_neox.layers.0.attention.gamma_logit"));
+    const Parameter* logit = decoder.parameters().find("gpt_neox.layers.1.attention.gamma_logit");
+    BOOST_REQUIRE(logit);
+    BOOST_TEST(!logit->decays());
+    const auto gammas = [&] { return decoder.head_options(1).gamma.value().to_doubles(); };
+    BOOST_REQUIRE_EQUAL(gammas().size(), static_cast<std::size_t>(size));
+    for (const double gamma : gammas()) BOOST_TEST(std::abs(gamma - 0.7) < 1e-6);
+    Trainer(
+        decoder, [](std::int64_t step, std::int64_t part) { return batch_of(step, part); },
+        options(20))
+        .run();
+    for (const double gamma : gammas()) BOOST_TEST(std::abs(gamma - 0.7) > 1e-3);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sinusoids_are_the_formula_at_any_length) {
+  const auto backend = make_reference_backend();
+  PositionTables tables(10000, 2);
+  tables.sinusoidal(*backend, DType::f64, 6, 2);
+  const Tensor table = tables.sinusoidal(*backend, DType::f64, 6, 5);  // grown
+  BOOST_TEST(table.rows() >= 5);
+  const auto x = table.to_doubles();
+  for (std::size_t p = 0; p < 5; ++p) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double angle = static_cast<double>(p) * std::pow(10000.0, -2.0 * double(i) / 6);
+      BOOST_TEST(std::abs(x[p * 6 + 2 * i] - std::sin(angle)) < 1e-6);
+      BOOST_TEST(std::abs(x[p * 6 + 2 * i + 1] - std::cos(angle)) < 1e-6);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_learned_table_ends_and_says_so) {
+  const auto backend = make_reference_backend();
+  DecoderConfig config = small();
+  config.positions = Positions::learned;
+  config.longest = 3;
+  Decoder decoder(*backend, config, 2);
+  BOOST_TEST(decoder.parameters().find("gpt_neox.embed_positions.weight")->value().shape() ==
+             Shape({3, 16}));
+  const Tokens tokens{1, 2, 3, 4};
+  decoder.features(make_input(*backend, std::span(tokens).first(3), std::vector{3}));
+  BOOST_CHECK_EXCEPTION(
+      decoder.features(make_input(*backend, tokens, std::vector{4})), Error, [](const Error& e) {
+        return std::string(e.what()).find("at most 3 tokens") != std::string::npos;
+      });
+}
+
+BOOST_AUTO_TEST_CASE(what_adds_to_the_stream_starts_smaller_when_asked) {
+  const auto backend = make_reference_backend();
+  DecoderConfig config = small();
+  const auto deviation = [&](const char* name) {
+    const Decoder decoder(*backend, config, 2);
+    double sum = 0;
+    const auto x = decoder.parameters().find(name)->value().to_doubles();
+    for (const double value : x) sum += value * value;
+    return std::sqrt(sum / static_cast<double>(x.size()));
+  };
+  for (const char* part : {"attention.dense", "mlp.dense_4h_to_h"}) {
+    const std::string name = std::string("gpt_neox.layers.1.") + part + ".weight";
+    config.start = Start::plain;
+    const double plain = deviation(name.c_str());
+    config.start = Start::residual;
+    BOOST_TEST(std::abs(deviation(name.c_str()) - plain / 2) < 1e-6);  // 2 layers: 1/sqrt(4)
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_tied_model_has_one_table_for_both_ends) {
+  const auto backend = make_reference_backend();
+  DecoderConfig config = small();
+  const std::int64_t apart = Decoder(*backend, config, 2).parameters().count();
+  config.tied = true;
+  const Decoder tied(*backend, config, 2);
+  BOOST_TEST(tied.parameters().count() == apart - 7 * 16);
+  BOOST_TEST(!tied.parameters().find("embed_out.weight"));
+}
+
+BOOST_AUTO_TEST_CASE(configurations_without_a_model_are_refused_in_one_line) {
+  const auto refusal = [](auto change) {
+    DecoderConfig config = small();
+    change(config);
+    try {
+      check(config);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const auto starts = [&](const char* begin, auto change) {
+    const std::string message = refusal(change);
+    BOOST_TEST(message.starts_with(begin), message);
+    BOOST_TEST(message.find('\n') == std::string::npos);
+  };
+  BOOST_TEST(refusal([](DecoderConfig&) {}) == "accepted");
+  starts("model: expected a vocabulary", [](DecoderConfig& c) { c.vocabulary = 0; });
+  starts("heads: expected one entry for all layers or one for each of 2, got 3",
+         [](DecoderConfig& c) { c.heads = parse_layers("softmax:2;fal:2;softmax:2", 16); });
+  starts("heads: ", [](DecoderConfig& c) { c.heads = {}; });
+  starts("gamma: expected 0 <= gamma < 1, got 1", [](DecoderConfig& c) { c.gamma = 1; });
+  starts("gamma: expected 0 < gamma < 1 where it is learned", [](DecoderConfig& c) {
+    c.heads = parse_layers("chacal:2", 16);
+    c.learned_gamma = Learned::head;
+    c.gamma = 0;
+  });
+  starts("learned gamma: expected ChaCAL heads",
+         [](DecoderConfig& c) { c.learned_gamma = Learned::layer; });
+  starts("tied: ", [](DecoderConfig& c) {
+    c.tied = true;
+    c.outputs = {8};
+  });
+  starts("tied: ", [](DecoderConfig& c) {
+    c.tied = true;
+    c.outputs = {7, 7};
+  });
 }
 
 BOOST_AUTO_TEST_CASE(sequences_of_a_batch_do_not_see_each_other_nor_what_comes_later) {
@@ -132,7 +356,7 @@ BOOST_AUTO_TEST_CASE(positions_matter_to_softmax_heads_and_to_fal_heads_only_whe
   const auto backend = make_reference_backend();
   const auto loss = [&](const char* heads, double share, bool in_fal) {
     DecoderConfig config = small();
-    config.heads = parse_heads(heads, 16);
+    config.heads = parse_layers(heads, 16);
     config.rope_share = share;
     config.rope_in_fal = in_fal;
     Decoder decoder(*backend, config, 2);

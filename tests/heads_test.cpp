@@ -31,6 +31,15 @@ BOOST_AUTO_TEST_CASE(heads_without_a_width_share_what_the_others_leave) {
   BOOST_TEST(all[1].output == 15);
 }
 
+BOOST_AUTO_TEST_CASE(lists_of_layers_are_parted_by_semicolons) {
+  BOOST_TEST(text_of(parse_layers("softmax:2", 8)) == "softmax:2x4");
+  BOOST_TEST(text_of(parse_layers("softmax:2;softmax:1x2,chacal:1", 8)) ==
+             "softmax:2x4;softmax:1x2,chacal:1x6");
+  for (const char* text : {"", ";", "softmax:2;", ";softmax:2", "softmax:2;;softmax:2"}) {
+    BOOST_TEST_CONTEXT(text) { BOOST_CHECK_THROW(parse_layers(text, 8), Error); }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_a_list_of_heads_is_refused) {
   for (const char* text : {"", "softmax", "softmax:", "softmax:0", "softmax:-1", "soft:1",
                            "softmax:1,", ",softmax:1", "softmax:1x", "softmax:1x0", "softmax:1x2x3",
@@ -196,7 +205,7 @@ BOOST_AUTO_TEST_CASE(mixed_heads_decode_in_chunks_of_any_size) {
             .value()
             .to_doubles();
     for (const std::int32_t chunk : {1, 2, 5, 23}) {
-      KeyValueCache cache(*backend, DType::f32, heads, 1, std::vector<std::int32_t>{30, 7});
+      KeyValueCache cache(*backend, DType::f32, {heads}, std::vector<std::int32_t>{30, 7});
       for (std::int32_t first = 0; first < 23; first += chunk) {
         std::vector<std::int32_t> now;
         std::vector<double> rows, expected;

@@ -35,7 +35,7 @@ std::vector<std::vector<double>> train(const fs::path& folder) {
                    .width = 8,
                    .layers = 1,
                    .inner = 8,
-                   .heads = parse_heads("softmax:1,fal:1", 8)},
+                   .heads = parse_layers("softmax:1,fal:1", 8)},
                   1);
   Trainer trainer(decoder, batch_of,
                   {.steps = 30,

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fstream>
 #include <limits>
+#include <span>
 
 #include "core/quote.h"
 
@@ -17,10 +18,29 @@ struct Default {
 constexpr Default defaults[] = {
     {"model.width", "64", "N", "width of the residual stream"},
     {"model.layers", "6", "N", "number of blocks"},
-    {"model.heads", "softmax:4", "LIST", "heads of a layer, such as softmax:3,fal:1"},
+    {"model.heads", "softmax:4", "LIST",
+     "heads of all layers, such as softmax:3,fal:1, or of each: softmax:8;chacal:8"},
     {"model.inner", "0", "N", "width inside the feed forward; 0: 3 times the width"},
+    {"model.order", "parallel", "NAME", "attention and feed forward parallel or sequential"},
+    {"model.activation", "gelu", "NAME", "gelu (exact), gelu_tanh, relu or silu"},
+    {"model.norm_epsilon", "1e-5", "X", "added to the variance in the norms"},
+    {"model.attention_bias", "1", "0|1", "1: biases in the attention's products"},
+    {"model.score_scale", "0", "X", "factor of all scores; 0: 1/sqrt(a head's width)"},
+    {"model.window", "0", "N", "keys that a softmax head sees; 0: all"},
+    {"model.gamma", "0.9", "X", "ChaCAL's gamma, at first when it is learned"},
+    {"model.learned_gamma", "no", "NAME", "no, or one for each layer or head"},
+    {"model.temper", "none", "NAME",
+     "none; position or length: scores times beta ln n, n the keys up to there or in all"},
+    {"model.beta", "1", "X", "the temper's beta at first; learned, one a layer"},
+    {"model.positions", "rotary", "NAME", "none, rotary, learned or sinusoidal"},
     {"model.rope_share", "1", "X", "share of a softmax head's entries that rotate"},
+    {"model.rope_base", "10000", "X", "of the wavelengths of rotary and sinusoidal positions"},
     {"model.rope_in_fal", "0", "0|1", "1: rotary positions in FAL heads too"},
+    {"model.longest", "0", "N", "learned positions; 0: as many as the task's longest sample has"},
+    {"model.tied", "0", "0|1", "1: the output layer is the embedding"},
+    {"model.start", "plain", "NAME",
+     "plain; residual: what is added to the stream starts at 1/sqrt(2 layers)"},
+    {"model.deviation", "0.02", "X", "of the weights at first"},
     {"training.steps", "1000", "N", "optimizer steps"},
     {"training.batch", "32", "N", "sequences in a step"},
     {"training.accumulation", "1", "N", "parts a step's batch is computed in"},
@@ -41,6 +61,18 @@ constexpr Default defaults[] = {
     {"compute.threads", "0", "N", "threads of the backend; 0: one per core"},
     {"compute.math", "fast", "MODE", "how products are computed: exact, fast or bf16"},
 };
+
+/// The activations that a feed forward may have.
+constexpr std::string_view activations[] = {"gelu", "gelu_tanh", "relu", "silu"};
+
+std::string listed(std::span<const std::string_view> names) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    list += i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
+    list += names[i];
+  }
+  return list;
+}
 
 std::string trimmed(std::string_view line) {
   const auto first = line.find_first_not_of(" \t\r");
@@ -211,19 +243,45 @@ std::unique_ptr<tasks::Task> Config::task(std::string_view distribution) const {
   return kind().make(task_values(), distribution);
 }
 
+std::size_t Config::choice(std::string_view key, std::span<const std::string_view> names) const {
+  const std::string& value = text(key);
+  const auto found = std::find(names.begin(), names.end(), value);
+  LONGHAND_CHECK(found != names.end(), key, ": expected ", listed(names), ", got ", quote(value));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
 nn::DecoderConfig Config::model(const tasks::Task& task) const {
   const std::int64_t width = integer("model.width", 1, 1 << 16);
   const std::int64_t inner = integer("model.inner", 0, 1 << 18);
+  const std::int64_t longest = integer("model.longest", 0, 1 << 24);
+  const double scale = number("model.score_scale", 0, 1e6);
+  const std::string_view f = activations[choice("model.activation", activations)];
   nn::DecoderConfig model{.vocabulary = task.vocabulary().size(),
                           .width = width,
                           .layers = integer("model.layers", 0, 1000),
                           .inner = inner ? inner : 3 * width,
-                          .heads = nn::parse_heads(text("model.heads"), width),
+                          .order = named<nn::Order>("model.order"),
+                          .activation = *activation_from_name(f),
+                          .epsilon = number("model.norm_epsilon", 0, 1),
+                          .heads = nn::parse_layers(text("model.heads"), width),
+                          .attention_bias = flag("model.attention_bias"),
+                          .window = integer("model.window", 0, 1 << 24),
+                          .gamma = number("model.gamma", 0, 1),
+                          .learned_gamma = named<nn::Learned>("model.learned_gamma"),
+                          .temper = named<Temper>("model.temper"),
+                          .beta = number("model.beta", -1e6, 1e6),
+                          .positions = named<nn::Positions>("model.positions"),
                           .rope_share = number("model.rope_share", 0, 1),
+                          .rope_base = number("model.rope_base", 1, 1e12),
                           .rope_in_fal = flag("model.rope_in_fal"),
-                          .longest = task.longest()};
+                          .longest = longest ? longest : task.longest(),
+                          .tied = flag("model.tied"),
+                          .start = named<nn::Start>("model.start"),
+                          .deviation = number("model.deviation", 0, 100)};
+  if (scale != 0) model.score_scale = scale;
   const tasks::Outputs outputs = task.outputs();
   model.outputs.assign(static_cast<std::size_t>(task.heads()), outputs.groups * outputs.classes);
+  nn::check(model);
   return model;
 }
 

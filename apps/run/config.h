@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,8 @@ class Config {
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
   double number(std::string_view key, double low, double high) const;
   bool flag(std::string_view key) const;  // 0 or 1
+  /// Which of these names it is.
+  std::size_t choice(std::string_view key, std::span<const std::string_view> names) const;
   /// `origin` is who says so, for messages: "--rate" or "run.ini:7".
   void set(std::string_view key, std::string value, std::string origin = {});
   bool knows(std::string_view key) const;
@@ -55,6 +58,10 @@ class Config {
   void check() const;
 
  private:
+  template <class E>
+  E named(std::string_view key) const {
+    return static_cast<E>(choice(key, nn::names_of<E>));
+  }
   struct Setting {
     std::string key, value, otherwise, origin = {};  // otherwise: the default
   };

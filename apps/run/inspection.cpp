@@ -36,7 +36,7 @@ template <class F>
 void for_each_group(const nn::Decoder& model, F visit) {
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     std::int64_t first = 0, index = 0;
-    for (const nn::HeadPlace& place : nn::places(model.config().heads)) {
+    for (const nn::HeadPlace& place : nn::places(model.config().heads_of(layer))) {
       visit(layer, index++, first, place);
       first += place.group.heads;
     }
@@ -124,7 +124,9 @@ std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32
       const Var qkv(seen.at(text("layers.", layer, ".attention.query_key_value")));
       const HeadVars q{qkv, place.projection, heads, width};
       const HeadVars k{qkv, place.projection + place.group.columns(), heads, width};
-      weights = attention_weights({.q = q, .k = k, .queries = input.segments}).to_doubles();
+      weights = attention_weights(
+                    nn::scores_of(kind, q, k, input.segments, {}, model.head_options(layer)))
+                    .to_doubles();
     }
     const std::ptrdiff_t size = std::ptrdiff_t{count} * count;
     for (std::int64_t h = 0; h < heads; ++h) {
