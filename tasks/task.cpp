@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "tasks/chains.h"
 #include "tasks/cycle_tracing.h"
 #include "tasks/flip_flop.h"
 
@@ -48,7 +49,7 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
 }
 
 std::span<const TaskKind> all_tasks() {
-  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing()};
+  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing(), chains()};
   return kinds;
 }
 

@@ -134,7 +134,8 @@ BOOST_AUTO_TEST_CASE(right_answers_score_one_and_wrong_ones_less) {
 BOOST_AUTO_TEST_CASE(text_is_the_tokens_and_passes_the_check) {
   for_samples([](const Task& task, const Sample& sample) {
     const auto [prompt, answer] = task.as_text(sample);
-    BOOST_TEST(task.vocabulary().encode(prompt + answer) == sample.tokens);
+    const bool apart = task.outputs().groups != 1;  // the answer is no part of the tokens
+    BOOST_TEST(task.vocabulary().encode(apart ? prompt : prompt + answer) == sample.tokens);
     BOOST_TEST(!task.check(prompt, answer).has_value());
     BOOST_TEST(answer.empty() == sample.asked.empty());
   });
@@ -203,8 +204,11 @@ BOOST_AUTO_TEST_CASE(what_does_not_exist_is_refused_by_name) {
   const auto says = [](const std::string& message) {
     return [message](const Error& error) { return error.what() == message; };
   };
-  BOOST_CHECK_EXCEPTION(task_kind("flipflop"), Error,
-                        says("expected a task of flip-flop, cycle-tracing, got \"flipflop\""));
+  BOOST_CHECK_EXCEPTION(task_kind("flipflop"), Error, [](const Error& error) {
+    const std::string message = error.what();
+    return message.starts_with("expected a task of flip-flop, cycle-tracing") &&
+           message.ends_with(", got \"flipflop\"");
+  });
   const TaskKind& kind = task_kind("flip-flop");
   BOOST_CHECK_EXCEPTION(
       kind.make(kind.defaults(), "16x"), Error,
