@@ -119,7 +119,7 @@ class Chains final : public Task {
     return {vocabulary_.decode(sample.tokens), chains};
   }
 
-  std::string answer(std::string_view prompt) const override {
+  std::string answer(std::string_view prompt, int) const override {
     std::vector<std::string_view> words;
     const std::string wrong = read(prompt, words);
     LONGHAND_CHECK(wrong.empty(), "chains: ", wrong);
@@ -130,8 +130,8 @@ class Chains final : public Task {
     return all;
   }
 
-  std::optional<std::string> check(std::string_view prompt,
-                                   std::string_view answer) const override {
+  std::optional<std::string> check(std::string_view prompt, std::string_view answer,
+                                   int) const override {
     std::vector<std::string_view> words;
     std::string wrong = read(prompt, words);
     if (!wrong.empty()) return wrong;

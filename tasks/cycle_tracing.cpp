@@ -183,7 +183,7 @@ class CycleTracing final : public Task {
   }
 
   /// One walk around the cycle, with the space before each node.
-  std::string answer(std::string_view prompt) const override {
+  std::string answer(std::string_view prompt, int) const override {
     std::string wrong;
     const Graph graph = read_prompt(prompt, wrong);
     LONGHAND_CHECK(wrong.empty(), "cycle-tracing: ", wrong);
@@ -198,8 +198,8 @@ class CycleTracing final : public Task {
   }
 
   /// The answer may be of any length, with or without the space that parts it from the prompt.
-  std::optional<std::string> check(std::string_view prompt,
-                                   std::string_view answer) const override {
+  std::optional<std::string> check(std::string_view prompt, std::string_view answer,
+                                   int) const override {
     std::string wrong;
     const Graph graph = read_prompt(prompt, wrong);
     if (!wrong.empty()) return wrong;

@@ -94,7 +94,7 @@ class FlipFlop final : public Task {
     return {vocabulary_.decode(tokens.first(given)), vocabulary_.decode(tokens.subspan(given))};
   }
 
-  std::string answer(std::string_view prompt) const override {
+  std::string answer(std::string_view prompt, int) const override {
     LONGHAND_CHECK(prompt.ends_with('r'), "flip-flop: expected a prompt that ends with r, got ",
                    quote(prompt));
     char stored = 0;
@@ -104,8 +104,8 @@ class FlipFlop final : public Task {
     return {stored};
   }
 
-  std::optional<std::string> check(std::string_view prompt,
-                                   std::string_view answer) const override {
+  std::optional<std::string> check(std::string_view prompt, std::string_view answer,
+                                   int) const override {
     char stored = 0;
     std::string wrong = run_register(std::string(prompt) + std::string(answer), stored);
     return wrong.empty() ? std::nullopt : std::optional(std::move(wrong));

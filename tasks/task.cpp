@@ -7,6 +7,8 @@
 #include "tasks/chains.h"
 #include "tasks/cycle_tracing.h"
 #include "tasks/flip_flop.h"
+#include "tasks/increment.h"
+#include "tasks/sorting.h"
 
 namespace longhand::tasks {
 namespace {
@@ -23,7 +25,9 @@ std::pair<std::string, std::string> Task::as_text(const Sample& sample) const {
   const auto tokens = std::span(sample.tokens);
   const std::size_t given =
       sample.asked.empty() ? tokens.size() : static_cast<std::size_t>(sample.asked.front()) + 1;
-  return {vocabulary().decode(tokens.first(given)), vocabulary().decode(tokens.subspan(given))};
+  std::string whole = vocabulary().decode(tokens);
+  std::string prompt = vocabulary().decode(tokens.first(given));
+  return {std::move(prompt), whole.substr(prompt.size())};
 }
 
 std::int64_t Task::count_right(const Sample& sample, std::span<const std::int32_t> said) {
@@ -49,7 +53,8 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
 }
 
 std::span<const TaskKind> all_tasks() {
-  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing(), chains()};
+  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing(), chains(), sorting(),
+                                           increment()};
   return kinds;
 }
 

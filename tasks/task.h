@@ -51,7 +51,9 @@ class Task {
 
   virtual const Vocabulary& vocabulary() const = 0;
   virtual Outputs outputs() const { return {1, vocabulary().size()}; }
+  /// Heads take turns in training, one a step; the first is the task itself, others are helpers.
   virtual int heads() const { return 1; }
+  virtual std::string_view head_name(int /*head*/) const { return "task"; }
   virtual std::int64_t longest() const = 0;  // tokens a sample can have
 
   /// Drawn from the stream alone; `head` below heads().
@@ -68,14 +70,19 @@ class Task {
   /// The attention a perfect model would need at the asked outputs, ascending by row.
   virtual std::vector<ReferenceRow> reference(const Sample& sample) const = 0;
 
-  /// The sample's text, cut in two: what is given and what is to be answered.
+  /// The sample's text, cut in two: what is given and what is to be answered. One after the other
+  /// they are the whole.
   virtual std::pair<std::string, std::string> as_text(const Sample& sample) const;
-  /// The right answer to an outside prompt.
-  virtual std::string answer(std::string_view prompt) const = 0;
+  /// The right answer to an outside prompt, put to an output head below heads().
+  virtual std::string answer(std::string_view prompt, int head) const = 0;
+  std::string answer(std::string_view prompt) const { return answer(prompt, 0); }
   /// Judges an outside answer by the task's definition, not by the generator: what is wrong, in one
   /// line, or nothing.
-  virtual std::optional<std::string> check(std::string_view prompt,
-                                           std::string_view answer) const = 0;
+  virtual std::optional<std::string> check(std::string_view prompt, std::string_view answer,
+                                           int head) const = 0;
+  std::optional<std::string> check(std::string_view prompt, std::string_view answer) const {
+    return check(prompt, answer, 0);
+  }
 
  protected:
   /// How many entries of `said` are the sample's own targets.

@@ -8,9 +8,12 @@
 
 namespace longhand::tasks {
 
-Vocabulary::Vocabulary(std::vector<std::string> texts) : texts_(std::move(texts)) {
+Vocabulary::Vocabulary(std::vector<std::string> texts, std::string separator)
+    : texts_(std::move(texts)), separator_(std::move(separator)) {
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     LONGHAND_CHECK(!texts_[i].empty(), "vocabulary: token ", i, " is empty");
+    LONGHAND_CHECK(separator_.empty() || texts_[i].find(separator_) == std::string::npos,
+                   "vocabulary: token ", quote(texts_[i]), " holds the separator");
     LONGHAND_CHECK(tokens_.emplace(texts_[i], static_cast<std::int32_t>(i)).second,
                    "vocabulary: token ", quote(texts_[i]), " given twice");
     longest_ = std::max(longest_, texts_[i].size());
@@ -45,8 +48,15 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view text) const {
   tokens.reserve(text.size());
   for (std::size_t place = 0; place < text.size();) {
     std::size_t length = std::min(longest_, text.size() - place);
+    if (!separator_.empty()) {
+      length = std::min(text.size(), text.find(separator_, place)) - place;
+      if (length == 0) {
+        place += separator_.size();
+        continue;
+      }
+    }
     auto token = find(text.substr(place, length));
-    while (!token && length > 1) token = find(text.substr(place, --length));
+    while (!token && length > 1 && separator_.empty()) token = find(text.substr(place, --length));
     LONGHAND_CHECK(token.has_value(), "text: no token fits at character ", place + 1, ": ",
                    quote(text.substr(place, 12)));
     tokens.push_back(*token);
@@ -57,7 +67,10 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view text) const {
 
 std::string Vocabulary::decode(std::span<const std::int32_t> tokens) const {
   std::string text;
-  for (const std::int32_t token : tokens) text += this->text(token);
+  for (const std::int32_t token : tokens) {
+    if (!text.empty()) text += separator_;
+    text += this->text(token);
+  }
   return text;
 }
 

@@ -12,11 +12,12 @@
 
 namespace longhand::tasks {
 
-/// The tokens of a task: token i is written texts[i]. Text is cut greedily, the longest token that
-/// fits first, so a vocabulary may hold both "345" and "3".
+/// The tokens of a task: token i is written texts[i]. With a separator, one stands between each two
+/// tokens, and text is cut there; further separators are passed over. Without one, text is cut
+/// greedily, the longest token that fits first, so a vocabulary may hold both "345" and "3".
 class Vocabulary {
  public:
-  explicit Vocabulary(std::vector<std::string> texts);
+  explicit Vocabulary(std::vector<std::string> texts, std::string separator = {});
 
   /// One token for each character.
   static Vocabulary of_characters(std::string_view characters);
@@ -36,6 +37,7 @@ class Vocabulary {
     using is_transparent = void;
   };
   std::vector<std::string> texts_;
+  std::string separator_;
   std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> tokens_;
   std::size_t longest_ = 0;
 };

@@ -28,6 +28,18 @@ BOOST_AUTO_TEST_CASE(the_longest_token_that_fits_is_taken) {
   BOOST_TEST(vocabulary.encode("3453434553") == (Tokens{2, 1, 2, 4, 0}));
 }
 
+BOOST_AUTO_TEST_CASE(words_stand_between_separators) {
+  const Vocabulary vocabulary({"1", "12", "⊥"}, " ");
+  BOOST_TEST(vocabulary.encode("12 1 ⊥ 1") == (Tokens{1, 0, 2, 0}));
+  BOOST_TEST(vocabulary.decode(Tokens{1, 0, 2, 0}) == "12 1 ⊥ 1");
+  BOOST_TEST(vocabulary.encode("  12   1 ") == (Tokens{1, 0}));
+  BOOST_TEST(vocabulary.encode(" ").empty());
+  BOOST_CHECK_EXCEPTION(vocabulary.encode("1 121 1"), Error, [](const Error& error) {
+    return error.what() == std::string("text: no token fits at character 3: \"121 1\"");
+  });
+  BOOST_CHECK_THROW(Vocabulary({"a", "b c"}, " "), Error);
+}
+
 BOOST_AUTO_TEST_CASE(tokens_are_found_by_their_text) {
   const Vocabulary vocabulary({"a", "größe"});
   BOOST_TEST(vocabulary.at("größe") == 1);

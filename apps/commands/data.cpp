@@ -40,6 +40,7 @@ void show(const Arguments& arguments) {
 void check(const Arguments& arguments, const std::string& file) {
   const Config config = Config::from(arguments);
   const auto task = config.task();
+  const auto head = static_cast<int>(arguments.integer("head", 0, task->heads() - 1));
   std::ifstream in(file);
   LONGHAND_CHECK(in, file, ": cannot be read");
   std::int64_t number = 0, wrong = 0;
@@ -54,7 +55,7 @@ void check(const Arguments& arguments, const std::string& file) {
                        pair.contains("answer") && pair["answer"].is_string(),
                    file, ':', number, R"(: expected {"prompt": "...", "answer": "..."})");
     const auto verdict =
-        task->check(pair["prompt"].get<std::string>(), pair["answer"].get<std::string>());
+        task->check(pair["prompt"].get<std::string>(), pair["answer"].get<std::string>(), head);
     if (!verdict) continue;
     ++wrong;
     report.add({{"line", number}, {"verdict", *verdict}});

@@ -36,7 +36,9 @@ void run(const Arguments& arguments) {
                            {"text", text},
                            {"tokens", answer}});
   } else {
-    std::cout << prompt << text << '\n';
+    std::vector<std::int32_t> whole = tokens;
+    whole.insert(whole.end(), answer.begin(), answer.end());
+    std::cout << vocabulary.decode(whole) << '\n';
   }
 }
 

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/rng.h"
+#include "tasks/task.h"
+
+namespace longhand::tasks {
+
+/// Lengths of a training set that is rich in short samples: four times in five a length from 2 to
+/// `short`, else one from `short` + 1 to `long`, all lengths of either equally likely. Or, for
+/// testing, one exact length.
+class LengthMix {
+ public:
+  static constexpr std::int64_t most = 1 << 14;
+
+  /// Reads length (0: the mix), short and long.
+  explicit LengthMix(const OptionValues& options);
+  static std::vector<Option> options(int short_length, int long_length);
+  /// The test set of one length.
+  static Distribution exactly(std::int64_t length, std::string_view title);
+
+  std::int64_t draw(Rng& rng) const;
+  bool is_mix() const { return exact_ == 0; }
+  std::int64_t longest() const { return is_mix() ? long_ : exact_; }
+
+ private:
+  std::int64_t short_, long_, exact_;
+};
+
+}  // namespace longhand::tasks

@@ -1,0 +1,389 @@
+#include "tasks/sorting.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "tasks/length_mix.h"
+
+namespace longhand::tasks {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+enum class Kind : std::size_t { sort, successor, count, fill };
+constexpr std::array<std::string_view, 4> kind_names{"sort", "successor", "count", "fill"};
+
+constexpr std::int64_t most_numbers = 1000;
+
+Vocabulary make_vocabulary(std::int64_t largest) {
+  std::vector<std::string> texts;
+  for (std::int64_t k = 0; k <= largest; ++k) texts.push_back(std::to_string(k));
+  texts.emplace_back("⊥");
+  texts.emplace_back("PAD");
+  return Vocabulary(std::move(texts), " ");
+}
+
+std::uint32_t bound(std::int64_t size) { return static_cast<std::uint32_t>(size); }
+
+/// The fewest insertions, removals and replacements that make one of the other (Levenshtein).
+std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
+  if (std::ranges::equal(a, b)) return 0;
+  std::vector<std::int64_t> row(b.size() + 1);  // distances of a's beginning from b's beginnings
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::int64_t diagonal = row[0];
+    row[0] = static_cast<std::int64_t>(i) + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::int64_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+/// An outside prompt: the numbers before the first mark, and those after it.
+struct Prompt {
+  Numbers input, after;
+};
+
+class Sorting final : public Task {
+ public:
+  explicit Sorting(const OptionValues& options)
+      : largest_(options.integer("numbers", 2, most_numbers)),
+        lengths_(options),
+        repeat_(options.integer("repeat", 0, LengthMix::most)),
+        repetition_(options.number("repetition", 0, 1)),
+        vocabulary_(make_vocabulary(largest_)),
+        mark_(static_cast<std::int32_t>(largest_) + 1) {
+    const std::int64_t length = lengths_.longest();
+    LONGHAND_CHECK(repeat_ == 0 || !lengths_.is_mix(),
+                   "task sorting: option repeat: expected 0 while length is 0, got ", repeat_);
+    LONGHAND_CHECK(repeat_ == 0 || (repeat_ <= length && length / repeat_ <= largest_),
+                   "task sorting: option repeat: expected a count such that ", length,
+                   " numbers have 1 to ", largest_, " different ones, got ", repeat_);
+    const std::size_t hint = options.choice("hint", {"none", "successor", "count", "fill", "all"});
+    if (hint == 4) {
+      kinds_ = {Kind::sort, Kind::successor, Kind::count, Kind::fill};
+    } else if (hint > 0) {
+      kinds_.push_back(static_cast<Kind>(hint));
+    }
+  }
+
+  const Vocabulary& vocabulary() const override { return vocabulary_; }
+  int heads() const override { return static_cast<int>(kinds_.size()); }
+  std::string_view head_name(int head) const override {
+    return kind_names[static_cast<std::size_t>(kind(head))];
+  }
+  std::int64_t longest() const override { return 2 * lengths_.longest() + 1; }
+  std::string_view main_metric() const override { return "sequences"; }
+
+  Sample sample(Rng& rng, int head) const override {
+    Sample sample;
+    Numbers answer;
+    switch (kind(head)) {
+      case Kind::sort:
+        answer = sort(rng, sample.tokens);
+        break;
+      case Kind::successor:
+        answer = successor(rng, sample.tokens);
+        break;
+      case Kind::count:
+        answer = count(rng, sample.tokens);
+        break;
+      case Kind::fill:
+        answer = fill(rng, sample.tokens);
+        break;
+    }
+    sample.head = head;
+    const std::size_t given = sample.tokens.size();
+    sample.tokens.insert(sample.tokens.end(), answer.begin(), answer.end());
+    sample.targets.assign(sample.tokens.size(), Sample::not_counted);
+    for (std::size_t i = 0; i < answer.size(); ++i) {
+      sample.asked.push_back(static_cast<std::int32_t>(given - 1 + i));
+      sample.targets[given - 1 + i] = answer[i];
+    }
+    return sample;
+  }
+
+  /// `sequences`: answers right as a whole. `tokens`: the share of right numbers.
+  /// `edit-distance`: between the right answer and what was said, the mean over sequences.
+  void score(const Sample& sample, std::span<const std::int32_t> said,
+             Tally& tally) const override {
+    const std::int64_t right = count_right(sample, said);
+    const auto total = static_cast<std::int64_t>(said.size());
+    tally.add_share("sequences", right == total, 1);
+    tally.add_share("tokens", right, total);
+    const auto answer = std::span(sample.tokens).last(said.size());
+    tally.add_value("edit-distance", static_cast<double>(edit_distance(answer, said)));
+  }
+
+  /// Each number said is one of the input: all its places there. To count takes the whole input.
+  std::vector<ReferenceRow> reference(const Sample& sample) const override {
+    const auto input =
+        static_cast<std::int32_t>(std::ranges::find(sample.tokens, mark_) - sample.tokens.begin());
+    std::vector<ReferenceRow> rows;
+    for (const std::int32_t output : sample.asked) {
+      ReferenceRow row{.row = output, .columns = {}};
+      const std::int32_t wanted = sample.targets[static_cast<std::size_t>(output)];
+      for (std::int32_t at = 0; at < input; ++at) {
+        if (kind(sample.head) == Kind::count ||
+            sample.tokens[static_cast<std::size_t>(at)] == wanted) {
+          row.columns.push_back(at);
+        }
+      }
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  /// With the space before it.
+  std::string answer(std::string_view prompt, int head) const override {
+    Prompt read;
+    const std::string wrong = read_prompt(prompt, kind(head), read);
+    LONGHAND_CHECK(wrong.empty(), "sorting: ", wrong);
+    return ' ' + vocabulary_.decode(solve(kind(head), read));
+  }
+
+  std::optional<std::string> check(std::string_view prompt, std::string_view answer,
+                                   int head) const override {
+    Prompt read;
+    std::string wrong = read_prompt(prompt, kind(head), read);
+    if (!wrong.empty()) return wrong;
+    const Numbers right = solve(kind(head), read);
+    Numbers said;
+    wrong = encode(answer, said);
+    if (!wrong.empty()) return wrong;
+    for (std::size_t i = 0; i < std::min(said.size(), right.size()); ++i) {
+      if (said[i] == right[i]) continue;
+      return text("number ", i + 1, ": expected ", right[i], ", got ", vocabulary_.text(said[i]));
+    }
+    if (said.size() == right.size()) return std::nullopt;
+    return text("expected ", right.size(), " numbers, got ", said.size());
+  }
+
+ private:
+  Kind kind(int head) const { return kinds_.at(static_cast<std::size_t>(head)); }
+
+  std::int32_t draw_number(Rng& rng) const {
+    return 1 + static_cast<std::int32_t>(rng.below(bound(largest_)));
+  }
+
+  Numbers draw_distinct(Rng& rng, std::int64_t count) const {
+    Numbers all(static_cast<std::size_t>(largest_));
+    std::iota(all.begin(), all.end(), 1);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      std::swap(all[i], all[i + rng.below(static_cast<std::uint32_t>(all.size() - i))]);
+    }
+    all.resize(static_cast<std::size_t>(count));
+    return all;
+  }
+
+  Numbers draw_input(Rng& rng) const {
+    const std::int64_t length = lengths_.draw(rng);
+    Numbers input;
+    if (repeat_ > 0) {
+      for (const std::int32_t number : draw_distinct(rng, length / repeat_)) {
+        input.insert(input.end(), static_cast<std::size_t>(repeat_), number);
+      }
+      while (static_cast<std::int64_t>(input.size()) < length) input.push_back(draw_number(rng));
+      rng.shuffle(input.begin(), input.end());
+      return input;
+    }
+    if (lengths_.is_mix() && rng.chance(repetition_)) {
+      const Numbers few =
+          draw_distinct(rng, std::min(largest_, std::max<std::int64_t>(1, length / 2)));
+      for (std::int64_t i = 0; i < length; ++i) {
+        input.push_back(few[rng.below(bound(std::ssize(few)))]);
+      }
+      return input;
+    }
+    for (std::int64_t i = 0; i < length; ++i) input.push_back(draw_number(rng));
+    return input;
+  }
+
+  // What is given goes to `tokens`; returned is the answer.
+
+  Numbers sort(Rng& rng, Numbers& tokens) const {
+    tokens = draw_input(rng);
+    Numbers answer = tokens;
+    std::ranges::sort(answer);
+    tokens.push_back(mark_);
+    return answer;
+  }
+
+  Numbers successor(Rng& rng, Numbers& tokens) const {
+    std::int32_t largest = 0;
+    for (int tries = 0;; ++tries) {
+      LONGHAND_CHECK(tries < 1000,
+                     "task sorting: hint successor: the inputs have no two different numbers");
+      tokens = draw_input(rng);
+      largest = std::ranges::max(tokens);
+      if (std::ranges::min(tokens) < largest) break;
+    }
+    std::int32_t before = largest;
+    while (before == largest) before = tokens[rng.below(bound(std::ssize(tokens)))];
+    Numbers sorted = tokens;
+    std::ranges::sort(sorted);
+    tokens.push_back(mark_);
+    tokens.push_back(before);
+    return {*std::ranges::upper_bound(sorted, before)};
+  }
+
+  /// Each number half the length times, rounded down; every second time one of them 1 to 5 times
+  /// less, but at least once.
+  Numbers count(Rng& rng, Numbers& tokens) const {
+    const std::int64_t each = lengths_.draw(rng) / 2;
+    const Numbers both = draw_distinct(rng, 2);
+    const std::int64_t most_fewer = std::min<std::int64_t>(5, each - 1);
+    std::int64_t fewer = 0;
+    if (rng.below(2) == 1 && most_fewer > 0) fewer = 1 + rng.below(bound(most_fewer));
+    const std::size_t rarer = rng.below(2);
+    tokens.assign(static_cast<std::size_t>(each), both[1 - rarer]);
+    tokens.insert(tokens.end(), static_cast<std::size_t>(each - fewer), both[rarer]);
+    rng.shuffle(tokens.begin(), tokens.end());
+    tokens.push_back(mark_);
+    return {fewer > 0 ? both[rarer] : std::ranges::min(both)};
+  }
+
+  /// A number up to half the length times, all counts equally likely, and so are all shorter
+  /// beginnings.
+  Numbers fill(Rng& rng, Numbers& tokens) const {
+    const std::int64_t times = 1 + rng.below(bound(lengths_.draw(rng) / 2));
+    const std::int64_t begun = rng.below(bound(times));
+    const std::int32_t number = draw_number(rng);
+    tokens.assign(static_cast<std::size_t>(times), number);
+    tokens.push_back(mark_);
+    tokens.insert(tokens.end(), static_cast<std::size_t>(begun), number);
+    tokens.push_back(mark_);
+    return Numbers(static_cast<std::size_t>(times - begun), number);
+  }
+
+  std::string encode(std::string_view text, Numbers& tokens) const {
+    try {
+      tokens = vocabulary_.encode(text);
+      return {};
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  /// Reads a prompt by its definition; says why it is none.
+  std::string read_prompt(std::string_view text, Kind kind, Prompt& prompt) const {
+    Numbers tokens;
+    std::string wrong = encode(text, tokens);
+    if (!wrong.empty()) return wrong;
+    const auto marks = std::ranges::count(tokens, mark_);
+    const bool ends_with_mark = !tokens.empty() && tokens.back() == mark_;
+    if (marks != (kind == Kind::fill ? 2 : 1) || ends_with_mark == (kind == Kind::successor)) {
+      constexpr std::array<std::string_view, 4> forms{"a b c ⊥", "a b c ⊥ a", "a a b ⊥",
+                                                      "a a a ⊥ a ⊥"};
+      return longhand::text("expected numbers as in ", forms[static_cast<std::size_t>(kind)],
+                            ", got ", quote(text));
+    }
+    const auto mark = std::ranges::find(tokens, mark_);
+    prompt.input.assign(tokens.begin(), mark);
+    prompt.after.assign(mark + 1, tokens.end() - (kind == Kind::fill ? 1 : 0));
+    for (const Numbers* numbers : {&prompt.input, &prompt.after}) {
+      for (const std::int32_t number : *numbers) {
+        if (number >= 1 && number <= largest_) continue;
+        return longhand::text("expected numbers from 1 to ", largest_, ", got ",
+                              quote(vocabulary_.text(number)));
+      }
+    }
+    if (prompt.input.empty()) return "expected numbers before ⊥, got none";
+    return what_is_missing(kind, prompt);
+  }
+
+  static std::string what_is_missing(Kind kind, const Prompt& prompt) {
+    const Numbers& input = prompt.input;
+    if (kind == Kind::successor) {
+      if (prompt.after.size() != 1) {
+        return text("expected one number after ⊥, got ", prompt.after.size());
+      }
+      const std::int32_t before = prompt.after[0];
+      if (std::ranges::find(input, before) == input.end()) {
+        return text("expected a number of the input after ⊥, got ", before);
+      }
+      if (before == std::ranges::max(input)) return text(before, " has no successor");
+    }
+    std::size_t kinds = 0;
+    for (std::size_t i = 0; i < input.size(); ++i) {
+      const auto earlier = std::span(input).first(i);
+      kinds += std::ranges::find(earlier, input[i]) == earlier.end();
+    }
+    if (kind == Kind::count && kinds != 2) {
+      return text("expected two different numbers to count, got ", kinds);
+    }
+    if (kind == Kind::fill) {
+      if (kinds != 1) return text("expected one number to repeat, got ", kinds);
+      if (prompt.after.size() >= input.size() ||
+          std::ranges::count(prompt.after, input[0]) != std::ssize(prompt.after)) {
+        return "expected between the marks a shorter beginning of the part before";
+      }
+    }
+    return {};
+  }
+
+  /// The right answer by the definition: by counting, where the generator sorts.
+  Numbers solve(Kind kind, const Prompt& prompt) const {
+    std::vector<std::size_t> times(static_cast<std::size_t>(largest_) + 1);
+    for (const std::int32_t number : prompt.input) ++times[static_cast<std::size_t>(number)];
+    Numbers answer;
+    std::size_t rarest = 0;
+    for (std::size_t number = 1; number < times.size(); ++number) {
+      if (times[number] == 0) continue;
+      const auto said = static_cast<std::int32_t>(number);
+      switch (kind) {
+        case Kind::sort:
+          answer.insert(answer.end(), times[number], said);
+          break;
+        case Kind::successor:
+          if (said > prompt.after[0] && answer.empty()) answer = {said};
+          break;
+        case Kind::count:
+          if (rarest == 0 || times[number] < times[rarest]) rarest = number;
+          answer = {static_cast<std::int32_t>(rarest)};
+          break;
+        case Kind::fill:
+          answer.assign(times[number] - prompt.after.size(), said);
+          break;
+      }
+    }
+    return answer;
+  }
+
+  std::int64_t largest_;
+  LengthMix lengths_;
+  std::int64_t repeat_;
+  double repetition_;
+  Vocabulary vocabulary_;
+  std::int32_t mark_;
+  std::vector<Kind> kinds_{Kind::sort};  // of the heads
+};
+
+}  // namespace
+
+TaskKind sorting() {
+  std::vector<Option> options{
+      {"hint", "none", "helper task: none, successor, count, fill or all three"},
+      {"repetition", "0",
+       "the mix: the share of inputs drawn from half as many distinct numbers as they are long"},
+      {"repeat", "0",
+       "with a length i, r makes rep(i, r): i / r distinct numbers r times each, the rest uniform"},
+      {"numbers", "100", "numbers are 1 to this"}};
+  std::ranges::copy(LengthMix::options(5, 20), std::back_inserter(options));
+  return {
+      .name = "sorting",
+      .summary = "sort numbers, with helper tasks on output heads of their own",
+      .options = std::move(options),
+      .distributions = {{"train", "Train", [](OptionValues&) {}},
+                        LengthMix::exactly(50, "Test Acc. 50"),
+                        LengthMix::exactly(100, "Test Acc. 100")},
+      .make_with = [](const OptionValues& values) { return std::make_unique<Sorting>(values); }};
+}
+
+}  // namespace longhand::tasks
