@@ -39,7 +39,8 @@ std::vector<Case> all_cases() {
     } else if (kind.name == "increment") {
       variants.front().set("hint", "carry");
       variants.push_back(variants.front());
-      variants.back().set("nines", "1");
+      variants.back().set("nines", "0.5");
+      variants.back().set("short", "8");
     }
     for (std::size_t i = 0; i < variants.size(); ++i) {
       for (const Distribution& distribution : kind.distributions) {
