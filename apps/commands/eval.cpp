@@ -1,79 +1,114 @@
+#include <chrono>
 #include <iostream>
 
 #include "apps/compute.h"
+#include "apps/html/page.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_folder.h"
+#include "apps/run/sweep.h"
+#include "core/atomic_file.h"
 #include "core/quote.h"
 
 namespace longhand::app {
 namespace {
 
+void add_rows(Report& report, const std::string& name, const tasks::Tally& tally) {
+  for (const tasks::Metric& metric : tally.metrics()) {
+    Json row{{"on", name}, {"metric", metric.name}, {"value", metric.mean()}, {"low", {}},
+             {"high", {}}, {"count", metric.count}};
+    if (metric.is_share) {
+      const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
+      row["low"] = interval.low;
+      row["high"] = interval.high;
+    }
+    report.add(row);
+  }
+}
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::string& folder = arguments.plain()[0];
   const auto reading = reading_from_name(arguments.word("reading"));
   if (!reading) {
     wrong_usage("--reading: expected forced or decoded, got ", quote(arguments.word("reading")));
   }
-  const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
-                                  .seed = seed_from(arguments),
-                                  .reading = *reading};
-  const LoadedRun loaded =
-      load_run(arguments.plain()[0], step_from(arguments), compute_flags(arguments));
-  std::vector<std::string> wanted =
-      arguments.given("on") ? arguments.words("on") : std::vector<std::string>{};
-  if (wanted.empty()) {
-    for (const tasks::Distribution& d : loaded.config.kind().distributions) {
-      wanted.push_back(d.name);
-    }
+  std::vector<SweepAxis> axes;
+  for (const std::string& axis : arguments.words("sweep")) {
+    axes.push_back(as_usage("sweep", [&] { return parse_axis(axis); }));
   }
+  if (!axes.empty() && arguments.given("on")) wrong_usage("--on and --sweep: expected one of them");
+  if (axes.empty() && arguments.given("figure")) wrong_usage("--figure: expected a --sweep too");
+  EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
+                            .seed = seed_from(arguments),
+                            .reading = *reading};
+  const LoadedRun loaded = load_run(folder, step_from(arguments), compute_flags(arguments));
+  options.head = static_cast<int>(arguments.integer("head", 0, loaded.task->heads() - 1));
   Report report({{"on", "distribution"},
                  {"metric", "metric"},
                  {"value", "value", "%.4f"},
                  {"low", "95% from", "%.4f"},
                  {"high", "to", "%.4f"},
                  {"count", "of"}});
-  report.set("run", arguments.plain()[0]);
+  report.set("run", folder);
   report.set("step", loaded.step);
   report.set("seed", options.seed);
   report.set("reading", arguments.word("reading"));
-  std::vector<std::unique_ptr<tasks::Task>> tests;
-  for (const std::string& name : wanted) {
-    tests.push_back(as_usage("on", [&] { return loaded.config.task(name); }));
-  }
-  for (std::size_t i = 0; i < tests.size(); ++i) {
-    const std::string& name = wanted[i];
-    const auto& task = tests[i];
-    const tasks::Tally tally = evaluate(*loaded.model, *task, options);
-    for (const tasks::Metric& metric : tally.metrics()) {
-      Json row{{"on", name}, {"metric", metric.name}, {"value", metric.mean()}, {"low", {}},
-               {"high", {}}, {"count", metric.count}};
-      if (metric.is_share) {
-        const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
-        row["low"] = interval.low;
-        row["high"] = interval.high;
+  const auto start = std::chrono::steady_clock::now();
+  if (!axes.empty()) {
+    auto points = as_usage("sweep", [&] { return sweep_points(loaded.config, axes); });
+    sweep(*loaded.model, points, options);
+    for (const SweepPoint& point : points) add_rows(report, name_of(point, axes), point.tally);
+    if (arguments.given("figure")) {
+      html::Page page(loaded.config.kind().name + ", swept",
+                      text(folder, ", step ", loaded.step, ", ", options.samples,
+                           " samples at each point, ", arguments.word("reading")));
+      page.add("Figures", sweep_charts(points, axes));
+      page.add("Configuration", html::code(loaded.config.ini()));
+      write_atomically(arguments.word("figure"), page.render());
+    }
+  } else {
+    std::vector<std::string> wanted = arguments.words("on");
+    if (wanted.empty()) {
+      for (const tasks::Distribution& d : loaded.config.kind().distributions) {
+        wanted.push_back(d.name);
       }
-      report.add(row);
+    }
+    std::vector<std::unique_ptr<tasks::Task>> tests;
+    for (const std::string& name : wanted) {
+      tests.push_back(as_usage("on", [&] { return loaded.config.task(name); }));
+    }
+    for (std::size_t i = 0; i < tests.size(); ++i) {
+      add_rows(report, wanted[i], evaluate(*loaded.model, *tests[i], options));
     }
   }
+  report.set("seconds",
+             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   report.print(std::cout, arguments.json());
 }
 
 const Register command{
     {.name = "eval",
      .summary = "scores a run on its task's distributions",
-     .usage = {"RUN [--on NAME]... [--samples N]"},
+     .usage = {"RUN [--on NAME]... [--samples N]", "RUN --sweep OPTION=VALUES... [--figure FILE]"},
      .options =
          join(run_options(),
               {{"seed", "N", "names the samples", "1"},
                {"on", "NAME", "a distribution of the task; all of them if not given", {}, true},
+               {"sweep", "OPTION=VALUES", "a task option and the values it goes through", {}, true},
+               {"figure", "FILE", "with --sweep: the metrics against its values, as a page"},
+               {"head", "N", "the output head asked", "0"},
                {"samples", "N", "sequences of each", "1000"},
                {"reading", "HOW", "forced or decoded", "forced"},
                json_option()}),
      .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on 4x --json",
-                  "eval runs/cycle-tracing-1 --reading decoded --samples 100"},
+                  "eval runs/cycle-tracing-1 --reading decoded --samples 100",
+                  "eval runs/sorting-1 --reading decoded --sweep length=2..100 --figure fig.html",
+                  "eval runs/sorting-1 --sweep length=20,50,100 --sweep repeat=2..5 --json"},
      .notes =
          "forced: the model sees the sample's own tokens (teacher forcing). decoded: where it\n"
-         "was asked it goes on from what it said itself.",
+         "was asked it goes on from what it said itself.\n"
+         "--sweep: values are words, numbers or ranges A..B or A..B:STEP, parted by commas;\n"
+         "several sweeps go through all combinations. Other options are those of training.",
      .takes_words = true,
      .run = run}};
 

@@ -48,28 +48,42 @@ std::optional<Reading> reading_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+void for_samples(const tasks::Task& task, const EvaluationOptions& options,
+                 const std::function<void(std::span<const tasks::Sample>)>& body) {
+  std::vector<tasks::Sample> samples;
+  std::int64_t tokens = 0;
+  for (std::int64_t i = 0; i < options.samples; ++i) {
+    Rng rng(options.seed, Purpose::evaluation, 0, static_cast<std::uint32_t>(i));
+    samples.push_back(task.sample(rng, options.head));
+    tokens += static_cast<std::int64_t>(samples.back().tokens.size());
+    if (tokens < options.tokens_at_once && i + 1 < options.samples) continue;
+    body(samples);
+    samples.clear();
+    tokens = 0;
+  }
+}
+
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options) {
   tasks::Tally tally;
-  std::vector<tasks::Sample> samples;
-  std::int64_t tokens = 0;
-  const auto flush = [&] {
-    if (samples.empty()) return;
+  for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
     const std::vector<Tokens> said = options.reading == Reading::forced
                                          ? forced(model, task, samples)
                                          : decoded(model, task, samples);
     for (std::size_t i = 0; i < samples.size(); ++i) task.score(samples[i], said[i], tally);
-    samples.clear();
-    tokens = 0;
-  };
-  for (std::int64_t i = 0; i < options.samples; ++i) {
-    Rng rng(options.seed, Purpose::evaluation, 0, static_cast<std::uint32_t>(i));
-    samples.push_back(task.sample(rng, 0));
-    tokens += static_cast<std::int64_t>(samples.back().tokens.size());
-    if (tokens >= options.tokens_at_once) flush();
-  }
-  flush();
+  });
   return tally;
+}
+
+double evaluate_loss(nn::Decoder& model, const tasks::Task& task,
+                     const EvaluationOptions& options) {
+  double sum = 0, weight = 0;
+  for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
+    const nn::Batch batch = batch_of(samples, task);
+    sum += model.loss(batch).value.value().item() * batch.total_weight();
+    weight += batch.total_weight();
+  });
+  return weight > 0 ? sum / weight : 0;
 }
 
 std::string text_of(const tasks::Metric& metric) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -21,12 +22,20 @@ struct EvaluationOptions {
   std::int64_t tokens_at_once = 8192;  // about so many in a batch
   std::uint64_t seed = 1;
   Reading reading = Reading::forced;
+  int head = 0;  // of the task's
 };
 
-/// Scores a model on samples of a task: number i from the stream (seed, evaluation, 0, i), so every
-/// model and every step sees the same ones.
+/// The samples that models are scored on, some at a time: number i from the stream (seed,
+/// evaluation, 0, i), so every model and every step sees the same ones.
+void for_samples(const tasks::Task& task, const EvaluationOptions& options,
+                 const std::function<void(std::span<const tasks::Sample>)>& body);
+
+/// Scores a model on the samples of a task.
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options);
+
+/// The mean loss of the same samples' counted targets, in nats, all tokens seen as they are.
+double evaluate_loss(nn::Decoder& model, const tasks::Task& task, const EvaluationOptions& options);
 
 /// A share with its 95% interval as one prints it: "0.9375 [0.9120, 0.9560]"; another metric's
 /// mean.

@@ -15,22 +15,6 @@
 namespace longhand::app {
 namespace {
 
-/// Activations of one pass whose name ends with this, by name.
-std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
-                                      std::string_view part) {
-  std::map<std::string, Tensor> seen;
-  struct Restore {
-    nn::Decoder& model;
-    decltype(model.watch) before;
-    ~Restore() { model.watch = before; }
-  } restore{model, model.watch};
-  model.watch = [&](const std::string& name, const Tensor& x) {
-    if (name.find(part) != std::string::npos) seen[name] = x;
-  };
-  model.features(input);
-  return seen;
-}
-
 /// The layer's groups with the number of their first head.
 template <class F>
 void for_each_group(const nn::Decoder& model, F visit) {
@@ -59,6 +43,21 @@ std::vector<std::string> labels(const tasks::Task& task, std::span<const std::in
 std::string title(const HeadView& view) { return text("Layer ", view.layer, ", head ", view.head); }
 
 }  // namespace
+
+std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
+                                      std::string_view part) {
+  std::map<std::string, Tensor> seen;
+  struct Restore {
+    nn::Decoder& model;
+    decltype(model.watch) before;
+    ~Restore() { model.watch = before; }
+  } restore{model, model.watch};
+  model.watch = [&](const std::string& name, const Tensor& x) {
+    if (name.find(part) != std::string::npos) seen[name] = x;
+  };
+  model.features(input);
+  return seen;
+}
 
 std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
                                  const EvaluationOptions& options) {

@@ -1,13 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/run/evaluation.h"
 
 namespace longhand::app {
+
+/// Activations of one pass whose names hold this, by name.
+std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
+                                      std::string_view part);
 
 /// How often a FAL head reads what the task's answer needs. Heads are counted over all kinds, in
 /// the order of the layer's list.

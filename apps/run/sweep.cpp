@@ -1,0 +1,140 @@
+#include "apps/run/sweep.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "apps/html/page.h"
+#include "core/quote.h"
+
+namespace longhand::app {
+namespace {
+
+constexpr std::size_t most_values = 100'000;
+
+/// "2..100:2", or one value, which may be any word.
+void add_values(std::string_view item, std::vector<std::string>& values) {
+  const std::size_t dots = item.find("..");
+  if (dots == std::string_view::npos) {
+    LONGHAND_CHECK(!item.empty(), "expected a value, got none");
+    values.emplace_back(item);
+    return;
+  }
+  const auto integer = [&](std::string_view text) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    LONGHAND_CHECK(error == std::errc() && end == text.data() + text.size(),
+                   "expected a range such as 10..100:10, got ", quote(item));
+    return number;
+  };
+  std::string_view last = item.substr(dots + 2);
+  std::int64_t step = 1;
+  if (const std::size_t colon = last.find(':'); colon != std::string_view::npos) {
+    step = integer(last.substr(colon + 1));
+    last = last.substr(0, colon);
+  }
+  const std::int64_t from = integer(item.substr(0, dots)), to = integer(last);
+  LONGHAND_CHECK(step >= 1 && from <= to && from >= -1'000'000'000 && to <= 1'000'000'000,
+                 "expected a range such as 10..100:10, got ", quote(item));
+  for (std::int64_t value = from; value <= to; value += step) {
+    LONGHAND_CHECK(values.size() < most_values, "expected at most ", most_values, " values");
+    values.push_back(std::to_string(value));
+  }
+}
+
+}  // namespace
+
+SweepAxis parse_axis(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  LONGHAND_CHECK(equals != std::string_view::npos && equals > 0, "expected OPTION=VALUES, got ",
+                 quote(text));
+  SweepAxis axis{.option = std::string(text.substr(0, equals)), .values = {}};
+  for (std::string_view rest = text.substr(equals + 1);;) {
+    const std::size_t comma = rest.find(',');
+    add_values(rest.substr(0, comma), axis.values);
+    if (comma == std::string_view::npos) return axis;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::vector<SweepPoint> sweep_points(const Config& config, const std::vector<SweepAxis>& axes) {
+  std::vector<SweepPoint> points{{}};
+  for (const SweepAxis& axis : axes) {
+    std::vector<SweepPoint> longer;
+    for (const SweepPoint& point : points) {
+      for (const std::string& value : axis.values) {
+        LONGHAND_CHECK(longer.size() < most_values, "expected at most ", most_values, " points");
+        longer.push_back(point);
+        longer.back().values.push_back(value);
+      }
+    }
+    points = std::move(longer);
+  }
+  for (SweepPoint& point : points) {
+    tasks::OptionValues values = config.task_values();
+    for (std::size_t i = 0; i < axes.size(); ++i) values.set(axes[i].option, point.values[i]);
+    point.task = config.kind().make(values);
+  }
+  return points;
+}
+
+void sweep(nn::Decoder& model, std::vector<SweepPoint>& points, const EvaluationOptions& options) {
+  for (SweepPoint& point : points) point.tally = evaluate(model, *point.task, options);
+}
+
+std::string name_of(const SweepPoint& point, const std::vector<SweepAxis>& axes) {
+  std::string name;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    name += (i == 0 ? "" : " ") + axes[i].option + "=" + point.values[i];
+  }
+  return name;
+}
+
+std::vector<html::Series> sweep_series(const std::string& name,
+                                       const std::vector<SweepPoint>& points,
+                                       const std::vector<SweepAxis>& axes,
+                                       std::string_view metric) {
+  std::vector<html::Series> all;
+  for (const SweepPoint& point : points) {
+    std::string own = name;
+    for (std::size_t i = 1; i < axes.size(); ++i) {
+      own += (own.empty() ? "" : ", ") + axes[i].option + " " + point.values[i];
+    }
+    auto series = std::ranges::find(all, own, &html::Series::name);
+    if (series == all.end()) {
+      all.push_back({.name = own, .points = {}, .marks = axes[0].values.size() < 40});
+      series = all.end() - 1;
+    }
+    const std::string& x = point.values[0];
+    html::Point at;
+    const auto [end, error] = std::from_chars(x.data(), x.data() + x.size(), at.x);
+    LONGHAND_CHECK(error == std::errc() && end == x.data() + x.size(),
+                   "figure: expected numbers as ", axes[0].option, ", got ", quote(x));
+    const tasks::Metric& measured = point.tally.at(metric);
+    at.y = measured.mean();
+    if (measured.is_share) {
+      const auto interval = tasks::wilson(measured.sum, static_cast<double>(measured.count));
+      at.low = interval.low;
+      at.high = interval.high;
+    }
+    series->points.push_back(at);
+  }
+  return all;
+}
+
+std::string sweep_charts(const std::vector<SweepPoint>& points,
+                         const std::vector<SweepAxis>& axes) {
+  std::string content;
+  for (const tasks::Metric& metric : points.front().tally.metrics()) {
+    html::LineChart chart{.x_label = axes[0].option,
+                          .y_label = metric.name,
+                          .series = sweep_series("", points, axes, metric.name)};
+    chart.y_low = 0;
+    if (metric.is_share) chart.y_high = 1;
+    content +=
+        html::figure(line_chart(chart), metric.is_share ? metric.name + ", with 95% intervals"
+                                                        : metric.name + ", mean over sequences");
+  }
+  return content;
+}
+
+}  // namespace longhand::app

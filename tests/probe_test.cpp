@@ -1,0 +1,119 @@
+#include "apps/run/probe.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "apps/run/config.h"
+#include "tests/reference_fixture.h"
+
+using namespace longhand;
+using namespace longhand::app;
+
+namespace {
+
+/// A model whose blocks add nothing, so that the stream is each token's embedding.
+struct Rigged : Reference {
+  static constexpr std::int64_t numbers = 3, width = 8;
+  std::unique_ptr<tasks::Task> task;
+  std::unique_ptr<nn::Decoder> model;
+
+  Rigged() {
+    tasks::OptionValues values = tasks::task_kind("sorting").defaults();
+    values.set("numbers", "3");
+    values.set("length", "4");
+    task = tasks::task_kind("sorting").make(values);
+    const Config config = [] {
+      Config c("sorting");
+      c.set("model.width", "8");
+      c.set("model.layers", "2");
+      c.set("model.heads", "softmax:2");
+      return c;
+    }();
+    model = std::make_unique<nn::Decoder>(run, config.model(*task), 1, DType::f64);
+    for (const nn::Parameter& p : model->parameters().all()) {
+      if (p.name().find(".layers.") != std::string::npos) run(Fill{.value = 0, .y = p.value()});
+    }
+    Values unit(static_cast<std::size_t>(task->vocabulary().size() * width));
+    for (std::int64_t i = 0; i < task->vocabulary().size(); ++i)
+      unit[static_cast<std::size_t>(i * width + i)] = 1;
+    put("embed_out.weight", unit);
+  }
+  void put(const std::string& name, const Values& values) const {
+    const Tensor to = model->parameters().find(name)->value();
+    run(Copy{.x = f64(to.shape(), values), .y = to});
+  }
+  /// The embedding of each token: its products with the decoder basis, which are its entries.
+  void embed(const std::vector<Values>& rows) const {
+    Values all;
+    for (Values row : rows) {
+      row.resize(static_cast<std::size_t>(width));
+      all.insert(all.end(), row.begin(), row.end());
+    }
+    put("gpt_neox.embed_in.weight", all);
+  }
+};
+
+constexpr std::int64_t samples = 50;
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(probe_test, Rigged)
+
+BOOST_AUTO_TEST_CASE(orthogonal_and_parallel_vectors_have_their_numbers) {
+  const Tensor axes = f64({3, 4}, {2, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 0});
+  BOOST_TEST(cosines_within(axes).largest == 0);
+  BOOST_TEST(cosines_between(axes, axes).largest == 1);
+  BOOST_TEST(cosines_between(axes, axes).mean == 1.0 / 3);
+  const Tensor pair = f64({2, 2}, {1, 0, -3, 4});
+  BOOST_TEST(std::abs(cosines_within(pair).mean - 0.6) < 1e-14);
+  BOOST_TEST(std::abs(cosines_within(pair).root_mean_square - 0.6) < 1e-14);
+  BOOST_TEST(std::abs(spread_of_lengths(pair) - 2.0 / 3) < 1e-14);  // lengths 1 and 5
+  BOOST_TEST(spread_of_lengths(f64({2, 2}, {1, 0, 0, 1})) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(projections_are_products_with_both_bases) {
+  embed({{}, {0, 1, 2}, {3, 4}, {0, 0, 0, 5}, {6}, {}});
+  const Bases bases = bases_of(*model);
+  const nn::Batch batch{.tokens = {2, 1, 4}, .lengths = {3}};
+  const auto all = project(*model, batch, bases);
+  BOOST_TEST(all.size() == 4u);  // two layers, before and after the MLP
+  for (const Projection& p : all) {
+    check_values(p.decoder, {3, 4, 0, 0, 0, 0, /**/ 0, 1, 2, 0, 0, 0, /**/ 6, 0, 0, 0, 0, 0});
+    check_values(p.encoder, {0, 4, 25, 0, 18, 0, /**/ 0, 5, 4, 0, 0, 0, /**/ 0, 0, 18, 0, 36, 0});
+  }
+  BOOST_TEST(all[1].layer == 0);
+  BOOST_TEST((all[1].place == Place::after_mlp));
+}
+
+// The mark always points at 1, and 1 points at itself and 2, 2 at itself and 1.
+BOOST_AUTO_TEST_CASE(mechanisms_are_counted_where_they_hold) {
+  embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
+  const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});
+  std::int64_t minimum = 0, successor = 0, followed = 0;
+  for (std::uint32_t i = 0; i < samples; ++i) {
+    Rng rng(4, Purpose::evaluation, 0, i);
+    const tasks::Sample sample = task->sample(rng, 0);
+    const std::vector<std::int32_t> output(sample.tokens.begin() + 5, sample.tokens.end());
+    minimum += output[0] == 1;
+    const auto has = [&](int number) { return std::ranges::count(output, number); };
+    const int greatest = output.back();
+    followed += 4 - has(greatest);
+    successor += has(2) > 0 ? has(1) : 0;
+  }
+  BOOST_TEST(counts.minimum_count == samples);
+  BOOST_TEST(counts.minimum_hits == minimum);
+  BOOST_TEST(counts.successor_count == followed);
+  BOOST_TEST(counts.successor_hits == successor);
+  BOOST_TEST(successor > 0);
+  BOOST_TEST(successor < followed);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_probed_is_refused) {
+  const auto other = tasks::task_kind("increment").make(tasks::task_kind("increment").defaults());
+  BOOST_CHECK_THROW(sorting_mechanisms(*model, *other, {}), Error);
+  const std::vector<std::int32_t> tokens{1, 2, 4};
+  BOOST_CHECK_THROW(projection_pictures(*model, *task, tokens, 3), Error);
+  BOOST_TEST(projection_pictures(*model, *task, tokens, 2).find("after the MLP") !=
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
