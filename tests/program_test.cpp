@@ -218,6 +218,18 @@ BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
   const Json kernels = json("bench tokenwise --size 16,33 --seconds 0 --json");
   BOOST_TEST(kernels["rows"].size() > 10);
   for (const Json& row : kernels["rows"]) BOOST_TEST(row["share"].get<double>() > 0);
+  const Json memory =
+      json("bench attention-memory --size 2,512,8 --size 2,2048,8 --threads 2 --json");
+  BOOST_REQUIRE(memory["rows"].size() == 6);
+  for (const std::size_t first : {0, 2, 4}) {
+    const auto bytes = [&](std::size_t row) {
+      return memory["rows"][row]["peak_bytes"].get<double>();
+    };
+    // y and three gradients at least, and four times the length in five times the memory at most.
+    BOOST_TEST(bytes(first) >= 4 * 512 * 2 * 8 * 4);
+    BOOST_TEST(bytes(first + 1) < 5 * bytes(first));
+  }
+  refuses(2, "bench attention-memory --size 1,2147483648,1", "--size");
   refuses(2, "bench nosuch", "nosuch");
   refuses(2, "bench gemm --size 8,8", "--size");
   refuses(2, "bench gemm --size 8,8,0", "--size");
