@@ -578,31 +578,4 @@ BOOST_AUTO_TEST_CASE(first_after_last_agrees_with_plain_loops_on_every_instructi
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_long_sequence_needs_memory_for_its_rows_only) {
-  const auto backend = make_cpu_backend();
-  ThreadPool threads(2);
-  const cpu::Crew crew{threads, cpu::choose_isa()};
-  std::vector<std::size_t> peaks;
-  for (const std::int32_t length : {16384, 65536}) {
-    const Problem p{.queries = {length},
-                    .keys = {length},
-                    .heads = 1,
-                    .group = 1,
-                    .width = 4,
-                    .value_width = 4,
-                    .window = 300,
-                    .gamma = 0};
-    Data d(*backend, p);
-    backend->memory().drop_cached();
-    backend->memory().reset_peak();
-    const std::size_t before = backend->memory().use().live;
-    run(crew, p, d, Math::exact);
-    Fal fal{d.q, d.k, d.v, d.queries, d.keys, d.y, d.match};
-    cpu::attention(crew, fal);
-    peaks.push_back(backend->memory().use().peak - before);
-  }
-  BOOST_TEST(peaks[1] < 5 * peaks[0]);
-  BOOST_TEST(peaks[1] < std::size_t{65536} * 4 * 64);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
