@@ -1,5 +1,8 @@
+#include "core/cpu/attention/gradient_space.h"
 #include "core/cpu/attention/kernels.h"
 #include "core/cpu/attention/panel.h"
+#include "core/cpu/attention/rows.h"
+#include "core/cpu/attention/score_gradients.h"
 #include "core/cpu/isa.h"
 
 /// Softmax attention and ChaCAL, backward, for a range of keys: the panels of queries pass over it
@@ -16,178 +19,6 @@ namespace LONGHAND_ISA::attention {
 namespace {
 
 constexpr std::int64_t block = panel;
-
-template <class Product>
-struct Space {
-  // Of the range: words to be summed along (left) and over (right). ChaCAL: U for the values.
-  float *keys_left, *keys_right, *values_left;
-  float *key_sums, *value_sums;  // dk / beta and dv (ChaCAL: A of one head)
-  float* all_value_sums;         // dv of all heads (ChaCAL)
-  // Of the panel: words of q, and dy or W, also transposed; dy or W in f32; dq / beta.
-  float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
-  float *p, *ds;                       // [block][panel], f32
-  float *p_rows, *ds_rows, *ds_keys;   // words [block][panel / depth] and [block / depth][panel]
-  float *scale, *times, *logs, *sums;  // [panel]: of the scores, c, log_sum in bits, D
-  std::int64_t depth, value_depth;     // words along the widths
-  std::int64_t left_stride, value_left_stride, key_stride, value_stride, floats;
-
-  Space(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {
-    depth = words<Product>(width);
-    value_depth = words<Product>(value_width);
-    left_stride = packed_width(depth);
-    value_left_stride = packed_width(value_depth);
-    key_stride = packed_width(width);
-    value_stride = packed_width(value_width);
-    const std::int64_t rows = round_up(range, block);
-    float* const start = at;
-    const auto take = [&](std::int64_t n) {
-      float* const here = at;
-      at += round_up(n, 16);
-      return here;
-    };
-    constexpr int d = Product::depth;
-    keys_left = take(rows * left_stride);
-    keys_right = d == 1 ? keys_left : take(rows / d * key_stride);
-    values_left = take(rows * value_left_stride);
-    key_sums = take(rows * key_stride);
-    value_sums = take(rows * value_stride);
-    all_value_sums = take(rows * value_stride);
-    queries = take(panel / d * key_stride);
-    gradient_rows = take(panel * value_stride);
-    gradients = Product::rounds ? take(panel / d * value_stride) : gradient_rows;
-    turned = take(panel * depth);
-    turned_gradients = take(panel * value_depth);
-    query_sums = take(panel * key_stride);
-    p = take(block * panel);
-    ds = take(block * panel);
-    p_rows = Product::rounds ? take(block * panel / d) : p;
-    ds_rows = d == 1 ? ds : take(block * panel / d);
-    ds_keys = d == 1 ? ds : take(block * panel / d);
-    scale = take(panel);
-    times = take(panel);
-    logs = take(panel);
-    sums = take(panel);
-    floats = at - start;
-  }
-};
-
-void clear(float* at, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; i += lanes) store(at + i, Vec(0.0f));
-}
-
-/// Sums of a_c b_c and of a_c.
-template <class A, class B>
-float dot(const A* a, const B* b, std::int64_t n) {
-  Vec even(0.0f), odd(0.0f);
-  std::int64_t c = 0;
-  for (; c + 2 * lanes <= n; c += 2 * lanes) {
-    even = fma(load(a + c), load(b + c), even);
-    odd = fma(load(a + c + lanes), load(b + c + lanes), odd);
-  }
-  for (; c < n; c += lanes) {
-    const int rest = static_cast<int>(n - c < lanes ? n - c : lanes);
-    even = fma(load_first(a + c, rest), load_first(b + c, rest), even);
-  }
-  return sum(even + odd);
-}
-
-/// to_t,c (+)= times from_t,c
-template <class T>
-void write_rows(const float* from, std::int64_t stride, float times, HeadRows<T> to, bool add,
-                std::int64_t rows, std::int64_t width) {
-  const Vec factor(times);
-  for (std::int64_t t = 0; t < rows; ++t) {
-    for (std::int64_t c = 0; c < width; c += lanes) {
-      T* const at = to.row(t) + c;
-      const Vec x = factor * load(from + t * stride + c);
-      if (width - c >= lanes) {
-        store(at, add ? x + load(at) : x);
-      } else {
-        const int rest = static_cast<int>(width - c);
-        store_first(at, add ? x + load_first(at, rest) : x, rest);
-      }
-    }
-  }
-}
-
-/// The rows that tiles may read around those that `seen` has, an even number of them.
-Range widened(Range seen, std::int64_t keys) {
-  const Range wide =
-      Sight::clip(seen.begin - tile_rows, seen.end + tile_rows, round_up(keys, tile_rows));
-  return {wide.begin & ~1, (wide.end + 1) & ~1};
-}
-
-/// From scores and dP: P = 2^(s - log) and dS = c P (dP - D) as words, zero where unseen. Without
-/// `make_p`, P is there already in f32; without `make_ds`, only P is made.
-template <class Product, bool make_p, bool make_ds>
-void score_gradients(const Sight& sight, const Space<Product>& space) {
-  for (std::int64_t t = 0; t < sight.queries; t += lanes) {
-    const std::int64_t unit = t / Sight::unit * Sight::unit;
-    const Range by_all = sight.keys_of_all(unit, Sight::unit);
-    const Range rows = widened(sight.keys_of(unit, Sight::unit), sight.keys);
-    const Vec log = load(space.logs + t), own = load(space.sums + t);
-    const Vec scale = load(space.scale + t), times = load(space.times + t);
-    const auto probability = [&](int r) {
-      const Vec x = load(space.p + r * panel + t);
-      if (!make_p) return x;
-      return exp2(Product::rounds ? fma(scale, x, -log) : x - log);
-    };
-    const auto gradient = [&](int r, Vec p) {
-      const Vec x = p * (load(space.ds + r * panel + t) - own);
-      return Product::rounds ? times * x : x;
-    };
-    const auto put = [&](int r, Vec p0, Vec p1, Vec d0, Vec d1) {
-      if constexpr (make_p) {
-        if (!make_ds || !Product::rounds) {
-          store(space.p + r * panel + t, p0);
-          store(space.p + (r + 1) * panel + t, p1);
-        }
-      }
-      if constexpr (Product::depth == 1) {
-        if constexpr (Product::rounds && make_p) {
-          store(space.p_rows + r * panel + t, Product::rounded(p0));
-          store(space.p_rows + (r + 1) * panel + t, Product::rounded(p1));
-        }
-        if constexpr (make_ds) {
-          store(space.ds + r * panel + t, Product::rounded(d0));
-          store(space.ds + (r + 1) * panel + t, Product::rounded(d1));
-        }
-      } else {
-        constexpr int row = panel / 2;
-        if constexpr (make_p) {
-          float* const at = space.p_rows + r * row + t / 2;
-          Product::store_rows(at, p0, at + row, p1);
-        }
-        if constexpr (make_ds) {
-          float* const at = space.ds_rows + r * row + t / 2;
-          Product::store_rows(at, d0, at + row, d1);
-          store(space.ds_keys + r / 2 * panel + t, Product::across(d0, d1));
-        }
-      }
-    };
-    const auto edge = [&](int begin, int end) {
-      const Vec zero(0.0f);
-      for (int r = begin; r < end; r += 2) {
-        const Mask sees = sight.sees(r, t), sees_next = sight.sees(r + 1, t);
-        const Vec p0 = select(sees, probability(r), zero);
-        const Vec p1 = select(sees_next, probability(r + 1), zero);
-        put(r, p0, p1, select(sees, gradient(r, p0), zero),
-            select(sees_next, gradient(r + 1, p1), zero));
-      }
-    };
-    const Range inner{(by_all.begin + 1) & ~1, by_all.end & ~1};
-    if (inner.empty()) {
-      edge(rows.begin, rows.end);
-      continue;
-    }
-    edge(rows.begin, inner.begin);
-    for (int r = inner.begin; r < inner.end; r += 2) {
-      const Vec p0 = probability(r), p1 = probability(r + 1);
-      put(r, p0, p1, gradient(r, p0), gradient(r + 1, p1));
-    }
-    edge(inner.end, rows.end);
-  }
-}
 
 template <class T, class Product>
 class Work {
@@ -477,12 +308,12 @@ class Work {
   const AttentionGradients<T>& task_;
   const SegmentShape& shape_;
   std::int64_t count_, key_width_, value_width_;
-  Space<Product> space_;
+  GradientSpace<Product> space_;
 };
 
 template <class Product>
 std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t range) {
-  return Space<Product>(width, value_width, range, nullptr).floats;
+  return GradientSpace<Product>(width, value_width, range, nullptr).floats;
 }
 template <class T, class Product>
 void begin(const AttentionGradients<T>& task, float* at) {

@@ -32,6 +32,17 @@ WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
   return list;
 }
 
+/// How rows of heads are stored that are written once: see store_to. Whole lines only.
+Store store_to_heads(const Heads& y, bool add) {
+  if (!y) return {.add = add};
+  const auto size = static_cast<std::int64_t>(size_of(y.data.dtype()));
+  const auto start = reinterpret_cast<std::uintptr_t>(y.data.address()) +
+                     static_cast<std::uintptr_t>(y.first_column * size);
+  const bool lines =
+      start % 64 == 0 && y.width * size % 64 == 0 && y.data.columns() * size % 64 == 0;
+  return {.add = add, .stream = !add && lines && y.data.bytes() >= stream_from};
+}
+
 template <class T>
 void run(const Crew& crew, const Fal& op) {
   const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
@@ -40,6 +51,7 @@ void run(const Crew& crew, const Fal& op) {
       op.queries.count(), heads, rows, [&](std::int64_t s) { return op.queries.lengths()[s]; },
       64.0 * double(op.q.width));
   const Scratch scratch(op.y.data.backend(), crew.threads.threads(), kernels.scratch(op.q.width));
+  const Store how = store_to_heads(op.y, false);
   list.run(crew.threads, [&](const WorkItem& item, int worker) {
     const SegmentRows at = segment_rows(op.queries, op.keys, item.segment);
     for (std::int64_t h = item.head; h < item.head_end; ++h) {
@@ -49,7 +61,8 @@ void run(const Crew& crew, const Fal& op) {
           .k = rows_of<const T>(op.k, h / group, at.key),
           .v = rows_of<const T>(op.v, h / group, at.key),
           .y = rows_of<T>(op.y, h, at.query),
-          .match = column_of<std::int32_t>(op.match, h, at.query)};
+          .match = column_of<std::int32_t>(op.match, h, at.query),
+          .stream = how.stream};
       kernels.rows(task, item.begin, item.end, scratch.of(worker));
     }
   });
@@ -59,12 +72,19 @@ template <class T>
 void run(const Crew& crew, const FalBackward& op) {
   const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
   const std::int64_t heads = op.k.heads, group = op.q.heads / heads;
+  LONGHAND_CHECK(op.queries.longest() * group < std::int64_t{1} << 31,
+                 "fal_backward: expected less than 2^31 queries of one sequence and key head, got ",
+                 op.queries.longest() * group);
   const WorkList list = items(
       op.queries.count(), heads, range, [&](std::int64_t s) { return op.keys.lengths()[s]; },
       8.0 * double(op.q.width + op.v.width) * double(group));
   const Scratch scratch(
       op.q.data.backend(), crew.threads.threads(),
-      kernels.gradient_scratch(op.q.width, op.v.width, std::min(range, op.keys.longest())));
+      kernels.gradient_scratch(op.q.width, op.v.width, std::min(range, op.keys.longest()),
+                               op.queries.longest() * group));
+  const Store to_dq = store_to_heads(op.dq.heads, op.dq.add),
+              to_dk = store_to_heads(op.dk.heads, op.dk.add),
+              to_dv = store_to_heads(op.dv.heads, op.dv.add);
   list.run(crew.threads, [&](const WorkItem& item, int worker) {
     const SegmentRows at = segment_rows(op.queries, op.keys, item.segment);
     for (std::int64_t h = item.head; h < item.head_end; ++h) {
@@ -79,9 +99,9 @@ void run(const Crew& crew, const FalBackward& op) {
           .dq = rows_of<T>(op.dq.heads, h * group, at.query),
           .dk = rows_of<T>(op.dk.heads, h, at.key),
           .dv = rows_of<T>(op.dv.heads, h, at.key),
-          .add_dq = op.dq.add,
-          .add_dk = op.dk.add,
-          .add_dv = op.dv.add};
+          .to_dq = to_dq,
+          .to_dk = to_dk,
+          .to_dv = to_dv};
       kernels.gradients(task, item.begin, item.end, scratch.of(worker));
     }
   });

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/cpu/store.h"
 #include "core/dtype.h"
 
 /// What the attention kernels of one instruction set are told and offer. All pointers go to the
@@ -123,6 +124,7 @@ struct FalRows {
   HeadRows<const T> q, k, v;
   HeadRows<T> y;
   HeadRows<std::int32_t> match;
+  bool stream = false;  // y, past the caches
 };
 
 /// Of one key head and the `heads` query heads that read it, as in AttentionGradients; match of
@@ -134,7 +136,7 @@ struct FalGradients {
   HeadRows<const T> q, k, v, dy;
   HeadRows<const std::int32_t> match;
   HeadRows<T> dq, dk, dv;  // null: not wanted
-  bool add_dq = false, add_dk = false, add_dv = false;
+  Store to_dq, to_dk, to_dv;
 };
 
 template <class T>
@@ -142,8 +144,9 @@ struct FalKernels {
   std::int64_t (*scratch)(std::int64_t width);
   /// Query rows [begin, end); begin is a multiple of attention_panel.
   void (*rows)(const FalRows<T>& task, std::int64_t begin, std::int64_t end, float* scratch);
-  std::int64_t (*gradient_scratch)(std::int64_t width, std::int64_t value_width,
-                                   std::int64_t range);
+  /// For ranges of so many keys, read by so many queries in all their heads.
+  std::int64_t (*gradient_scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range,
+                                   std::int64_t readers);
   /// dk and dv of the keys [begin, end), and dq of the queries that chose one of them; the queries
   /// that chose none belong to the range with their position.
   void (*gradients)(const FalGradients<T>& task, std::int64_t begin, std::int64_t end,

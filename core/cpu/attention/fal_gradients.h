@@ -1,0 +1,175 @@
+#pragma once
+
+#include "core/cpu/attention/pack.h"
+#include "core/cpu/attention/rows.h"
+
+/// First-After-Last, backward: who chose key m is listed for every m, in the order of heads and
+/// positions; then one walk over the keys writes each gradient row once, complete.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+template <class T>
+class FalGradientWork {
+ public:
+  FalGradientWork(const FalGradients<T>& task, std::int64_t begin, std::int64_t end, float* scratch)
+      : task_(task),
+        width_(task.shape.width),
+        value_width_(task.shape.value_width),
+        begin_(begin),
+        end_(end),
+        key_sums_(scratch),
+        value_sums_(key_sums_ + round_up(width_, lanes)),
+        starts_(reinterpret_cast<std::int32_t*>(value_sums_ + round_up(value_width_, lanes))),
+        readers_(starts_ + (end - begin + 3)) {}
+
+  static std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t range,
+                              std::int64_t readers) {
+    return round_up(width, lanes) + round_up(value_width, lanes) + range + 3 + readers;
+  }
+
+  void run() {
+    list();
+    // dv of key j comes from those who chose j - 1.
+    const std::int64_t all = starts_[end_ - begin_ + 1];
+    for (std::int64_t m = begin_ - 1; m < end_; ++m) {
+      const std::int64_t slot = m - begin_ + 1;
+      if (starts_[slot] < all) fetch_after(m);
+      write_key(m, readers_ + starts_[slot], starts_[slot + 1] - starts_[slot]);
+    }
+  }
+
+ private:
+  std::int64_t head_of(std::int32_t number) const {
+    return task_.heads == 1 ? 0 : number / task_.shape.queries;
+  }
+
+  /// readers_ [starts_[s], starts_[s + 1]): head * queries + row of those with m = begin - 1 + s.
+  /// Those without a match get their zeros.
+  void list() {
+    const SegmentShape& shape = task_.shape;
+    const std::int64_t slots = end_ - begin_ + 1;
+    for (std::int64_t s = 0; s < slots + 2; ++s) starts_[s] = 0;
+    const std::int64_t first = most(0, begin_ - shape.offset);  // a match lies before its query
+    const auto each = [&](auto&& body) {
+      for (std::int64_t h = 0; h < task_.heads; ++h) {
+        for (std::int64_t t = first; t < shape.queries; ++t) {
+          const std::int64_t m = task_.match.row(t)[h], slot = m - begin_ + 1;
+          if (m < 0 || slot < 0 || slot >= slots) continue;
+          body(slot, static_cast<std::int32_t>(h * shape.queries + t));
+        }
+      }
+    };
+    each([&](std::int64_t slot, std::int32_t) { ++starts_[slot + 2]; });
+    for (std::int64_t s = 2; s < slots + 2; ++s) starts_[s] += starts_[s - 1];
+    each([&](std::int64_t slot, std::int32_t number) { readers_[starts_[slot + 1]++] = number; });
+
+    if (!task_.dq || task_.to_dq.add) return;
+    for (std::int64_t t = first; t < least(shape.queries, end_ - shape.offset); ++t) {
+      for (std::int64_t h = 0; h < task_.heads; ++h) {
+        if (task_.match.row(t)[h] >= 0) continue;
+        T* const dq = task_.dq.row(t) + h * width_;
+        for (std::int64_t c = 0; c < width_; c += lanes) {
+          put(Vec(0.0f), dq, c, width_, task_.to_dq);
+        }
+      }
+    }
+  }
+
+  /// Rows for a key some way on: of its readers most are near. Not inlined, a function that only
+  /// prefetches counts as one without effect, and calls of it are dropped.
+  [[gnu::always_inline]] void fetch_after(std::int64_t m) const {
+    constexpr std::int64_t ahead = 8;
+    fetch(task_.k, m + ahead, width_);
+    fetch(task_.v, m + ahead, value_width_);
+    fetch(task_.q, m + ahead - task_.shape.offset, width_);
+    fetch(task_.dy, m + ahead - task_.shape.offset, value_width_);
+  }
+
+  /// dk_m, dv_(m+1) and the dq of those who chose m, as far as they are this range's.
+  void write_key(std::int64_t m, const std::int32_t* numbers, std::int64_t count) {
+    // Few keys have more than three readers; how many, hard to foresee, decides one branch.
+    bool first = true;
+    for (; count > 3; count -= 4, numbers += 4, first = false) {
+      readers<4>(m, numbers, first, count == 4);
+      if (count == 4) return;
+    }
+    switch (count) {
+      case 0:
+        return readers<0>(m, numbers, first, true);
+      case 1:
+        return readers<1>(m, numbers, first, true);
+      case 2:
+        return readers<2>(m, numbers, first, true);
+      default:
+        return readers<3>(m, numbers, first, true);
+    }
+  }
+
+  /// The next n of those who chose m. The rows are written with the last of them.
+  template <int n>
+  void readers(std::int64_t m, const std::int32_t* numbers, bool first, bool last) {
+    const T *q[n + 1], *dy[n + 1];
+    float g[n + 1], scores[n + 1];
+#pragma GCC unroll 4
+    for (int r = 0; r < n; ++r) {
+      const std::int64_t h = head_of(numbers[r]), t = numbers[r] - h * task_.shape.queries;
+      q[r] = task_.q.row(t) + h * width_;
+      dy[r] = task_.dy.row(t) + h * value_width_;
+    }
+    if (m >= begin_) {
+      if (n > 0) dots<n>(dy, task_.v.row(m + 1), value_width_, g);
+      for (int r = 0; task_.dq && r < n; ++r) {
+        const std::int64_t h = head_of(numbers[r]), t = numbers[r] - h * task_.shape.queries;
+        const T* const k = task_.k.row(m);
+        T* const dq = task_.dq.row(t) + h * width_;
+        for (std::int64_t c = 0; c < width_; c += lanes) {
+          put(Vec(g[r]) * get(k, c, width_), dq, c, width_, task_.to_dq);
+        }
+      }
+      if (task_.dk) {
+        add_up<n>(g, q, first, last, key_sums_, task_.dk.row(m), width_, task_.to_dk);
+      }
+    }
+    if (m + 1 < end_ && task_.dv) {
+      if (n > 0) dots<n>(q, task_.k.row(m), width_, scores);
+      add_up<n>(scores, dy, first, last, value_sums_, task_.dv.row(m + 1), value_width_,
+                task_.to_dv);
+    }
+  }
+
+  /// s_r = x_r . row
+  template <int n>
+  static void dots(const T* const* x, const T* row, std::int64_t width, float* s) {
+    Vec sums[n];
+    for (Vec& sum : sums) sum = Vec(0.0f);
+    for (std::int64_t c = 0; c < width; c += lanes) {
+      const Vec y = get(row, c, width);
+#pragma GCC unroll 4
+      for (int r = 0; r < n; ++r) sums[r] = fma(get(x[r], c, width), y, sums[r]);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < n; ++r) s[r] = sum(sums[r]);
+  }
+
+  /// sums_c (+)= sum_r times_r x_r,c, in the order of r; the last time into y instead.
+  template <int n>
+  static void add_up(const float* times, const T* const* x, bool first, bool last, float* sums,
+                     T* y, std::int64_t width, Store how) {
+    for (std::int64_t c = 0; c < width; c += lanes) {
+      Vec total = first ? Vec(0.0f) : load(sums + c);
+#pragma GCC unroll 4
+      for (int r = 0; r < n; ++r) total = fma(Vec(times[r]), get(x[r], c, width), total);
+      if (last) {
+        put(total, y, c, width, how);
+      } else {
+        store(sums + c, total);
+      }
+    }
+  }
+
+  const FalGradients<T>& task_;
+  std::int64_t width_, value_width_, begin_, end_;
+  float *key_sums_, *value_sums_;
+  std::int32_t *starts_, *readers_;
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/cpu/attention/pack.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// The scratch of a backward pass over a range of keys.
+template <class Product>
+struct GradientSpace {
+  // Of the range: words to be summed along (left) and over (right). ChaCAL: U for the values.
+  float *keys_left, *keys_right, *values_left;
+  float *key_sums, *value_sums;  // dk / beta and dv (ChaCAL: A of one head)
+  float* all_value_sums;         // dv of all heads (ChaCAL)
+  // Of the panel: words of q, and dy or W, also transposed; dy or W in f32; dq / beta.
+  float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
+  float *p, *ds;                       // [panel][panel], f32
+  float *p_rows, *ds_rows, *ds_keys;   // words [panel][panel / depth] and [panel / depth][panel]
+  float *scale, *times, *logs, *sums;  // [panel]: of the scores, c, log_sum in bits, D
+  std::int64_t depth, value_depth;     // words along the widths
+  std::int64_t left_stride, value_left_stride, key_stride, value_stride, floats;
+
+  GradientSpace(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {
+    depth = words<Product>(width);
+    value_depth = words<Product>(value_width);
+    left_stride = packed_width(depth);
+    value_left_stride = packed_width(value_depth);
+    key_stride = packed_width(width);
+    value_stride = packed_width(value_width);
+    const std::int64_t rows = round_up(range, panel);
+    float* const start = at;
+    const auto take = [&](std::int64_t n) {
+      float* const here = at;
+      at += round_up(n, 16);
+      return here;
+    };
+    constexpr int d = Product::depth;
+    keys_left = take(rows * left_stride);
+    keys_right = d == 1 ? keys_left : take(rows / d * key_stride);
+    values_left = take(rows * value_left_stride);
+    key_sums = take(rows * key_stride);
+    value_sums = take(rows * value_stride);
+    all_value_sums = take(rows * value_stride);
+    queries = take(panel / d * key_stride);
+    gradient_rows = take(panel * value_stride);
+    gradients = Product::rounds ? take(panel / d * value_stride) : gradient_rows;
+    turned = take(panel * depth);
+    turned_gradients = take(panel * value_depth);
+    query_sums = take(panel * key_stride);
+    p = take(panel * panel);
+    ds = take(panel * panel);
+    p_rows = Product::rounds ? take(panel * panel / d) : p;
+    ds_rows = d == 1 ? ds : take(panel * panel / d);
+    ds_keys = d == 1 ? ds : take(panel * panel / d);
+    scale = take(panel);
+    times = take(panel);
+    logs = take(panel);
+    sums = take(panel);
+    floats = at - start;
+  }
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

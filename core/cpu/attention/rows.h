@@ -1,0 +1,69 @@
+#pragma once
+
+#include "core/cpu/attention/kernels.h"
+#include "core/cpu/simd.h"
+
+/// Rows of heads one at a time: what is bound by memory, not by products.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+inline void clear(float* at, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += lanes) store(at + i, Vec(0.0f));
+}
+
+/// sum_c a_c b_c
+template <class A, class B>
+float dot(const A* a, const B* b, std::int64_t n) {
+  Vec even(0.0f), odd(0.0f);
+  std::int64_t c = 0;
+  for (; c + 2 * lanes <= n; c += 2 * lanes) {
+    even = fma(load(a + c), load(b + c), even);
+    odd = fma(load(a + c + lanes), load(b + c + lanes), odd);
+  }
+  for (; c < n; c += lanes) {
+    const int rest = static_cast<int>(n - c < lanes ? n - c : lanes);
+    even = fma(load_first(a + c, rest), load_first(b + c, rest), even);
+  }
+  return sum(even + odd);
+}
+
+/// y_c (+)= x_c: the vector of columns c on, `width - c` of them if that is less.
+template <class T>
+[[gnu::always_inline]] inline void put(Vec x, T* y, std::int64_t c, std::int64_t width, Store how) {
+  if (width - c >= lanes) {
+    if (how.stream) return stream(y + c, x);
+    store(y + c, how.add ? x + load(y + c) : x);
+  } else {
+    const int rest = static_cast<int>(width - c);
+    store_first(y + c, how.add ? x + load_first(y + c, rest) : x, rest);
+  }
+}
+
+/// Asks for a row that will be read soon: rows of one head lie too far apart for the processor to
+/// guess.
+template <class T>
+[[gnu::always_inline]] inline void fetch(const HeadRows<const T>& x, std::int64_t row,
+                                         std::int64_t width) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  const T* const at = x.row(row);
+  for (std::int64_t c = 0; c < width; c += line) __builtin_prefetch(at + c);
+}
+
+/// x_c of the vector from column c on, zeros beyond `width`.
+template <class T>
+[[gnu::always_inline]] inline Vec get(const T* x, std::int64_t c, std::int64_t width) {
+  return width - c >= lanes ? load(x + c) : load_first(x + c, static_cast<int>(width - c));
+}
+
+/// to_t,c (+)= times from_t,c
+template <class T>
+void write_rows(const float* from, std::int64_t stride, float times, HeadRows<T> to, bool add,
+                std::int64_t rows, std::int64_t width) {
+  const Vec factor(times);
+  for (std::int64_t t = 0; t < rows; ++t) {
+    for (std::int64_t c = 0; c < width; c += lanes) {
+      put(factor * load(from + t * stride + c), to.row(t), c, width, {.add = add});
+    }
+  }
+}
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,88 @@
+#pragma once
+
+#include "core/cpu/attention/exp2.h"
+#include "core/cpu/attention/gradient_space.h"
+#include "core/cpu/attention/sight.h"
+
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// The rows that tiles may read around those that `seen` has, an even number of them.
+inline Range widened(Range seen, std::int64_t keys) {
+  const Range wide =
+      Sight::clip(seen.begin - tile_rows, seen.end + tile_rows, round_up(keys, tile_rows));
+  return {wide.begin & ~1, (wide.end + 1) & ~1};
+}
+
+/// From scores and dP: P = 2^(s - log) and dS = c P (dP - D) as words, zero where unseen. Without
+/// `make_p`, P is there already in f32; without `make_ds`, only P is made.
+template <class Product, bool make_p, bool make_ds>
+void score_gradients(const Sight& sight, const GradientSpace<Product>& space) {
+  for (std::int64_t t = 0; t < sight.queries; t += lanes) {
+    const std::int64_t unit = t / Sight::unit * Sight::unit;
+    const Range by_all = sight.keys_of_all(unit, Sight::unit);
+    const Range rows = widened(sight.keys_of(unit, Sight::unit), sight.keys);
+    const Vec log = load(space.logs + t), own = load(space.sums + t);
+    const Vec scale = load(space.scale + t), times = load(space.times + t);
+    const auto probability = [&](int r) {
+      const Vec x = load(space.p + r * panel + t);
+      if (!make_p) return x;
+      return exp2(Product::rounds ? fma(scale, x, -log) : x - log);
+    };
+    const auto gradient = [&](int r, Vec p) {
+      const Vec x = p * (load(space.ds + r * panel + t) - own);
+      return Product::rounds ? times * x : x;
+    };
+    const auto put = [&](int r, Vec p0, Vec p1, Vec d0, Vec d1) {
+      if constexpr (make_p) {
+        if (!make_ds || !Product::rounds) {
+          store(space.p + r * panel + t, p0);
+          store(space.p + (r + 1) * panel + t, p1);
+        }
+      }
+      if constexpr (Product::depth == 1) {
+        if constexpr (Product::rounds && make_p) {
+          store(space.p_rows + r * panel + t, Product::rounded(p0));
+          store(space.p_rows + (r + 1) * panel + t, Product::rounded(p1));
+        }
+        if constexpr (make_ds) {
+          store(space.ds + r * panel + t, Product::rounded(d0));
+          store(space.ds + (r + 1) * panel + t, Product::rounded(d1));
+        }
+      } else {
+        constexpr int row = panel / 2;
+        if constexpr (make_p) {
+          float* const at = space.p_rows + r * row + t / 2;
+          Product::store_rows(at, p0, at + row, p1);
+        }
+        if constexpr (make_ds) {
+          float* const at = space.ds_rows + r * row + t / 2;
+          Product::store_rows(at, d0, at + row, d1);
+          store(space.ds_keys + r / 2 * panel + t, Product::across(d0, d1));
+        }
+      }
+    };
+    const auto edge = [&](int begin, int end) {
+      const Vec zero(0.0f);
+      for (int r = begin; r < end; r += 2) {
+        const Mask sees = sight.sees(r, t), sees_next = sight.sees(r + 1, t);
+        const Vec p0 = select(sees, probability(r), zero);
+        const Vec p1 = select(sees_next, probability(r + 1), zero);
+        put(r, p0, p1, select(sees, gradient(r, p0), zero),
+            select(sees_next, gradient(r + 1, p1), zero));
+      }
+    };
+    const Range inner{(by_all.begin + 1) & ~1, by_all.end & ~1};
+    if (inner.empty()) {
+      edge(rows.begin, rows.end);
+      continue;
+    }
+    edge(rows.begin, inner.begin);
+    for (int r = inner.begin; r < inner.end; r += 2) {
+      const Vec p0 = probability(r), p1 = probability(r + 1);
+      put(r, p0, p1, gradient(r, p0), gradient(r + 1, p1));
+    }
+    edge(inner.end, rows.end);
+  }
+}
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention
