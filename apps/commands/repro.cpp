@@ -63,6 +63,7 @@ void run(const Arguments& arguments) {
   report.set("seconds", seconds);
   if (result.stopped) report.set("stopped", true);
   for (const Row& row : result.rows) {
+    if (!row.in_table && !arguments.json()) continue;
     const auto figure = [](const std::optional<double>& value) {
       return value ? Json(*value) : Json();
     };

@@ -56,6 +56,7 @@ std::string comparison_table(const std::vector<Row>& rows) {
     if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
   };
   for (const Row& row : rows) {
+    if (!row.in_table) continue;
     note(names, row.row);
     note(columns, row.column);
   }
@@ -66,7 +67,7 @@ std::string comparison_table(const std::vector<Row>& rows) {
     std::vector<std::string> line{html::escape(name)};
     for (const std::string& column : columns) {
       const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) {
-        return row.row == name && row.column == column;
+        return row.in_table && row.row == name && row.column == column;
       });
       line.push_back(found == rows.end() ? "" : cell(*found));
     }

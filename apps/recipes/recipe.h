@@ -24,6 +24,7 @@ struct Row {
   double value = 0;
   std::optional<double> low = {}, high = {};  // 95%
   std::optional<double> paper = {};
+  bool in_table = true;  // false: in the JSON alone
 };
 
 struct RecipeOptions {

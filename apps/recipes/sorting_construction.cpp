@@ -1,0 +1,248 @@
+#include "apps/recipes/sorting_construction.h"
+
+#include <cmath>
+#include <string>
+
+#include "core/error.h"
+
+namespace longhand::app {
+namespace {
+
+/// A parameter's numbers on the host, zeros at first. Rows or columns that are states of the
+/// residual stream have two entries for each direction.
+class Weights {
+ public:
+  Weights(const nn::Decoder& decoder, const std::string& name, std::int64_t directions)
+      : parameter_(*decoder.parameters().find(name)),
+        columns_(parameter_.value().columns()),
+        directions_(directions),
+        values_(static_cast<std::size_t>(parameter_.value().size())) {}
+
+  double& at(std::int64_t row, std::int64_t column) {
+    return values_[static_cast<std::size_t>(row * columns_ + column)];
+  }
+  /// Output `row` of a product gains `factor` times a state's coordinate along the direction.
+  void read(std::int64_t row, std::int64_t direction, double factor = 1) {
+    at(row, direction) += factor / 2;
+    at(row, directions_ + direction) -= factor / 2;
+  }
+  /// A product's result, a state, gains `factor` times the direction for each unit of its input
+  /// `column`.
+  void write(std::int64_t column, std::int64_t direction, double factor = 1) {
+    at(direction, column) += factor;
+    at(directions_ + direction, column) -= factor;
+  }
+  /// Row `row` is a state; it gains the direction.
+  void place(std::int64_t row, std::int64_t direction) {
+    at(row, direction) += 1;
+    at(row, directions_ + direction) -= 1;
+  }
+  void fill(double value) { values_.assign(values_.size(), value); }
+
+  void store() const {
+    const Tensor& to = parameter_.value();
+    to.backend()(Copy{.x = Tensor::from(to.backend(), to.shape(), to.dtype(), values_), .y = to});
+  }
+
+ private:
+  const nn::Parameter& parameter_;
+  std::int64_t columns_, directions_;
+  std::vector<double> values_;
+};
+
+/// Writes the weights of one decoder, family by family.
+class Builder {
+ public:
+  Builder(const nn::Decoder& decoder, const SortingConstruction& construction)
+      : decoder_(decoder), c_(construction), at_(c_.numbers), q_(c_.numbers), mark_(q_ + 1) {}
+
+  void build() const {
+    embed();
+    norms();
+    first_attention();
+    first_feed_forward();
+    second_attention();
+    second_feed_forward();
+    decode();
+  }
+
+ private:
+  Weights weights(const std::string& name) const { return {decoder_, name, at_.count()}; }
+  Weights weights(int layer, const std::string& name) const {
+    return weights(text("gpt_neox.layers.", layer, '.', name));
+  }
+
+  /// Rows of the fused projection: entry `symbol` of a head's queries, keys or values.
+  std::int64_t row(int part, int head, std::int64_t symbol) const {
+    return (2 * part + head) * mark_ + symbol - 1;
+  }
+  std::int64_t query(int head, std::int64_t symbol) const { return row(0, head, symbol); }
+  std::int64_t key(int head, std::int64_t symbol) const { return row(1, head, symbol); }
+  std::int64_t value(int head, std::int64_t symbol) const { return row(2, head, symbol); }
+  /// Columns of the product behind the heads.
+  std::int64_t output(int head, std::int64_t symbol) const { return head * mark_ + symbol - 1; }
+
+  double gamma(std::int64_t number) const { return static_cast<double>(q_ - number + 1); }
+
+  void embed() const {
+    Weights table = weights("gpt_neox.embed_in.weight");
+    for (std::int64_t s = 1; s <= mark_; ++s) table.place(s, at_.e(s));
+    table.store();
+  }
+
+  /// Identities on states whose coordinates have the sum of squares that there is.
+  void norms() const {
+    const double told = 3 + c_.successor * c_.successor;
+    norm("layers.0.input_layernorm", 1);
+    norm("layers.0.post_attention_layernorm", 3);
+    norm("layers.1.input_layernorm", 3);
+    norm("layers.1.post_attention_layernorm", told);
+    norm("final_layer_norm", told);
+  }
+  void norm(const std::string& name, double squares) const {
+    Weights gain = weights("gpt_neox." + name + ".weight");
+    gain.fill(std::sqrt(squares / static_cast<double>(at_.count()) + decoder_.config().epsilon));
+    gain.store();
+  }
+
+  /// Head 0: which symbol it is, and whether ⊥ came before. Head 1: a number finds itself, ⊥ the
+  /// smallest number.
+  void first_attention() const {
+    constexpr double delimiter_first = 3;  // C
+    Weights in = weights(0, "attention.query_key_value.weight");
+    Weights out = weights(0, "attention.dense.weight");
+    for (std::int64_t s = 1; s <= mark_; ++s) {
+      in.read(query(0, s), at_.e(s));
+      if (s != mark_) in.read(query(0, mark_), at_.e(s), delimiter_first);
+      in.read(key(0, s), at_.e(s));
+      in.read(value(0, s), at_.e(s));
+      out.write(output(0, s), at_.tilde(s));
+      in.read(key(1, s), at_.e(s));
+    }
+    for (std::int64_t a = 1; a <= q_; ++a) {
+      in.read(query(1, a), at_.e(a));
+      in.read(query(1, a), at_.e(mark_), gamma(a));
+      in.read(value(1, a), at_.e(a));
+      out.write(output(1, a), at_.hat_prime(a));
+    }
+    in.store();
+    out.store();
+  }
+
+  /// tilde ⊥ of a number b becomes -tilde b: 2 relu(e_b + tilde ⊥ - 3/2) is 1 where both are there.
+  void first_feed_forward() const {
+    Weights up = weights(0, "mlp.dense_h_to_4h.weight");
+    Weights bias = weights(0, "mlp.dense_h_to_4h.bias");
+    Weights down = weights(0, "mlp.dense_4h_to_h.weight");
+    for (std::int64_t b = 1; b <= q_; ++b) {
+      const std::int64_t unit = b - 1;
+      up.read(unit, at_.e(b));
+      up.read(unit, at_.tilde(mark_));
+      bias.at(0, unit) = -1.5;
+      down.write(unit, at_.tilde(b), -2);
+      down.write(unit, at_.tilde(mark_), -2);
+    }
+    up.store();
+    bias.store();
+    down.store();
+    weights(0, "mlp.dense_4h_to_h.bias").store();
+  }
+
+  /// Head 0: the mean of tilde, + before ⊥ and - after it, over all copies of a number. Head 1: the
+  /// next greater number.
+  void second_attention() const {
+    Weights in = weights(1, "attention.query_key_value.weight");
+    Weights out = weights(1, "attention.dense.weight");
+    for (std::int64_t s = 1; s <= mark_; ++s) {
+      in.read(query(0, s), at_.e(s));
+      in.read(key(0, s), at_.e(s));
+      in.read(key(1, s), at_.e(s));
+    }
+    for (std::int64_t a = 1; a <= q_; ++a) {
+      in.read(value(0, a), at_.tilde(a));
+      out.write(output(0, a), at_.hat(a));
+      for (std::int64_t b = a + 1; b <= q_; ++b) in.read(query(1, b), at_.e(a), gamma(b));
+      in.read(value(1, a), at_.e(a));
+      out.write(output(1, a), at_.hat_prime(a), c_.successor);
+    }
+    in.read(query(1, mark_), at_.e(mark_));
+    in.store();
+    out.store();
+  }
+
+  /// After ⊥ the number itself is taken away, and told again, G times, as far as copies are left.
+  void second_feed_forward() const {
+    Weights up = weights(1, "mlp.dense_h_to_4h.weight");
+    Weights down = weights(1, "mlp.dense_4h_to_h.weight");
+    for (std::int64_t b = 1; b <= q_; ++b) {
+      const std::int64_t again = b - 1, left = q_ + b - 1;
+      up.read(again, at_.tilde(b), -1);
+      down.write(again, at_.hat_prime(b), -1);
+      up.read(left, at_.hat(b));
+      down.write(left, at_.hat(b), c_.gain);
+    }
+    up.store();
+    down.store();
+    weights(1, "mlp.dense_h_to_4h.bias").store();
+    weights(1, "mlp.dense_4h_to_h.bias").store();
+  }
+
+  void decode() const {
+    Weights table = weights("embed_out.weight");
+    for (std::int64_t a = 1; a <= q_; ++a) {
+      table.place(a, at_.hat(a));
+      table.place(a, at_.hat_prime(a));
+    }
+    table.store();
+  }
+
+  const nn::Decoder& decoder_;
+  SortingConstruction c_;
+  SortingDirections at_;
+  std::int64_t q_, mark_;  // mark: the symbol ⊥
+};
+
+}  // namespace
+
+SortingConstruction SortingConstruction::for_inputs(std::int64_t numbers, std::int64_t longest) {
+  const double n = static_cast<double>(longest);
+  return {.numbers = numbers,
+          .longest = longest,
+          .sharpness = 10 + 2 * std::log2(2 * n),
+          .gain = 2.5 * n};
+}
+
+SortingConstruction SortingConstruction::as_printed(std::int64_t numbers, std::int64_t longest) {
+  return {.numbers = numbers, .longest = longest, .sharpness = 3, .gain = 0};
+}
+
+nn::DecoderConfig decoder_config(const SortingConstruction& c) {
+  return {.vocabulary = c.vocabulary(),
+          .width = 2 * c.directions(),
+          .layers = 2,
+          .inner = 2 * c.numbers,
+          .order = nn::Order::sequential,
+          .activation = Activation::relu,
+          .heads = {{{nn::HeadKind::softmax, 2, c.numbers + 1}}},
+          .attention_bias = false,
+          .score_scale = 1,
+          .temper = Temper::position,
+          .beta = c.sharpness,
+          .positions = nn::Positions::none,
+          .deviation = 0};
+}
+
+std::unique_ptr<nn::Decoder> make_sorting_decoder(Backend& backend,
+                                                  const SortingConstruction& construction,
+                                                  DType type) {
+  const SortingConstruction& c = construction;
+  LONGHAND_CHECK(
+      c.numbers >= 1 && c.numbers <= 4096 && c.longest >= 1,
+      "sorting construction: expected 1 to 4096 numbers and inputs of at least one, got ",
+      c.numbers, " numbers and inputs of ", c.longest);
+  auto decoder = std::make_unique<nn::Decoder>(backend, decoder_config(c), 0, type);
+  Builder(*decoder, c).build();
+  return decoder;
+}
+
+}  // namespace longhand::app

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "nn/decoder.h"
+
+namespace longhand::app {
+
+/// A decoder of two layers with two heads each whose weights are written down so that it sorts:
+/// Theorem 5.1 of the task-hinting paper with its appendix corrected, in the letters of
+/// docs/math/sorting_construction.md. Tokens are those of the sorting task: k is the number k,
+/// q + 1 is ⊥, 0 and q + 2 are never used.
+struct SortingConstruction {
+  std::int64_t numbers = 100;   // q
+  std::int64_t longest = 1000;  // N: of the inputs it sorts
+  /// beta: where n tokens are seen, a score higher by 1 weighs n^beta times as much
+  double sharpness = 32;
+  double successor = 0.5;  // epsilon: how strongly the next greater number is told
+  double gain = 2500;      // G: how strongly it is told that copies are left
+
+  /// With a sharpness and a gain that sort every input of 1 to N numbers.
+  static SortingConstruction for_inputs(std::int64_t numbers, std::int64_t longest);
+  /// With the appendix's own: beta = 3 and no gain.
+  static SortingConstruction as_printed(std::int64_t numbers, std::int64_t longest);
+
+  std::int32_t delimiter() const { return static_cast<std::int32_t>(numbers) + 1; }
+  std::int64_t vocabulary() const { return numbers + 3; }
+  std::int64_t directions() const { return 4 * numbers + 2; }  // K
+};
+
+/// The K orthogonal directions of the residual stream, which is 2K wide: direction k is 1 at entry
+/// k and -1 at entry K + k, so that every sum of directions has mean 0. Symbols are 1 .. q and ⊥,
+/// which is q + 1; numbers are 1 .. q.
+class SortingDirections {
+ public:
+  explicit SortingDirections(std::int64_t numbers) : q_(numbers) {}
+
+  std::int64_t count() const { return 4 * q_ + 2; }
+  std::int64_t e(std::int64_t symbol) const { return symbol - 1; }
+  std::int64_t tilde(std::int64_t symbol) const { return q_ + symbol; }
+  std::int64_t hat(std::int64_t number) const { return 2 * q_ + 1 + number; }
+  std::int64_t hat_prime(std::int64_t number) const { return 3 * q_ + 1 + number; }
+
+ private:
+  std::int64_t q_;
+};
+
+nn::DecoderConfig decoder_config(const SortingConstruction& construction);
+/// An Error where a size or a number of the construction is out of range.
+std::unique_ptr<nn::Decoder> make_sorting_decoder(Backend& backend,
+                                                  const SortingConstruction& construction,
+                                                  DType type = DType::f32);
+
+}  // namespace longhand::app

@@ -1,0 +1,228 @@
+#include "apps/recipes/sorting_construction.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <map>
+
+#include "apps/recipes/sorting_probe.h"
+#include "core/error.h"
+#include "core/rng.h"
+#include "nn/decode.h"
+
+using namespace longhand;
+using namespace longhand::app;
+
+BOOST_AUTO_TEST_SUITE(sorting_construction_test)
+
+namespace {
+
+struct Sorter {
+  std::shared_ptr<Backend> backend;
+  SortingConstruction construction;
+  std::unique_ptr<nn::Decoder> model;
+
+  Sorter(std::shared_ptr<Backend> on, const SortingConstruction& c, DType type)
+      : backend(std::move(on)), construction(c), model(make_sorting_decoder(*backend, c, type)) {}
+
+  std::vector<Tokens> sort(const std::vector<Tokens>& inputs) const {
+    std::vector<Tokens> prompts = inputs;
+    nn::DecodeOptions options;
+    for (Tokens& prompt : prompts) {
+      options.most_each.push_back(static_cast<std::int64_t>(prompt.size()));
+      prompt.push_back(construction.delimiter());
+    }
+    return decode_greedy(*model, prompts, options);
+  }
+
+  void sorts(const std::vector<Tokens>& inputs) const {
+    const std::vector<Tokens> said = sort(inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      Tokens sorted = inputs[i];
+      std::ranges::sort(sorted);
+      BOOST_TEST_CONTEXT("an input of " << sorted.size() << " from " << sorted.front() << " to "
+                                        << sorted.back()) {
+        BOOST_TEST(said[i] == sorted);
+      }
+    }
+  }
+};
+
+Sorter in_f64(const SortingConstruction& construction) {
+  return {make_reference_backend(), construction, DType::f64};
+}
+
+Sorter in_f32(const SortingConstruction& construction) {
+  return {make_cpu_backend({.threads = 2, .math = Math::exact}), construction, DType::f32};
+}
+
+/// Every sequence of 1 to `longest` of the numbers 1 .. q.
+std::vector<Tokens> every_input(std::int32_t q, std::size_t longest) {
+  std::vector<Tokens> all{{}};
+  for (std::size_t begin = 0, length = 1; length <= longest; ++length) {
+    const std::size_t end = all.size();
+    for (; begin < end; ++begin) {
+      for (std::int32_t a = 1; a <= q; ++a) {
+        all.push_back(all[begin]);
+        all.back().push_back(a);
+      }
+    }
+  }
+  all.erase(all.begin());
+  return all;
+}
+
+Tokens copies(std::initializer_list<std::pair<std::int32_t, std::size_t>> counts,
+              std::uint32_t seed) {
+  Tokens input;
+  for (const auto& [number, count] : counts) input.insert(input.end(), count, number);
+  Rng rng(1, Purpose::test, 0, seed);
+  rng.shuffle(input.begin(), input.end());
+  return input;
+}
+
+/// Coordinates of a sequence's states after a part of the model, in f64.
+struct States {
+  std::map<std::string, Tensor> seen;
+  std::int64_t directions;
+
+  States(const Sorter& sorter, const Tokens& tokens)
+      : directions(sorter.construction.directions()) {
+    sorter.model->watch = [this](const std::string& name, const Tensor& x) { seen[name] = x; };
+    const std::vector<std::int32_t> length{static_cast<std::int32_t>(tokens.size())};
+    sorter.model->features(nn::make_input(*sorter.backend, tokens, length));
+    sorter.model->watch = nullptr;
+  }
+
+  double at(const std::string& name, std::int64_t token, std::int64_t direction) const {
+    const Tensor row = seen.at(name).slice(token, 1);
+    const std::vector<double> x = row.to_doubles();
+    const double above = x[static_cast<std::size_t>(direction)];
+    const double below = x[static_cast<std::size_t>(directions + direction)];
+    BOOST_TEST(std::abs(above + below) < 1e-12);
+    return (above - below) / 2;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_short_input_of_a_small_alphabet_is_sorted) {
+  const auto construction = SortingConstruction::for_inputs(3, 5);
+  const std::vector<Tokens> all = every_input(3, 5);
+  BOOST_TEST(all.size() == 363);
+  in_f64(construction).sorts(all);
+  in_f32(construction).sorts(all);
+  in_f64(SortingConstruction::for_inputs(2, 7)).sorts(every_input(2, 7));
+  in_f64(SortingConstruction::for_inputs(1, 4)).sorts(every_input(1, 4));
+}
+
+BOOST_AUTO_TEST_CASE(one_made_for_long_inputs_sorts_short_ones_too) {
+  const auto construction = SortingConstruction::for_inputs(3, 100000);
+  in_f64(construction).sorts(every_input(3, 4));
+}
+
+BOOST_AUTO_TEST_CASE(long_inputs_are_sorted_however_many_copies_there_are) {
+  const Sorter sorter = in_f32(SortingConstruction::for_inputs(100, 1000));
+  sorter.sorts({copies({{50, 1000}}, 1), copies({{7, 999}, {8, 1}}, 2),
+                copies({{7, 1}, {8, 999}}, 3), copies({{1, 500}, {100, 500}}, 4),
+                copies({{99, 333}, {100, 333}, {1, 334}}, 5)});
+  std::vector<Tokens> random;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    Rng rng(2, Purpose::test, 0, i);
+    random.emplace_back();
+    const auto from = 1 + rng.below(100), length = 2 + rng.below(99);
+    for (std::uint32_t n = 0; n < length; ++n) {
+      random.back().push_back(1 + static_cast<std::int32_t>(rng.below(from)));
+    }
+  }
+  sorter.sorts(random);
+}
+
+BOOST_AUTO_TEST_CASE(the_theorems_characteristics_hold_at_every_position) {
+  const std::vector<Tokens> inputs{{5, 17, 43, 78, 92},
+                                   {9, 9, 4, 9, 4, 1},
+                                   {20, 20},
+                                   copies({{3, 40}, {60, 1}, {99, 20}}, 7),
+                                   {100, 1},
+                                   copies({{10, 3}, {11, 3}, {12, 3}, {13, 3}}, 8)};
+  const auto construction = SortingConstruction::for_inputs(100, 1000);
+  for (const bool f64 : {true, false}) {
+    const Sorter sorter = f64 ? in_f64(construction) : in_f32(construction);
+    const auto all = characteristics(*sorter.model, inputs, construction.delimiter());
+    BOOST_TEST(all.size() == 4);
+    for (const Characteristic& c : all) {
+      BOOST_TEST_CONTEXT(c.name) {
+        BOOST_TEST(c.positions > 0);
+        BOOST_TEST(c.held == c.positions);
+      }
+    }
+    BOOST_TEST(all[0].least_lead > 0.999);  // one number and nothing beside it
+    BOOST_TEST(all[1].least_lead > 0.999);
+    BOOST_TEST(all[2].least_lead > 0.24);  // epsilon / (1 + c) with c < 1
+    BOOST_TEST(all[3].least_lead > 0.4);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(states_are_those_of_the_derivation) {
+  const auto construction = SortingConstruction::for_inputs(9, 50);
+  const Sorter sorter = in_f64(construction);
+  const SortingDirections at(9);
+  const Tokens input{4, 7, 4, 2, 4};
+  const Tokens tokens = with_answer(input, construction.delimiter());  // ... 10 2 4 4 4
+  const States states(sorter, tokens);
+  const auto is = [&](const char* name, std::int64_t token, std::int64_t direction, double value) {
+    BOOST_TEST_CONTEXT(name << " of token " << token << ", direction " << direction) {
+      BOOST_TEST(std::abs(states.at(name, token, direction) - value) < 1e-4);
+    }
+  };
+  // before ⊥: e + tilde + hat';  at ⊥: e + tilde + hat' of the least
+  is("layers.0.mlp", 1, at.e(7), 1);
+  is("layers.0.mlp", 1, at.tilde(7), 1);
+  is("layers.0.mlp", 1, at.hat_prime(7), 1);
+  is("layers.0.mlp", 5, at.e(10), 1);
+  is("layers.0.mlp", 5, at.tilde(10), 1);
+  is("layers.0.mlp", 5, at.hat_prime(2), 1);
+  // after ⊥: e - tilde + hat', and nothing left of tilde ⊥
+  is("layers.0.mlp", 8, at.e(4), 1);
+  is("layers.0.mlp", 8, at.tilde(4), -1);
+  is("layers.0.mlp", 8, at.tilde(10), 0);
+  is("layers.0.mlp", 8, at.hat_prime(4), 1);
+  // copies before minus copies after, over all of them: 3 and 1, 2, 3
+  is("layers.1.attention", 6, at.hat(2), 0);
+  is("layers.1.attention", 7, at.hat(4), 2.0 / 4);
+  is("layers.1.attention", 8, at.hat(4), 1.0 / 5);
+  is("layers.1.attention", 9, at.hat(4), 0);
+  is("layers.1.attention", 9, at.hat_prime(4), 1);
+  is("layers.1.attention", 9, at.hat_prime(7), construction.successor);
+  // the number itself is taken away, exactly where no copy is left
+  is("layers.1.mlp", 9, at.hat_prime(4), 0);
+  is("layers.1.mlp", 9, at.hat_prime(7), construction.successor);
+  BOOST_TEST(states.at("layers.1.mlp", 8, at.hat(4)) > 1 + construction.successor);
+}
+
+BOOST_AUTO_TEST_CASE(as_printed_it_goes_on_to_the_next_number_too_early) {
+  const Sorter printed = in_f64(SortingConstruction::as_printed(6, 3));
+  const Tokens said = printed.sort({{5, 5, 6}}).front();
+  BOOST_TEST(said[0] == 5);
+  BOOST_TEST(said[1] == 6);  // of 2 copies before and 1 after the mean is 1/3 < epsilon
+}
+
+BOOST_AUTO_TEST_CASE(more_copies_than_it_is_made_for_are_lost) {
+  const Sorter sorter = in_f64(SortingConstruction::for_inputs(2, 4));
+  const Tokens few = copies({{1, 4}, {2, 1}}, 9), many = copies({{1, 40}, {2, 1}}, 9);
+  sorter.sorts({few});
+  Tokens sorted = many;
+  std::ranges::sort(sorted);
+  BOOST_TEST(sorter.sort({many}).front() != sorted);
+}
+
+BOOST_AUTO_TEST_CASE(sizes_out_of_range_are_refused) {
+  const auto backend = make_reference_backend();
+  for (const auto& [numbers, longest] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 5}, {5, 0}, {5000, 5}}) {
+    BOOST_CHECK_THROW(
+        make_sorting_decoder(*backend, SortingConstruction::for_inputs(numbers, longest)), Error);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
