@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "apps/run/batches.h"
 #include "core/quote.h"
 
 namespace longhand::app {
@@ -43,6 +44,7 @@ constexpr Default defaults[] = {
     {"model.deviation", "0.02", "X", "of the weights at first"},
     {"training.steps", "1000", "N", "optimizer steps"},
     {"training.batch", "32", "N", "sequences in a step"},
+    {"training.set", "0", "N", "samples in the training set; 0: new ones in every step"},
     {"training.accumulation", "1", "N", "parts a step's batch is computed in"},
     {"training.rate", "1e-3", "X", "peak learning rate"},
     {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle"},
@@ -348,6 +350,9 @@ void Config::read_all() const {
   const std::int64_t batch = integer("training.batch", 1, 1 << 24);
   LONGHAND_CHECK(batch % parts == 0,
                  "training.batch: expected a multiple of accumulation = ", parts, ", got ", batch);
+  const std::int64_t set = integer("training.set", 0, largest_training_set);
+  LONGHAND_CHECK(set == 0 || set >= task()->heads(), "training.set: expected 0 or at least ",
+                 task()->heads(), ", one sample for each output head, got ", set);
   integer("training.evaluate_every", 0, std::int64_t{1} << 40);
   integer("training.evaluate_samples", 0, 1 << 24);
   integer("training.checkpoint_every", 0, std::int64_t{1} << 40);

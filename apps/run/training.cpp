@@ -76,7 +76,10 @@ TrainingResult train(RunFolder& folder, bool quiet) {
   const nn::StopSignals signals;
   hooks.stop = [] { return nn::StopSignals::raised(); };
 
-  nn::Trainer trainer(model, training_batches(task, config.seed(), batch / parts), options, hooks);
+  nn::Trainer trainer(model,
+                      training_batches(task, config.seed(), batch / parts,
+                                       config.integer("training.set", 0, largest_training_set)),
+                      options, hooks);
   trainer.resume_latest();
   folder.open_logs(trainer.step());
   progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +

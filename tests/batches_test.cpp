@@ -1,0 +1,119 @@
+#include "apps/run/batches.h"
+
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "core/rng.h"
+#include "tests/chi_square.h"
+
+using namespace longhand;
+using namespace longhand::app;
+
+namespace {
+
+/// A task whose sample says where it comes from: a number of its stream, and the head.
+class Echo final : public tasks::Task {
+ public:
+  explicit Echo(int heads) : heads_(heads), vocabulary_(tasks::Vocabulary::of_characters("01")) {}
+  const tasks::Vocabulary& vocabulary() const override { return vocabulary_; }
+  int heads() const override { return heads_; }
+  std::int64_t longest() const override { return 2; }
+  tasks::Sample sample(Rng& rng, int head) const override {
+    return {.tokens = {static_cast<std::int32_t>(rng.next() >> 1), head},
+            .targets = {-1, -1},
+            .head = head};
+  }
+  void score(const tasks::Sample&, std::span<const std::int32_t>, tasks::Tally&) const override {}
+  std::string_view main_metric() const override { return ""; }
+  std::vector<tasks::ReferenceRow> reference(const tasks::Sample&) const override { return {}; }
+  std::string answer(std::string_view) const override { return {}; }
+  std::optional<std::string> check(std::string_view, std::string_view) const override { return {}; }
+
+ private:
+  int heads_;
+  tasks::Vocabulary vocabulary_;
+};
+
+/// The numbers of the samples of steps 1 .. steps, by head.
+std::map<std::int64_t, std::vector<std::int32_t>> numbers(int heads, std::int64_t set,
+                                                          std::int64_t steps,
+                                                          std::uint64_t seed = 1) {
+  const auto batches = training_batches(std::make_shared<Echo>(heads), seed, 8, set);
+  std::map<std::int64_t, std::vector<std::int32_t>> seen;
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    const nn::Batch batch = batches(step, 0);
+    for (std::size_t i = 0; i < batch.tokens.size(); i += 2) {
+      BOOST_REQUIRE(batch.tokens[i + 1] == batch.head);
+      seen[batch.head].push_back(batch.tokens[i]);
+    }
+  }
+  return seen;
+}
+
+std::set<std::int32_t> distinct(const std::vector<std::int32_t>& list) {
+  return {list.begin(), list.end()};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(batches_test)
+
+BOOST_AUTO_TEST_CASE(without_a_set_no_sample_comes_twice) {
+  BOOST_TEST(distinct(numbers(1, 0, 100).at(0)).size() == 800u);
+}
+
+BOOST_AUTO_TEST_CASE(a_set_has_its_size_and_all_of_it_is_used_alike) {
+  const auto drawn = numbers(1, 10, 400).at(0);
+  std::map<std::int32_t, double> counts;
+  for (const std::int32_t number : drawn) counts[number] += 1;
+  BOOST_TEST(counts.size() == 10u);
+  std::vector<double> list;
+  for (const auto& [number, count] : counts) list.push_back(count);
+  BOOST_TEST(chi_square_p(list) > 1e-3);
+  // Sample j is the stream (seed, data, 0, j).
+  for (std::uint32_t j = 0; j < 10; ++j) {
+    Rng rng(1, Purpose::data, 0, j);
+    BOOST_TEST(counts.contains(static_cast<std::int32_t>(rng.next() >> 1)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_set_is_named_by_seed_and_size) {
+  const auto small = distinct(numbers(1, 10, 100).at(0));
+  const auto large = distinct(numbers(1, 20, 200).at(0));
+  BOOST_TEST(large.size() == 20u);
+  BOOST_TEST(std::ranges::includes(large, small));  // its beginning
+  const auto other = distinct(numbers(1, 10, 100, 2).at(0));
+  for (const std::int32_t number : other) BOOST_TEST(!small.contains(number));
+}
+
+BOOST_AUTO_TEST_CASE(heads_share_a_set_in_equal_parts) {
+  const auto seen = numbers(3, 11, 600);
+  BOOST_TEST(distinct(seen.at(0)).size() == 4u);
+  BOOST_TEST(distinct(seen.at(1)).size() == 4u);
+  BOOST_TEST(distinct(seen.at(2)).size() == 3u);
+  for (const std::int32_t number : seen.at(0)) {
+    BOOST_REQUIRE(!distinct(seen.at(1)).contains(number));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_depends_on_step_and_part_alone) {
+  const auto whole = training_batches(std::make_shared<Echo>(1), 1, 8, 1000);
+  const auto halves = training_batches(std::make_shared<Echo>(1), 1, 4, 1000);
+  whole(1, 0);
+  std::vector<std::int32_t> parts = halves(5, 0).tokens;
+  const auto second = halves(5, 1).tokens;
+  parts.insert(parts.end(), second.begin(), second.end());
+  BOOST_TEST(parts == whole(5, 0).tokens);
+}
+
+BOOST_AUTO_TEST_CASE(a_set_of_no_use_is_refused) {
+  const auto task = std::make_shared<Echo>(3);
+  BOOST_CHECK_THROW(training_batches(task, 1, 8, 2), Error);
+  BOOST_CHECK_THROW(training_batches(task, 1, 8, -1), Error);
+  BOOST_CHECK_THROW(training_batches(task, 1, 8, largest_training_set + 1), Error);
+  BOOST_CHECK_NO_THROW(training_batches(task, 1, 8, largest_training_set));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
