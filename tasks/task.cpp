@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "tasks/boxes.h"
 #include "tasks/chains.h"
 #include "tasks/cycle_tracing.h"
 #include "tasks/flip_flop.h"
@@ -53,8 +54,8 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
 }
 
 std::span<const TaskKind> all_tasks() {
-  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing(), chains(), sorting(),
-                                           increment()};
+  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing(), chains(),
+                                           sorting(),   increment(),     boxes()};
   return kinds;
 }
 

@@ -28,8 +28,10 @@ class Echo final : public tasks::Task {
   void score(const tasks::Sample&, std::span<const std::int32_t>, tasks::Tally&) const override {}
   std::string_view main_metric() const override { return ""; }
   std::vector<tasks::ReferenceRow> reference(const tasks::Sample&) const override { return {}; }
-  std::string answer(std::string_view) const override { return {}; }
-  std::optional<std::string> check(std::string_view, std::string_view) const override { return {}; }
+  std::string answer(std::string_view, int) const override { return {}; }
+  std::optional<std::string> check(std::string_view, std::string_view, int) const override {
+    return {};
+  }
 
  private:
   int heads_;

@@ -40,6 +40,11 @@ std::vector<Case> all_cases() {
       variants.front().set("hint", "carry");
       variants.push_back(variants.front());
       variants.back().set("nines", "1");
+    } else if (kind.name == "boxes") {
+      for (const auto& [option, value] : {std::pair{"version", "advanced"}, {"loss", "all"}}) {
+        variants.push_back(kind.defaults());
+        variants.back().set(option, value);
+      }
     }
     for (std::size_t i = 0; i < variants.size(); ++i) {
       for (const Distribution& distribution : kind.distributions) {

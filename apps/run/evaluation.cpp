@@ -1,6 +1,7 @@
 #include "apps/run/evaluation.h"
 
 #include <cstdio>
+#include <functional>
 #include <vector>
 
 #include "apps/run/batches.h"

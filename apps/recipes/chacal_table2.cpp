@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <map>
+
+#include "apps/recipes/chacal_boxes.h"
+#include "apps/run/batches.h"
+#include "apps/run/evaluation.h"
+#include "core/error.h"
+#include "nn/trainer.h"
+
+/// ChaCAL, Table 2: loss, exact match and training time on the boxes.
+namespace longhand::app {
+namespace {
+
+/// What the runs of one model make of the test set.
+struct Scores {
+  tasks::Tally tally;
+  double loss = 0;  // mean of the runs
+};
+
+Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptions& options) {
+  Scores scores;
+  for (int run = 0; run < study.runs; ++run) {
+    LoadedRun loaded = load_run(boxes_folder(study, model, run, options.out));
+    const auto task = loaded.config.task("test");
+    // Other samples than those of the evaluations during training.
+    EvaluationOptions o{.samples = loaded.config.integer("training.evaluate_samples", 1, 1 << 24),
+                        .seed = options.seed + 1'000'000};
+    scores.loss += evaluate_loss(*loaded.model, *task, o) / study.runs;
+    o.reading = Reading::decoded;
+    scores.tally.add(evaluate(*loaded.model, *task, o));
+  }
+  return scores;
+}
+
+/// Training time of each configuration as a multiple of the first one's: all models take turns of a
+/// few steps on the same data, and the median over the turns counts, so that what else the machine
+/// does falls on all of them.
+std::vector<double> time_ratios(const std::vector<Config>& configs) {
+  constexpr int turns = 7;
+  const Config& first = configs.front();
+  const auto backend = make_backend(first.text("compute.backend"), first.backend_options());
+  const std::shared_ptr<const tasks::Task> task = first.task();
+  std::vector<std::unique_ptr<nn::Decoder>> models;
+  for (const Config& config : configs) {
+    models.push_back(std::make_unique<nn::Decoder>(*backend, config.model(*task), config.seed()));
+  }
+  std::vector<std::vector<double>> ratios(configs.size());
+  for (int turn = 0; turn < turns; ++turn) {
+    std::vector<double> seconds;
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      std::vector<double> steps;
+      nn::TrainerHooks hooks;
+      hooks.report = [&](const nn::StepReport& r) { steps.push_back(r.seconds - r.waited); };
+      const std::int64_t batch = configs[i].integer("training.batch", 1, 1 << 24);
+      nn::Trainer(*models[i], training_batches(task, configs[i].seed(), batch),
+                  {.steps = 4, .schedule = configs[i].schedule(), .adam = configs[i].adam()}, hooks)
+          .run();
+      seconds.push_back(*std::min_element(steps.begin() + 1, steps.end()));
+    }
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      ratios[i].push_back(seconds[i] / seconds.front());
+    }
+  }
+  std::vector<double> medians;
+  for (std::vector<double>& list : ratios) {
+    std::ranges::nth_element(list, list.begin() + turns / 2);
+    medians.push_back(list[turns / 2]);
+  }
+  return medians;
+}
+
+/// Shares of one kind ("depth 2-3", ...), a column each.
+std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
+                   std::string_view kind) {
+  std::vector<std::string> header{""}, names;
+  for (const auto& [name, of] : scores) {
+    for (const tasks::Metric& metric : of.tally.metrics()) {
+      const bool known = std::ranges::find(names, metric.name) != names.end();
+      if (metric.name.starts_with(kind) && !known) names.push_back(metric.name);
+    }
+  }
+  const auto first_number = [&](const std::string& name) {
+    return std::stoi(name.substr(kind.size()));
+  };
+  std::ranges::sort(names, {}, first_number);
+  for (const std::string& name : names) header.push_back(html::escape(name));
+  std::vector<std::vector<std::string>> body;
+  for (const auto& [name, of] : scores) {
+    std::vector<std::string> row{html::escape(name)};
+    for (const std::string& column : names) {
+      const auto metrics = of.tally.metrics();
+      const auto metric = std::ranges::find(metrics, column, &tasks::Metric::name);
+      row.push_back(metric == metrics.end() ? "" : text_of(*metric));
+    }
+    body.push_back(std::move(row));
+  }
+  return names.empty() ? "" : html::table(header, body);
+}
+
+std::string sizes(const BoxesStudy& study, const RecipeOptions& options) {
+  std::vector<std::vector<std::string>> rows;
+  const auto backend = make_backend("cpu", {});
+  for (const BoxesModel& model : study.models) {
+    const Config config = boxes_config(study, model, 0, options);
+    const auto task = config.task();
+    const nn::DecoderConfig shape = config.model(*task);
+    const nn::Decoder decoder(*backend, shape, 1);
+    const std::int64_t all = decoder.parameters().count();
+    char paper[32];
+    std::snprintf(paper, sizeof paper, "%.1f million", model.size);
+    rows.push_back({html::escape(model.name), std::to_string(all),
+                    std::to_string(all - shape.longest * shape.width), paper});
+  }
+  return html::table({"", "parameters", "without positions", "paper"}, rows);
+}
+
+RecipeResult run(const RecipeOptions& options) {
+  RecipeResult result;
+  for (const BoxesStudy& study : boxes_studies(options.scale)) {
+    std::vector<Config> configs;
+    for (const BoxesModel& model : study.models) {
+      configs.push_back(boxes_config(study, model, 0, options));
+      for (int r = 0; r < study.runs; ++r) {
+        const auto path = boxes_folder(study, model, r, options.out);
+        result.stopped = !train_boxes(path, boxes_config(study, model, r, options), options);
+        if (result.stopped) return result;
+      }
+    }
+    std::vector<std::pair<std::string, Scores>> scores;
+    const std::vector<double> times = time_ratios(configs);
+    for (std::size_t i = 0; i < study.models.size(); ++i) {
+      const BoxesModel& model = study.models[i];
+      const Scores& mine = scores.emplace_back(model.name, score(study, model, options)).second;
+      const tasks::Metric& exact = mine.tally.at("exact");
+      const auto interval = tasks::wilson(exact.sum, static_cast<double>(exact.count));
+      const std::string version = study.version();
+      result.rows.push_back({.row = model.name,
+                             .column = version + " loss",
+                             .value = mine.loss,
+                             .paper = study.advanced ? model.advanced_loss : model.default_loss});
+      result.rows.push_back({.row = model.name,
+                             .column = version + " exact match",
+                             .value = exact.mean(),
+                             .low = interval.low,
+                             .high = interval.high,
+                             .paper = study.advanced ? model.advanced_exact : model.default_exact});
+      result.rows.push_back({.row = model.name,
+                             .column = version + " training time",
+                             .value = times[i],
+                             .paper = model.time});
+    }
+    result.sections.emplace_back(
+        study.version() + ": exact match by depth and by operations",
+        html::paragraph("A box's depth counts the operations that its contents came through; L "
+                        "standard layers reach 2^L - 1 steps (Theorem 1).") +
+            strata(scores, "depth ") + strata(scores, "operations "));
+    result.sections.emplace_back(study.version() + ": during training",
+                                 boxes_curves(study, [&](const BoxesModel& model, int r) {
+                                   return boxes_folder(study, model, r, options.out);
+                                 }));
+    result.sections.emplace_back(study.version() + ": size of the models", sizes(study, options));
+    result.sections.emplace_back(study.version() + ": configuration of the first run",
+                                 html::code(configs.front().ini()));
+  }
+  result.sections.emplace_back(
+      "What is counted",
+      html::paragraph(
+          "Exact match: greedy decoding to the end of the answer, all of it right, on first states "
+          "that training never draws; Wilson's intervals, 95%. Loss: of the answer's tokens and "
+          "its "
+          "end, every token given. Training time: of one step, as a multiple of the first model's, "
+          "measured in this process on the same batches, the models taking turns; the median of "
+          "seven turns. Columns have the paper's names at every scale; the configuration says how "
+          "large the task is here."));
+  return result;
+}
+
+const RegisterRecipe recipe{
+    {.id = "chacal/table2",
+     .summary = "standard transformers of 2 to 5 layers against 2 layers with ChaCAL on the boxes",
+     .scales = {{Scale::smoke, "2 layers only, 4 boxes, a few hundred steps: minutes on 2 cores"},
+                {Scale::laptop, "all models, 4 boxes and up to 15 operations, width 64"},
+                {Scale::paper, "the paper's sizes, both versions, all runs; for a GPU"}},
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,132 @@
+#include "tasks/boxes_rules.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace longhand::tasks {
+namespace {
+
+/// Kim and Schuster's objects, the most frequent word first.
+constexpr std::string_view words[] = {
+    "book",       "car",      "paper",    "letter",   "game",   "computer",  "picture", "plant",
+    "cup",        "machine",  "bill",     "glass",    "note",   "stone",     "fish",    "drug",
+    "television", "card",     "document", "rock",     "radio",  "ball",      "tea",     "file",
+    "newspaper",  "branch",   "train",    "cash",     "fig",    "flower",    "bag",     "boat",
+    "key",        "painting", "phone",    "drink",    "engine", "bus",       "coffee",  "sheet",
+    "plate",      "magazine", "egg",      "tape",     "bottle", "block",     "brain",   "map",
+    "crown",      "ring",     "leaf",     "dress",    "fan",    "milk",      "ticket",  "shoe",
+    "bone",       "gift",     "cross",    "plane",    "mirror", "coat",      "wheel",   "string",
+    "ice",        "rose",     "boot",     "hat",      "suit",   "creature",  "bomb",    "camera",
+    "bread",      "cake",     "meat",     "beer",     "shirt",  "cigarette", "jacket",  "apple",
+    "pipe",       "guitar",   "disk",     "medicine", "knife",  "cream",     "clock",   "chemical",
+    "seed",       "tie",      "watch",    "cheese",   "bowl",   "dish",      "shell",   "wire",
+    "tissue",     "pot",      "brick",    "bell"};
+static_assert(std::size(words) == 100);
+
+/// The choice, or the version's where the option says `version`.
+template <class T>
+T choice_or(const OptionValues& options, std::string_view name,
+            std::initializer_list<std::string_view> choices, T otherwise) {
+  const std::size_t place = options.choice(name, choices);  // `version` is the first
+  return place == 0 ? otherwise : static_cast<T>(place - 1);
+}
+
+int integer_or(const OptionValues& options, std::string_view name, int least, int most,
+               int otherwise) {
+  if (options.integer(name, 0, most) == 0) return otherwise;
+  return static_cast<int>(options.integer(name, least, most));
+}
+
+}  // namespace
+
+std::vector<Option> BoxesRules::options() {
+  return {
+      {"version", "default", "default, or advanced: half the boxes in use, whole boxes move"},
+      {"boxes", "0", "boxes, 2 to 26; 0: the version's, 7 or 8"},
+      {"objects", "100", "how many of the 100 objects there are, the most frequent words first"},
+      {"most-items", "0", "the most objects in a box; 0: the version's, 3 or 2"},
+      {"operations", "0", "operations, or the most there can be; 0: the version's, 32 or 31"},
+      {"lengths", "version",
+       "how many operations: fixed, log-uniform (from 1, rounded down) or log-uniform-rounded; "
+       "version: fixed or log-uniform"},
+      {"occupied", "version",
+       "boxes that hold something: any; start (half of them at first, then any); at-most (half at "
+       "first, no more later); exactly (half, always); version: any or exactly"},
+      {"start-items", "version",
+       "objects in a box at first: poisson (mean 2, cut at the most) or one; version: poisson or "
+       "one"},
+      {"clauses", "version",
+       "order of the first sentence: shuffled or ascending; version: shuffled or ascending"},
+      {"kinds", "proposed",
+       "proposed: kind and boxes drawn again until they are possible; feasible: the kind is drawn "
+       "among the possible ones"},
+      {"put-items", "poisson", "objects put at a time: poisson (mean 1, at least 1) or one"},
+      {"loss", "answer", "what is trained: answer (with its end) or all (every token)"},
+      {"split", "train",
+       "first states drawn: train (15 of 16), test (the others) or all; a state is always on the "
+       "same side"}};
+}
+
+BoxesRules::BoxesRules(const OptionValues& o)
+    : advanced(o.choice("version", {"default", "advanced"}) == 1) {
+  boxes = integer_or(o, "boxes", 2, 26, advanced ? 8 : 7);
+  most_items = integer_or(o, "most-items", 1, 9, advanced ? 2 : 3);
+  operations = integer_or(o, "operations", 1, 1000, advanced ? 31 : 32);
+  objects = static_cast<int>(o.integer("objects", 1, static_cast<std::int64_t>(std::size(words))));
+  LONGHAND_CHECK(objects >= boxes * most_items,
+                 "task boxes: option objects: expected at least boxes times most-items = ",
+                 boxes * most_items, ", got ", objects);
+  length = choice_or(o, "lengths", {"version", "fixed", "log-uniform", "log-uniform-rounded"},
+                     advanced ? Length::log_uniform : Length::fixed);
+  occupied = choice_or(o, "occupied", {"version", "any", "start", "at-most", "exactly"},
+                       advanced ? Occupied::exactly : Occupied::any);
+  LONGHAND_CHECK(!advanced || occupied != Occupied::any,
+                 "task boxes: option occupied: expected start, at-most or exactly in the advanced "
+                 "version, got any");
+  one_at_start = choice_or(o, "start-items", {"version", "poisson", "one"}, advanced);
+  shuffled = choice_or(o, "clauses", {"version", "ascending", "shuffled"}, !advanced);
+  feasible_kinds = o.choice("kinds", {"proposed", "feasible"}) == 1;
+  one_put = o.choice("put-items", {"poisson", "one"}) == 1;
+  split = static_cast<Split>(o.choice("split", {"train", "test", "all"}));
+}
+
+// A list of k objects has 3k - 1 tokens.
+std::int64_t BoxesRules::longest_prompt() const {
+  // "the x and the y are in Box L," and "there is nothing in Box L,"
+  const int clause = std::max(7, 3 * (one_at_start ? 1 : most_items) + 4);
+  const int clauses = occupied == Occupied::any || !advanced ? boxes : half();
+  // "Move the contents of Box A to Box B.", and "Put the x and the y into Box A." of as many as a
+  // box can take: one fewer than the most where it must hold something already. A move names fewer
+  // than a whole box, with "to Box B" besides.
+  const int named = advanced && occupied == Occupied::exactly ? most_items - 1 : most_items;
+  return clauses * clause + std::int64_t{operations} * std::max(10, 3 * named + 4);
+}
+
+std::int64_t BoxesRules::longest_answer() const {
+  const bool some = advanced && (occupied == Occupied::exactly || occupied == Occupied::at_most);
+  return (some ? half() : boxes) * (3 * most_items + 3);
+}
+
+std::vector<std::string_view> boxes_objects(int count) {
+  std::vector<std::string_view> objects(std::begin(words), std::begin(words) + count);
+  std::ranges::sort(objects);
+  return objects;
+}
+
+Vocabulary boxes_vocabulary(const BoxesRules& rules) {
+  std::vector<std::string> texts{std::string(boxes_begin), std::string(boxes_answer),
+                                 std::string(boxes_end), ",", "."};
+  const auto add = [&](std::initializer_list<std::string_view> list) {
+    for (const std::string_view word : list) texts.push_back(" " + std::string(word));
+  };
+  add({"The", "Move", "Put", "Remove", "Box", "the", "is", "in", "and", "from", "to", "into",
+       "contents", "of", "contains"});
+  if (!rules.advanced) add({"There", "there", "nothing", "empty"});
+  if (!rules.one_at_start) add({"are"});
+  for (int box = 0; box < rules.boxes; ++box) texts.push_back({' ', static_cast<char>('A' + box)});
+  for (const std::string_view object : boxes_objects(rules.objects)) add({object});
+  return Vocabulary(std::move(texts));
+}
+
+}  // namespace longhand::tasks
