@@ -27,12 +27,34 @@ int usable_cores() {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
+/// Keeps the calling thread off one core. Linux likes to wake a thread on the core of whoever woke
+/// it; a worker would wait there behind the thread it is to help, while its own core idles.
+class ElsewhereThan {
+ public:
+  ElsewhereThan() { known_ = sched_getaffinity(0, sizeof(all_), &all_) == 0; }
+
+  void operator()(int core) {
+    if (!known_ || core == avoided_ || core < 0 || core >= CPU_SETSIZE) return;
+    cpu_set_t others = all_;
+    CPU_CLR(static_cast<unsigned>(core), &others);
+    if (CPU_COUNT(&others) == 0) return;
+    if (sched_setaffinity(0, sizeof(others), &others) == 0) avoided_ = core;
+  }
+
+ private:
+  cpu_set_t all_;
+  bool known_ = false;
+  int avoided_ = -1;
+};
+
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
   LONGHAND_CHECK(threads >= 0 && threads <= 1024, "threads: expected 0 (all cores) to 1024, got ",
                  threads);
-  const int total = threads == 0 ? usable_cores() : threads;
+  const int cores = usable_cores(), total = threads == 0 ? cores : threads;
+  keep_apart_ = total <= cores;
+  caller_core_ = sched_getcpu();
   workers_.reserve(static_cast<std::size_t>(total - 1));
   for (int i = 1; i < total; ++i) workers_.emplace_back([this, i] { work(i); });
 }
@@ -59,6 +81,7 @@ void ThreadPool::run(std::int64_t chunks, Body body) {
   failed_.store(false, std::memory_order_relaxed);
   body_.store(&body, std::memory_order_relaxed);
   chunks_.store(count, std::memory_order_relaxed);
+  caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);  // a worker about to sleep either sees the job or is woken
@@ -99,12 +122,20 @@ void ThreadPool::take_chunks(std::uint64_t job, int worker) {
 
 void ThreadPool::work(int worker) {
   std::uint64_t seen = 0;
+  ElsewhereThan elsewhere_than;
+  const auto step_aside = [&] {
+    if (keep_apart_) elsewhere_than(caller_core_.load(std::memory_order_relaxed));
+  };
   const auto news = [&] { return stop_ || ticket_.load(std::memory_order_acquire) >> 32 != seen; };
+  step_aside();
   for (;;) {
     for (int spin = 0; spin < spins && !news(); ++spin) pause();
     if (!news()) {
+      step_aside();
       std::unique_lock lock(mutex_);
       wake_.wait(lock, news);
+      lock.unlock();
+      step_aside();  // the caller may have moved meanwhile
     }
     if (stop_) return;
     seen = ticket_.load(std::memory_order_acquire) >> 32;

@@ -55,6 +55,8 @@ class ThreadPool {
   void take_chunks(std::uint64_t job, int worker);
 
   std::vector<std::thread> workers_;
+  bool keep_apart_ = false;  // workers from the caller: there are cores enough
+  std::atomic<int> caller_core_{-1};
   std::mutex mutex_;
   std::condition_variable wake_;
   /// The number of the job in the upper half, its next chunk in the lower. A chunk is taken by
