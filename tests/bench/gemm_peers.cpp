@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/align/aligned_allocator.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/cpu/gemm/gemm.h"
@@ -32,6 +34,10 @@ namespace {
 using longhand::bf16;
 using longhand::DType;
 
+/// On 64-byte boundaries, as tensors and as the peers like it.
+template <class T>
+using Values = std::vector<T, boost::alignment::aligned_allocator<T, 64>>;
+
 struct Shape {
   std::int64_t m, n, k;
 };
@@ -40,8 +46,8 @@ constexpr std::array shapes{
     Shape{16384, 512, 2048}, Shape{4096, 1024, 1024}, Shape{8192, 192, 64},
     Shape{131072, 64, 64},   Shape{1024, 1024, 41},   Shape{100000, 103, 1024}};
 
-std::vector<float> random_values(std::int64_t count, unsigned seed) {
-  std::vector<float> values(static_cast<std::size_t>(count));
+Values<float> random_values(std::int64_t count, unsigned seed) {
+  Values<float> values(static_cast<std::size_t>(count));
   std::uint32_t state = seed * 2654435761u + 1u;
   for (float& value : values) {
     state = state * 1664525u + 1013904223u;
@@ -65,7 +71,11 @@ std::array<double, N> race(const std::array<std::function<void()>, N>& contender
   for (int round = 0; round < rounds + 1; ++round) {
     for (std::size_t i = 0; i < N; ++i) {
       if (!contenders[i]) continue;
-      contenders[i]();  // the first call after another library's warms the caches
+      // Threads of another library spin for a while after its last call; then the caches are
+      // warmed.
+      std::this_thread::sleep_for(std::chrono::milliseconds(40));
+      contenders[i]();
+      contenders[i]();
       const double start = now();
       contenders[i]();
       if (round > 0) best[i] = std::min(best[i], now() - start);
@@ -101,13 +111,13 @@ class Dnnl {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-std::vector<bf16> rounded(const std::vector<float>& values) {
-  std::vector<bf16> out;
+Values<bf16> rounded(const Values<float>& values) {
+  Values<bf16> out;
   for (float value : values) out.push_back(bf16(value));
   return out;
 }
 
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+double largest_difference(const Values<float>& a, const Values<float>& b) {
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     worst = std::max(worst, static_cast<double>(std::abs(a[i] - b[i])));
@@ -155,7 +165,7 @@ int main(int argc, char** argv) {
   for (const Shape s : wanted) {
     const auto a = random_values(s.m * s.k, 1), b = random_values(s.k * s.n, 2);
     const auto half_a = rounded(a), half_b = rounded(b);
-    std::vector<float> c(static_cast<std::size_t>(s.m * s.n)), peer_c = c;
+    Values<float> c(static_cast<std::size_t>(s.m * s.n)), peer_c = c;
     for (int layout = 0; layout < 3; ++layout) {
       const bool ta = layout == 1, tb = layout == 2;
       const std::int64_t lda = ta ? s.m : s.k, ldb = tb ? s.k : s.n;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/cpu/chunks.h"
 #include "core/cpu/gemm/kernels.h"
 #include "core/cpu/gemm/plan.h"
 #include "core/error.h"
@@ -30,6 +31,15 @@ Range piece(std::int64_t index, std::int64_t step, std::int64_t total) {
   return {index * step, std::min(total, (index + 1) * step)};
 }
 
+/// Whether c, written in a single pass over k, goes past the caches.
+bool streams(const Gemm& g, const GemmPlan& plan) {
+  constexpr std::int64_t line = 64 / sizeof(float);
+  const auto address = reinterpret_cast<std::uintptr_t>(g.c.data);
+  const bool aligned = address % 64 == 0 && g.c.ld % line == 0 && g.c.batch_stride % line == 0;
+  return plan.direct && plan.chunks == 1 && g.k <= plan.block_k && g.beta == 0 && aligned &&
+         static_cast<std::size_t>(g.batch * g.m * g.n) * sizeof(float) >= stream_from;
+}
+
 /// One product on its way: where its scratch lies and how its parts are made.
 class Product {
  public:
@@ -38,6 +48,7 @@ class Product {
         kernels_(kernels),
         plan_(plan_gemm(g, kernels)),
         format_(*plan_.format),
+        stream_(streams(g, plan_)),
         pool_(pool),
         workspace_(workspace) {
     if (plan_.dots) {
@@ -128,6 +139,7 @@ class Product {
     block.ldc = ld;
     block.alpha = g_.alpha;
     block.beta = beta;
+    block.stream = stream_;
     for (std::int64_t k = ks.begin; k < ks.end; k += plan_.block_k) {
       const Range part{k, std::min(ks.end, k + plan_.block_k)};
       block.units = units(part.size());
@@ -381,6 +393,7 @@ class Product {
   const GemmKernels& kernels_;
   const GemmPlan plan_;
   const PanelFormat& format_;
+  const bool stream_;
   ThreadPool& pool_;
   GemmWorkspace& workspace_;
   std::int64_t a_bytes_ = 0, b_bytes_ = 0, shared_b_bytes_ = 0, ld_sums_ = 0;

@@ -38,6 +38,7 @@ struct MicroJob {
   std::int64_t units, a_row, a_unit, b_unit, ldc;
   int cols;
   float alpha, beta;
+  bool stream;
 };
 
 /// c[M][cols] = alpha a b + beta c with M rows and (V - 1) * lanes < cols <= V * lanes. Rows: the
@@ -49,7 +50,7 @@ void micro(const MicroJob& job) {
     for (int v = 0; v < V; ++v) sum[i][v] = FloatLanes{};
   }
   // c is needed at the end: on its way to the cache meanwhile.
-  for (int i = 0; i < M; ++i) {
+  for (int i = 0; i < M && !job.stream; ++i) {
     __builtin_prefetch(job.c + i * job.ldc, 1);
     if (V > 1) __builtin_prefetch(job.c + i * job.ldc + job.cols - 1, 1);
   }
@@ -85,6 +86,12 @@ void micro(const MicroJob& job) {
 
   const Vec alpha(job.alpha), beta(job.beta);
   const int last = job.cols - (V - 1) * lanes;
+  if (last == lanes && job.stream) {
+    for (int i = 0; i < M; ++i) {
+      for (int v = 0; v < V; ++v) stream(job.c + i * job.ldc + v * lanes, alpha * Vec(sum[i][v]));
+    }
+    return;
+  }
   if (last == lanes) {
     for (int i = 0; i < M; ++i) {
       float* c = job.c + i * job.ldc;
@@ -132,7 +139,8 @@ void multiply_layout(const BlockProduct& p) {
                .ldc = p.ldc,
                .cols = nr,
                .alpha = p.alpha,
-               .beta = p.beta};
+               .beta = p.beta,
+               .stream = p.stream};
   // A in place comes from wherever it lies: a strip ahead, a share of it with each tile.
   const bool fetch = p.a_row != 1 || p.a_unit != mr;
   const std::int64_t tiles = (p.cols + nr - 1) / nr;
@@ -161,6 +169,7 @@ void multiply_layout(const BlockProduct& p) {
       (job.cols > lanes ? wide : narrow).rows[m - 1](job);
     }
   }
+  if (p.stream) stream_fence();
 }
 
 template <class Step>
