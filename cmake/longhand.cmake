@@ -58,17 +58,23 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(longhand_isa_flags_amx ${longhand_isa_flags_avx512bf16} -mamx-tile -mamx-bf16 -mamx-int8)
 endif()
 
-# longhand_simd(TARGET): adds the folder's *.simd.cpp files to TARGET once per instruction set.
-# avx512bf16 and amx have something to offer to products only, so only the families named here are
-# compiled for them; the tables of all others say `strongest = Isa::avx512`.
-set(longhand_product_families "/(gemm|attention)/")
+# longhand_simd(TARGET): adds the folder's *.simd.cpp files to TARGET once per instruction set up to
+# avx512. The sets above it have something to offer to few files: these, whose tables say
+# `strongest = ...`.
+set(longhand_only_avx512bf16 "^cpu/gemm/paired\\.")
+set(longhand_only_amx "^cpu/gemm/tiles\\.")
+set(longhand_also_avx512bf16 "^cpu/attention/")
 
 function(longhand_simd target)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.simd.cpp)
+  file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.simd.cpp)
   foreach(isa IN LISTS longhand_isas)
     set(wanted ${sources})
-    if(isa MATCHES "^(avx512bf16|amx)$")
-      list(FILTER wanted INCLUDE REGEX ${longhand_product_families})
+    if(isa STREQUAL "amx")
+      list(FILTER wanted INCLUDE REGEX ${longhand_only_amx})
+    elseif(isa STREQUAL "avx512bf16")
+      list(FILTER wanted INCLUDE REGEX "${longhand_only_avx512bf16}|${longhand_also_avx512bf16}")
+    else()
+      list(FILTER wanted EXCLUDE REGEX "${longhand_only_avx512bf16}|${longhand_only_amx}")
     endif()
     if(NOT wanted)
       continue()

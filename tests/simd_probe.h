@@ -11,8 +11,6 @@
 namespace longhand::cpu {
 
 struct SimdProbe {
-  static constexpr Isa strongest = Isa::avx512;
-
   int lanes;
   bool fused_multiply_add;
   using Map = void (*)(const float* x, float* y, std::int64_t n);

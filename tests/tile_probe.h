@@ -8,8 +8,6 @@ namespace longhand::cpu {
 /// The formats of AMX, computed by the model of its instructions with the packing of each
 /// instruction set (tile_probe.simd.cpp).
 struct TileProbe {
-  static constexpr Isa strongest = Isa::avx512;
-
   PanelFormat one, two;
 };
 

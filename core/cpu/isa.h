@@ -40,15 +40,22 @@ Isa choose_isa();
 template <class Table, Isa isa>
 const Table& kernels();  // specialised in the family's *.simd.cpp
 
-/// Tables that have nothing to gain from avx512bf16 and amx say
-/// `static constexpr Isa strongest = Isa::avx512;` and are compiled for no more than that
-/// (cmake/longhand.cmake names the folders whose tables are).
+/// Few tables have something to gain from avx512bf16 and amx: those say so, by
+/// `static constexpr Isa strongest = Isa::amx;`, and cmake/longhand.cmake names their files.
+template <class Table>
+constexpr Isa strongest() {
+  if constexpr (requires { Table::strongest; }) return Table::strongest;
+  return Isa::avx512;
+}
+
 template <class Table>
 const Table& kernels_for(Isa isa) {
 #if defined(__x86_64__)
-  if constexpr (!requires { Table::strongest; }) {
-    if (isa == Isa::amx) return kernels<Table, Isa::amx>();
-    if (isa == Isa::avx512bf16) return kernels<Table, Isa::avx512bf16>();
+  if constexpr (strongest<Table>() >= Isa::amx) {
+    if (isa >= Isa::amx) return kernels<Table, Isa::amx>();
+  }
+  if constexpr (strongest<Table>() >= Isa::avx512bf16) {
+    if (isa >= Isa::avx512bf16) return kernels<Table, Isa::avx512bf16>();
   }
   if (isa >= Isa::avx512) return kernels<Table, Isa::avx512>();
   if (isa == Isa::avx2) return kernels<Table, Isa::avx2>();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/cpu/isa.h"
 #include "core/cpu/store.h"
 #include "core/dtype.h"
 
@@ -85,6 +86,8 @@ struct AttentionGradients {
 /// attention_panel rows.
 template <class T>
 struct AttentionKernels {
+  static constexpr Isa strongest = Isa::avx512bf16;
+
   struct Chunk {
     std::int64_t begin, end;
   };
@@ -100,6 +103,8 @@ struct AttentionKernels {
 /// the first, end_head; end. All with the same scratch.
 template <class T>
 struct AttentionGradientKernels {
+  static constexpr Isa strongest = Isa::avx512bf16;
+
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
   /// Floats in a row of dq_sums and of chain_rows, whose rows are [heads][queries].
   std::int64_t (*stride)(std::int64_t width);
@@ -141,6 +146,8 @@ struct FalGradients {
 
 template <class T>
 struct FalKernels {
+  static constexpr Isa strongest = Isa::avx512bf16;
+
   std::int64_t (*scratch)(std::int64_t width);
   /// Query rows [begin, end); begin is a multiple of attention_panel.
   void (*rows)(const FalRows<T>& task, std::int64_t begin, std::int64_t end, float* scratch);

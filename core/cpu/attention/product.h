@@ -21,7 +21,7 @@ struct Exact {
   static Vec rounded(Vec x) { return x; }
 };
 
-#if defined(LONGHAND_ISA_IS_AVX512BF16) || defined(LONGHAND_ISA_IS_AMX)
+#if defined(LONGHAND_ISA_IS_AVX512BF16)
 
 /// bf16 products, two at a time.
 struct Bf16 {

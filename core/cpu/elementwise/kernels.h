@@ -12,8 +12,6 @@ namespace longhand::cpu {
 /// Element by element over ranges; T is float or bf16, all arithmetic f32.
 template <class T>
 struct ElementwiseKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   void (*scale)(const T* x, float alpha, T* y, Store how, std::int64_t n);
   void (*add)(const T* a, const T* b, float alpha, float beta, T* y, Store how, std::int64_t n);
   void (*multiply)(const T* a, const T* b, T* y, Store how, std::int64_t n);

@@ -11,8 +11,6 @@ namespace longhand::cpu {
 /// Tables of From, rows of To.
 template <class From, class To>
 struct EmbeddingKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   /// y_i = table_(ids_i) for `rows` rows of n entries
   void (*forward)(const From* table, const std::int32_t* ids, To* y, Store how, std::int64_t rows,
                   std::int64_t n);
@@ -20,8 +18,6 @@ struct EmbeddingKernels {
 
 template <class T>
 struct GatherKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   /// dtable_(ids_(order_i)) += dy_(order_i), i = 0 .. rows-1; order null: 0, 1, 2, ...
   void (*scatter_rows)(const T* dy, const std::int32_t* ids, const std::int64_t* order,
                        float* dtable, std::int64_t rows, std::int64_t n);
@@ -36,8 +32,6 @@ struct GatherKernels {
 
 /// Whether all n indices lie in [0, bound).
 struct IndexKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   bool (*in_range)(const std::int32_t* index, std::int64_t n, std::int64_t bound);
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/cpu/isa.h"
 #include "core/dtype.h"
 #include "core/formulas.h"
 
@@ -38,6 +39,8 @@ struct BlockProduct {
   float* c;
   std::int64_t ldc;
   float alpha, beta;
+  bool stream =
+      false;  // c is written once, past the caches: f32 rows on 64-byte boundaries, beta 0
 };
 
 struct PanelFormat {
@@ -91,6 +94,8 @@ struct Dots {
 };
 
 struct GemmKernels {
+  static constexpr Isa strongest = Isa::amx;
+
   const PanelFormat* format[3];  // by Math
   const PanelFormat* small[3];   // the same where there are too few rows or columns for tiles
   void (*dots)(const Dots&);

@@ -1,9 +1,10 @@
+#include "core/contract/matmul.h"
 #include "core/cpu/gemm/micro.h"
 #include "core/cpu/gemm/pack.h"
+#include "core/cpu/isa.h"
 
-#if defined(LONGHAND_HAS_BF16_PAIRS)
-
-namespace longhand::cpu::LONGHAND_ISA {
+namespace longhand::cpu {
+namespace LONGHAND_ISA {
 namespace {
 
 /// Two bf16 neighbours along k; the lower half of the word is the earlier.
@@ -51,20 +52,31 @@ struct PairedUnits {
   }
 };
 
+/// Units of two bf16.
+const PanelFormat paired_format{.mr = mr,
+                                .nr = nr,
+                                .k_per_unit = 2,
+                                .granule = 1,
+                                .unit_bytes = 4,
+                                .block_units = 512,
+                                .in_place_f32 = false,
+                                .in_place_bf16_rows = true,
+                                .pack_a = pack_panels<PairedUnits, mr>,
+                                .pack_b = pack_panels<PairedUnits, nr>,
+                                .multiply = multiply<PairStep>};
+
 }  // namespace
+}  // namespace LONGHAND_ISA
 
-extern const PanelFormat paired_format{.mr = mr,
-                                       .nr = nr,
-                                       .k_per_unit = 2,
-                                       .granule = 1,
-                                       .unit_bytes = 4,
-                                       .block_units = 512,
-                                       .in_place_f32 = false,
-                                       .in_place_bf16_rows = true,
-                                       .pack_a = pack_panels<PairedUnits, mr>,
-                                       .pack_b = pack_panels<PairedUnits, nr>,
-                                       .multiply = multiply<PairStep>};
+template <>
+const GemmKernels& kernels<GemmKernels, Isa::LONGHAND_ISA>() {
+  static const GemmKernels table = [] {
+    GemmKernels t = kernels<GemmKernels, Isa::avx512>();
+    constexpr auto bf16_math = static_cast<std::size_t>(Math::bf16);
+    t.format[bf16_math] = t.small[bf16_math] = &LONGHAND_ISA::paired_format;
+    return t;
+  }();
+  return table;
+}
 
-}  // namespace longhand::cpu::LONGHAND_ISA
-
-#endif
+}  // namespace longhand::cpu

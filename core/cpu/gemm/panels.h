@@ -1,5 +1,9 @@
 #pragma once
 
+#if defined(LONGHAND_ISA_IS_AVX512BF16) || defined(LONGHAND_ISA_IS_AMX)
+#define LONGHAND_HAS_BF16_PAIRS
+#endif
+
 #include "core/cpu/gemm/kernels.h"
 #include "core/cpu/simd.h"
 
@@ -8,14 +12,6 @@ namespace longhand::cpu::LONGHAND_ISA {
 
 extern const PanelFormat plain_format;    // f32 units
 extern const PanelFormat rounded_format;  // f32 units that hold bf16 values
-#if defined(LONGHAND_ISA_IS_AVX512BF16) || defined(LONGHAND_ISA_IS_AMX)
-#define LONGHAND_HAS_BF16_PAIRS
-extern const PanelFormat paired_format;  // units of two bf16
-#endif
-#if defined(LONGHAND_ISA_IS_AMX)
-extern const PanelFormat tile_one_format;  // tile registers, operands rounded to bf16
-extern const PanelFormat tile_two_format;  // tile registers, operands as two bf16 parts
-#endif
 
 void dots(const Dots& d);
 void rows_of_a(const PackJob& job, bool round);

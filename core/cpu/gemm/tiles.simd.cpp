@@ -1,12 +1,26 @@
+#include "core/contract/matmul.h"
 #include "core/cpu/gemm/tile_format.h"
+#include "core/cpu/isa.h"
 
-#if defined(LONGHAND_ISA_IS_AMX)
+namespace longhand::cpu {
+namespace LONGHAND_ISA {
+namespace {
 
-namespace longhand::cpu::LONGHAND_ISA {
+const PanelFormat rounded_tiles = tile_format<TileRegisters, 1>;  // operands rounded to bf16
+const PanelFormat split_tiles = tile_format<TileRegisters, 2>;    // operands as two bf16 parts
 
-extern const PanelFormat tile_one_format = tile_format<TileRegisters, 1>;
-extern const PanelFormat tile_two_format = tile_format<TileRegisters, 2>;
+}  // namespace
+}  // namespace LONGHAND_ISA
 
-}  // namespace longhand::cpu::LONGHAND_ISA
+template <>
+const GemmKernels& kernels<GemmKernels, Isa::LONGHAND_ISA>() {
+  static const GemmKernels table = [] {
+    GemmKernels t = kernels<GemmKernels, Isa::avx512bf16>();
+    t.format[static_cast<std::size_t>(Math::fast)] = &LONGHAND_ISA::split_tiles;
+    t.format[static_cast<std::size_t>(Math::bf16)] = &LONGHAND_ISA::rounded_tiles;
+    return t;
+  }();
+  return table;
+}
 
-#endif
+}  // namespace longhand::cpu

@@ -16,8 +16,6 @@ struct LossSums {
 /// Choices i in [0, count) of `classes` logits each, one after the other; weights may be null.
 template <class T>
 struct LossKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   LossSums (*cross_entropy)(const T* logits, const std::int32_t* targets, const float* weights,
                             float* log_sum, std::int64_t count, std::int64_t classes);
   /// factor = dloss / total

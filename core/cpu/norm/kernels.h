@@ -11,8 +11,6 @@ namespace longhand::cpu {
 /// Rows of n entries; T is float or bf16. See core/contract/norm.h for the formulas.
 template <class T>
 struct NormKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   /// mean is null for the root mean square: nothing is subtracted then. The gain is offset +
   /// gain_j; bias may be null.
   struct Forward {

@@ -22,8 +22,6 @@ struct AdamFactors {
 /// M and V are the types of the moments m and v.
 template <class M, class V>
 struct AdamKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   void (*step)(const AdamFactors& factors, float* w, const float* gradient, M* m, V* v,
                std::int64_t n);
 };

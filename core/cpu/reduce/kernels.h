@@ -11,8 +11,6 @@ namespace longhand::cpu {
 
 template <class T>
 struct ReduceKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   /// y_j += sum over rows of x_ij, j in [0, columns); rows lie `stride` entries apart.
   void (*add_rows)(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,
                    float* y);

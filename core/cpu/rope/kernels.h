@@ -10,8 +10,6 @@ namespace longhand::cpu {
 
 template <class T>
 struct RopeKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   struct Arguments {
     const T* x;
     const std::int32_t* positions;

@@ -10,8 +10,6 @@ namespace longhand::cpu {
 
 template <class T>
 struct SoftmaxKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   /// Rows [begin, end) of n entries. t > 0: causal in matrices of t rows.
   void (*forward)(const T* x, T* y, Store how, std::int64_t begin, std::int64_t end, std::int64_t n,
                   std::int64_t t);

@@ -13,8 +13,6 @@ inline constexpr std::int64_t panel = 64;
 
 template <class T>
 struct TriangleKernels {
-  static constexpr Isa strongest = Isa::avx512;
-
   /// Row i of a matrix of n columns, of which the entries [begin, end) are kept.
   void (*row)(const T* x, float alpha, T* y, Store how, std::int64_t begin, std::int64_t end,
               std::int64_t n);
