@@ -1,0 +1,94 @@
+#include "apps/run/evaluation.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "apps/run/batches.h"
+#include "core/backend.h"
+#include "nn/decode.h"
+#include "nn/trainer.h"
+
+using namespace longhand;
+using namespace longhand::app;
+
+namespace {
+
+/// Two boxes, one of two objects in one of them, one move: four samples in all.
+std::shared_ptr<const tasks::Task> tiny_boxes() {
+  const tasks::TaskKind& kind = tasks::task_kind("boxes");
+  tasks::OptionValues values = kind.defaults();
+  for (const auto& [name, value] : {std::pair{"version", "advanced"},
+                                    {"boxes", "2"},
+                                    {"objects", "2"},
+                                    {"most-items", "1"},
+                                    {"operations", "1"},
+                                    {"split", "all"}}) {
+    values.set(name, value);
+  }
+  return kind.make(values);
+}
+
+struct Trained {
+  explicit Trained(std::int64_t steps)
+      : backend(make_backend("cpu", {.threads = 1})),
+        model(*backend,
+              {.vocabulary = task->vocabulary().size(),
+               .width = 16,
+               .layers = 1,
+               .inner = 32,
+               .heads = nn::parse_layers("softmax:2", 16)},
+              1) {
+    nn::Trainer(model, training_batches(task, 1, 8),
+                {.steps = steps, .schedule = {.peak = 1e-2, .steps = 1000}})
+        .run();
+  }
+  std::shared_ptr<const tasks::Task> task = tiny_boxes();
+  std::shared_ptr<Backend> backend;
+  nn::Decoder model;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(evaluation_test)
+
+// Reading as many tokens as the right answer has is as good as generating one freely to its end.
+BOOST_AUTO_TEST_CASE(exact_match_is_what_generating_finds) {
+  double seen = 0;
+  for (const std::int64_t steps : {0, 10, 20, 30, 40, 60, 100}) {
+    Trained run(steps);
+    const EvaluationOptions options{.samples = 40, .seed = 3, .reading = Reading::decoded};
+    const tasks::Tally tally = evaluate(run.model, *run.task, options);
+    double generated = 0;
+    for_samples(*run.task, options, [&](std::span<const tasks::Sample> samples) {
+      for (const tasks::Sample& sample : samples) {
+        const auto given = sample.tokens.begin() + sample.asked.front() + 1;
+        const std::vector<std::int32_t> prompt(sample.tokens.begin(), given);
+        const auto answer = nn::decode_greedy(
+            run.model, {&prompt, 1},
+            {.most = run.task->longest(), .stop = run.task->vocabulary().at(" <end>")});
+        generated += answer[0] == std::vector<std::int32_t>(given, sample.tokens.end());
+      }
+    });
+    BOOST_TEST(tally.at("exact").sum == generated);
+    seen = std::max(seen, generated);
+  }
+  BOOST_TEST(seen > 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
+  Trained run(5);
+  const auto loss = [&](std::int64_t at_once) {
+    return evaluate_loss(run.model, *run.task, {.samples = 30, .tokens_at_once = at_once});
+  };
+  BOOST_TEST(std::abs(loss(100) - loss(100'000)) < 1e-5);
+  BOOST_TEST(loss(100) > 0.1);
+  // One batch of all: the training loss of the same tokens.
+  for_samples(*run.task, {.samples = 30, .tokens_at_once = 100'000},
+              [&](std::span<const tasks::Sample> samples) {
+                const double whole =
+                    run.model.loss(batch_of(samples, *run.task)).value.value().item();
+                BOOST_TEST(std::abs(whole - loss(100'000)) < 1e-6);
+              });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
