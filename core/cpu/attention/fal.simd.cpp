@@ -41,18 +41,6 @@ struct Space {
   }
 };
 
-/// s_i = q . k_i for four keys: lane l sums the columns l, l + lanes, ...
-template <class T>
-void four_dots(const T* q, const T* const (&k)[4], std::int64_t width, float (&s)[4]) {
-  Vec sums[4];
-  for (Vec& x : sums) x = Vec(0.0f);
-  for (std::int64_t c = 0; c < width; c += lanes) {
-    const Vec x = get(q, c, width);
-    for (int i = 0; i < 4; ++i) sums[i] = fma(x, get(k[i], c, width), sums[i]);
-  }
-  for (int i = 0; i < 4; ++i) s[i] = sum(sums[i]);
-}
-
 template <class T>
 class Search {
  public:
@@ -86,7 +74,7 @@ class Search {
         const T* keys[4];
         for (int i = 0; i < 4; ++i) keys[i] = task_.k.row(most(0, last - i));
         float s[4];
-        four_dots(q, keys, width_, s);
+        dots<4>(keys, q, width_, s);
         unsigned hits = 0;
         for (int i = 0; i < 4; ++i) hits |= static_cast<unsigned>(s[i] > 0) << i;
         if (hits == 0) continue;

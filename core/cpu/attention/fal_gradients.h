@@ -136,20 +136,6 @@ class FalGradientWork {
     }
   }
 
-  /// s_r = x_r . row
-  template <int n>
-  static void dots(const T* const* x, const T* row, std::int64_t width, float* s) {
-    Vec sums[n];
-    for (Vec& sum : sums) sum = Vec(0.0f);
-    for (std::int64_t c = 0; c < width; c += lanes) {
-      const Vec y = get(row, c, width);
-#pragma GCC unroll 4
-      for (int r = 0; r < n; ++r) sums[r] = fma(get(x[r], c, width), y, sums[r]);
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < n; ++r) s[r] = sum(sums[r]);
-  }
-
   /// sums_c (+)= sum_r times_r x_r,c, in the order of r; the last time into y instead.
   template <int n>
   static void add_up(const float* times, const T* const* x, bool first, bool last, float* sums,

@@ -1,5 +1,6 @@
 #include "core/cpu/attention/kernels.h"
 #include "core/cpu/attention/panel.h"
+#include "core/cpu/attention/single.h"
 #include "core/cpu/isa.h"
 
 /// Softmax attention and ChaCAL, forward, for a chunk of one head's rows: the chunk's panels of
@@ -333,7 +334,8 @@ class Rows {
 
 template <class Product>
 std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t chunk) {
-  return Space<Product>(width, value_width, chunk, nullptr).floats;
+  return most(Space<Product>(width, value_width, chunk, nullptr).floats,
+              single_scratch(width, value_width));
 }
 
 template <class T>
@@ -352,9 +354,14 @@ void own(const AttentionRows<T>& task, Chunk<T> chunk, float* at) {
   Rows<T, Product>(task, chunk, at).own();
 }
 
+template <class T>
+void row(const AttentionRows<T>& task, std::int64_t row, float* at) {
+  Single<T>(task, row, at).run();
+}
+
 template <class T, class Product>
 constexpr AttentionKernels<T> kernels_of{scratch<Product>, begin<T, Product>, before<T, Product>,
-                                         own<T, Product>};
+                                         own<T, Product>, row<T>};
 template <class T>
 constexpr ByProduct<AttentionKernels<T>> table{kernels_of<T, Exact>, kernels_of<T, Bf16>};
 

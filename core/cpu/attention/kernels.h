@@ -24,6 +24,9 @@ struct HeadRows {
 /// multiples of it.
 inline constexpr std::int64_t attention_panel = 64;
 
+/// Queries of a segment that are better taken one by one, as in decoding.
+inline constexpr std::int64_t attention_few = 4;
+
 /// Query row i of the segment stands at position offset + i and sees the keys
 /// (offset + i - window, offset + i]; window is larger than any position when there is none.
 struct SegmentShape {
@@ -97,6 +100,8 @@ struct AttentionKernels {
   void (*before)(const AttentionRows<T>& task, Chunk chunk, std::int64_t from, std::int64_t to,
                  float* scratch);
   void (*own)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
+  /// All of it for one row by itself, with f32 products; no chain.
+  void (*row)(const AttentionRows<T>& task, std::int64_t row, float* scratch);
 };
 
 /// For each range: begin; for each head: begin_head, panels from the last that sees the range to

@@ -54,6 +54,20 @@ template <class T>
   return width - c >= lanes ? load(x + c) : load_first(x + c, static_cast<int>(width - c));
 }
 
+/// s_r = x_r . y for n rows: lane l sums the columns l, l + lanes, ...
+template <int n, class X, class Y>
+void dots(const X* const* x, const Y* y, std::int64_t width, float* s) {
+  Vec sums[n];
+  for (Vec& sum : sums) sum = Vec(0.0f);
+  for (std::int64_t c = 0; c < width; c += lanes) {
+    const Vec part = get(y, c, width);
+#pragma GCC unroll 4
+    for (int r = 0; r < n; ++r) sums[r] = fma(get(x[r], c, width), part, sums[r]);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < n; ++r) s[r] = sum(sums[r]);
+}
+
 /// to_t,c (+)= times from_t,c
 template <class T>
 void write_rows(const float* from, std::int64_t stride, float times, HeadRows<T> to, bool add,

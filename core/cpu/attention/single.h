@@ -1,0 +1,144 @@
+#pragma once
+
+#include "core/cpu/attention/panel.h"
+#include "core/cpu/attention/rows.h"
+
+/// Softmax attention of one query, as in decoding. Its keys and values are read once, where they
+/// lie, with vectors along the head: packed for a panel of queries they would cost several times as
+/// much. The sums go key by key, the running maximum by blocks of 64 keys.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+inline constexpr std::int64_t single_block = panel;
+
+/// Floats: the query times its scale, a block of scores, and y so far.
+inline std::int64_t single_scratch(std::int64_t width, std::int64_t value_width) {
+  return round_up(width, lanes) + single_block + round_up(value_width, lanes);
+}
+
+template <class T>
+class Single {
+ public:
+  Single(const AttentionRows<T>& task, std::int64_t row, float* at)
+      : task_(task),
+        row_(row),
+        position_(task.shape.offset + row),
+        width_(task.shape.width),
+        value_width_(task.shape.value_width),
+        query_(at),
+        scores_(query_ + round_up(width_, lanes)),
+        outputs_(scores_ + block) {
+    logs_of_lengths(task.temper, task.shape, row, scores_);
+    const float beta = task.temper.kind == Tempering::Kind::none ? 1.0f : task.temper.beta;
+    const Vec times(task.scale * beta * log2_of_e * scores_[0]);
+    for (std::int64_t c = 0; c < width_; c += lanes) {
+      store(query_ + c, times * get(task.q.row(row), c, width_));
+    }
+    clear(outputs_, value_width_);
+  }
+
+  void run() {
+    const std::int64_t end = position_ + 1;
+    for (std::int64_t j = most(0, end - task_.shape.window); j < end; j += block) {
+      const std::int64_t count = least(block, end - j);
+      score(j, count);
+      weigh();
+      for (std::int64_t c = 0; c < value_width_; c += vectors * lanes) {
+        mix_from<vectors>(j, count, c);
+      }
+    }
+    finish();
+  }
+
+ private:
+  static constexpr std::int64_t block = single_block;
+  static constexpr int vectors = 8;  // of a value's columns, summed together
+  static constexpr std::int64_t ahead = 8;
+
+  /// s_j = q . k_j; keys beyond the last have none.
+  void score(std::int64_t j, std::int64_t count) {
+    for (std::int64_t r = count; r < block; ++r) scores_[r] = -__builtin_inff();
+    std::int64_t r = 0;
+    for (; r + 4 <= count; r += 4) {
+      const T* keys[4];
+      for (int i = 0; i < 4; ++i) {
+        keys[i] = task_.k.row(j + r + i);
+        fetch(task_.k, j + r + i + ahead, width_);
+      }
+      dots<4>(keys, query_, width_, scores_ + r);
+    }
+    for (; r < count; ++r) {
+      const T* const key = task_.k.row(j + r);
+      dots<1>(&key, query_, width_, scores_ + r);
+    }
+  }
+
+  /// p_j = 2^(s_j - m); what was summed before shrinks by 2^(m - m').
+  void weigh() {
+    Vec greatest = load(scores_);
+    for (std::int64_t r = lanes; r < block; r += lanes) greatest = max(greatest, load(scores_ + r));
+    const float before = maximum_, now = max(greatest);
+    maximum_ = before > now ? before : now;
+    Vec total(0.0f);
+    for (std::int64_t r = 0; r < block; r += lanes) {
+      const Vec p = exp2(load(scores_ + r) - Vec(maximum_));
+      store(scores_ + r, p);
+      total += p;
+    }
+    const Vec factor = exp2(Vec(before) - Vec(maximum_));
+    sum_ = sum(fma(factor, Vec(sum_ / static_cast<float>(lanes)), total));
+    if (before == maximum_) return;
+    for (std::int64_t c = 0; c < value_width_; c += lanes) {
+      store(outputs_ + c, factor * load(outputs_ + c));
+    }
+  }
+
+  /// y_c += sum_j p_j v_jc for the columns from c on, at most n vectors of them.
+  template <int n>
+  void mix_from(std::int64_t j, std::int64_t count, std::int64_t c) {
+    if constexpr (n > 1) {
+      if (c + (n - 1) * lanes >= value_width_) return mix_from<n - 1>(j, count, c);
+    }
+    if (c + n * lanes <= value_width_) {
+      mix<n, false>(j, count, c);
+    } else {
+      mix<n, true>(j, count, c);
+    }
+  }
+  template <int n, bool ragged>
+  [[gnu::always_inline]] void mix(std::int64_t j, std::int64_t count, std::int64_t c) {
+    Vec sums[n];
+    const int rest = static_cast<int>(value_width_ - c) - (n - 1) * lanes;  // in the last vector
+    for (int i = 0; i < n; ++i) sums[i] = load(outputs_ + c + i * lanes);
+    for (std::int64_t r = 0; r < count; ++r) {
+      const T* const value = task_.v.row(j + r) + c;
+      if (c == 0) fetch(task_.v, j + r + ahead, value_width_);
+      const Vec p(scores_[r]);
+      for (int i = 0; i < n; ++i) {
+        const bool part = ragged && i == n - 1;
+        const Vec v = part ? load_first(value + i * lanes, rest) : load(value + i * lanes);
+        sums[i] = fma(p, v, sums[i]);
+      }
+    }
+    for (int i = 0; i < n; ++i) store(outputs_ + c + i * lanes, sums[i]);
+  }
+
+  void finish() {
+    T* const to = task_.y.row(row_);
+    const Vec factor(1.0f / sum_);
+    for (std::int64_t c = 0; c < value_width_; c += lanes) {
+      put(factor * load(outputs_ + c), to, c, value_width_, {});
+    }
+    if (task_.log_sum) {
+      float logs[lanes];
+      store(logs, fma(Vec(maximum_), Vec(ln_of_2), log(Vec(sum_))));
+      *task_.log_sum.row(row_) = logs[0];
+    }
+  }
+
+  const AttentionRows<T>& task_;
+  std::int64_t row_, position_, width_, value_width_;
+  float *query_, *scores_, *outputs_;
+  float maximum_ = -1e38f, sum_ = 0;  // finite: nothing seen yet must not make inf - inf
+};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention
