@@ -29,7 +29,7 @@ void run(const Crew& crew, Math math, const Forward& f) {
   const std::int64_t width = scores.q.width, value_width = f.v.width;
   const bool chain = static_cast<bool>(f.gamma);
   // Products of bf16 numbers are exact in f32; f32 numbers would have to be rounded first.
-  const bool singly = !chain && (math != Math::bf16 || std::is_same_v<T, bf16>);
+  const bool singly = math != Math::bf16 || std::is_same_v<T, bf16>;
   const Tempering temper = tempering(scores);
 
   // Later rows cost more and are taken first; a chain must go from the first row on.
@@ -72,7 +72,7 @@ void run(const Crew& crew, Math math, const Forward& f) {
       task.gamma = f.gamma.template data<float>()[f.gamma.size() == 1 ? 0 : h];
       task.chain = task.gamma != 0;
     }
-    if (singly && at.queries <= attention_few) {
+    if (singly && !task.chain && at.queries <= attention_few) {
       for (std::int64_t row = item.begin; row < item.end; ++row) kernels.row(task, row, space);
       return;
     }
