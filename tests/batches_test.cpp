@@ -42,7 +42,8 @@ class Echo final : public tasks::Task {
 std::map<std::int64_t, std::vector<std::int32_t>> numbers(int heads, std::int64_t set,
                                                           std::int64_t steps,
                                                           std::uint64_t seed = 1) {
-  const auto batches = training_batches(std::make_shared<Echo>(heads), seed, 8, set);
+  const auto batches =
+      training_batches(std::make_shared<Echo>(heads), seed, {.sequences = 8, .set = set});
   std::map<std::int64_t, std::vector<std::int32_t>> seen;
   for (std::int64_t step = 1; step <= steps; ++step) {
     const nn::Batch batch = batches(step, 0);
@@ -101,8 +102,8 @@ BOOST_AUTO_TEST_CASE(heads_share_a_set_in_equal_parts) {
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_depends_on_step_and_part_alone) {
-  const auto whole = training_batches(std::make_shared<Echo>(1), 1, 8, 1000);
-  const auto halves = training_batches(std::make_shared<Echo>(1), 1, 4, 1000);
+  const auto whole = training_batches(std::make_shared<Echo>(1), 1, {.sequences = 8, .set = 1000});
+  const auto halves = training_batches(std::make_shared<Echo>(1), 1, {.sequences = 4, .set = 1000});
   whole(1, 0);
   std::vector<std::int32_t> parts = halves(5, 0).tokens;
   const auto second = halves(5, 1).tokens;
@@ -112,10 +113,43 @@ BOOST_AUTO_TEST_CASE(a_batch_depends_on_step_and_part_alone) {
 
 BOOST_AUTO_TEST_CASE(a_set_of_no_use_is_refused) {
   const auto task = std::make_shared<Echo>(3);
-  BOOST_CHECK_THROW(training_batches(task, 1, 8, 2), Error);
-  BOOST_CHECK_THROW(training_batches(task, 1, 8, -1), Error);
-  BOOST_CHECK_THROW(training_batches(task, 1, 8, largest_training_set + 1), Error);
-  BOOST_CHECK_NO_THROW(training_batches(task, 1, 8, largest_training_set));
+  BOOST_CHECK_THROW(training_batches(task, 1, {.sequences = 8, .set = 2}), Error);
+  BOOST_CHECK_THROW(training_batches(task, 1, {.sequences = 8, .set = -1}), Error);
+  BOOST_CHECK_THROW(training_batches(task, 1, {.sequences = 8, .set = largest_training_set + 1}),
+                    Error);
+  BOOST_CHECK_NO_THROW(training_batches(task, 1, {.sequences = 8, .set = largest_training_set}));
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_of_tokens_holds_whole_sequences_up_to_its_budget) {
+  const std::shared_ptr<const tasks::Task> task =
+      tasks::task_kind("sorting").make(tasks::task_kind("sorting").defaults());
+  const auto of_tokens = training_batches(task, 1, {.tokens = 500});
+  const auto sequences = training_batches(task, 1, {.sequences = 500});
+  for (std::int64_t step = 1; step <= 20; ++step) {
+    const nn::Batch batch = of_tokens(step, 0), longer = sequences(step, 0);
+    const std::size_t count = batch.lengths.size();
+    BOOST_REQUIRE(batch.tokens.size() <= 500u);
+    BOOST_REQUIRE(batch.tokens.size() + static_cast<std::size_t>(longer.lengths.at(count)) > 500u);
+    BOOST_REQUIRE(std::equal(batch.tokens.begin(), batch.tokens.end(), longer.tokens.begin()));
+    BOOST_REQUIRE(of_tokens(step, 1).tokens != batch.tokens);
+  }
+  BOOST_TEST(training_batches(task, 1, {.tokens = 1})(1, 0).lengths.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_no_target_needs_is_left_out) {
+  const std::shared_ptr<const tasks::Task> task =
+      tasks::task_kind("sorting").make(tasks::task_kind("sorting").defaults());
+  const nn::Batch batch = training_batches(task, 1, {.sequences = 50})(1, 0);
+  std::size_t end = 0;
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    Rng rng(1, Purpose::data, 1, i);
+    const tasks::Sample sample = task->sample(rng, 0);
+    BOOST_REQUIRE(batch.lengths.at(i) + 1 == std::ssize(sample.tokens));
+    end += static_cast<std::size_t>(batch.lengths.at(i));
+    BOOST_REQUIRE(batch.targets.at(end - 1) == sample.tokens.back());
+  }
+  BOOST_TEST(batch.targets.size() == batch.tokens.size());
+  BOOST_TEST(end == batch.tokens.size());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -52,7 +52,7 @@ std::vector<double> time_ratios(const std::vector<Config>& configs) {
       nn::TrainerHooks hooks;
       hooks.report = [&](const nn::StepReport& r) { steps.push_back(r.seconds - r.waited); };
       const std::int64_t batch = configs[i].integer("training.batch", 1, 1 << 24);
-      nn::Trainer(*models[i], training_batches(task, configs[i].seed(), batch),
+      nn::Trainer(*models[i], training_batches(task, configs[i].seed(), {.sequences = batch}),
                   {.steps = 4, .schedule = configs[i].schedule(), .adam = configs[i].adam()}, hooks)
           .run();
       seconds.push_back(*std::min_element(steps.begin() + 1, steps.end()));

@@ -6,6 +6,36 @@
 #include "core/rng.h"
 
 namespace longhand::app {
+namespace {
+
+tasks::Sample training_sample(const tasks::Task& task, std::uint64_t seed, std::int64_t step,
+                              std::uint32_t index, int head, std::int64_t set) {
+  const auto at = static_cast<std::uint64_t>(step);
+  if (set == 0) {
+    Rng rng(seed, Purpose::data, at, index);
+    return task.sample(rng, head);
+  }
+  const int heads = task.heads();
+  const auto of_head = static_cast<std::uint32_t>((set - head + heads - 1) / heads);
+  Rng draw(seed, Purpose::sampling, at, index);
+  const std::int64_t j = static_cast<std::int64_t>(draw.below(of_head)) * heads + head;
+  Rng rng(seed, Purpose::data, 0, static_cast<std::uint32_t>(j));
+  return task.sample(rng, head);
+}
+
+/// Drops what comes after the token of the last counted target. A sample without any stays whole.
+void cut_tail(tasks::Sample& sample, std::int64_t groups) {
+  std::size_t outputs = sample.targets.size();
+  while (outputs > 0 && sample.targets[outputs - 1] == tasks::Sample::not_counted) --outputs;
+  if (outputs == 0) return;
+  const auto each = static_cast<std::size_t>(groups);
+  const std::size_t tokens = (outputs + each - 1) / each;
+  sample.tokens.resize(tokens);
+  sample.targets.resize(tokens * each);
+  if (!sample.weights.empty()) sample.weights.resize(tokens * each);
+}
+
+}  // namespace
 
 nn::Batch batch_of(std::span<const tasks::Sample> samples, const tasks::Task& task) {
   nn::Batch batch{.lengths = {}, .targets = {}, .groups = task.outputs().groups};
@@ -20,27 +50,23 @@ nn::Batch batch_of(std::span<const tasks::Sample> samples, const tasks::Task& ta
 }
 
 nn::BatchSource training_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
-                                 std::int64_t sequences, std::int64_t set) {
+                                 BatchPlan plan) {
+  const std::int64_t set = plan.set;
   LONGHAND_CHECK(set == 0 || (set >= task->heads() && set <= largest_training_set),
                  "training set: expected 0 or from ", task->heads(), " to ", largest_training_set,
                  " samples, got ", set);
-  return [task = std::move(task), seed, sequences, set](std::int64_t step, std::int64_t part) {
-    const int heads = task->heads();
-    const int head = static_cast<int>((step - 1) % heads);
+  return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t part) {
+    const int head = static_cast<int>((step - 1) % task->heads());
+    const std::int64_t most = plan.tokens ? plan.tokens : plan.sequences;
     std::vector<tasks::Sample> samples;
-    for (std::int64_t i = 0; i < sequences; ++i) {
-      const auto at = static_cast<std::uint64_t>(step);
-      const auto index = static_cast<std::uint32_t>(part * sequences + i);
-      if (set == 0) {
-        Rng rng(seed, Purpose::data, at, index);
-        samples.push_back(task->sample(rng, head));
-      } else {
-        const auto of_head = static_cast<std::uint32_t>((set - head + heads - 1) / heads);
-        Rng draw(seed, Purpose::sampling, at, index);
-        const auto j = static_cast<std::int64_t>(draw.below(of_head)) * heads + head;
-        Rng rng(seed, Purpose::data, 0, static_cast<std::uint32_t>(j));
-        samples.push_back(task->sample(rng, head));
-      }
+    std::int64_t tokens = 0;
+    for (std::int64_t i = 0; i < most; ++i) {
+      const auto index = static_cast<std::uint32_t>(part * most + i);
+      tasks::Sample sample = training_sample(*task, seed, step, index, head, plan.set);
+      cut_tail(sample, task->outputs().groups);
+      tokens += std::ssize(sample.tokens);
+      if (plan.tokens && tokens > plan.tokens && i > 0) break;
+      samples.push_back(std::move(sample));
     }
     return batch_of(samples, *task);
   };

@@ -44,6 +44,8 @@ constexpr Default defaults[] = {
     {"model.deviation", "0.02", "X", "of the weights at first"},
     {"training.steps", "1000", "N", "optimizer steps"},
     {"training.batch", "32", "N", "sequences in a step"},
+    {"training.batch_tokens", "0", "N",
+     "so many tokens in a step, whole sequences, in place of training.batch; 0: by sequences"},
     {"training.set", "0", "N", "samples in the training set; 0: new ones in every step"},
     {"training.accumulation", "1", "N", "parts a step's batch is computed in"},
     {"training.rate", "1e-3", "X", "peak learning rate"},
@@ -312,6 +314,13 @@ BackendOptions Config::backend_options() const {
   return {.threads = static_cast<int>(integer("compute.threads", 0, 1024)), .math = *math};
 }
 
+BatchPlan Config::batch_plan() const {
+  const std::int64_t parts = integer("training.accumulation", 1, 1 << 16);
+  return {.sequences = integer("training.batch", 1, 1 << 24) / parts,
+          .tokens = integer("training.batch_tokens", 0, 1 << 30) / parts,
+          .set = integer("training.set", 0, largest_training_set)};
+}
+
 std::uint64_t Config::seed() const {
   return static_cast<std::uint64_t>(
       integer("training.seed", 0, std::numeric_limits<std::int64_t>::max()));
@@ -350,6 +359,10 @@ void Config::read_all() const {
   const std::int64_t batch = integer("training.batch", 1, 1 << 24);
   LONGHAND_CHECK(batch % parts == 0,
                  "training.batch: expected a multiple of accumulation = ", parts, ", got ", batch);
+  const std::int64_t tokens = integer("training.batch_tokens", 0, 1 << 30);
+  LONGHAND_CHECK(tokens % parts == 0,
+                 "training.batch_tokens: expected a multiple of accumulation = ", parts, ", got ",
+                 tokens);
   const std::int64_t set = integer("training.set", 0, largest_training_set);
   LONGHAND_CHECK(set == 0 || set >= task()->heads(), "training.set: expected 0 or at least ",
                  task()->heads(), ", one sample for each output head, got ", set);

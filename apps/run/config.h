@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/command.h"
+#include "apps/run/batches.h"
 #include "core/backend.h"
 #include "nn/decoder.h"
 #include "nn/optimizer.h"
@@ -52,6 +53,7 @@ class Config {
   nn::Schedule schedule() const;
   nn::AdamOptions adam() const;
   BackendOptions backend_options() const;
+  BatchPlan batch_plan() const;  // of each of a step's parts
   std::uint64_t seed() const;
   /// Reads every setting once: what cannot be used is told, with who set it, before anything is
   /// written. Wrong usage if that was a flag.

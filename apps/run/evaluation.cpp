@@ -1,5 +1,6 @@
 #include "apps/run/evaluation.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <vector>
@@ -41,6 +42,15 @@ std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
   return nn::decode_asked(model, sequences, asked, samples[0].head);
 }
 
+std::int64_t tokens_in_cache(const nn::Decoder& model) {
+  std::int64_t bytes = 0;  // of a token: keys and values of every layer
+  for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
+    bytes += 8 * nn::columns(model.config().heads_of(layer));
+  }
+  return std::clamp((std::int64_t{256} << 20) / std::max<std::int64_t>(1, bytes),
+                    std::int64_t{1024}, std::int64_t{65536});
+}
+
 }  // namespace
 
 std::optional<Reading> reading_from_name(std::string_view name) {
@@ -51,13 +61,14 @@ std::optional<Reading> reading_from_name(std::string_view name) {
 
 void for_samples(const tasks::Task& task, const EvaluationOptions& options,
                  const std::function<void(std::span<const tasks::Sample>)>& body) {
+  const std::int64_t most = options.tokens_at_once ? options.tokens_at_once : 8192;
   std::vector<tasks::Sample> samples;
   std::int64_t tokens = 0;
   for (std::int64_t i = 0; i < options.samples; ++i) {
     Rng rng(options.seed, Purpose::evaluation, 0, static_cast<std::uint32_t>(i));
     samples.push_back(task.sample(rng, options.head));
     tokens += static_cast<std::int64_t>(samples.back().tokens.size());
-    if (tokens < options.tokens_at_once && i + 1 < options.samples) continue;
+    if (tokens < most && i + 1 < options.samples) continue;
     body(samples);
     samples.clear();
     tokens = 0;
@@ -67,7 +78,11 @@ void for_samples(const tasks::Task& task, const EvaluationOptions& options,
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options) {
   tasks::Tally tally;
-  for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
+  EvaluationOptions together = options;
+  if (options.reading == Reading::decoded && options.tokens_at_once == 0) {
+    together.tokens_at_once = tokens_in_cache(model);
+  }
+  for_samples(task, together, [&](std::span<const tasks::Sample> samples) {
     const std::vector<Tokens> said = options.reading == Reading::forced
                                          ? forced(model, task, samples)
                                          : decoded(model, task, samples);

@@ -19,7 +19,9 @@ std::optional<Reading> reading_from_name(std::string_view name);  // forced, dec
 
 struct EvaluationOptions {
   std::int64_t samples = 200;
-  std::int64_t tokens_at_once = 8192;  // about so many in a batch
+  /// About so many are read together; 0: 8192, in decoding what a cache of 256 MiB holds, at most
+  /// 65536. There a batch costs a pass for each asked output, so the more sequences the better.
+  std::int64_t tokens_at_once = 0;
   std::uint64_t seed = 1;
   Reading reading = Reading::forced;
   int head = 0;  // of the task's

@@ -67,10 +67,8 @@ std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
         if (place.group.kind != nn::HeadKind::fal) return;
         for (std::int64_t h = 0; h < place.group.heads; ++h) shares.push_back({layer, first + h});
       });
-  std::vector<tasks::Sample> samples;
-  std::int64_t tokens = 0;
-  const auto flush = [&] {
-    if (samples.empty()) return;
+  if (shares.empty()) return shares;
+  for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
     const nn::Batch batch = batch_of(samples, task);
     const nn::Input input = nn::make_input(model.backend(), batch.tokens, batch.lengths);
     const auto seen = watched(model, input, "attention.matches");
@@ -94,16 +92,7 @@ std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
       }
       share += place.group.heads;
     });
-    samples.clear();
-    tokens = 0;
-  };
-  for (std::int64_t i = 0; i < options.samples && !shares.empty(); ++i) {
-    Rng rng(options.seed, Purpose::evaluation, 0, static_cast<std::uint32_t>(i));
-    samples.push_back(task.sample(rng, 0));
-    tokens += static_cast<std::int64_t>(samples.back().tokens.size());
-    if (tokens >= options.tokens_at_once) flush();
-  }
-  flush();
+  });
   return shares;
 }
 

@@ -56,12 +56,13 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
 }  // namespace
 
 html::Series curve(const std::string& name, const std::vector<Json>& metrics,
-                   std::string_view figure) {
+                   std::string_view figure, std::string_view head) {
   html::Series series{.name = name, .points = {}};
   std::vector<html::Point> all;
   for (const Json& line : metrics) {
     const auto found = line.find(figure);
-    if (found != line.end() && found->is_number()) {
+    const bool asked = head.empty() || line.value("head", std::string()) == head;
+    if (asked && found != line.end() && found->is_number()) {
       all.push_back({line.at("step").get<double>(), found->get<double>()});
     }
   }
@@ -93,9 +94,13 @@ std::string run_report(const RunFolder& folder) {
   page.add("Evaluation", evaluations(folder, metrics));
 
   html::LineChart loss{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
-  loss.series.push_back(curve("loss", metrics, "loss"));
   html::LineChart accuracy{.x_label = "step", .y_label = "accuracy", .series = {}};
-  accuracy.series.push_back(curve("accuracy", metrics, "accuracy"));
+  const auto task = config.task();
+  for (int head = 0; head < task->heads(); ++head) {
+    const std::string only = task->heads() > 1 ? std::string(task->head_name(head)) : "";
+    loss.series.push_back(curve(only.empty() ? "loss" : only, metrics, "loss", only));
+    accuracy.series.push_back(curve(only.empty() ? "accuracy" : only, metrics, "accuracy", only));
+  }
   accuracy.y_high = 1;
   std::string curves = html::figure(line_chart(loss), "Loss of the training batches");
   if (!accuracy.series[0].points.empty()) {

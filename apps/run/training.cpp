@@ -20,7 +20,6 @@ TrainingResult train(RunFolder& folder, bool quiet) {
 
   const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
   const std::int64_t parts = config.integer("training.accumulation", 1, 1 << 16);
-  const std::int64_t batch = config.integer("training.batch", 1, 1 << 24);
   nn::TrainerOptions options{
       .steps = steps,
       .accumulation = parts,
@@ -46,6 +45,8 @@ TrainingResult train(RunFolder& folder, bool quiet) {
               {"seconds", r.seconds},
               {"waited", r.waited},
               {"peak_bytes", r.memory.peak}};
+    if (task->heads() > 1)
+      line["head"] = task->head_name(static_cast<int>((r.step - 1) % task->heads()));
     folder.log(line);
     progress.show(r);
   };
@@ -76,10 +77,8 @@ TrainingResult train(RunFolder& folder, bool quiet) {
   const nn::StopSignals signals;
   hooks.stop = [] { return nn::StopSignals::raised(); };
 
-  nn::Trainer trainer(model,
-                      training_batches(task, config.seed(), batch / parts,
-                                       config.integer("training.set", 0, largest_training_set)),
-                      options, hooks);
+  nn::Trainer trainer(model, training_batches(task, config.seed(), config.batch_plan()), options,
+                      hooks);
   trainer.resume_latest();
   folder.open_logs(trainer.step());
   progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
