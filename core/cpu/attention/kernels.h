@@ -124,6 +124,8 @@ struct AttentionGradientKernels {
 /// Kernels by how products are made: of f32 operands, or of operands rounded to bf16.
 template <class Kernels>
 struct ByProduct {
+  static constexpr Isa strongest = Kernels::strongest;
+
   Kernels exact, bf16;
 };
 
