@@ -38,7 +38,7 @@ struct Trained {
                .inner = 32,
                .heads = nn::parse_layers("softmax:2", 16)},
               1) {
-    nn::Trainer(model, training_batches(task, 1, 8),
+    nn::Trainer(model, training_batches(task, 1, {.sequences = 8}),
                 {.steps = steps, .schedule = {.peak = 1e-2, .steps = 1000}})
         .run();
   }
