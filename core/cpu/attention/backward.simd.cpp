@@ -177,8 +177,9 @@ class Work {
     if (shape_.window == 1) clear(space_.times, panel);
 
     const auto q = source(query_head(head), row, n, key_width_);
-    pack_transposed<Product>(q, n, key_width_, space_.scale, space_.turned);
+    // Along the rows first: that is how they come quickest from afar.
     pack_right<Product>(q, n, key_width_, space_.queries, space_.key_stride);
+    pack_transposed<Product>(q, n, key_width_, space_.scale, space_.turned);
     for (std::int64_t t = 0; t < panel; ++t) {
       space_.logs[t] = t < n ? log2_of_e * task_.log_sum.row(row + t)[head] : 1e30f;
     }
@@ -241,16 +242,10 @@ class Work {
                           words<Product>(n) - after / depth, sums + r * stride, stride, vectors,
                           true);
       }
-      for (std::int64_t c = 0; c < value_width_; c += lanes) {
-        for (std::int64_t j = after - 1; j >= r; --j) {
-          const float* const p = space_.p + j * panel;
-          Vec b = load(sums + j * stride + c);
-          for (std::int64_t i = after - 1; i > j; --i) {
-            b = fma(Vec(p[i]), load(w + i * stride + c), b);
-          }
-          store(w + j * stride + c, fma(Vec(g), b, load(w + j * stride + c)));
-          store(sums + j * stride + c, b);
-        }
+      if (after - r == tile_rows) {
+        solve_tile(tile_rows, r, g, w, sums);
+      } else {
+        solve_tile(static_cast<int>(after - r), r, g, w, sums);
       }
       for (std::int64_t j = r; j < after; ++j) {
         task_.dgamma[head] += dot(sums + j * stride, y.row(j), value_width_);
@@ -269,6 +264,28 @@ class Work {
       float* const saved = chain_row(head, row);
       for (std::int64_t i = 0; i < n * stride; i += lanes) {
         store(saved + i, load(w + i));
+      }
+    }
+  }
+
+  /// B and W of the rows [r, r + count) from dy and the sums over later rows. Inlined, so that a
+  /// whole tile is unrolled and its W stay in registers: each row waits for the one after.
+  [[gnu::always_inline]] void solve_tile(int count, std::int64_t r, float g, float* w,
+                                         float* sums) const {
+    const std::int64_t stride = space_.value_stride;
+    for (std::int64_t c = 0; c < value_width_; c += lanes) {
+      Vec solved[tile_rows];
+#pragma GCC unroll 8
+      for (int j = count - 1; j >= 0; --j) {
+        const float* const p = space_.p + (r + j) * panel + r;
+        float* const b_at = sums + (r + j) * stride + c;
+        float* const w_at = w + (r + j) * stride + c;
+        Vec b = load(b_at);
+#pragma GCC unroll 8
+        for (int i = count - 1; i > j; --i) b = fma(Vec(p[i]), solved[i], b);
+        solved[j] = fma(Vec(g), b, load(w_at));
+        store(w_at, solved[j]);
+        store(b_at, b);
       }
     }
   }

@@ -82,6 +82,9 @@ class FalGradientWork {
     fetch(task_.v, m + ahead, value_width_);
     fetch(task_.q, m + ahead - task_.shape.offset, width_);
     fetch(task_.dy, m + ahead - task_.shape.offset, value_width_);
+    if (task_.dq && !task_.to_dq.stream) fetch(task_.dq, m + ahead - task_.shape.offset, width_);
+    if (task_.dk && !task_.to_dk.stream) fetch(task_.dk, m + ahead, width_);
+    if (task_.dv && !task_.to_dv.stream) fetch(task_.dv, m + ahead, value_width_);
   }
 
   /// dk_m, dv_(m+1) and the dq of those who chose m, as far as they are this range's.

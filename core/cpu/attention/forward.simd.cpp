@@ -154,15 +154,14 @@ class Rows {
     for (std::int64_t j = from; j < to; j += block) {
       const std::int64_t count = least(block, to - j);
       if (j + count <= seen) continue;
-      pack_left<Product>(source(task_.k, j, count, shape_.width), count, shape_.width, space_.keys,
-                         space_.key_stride);
+      const HeadRows<const float> keys = keys_from(j, count);
       if (task_.chain) {
         pack_chained(j, count);
       } else {
         pack_values(j, count);
       }
       for (std::int64_t row = begin_; row < end_; row += panel) {
-        attend(row, j, count, space_.keys, space_.values);
+        attend(row, j, count, keys, space_.values);
       }
     }
   }
@@ -192,8 +191,18 @@ class Rows {
     return {{x.row(row), x.stride}, rows, width};
   }
   std::int64_t queries(std::int64_t row) const { return least(panel, end_ - row); }
-  float* keys_of(std::int64_t row) const {
-    return space_.keys + (row - begin_) * space_.key_stride;
+  /// The chunk's own keys, from a query row's on.
+  HeadRows<const float> keys_of(std::int64_t row) const {
+    return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
+  }
+  /// Keys from j on. Wide ones are read once each in long pieces: no copy is quicker than they are.
+  HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
+      if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
+    }
+    pack_left<Product>(source(task_.k, j, count, shape_.width), count, shape_.width, space_.keys,
+                       space_.key_stride);
+    return {space_.keys, space_.key_stride};
   }
   float* values_of(std::int64_t row) const {
     return space_.values + (row - begin_) / Product::depth * space_.value_stride;
@@ -249,17 +258,16 @@ class Rows {
   }
 
   /// Scores and their exponentials; the outputs so far shrink as far as they must.
-  void score(std::int64_t row, const Sight& sight, const float* keys) {
-    score_tiles<Product>(keys, space_.key_stride, queries_of(row), space_.depth, sight,
-                         space_.scores);
+  void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys) {
+    score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
     if (exponentials<Product>(sight, space_.scores, space_.p, running(row))) {
       scale_rows(outputs_of(row), sight.queries, space_.value_stride, shape_.value_width,
                  space_.shrink);
     }
   }
 
-  void attend(std::int64_t row, std::int64_t j, std::int64_t count, const float* keys,
-              const float* values) {
+  void attend(std::int64_t row, std::int64_t j, std::int64_t count,
+              const HeadRows<const float>& keys, const float* values) {
     const Sight sight = sight_of(row, j, count);
     if (sight.empty()) return;
     score(row, sight, keys);
@@ -277,30 +285,48 @@ class Rows {
     pack_left<Exact>(source(task_.v, shape_.offset + row, count, width), count, width, chained,
                      stride);
     const int vectors = static_cast<int>((width + lanes - 1) / lanes);
-    const Vec own(1.0f - task_.gamma), past(task_.gamma);
     for (std::int64_t t = 0; t < count; t += tile_rows) {
       if (t > 0) {
         row_tile<Product>({space_.p + t, 1, panel}, values, stride, t / Product::depth,
                           outputs + t * stride, stride, vectors, true);
       }
       const std::int64_t end = least(t + tile_rows, count);
-      for (std::int64_t c = 0; c < width; c += lanes) {
-        for (std::int64_t i = t; i < end; ++i) {
-          const float* p = space_.scores + i;  // column i: p[j panel] is of key j
-          Vec sum = load(outputs + i * stride + c);
-          for (std::int64_t j = t; j < i; ++j) {
-            sum = fma(Vec(p[j * panel]), load(chained + j * stride + c), sum);
-          }
-          const Vec value = own * load(chained + i * stride + c);
-          sum = fma(Vec(p[i * panel]), value, sum);
-          store(outputs + i * stride + c, sum);
-          const Vec y = sum * Vec(1.0f / space_.sums[row - begin_ + i]);
-          store(chained + i * stride + c, fma(past, y, value));
-        }
+      const float* const sums = space_.sums + (row - begin_) + t;
+      if (end - t == tile_rows) {
+        solve_tile(tile_rows, sums, t, outputs, chained);
+      } else {
+        solve_tile(static_cast<int>(end - t), sums, t, outputs, chained);
       }
       if (Product::rounds) {
         pack_right<Product>(Source<float>{{chained + t * stride, stride}, end - t, width}, end - t,
                             width, values + t / Product::depth * stride, stride);
+      }
+    }
+  }
+
+  /// The rows from t on, whose outputs lack only the sums over themselves. Inlined, so that a whole
+  /// tile is unrolled and its U stay in registers: each row waits for the one before.
+  [[gnu::always_inline]] void solve_tile(int count, const float* sums, std::int64_t t,
+                                         float* outputs, float* chained) const {
+    const std::int64_t stride = space_.value_stride;
+    const Vec own(1.0f - task_.gamma), past(task_.gamma);
+    float shares[tile_rows];
+    for (int i = 0; i < count; ++i) shares[i] = 1.0f / sums[i];
+    for (std::int64_t c = 0; c < shape_.value_width; c += lanes) {
+      Vec u[tile_rows];
+#pragma GCC unroll 8
+      for (int i = 0; i < count; ++i) {
+        const float* const p = space_.scores + t * panel + t + i;  // p[j panel]: of key t + j
+        float* const output = outputs + (t + i) * stride + c;
+        float* const value = chained + (t + i) * stride + c;
+        Vec sum = load(output);
+#pragma GCC unroll 8
+        for (int j = 0; j < i; ++j) sum = fma(Vec(p[j * panel]), u[j], sum);
+        const Vec first = own * load(value);
+        sum = fma(Vec(p[i * panel]), first, sum);
+        store(output, sum);
+        u[i] = fma(past, sum * Vec(shares[i]), first);
+        store(value, u[i]);
       }
     }
   }

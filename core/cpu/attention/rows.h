@@ -39,13 +39,17 @@ template <class T>
 }
 
 /// Asks for a row that will be read soon: rows of one head lie too far apart for the processor to
-/// guess.
+/// guess. Long rows only into the second-level cache: the first can wait for few lines at a time.
 template <class T>
-[[gnu::always_inline]] inline void fetch(const HeadRows<const T>& x, std::int64_t row,
+[[gnu::always_inline]] inline void fetch(const HeadRows<T>& x, std::int64_t row,
                                          std::int64_t width) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  const T* const at = x.row(row);
-  for (std::int64_t c = 0; c < width; c += line) __builtin_prefetch(at + c);
+  const auto* const at = x.row(row);
+  if (width > 2 * line) {
+    for (std::int64_t c = 0; c < width; c += line) __builtin_prefetch(at + c, 0, 2);
+  } else {
+    for (std::int64_t c = 0; c < width; c += line) __builtin_prefetch(at + c);
+  }
 }
 
 /// x_c of the vector from column c on, zeros beyond `width`.
