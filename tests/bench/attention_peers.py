@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """Attention beside PyTorch, forward and backward, in one run. Development only.
 
-    attention_peers.py build/apps/longhand [--shapes 0,1,...] [--seconds S]
+    attention_peers.py build/apps/longhand [--shapes 0,1,...] [--mechanisms NAME,...] [--seconds S]
 
 For each shape runs `longhand bench attention` and then PyTorch on the same number of threads, in
 the best form it has: scaled_dot_product_attention (ragged batches: padded, or nested if that
 works and is faster), masked matrix products with gather for FAL, matrix products, softmax and
 torch.linalg.solve_triangular for ChaCAL. Both sides report their best round. Prints a table.
+
+PyTorch's FAL and ChaCAL hold matrices of all pairs. Sequences longer than 4096 are given to them
+head by head, with one round and no warm-up; where even one head's matrices exceed the free memory
+the row says "no memory". `--shapes 5` takes minutes: `--mechanisms softmax`, `bf16`, `chacal` and
+`fal` part it.
 """
 import argparse
 import json
@@ -21,10 +26,14 @@ SHAPES = [(32, 4, 1024, 1024, 16), (64, 8, 128, 128, 64), (8, 12, 1024, 1024, 64
 GAMMA = 0.9
 
 
-def best(body, seconds):
-    body()
+LONG = 4096
+
+
+def best(body, seconds, rounds=3):
+    if rounds > 1:
+        body()
     times, end = [], time.perf_counter() + seconds
-    while len(times) < 3 or time.perf_counter() < end:
+    while len(times) < rounds or time.perf_counter() < end:
         start = time.perf_counter()
         body()
         times.append(time.perf_counter() - start)
@@ -34,6 +43,28 @@ def best(body, seconds):
 def lengths(shape):
     sequences, _, shortest, longest, _ = shape
     return [shortest + s * 7919 % (longest - shortest + 1) for s in range(sequences)]
+
+
+def rounds(shape):
+    return 1 if shape[3] > LONG else 3
+
+
+def free_bytes():
+    with open("/proc/meminfo") as file:
+        return next(1024 * int(line.split()[1]) for line in file if "MemAvailable" in line)
+
+
+def by_head(shape, matrices, body):
+    """body(one shape) for all heads at once, or for each of them; None if memory is short."""
+    sequences, heads, _, longest, width = shape
+    alone = longest > LONG
+    pairs = longest**2 * (1 if alone else sequences * heads)
+    if 4 * matrices * pairs > free_bytes():
+        return None
+    if not alone:
+        return body(shape), ""
+    one = body((1, 1, longest, longest, width))
+    return one * sequences * heads, "by heads"
 
 
 def inputs(shape, dtype):
@@ -53,9 +84,9 @@ def softmax(shape, dtype, seconds):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         torch.autograd.grad(y, (q, k, v), dy)
 
-    result = best(padded, seconds)
+    result = best(padded, seconds, rounds(shape))
     if shape[2] == shape[3]:
-        return result, "padded" if shape[2] != shape[3] else ""
+        return result, ""
     try:
         n = torch.tensor([0] + lengths(shape)).cumsum(0)
         rows = [torch.randn(int(n[-1]), shape[1], shape[4], dtype=dtype, requires_grad=True)
@@ -73,7 +104,11 @@ def softmax(shape, dtype, seconds):
         return result, "padded"
 
 
-def fal(shape, dtype, seconds, without_match=False):
+def fal(shape, seconds, without_match=False):
+    return by_head(shape, 4, lambda s: fal_time(s, torch.float32, seconds, without_match))
+
+
+def fal_time(shape, dtype, seconds, without_match):
     q, k, v, dy = inputs(shape, dtype)
     if without_match:
         q, k = q.detach().relu().requires_grad_(), (-q.detach().relu()).requires_grad_()
@@ -92,10 +127,14 @@ def fal(shape, dtype, seconds, without_match=False):
         y = (q * k_m).sum(-1, keepdim=True) * v_m * found
         torch.autograd.grad(y, (q, k, v), dy)
 
-    return best(both, seconds), ""
+    return best(both, seconds, rounds(shape))
 
 
-def chacal(shape, dtype, seconds):
+def chacal(shape, seconds):
+    return by_head(shape, 8, lambda s: chacal_time(s, torch.float32, seconds))
+
+
+def chacal_time(shape, dtype, seconds):
     q, k, v, dy = inputs(shape, dtype)
     n, width = shape[3], shape[4]
     hidden = torch.full((n, n), float("-inf")).triu(1)
@@ -106,7 +145,7 @@ def chacal(shape, dtype, seconds):
                                           unitriangular=True)
         torch.autograd.grad(y, (q, k, v), dy)
 
-    return best(both, seconds), ""
+    return best(both, seconds, rounds(shape))
 
 
 def ours(program, shape, seconds, *flags):
@@ -120,10 +159,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--shapes", default=",".join(map(str, range(len(SHAPES)))))
+    parser.add_argument("--mechanisms", default="softmax,bf16,chacal,fal")
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    wanted = options.mechanisms.split(",")
     print("| sequences x heads x length x width | mechanism | longhand ms | PyTorch ms | ratio "
           "| of our softmax |")
     print("|---|---|---|---|---|---|")
@@ -132,23 +173,28 @@ def main():
         sequences, heads, shortest, longest, width = shape
         length = longest if shortest == longest else f"{shortest}..{longest}"
         name = f"{sequences} x {heads} x {length} x {width}"
-        f32 = ours(options.program, shape, options.seconds, "--math", "exact")
-        bf16 = ours(options.program, shape, options.seconds, "--math", "bf16", "--dtype", "bf16")
-        small = longest <= 4096  # beyond, matrices of all pairs leave no memory
-        rows = [("softmax f32", f32["softmax"], softmax(shape, torch.float32, options.seconds)),
-                ("softmax bf16", bf16["softmax"], softmax(shape, torch.bfloat16, options.seconds)),
-                ("ChaCAL f32", f32["chacal"],
-                 chacal(shape, torch.float32, options.seconds) if small else None),
-                ("FAL f32", f32["fal"],
-                 fal(shape, torch.float32, options.seconds) if small else None),
-                ("FAL f32, no match", f32["fal without a match"],
-                 fal(shape, torch.float32, options.seconds, True) if small else None)]
-        for mechanism, time_ours, peer in rows:
-            softmax_ms = bf16["softmax"] if "bf16" in mechanism else f32["softmax"]
+        seconds = options.seconds if longest <= LONG else 0
+        f32 = bf16 = {}
+        if wanted != ["bf16"]:
+            f32 = ours(options.program, shape, seconds, "--math", "exact")
+        if "bf16" in wanted:
+            bf16 = ours(options.program, shape, seconds, "--math", "bf16", "--dtype", "bf16")
+        rows = [("softmax", "softmax f32", f32, "softmax",
+                 lambda: softmax(shape, torch.float32, seconds)),
+                ("bf16", "softmax bf16", bf16, "softmax",
+                 lambda: softmax(shape, torch.bfloat16, seconds)),
+                ("chacal", "ChaCAL f32", f32, "chacal", lambda: chacal(shape, seconds)),
+                ("fal", "FAL f32", f32, "fal", lambda: fal(shape, seconds)),
+                ("fal", "FAL f32, no match", f32, "fal without a match",
+                 lambda: fal(shape, seconds, True))]
+        for key, title, times, row, peer_time in rows:
+            if key not in wanted:
+                continue
+            time_ours, peer = times[row], peer_time()
             theirs = f"{peer[0]:.1f} {peer[1]}".strip() if peer else "no memory"
             ratio = f"{peer[0] / time_ours:.2f}" if peer else ""
-            print(f"| {name} | {mechanism} | {time_ours:.1f} | {theirs} | {ratio} "
-                  f"| {time_ours / softmax_ms:.2f} |", flush=True)
+            print(f"| {name} | {title} | {time_ours:.1f} | {theirs} | {ratio} "
+                  f"| {time_ours / times['softmax']:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
