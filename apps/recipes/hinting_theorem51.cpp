@@ -7,10 +7,12 @@
 #include "apps/recipes/recipe.h"
 #include "apps/recipes/sorting_construction.h"
 #include "apps/recipes/sorting_probe.h"
+#include "apps/run/probe.h"
 #include "core/error.h"
 #include "core/rng.h"
 #include "nn/decode.h"
 #include "tasks/tally.h"
+#include "tasks/task.h"
 
 /// Task hinting, Theorem 5.1: two layers that sort by construction, no number of them trained.
 namespace longhand::app {
@@ -134,13 +136,6 @@ void add_sorted(const Trial& trial, RecipeResult& result) {
   result.rows.insert(result.rows.end(), single.begin(), single.end());
 }
 
-const std::vector<std::string> statements{
-    "copy: before ⊥, after the first attention, the number itself is largest (encoder basis)",
-    "minimum: at ⊥, after the first attention, the least number is largest (decoder basis)",
-    "identity and successor: after ⊥, after the second attention, the number itself and the next "
-    "greater one are largest (decoder basis)",
-    "answer: at the end, the number to be said is largest"};
-
 /// The characteristics at some lengths: their shares as rows, their leads as curves.
 html::LineChart add_characteristics(Trial& trial, const std::vector<std::int64_t>& lengths,
                                     std::uint64_t seed, RecipeResult& result) {
@@ -148,65 +143,43 @@ html::LineChart add_characteristics(Trial& trial, const std::vector<std::int64_t
   chart.log_x = true;
   chart.y_low = 0;
   chart.y_high = 1;
-  std::vector<Characteristic> all(statements.size());
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    chart.series.push_back({statements[k].substr(0, statements[k].find(':')), {}, false, true});
-  }
+  std::vector<Characteristic> all;
   for (const std::int64_t length : lengths) {
     std::vector<Tokens> inputs;
     for (std::int64_t i = 0; i < 3; ++i)
       inputs.push_back(draw(seed + 1, trial.construction.numbers, length, i));
     const auto here = characteristics(*trial.model, inputs, trial.construction.delimiter());
-    for (std::size_t k = 0; k < all.size(); ++k) {
+    if (all.empty()) all.resize(here.size());
+    chart.series.resize(here.size());
+    for (std::size_t k = 0; k < here.size(); ++k) {
+      all[k].name = chart.series[k].name = here[k].name;
       all[k].held += here[k].held;
       all[k].positions += here[k].positions;
       all[k].least_lead = std::min(all[k].least_lead, here[k].least_lead);
+      chart.series[k].marks = true;
       chart.series[k].points.push_back({static_cast<double>(length), here[k].least_lead});
     }
   }
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    const std::string name = statements[k].substr(0, statements[k].find(':'));
-    result.rows.push_back(share(name, trial.name, all[k].held, all[k].positions));
-    result.rows.push_back({name + ", least lead", trial.name, all[k].least_lead});
+  for (const Characteristic& c : all) {
+    result.rows.push_back(share(c.name, trial.name, c.held, c.positions));
+    result.rows.push_back({c.name + ", least lead", trial.name, c.least_lead});
   }
   return chart;
 }
 
-/// What the states say of the paper's own input after the second attention.
-std::string picture(Backend& backend) {
+/// What states say of the paper's own input, as its Figures 4.12 to 4.14.
+void add_pictures(Backend& backend, RecipeResult& result) {
   const auto construction = SortingConstruction::for_inputs(100, longest);
   const auto model = make_sorting_decoder(backend, construction);
-  const Tokens input{5, 17, 43, 78, 92};
-  const Tokens tokens = with_answer(input, construction.delimiter());
-  const std::vector<double> values = identity_and_successor(*model, tokens);
-  const std::size_t columns = values.size() / tokens.size();
-  html::HeatMap map;
-  map.height = static_cast<std::int64_t>(tokens.size());
-  map.width = construction.numbers;
-  map.full = *std::ranges::max_element(values);
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const bool mark = tokens[i] == construction.delimiter();
-    map.rows.push_back(mark ? "⊥" : std::to_string(tokens[i]));
-    for (std::int64_t k = 1; k <= construction.numbers; ++k) {
-      map.values.push_back(std::max(0.0, values[i * columns + static_cast<std::size_t>(k)]));
-    }
-  }
-  for (std::int32_t k = 1; k <= construction.numbers; ++k) {
-    map.columns.push_back(std::ranges::count(input, k) > 0 ? std::to_string(k) : "");
-  }
-  return html::figure(heat_map(map),
-                      "Input 5 17 43 78 92: states after the second attention against the rows of "
-                      "the output layer. ⊥ says the minimum; a number of the output says itself "
-                      "and, half as strongly, its successor.");
-}
-
-BackendOptions compute(const RecipeOptions& options) {
-  const auto math = math_from_name(options.settings.at("compute.math"));
-  // A copy more or less among 2000 changes an average by 1/2000: 8 bits cannot tell.
-  LONGHAND_CHECK(math != Math::bf16,
-                 "hinting/theorem5.1: expected --math exact or fast, got bf16, which cannot tell a "
-                 "thousand copies from one less");
-  return {.threads = std::stoi(options.settings.at("compute.threads")), .math = Math::exact};
+  const tasks::TaskKind& sorting = tasks::task_kind("sorting");
+  const auto task = sorting.make(sorting.defaults());  // of the numbers 1 to 100
+  const Tokens tokens = with_answer({5, 17, 43, 78, 92}, construction.delimiter());
+  const auto add = [&](const std::string& heading, std::int64_t position) {
+    result.sections.emplace_back(heading, projection_pictures(*model, *task, tokens, position));
+  };
+  add("Input 5 17 43 78 92: the 43 copies itself", 2);
+  add("⊥ says the minimum", 5);
+  add("The 43 of the output: itself and its successor, then its successor alone", 8);
 }
 
 struct Sizes {
@@ -250,9 +223,11 @@ std::string weights_of(const Trial& trial) {
 RecipeResult run(const RecipeOptions& options) {
   const Sizes sizes = sizes_of(options.scale);
   const auto construction = SortingConstruction::for_inputs(sizes.numbers, longest);
-  const BackendOptions on = compute(options);
+  const Math math = math_from_name(options.settings.at("compute.math")).value();
+  const BackendOptions on{.threads = std::stoi(options.settings.at("compute.threads")),
+                          .math = math};
   const std::string& name = options.settings.at("compute.backend");
-  const std::string f32 = "f32 on " + name;
+  const std::string f32 = text(math == Math::bf16 ? "bf16" : "f32", " on ", name);
   RecipeResult result;
 
   Trial single = make_trial(make_backend(name, on), f32, construction, DType::f32);
@@ -265,8 +240,8 @@ RecipeResult run(const RecipeOptions& options) {
   sort_all(single, options.seed, options.quiet);
   add_sorted(single, result);
 
-  Trial twice =
-      make_trial(make_reference_backend(on), "f64 on reference", construction, DType::f64);
+  Trial twice = make_trial(make_reference_backend({.threads = on.threads, .math = Math::exact}),
+                           "f64 on reference", construction, DType::f64);
   twice.lengths = sizes.in_f64;
   sort_all(twice, options.seed, options.quiet);
   add_sorted(twice, result);
@@ -283,7 +258,7 @@ RecipeResult run(const RecipeOptions& options) {
 
   result.sections.emplace_back("Characteristics against length",
                                html::figure(line_chart(chart), "Least lead of what is expected"));
-  result.sections.emplace_back("Identity and successor", picture(*single.backend));
+  add_pictures(*single.backend, result);
   result.sections.emplace_back("What is counted", html::paragraph(what_is_counted));
   result.sections.emplace_back("Weights", html::code(weights_of(single)));
   return result;
@@ -292,7 +267,8 @@ RecipeResult run(const RecipeOptions& options) {
 const RegisterRecipe recipe{
     {.id = "hinting/theorem5.1",
      .summary = "two layers that sort by construction, at every length from 2 to 1000",
-     .scales = {{Scale::smoke, "32 numbers, a sequence of each length; f64 up to 200: 3 minutes"},
+     .scales = {{Scale::smoke,
+                 "32 numbers, a sequence of each length; f64 up to 200: a minute on 2 cores"},
                 {Scale::laptop,
                  "the paper's 100 numbers, a sequence of each length; f64 up to 1000"},
                 {Scale::paper, "100 sequences of each length; for a GPU"}},

@@ -30,14 +30,12 @@ struct Characteristic {
 /// In this order, over all positions of all sequences:
 ///   copy       i < n, after the first attention, encoder basis: the number there
 ///   minimum    i = n, after the first attention, decoder basis: the least number of the input
-///   successor  i > n, after the second attention, decoder basis: the number there and the next
+///   identity and successor
+///              i > n, after the second attention, decoder basis: the number there and the next
 ///              greater one of the input, where there is one
 ///   answer     n <= i < 2n, after the last layer, decoder basis: the number to be said next
+/// The model has two layers.
 std::vector<Characteristic> characteristics(nn::Decoder& model, std::span<const Tokens> inputs,
                                             std::int32_t delimiter);
-
-/// A state's projections onto the rows of the decoder basis after the second attention, for every
-/// token: [tokens, vocabulary].
-std::vector<double> identity_and_successor(nn::Decoder& model, const Tokens& tokens);
 
 }  // namespace longhand::app
