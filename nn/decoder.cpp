@@ -153,6 +153,23 @@ HeadOptions Decoder::head_options(std::int64_t layer) const {
           .scale = config_.score_scale};
 }
 
+std::vector<std::pair<std::string, double>> Decoder::learned_numbers() const {
+  std::vector<std::pair<std::string, double>> numbers;
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    const Block& block = blocks_[static_cast<std::size_t>(layer)];
+    if (block.gamma_logit) {
+      const std::vector<double> gammas = head_options(layer).gamma.value().to_doubles();
+      for (std::size_t h = 0; h < gammas.size(); ++h) {
+        const bool each = config_.learned_gamma == Learned::head;
+        numbers.emplace_back(each ? text("gamma ", layer, '.', h) : text("gamma ", layer),
+                             gammas[h]);
+      }
+    }
+    if (block.beta) numbers.emplace_back(text("beta ", layer), block.beta.value().item());
+  }
+  return numbers;
+}
+
 Var Decoder::embed(const Input& input) {
   const Var x = embedding_(input.ids, activations_);
   switch (config_.positions) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/segments.h"
@@ -64,6 +65,9 @@ class Decoder final : public Model {
   Var logits(const Var& features, std::int64_t head = 0) const;
   /// What the heads of a layer share: ChaCAL's gamma, the temper, the window.
   HeadOptions head_options(std::int64_t layer) const;
+  /// What training has made of ChaCAL's gammas and the tempers' betas where they are learned:
+  /// "gamma 0.3" of layer 0's head 3 (or "gamma 0" of all its heads), "beta 1" of layer 1.
+  std::vector<std::pair<std::string, double>> learned_numbers() const;
 
  private:
   struct Block {

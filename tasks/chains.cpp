@@ -13,9 +13,9 @@ namespace {
 
 Vocabulary make_vocabulary(std::int64_t blocks, std::int64_t size) {
   std::vector<std::string> texts;
-  for (std::int64_t value = 0; value < size; ++value) texts.push_back(text('v', value, ' '));
-  for (std::int64_t p = 0; p < (blocks - 1) * size; ++p) texts.push_back(text(p, ' '));
-  return Vocabulary(std::move(texts));
+  for (std::int64_t value = 0; value < size; ++value) texts.push_back(text('v', value));
+  for (std::int64_t p = 0; p < (blocks - 1) * size; ++p) texts.push_back(std::to_string(p));
+  return Vocabulary(std::move(texts), " ");
 }
 
 /// The words of a text, parted by spaces.

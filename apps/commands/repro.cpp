@@ -4,7 +4,7 @@
 
 #include "apps/compute.h"
 #include "apps/machine.h"
-#include "apps/recipes/recipe.h"
+#include "apps/recipes/grid.h"
 #include "apps/version.h"
 #include "core/atomic_file.h"
 
@@ -21,6 +21,29 @@ void list(bool json) {
   report.print(std::cout, json);
 }
 
+void list_runs(const std::vector<GridRun>& runs, bool json) {
+  Report report({{"number", "number"}, {"run", "run"}});
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    report.add({{"number", i + 1}, {"run", runs[i].name}});
+  }
+  report.print(std::cout, json);
+}
+
+/// Trains one part of the grid; the table is made when all are done.
+void run_part(const std::vector<GridRun>& runs, const Arguments& arguments,
+              const RecipeOptions& options) {
+  const auto part = parse_part(arguments.word("only"));
+  if (!part)
+    wrong_usage("--only: expected K/N with K from 1 to N, got '", arguments.word("only"), "'");
+  const std::vector<GridRun> chosen = part_of(runs, *part);
+  const bool finished = train_runs(chosen, options);
+  Report report({{"run", "run"}, {"finished", "finished"}});
+  for (const GridRun& one : chosen) {
+    report.add({{"run", (options.out / one.name).string()}, {"finished", finished}});
+  }
+  report.print(std::cout, arguments.json());
+}
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected a recipe, or list");
   const std::string& id = arguments.plain()[0];
@@ -35,6 +58,7 @@ void run(const Arguments& arguments) {
   }
   RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
   options.quiet = arguments.flag("quiet");
+  options.seeds = arguments.integer("seeds", 0, 1000);
   std::string folder = id;
   std::replace(folder.begin(), folder.end(), '/', '-');
   options.out = arguments.given("out")
@@ -44,6 +68,16 @@ void run(const Arguments& arguments) {
     options.settings[std::string("compute.") + flag] = arguments.word(flag);
   }
   backend_from(arguments);  // refuses wrong flags before anything is made
+
+  if (arguments.flag("list-runs") || arguments.given("only")) {
+    if (!found->second.runs) {
+      wrong_usage("--", arguments.given("only") ? "only" : "list-runs", ": recipe ", id,
+                  " is no grid of independent runs");
+    }
+    const std::vector<GridRun> runs = found->second.runs(options);
+    if (arguments.flag("list-runs")) return list_runs(runs, arguments.json());
+    return run_part(runs, arguments, options);
+  }
 
   const auto start = std::chrono::steady_clock::now();
   const RecipeResult result = found->second.run(options);
@@ -101,13 +135,18 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "repro",
      .summary = "makes a table or figure of a paper again, ours beside the paper's",
-     .usage = {"list", "RECIPE [--scale smoke|laptop|paper] [--out DIR]"},
+     .usage = {"list", "RECIPE [--scale smoke|laptop|paper] [--out DIR]", "RECIPE --list-runs",
+               "RECIPE --only K/N [--out DIR]"},
      .options = join(compute_options(),
                      {{"scale", "NAME", "smoke, laptop or paper", "smoke"},
                       {"out", "DIR", "where runs and report go; runs/RECIPE-SCALE if not given"},
+                      {"seeds", "N", "runs of each model of a grid; 0: as the scale says", "0"},
+                      {"list-runs", "", "names the runs of a grid and trains none"},
+                      {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
                       {"quiet", "", "no progress"},
                       json_option()}),
-     .examples = {"repro list", "repro fal/table1 --scale smoke"},
+     .examples = {"repro list", "repro fal/table1 --scale smoke",
+                  "repro chacal/table1 --scale laptop --only 2/6"},
      .notes = "Runs that are already in the folder are gone on with, not repeated.",
      .takes_words = true,
      .run = run}};

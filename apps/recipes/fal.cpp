@@ -1,7 +1,5 @@
 #include "apps/recipes/fal.h"
 
-#include "core/error.h"
-
 namespace longhand::app {
 
 Experiment flip_flop_experiment(Scale scale) {
@@ -93,14 +91,6 @@ Config config_of(const Experiment& experiment, bool fal, const RecipeOptions& op
 std::filesystem::path folder_of(const Experiment& experiment, bool fal,
                                 const std::filesystem::path& out) {
   return out / (experiment.task + (fal ? "-fal" : "-baseline"));
-}
-
-RunFolder open_or_create(const std::filesystem::path& path, const Config& config) {
-  if (!std::filesystem::exists(path / "config.ini")) return RunFolder::create(path, config);
-  RunFolder folder(path);
-  LONGHAND_CHECK(folder.config().ini() == config.ini(), path.string(),
-                 ": holds a run of another configuration");
-  return folder;
 }
 
 }  // namespace longhand::app

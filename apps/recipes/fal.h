@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/recipes/recipe.h"
-#include "apps/run/config.h"
-#include "apps/run/run_folder.h"
+#include "apps/recipes/grid.h"
 
 /// What the recipes of First-After-Last share: a GPT with rotary positions and the same with FAL
 /// heads, on Flip-Flop and Cycle Tracing.
@@ -32,8 +30,5 @@ Config config_of(const Experiment& experiment, bool fal, const RecipeOptions& op
 /// The folder of that run under a recipe's.
 std::filesystem::path folder_of(const Experiment& experiment, bool fal,
                                 const std::filesystem::path& out);
-/// A new run of this configuration, or the one that the folder holds already; refused where that is
-/// of another configuration.
-RunFolder open_or_create(const std::filesystem::path& path, const Config& config);
 
 }  // namespace longhand::app

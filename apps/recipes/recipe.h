@@ -11,6 +11,7 @@
 
 #include "apps/html/page.h"
 #include "apps/report.h"
+#include "apps/run/config.h"
 
 namespace longhand::app {
 
@@ -30,6 +31,7 @@ struct Row {
 struct RecipeOptions {
   Scale scale = Scale::smoke;
   std::uint64_t seed = 1;
+  std::int64_t seeds = 0;                            // runs of each model; 0: as the scale says
   std::filesystem::path out;                         // runs and the report go here
   std::map<std::string, std::string> settings = {};  // over every run's configuration
   bool quiet = false;
@@ -42,12 +44,20 @@ struct RecipeResult {
   bool stopped = false;  // by a signal; running the recipe again goes on
 };
 
+/// One run of a recipe that is a grid of independent ones.
+struct GridRun {
+  std::string name;  // of its folder
+  Config config;
+};
+
 /// How one table or figure of a paper is made again.
 struct Recipe {
   std::string id;                       // paper/table
   std::string summary;                  // one line
   std::map<Scale, std::string> scales;  // what each scale does and how long it takes
   std::function<RecipeResult(const RecipeOptions&)> run;
+  /// What it trains, for a recipe whose runs may be trained apart; `run` then takes them as done.
+  std::function<std::vector<GridRun>(const RecipeOptions&)> runs = {};
 };
 
 /// Adds a recipe when it is constructed, before main.

@@ -78,6 +78,12 @@ std::string listed(std::span<const std::string_view> names) {
   return list;
 }
 
+/// The shortest text that reads back as the same number.
+std::string shortest(double value) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
+}
+
 std::string trimmed(std::string_view line) {
   const auto first = line.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
@@ -160,21 +166,25 @@ Config Config::from(const Arguments& arguments) {
       arguments.word("task") != config.text("task.name")) {
     wrong_usage("--task: the configuration is of task ", config.text("task.name"));
   }
+  config.set_flags(arguments);
+  config.check();
+  return config;
+}
+
+void Config::set_flags(const Arguments& arguments) {
   for (const Option& option : config_options()) {
     if (!arguments.given(option.name) || option.name == "task") continue;
     bool found = false;
-    for (Setting& setting : config.settings_) {
+    for (Setting& setting : settings_) {
       if (flag_of(setting.key) != option.name) continue;
       setting.value = arguments.word(option.name);
       setting.origin = "--" + option.name;
       found = true;
     }
     if (!found) {
-      wrong_usage("--", option.name, ": task ", config.text("task.name"), " has no such option");
+      wrong_usage("--", option.name, ": task ", text("task.name"), " has no such option");
     }
   }
-  config.check();
-  return config;
 }
 
 std::string Config::ini() const {
@@ -287,6 +297,35 @@ nn::DecoderConfig Config::model(const tasks::Task& task) const {
   model.outputs.assign(static_cast<std::size_t>(task.heads()), outputs.groups * outputs.classes);
   nn::check(model);
   return model;
+}
+
+void Config::set_model(const nn::DecoderConfig& model) {
+  const auto name = [](auto value) {
+    return std::string(nn::names_of<decltype(value)>[static_cast<std::size_t>(value)]);
+  };
+  const auto flag = [](bool value) { return std::string(value ? "1" : "0"); };
+  set("model.width", std::to_string(model.width));
+  set("model.layers", std::to_string(model.layers));
+  set("model.inner", std::to_string(model.inner));
+  set("model.order", name(model.order));
+  set("model.activation", std::string(name_of(model.activation)));
+  set("model.norm_epsilon", shortest(model.epsilon));
+  set("model.heads", nn::text_of(model.heads));
+  set("model.attention_bias", flag(model.attention_bias));
+  set("model.score_scale", shortest(model.score_scale.value_or(0)));
+  set("model.window", std::to_string(model.window));
+  set("model.gamma", shortest(model.gamma));
+  set("model.learned_gamma", name(model.learned_gamma));
+  set("model.temper", name(model.temper));
+  set("model.beta", shortest(model.beta));
+  set("model.positions", name(model.positions));
+  set("model.rope_share", shortest(model.rope_share));
+  set("model.rope_base", shortest(model.rope_base));
+  set("model.rope_in_fal", flag(model.rope_in_fal));
+  set("model.longest", std::to_string(model.longest));
+  set("model.tied", flag(model.tied));
+  set("model.start", name(model.start));
+  set("model.deviation", shortest(model.deviation));
 }
 
 nn::Schedule Config::schedule() const {

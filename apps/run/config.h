@@ -33,6 +33,7 @@ class Config {
   static Config read(const std::filesystem::path& file);
   /// The flags of `train` over the defaults or over --config's file, checked.
   static Config from(const Arguments& arguments);
+  void set_flags(const Arguments& arguments);  // those of them that were given, unchecked
   std::string ini() const;
 
   const std::string& text(std::string_view key) const;
@@ -50,6 +51,8 @@ class Config {
   /// The training task, or the task changed to one of its distributions.
   std::unique_ptr<tasks::Task> task(std::string_view distribution = {}) const;
   nn::DecoderConfig model(const tasks::Task& task) const;
+  /// Settings with which model() gives this one, under a task of its vocabulary and outputs.
+  void set_model(const nn::DecoderConfig& model);
   nn::Schedule schedule() const;
   nn::AdamOptions adam() const;
   BackendOptions backend_options() const;

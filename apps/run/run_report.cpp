@@ -53,6 +53,26 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
   return content;
 }
 
+/// Gammas and betas, where the model learned some.
+std::string learned_numbers(const std::vector<Json>& metrics) {
+  std::string content;
+  for (const char* kind : {"gamma", "beta"}) {
+    std::vector<std::string> names;
+    for (const Json& line : metrics) {
+      for (const auto& [name, value] : line.items()) {
+        if (name.starts_with(text(kind, ' '))) names.push_back(name);
+      }
+      if (!names.empty()) break;
+    }
+    if (names.empty()) continue;
+    html::LineChart chart{.x_label = "step", .y_label = kind, .series = {}};
+    for (const std::string& name : names) chart.series.push_back(curve(name, metrics, name));
+    content += html::figure(line_chart(chart),
+                            text("Each layer's ", kind, ", or LAYER.HEAD's, as training moved it"));
+  }
+  return content;
+}
+
 }  // namespace
 
 html::Series curve(const std::string& name, const std::vector<Json>& metrics,
@@ -107,6 +127,8 @@ std::string run_report(const RunFolder& folder) {
     curves += html::figure(line_chart(accuracy), "Share of their targets that were right");
   }
   page.add("Training", curves);
+  const std::string learned = learned_numbers(metrics);
+  if (!learned.empty()) page.add("Learned in the heads", learned);
   page.add("How to make it again",
            html::code("longhand train --config config.ini") +
                html::paragraph(text(steps, " steps, ", std::lround(seconds), " s, commit ", commit,

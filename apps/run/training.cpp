@@ -1,5 +1,7 @@
 #include "apps/run/training.h"
 
+#include <algorithm>
+
 #include "apps/run/batches.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/progress.h"
@@ -47,6 +49,9 @@ TrainingResult train(RunFolder& folder, bool quiet) {
               {"peak_bytes", r.memory.peak}};
     if (task->heads() > 1)
       line["head"] = task->head_name(static_cast<int>((r.step - 1) % task->heads()));
+    if (r.step % std::max<std::int64_t>(1, steps / 200) == 0 || r.step == steps) {
+      for (const auto& [name, value] : model.learned_numbers()) line[name] = value;
+    }
     folder.log(line);
     progress.show(r);
   };

@@ -1,0 +1,38 @@
+#include <iostream>
+
+#include "apps/run/run_folder.h"
+#include "nn/hugging_face.h"
+
+namespace longhand::app {
+namespace {
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::string to = arguments.word("out");
+  const LoadedRun loaded =
+      load_run(arguments.plain()[0], step_from(arguments), compute_flags(arguments));
+  const std::string_view family = nn::export_model(*loaded.model, to);
+  if (arguments.json()) {
+    print_json(
+        std::cout,
+        {{"run", arguments.plain()[0]}, {"step", loaded.step}, {"family", family}, {"folder", to}});
+  } else {
+    std::cout << "step " << loaded.step << " as " << family << ": " << to << '\n';
+  }
+}
+
+const Register command{
+    {.name = "export",
+     .summary = "writes a run's model as a Hugging Face folder: GPT-2 or GPT-NeoX",
+     .usage = {"RUN --out DIR [--step N]"},
+     .options = join({{"out", "DIR", "gets config.json and model.safetensors"}},
+                     join(run_options(), {json_option()})),
+     .examples = {"export runs/flip-flop-1 --out flip-flop-hf"},
+     .notes =
+         "Learned positions, sequential order: GPT-2. Rotary positions: GPT-NeoX. Models that\n"
+         "have neither form, such as those with heads that are not softmax, are refused.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/recipes/grid.h"
+
+/// What the recipes of ChaCAL's toy experiment share: GPT-2 with standard layers or a ChaCAL layer,
+/// on chains.
+namespace longhand::app {
+
+struct ToyModel {
+  bool chacal = false;
+  std::int64_t layers = 1;
+  double paper_accuracy = 0, paper_loss = 0;  // Table 1
+
+  std::string name() const;  // as the table has it
+};
+/// Those of Table 1 that a scale trains, ChaCAL's last.
+std::vector<ToyModel> toy_models(Scale scale);
+
+using Settings = std::map<std::string, std::string>;
+/// The task, the sizes and the training of a scale.
+Settings toy_settings(Scale scale);
+/// A run of a model at options.seed + number; `more` goes over the scale's settings.
+GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions& options,
+                const Settings& more = {});
+/// Of every model, one for each seed.
+std::vector<GridRun> toy_runs(const RecipeOptions& options);
+std::int64_t seeds_of(const RecipeOptions& options, std::int64_t smoke, std::int64_t laptop,
+                      std::int64_t paper);
+
+/// Accuracy (by depth where the task says so) and mean loss of a finished run on fresh samples.
+struct ToyScore {
+  tasks::Tally tally;
+  double loss = 0;
+  std::int64_t parameters = 0;
+
+  double accuracy() const { return tally.at("choices").mean(); }
+};
+ToyScore score_toy(const std::filesystem::path& run, std::uint64_t seed);
+
+/// A row with the mean over runs and its interval, kept within [least, most]; with a single run
+/// Wilson's, where `of` choices were counted.
+Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
+           std::optional<double> paper, std::int64_t of = 0);
+
+/// The mean of a figure of metrics.jsonl over runs of one model at each step that all of them have,
+/// with the least and the greatest.
+struct Curve {
+  std::vector<double> steps, mean, least, most;
+};
+Curve curve_over(std::span<const std::filesystem::path> runs, std::string_view figure);
+
+/// The configurations that made a section's figures.
+std::string configurations(std::span<const GridRun> runs);
+
+}  // namespace longhand::app

@@ -1,0 +1,65 @@
+#include "apps/html/chart.h"
+#include "apps/recipes/chacal.h"
+
+/// ChaCAL, Figure 3: accuracy on the toy task during training, mean with the band of all runs.
+namespace longhand::app {
+namespace {
+
+constexpr std::string_view beside[] = {"chacal/table1"};
+
+std::vector<GridRun> runs_of(const RecipeOptions& options) {
+  RecipeOptions several = options;
+  several.seeds = seeds_of(options, 2, 2, 4);
+  return toy_runs(several);
+}
+
+RecipeResult run(const RecipeOptions& options) {
+  RecipeResult result;
+  const std::vector<GridRun> runs = runs_of(options);
+  result.stopped = !train_runs(runs, options, beside);
+  if (result.stopped) return result;
+
+  html::LineChart chart{.x_label = "step", .y_label = "accuracy", .series = {}};
+  chart.y_low = 0;
+  chart.y_high = 1;
+  const std::vector<ToyModel> models = toy_models(options.scale);
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    std::vector<std::filesystem::path> paths;
+    for (std::size_t r = m; r < runs.size(); r += models.size()) {
+      paths.push_back(run_path(runs[r], options, beside));
+    }
+    const Curve curve = curve_over(paths, "train/choices");
+    html::Series series{.name = models[m].name(), .points = {}};
+    const std::size_t count = curve.steps.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      series.points.push_back({curve.steps[i], curve.mean[i], curve.least[i], curve.most[i]});
+      if ((i + 1) * 4 % count >= 4) continue;  // four columns
+      result.rows.push_back(
+          {models[m].name(), text("step ", static_cast<std::int64_t>(curve.steps[i])),
+           curve.mean[i], curve.least[i], curve.most[i],
+           i + 1 == count ? std::optional(models[m].paper_accuracy) : std::nullopt});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  result.sections.emplace_back(
+      "Accuracy during training",
+      html::figure(line_chart(chart), text("Mean of ", runs.size() / models.size(),
+                                           " runs; the band spans the least and the greatest")) +
+          html::paragraph("In the table too the interval is that of the least and the greatest "
+                          "run. The paper's figure gives no numbers; its Table 1 has the last "
+                          "column's."));
+  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  return result;
+}
+
+const RegisterRecipe recipe{
+    {.id = "chacal/fig3",
+     .summary = "accuracy on chains during training, several seeds, with the band of all runs",
+     .scales = {{Scale::smoke, "the models of chacal/table1, two seeds, its runs used if there"},
+                {Scale::laptop, "the same with all six models"},
+                {Scale::paper, "the paper's sizes, four seeds; for a GPU"}},
+     .run = run,
+     .runs = runs_of}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,95 @@
+#include <bit>
+
+#include "apps/html/chart.h"
+#include "apps/recipes/chacal.h"
+
+/// ChaCAL, Theorem 1: how far a chain standard layers can follow, measured by depth and layers.
+namespace longhand::app {
+namespace {
+
+/// ceil(log2(depth + 1)).
+std::int64_t layers_needed(std::int64_t depth) {
+  return std::bit_width(static_cast<std::uint64_t>(depth));
+}
+
+std::int64_t most_layers(Scale scale) { return scale == Scale::smoke ? 2 : 5; }
+std::int64_t blocks_of(Scale scale) { return scale == Scale::smoke ? 8 : 32; }
+
+GridRun run_of(const ToyModel& model, const RecipeOptions& options) {
+  Settings more{{"task.blocks", std::to_string(blocks_of(options.scale))},
+                {"task.size", "4"},
+                {"task.score", "depths"}};
+  return toy_run(model, 0, options, more);
+}
+
+std::vector<ToyModel> models_of(Scale scale) {
+  std::vector<ToyModel> models;
+  for (std::int64_t layers = 1; layers <= most_layers(scale); ++layers) {
+    models.push_back({false, layers});
+  }
+  models.push_back({true, 1});
+  return models;
+}
+
+std::vector<GridRun> runs_of(const RecipeOptions& options) {
+  std::vector<GridRun> runs;
+  for (const ToyModel& model : models_of(options.scale)) runs.push_back(run_of(model, options));
+  return runs;
+}
+
+RecipeResult run(const RecipeOptions& options) {
+  RecipeResult result;
+  const std::vector<GridRun> runs = runs_of(options);
+  result.stopped = !train_runs(runs, options);
+  if (result.stopped) return result;
+
+  const std::vector<ToyModel> models = models_of(options.scale);
+  const std::int64_t deepest = blocks_of(options.scale) - 1;
+  html::LineChart chart{.x_label = "references followed", .y_label = "accuracy", .series = {}};
+  chart.y_low = 0;
+  chart.y_high = 1;
+  std::vector<ToyScore> scores;
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    scores.push_back(score_toy(run_path(runs[m], options), options.seed + 1000));
+    html::Series series{.name = models[m].name(), .points = {}, .dashed = models[m].chacal};
+    for (std::int64_t depth = 1; depth <= deepest; ++depth) {
+      const tasks::Metric& metric = scores[m].tally.at(text("depth ", depth));
+      series.points.push_back({static_cast<double>(depth), metric.mean()});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  for (std::int64_t depth = 1; depth <= deepest; ++depth) {
+    const std::string name = text("depth ", depth);
+    result.rows.push_back(
+        {name, "layers by the bound", static_cast<double>(layers_needed(depth)), {}, {}, {}});
+    for (std::size_t m = 0; m < models.size(); ++m) {
+      const tasks::Metric& metric = scores[m].tally.at(name);
+      const double mean = metric.mean();
+      result.rows.push_back(row_of(name, models[m].name(), {&mean, 1}, {}, metric.count));
+    }
+  }
+  result.sections.emplace_back(
+      "Accuracy by depth",
+      html::figure(line_chart(chart), "Share of right choices at each depth") +
+          html::paragraph(
+              "The theorem: to follow d references a transformer needs ceil(log2(d + 1)) layers, "
+              "if in each layer a token can read no token that it does not know of yet. The "
+              "paper states it and measures no depth by itself. Chance is one in four. Where a "
+              "model is above chance beyond its bound it has found what the assumption leaves "
+              "out: with several heads it reads whole blocks at once and composes them in its "
+              "feed forward."));
+  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  return result;
+}
+
+const RegisterRecipe recipe{
+    {.id = "chacal/theorem1",
+     .summary = "accuracy at each chain depth against the layers that Theorem 1 asks for",
+     .scales = {{Scale::smoke, "depths 1 to 7, one and two layers, and ChaCAL"},
+                {Scale::laptop, "depths 1 to 31, one to five layers, and ChaCAL"},
+                {Scale::paper, "the same at the paper's size; for a GPU"}},
+     .run = run,
+     .runs = runs_of}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,93 @@
+#include "apps/recipes/grid.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+
+#include "apps/run/training.h"
+#include "core/error.h"
+
+namespace longhand::app {
+namespace fs = std::filesystem;
+
+namespace {
+
+bool finished(const fs::path& path, const Config& config) {
+  if (!fs::exists(path / "config.ini")) return false;
+  const RunFolder folder(path);
+  const nn::CheckpointStore store(folder.checkpoints(), 1);
+  return folder.config().ini() == config.ini() &&
+         store.latest() == config.integer("training.steps", 0, std::int64_t{1} << 40);
+}
+
+/// The 97.5% point of Student's t with n degrees of freedom, from 1 on; beyond, nearly the normal
+/// distribution's.
+constexpr std::array<double, 10> student{12.706, 4.303, 3.182, 2.776, 2.571,
+                                         2.447,  2.365, 2.306, 2.262, 2.228};
+
+}  // namespace
+
+RunFolder open_or_create(const fs::path& path, const Config& config) {
+  if (!fs::exists(path / "config.ini")) return RunFolder::create(path, config);
+  RunFolder folder(path);
+  LONGHAND_CHECK(folder.config().ini() == config.ini(), path.string(),
+                 ": holds a run of another configuration");
+  return folder;
+}
+
+fs::path run_path(const GridRun& run, const RecipeOptions& options,
+                  std::span<const std::string_view> beside) {
+  for (const std::string_view recipe : beside) {
+    std::string folder = text(recipe, '-', name_of(options.scale));
+    std::replace(folder.begin(), folder.end(), '/', '-');
+    const fs::path path = options.out.parent_path() / folder / run.name;
+    if (finished(path, run.config)) return path;
+  }
+  return options.out / run.name;
+}
+
+bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
+                std::span<const std::string_view> beside) {
+  for (const GridRun& run : runs) {
+    const fs::path path = run_path(run, options, beside);
+    if (finished(path, run.config)) continue;
+    RunFolder folder = open_or_create(path, run.config);
+    if (!train(folder, options.quiet).finished) return false;
+  }
+  return true;
+}
+
+std::optional<GridPart> parse_part(std::string_view text) {
+  GridPart part;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, part.part);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, part.parts);
+  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  if (part.part < 1 || part.part > part.parts) return std::nullopt;
+  return part;
+}
+
+std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part) {
+  std::vector<GridRun> chosen;
+  for (std::size_t i = part.part - 1; i < runs.size(); i += part.parts) chosen.push_back(runs[i]);
+  return chosen;
+}
+
+MeanOverRuns mean_over(std::span<const double> values) {
+  const auto count = static_cast<double>(values.size());
+  MeanOverRuns result{std::accumulate(values.begin(), values.end(), 0.0) / std::max(1.0, count)};
+  if (values.size() < 2) return result;
+  double squares = 0;
+  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
+  const double t = values.size() - 2 < student.size() ? student[values.size() - 2] : 1.96;
+  const double half = t * std::sqrt(squares / (count - 1) / count);
+  result.low = result.mean - half;
+  result.high = result.mean + half;
+  return result;
+}
+
+}  // namespace longhand::app

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/recipes/recipe.h"
+#include "apps/run/run_folder.h"
+
+/// Recipes that are a grid of independent runs, each in a folder of its own under the recipe's.
+namespace longhand::app {
+
+/// A new run of this configuration, or the one that the folder holds already; refused where that is
+/// of another configuration.
+RunFolder open_or_create(const std::filesystem::path& path, const Config& config);
+
+/// Where a run lies: under the recipe's folder, or, when a recipe beside it at the same scale has
+/// the same run finished, there.
+std::filesystem::path run_path(const GridRun& run, const RecipeOptions& options,
+                               std::span<const std::string_view> beside = {});
+
+/// Trains each of them, or goes on with what is there. False when a signal stopped it.
+bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
+                std::span<const std::string_view> beside = {});
+
+/// "2/8": the second of eight parts of a list, whose runs are number 2, 10, 18, ...
+struct GridPart {
+  std::size_t part = 1, parts = 1;
+};
+std::optional<GridPart> parse_part(std::string_view text);
+std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
+
+/// The mean of one value a run, with its 95% interval: mean +- t s / sqrt(n) by Student's t for n
+/// values; none for a single one.
+struct MeanOverRuns {
+  double mean = 0;
+  std::optional<double> low = {}, high = {};
+};
+MeanOverRuns mean_over(std::span<const double> values);
+
+}  // namespace longhand::app

@@ -1,0 +1,371 @@
+#include "nn/hugging_face.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/quote.h"
+#include "nn/gpt2.h"
+#include "nn/gpt_neox.h"
+
+namespace fs = std::filesystem;
+
+namespace longhand::nn {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uintmax_t most_config = 1 << 20, most_index = 64 << 20;  // bytes
+constexpr std::size_t most_shards = 1000;
+
+struct ActivationName {
+  std::string_view name;
+  Activation f;
+};
+/// The first name of an activation is the one that is written.
+constexpr std::array<ActivationName, 6> activations{{{"gelu", Activation::gelu},
+                                                     {"gelu_new", Activation::gelu_tanh},
+                                                     {"gelu_fast", Activation::gelu_tanh},
+                                                     {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                     {"relu", Activation::relu},
+                                                     {"silu", Activation::silu}}};
+
+std::string read_text(const fs::path& path, std::uintmax_t most) {
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  LONGHAND_CHECK(!error, path.string(), ": cannot be read: ", error.message());
+  LONGHAND_CHECK(size <= most, path.string(), ": expected at most ", most, " bytes, got ", size);
+  std::ifstream stream(path, std::ios::binary);
+  std::string text(static_cast<std::size_t>(size), '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(size));
+  LONGHAND_CHECK(stream, path.string(), ": cannot be read");
+  return text;
+}
+
+/// IEEE binary16.
+float from_f16(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+  const int exponent = (bits >> 10) & 0x1f;
+  const std::uint32_t fraction = bits & 0x3ffu;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (fraction << 13));
+  const int steps = static_cast<int>(exponent == 0 ? fraction : fraction | 0x400u);
+  const float size = std::ldexp(static_cast<float>(steps), std::max(exponent, 1) - 25);
+  return sign ? -size : size;
+}
+
+/// A tensor's numbers, whatever float type the file has.
+std::vector<double> numbers_of(const SafetensorsEntry& entry, std::string_view file) {
+  std::vector<double> values(static_cast<std::size_t>(entry.shape.size()));
+  const auto read = [&]<class T>(T, auto convert) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      T x;
+      std::memcpy(&x, entry.bytes.data() + i * sizeof(T), sizeof(T));
+      values[i] = static_cast<double>(convert(x));
+    }
+  };
+  const auto same = [](auto x) { return x; };
+  if (entry.type == "F32") {
+    read(float{}, same);
+  } else if (entry.type == "F64") {
+    read(double{}, same);
+  } else if (entry.type == "BF16") {
+    read(bf16{}, [](bf16 x) { return static_cast<float>(x); });
+  } else if (entry.type == "F16") {
+    read(std::uint16_t{}, from_f16);
+  } else {
+    fail(file, ": tensor ", quote(entry.name), ": expected F32, F64, F16 or BF16, got ",
+         entry.type);
+  }
+  return values;
+}
+
+Shape shape_there(const Exchange& tensor) {
+  const Shape& shape = tensor.ours.value().shape();
+  return tensor.transposed ? Shape{shape[1], shape[0]} : shape;
+}
+
+/// Entry i of ours is entry place(i) of theirs.
+template <class F>
+void for_each_place(const Exchange& tensor, F visit) {
+  const Shape& shape = tensor.ours.value().shape();
+  const std::int64_t rows = shape[0], width = shape.size() / std::max<std::int64_t>(1, rows);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t row = tensor.rows.empty() ? r : tensor.rows[static_cast<std::size_t>(r)];
+    for (std::int64_t c = 0; c < width; ++c) {
+      visit(static_cast<std::size_t>(r * width + c),
+            static_cast<std::size_t>(tensor.transposed ? c * rows + row : row * width + c));
+    }
+  }
+}
+
+std::string shown(const Json* value) { return value ? quote(value->dump()) : "none"; }
+
+/// Numbers in the parameters of a model, or fewer; computed without overflow.
+double at_least(const DecoderConfig& c) {
+  const auto size = [](std::int64_t n) { return static_cast<double>(n); };
+  double sum = size(c.vocabulary) * size(c.width) * (c.tied ? 1 : 2);
+  if (c.positions == Positions::learned) sum += size(c.longest) * size(c.width);
+  const double heads = size(columns(c.heads.front()));
+  return sum + size(c.layers) * size(c.width) * (4 * heads + 2 * size(c.inner));
+}
+
+}  // namespace
+
+Fields::Fields(const Json& object, std::string_view source) : object_(object), source_(source) {
+  LONGHAND_CHECK(object.is_object(), source, ": expected a JSON object");
+}
+
+std::int64_t Fields::size(const char* key) const {
+  const Json* const value = find(key);
+  LONGHAND_CHECK(value && value->is_number_integer() && value->get<double>() >= 1 &&
+                     value->get<double>() <= 1e9,
+                 source_, ": ", key, ": expected an integer from 1 to 1e9, got ", shown(value));
+  return value->get<std::int64_t>();
+}
+
+std::int64_t Fields::size(const char* key, std::int64_t otherwise) const {
+  return find(key) ? size(key) : otherwise;
+}
+
+double Fields::number(const char* key, double otherwise) const {
+  const Json* const value = find(key);
+  LONGHAND_CHECK(!value || (value->is_number() && std::isfinite(value->get<double>())), source_,
+                 ": ", key, ": expected a number, got ", shown(value));
+  return value ? value->get<double>() : otherwise;
+}
+
+bool Fields::flag(const char* key, bool otherwise) const {
+  const Json* const value = find(key);
+  LONGHAND_CHECK(!value || value->is_boolean(), source_, ": ", key,
+                 ": expected true or false, got ", shown(value));
+  return value ? value->get<bool>() : otherwise;
+}
+
+void Fields::must_be(const char* key, bool value, bool otherwise) const {
+  LONGHAND_CHECK(flag(key, otherwise) == value, source_, ": ", key, ": expected ",
+                 value ? "true" : "false", ", got ", value ? "false" : "true");
+}
+
+std::string Fields::word(const char* key, const char* otherwise) const {
+  const Json* const value = find(key);
+  LONGHAND_CHECK(!value || value->is_string(), source_, ": ", key, ": expected a text, got ",
+                 shown(value));
+  return value ? value->get<std::string>() : otherwise;
+}
+
+Activation Fields::activation(const char* key, const char* otherwise) const {
+  const std::string name = word(key, otherwise);
+  const auto found = std::ranges::find(activations, name, &ActivationName::name);
+  LONGHAND_CHECK(found != activations.end(), source_, ": ", key, ": expected gelu, gelu_new, ",
+                 "gelu_fast, gelu_pytorch_tanh, relu or silu, got ", quote(name));
+  return found->f;
+}
+
+const Json* Fields::find(const char* key) const {
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+Json parse_json(std::string_view json, std::string_view source) {
+  Json object = Json::parse(json, nullptr, false);
+  LONGHAND_CHECK(!object.is_discarded(), source, ": expected JSON, got something else");
+  return object;
+}
+
+std::string hugging_face_name(Activation activation) {
+  const auto found = std::ranges::find(activations, activation, &ActivationName::f);
+  LONGHAND_CHECK(found != activations.end(), "activation ", name_of(activation),
+                 " has no name in Hugging Face's form");
+  return std::string(found->name);
+}
+
+Weights::Weights(SafetensorsFile file) : source_(file.name()) { files_.push_back(std::move(file)); }
+
+Weights Weights::open(const fs::path& folder, const DecoderConfig& model) {
+  const fs::path whole = folder / "model.safetensors";
+  const fs::path index = folder / "model.safetensors.index.json";
+  const bool sharded = !fs::exists(whole) && fs::exists(index);
+  Weights weights(sharded ? index.string() : whole.string());
+  if (sharded) {
+    weights.open_shards(folder);
+  } else {
+    weights.files_.push_back(SafetensorsFile::open(whole));
+  }
+  const double least = at_least(model), held = weights.numbers();
+  LONGHAND_CHECK(least <= held, weights.source_, ": expected ", least,
+                 " numbers or more, for the model of config.json, got ", held);
+  return weights;
+}
+
+void Weights::open_shards(const fs::path& folder) {
+  const Json json = parse_json(read_text(source_, most_index), source_);
+  const Json* const map = Fields(json, source_).find("weight_map");
+  LONGHAND_CHECK(map && map->is_object() && !map->empty(), source_,
+                 ": expected a weight_map of tensor names to files");
+  std::map<std::string, std::size_t> opened;
+  for (const auto& [name, file] : map->items()) {
+    const std::string shard = file.is_string() ? file.get<std::string>() : "";
+    LONGHAND_CHECK(!shard.empty() && fs::path(shard).filename() == shard && shard[0] != '.',
+                   source_, ": ", quote(name), ": expected a file of this folder, got ",
+                   quote(file.dump()));
+    const auto [place, fresh] = opened.emplace(shard, files_.size());
+    if (fresh) {
+      LONGHAND_CHECK(opened.size() <= most_shards, source_, ": expected at most ", most_shards,
+                     " files, got more");
+      files_.push_back(SafetensorsFile::open(folder / shard));
+    }
+    shard_[name] = place->second;
+  }
+}
+
+Weights::Place Weights::at(std::span<const std::string> names) const {
+  for (const std::string& name : names) {
+    std::size_t file = 0;
+    if (!shard_.empty()) {
+      const auto found = shard_.find(name);
+      if (found == shard_.end()) continue;
+      file = found->second;
+      LONGHAND_CHECK(files_[file].find(name), files_[file].name(), ": has no tensor ", quote(name),
+                     ", which ", source_, " places there");
+    }
+    if (const SafetensorsEntry* const entry = files_[file].find(name)) {
+      return {entry, &files_[file]};
+    }
+  }
+  fail(source_, ": has no tensor ", quote(names.front()));
+}
+
+double Weights::numbers() const {
+  double sum = 0;
+  for (const SafetensorsFile& file : files_) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      sum += static_cast<double>(entry.shape.size());
+    }
+  }
+  return sum;
+}
+
+std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours) {
+  std::vector<double> theirs(ours.size());
+  for_each_place(tensor, [&](std::size_t i, std::size_t place) { theirs[place] = ours[i]; });
+  return theirs;
+}
+
+std::vector<double> to_ours(const Exchange& tensor, std::span<const double> theirs) {
+  std::vector<double> ours(theirs.size());
+  for_each_place(tensor, [&](std::size_t i, std::size_t place) { ours[i] = theirs[place]; });
+  return ours;
+}
+
+void read_tensors(const Weights& weights, std::span<const Exchange> tensors) {
+  for (const Exchange& tensor : tensors) {
+    const auto [entry, file] = weights.at(tensor.names);
+    const Shape expected = shape_there(tensor);
+    LONGHAND_CHECK(entry->shape == expected, file->name(), ": tensor ", quote(entry->name),
+                   ": expected ", expected, ", got ", entry->shape);
+    LONGHAND_CHECK((entry->dtype && is_float(*entry->dtype)) || entry->type == "F16", file->name(),
+                   ": tensor ", quote(entry->name), ": expected F32, F64, F16 or BF16, got ",
+                   entry->type);
+  }
+  for (const Exchange& tensor : tensors) {
+    const auto [entry, file] = weights.at(tensor.names);
+    const std::vector<double> ours = to_ours(tensor, numbers_of(*entry, file->name()));
+    const Tensor& value = tensor.ours.value();
+    value.backend()(
+        Copy{.x = Tensor::from(value.backend(), value.shape(), value.dtype(), ours), .y = value});
+  }
+}
+
+void write_tensors(const fs::path& folder, std::span<const Exchange> tensors) {
+  std::vector<float> host;  // one tensor at a time
+  std::vector<SafetensorsItem> items;
+  for (const Exchange& tensor : tensors) {
+    const auto bytes = [&host, &tensor]() -> std::span<const std::byte> {
+      const std::vector<double> theirs = to_theirs(tensor, tensor.ours.value().to_doubles());
+      host.assign(theirs.begin(), theirs.end());
+      return std::as_bytes(std::span(host));
+    };
+    items.push_back({tensor.names.front(), DType::f32, shape_there(tensor), bytes});
+  }
+  write_safetensors(folder / "model.safetensors", items, {{"format", "pt"}});
+}
+
+std::span<const Family> families() {
+  static const std::array<Family, 2> all{gpt2_family(), gpt_neox_family()};
+  return all;
+}
+
+ForeignConfig parse_config(std::string_view json, std::string_view source) {
+  const Json object = parse_json(json, source);
+  const Fields fields(object, source);
+  const std::string type = fields.word("model_type", "");
+  std::string names;
+  for (const Family& family : families()) {
+    if (family.type == type) {
+      ForeignConfig result{&family, family.config(fields)};
+      check(result.config);
+      return result;
+    }
+    names += (names.empty() ? "" : " or ") + std::string(family.type);
+  }
+  fail(source, ": model_type: expected ", names, ", got ", quote(type));
+}
+
+ForeignConfig read_config(const fs::path& folder) {
+  const fs::path path = folder / "config.json";
+  return parse_config(read_text(path, most_config), path.string());
+}
+
+std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, DType type) {
+  ForeignConfig foreign = read_config(folder);
+  const Weights weights = Weights::open(folder, foreign.config);
+  auto decoder = std::make_unique<Decoder>(backend, std::move(foreign.config), 0, type);
+  read_tensors(weights, foreign.family->tensors(*decoder));
+  return decoder;
+}
+
+std::string_view export_model(const Decoder& decoder, const fs::path& folder) {
+  const bool learned = decoder.config().positions == Positions::learned;
+  const Family family = learned ? gpt2_family() : gpt_neox_family();
+  const std::string json = family.json(decoder.config());
+  for (const char* file : {"config.json", "model.safetensors"}) {
+    LONGHAND_CHECK(!fs::exists(folder / file), (folder / file).string(),
+                   ": expected a folder without a model, got one");
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  LONGHAND_CHECK(!error, folder.string(), ": cannot be made: ", error.message());
+  write_tensors(folder, family.tensors(decoder));
+  write_atomically(folder / "config.json", json);
+  return family.type;
+}
+
+HeadGroup plain_heads(const DecoderConfig& config, std::string_view family) {
+  const HeadList& heads = config.heads.front();
+  HeadGroup all{HeadKind::softmax, 0, heads.front().width};
+  bool alike = std::ranges::all_of(config.heads, [&](const HeadList& l) { return l == heads; });
+  for (const HeadGroup& group : heads) {
+    alike = alike && group.kind == HeadKind::softmax && group.width == all.width;
+    all.heads += group.heads;
+  }
+  LONGHAND_CHECK(alike, family, ": expected softmax heads of one width in all layers, got ",
+                 text_of(config.heads), "; Hugging Face's form has no other");
+  LONGHAND_CHECK(all.columns() == config.width, family, ": expected heads that make up the width ",
+                 config.width, ", got ", text_of(config.heads));
+  LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
+                 ": expected one output layer over the vocabulary of ", config.vocabulary, ", got ",
+                 config.outputs.size(), ", the first over ", config.outputs.front());
+  LONGHAND_CHECK(config.window == 0, family, ": expected heads that see all keys, got a window of ",
+                 config.window);
+  LONGHAND_CHECK(config.temper == Temper::none, family, ": expected plain softmax, got a temper");
+  return all;
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/safetensors.h"
+#include "nn/decoder.h"
+
+/// Models in Hugging Face's form: a folder with config.json and model.safetensors, or with the
+/// shards that model.safetensors.index.json names. What the families share; each has a file of its
+/// own. Folders come from outside: whatever is wrong is told in one line, and no more memory is
+/// taken than the folder's files have bytes for.
+namespace longhand::nn {
+
+/// Fields of a configuration, each refused in one line where it is of another kind.
+class Fields {
+ public:
+  Fields(const nlohmann::json& object, std::string_view source);
+
+  std::string_view source() const { return source_; }
+  std::int64_t size(const char* key) const;  // an integer from 1 to 1e9
+  std::int64_t size(const char* key, std::int64_t otherwise) const;
+  double number(const char* key, double otherwise) const;
+  bool flag(const char* key, bool otherwise) const;
+  std::string word(const char* key, const char* otherwise) const;
+  Activation activation(const char* key, const char* otherwise) const;
+  const nlohmann::json* find(const char* key) const;  // null where there is none, or JSON's null
+  /// Refused unless it is missing or has this value.
+  void must_be(const char* key, bool value, bool otherwise) const;
+
+ private:
+  const nlohmann::json& object_;
+  std::string_view source_;
+};
+nlohmann::json parse_json(std::string_view json, std::string_view source);
+std::string hugging_face_name(Activation activation);
+
+/// The tensors of a folder, or of one file.
+class Weights {
+ public:
+  /// Refused where they hold fewer numbers than the model has.
+  static Weights open(const std::filesystem::path& folder, const DecoderConfig& model);
+  explicit Weights(SafetensorsFile file);
+
+  struct Place {
+    const SafetensorsEntry* entry = nullptr;
+    const SafetensorsFile* file = nullptr;
+  };
+  /// The first of these names that is there; an Error that gives the first one where none is.
+  Place at(std::span<const std::string> names) const;
+
+ private:
+  explicit Weights(std::string source) : source_(std::move(source)) {}
+  void open_shards(const std::filesystem::path& folder);
+  double numbers() const;  // in all tensors
+
+  std::string source_;
+  std::vector<SafetensorsFile> files_;
+  std::map<std::string, std::size_t, std::less<>> shard_;  // which file has it; empty: one file
+};
+
+/// A parameter and the tensor that holds it there.
+struct Exchange {
+  Parameter ours;
+  std::vector<std::string> names;       // written under the first, read from any
+  bool transposed = false;              // theirs is [in, out]
+  std::vector<std::int64_t> rows = {};  // our row r is their row rows[r]; empty: in one order
+};
+/// A tensor's numbers in their layout, and back in ours.
+std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours);
+std::vector<double> to_ours(const Exchange& tensor, std::span<const double> theirs);
+/// Copies all of them out of the files: f64, f32, f16 or bf16 there. Nothing is changed unless all
+/// fit.
+void read_tensors(const Weights& weights, std::span<const Exchange> tensors);
+/// model.safetensors in f32.
+void write_tensors(const std::filesystem::path& folder, std::span<const Exchange> tensors);
+
+/// A family: its configuration both ways and its tensors. `json` is an Error where a model has no
+/// such form.
+struct Family {
+  std::string_view type;  // model_type of config.json
+  DecoderConfig (*config)(const Fields& fields);
+  std::string (*json)(const DecoderConfig& config);
+  std::vector<Exchange> (*tensors)(const Decoder& decoder);
+};
+std::span<const Family> families();
+
+/// The family of a folder's config.json, and the model it tells of.
+struct ForeignConfig {
+  const Family* family = nullptr;
+  DecoderConfig config;
+};
+ForeignConfig parse_config(std::string_view json, std::string_view source);
+ForeignConfig read_config(const std::filesystem::path& folder);
+
+/// A model of this configuration with the folder's weights.
+std::unique_ptr<Decoder> import_model(const std::filesystem::path& folder, Backend& backend,
+                                      DType type = DType::f32);
+/// In the form of the family that has learned positions (GPT-2) or rotary ones (GPT-NeoX); returns
+/// which.
+std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder);
+
+/// The one group of softmax heads, alike in all layers, that make up the width: what both families
+/// have. An Error, beginning with `family`, for any other model, and for windows, tempers and
+/// several outputs.
+HeadGroup plain_heads(const DecoderConfig& config, std::string_view family);
+
+}  // namespace longhand::nn

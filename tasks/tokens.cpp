@@ -1,0 +1,73 @@
+#include "tasks/tokens.h"
+
+#include "core/error.h"
+
+namespace longhand::tasks {
+namespace {
+
+Vocabulary make_vocabulary(std::int64_t count) {
+  std::vector<std::string> texts;
+  for (std::int64_t token = 0; token < count; ++token) texts.push_back(std::to_string(token));
+  return Vocabulary(std::move(texts), " ");
+}
+
+class Tokens final : public Task {
+ public:
+  explicit Tokens(const OptionValues& options)
+      : length_(options.integer("length", 1, 1 << 20)),
+        vocabulary_(make_vocabulary(options.integer("vocabulary", 1, 1 << 24))) {}
+
+  const Vocabulary& vocabulary() const override { return vocabulary_; }
+  std::int64_t longest() const override { return length_; }
+  std::string_view main_metric() const override { return "tokens"; }
+
+  /// Every next token is trained, none is asked.
+  Sample sample(Rng& rng, int) const override {
+    Sample sample;
+    for (std::int64_t i = 0; i < length_; ++i) {
+      sample.tokens.push_back(
+          static_cast<std::int32_t>(rng.below(static_cast<std::uint32_t>(vocabulary_.size()))));
+    }
+    sample.targets.assign(sample.tokens.begin() + 1, sample.tokens.end());
+    sample.targets.push_back(Sample::not_counted);
+    return sample;
+  }
+
+  void score(const Sample& sample, std::span<const std::int32_t> said,
+             Tally& tally) const override {
+    tally.add_share("tokens", count_right(sample, said), static_cast<std::int64_t>(said.size()));
+  }
+
+  std::vector<ReferenceRow> reference(const Sample&) const override { return {}; }
+
+  std::string answer(std::string_view, int) const override {
+    fail("tokens: expected a task with a right answer, got random tokens");
+  }
+
+  std::optional<std::string> check(std::string_view prompt, std::string_view answer,
+                                   int) const override {
+    try {
+      (void)vocabulary_.encode(std::string(prompt) + std::string(answer));
+      return std::nullopt;
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+ private:
+  std::int64_t length_;
+  Vocabulary vocabulary_;
+};
+
+}  // namespace
+
+TaskKind tokens() {
+  return {.name = "tokens",
+          .summary = "random token numbers: for imported models, whose text is not known here",
+          .options = {{"vocabulary", "256", "tokens there are"},
+                      {"length", "64", "tokens in a sample"}},
+          .distributions = {{"train", "Random", [](OptionValues&) {}}},
+          .make_with = [](const OptionValues& values) { return std::make_unique<Tokens>(values); }};
+}
+
+}  // namespace longhand::tasks

@@ -1,0 +1,118 @@
+#include "apps/recipes/grid.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <set>
+
+#include "apps/html/page.h"
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+using namespace longhand::app;
+namespace fs = std::filesystem;
+
+BOOST_AUTO_TEST_SUITE(grid_test)
+
+namespace {
+
+constexpr app::Scale scales[] = {app::Scale::smoke, app::Scale::laptop, app::Scale::paper};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(parts_of_a_grid_are_all_of_it_each_run_once) {
+  std::vector<GridRun> runs;
+  for (int i = 0; i < 7; ++i) runs.push_back({std::to_string(i), Config("chains")});
+  for (const std::size_t parts : {1, 2, 3, 7, 9}) {
+    std::multiset<std::string> seen;
+    for (std::size_t part = 1; part <= parts; ++part) {
+      for (const GridRun& run : part_of(runs, {part, parts})) seen.insert(run.name);
+    }
+    BOOST_TEST(seen.size() == 7u);
+    BOOST_TEST(std::set(seen.begin(), seen.end()).size() == 7u);
+  }
+  BOOST_TEST(parse_part("2/8")->part == 2u);
+  BOOST_TEST(parse_part("2/8")->parts == 8u);
+  for (const char* wrong : {"", "2", "2/", "/8", "0/8", "9/8", "2/8x", "-1/8", "a/b"}) {
+    BOOST_TEST(!parse_part(wrong), wrong);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_mean_over_runs_has_student_s_interval) {
+  const MeanOverRuns four = mean_over(std::vector<double>{1, 2, 3, 6});
+  BOOST_TEST(four.mean == 3);
+  // s^2 = 14/3, t(3) = 3.182: 3.182 sqrt(14/12)
+  BOOST_TEST(std::abs(*four.high - 3 - 3.182 * std::sqrt(14.0 / 12)) < 1e-12);
+  BOOST_TEST(std::abs(*four.low - 3 + 3.182 * std::sqrt(14.0 / 12)) < 1e-12);
+  const MeanOverRuns one = mean_over(std::vector<double>{0.5});
+  BOOST_TEST(one.mean == 0.5);
+  BOOST_TEST(!one.low.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(every_grid_s_runs_have_names_of_their_own_and_can_be_configured) {
+  int grids = 0;
+  for (const auto& [id, recipe] : recipes()) {
+    if (!recipe.runs) continue;
+    ++grids;
+    for (const app::Scale scale : scales) {
+      std::set<std::string> names;
+      const auto runs = recipe.runs({.scale = scale, .out = "unused"});
+      for (const GridRun& run : runs) {
+        BOOST_TEST_CONTEXT(id << " " << name_of(scale) << " " << run.name) {
+          BOOST_CHECK_NO_THROW(run.config.check());
+        }
+        names.insert(run.name);
+      }
+      BOOST_TEST(!runs.empty());
+      BOOST_TEST(names.size() == runs.size(), id);
+    }
+  }
+  BOOST_TEST(grids >= 4);
+}
+
+// Every ChaCAL recipe from its runs to its table, with models that learn nothing.
+BOOST_AUTO_TEST_CASE(chacal_s_recipes_make_their_rows_and_share_runs) {
+  const TemporaryFolder folder;
+  std::map<std::string, RecipeResult> results;
+  for (const std::string id : {"chacal/table1", "chacal/fig3", "chacal/fig5", "chacal/theorem1"}) {
+    RecipeOptions options{.out = folder / ("chacal-" + id.substr(7) + "-smoke")};
+    options.quiet = true;
+    options.settings = {{"model.width", "16"},
+                        {"model.inner", "16"},
+                        {"training.steps", "2"},
+                        {"training.warm_up", "1"},
+                        {"training.batch", "2"},
+                        {"training.evaluate_every", "1"},
+                        {"training.evaluate_samples", "2"},
+                        {"compute.threads", "1"}};
+    results[id] = recipes().at(id).run(options);
+    BOOST_TEST(!results[id].stopped);
+    BOOST_TEST(results[id].sections.size() >= 2u);
+    for (const Row& row : results[id].rows) {
+      BOOST_TEST(std::isfinite(row.value));
+      if (row.low) BOOST_TEST(*row.low <= row.value);
+      if (row.high) BOOST_TEST(*row.high >= row.value);
+    }
+  }
+  const auto value = [&](const std::string& id, const std::string& row, const std::string& column) {
+    for (const Row& r : results[id].rows) {
+      if (r.row == row && r.column == column) return r.value;
+    }
+    BOOST_FAIL(id << " has no row " << row << ", " << column);
+    return 0.0;
+  };
+  BOOST_TEST(value("chacal/table1", "ChaCAL L=1", "loss") > 1);
+  BOOST_TEST(value("chacal/table1", "Standard L=1", "accuracy") < 0.5);
+  BOOST_TEST(value("chacal/fig3", "Standard L=1", "step 2") > 0);
+  BOOST_TEST(value("chacal/theorem1", "depth 7", "layers by the bound") == 3);
+  BOOST_TEST(value("chacal/theorem1", "depth 1", "Standard L=2") >= 0);
+  // The first seed's runs and the default gamma's are Table 1's.
+  BOOST_TEST(fs::exists(folder / "chacal-fig3-smoke" / "chacal-1-seed-2"));
+  BOOST_TEST(!fs::exists(folder / "chacal-fig3-smoke" / "chacal-1-seed-1"));
+  BOOST_TEST(value("chacal/fig5", "gamma 0.9", "accuracy") ==
+             value("chacal/table1", "ChaCAL L=1", "accuracy"));
+  // At gamma 0 the layer is a standard one.
+  BOOST_TEST(value("chacal/fig5", "gamma 0", "accuracy") ==
+             value("chacal/table1", "Standard L=1", "accuracy"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

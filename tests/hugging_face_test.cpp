@@ -1,0 +1,451 @@
+#include "nn/hugging_face.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+
+#include "autograd/tape.h"
+#include "core/error.h"
+#include "nn/gpt2.h"
+#include "nn/gpt_neox.h"
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+namespace fs = std::filesystem;
+
+// Golden files by tests/golden/gpt2.py and gpt_neox.py: what transformers computes for a ragged
+// batch.
+BOOST_AUTO_TEST_SUITE(hugging_face_test)
+
+namespace {
+
+const fs::path golden = fs::path(LONGHAND_TEST_DATA) / "golden";
+constexpr const char* models[] = {"gpt_neox_parallel", "gpt_neox_sequential", "gpt2_tied",
+                                  "gpt2_separate"};
+
+struct Golden {
+  SafetensorsFile file;
+  ForeignConfig foreign;
+  Batch batch;
+
+  explicit Golden(const std::string& name)
+      : file(SafetensorsFile::open(golden / (name + ".safetensors"))),
+        foreign(parse_config(file.metadata().at("config"), name)) {
+    batch.tokens = file.to_i32("golden.tokens");
+    batch.lengths = file.to_i32("golden.lengths");
+    batch.targets = file.to_i32("golden.targets");
+  }
+  Weights weights() const { return Weights(SafetensorsFile::open(file.name())); }
+  std::unique_ptr<Decoder> decoder(Backend& backend, DType type = DType::f32) const {
+    auto model = std::make_unique<Decoder>(backend, foreign.config, 0, type);
+    read_tensors(weights(), foreign.family->tensors(*model));
+    return model;
+  }
+  std::vector<double> values(const std::string& name) const {
+    const auto bytes = file.at(name).bytes;
+    std::vector<float> floats(bytes.size() / sizeof(float));
+    std::memcpy(floats.data(), bytes.data(), bytes.size());
+    return {floats.begin(), floats.end()};
+  }
+};
+
+/// The largest difference, relative to the largest entry expected.
+double distance(const std::vector<double>& expected, const std::vector<double>& got) {
+  BOOST_REQUIRE(expected.size() == got.size());
+  double largest = 0, worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    const double difference = std::abs(expected[i] - got[i]);
+    worst = difference <= worst ? worst : difference;  // NaN gets through
+  }
+  return largest > 0 ? worst / largest : worst;
+}
+
+void agrees_with_transformers(Backend& backend, DType type, double tolerance) {
+  for (const std::string name : models) {
+    const Golden expected(name);
+    const auto decoder = expected.decoder(backend, type);
+    const Input input = make_input(backend, expected.batch.tokens, expected.batch.lengths);
+    const Var logits = decoder->logits(decoder->features(input));
+    BOOST_TEST_CONTEXT(name) {
+      BOOST_TEST(distance(expected.values("golden.logits"), logits.value().to_doubles()) <
+                 tolerance);
+    }
+    Tape tape;
+    Loss loss;
+    {
+      const Recording recording(tape);
+      loss = decoder->loss(expected.batch);
+      tape.backward(loss.value);
+    }
+    BOOST_TEST(distance(expected.values("golden.loss"), loss.value.value().to_doubles()) <
+               tolerance);
+    const auto tensors = expected.foreign.family->tensors(*decoder);
+    BOOST_TEST(tensors.size() == decoder->parameters().all().size());
+    for (const Exchange& tensor : tensors) {
+      const auto gradient = to_theirs(tensor, tensor.ours.var().grad().to_doubles());
+      BOOST_TEST_CONTEXT(name << " " << tensor.names[0]) {
+        BOOST_TEST(distance(expected.values("gradient." + tensor.names[0]), gradient) < tolerance);
+      }
+    }
+  }
+}
+
+/// A folder with these files.
+struct Folder : TemporaryFolder {
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(*this / name, std::ios::binary) << text;
+  }
+};
+
+/// A tensor of a golden file, its numbers as `convert` writes them.
+struct Written {
+  std::string name, type;
+  Shape shape;
+  std::string bytes;
+};
+
+/// Any element type: the header is written by hand.
+std::string safetensors(const std::vector<Written>& tensors) {
+  std::string header = "{", data;
+  for (const Written& t : tensors) {
+    std::string shape;
+    for (const std::int64_t extent : t.shape.extents()) {
+      shape += (shape.empty() ? "" : ",") + std::to_string(extent);
+    }
+    header += text(header.size() > 1 ? "," : "", '"', t.name, "\":{\"dtype\":\"", t.type,
+                   "\",\"shape\":[", shape, "],\"data_offsets\":[", data.size(), ',',
+                   data.size() + t.bytes.size(), "]}");
+    data += t.bytes;
+  }
+  header += '}';
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + data;
+}
+
+template <class T, class Convert>
+std::string bytes_of(const std::vector<double>& values, Convert convert) {
+  std::string bytes;
+  for (const double value : values) {
+    const T x = convert(value);
+    bytes.append(reinterpret_cast<const char*>(&x), sizeof x);
+  }
+  return bytes;
+}
+
+/// The weights of a golden file, without what else it holds.
+std::vector<Written> weights_of(const Golden& golden_file, const std::string& type) {
+  std::vector<Written> tensors;
+  for (const SafetensorsEntry& entry : golden_file.file.entries()) {
+    if (entry.name.starts_with("golden.") || entry.name.starts_with("gradient.")) continue;
+    const auto values = golden_file.values(entry.name);
+    std::string bytes;
+    if (type == "F32") {
+      bytes = bytes_of<float>(values, [](double x) { return static_cast<float>(x); });
+    } else if (type == "F64") {
+      bytes = bytes_of<double>(values, [](double x) { return x; });
+    } else if (type == "BF16") {
+      bytes = bytes_of<bf16>(values, [](double x) { return bf16(static_cast<float>(x)); });
+    } else {  // whole and half numbers, which f16 has exactly
+      bytes = bytes_of<_Float16>(values, [](double x) { return static_cast<_Float16>(x); });
+    }
+    tensors.push_back({entry.name, type, entry.shape, bytes});
+  }
+  return tensors;
+}
+
+std::vector<double> logits_of(Decoder& decoder, const Batch& batch) {
+  const Input input = make_input(decoder.backend(), batch.tokens, batch.lengths);
+  return decoder.logits(decoder.features(input)).value().to_doubles();
+}
+
+void expect(const std::function<void()>& action, const std::string& message) {
+  BOOST_CHECK_EXCEPTION(action(), Error, [&](const Error& e) {
+    BOOST_TEST(std::string(e.what()).find(message) != std::string::npos, e.what());
+    return true;
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(logits_loss_and_every_gradient_are_those_of_transformers) {
+  // transformers computed in f32; of the two sides ours in f64 is the exact one.
+  agrees_with_transformers(*make_reference_backend(), DType::f64, 2e-5);
+  agrees_with_transformers(*make_reference_backend(), DType::f32, 2e-5);
+  agrees_with_transformers(*make_cpu_backend({.threads = 2, .math = Math::exact}), DType::f32,
+                           4e-5);
+}
+
+BOOST_AUTO_TEST_CASE(an_export_imports_as_the_same_model) {
+  const auto backend = make_reference_backend();
+  for (const std::string name : models) {
+    const Golden expected(name);
+    const auto decoder = expected.decoder(*backend);
+    const Folder folder;
+    BOOST_TEST(export_model(*decoder, folder / "out") == expected.foreign.family->type);
+    const auto again = import_model(folder / "out", *backend);
+    BOOST_TEST(logits_of(*again, expected.batch) == logits_of(*decoder, expected.batch));
+    const DecoderConfig &before = expected.foreign.config, &after = again->config();
+    BOOST_TEST((after.heads == before.heads));
+    BOOST_TEST((after.order == before.order));
+    BOOST_TEST((after.positions == before.positions));
+    BOOST_TEST((after.start == before.start));
+    BOOST_TEST((after.activation == before.activation));
+    BOOST_TEST(after.rope_share == before.rope_share);
+    BOOST_TEST(after.rope_base == before.rope_base);
+    BOOST_TEST(after.epsilon == before.epsilon);
+    BOOST_TEST(after.longest == before.longest);
+    BOOST_TEST(after.deviation == before.deviation);
+    // The file's bytes are Hugging Face's.
+    const auto file = SafetensorsFile::open(folder / "out" / "model.safetensors");
+    BOOST_TEST(file.entries().size() == decoder->parameters().all().size());
+    for (const SafetensorsEntry& entry : file.entries()) {
+      const auto& original = expected.file.at(entry.name);
+      BOOST_TEST(original.shape == entry.shape);
+      BOOST_TEST(std::equal(entry.bytes.begin(), entry.bytes.end(), original.bytes.begin(),
+                            original.bytes.end()),
+                 name << " " << entry.name);
+    }
+    expect([&] { export_model(*decoder, folder / "out"); }, "expected a folder without a model");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(configurations_say_what_the_goldens_are) {
+  const Golden tied("gpt2_tied"), separate("gpt2_separate"), neox("gpt_neox_sequential");
+  BOOST_TEST(tied.foreign.config.tied);
+  BOOST_TEST(tied.foreign.config.inner == 64);  // n_inner null: four times the width
+  BOOST_TEST((tied.foreign.config.activation == Activation::gelu_tanh));
+  BOOST_TEST(!tied.foreign.config.score_scale);
+  BOOST_TEST(!separate.foreign.config.tied);
+  BOOST_TEST(separate.foreign.config.score_scale.value() == 1);
+  BOOST_TEST((separate.foreign.config.activation == Activation::gelu));
+  BOOST_TEST(neox.foreign.config.rope_share == 0.5);
+  BOOST_TEST(neox.foreign.config.rope_base == 500.0);
+  BOOST_TEST((neox.foreign.config.order == Order::sequential));
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_any_float_type_and_with_either_kind_of_names_are_read) {
+  const auto backend = make_reference_backend();
+  for (const std::string name : {"gpt2_tied", "gpt_neox_parallel"}) {
+    const Golden expected(name);
+    const auto exact = logits_of(*expected.decoder(*backend), expected.batch);
+    for (const auto& [type, tolerance] :
+         {std::pair("F32", 0.0), {"F64", 0.0}, {"F16", 4e-3}, {"BF16", 4e-2}}) {
+      const Folder folder;
+      folder.put("config.json", expected.file.metadata().at("config"));
+      std::vector<Written> tensors = weights_of(expected, type);
+      if (name == "gpt2_tied") {  // as the first published GPT-2 files
+        for (Written& t : tensors) t.name = t.name.substr(std::string("transformer.").size());
+        tensors.push_back({"h.0.attn.bias", "U8", {2}, "ab"});  // more than the model asks for
+      }
+      folder.put("model.safetensors", safetensors(tensors));
+      const auto model = import_model(folder.path(), *backend);
+      BOOST_TEST_CONTEXT(name << " " << type) {
+        const double far = distance(exact, logits_of(*model, expected.batch));
+        BOOST_TEST(far <= tolerance);
+        BOOST_TEST((far > 0) == (tolerance > 0));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_half_precision_number_is_read_as_itself) {
+  const auto backend = make_reference_backend();
+  const Parameters parameters(*backend, DType::f64, 0);
+  Parameters mine(*backend, DType::f64, 0);
+  const Parameter all = mine.add("all", {1 << 16}, constant(0), false);
+  std::string bytes;
+  for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    bytes.append(reinterpret_cast<const char*>(&half), 2);
+  }
+  const std::string file = safetensors({{"all", "F16", {1 << 16}, bytes}});
+  const Weights weights(SafetensorsFile::parse(std::as_bytes(std::span(file)), "memory"));
+  read_tensors(weights, std::vector<Exchange>{{all, {"all"}}});
+  const auto values = all.value().to_doubles();
+  for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const auto expected = static_cast<double>(std::bit_cast<_Float16>(half));
+    if (std::isnan(expected)) {
+      BOOST_REQUIRE(std::isnan(values[bits]));
+    } else {
+      BOOST_REQUIRE_EQUAL(values[bits], expected);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
+  const auto backend = make_reference_backend();
+  for (const std::string name : {"gpt2_separate", "gpt_neox_sequential"}) {
+    const Golden expected(name);
+    const Folder folder;
+    folder.put("config.json", expected.file.metadata().at("config"));
+    const std::vector<Written> tensors = weights_of(expected, "F32");
+    std::vector<Written> shards[2];
+    std::string map;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      shards[i % 2].push_back(tensors[i]);
+      map += text(i ? "," : "", '"', tensors[i].name, "\":\"shard-", i % 2, ".safetensors\"");
+    }
+    folder.put("shard-0.safetensors", safetensors(shards[0]));
+    folder.put("shard-1.safetensors", safetensors(shards[1]));
+    const auto with_map = [&](const std::string& entries) {
+      folder.put("model.safetensors.index.json", "{\"weight_map\":{" + entries + "}}");
+    };
+    with_map(map);
+    const auto model = import_model(folder.path(), *backend);
+    BOOST_TEST(logits_of(*model, expected.batch) ==
+               logits_of(*expected.decoder(*backend), expected.batch));
+
+    const auto refuses = [&](const std::string& message) {
+      expect([&] { import_model(folder.path(), *backend); }, message);
+    };
+    with_map(map + ",\"x\":\"../shard-0.safetensors\"");
+    refuses("\"x\": expected a file of this folder, got \"\\\"../shard-0.safetensors\\\"\"");
+    with_map(map + ",\"x\":3");
+    refuses("\"x\": expected a file of this folder, got \"3\"");
+    with_map(map + ",\"x\":\"gone.safetensors\"");
+    refuses("gone.safetensors");
+    with_map("");
+    refuses("expected a weight_map of tensor names to files");
+    // A tensor that the index places in the wrong file, and one it does not know.
+    const std::string first = text('"', tensors[0].name, "\":\"shard-0");
+    BOOST_REQUIRE(map.starts_with(first));
+    with_map(text('"', tensors[0].name, "\":\"shard-1", map.substr(first.size())));
+    refuses("shard-1.safetensors: has no tensor \"" + tensors[0].name + "\", which");
+    with_map(map.substr(map.find(',') + 1));
+    refuses("has no tensor \"" + tensors[0].name);
+    folder.put("model.safetensors.index.json", "{");
+    refuses("expected JSON");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_form_are_not_exported) {
+  const auto backend = make_reference_backend();
+  const Folder folder;
+  const auto refuses = [&](auto change, const std::string& message) {
+    DecoderConfig config{.vocabulary = 5,
+                         .width = 8,
+                         .layers = 2,
+                         .inner = 8,
+                         .heads = parse_layers("softmax:2", 8)};
+    change(config);
+    expect([&] { export_model(Decoder(*backend, config, 0), folder / "out"); }, message);
+  };
+  refuses([](auto& c) { c.heads = parse_layers("softmax:1,fal:1", 8); },
+          "expected softmax heads of one width in all layers, got softmax:1x4,fal:1x4");
+  refuses([](auto& c) { c.heads = parse_layers("softmax:2;softmax:1", 8); }, "got softmax:2x4;");
+  refuses([](auto& c) { c.heads = parse_layers("softmax:1x4", 8); },
+          "make up the width 8, got softmax:1x4");
+  refuses([](auto& c) { c.outputs = {5, 5}; }, "one output layer");
+  refuses([](auto& c) { c.window = 3; }, "got a window of 3");
+  refuses([](auto& c) { c.temper = Temper::position; }, "got a temper");
+  refuses([](auto& c) { c.positions = Positions::none; }, "gpt_neox: expected rotary positions");
+  refuses([](auto& c) { c.tied = true; }, "gpt_neox: expected an output layer of its own");
+  refuses([](auto& c) { c.score_scale = 1; }, "gpt_neox: expected scores times 1/sqrt(width)");
+  refuses([](auto& c) { c.activation = Activation::tanh; }, "activation tanh has no name");
+  const auto gpt2 = [&](auto change, const std::string& message) {
+    refuses(
+        [&](auto& c) {
+          c.positions = Positions::learned;
+          c.order = Order::sequential;
+          change(c);
+        },
+        message);
+  };
+  gpt2([](auto& c) { c.order = Order::parallel; }, "gpt2: expected blocks in sequential order");
+  gpt2([](auto& c) { c.attention_bias = false; }, "gpt2: expected biases");
+  gpt2([](auto& c) { c.score_scale = 2; }, "gpt2: expected scores times 1/sqrt(width) or 1");
+  BOOST_TEST(!fs::exists(folder / "out"));
+}
+
+BOOST_AUTO_TEST_CASE(heads_of_other_kinds_read_the_same_weights) {
+  // GPT-2's weights in a model whose layers chain: at gamma 0 it is GPT-2.
+  const auto backend = make_reference_backend();
+  const Golden expected("gpt2_separate");
+  DecoderConfig config = expected.foreign.config;
+  config.heads = parse_layers("chacal:3;softmax:1,chacal:1,softmax:1", config.width);
+  config.gamma = 0;
+  Decoder chained(*backend, config, 0);
+  read_tensors(expected.weights(), expected.foreign.family->tensors(chained));
+  const auto plain = logits_of(*expected.decoder(*backend), expected.batch);
+  BOOST_TEST(distance(plain, logits_of(chained, expected.batch)) < 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_configuration_is_told_in_one_line) {
+  const std::string neox =
+      R"("model_type":"gpt_neox","vocab_size":5,"hidden_size":8,"num_hidden_layers":1,)"
+      R"("intermediate_size":8,"num_attention_heads":2)";
+  const std::string gpt2 = R"("model_type":"gpt2","n_embd":8,"n_head":2)";
+  const auto parse = [](const std::string& fields) {
+    return parse_config(fields, "c.json").config;
+  };
+  BOOST_TEST(parse("{" + neox + "}").rope_share == 0.25);
+  BOOST_TEST(parse("{" + gpt2 + "}").vocabulary == 50257);
+  const auto refuses = [&](const std::string& good, const std::string& more,
+                           const std::string& message) {
+    expect([&] { parse("{" + good + more + "}"); }, message);
+  };
+  expect([&] { parse("{"); }, "c.json: expected JSON");
+  expect([&] { parse("[]"); }, "c.json: expected a JSON object");
+  expect([&] { parse(R"({"model_type":"bert"})"); },
+         "model_type: expected gpt2 or gpt_neox, got \"bert\"");
+  refuses(neox, R"(,"hidden_act":"swish")", "hidden_act: expected gelu");
+  refuses(neox, R"(,"vocab_size":"5")", "vocab_size: expected an integer");
+  refuses(neox, R"(,"num_attention_heads":3)", "num_attention_heads: expected a divisor of 8");
+  refuses(neox, R"(,"tie_word_embeddings":true)", "tie_word_embeddings: expected false");
+  refuses(neox, R"(,"rope_parameters":{"rope_type":"yarn"})", "rope_type: expected default");
+  refuses(neox, R"(,"rope_scaling":{"type":"linear"})", "rope_scaling: expected none");
+  refuses(gpt2, R"(,"n_head":3)", "n_head: expected a divisor of 8 (n_embd), got 3");
+  refuses(gpt2, R"(,"n_layer":0)", "n_layer: expected an integer from 1 to 1e9, got \"0\"");
+  refuses(gpt2, R"(,"activation_function":"mish")", "activation_function: expected gelu");
+  refuses(gpt2, R"(,"scale_attn_by_inverse_layer_idx":true)", "expected false, got true");
+  refuses(gpt2, R"(,"layer_norm_epsilon":"small")", "layer_norm_epsilon: expected a number");
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_another_model_are_refused_naming_the_tensor) {
+  const auto backend = make_reference_backend();
+  const Golden neox("gpt_neox_parallel"), gpt2("gpt2_tied");
+  const auto refuses = [&](const Golden& file, auto change, const std::string& message) {
+    DecoderConfig config = file.foreign.config;
+    change(config);
+    const Decoder other(*backend, config, 0);
+    expect([&] { read_tensors(file.weights(), file.foreign.family->tensors(other)); }, message);
+  };
+  refuses(
+      neox, [](auto& c) { c.inner = 32; },
+      "tensor \"gpt_neox.layers.0.mlp.dense_h_to_4h.weight\": expected [32, 16], got [48, 16]");
+  refuses(
+      neox, [](auto& c) { c.layers = 3; }, "gpt_neox.layers.2.input_layernorm.weight");
+  refuses(
+      gpt2, [](auto& c) { c.inner = 32; },
+      "tensor \"transformer.h.0.mlp.c_fc.weight\": expected [16, 32], got [16, 64]");
+  refuses(
+      gpt2, [](auto& c) { c.longest = 15; }, "\"transformer.wpe.weight\": expected [15, 16]");
+  refuses(
+      gpt2, [](auto& c) { c.tied = false; }, "has no tensor \"lm_head.weight\"");
+}
+
+BOOST_AUTO_TEST_CASE(a_configuration_larger_than_its_weights_takes_no_memory) {
+  const auto backend = make_reference_backend();
+  const Golden file("gpt2_tied");
+  const Folder folder;
+  folder.put("model.safetensors", safetensors(weights_of(file, "F32")));
+  for (const char* field : {"vocab_size", "n_positions", "n_layer"}) {
+    const std::string good = file.file.metadata().at("config");
+    const std::string huge = text("\"", field, "\": 1000000000, ");
+    std::string json = good;
+    const std::size_t at = json.find(text("\"", field, "\""));
+    json.replace(at, json.find(',', at) - at + 2, huge);
+    folder.put("config.json", json);
+    expect([&] { import_model(folder.path(), *backend); }, "numbers or more, for the model");
+  }
+  folder.put("config.json", std::string(2 << 20, ' '));
+  expect([&] { import_model(folder.path(), *backend); }, "expected at most 1048576 bytes");
+  fs::remove(folder / "config.json");
+  expect([&] { import_model(folder.path(), *backend); }, "config.json: cannot be read");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,95 @@
+// The commands import and export, as a user runs them.
+#include <algorithm>
+
+#include "core/safetensors.h"
+#include "tests/program.h"
+
+using namespace longhand;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Fixture {
+  Program longhand;
+
+  /// A folder in Hugging Face's form made of a golden file.
+  void folder(const std::string& name, const std::string& golden) const {
+    const fs::path file = fs::path(LONGHAND_TEST_DATA) / "golden" / (golden + ".safetensors");
+    fs::create_directories(longhand.path(name));
+    fs::copy_file(file, longhand.path(name + "/model.safetensors"));
+    std::ofstream(longhand.path(name + "/config.json"))
+        << SafetensorsFile::open(file).metadata().at("config");
+  }
+  void same_weights(const std::string& one, const std::string& other) const {
+    const auto ours = SafetensorsFile::open(longhand.path(one + "/model.safetensors"));
+    const auto theirs = SafetensorsFile::open(longhand.path(other + "/model.safetensors"));
+    for (const SafetensorsEntry& entry : ours.entries()) {
+      const SafetensorsEntry& same = theirs.at(entry.name);
+      BOOST_TEST(
+          std::equal(entry.bytes.begin(), entry.bytes.end(), same.bytes.begin(), same.bytes.end()),
+          entry.name);
+    }
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(import_export_test, Fixture)
+
+BOOST_AUTO_TEST_CASE(an_imported_folder_is_a_run_and_exports_as_it_was) {
+  for (const std::string golden : {"gpt2_tied", "gpt2_separate", "gpt_neox_sequential"}) {
+    const std::string family = golden.substr(0, golden.rfind('_'));
+    folder(golden, golden);
+    const auto made = longhand.json("import " + golden + " --out run-" + golden + " --json");
+    BOOST_TEST(made.at("rows").at(0).at("family") == family);
+    BOOST_TEST(made.at("rows").at(0).at("vocabulary") == 11);
+    const auto said =
+        longhand.json("generate run-" + golden + " --prompt '3 1 4' --tokens 5 --json");
+    BOOST_TEST(said.at("tokens").size() == 5u);
+    const auto back = longhand.json("export run-" + golden + " --out back-" + golden + " --json");
+    BOOST_TEST(back.at("family") == family);
+    same_weights("back-" + golden, golden);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_imported_model_trains_on_with_heads_of_another_kind) {
+  for (const std::string golden : {"gpt2_separate", "gpt_neox_parallel"}) {
+    folder(golden, golden);
+    const std::string heads = golden == "gpt2_separate" ? "'softmax:3;chacal:3'" : "chacal:2";
+    longhand.json("import " + golden + " --out run-" + golden + " --heads " + heads +
+                  " --gamma 0.5 --learned_gamma head --task.length 12 --steps 2 --batch 2 "
+                  "--evaluate_samples 3 --json");
+    const auto trained = longhand.json("train --resume run-" + golden + " --quiet --json");
+    BOOST_TEST(trained.at("finished") == true);
+    const std::string metrics = contents(longhand.path("run-" + golden + "/metrics.jsonl"));
+    BOOST_TEST(metrics.find("\"gamma 1.") != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_imported_or_exported_is_one_line_and_leaves_nothing) {
+  folder("theirs", "gpt2_tied");
+  longhand.refuses(2, "import theirs", "--out");
+  longhand.refuses(2, "import --out run", "one folder");
+  longhand.refuses(1, "import nowhere --out run", "config.json: cannot be read");
+  longhand.refuses(1, "import theirs --out run --task flip-flop",
+                   "expected a vocabulary of 11 tokens, the model's, got 5");
+  longhand.refuses(2, "import theirs --out run --task nothing", "--task");
+  longhand.refuses(1, "import theirs --out run --width 32", "wte.weight\": expected [11, 32]");
+  longhand.refuses(2, "import theirs --out run --gamma 2", "--gamma");
+  std::ofstream(longhand.path("theirs/config.json")) << R"({"model_type": "t5"})";
+  longhand.refuses(1, "import theirs --out run", "expected gpt2 or gpt_neox, got \"t5\"");
+  BOOST_TEST(!fs::exists(longhand.path("run")));
+
+  const auto trained = longhand(
+      "train --task flip-flop --task.instructions 8 --heads fal:2 "
+      "--width 8 --layers 1 --steps 1 --evaluate_samples 2 --out run");
+  BOOST_REQUIRE_EQUAL(trained.status, 0);
+  longhand.refuses(1, "export run --out out", "expected softmax heads of one width");
+  longhand.refuses(2, "export run", "--out");
+  longhand.refuses(1, "export nowhere --out out", "holds no run");
+  BOOST_TEST(!fs::exists(longhand.path("out")));
+  folder("again", "gpt2_tied");
+  longhand.refuses(1, "import again --out run", "holds a run already");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
