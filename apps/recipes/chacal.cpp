@@ -25,7 +25,7 @@ Settings toy_settings(Scale scale) {
              {"training.schedule", "linear"}};
   const auto add = [&s](const Settings& more) { s.insert(more.begin(), more.end()); };
   if (scale == Scale::smoke) {
-    add({{"task.blocks", "8"},  // one standard layer's bound is then 49%; 16 take it longer
+    add({{"task.blocks", "8"},  // one standard layer's bound is then 49%, with 16 32%
          {"model.width", "64"},
          {"model.inner", "256"},
          {"training.steps", "2000"},

@@ -31,16 +31,15 @@ RecipeResult run(const RecipeOptions& options) {
         chart.series.push_back(curve(models[m].name(), RunFolder(path).metrics(), "loss"));
     }
     const std::string name = models[m].name();
-    const auto million = static_cast<double>(parameters) / 1e6;
+    result.rows.push_back(row_of(name, "accuracy", accuracy, models[m].paper_accuracy, choices));
+    result.rows.push_back(row_of(name, "loss", loss, models[m].paper_loss));
     static constexpr double sizes[] = {3.3, 6.4, 9.6, 12.7, 15.9};
     result.rows.push_back({name,
                            "size, million",
-                           million,
+                           static_cast<double>(parameters) / 1e6,
                            {},
                            {},
                            sizes[static_cast<std::size_t>(models[m].layers - 1)]});
-    result.rows.push_back(row_of(name, "loss", loss, models[m].paper_loss));
-    result.rows.push_back(row_of(name, "accuracy", accuracy, models[m].paper_accuracy, choices));
   }
   result.sections.emplace_back(
       "What is counted",
@@ -49,9 +48,8 @@ RecipeResult run(const RecipeOptions& options) {
           "element and every further element of its chain, each one of eight. Loss is their mean "
           "negative log-likelihood, both on fresh samples. Samples have 128 tokens, at the smoke "
           "scale 64: there knowing all that one layer can by the paper's theorem gives 49.0%, at "
-          "128 "
-          "32.4%. With one run for a model the interval "
-          "is Wilson's over choices, too narrow, since choices of a sequence hang together and no "
+          "128 32.4%. With one run for a model the interval is Wilson's over choices, too narrow, "
+          "since choices of a sequence hang together and no "
           "other seed is in it; with several it is Student's over runs."));
   result.sections.emplace_back("Training",
                                html::figure(line_chart(chart), "Training loss of the first seed"));
@@ -62,7 +60,8 @@ RecipeResult run(const RecipeOptions& options) {
 const RegisterRecipe recipe{
     {.id = "chacal/table1",
      .summary = "one ChaCAL layer against one to five standard layers on chains of references",
-     .scales = {{Scale::smoke, "one layer of each, 64 tokens, width 64: 2 minutes on 2 cores"},
+     .scales = {{Scale::smoke,
+                 "one layer of each, 64 tokens, width 64: a minute or two on 2 cores"},
                 {Scale::laptop, "all six models at width 128, one seed: hours on 2 cores"},
                 {Scale::paper, "width 512, 24k steps of 128, four seeds; for a GPU"}},
      .run = run,
