@@ -3,6 +3,7 @@
 #include "apps/compute.h"
 #include "apps/html/page.h"
 #include "apps/run/inspection.h"
+#include "apps/run/probe.h"
 #include "apps/run/run_folder.h"
 #include "core/atomic_file.h"
 
@@ -22,13 +23,25 @@ void run(const Arguments& arguments) {
 
   const std::vector<FalShare> shares = fal_shares(*loaded.model, *task, options);
   Rng rng(options.seed, Purpose::evaluation, 0, index);
-  const tasks::Sample sample = task->sample(rng, 0);
+  tasks::Sample sample = task->sample(rng, 0);
+  if (arguments.given("prompt")) {
+    sample = {.tokens = as_usage(
+                  "prompt", [&] { return task->vocabulary().encode(arguments.word("prompt")); }),
+              .targets = {}};
+    if (sample.tokens.empty()) wrong_usage("--prompt: expected at least one token");
+  }
+  std::vector<std::int64_t> positions;
+  for (const std::string& position : arguments.words("position")) {
+    positions.push_back(parse_integer("--position", position, 0, std::ssize(sample.tokens) - 1));
+  }
   const std::size_t shown = std::min(sample.tokens.size(), static_cast<std::size_t>(most));
   const auto views = look_inside(*loaded.model, std::span(sample.tokens).first(shown));
 
   const std::string name = on.empty() ? loaded.config.kind().distributions[0].name : on;
   html::Page page(folder.filename().string() + ", looked into",
-                  text("Step ", loaded.step, "; sample ", index, " of distribution ", name));
+                  arguments.given("prompt")
+                      ? text("Step ", loaded.step, "; ", arguments.word("prompt"))
+                      : text("Step ", loaded.step, "; sample ", index, " of distribution ", name));
   if (!shares.empty()) {
     page.add("What FAL heads read",
              html::paragraph(text("Share of the answers asked, over ", options.samples,
@@ -37,6 +50,14 @@ void run(const Arguments& arguments) {
                  shares_table(shares) + selection_pictures(*task, sample, views));
   }
   page.add("Softmax attention", attention_maps(*task, sample, views));
+  for (const std::int64_t position : positions) {
+    const auto token = sample.tokens[static_cast<std::size_t>(position)];
+    page.add(text("Residual stream of ", task->vocabulary().text(token), " at position ", position),
+             projection_pictures(*loaded.model, *task, sample.tokens, position));
+  }
+  if (!positions.empty()) {
+    page.add("Near-orthogonality of the bases", bases_table(bases_of(*loaded.model)));
+  }
   page.add("Configuration", html::code(loaded.config.ini()));
   const std::filesystem::path file = arguments.given("out")
                                          ? std::filesystem::path(arguments.word("out"))
@@ -70,7 +91,7 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "inspect",
-     .summary = "shows what a run's heads look at: FAL selections, attention maps",
+     .summary = "shows what a run's heads look at and what its tokens hold",
      .usage = {"RUN [--on NAME] [--samples N] [--out FILE]"},
      .options = join(run_options(),
                      {{"on", "NAME", "a distribution of the task; that of training if not given"},
@@ -78,13 +99,23 @@ const Register command{
                       {"seed", "N", "names the samples", "1"},
                       {"sample", "N", "which of them is drawn", "0"},
                       {"tokens", "N", "how many of its tokens are drawn", "48"},
+                      {"prompt", "TEXT", "looked into in place of a sample"},
+                      {"position",
+                       "N",
+                       "a token whose residual stream is projected on the model's bases",
+                       {},
+                       true},
                       {"out", "FILE", "the page; RUN/inspect.html if not given"},
                       json_option()}),
-     .examples = {"inspect runs/flip-flop-1", "inspect runs/flip-flop-1 --on sparse --json"},
+     .examples = {"inspect runs/flip-flop-1", "inspect runs/flip-flop-1 --on sparse --json",
+                  "inspect runs/sorting-1 --prompt \"5 17 43 ⊥ 5\" --position 2 --position 3"},
      .notes =
          "A FAL head at position i finds the last earlier key m that agrees with its query and\n"
          "reads the value at m + 1. It reads what it should when m + 1 is where the task's\n"
-         "answer stands; in Flip-Flop, when m is the last write or read.",
+         "answer stands; in Flip-Flop, when m is the last write or read.\n"
+         "--position: the products of the residual stream with the rows of the embedding\n"
+         "(encoder basis) and of the output layer (decoder basis), at every layer, before and\n"
+         "after its feed forward.",
      .takes_words = true,
      .run = run}};
 

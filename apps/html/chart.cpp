@@ -111,7 +111,7 @@ std::vector<double> ticks(double low, double high, int wanted) {
   }
   std::vector<double> marks;
   for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) {
-    marks.push_back(k * step);
+    marks.push_back(k * step + 0.0);  // never -0
   }
   return marks;
 }

@@ -11,7 +11,7 @@
 namespace longhand::app::html {
 
 std::string stems(const Stems& diagram) {
-  constexpr double width = 360, height = 150, left = 40, right = 8, top = 16, bottom = 6;
+  constexpr double width = 360, height = 150, left = 40, right = 8, top = 40, bottom = 6;
   double low = 0, high = 0;
   for (const double value : diagram.values) {
     if (!std::isfinite(value)) continue;
@@ -38,9 +38,22 @@ std::string stems(const Stems& diagram) {
   const std::size_t named =
       std::min(order.size(), static_cast<std::size_t>(std::max<std::int64_t>(0, diagram.named)));
   std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(named), {},
-                            [&](std::size_t i) { return -diagram.values[i]; });
+                            [&](std::size_t i) {
+                              const double value = diagram.values[i];
+                              return std::isfinite(value) ? -value : high + 1;
+                            });
   std::vector<bool> strong(diagram.values.size());
   for (std::size_t k = 0; k < named; ++k) strong[order[k]] = true;
+  std::vector<double> taken;  // columns that have a name already
+  for (std::size_t k = 0; k < named; ++k) {
+    const std::size_t i = order[k];
+    const auto near =
+        std::ranges::count_if(taken, [&](double column) { return std::abs(column - x(i)) < 24; });
+    const double above = 3 + 12 * static_cast<double>(near);  // names of neighbours are stacked
+    svg += label(x(i), y(std::max(0.0, near == 0 ? diagram.values[i] : high)) - above, "middle",
+                 diagram.names.at(i), "style=\"fill:var(--c1);font-weight:bold\"");
+    taken.push_back(x(i));
+  }
   for (std::size_t i = 0; i < diagram.values.size(); ++i) {
     const double value = diagram.values[i];
     if (!std::isfinite(value)) continue;
@@ -48,10 +61,6 @@ std::string stems(const Stems& diagram) {
            "\" y2=\"" + pixels(y(value)) + "\" stroke=\"" + colour(strong[i] ? 1 : 0) +
            "\" stroke-width=\"" + (strong[i] ? "2.2" : "1.4") + "\"><title>" +
            escape(diagram.names.at(i)) + ": " + number(value) + "</title></line>\n";
-    if (strong[i]) {
-      svg += label(x(i), y(std::max(0.0, value)) - 3, "middle", diagram.names.at(i),
-                   "style=\"fill:var(--c1);font-weight:bold\"");
-    }
   }
   return svg + "</svg>\n";
 }

@@ -1,0 +1,176 @@
+#include "apps/recipes/hinting.h"
+
+#include <array>
+
+#include "apps/html/chart.h"
+#include "core/error.h"
+
+namespace longhand::app {
+namespace {
+
+/// Samples that stand for a million of the paper's training set. The paper's training draws
+/// 100,000 * 1024 samples, two thirds of its largest set; so does every scale.
+std::int64_t million(Scale scale) {
+  constexpr std::array<std::int64_t, 3> samples{1000, 10'000, 1'000'000};
+  return samples[static_cast<std::size_t>(scale)];
+}
+
+/// The paper's models but for their size: no positions, GELU, attention first.
+const std::map<std::string, std::string> shared{
+    {"model.positions", "none"}, {"model.order", "sequential"}, {"training.schedule", "one_cycle"}};
+
+std::map<std::string, std::string> sizes(Scale scale) {
+  switch (scale) {
+    case Scale::smoke:
+      return {{"model.width", "32"},        {"model.inner", "64"},
+              {"model.heads", "softmax:2"}, {"training.steps", "1600"},
+              {"training.batch", "64"},     {"training.rate", "4e-3"},
+              {"training.warm_up", "100"},  {"training.evaluate_samples", "50"}};
+    case Scale::laptop:
+      return {{"model.width", "64"},
+              {"model.inner", "128"},
+              {"model.heads", "softmax:4"},
+              {"training.steps", "8000"},
+              {"training.batch", "128"},
+              {"training.rate", "2e-3"},
+              {"training.warm_up", "400"},
+              {"training.checkpoint_every", "1000"},
+              {"training.evaluate_samples", "200"}};
+    case Scale::paper:
+      break;
+  }
+  return {{"model.width", "1024"},
+          {"model.inner", "2048"},
+          {"model.heads", "softmax:16"},
+          {"training.steps", "100000"},
+          {"training.batch", "1024"},
+          {"training.rate", "1e-5"},
+          {"training.checkpoint_every", "2000"},
+          {"training.evaluate_samples", "1000"}};
+}
+
+}  // namespace
+
+std::string HintingModel::id() const {
+  std::string id = task + "-" + hint + (tempered ? "-tempered-" : "-standard-") + set;
+  if (layers != 2) id += text("-", layers, "-layers");
+  if (repetitions) id += "-repetitions";
+  return id;
+}
+
+GridRun hinting_run(const HintingModel& model, const RecipeOptions& options) {
+  Config config(model.task);
+  for (const auto& [key, value] : shared) config.set(key, value);
+  for (const auto& [key, value] : sizes(options.scale)) config.set(key, value);
+  const std::int64_t set = std::stoll(model.set) * million(options.scale);
+  config.set("training.set", std::to_string(set));
+  if (options.scale == Scale::paper) {
+    // Ten epochs of warm-up are more than the training of the larger sets.
+    const std::int64_t steps = 100'000;
+    config.set("training.warm_up", std::to_string(std::min(10 * set / 1024, steps / 10)));
+  }
+  config.set("task.hint", model.hint);
+  if (model.repetitions) config.set("task.repetition", "0.1");
+  config.set("model.layers", std::to_string(model.layers));
+  if (model.tempered) config.set("model.temper", "position");
+  config.set("training.seed", std::to_string(options.seed));
+  for (const auto& [key, value] : options.settings) config.set(key, value);
+  return {model.id(), std::move(config)};
+}
+
+std::vector<GridRun> hinting_runs(const std::vector<HintingModel>& models,
+                                  const RecipeOptions& options) {
+  std::vector<GridRun> runs;
+  for (const HintingModel& model : models) runs.push_back(hinting_run(model, options));
+  return runs;
+}
+
+HintingTests hinting_tests(Scale scale) {
+  switch (scale) {
+    case Scale::smoke:
+      return {
+          .samples = 100, .columns = {6, 12}, .lengths = "2..20:3", .repeated_lengths = "10,20"};
+    case Scale::laptop:
+      return {.samples = 500,
+              .columns = {30, 50},
+              .lengths = "5..60:5",
+              .repeated_lengths = "20..60:10"};
+    case Scale::paper:
+      break;
+  }
+  return {.samples = 100'000,
+          .columns = {50, 100},
+          .lengths = "5..100:5",
+          .repeated_lengths = "20..100:10"};
+}
+
+std::span<const std::string_view> beside_hinting() {
+  static constexpr std::string_view recipes[] = {
+      "hinting/table1", "hinting/table2", "hinting/fig3.2",  "hinting/fig3.3",  "hinting/fig3.5",
+      "hinting/fig3.6", "hinting/fig3.8", "hinting/fig3.11", "hinting/fig4.12", "hinting/fig4.15"};
+  return recipes;
+}
+
+LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options) {
+  const GridRun run = hinting_run(model, options);
+  // The last checkpoint, not the best one: no longer samples take part in choosing a model.
+  return load_run(run_path(run, options, beside_hinting()),
+                  run.config.integer("training.steps", 0, std::int64_t{1} << 40));
+}
+
+std::vector<SweepPoint> score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,
+                                      const RecipeOptions& options) {
+  const LoadedRun loaded = load_hinting(model, options);
+  auto points = sweep_points(loaded.config, axes);
+  // The samples are other ones than those of the evaluations during training.
+  sweep(*loaded.model, points,
+        {.samples = hinting_tests(options.scale).samples,
+         .seed = options.seed + 1,
+         .reading = Reading::decoded});
+  return points;
+}
+
+Row share_row(const std::string& row, const std::string& column, const tasks::Metric& metric,
+              std::optional<double> paper) {
+  const tasks::Interval interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
+  return {row, column, metric.mean(), interval.low, interval.high, paper};
+}
+
+std::string model_chart(const std::vector<std::pair<std::string, std::vector<SweepPoint>>>& models,
+                        const std::vector<SweepAxis>& axes, std::string_view metric) {
+  html::LineChart chart{.x_label = axes[0].option, .y_label = std::string(metric), .series = {}};
+  chart.y_low = 0;
+  for (const auto& [name, points] : models) {
+    for (html::Series& series : sweep_series(name, points, axes, metric)) {
+      if (points.front().tally.at(metric).is_share) chart.y_high = 1;
+      chart.series.push_back(std::move(series));
+    }
+  }
+  return html::line_chart(chart);
+}
+
+void add_notes(RecipeResult& result, const std::vector<HintingModel>& models,
+               const RecipeOptions& options) {
+  const HintingTests tests = hinting_tests(options.scale);
+  std::string notes = html::paragraph(
+      text("The share of test sequences whose answer is right as a whole, the model going on from "
+           "what it said itself (greedy decoding), with Wilson's 95% intervals; ",
+           tests.samples,
+           " fresh sequences at each point. A model is taken as it is after its last step."));
+  if (options.scale != Scale::paper) {
+    notes += html::paragraph(text(
+        "At this scale the models are narrow and train for less: rows and columns keep the paper's "
+        "names, but \"1M\" of its training samples are ",
+        million(options.scale), " here, and in tables lengths ", tests.columns[0], " and ",
+        tests.columns[1],
+        " stand where the paper has 50 and 100. What should agree are the orderings."));
+  }
+  std::string configurations;
+  for (const GridRun& run : hinting_runs(models, options)) {
+    configurations += html::code("# " + run.name + "\n" + run.config.ini());
+  }
+  result.sections.emplace_back("What is counted", notes);
+  result.sections.emplace_back("Configurations of the runs", configurations);
+}
+
+}  // namespace longhand::app

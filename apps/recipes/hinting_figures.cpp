@@ -1,0 +1,147 @@
+#include "apps/recipes/hinting.h"
+#include "core/error.h"
+
+/// Task hinting, Figures 3.2 to 3.11: accuracy and edit distance of models that sort, against
+/// length, by size of the training set, depth, hint and repetitions.
+namespace longhand::app {
+namespace {
+
+struct Line {
+  std::string name;  // in the figure's legend, and the table's row
+  HintingModel model;
+  std::map<std::int64_t, double> paper = {};  // accuracy by the paper's length, where it is printed
+};
+
+struct Figure {
+  std::string id, summary, caption;
+  std::vector<Line> (*lines)(Scale);
+  bool repeated = false;  // rep(i, r) in place of uniform inputs
+};
+
+std::vector<HintingModel> models_of(const Figure& figure, Scale scale) {
+  std::vector<HintingModel> models;
+  for (const Line& line : figure.lines(scale)) models.push_back(line.model);
+  return models;
+}
+
+/// Accuracy at the two lengths that the paper speaks of, then the curves.
+RecipeResult make(const Figure& figure, const RecipeOptions& options) {
+  RecipeResult result;
+  const auto models = models_of(figure, options.scale);
+  result.stopped = !train_runs(hinting_runs(models, options), options, beside_hinting());
+  if (result.stopped) return result;
+
+  const HintingTests tests = hinting_tests(options.scale);
+  std::vector<SweepAxis> axes{
+      parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
+  if (figure.repeated) axes.push_back(parse_axis("repeat=2..5"));
+  std::vector<std::pair<std::string, std::vector<SweepPoint>>> scored;
+  for (const Line& line : figure.lines(options.scale)) {
+    auto points = score_hinting(line.model, axes, options);
+    for (const SweepPoint& point : points) {
+      // At the paper's scale a length is the paper's; at others its last two stand for 50 and 100.
+      std::optional<double> paper;
+      const auto length = std::stoll(point.values[0]);
+      for (std::size_t i = 0; i < tests.columns.size(); ++i) {
+        const auto printed = line.paper.find(i == 0 ? 50 : 100);
+        if (length == tests.columns[i] && printed != line.paper.end()) paper = printed->second;
+      }
+      result.rows.push_back(
+          share_row(line.name,
+                    figure.repeated ? text("rep(", length, ", ", point.values[1], ")")
+                                    : text("length ", length),
+                    point.tally.at("sequences"), figure.repeated ? std::nullopt : paper));
+    }
+    scored.emplace_back(line.name, std::move(points));
+  }
+  std::string content =
+      html::figure(model_chart(scored, axes, "sequences"),
+                   figure.caption + ": share of sequences sorted without a mistake");
+  content += html::figure(model_chart(scored, axes, "edit-distance"),
+                          "Mean edit distance of what was said from the right answer");
+  result.sections.emplace_back("Against the length", content);
+  add_notes(result, models, options);
+  return result;
+}
+
+std::vector<Line> by_set(const std::string& hint,
+                         const std::map<std::string, std::map<std::int64_t, double>>& paper) {
+  std::vector<Line> lines;
+  for (const char* set : {"1M", "10M", "40M", "160M"}) {
+    Line line{.name = set, .model = {.hint = hint, .set = set}};
+    if (const auto printed = paper.find(set); printed != paper.end()) line.paper = printed->second;
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<Line> by_set_without(Scale) {
+  return by_set("none", {{"1M", {{50, 0.64}}}, {"160M", {{50, 0.89}, {100, 0.0}}}});
+}
+
+std::vector<Line> by_set_with(Scale) {
+  return by_set("successor", {{"160M", {{50, 0.992}, {100, 0.524}}}});
+}
+
+std::vector<Line> by_depth(Scale scale) {
+  std::vector<int> depths{2, 4, 8, 12};
+  if (scale == Scale::smoke) depths = {2, 4};
+  if (scale == Scale::laptop) depths = {2, 4, 8};
+  std::vector<Line> lines;
+  for (const int depth : depths) {
+    lines.push_back({.name = text("depth ", depth), .model = {.set = "1M", .layers = depth}});
+  }
+  lines[0].paper = {{50, 0.64}};
+  return lines;
+}
+
+std::vector<Line> with_and_without(Scale) {
+  return {{.name = "hinting",
+           .model = {.hint = "successor", .repetitions = true},
+           .paper = {{100, 0.926}}},
+          {.name = "no hinting", .model = {.repetitions = true}, .paper = {{100, 0.0}}}};
+}
+
+std::vector<Line> by_hint(Scale) {
+  return {
+      {.name = "no hint", .model = {}, .paper = {{50, 0.89}, {100, 0.0}}},
+      {.name = "successor", .model = {.hint = "successor"}, .paper = {{50, 0.992}, {100, 0.524}}},
+      {.name = "count", .model = {.hint = "count"}},
+      {.name = "fill", .model = {.hint = "fill"}},
+      {.name = "all three", .model = {.hint = "all"}}};
+}
+
+RegisterRecipe figure_recipe(const Figure& figure) {
+  return RegisterRecipe(
+      {.id = figure.id,
+       .summary = figure.summary,
+       .scales = {{Scale::smoke, "narrow models for seconds, short lengths"},
+                  {Scale::laptop, "small models for minutes each; the paper's orderings"},
+                  {Scale::paper, "the paper's sizes; for a GPU"}},
+       .run = [figure](const RecipeOptions& options) { return make(figure, options); },
+       .runs =
+           [figure](const RecipeOptions& options) {
+             return hinting_runs(models_of(figure, options.scale), options);
+           }});
+}
+
+const RegisterRecipe figures[] = {
+    figure_recipe({"hinting/fig3.2", "sorting without hints, by the size of the training set",
+                   "Without hints", by_set_without}),
+    figure_recipe(
+        {"hinting/fig3.3", "sorting without hints, by depth", "Without hints, 1M", by_depth}),
+    figure_recipe({"hinting/fig3.5", "sorting with the successor hint, by the size of the set",
+                   "With the successor hint", by_set_with}),
+    figure_recipe(
+        {"hinting/fig3.6",
+         "hint against no hint at growing lengths: accuracy, and edit distance (Fig. 3.7)",
+         "A tenth of the training inputs with repetitions", with_and_without}),
+    figure_recipe({"hinting/fig3.8",
+                   "hint against no hint on rep(i, r): accuracy, and edit distance (Fig. 3.9)",
+                   "Numbers repeated r times", with_and_without, true}),
+    figure_recipe({"hinting/fig3.11", "sorting with each of the hints and with all of them",
+                   "Hints compared", by_hint}),
+};
+
+}  // namespace
+}  // namespace longhand::app

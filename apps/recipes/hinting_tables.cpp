@@ -1,0 +1,135 @@
+#include "apps/html/chart.h"
+#include "apps/recipes/hinting.h"
+#include "apps/run/run_report.h"
+#include "core/error.h"
+
+/// Task hinting, Tables 1 and 2 (sorting) and 3 (increment): standard and tempered softmax.
+namespace longhand::app {
+namespace {
+
+struct Cell {
+  HintingModel model;
+  std::string name;  // the column, or the row of Table 3
+  std::vector<double> paper;
+};
+
+std::vector<HintingModel> models_of(const std::vector<Cell>& cells) {
+  std::vector<HintingModel> models;
+  for (const Cell& cell : cells) models.push_back(cell.model);
+  return models;
+}
+
+std::vector<Cell> sorting_cells(bool hinting) {
+  const std::string hint = hinting ? "successor" : "none";
+  return {{{.hint = hint},
+           "Standard softmax",
+           hinting ? std::vector{0.992, 0.524} : std::vector{0.89, 0.0}},
+          {{.hint = hint, .tempered = true},
+           "Tempered softmax",
+           hinting ? std::vector{0.997, 0.648} : std::vector{0.994, 0.452}}};
+}
+
+std::vector<Cell> increment_cells() {
+  const HintingModel plain{.task = "increment", .set = "1M", .layers = 4};
+  HintingModel hinting = plain, tempered = plain;
+  hinting.hint = "carry";
+  tempered.tempered = true;
+  return {{plain, "Standard", {.982, .938, .815, .601, .41, .232, .10, .041, .014, .003}},
+          {hinting, "Hinting", {.994, .964, .884, .692, .477, .271, .137, .06, .022, .005}},
+          {tempered, "Temp. softmax", {.998, .975, .914, .783, .621, .464, .29, .16, .08, .04}}};
+}
+
+/// Loss and, where they are learned, the betas of the runs.
+std::string curves(const std::vector<Cell>& cells, const RecipeOptions& options) {
+  html::LineChart loss{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
+  html::LineChart beta{.x_label = "step", .y_label = "beta", .series = {}};
+  for (const Cell& cell : cells) {
+    const GridRun run = hinting_run(cell.model, options);
+    const auto metrics = RunFolder(run_path(run, options, beside_hinting())).metrics();
+    const auto task = run.config.task();
+    const std::string_view head = task->heads() > 1 ? task->head_name(0) : "";
+    loss.series.push_back(curve(cell.name, metrics, "loss", head));
+    for (int layer = 0; cell.model.tempered && layer < cell.model.layers; ++layer) {
+      beta.series.push_back(curve(text("layer ", layer), metrics, text("beta ", layer)));
+    }
+  }
+  std::string content = html::figure(html::line_chart(loss), "Loss in training");
+  if (!beta.series.empty()) {
+    content += html::figure(html::line_chart(beta),
+                            "Each layer's beta, as training moved it: scores are multiplied by "
+                            "beta ln n, n the tokens up to the present one");
+  }
+  return content;
+}
+
+RecipeResult sorting_table(bool hinting, const RecipeOptions& options) {
+  RecipeResult result;
+  const auto cells = sorting_cells(hinting);
+  result.stopped = !train_runs(hinting_runs(models_of(cells), options), options, beside_hinting());
+  if (result.stopped) return result;
+  const auto lengths = hinting_tests(options.scale).columns;
+  const SweepAxis axis{.option = "length",
+                       .values = {std::to_string(lengths[0]), std::to_string(lengths[1])}};
+  for (const Cell& cell : cells) {
+    const auto points = score_hinting(cell.model, {axis}, options);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      result.rows.push_back(share_row(i == 0 ? "Test Acc. 50" : "Test Acc. 100", cell.name,
+                                      points[i].tally.at("sequences"), cell.paper[i]));
+    }
+  }
+  result.sections.emplace_back("Training", curves(cells, options));
+  add_notes(result, models_of(cells), options);
+  return result;
+}
+
+RecipeResult increment_table(const RecipeOptions& options) {
+  RecipeResult result;
+  const auto cells = increment_cells();
+  result.stopped = !train_runs(hinting_runs(models_of(cells), options), options, beside_hinting());
+  if (result.stopped) return result;
+  const std::vector<SweepAxis> axes{parse_axis("length=11..20")};
+  std::vector<std::pair<std::string, std::vector<SweepPoint>>> scored;
+  for (const Cell& cell : cells) {
+    auto points = score_hinting(cell.model, axes, options);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      result.rows.push_back(share_row(cell.name, points[i].values[0],
+                                      points[i].tally.at("sequences"), cell.paper[i]));
+    }
+    scored.emplace_back(cell.name, std::move(points));
+  }
+  result.sections.emplace_back(
+      "Accuracy against the number of digits",
+      html::figure(model_chart(scored, axes, "sequences"), "Trained on numbers of 2 to 10 digits"));
+  result.sections.emplace_back("Training", curves(cells, options));
+  add_notes(result, models_of(cells), options);
+  return result;
+}
+
+RegisterRecipe table(const std::string& id, const std::string& summary,
+                     const std::function<RecipeResult(const RecipeOptions&)>& run,
+                     const std::vector<Cell>& cells) {
+  return RegisterRecipe(
+      {.id = id,
+       .summary = summary,
+       .scales = {{Scale::smoke, "narrow models for seconds, short lengths"},
+                  {Scale::laptop, "small models for minutes each; the paper's orderings"},
+                  {Scale::paper, "the paper's sizes; for a GPU"}},
+       .run = run,
+       .runs = [cells](const RecipeOptions& options) {
+         return hinting_runs(models_of(cells), options);
+       }});
+}
+
+const RegisterRecipe table1 = table(
+    "hinting/table1", "sorting without hints, standard and tempered softmax, at unseen lengths",
+    [](const RecipeOptions& options) { return sorting_table(false, options); },
+    sorting_cells(false));
+const RegisterRecipe table2 = table(
+    "hinting/table2", "sorting with the successor hint, standard and tempered softmax",
+    [](const RecipeOptions& options) { return sorting_table(true, options); }, sorting_cells(true));
+const RegisterRecipe table3 =
+    table("hinting/table3", "adding one: standard, with the carry hint, with tempered softmax",
+          increment_table, increment_cells());
+
+}  // namespace
+}  // namespace longhand::app

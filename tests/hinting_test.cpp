@@ -1,0 +1,108 @@
+// The grids of the task-hinting recipes.
+#include "apps/recipes/hinting.h"
+
+#include <boost/test/unit_test.hpp>
+#include <set>
+
+#include "core/error.h"
+
+using namespace longhand;
+using namespace longhand::app;
+
+namespace {
+
+std::map<std::string, Config> runs_of(const std::string& id, app::Scale scale) {
+  std::map<std::string, Config> runs;
+  for (const GridRun& run : recipes().at(id).runs({.scale = scale, .out = "x"})) {
+    BOOST_TEST(runs.emplace(run.name, run.config).second, id << " has " << run.name << " twice");
+  }
+  return runs;
+}
+
+std::set<std::string> grids() {
+  std::set<std::string> ids;
+  for (const auto& [id, recipe] : recipes()) {
+    if (id.starts_with("hinting/") && recipe.runs) ids.insert(id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(hinting_test)
+
+BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid_of_runs_that_can_be_made) {
+  const std::set<std::string> expected{"hinting/fig3.11", "hinting/fig3.2",  "hinting/fig3.3",
+                                       "hinting/fig3.5",  "hinting/fig3.6",  "hinting/fig3.8",
+                                       "hinting/fig4.12", "hinting/fig4.15", "hinting/table1",
+                                       "hinting/table2",  "hinting/table3"};
+  BOOST_TEST(grids() == expected);
+  for (const std::string& id : grids()) {
+    for (const app::Scale scale : {app::Scale::smoke, app::Scale::laptop, app::Scale::paper}) {
+      BOOST_TEST_CONTEXT(id << " at " << name_of(scale)) {
+        const auto runs = runs_of(id, scale);
+        BOOST_TEST(!runs.empty());
+        for (const auto& [name, config] : runs) BOOST_CHECK_NO_THROW(config.check());
+      }
+    }
+  }
+}
+
+// A run that two recipes need is trained once.
+BOOST_AUTO_TEST_CASE(a_name_means_one_configuration) {
+  for (const app::Scale scale : {app::Scale::smoke, app::Scale::laptop, app::Scale::paper}) {
+    std::map<std::string, std::string> seen;
+    int shared = 0;
+    for (const std::string& id : grids()) {
+      for (const auto& [name, config] : runs_of(id, scale)) {
+        const auto [place, fresh] = seen.emplace(name, config.ini());
+        BOOST_TEST(place->second == config.ini(), name);
+        shared += !fresh;
+      }
+    }
+    BOOST_TEST(shared >= 8);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_paper_scale_is_the_papers) {
+  const auto runs = runs_of("hinting/table2", app::Scale::paper);
+  BOOST_TEST(runs.size() == 2u);
+  const Config& config = runs.at("sorting-successor-tempered-160M");
+  for (const auto& [key, value] :
+       std::map<std::string, std::string>{{"model.width", "1024"},
+                                          {"model.inner", "2048"},
+                                          {"model.heads", "softmax:16"},
+                                          {"model.layers", "2"},
+                                          {"model.positions", "none"},
+                                          {"model.temper", "position"},
+                                          {"task.hint", "successor"},
+                                          {"training.set", "160000000"},
+                                          {"training.steps", "100000"},
+                                          {"training.batch", "1024"},
+                                          {"training.rate", "1e-5"},
+                                          {"training.schedule", "one_cycle"}}) {
+    BOOST_TEST(config.text(key) == value, key);
+  }
+  const auto model = config.model(*config.task());
+  BOOST_TEST(model.vocabulary == 103);
+  BOOST_TEST(model.outputs.size() == 2u);
+  BOOST_TEST(runs.at("sorting-successor-standard-160M").text("model.temper") == "none");
+  const auto increment = runs_of("hinting/table3", app::Scale::paper);
+  BOOST_TEST(increment.at("increment-carry-standard-1M-4-layers").text("model.layers") == "4");
+  BOOST_TEST(runs_of("hinting/fig3.3", app::Scale::paper).size() == 4u);
+  BOOST_TEST(runs_of("hinting/fig3.6", app::Scale::paper)
+                 .at("sorting-successor-standard-160M-repetitions")
+                 .text("task.repetition") == "0.1");
+}
+
+// Ten epochs of a million samples; no more than a tenth of the training.
+BOOST_AUTO_TEST_CASE(the_paper_scale_warms_up_for_ten_epochs) {
+  BOOST_TEST(
+      runs_of("hinting/table3", app::Scale::paper).begin()->second.text("training.warm_up") ==
+      "9765");
+  BOOST_TEST(
+      runs_of("hinting/table1", app::Scale::paper).begin()->second.text("training.warm_up") ==
+      "10000");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
