@@ -1,14 +1,11 @@
 #include "apps/recipes/chacal_boxes.h"
 
-#include <algorithm>
-
 #include "apps/html/chart.h"
-#include "apps/recipes/fal.h"
-#include "apps/run/training.h"
-#include "core/error.h"
 
 namespace longhand::app {
 namespace {
+
+constexpr std::string_view recipes_of_boxes[] = {"chacal/table2", "chacal/fig4"};
 
 const std::vector<BoxesModel> table2{
     {"Standard, L = 2", "standard-2", false, 2, 6.4, 1.00, .0543, .451, .0626, .588},
@@ -17,38 +14,38 @@ const std::vector<BoxesModel> table2{
     {"Standard, L = 5", "standard-5", false, 5, 15.9, 2.37, .0102, .846, .0040, .970},
     {"ChaCAL, L = 2", "chacal-2", true, 2, 6.4, 1.36, .0234, .706, .0012, .991}};
 
-/// GPT-2 as the paper has it, apart from its size.
-const std::map<std::string, std::string> gpt2{
-    {"model.order", "sequential"},  {"model.activation", "gelu_tanh"},
-    {"model.positions", "learned"}, {"model.tied", "1"},
-    {"model.start", "residual"},    {"training.beta2", "0.98"},
-    {"training.decay", "0.01"},     {"training.schedule", "linear"}};
+/// GPT-2 and its training as the paper has them, apart from sizes.
+const Settings gpt2{{"model.order", "sequential"},  {"model.activation", "gelu_tanh"},
+                    {"model.positions", "learned"}, {"model.tied", "1"},
+                    {"model.start", "residual"},    {"training.beta2", "0.98"},
+                    {"training.decay", "0.01"},     {"training.schedule", "linear"}};
 
+/// The advanced version with four boxes that hold one object at most, so that all operations are
+/// moves: small enough for two cores, and as deep as its operations are many.
 BoxesStudy small_study(Scale scale) {
   BoxesStudy study{.settings = gpt2, .heads = 4, .models = table2};
-  auto& s = study.settings;
+  const int most_layers = scale == Scale::smoke ? 2 : 3;
+  std::erase_if(study.models, [&](const BoxesModel& model) { return model.layers > most_layers; });
+  Settings& s = study.settings;
   s.insert({{"task.version", "advanced"},
             {"task.boxes", "4"},
-            {"task.objects", "20"},
+            {"task.objects", "10"},
+            {"task.most-items", "1"},
             {"task.operations", "15"},
             {"model.width", "64"},
             {"model.inner", "256"},
+            {"model.deviation", "0.1"},
             {"training.set", "1000000"},
-            {"training.rate", "1e-3"}});
+            {"training.batch", "32"},
+            {"training.rate", "3e-3"},
+            {"training.warm_up", "200"},
+            {"training.evaluate_samples", "1000"}});
   if (scale == Scale::smoke) {
-    std::erase_if(study.models, [](const BoxesModel& model) { return model.layers != 2; });
-    s.insert({{"training.steps", "400"},
-              {"training.batch", "32"},
-              {"training.warm_up", "100"},
-              {"training.evaluate_every", "100"},
-              {"training.evaluate_samples", "200"}});
+    s.insert({{"training.steps", "500"}, {"training.evaluate_every", "125"}});
   } else {
-    s.insert({{"training.steps", "6000"},
-              {"training.batch", "64"},
-              {"training.warm_up", "300"},
+    s.insert({{"training.steps", "5000"},
               {"training.checkpoint_every", "500"},
-              {"training.evaluate_every", "300"},
-              {"training.evaluate_samples", "1000"}});
+              {"training.evaluate_every", "625"}});
   }
   return study;
 }
@@ -72,60 +69,73 @@ BoxesStudy paper_study(bool advanced) {
 
 }  // namespace
 
-std::vector<BoxesStudy> boxes_studies(Scale scale) {
-  if (scale != Scale::paper) return {small_study(scale)};
-  return {paper_study(false), paper_study(true)};
+std::vector<BoxesStudy> boxes_studies(const RecipeOptions& options) {
+  std::vector<BoxesStudy> studies;
+  if (options.scale == Scale::paper) {
+    studies = {paper_study(false), paper_study(true)};
+  } else {
+    studies = {small_study(options.scale)};
+  }
+  if (options.seeds > 0) {
+    for (BoxesStudy& study : studies) study.runs = options.seeds;
+  }
+  return studies;
 }
 
-Config boxes_config(const BoxesStudy& study, const BoxesModel& model, int run,
-                    const RecipeOptions& options) {
-  Config config("boxes");
-  const std::string heads = std::to_string(study.heads);
-  std::string layers = "softmax:" + heads;
-  if (model.chacal) layers += ";chacal:" + heads;
-  config.set("model.heads", layers);
-  config.set("model.layers", std::to_string(model.layers));
-  config.set("training.seed", std::to_string(options.seed + static_cast<std::uint64_t>(run)));
-  for (const auto& [key, value] : study.settings) config.set(key, value);
-  for (const auto& [key, value] : options.settings) config.set(key, value);
-  return config;
+std::vector<GridRun> boxes_runs(const BoxesStudy& study, const BoxesModel& model,
+                                const RecipeOptions& options) {
+  std::vector<GridRun> runs;
+  for (std::int64_t number = 0; number < study.runs; ++number) {
+    Config config("boxes");
+    const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
+    const std::string heads = std::to_string(study.heads);
+    config.set("model.heads", "softmax:" + heads + (model.chacal ? ";chacal:" + heads : ""));
+    config.set("model.layers", std::to_string(model.layers));
+    config.set("training.seed", std::to_string(seed));
+    for (const auto& [key, value] : study.settings) config.set(key, value);
+    for (const auto& [key, value] : options.settings) config.set(key, value);
+    const std::string name = (study.advanced ? "advanced-" : "default-") + model.id;
+    runs.push_back({name + "-seed-" + std::to_string(seed), std::move(config)});
+  }
+  return runs;
 }
 
-std::filesystem::path boxes_folder(const BoxesStudy& study, const BoxesModel& model, int run,
-                                   const std::filesystem::path& out) {
-  std::string name = (study.advanced ? "advanced-" : "default-") + model.id;
-  if (study.runs > 1) name += "-run-" + std::to_string(run + 1);
-  return out / name;
+std::vector<GridRun> boxes_runs(const RecipeOptions& options) {
+  std::vector<GridRun> all;
+  for (const BoxesStudy& study : boxes_studies(options)) {
+    for (const BoxesModel& model : study.models) {
+      for (GridRun& run : boxes_runs(study, model, options)) all.push_back(std::move(run));
+    }
+  }
+  return all;
 }
 
-bool train_boxes(const std::filesystem::path& path, const Config& config,
-                 const RecipeOptions& options) {
-  RunFolder folder = open_or_create(path, config);
-  return train(folder, options.quiet).finished;
+std::vector<std::filesystem::path> boxes_paths(const BoxesStudy& study, const BoxesModel& model,
+                                               const RecipeOptions& options) {
+  std::vector<std::filesystem::path> paths;
+  for (const GridRun& run : boxes_runs(study, model, options)) {
+    paths.push_back(run_path(run, options, recipes_of_boxes));
+  }
+  return paths;
 }
 
-std::string boxes_curves(
-    const BoxesStudy& study,
-    const std::function<std::filesystem::path(const BoxesModel&, int run)>& folder_of) {
+bool train_boxes(std::span<const GridRun> runs, const RecipeOptions& options) {
+  return train_runs(runs, options, recipes_of_boxes);
+}
+
+std::string boxes_curves(const BoxesStudy& study, const RecipeOptions& options) {
   html::LineChart chart{.x_label = "step", .y_label = "exact match, test", .series = {}};
   chart.y_low = 0;
   chart.y_high = 1;
   for (const BoxesModel& model : study.models) {
-    std::map<double, std::vector<double>> shares;  // of the runs, by step
-    for (int run = 0; run < study.runs; ++run) {
-      for (const Json& line : RunFolder(folder_of(model, run)).metrics()) {
-        if (line.contains("test/exact")) {
-          shares[line.at("step").get<double>()].push_back(line.at("test/exact").get<double>());
-        }
-      }
-    }
+    const auto paths = boxes_paths(study, model, options);
+    const Curve curve = curve_over(paths, "test/exact");
     html::Series series{.name = model.name, .points = {}, .marks = true};
-    for (const auto& [step, values] : shares) {
-      html::Point point{.x = step};
-      for (const double value : values) point.y += value / static_cast<double>(values.size());
-      if (study.runs > 1) {
-        point.low = std::ranges::min(values);
-        point.high = std::ranges::max(values);
+    for (std::size_t i = 0; i < curve.steps.size(); ++i) {
+      html::Point point{.x = curve.steps[i], .y = curve.mean[i]};
+      if (paths.size() > 1) {
+        point.low = curve.least[i];
+        point.high = curve.most[i];
       }
       series.points.push_back(point);
     }

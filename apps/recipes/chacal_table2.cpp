@@ -11,23 +11,26 @@
 namespace longhand::app {
 namespace {
 
-/// What the runs of one model make of the test set.
+/// What a model's runs make of the test set.
 struct Scores {
-  tasks::Tally tally;
-  double loss = 0;  // mean of the runs
+  std::vector<double> losses, exact;  // of each run
+  tasks::Tally tally;                 // of all of them
 };
 
 Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptions& options) {
   Scores scores;
-  for (int run = 0; run < study.runs; ++run) {
-    LoadedRun loaded = load_run(boxes_folder(study, model, run, options.out));
-    const auto task = loaded.config.task("test");
+  for (const auto& path : boxes_paths(study, model, options)) {
+    const Config config = RunFolder(path).config();
+    LoadedRun run = load_run(path, config.integer("training.steps", 0, std::int64_t{1} << 40));
+    const auto task = config.task("test");
     // Other samples than those of the evaluations during training.
-    EvaluationOptions o{.samples = loaded.config.integer("training.evaluate_samples", 1, 1 << 24),
+    EvaluationOptions o{.samples = config.integer("training.evaluate_samples", 1, 1 << 24),
                         .seed = options.seed + 1'000'000};
-    scores.loss += evaluate_loss(*loaded.model, *task, o) / study.runs;
+    scores.losses.push_back(evaluate_loss(*run.model, *task, o));
     o.reading = Reading::decoded;
-    scores.tally.add(evaluate(*loaded.model, *task, o));
+    const tasks::Tally tally = evaluate(*run.model, *task, o);
+    scores.exact.push_back(tally.at("exact").mean());
+    scores.tally.add(tally);
   }
   return scores;
 }
@@ -97,57 +100,37 @@ std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
   return names.empty() ? "" : html::table(header, body);
 }
 
-std::string sizes(const BoxesStudy& study, const RecipeOptions& options) {
-  std::vector<std::vector<std::string>> rows;
+/// In millions, the table of positions apart: the paper's figures have no room for it.
+double size_of(const Config& config) {
   const auto backend = make_backend("cpu", {});
-  for (const BoxesModel& model : study.models) {
-    const Config config = boxes_config(study, model, 0, options);
-    const auto task = config.task();
-    const nn::DecoderConfig shape = config.model(*task);
-    const nn::Decoder decoder(*backend, shape, 1);
-    const std::int64_t all = decoder.parameters().count();
-    char paper[32];
-    std::snprintf(paper, sizeof paper, "%.1f million", model.size);
-    rows.push_back({html::escape(model.name), std::to_string(all),
-                    std::to_string(all - shape.longest * shape.width), paper});
-  }
-  return html::table({"", "parameters", "without positions", "paper"}, rows);
+  const auto task = config.task();
+  const nn::DecoderConfig shape = config.model(*task);
+  const nn::Decoder model(*backend, shape, 1);
+  return static_cast<double>(model.parameters().count() - shape.longest * shape.width) / 1e6;
 }
 
 RecipeResult run(const RecipeOptions& options) {
   RecipeResult result;
-  for (const BoxesStudy& study : boxes_studies(options.scale)) {
+  result.stopped = !train_boxes(boxes_runs(options), options);
+  if (result.stopped) return result;
+  for (const BoxesStudy& study : boxes_studies(options)) {
     std::vector<Config> configs;
     for (const BoxesModel& model : study.models) {
-      configs.push_back(boxes_config(study, model, 0, options));
-      for (int r = 0; r < study.runs; ++r) {
-        const auto path = boxes_folder(study, model, r, options.out);
-        result.stopped = !train_boxes(path, boxes_config(study, model, r, options), options);
-        if (result.stopped) return result;
-      }
+      configs.push_back(boxes_runs(study, model, options).front().config);
     }
     std::vector<std::pair<std::string, Scores>> scores;
     const std::vector<double> times = time_ratios(configs);
     for (std::size_t i = 0; i < study.models.size(); ++i) {
       const BoxesModel& model = study.models[i];
       const Scores& mine = scores.emplace_back(model.name, score(study, model, options)).second;
-      const tasks::Metric& exact = mine.tally.at("exact");
-      const auto interval = tasks::wilson(exact.sum, static_cast<double>(exact.count));
+      const std::int64_t samples = mine.tally.at("exact").count / study.runs;
       const std::string version = study.version();
-      result.rows.push_back({.row = model.name,
-                             .column = version + " loss",
-                             .value = mine.loss,
-                             .paper = study.advanced ? model.advanced_loss : model.default_loss});
-      result.rows.push_back({.row = model.name,
-                             .column = version + " exact match",
-                             .value = exact.mean(),
-                             .low = interval.low,
-                             .high = interval.high,
-                             .paper = study.advanced ? model.advanced_exact : model.default_exact});
-      result.rows.push_back({.row = model.name,
-                             .column = version + " training time",
-                             .value = times[i],
-                             .paper = model.time});
+      result.rows.push_back({model.name, "size, million", size_of(configs[i]), {}, {}, model.size});
+      result.rows.push_back({model.name, "training time", times[i], {}, {}, model.time});
+      result.rows.push_back(
+          row_of(model.name, version + " loss", mine.losses, model.loss(study.advanced)));
+      result.rows.push_back(row_of(model.name, version + " exact match", mine.exact,
+                                   model.exact(study.advanced), samples));
     }
     result.sections.emplace_back(
         study.version() + ": exact match by depth and by operations",
@@ -155,33 +138,32 @@ RecipeResult run(const RecipeOptions& options) {
                         "standard layers reach 2^L - 1 steps (Theorem 1).") +
             strata(scores, "depth ") + strata(scores, "operations "));
     result.sections.emplace_back(study.version() + ": during training",
-                                 boxes_curves(study, [&](const BoxesModel& model, int r) {
-                                   return boxes_folder(study, model, r, options.out);
-                                 }));
-    result.sections.emplace_back(study.version() + ": size of the models", sizes(study, options));
-    result.sections.emplace_back(study.version() + ": configuration of the first run",
-                                 html::code(configs.front().ini()));
+                                 boxes_curves(study, options));
   }
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(
           "Exact match: greedy decoding to the end of the answer, all of it right, on first states "
-          "that training never draws; Wilson's intervals, 95%. Loss: of the answer's tokens and "
-          "its "
-          "end, every token given. Training time: of one step, as a multiple of the first model's, "
-          "measured in this process on the same batches, the models taking turns; the median of "
-          "seven turns. Columns have the paper's names at every scale; the configuration says how "
-          "large the task is here."));
+          "that training never draws; Wilson's interval with one run, Student's over several. "
+          "Loss: "
+          "of the answer's tokens and its end, every token given. Training time: of one step, as a "
+          "multiple of the first model's, measured in this process on the same batches, the models "
+          "taking turns; the median of seven turns. Size: without the table of positions, for "
+          "which the paper's figures have no room. Columns have the paper's names at every scale; "
+          "the configurations say how large the task is here."));
+  result.sections.emplace_back("Configurations of the runs", configurations(boxes_runs(options)));
   return result;
 }
 
 const RegisterRecipe recipe{
     {.id = "chacal/table2",
      .summary = "standard transformers of 2 to 5 layers against 2 layers with ChaCAL on the boxes",
-     .scales = {{Scale::smoke, "2 layers only, 4 boxes, a few hundred steps: minutes on 2 cores"},
-                {Scale::laptop, "all models, 4 boxes and up to 15 operations, width 64"},
+     .scales = {{Scale::smoke, "2 layers, 4 boxes, up to 15 moves, 500 steps: a minute on 2 cores"},
+                {Scale::laptop,
+                 "2 and 3 layers, 4 boxes, up to 15 moves, width 64: half an hour on 2 cores"},
                 {Scale::paper, "the paper's sizes, both versions, all runs; for a GPU"}},
-     .run = run}};
+     .run = run,
+     .runs = [](const RecipeOptions& options) { return boxes_runs(options); }}};
 
 }  // namespace
 }  // namespace longhand::app
