@@ -37,15 +37,15 @@ BoxesStudy small_study(Scale scale) {
             {"model.deviation", "0.1"},
             {"training.set", "1000000"},
             {"training.batch", "32"},
-            {"training.rate", "3e-3"},
+            {"training.rate", "2e-3"},
             {"training.warm_up", "200"},
             {"training.evaluate_samples", "1000"}});
   if (scale == Scale::smoke) {
     s.insert({{"training.steps", "500"}, {"training.evaluate_every", "125"}});
   } else {
-    s.insert({{"training.steps", "5000"},
+    s.insert({{"training.steps", "20000"},
               {"training.checkpoint_every", "500"},
-              {"training.evaluate_every", "625"}});
+              {"training.evaluate_every", "1000"}});
   }
   return study;
 }
