@@ -6,9 +6,12 @@
 #include <map>
 
 #include "apps/recipes/sorting_probe.h"
+#include "apps/run/evaluation.h"
+#include "apps/run/run_folder.h"
 #include "core/error.h"
 #include "core/rng.h"
 #include "nn/decode.h"
+#include "tests/temporary_folder.h"
 
 using namespace longhand;
 using namespace longhand::app;
@@ -214,6 +217,21 @@ BOOST_AUTO_TEST_CASE(more_copies_than_it_is_made_for_are_lost) {
   Tokens sorted = many;
   std::ranges::sort(sorted);
   BOOST_TEST(sorter.sort({many}).front() != sorted);
+}
+
+BOOST_AUTO_TEST_CASE(as_a_run_it_is_loaded_and_sorts) {
+  const TemporaryFolder folder;
+  const Sorter sorter = in_f32(SortingConstruction::for_inputs(5, 20));
+  const auto path = folder / "construction";
+  save_as_run(*sorter.model, sorter.construction, path);
+  save_as_run(*sorter.model, sorter.construction, path);  // in place of the first
+  LoadedRun run = load_run(path);
+  BOOST_TEST(run.step == 0);
+  const tasks::Tally tally =
+      evaluate(*run.model, *run.task, {.samples = 50, .reading = Reading::decoded});
+  BOOST_TEST(tally.at("sequences").mean() == 1);
+  const Sorter other = in_f32(SortingConstruction::for_inputs(6, 20));
+  BOOST_CHECK_THROW(save_as_run(*other.model, other.construction, path), Error);
 }
 
 BOOST_AUTO_TEST_CASE(sizes_out_of_range_are_refused) {

@@ -189,7 +189,7 @@ struct Sizes {
 };
 
 Sizes sizes_of(Scale scale) {
-  const std::vector<std::int64_t> few{2, 3, 5, 10, 20, 50, 100, 200};
+  const std::vector<std::int64_t> few{2, 3, 4, 5, 10, 20, 50, 100, 200};
   std::vector<std::int64_t> many = few;
   many.insert(many.end(), {500, 1000});
   switch (scale) {
@@ -239,6 +239,7 @@ RecipeResult run(const RecipeOptions& options) {
   }
   sort_all(single, options.seed, options.quiet);
   add_sorted(single, result);
+  save_as_run(*single.model, construction, options.out / "construction");
 
   Trial twice = make_trial(make_reference_backend({.threads = on.threads, .math = Math::exact}),
                            "f64 on reference", construction, DType::f64);

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <string>
 
+#include "apps/run/run_folder.h"
 #include "core/error.h"
+#include "nn/checkpoint.h"
 
 namespace longhand::app {
 namespace {
@@ -243,6 +245,32 @@ std::unique_ptr<nn::Decoder> make_sorting_decoder(Backend& backend,
   auto decoder = std::make_unique<nn::Decoder>(backend, decoder_config(c), 0, type);
   Builder(*decoder, c).build();
   return decoder;
+}
+
+void save_as_run(const nn::Decoder& decoder, const SortingConstruction& construction,
+                 const std::filesystem::path& path) {
+  const nn::DecoderConfig& model = decoder.config();
+  Config config("sorting");
+  config.set("task.numbers", text(construction.numbers));
+  config.set("model.width", text(model.width));
+  config.set("model.layers", text(model.layers));
+  config.set("model.heads", nn::text_of(model.heads));
+  config.set("model.inner", text(model.inner));
+  config.set("model.order", "sequential");
+  config.set("model.activation", "relu");
+  config.set("model.attention_bias", "0");
+  config.set("model.score_scale", "1");
+  config.set("model.temper", "position");
+  config.set("model.beta", text(model.beta));
+  config.set("model.positions", "none");
+  config.set("training.steps", "0");
+  if (!std::filesystem::exists(path / "config.ini")) RunFolder::create(path, config).open_logs(0);
+  const RunFolder folder(path);
+  LONGHAND_CHECK(folder.config().ini() == config.ini(), path.string(),
+                 ": expected a run of this construction, got another; give another folder");
+  const nn::CheckpointStore store(folder.checkpoints(), 1);
+  std::filesystem::create_directories(folder.checkpoints());
+  nn::save_checkpoint(store.path(0), {.step = 0}, decoder.parameters(), nullptr);
 }
 
 }  // namespace longhand::app

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -52,5 +53,9 @@ nn::DecoderConfig decoder_config(const SortingConstruction& construction);
 std::unique_ptr<nn::Decoder> make_sorting_decoder(Backend& backend,
                                                   const SortingConstruction& construction,
                                                   DType type = DType::f32);
+/// Writes a model in f32 as a run of the sorting task with a checkpoint at step 0, for eval,
+/// generate and inspect; in place of one that is there.
+void save_as_run(const nn::Decoder& decoder, const SortingConstruction& construction,
+                 const std::filesystem::path& path);
 
 }  // namespace longhand::app
