@@ -119,18 +119,19 @@ RecipeResult run(const RecipeOptions& options) {
       configs.push_back(boxes_runs(study, model, options).front().config);
     }
     std::vector<std::pair<std::string, Scores>> scores;
-    const std::vector<double> times = time_ratios(configs);
+    const std::vector<double> times = study.advanced ? time_ratios(configs) : std::vector<double>();
     for (std::size_t i = 0; i < study.models.size(); ++i) {
       const BoxesModel& model = study.models[i];
       const Scores& mine = scores.emplace_back(model.name, score(study, model, options)).second;
       const std::int64_t samples = mine.tally.at("exact").count / study.runs;
       const std::string version = study.version();
-      result.rows.push_back({model.name, "size, million", size_of(configs[i]), {}, {}, model.size});
-      result.rows.push_back({model.name, "training time", times[i], {}, {}, model.time});
-      result.rows.push_back(
-          row_of(model.name, version + " loss", mine.losses, model.loss(study.advanced)));
       result.rows.push_back(row_of(model.name, version + " exact match", mine.exact,
                                    model.exact(study.advanced), samples));
+      result.rows.push_back(
+          row_of(model.name, version + " loss", mine.losses, model.loss(study.advanced)));
+      if (!study.advanced) continue;  // the table has one column of each
+      result.rows.push_back({model.name, "training time", times[i], {}, {}, model.time});
+      result.rows.push_back({model.name, "size, million", size_of(configs[i]), {}, {}, model.size});
     }
     result.sections.emplace_back(
         study.version() + ": exact match by depth and by operations",
