@@ -1,0 +1,69 @@
+#include "tests/program.h"
+
+/// Sorting with a hint, trained, swept and looked into as a user does it.
+namespace {
+
+using namespace longhand;
+
+struct Sorting : Program {
+  Sorting() {
+    const Json result = json(
+        "train --task sorting --task.hint successor --task.long 8 --width 16 --layers 2 "
+        "--heads softmax:2 --positions none --order sequential --batch_tokens 200 --steps 4 "
+        "--evaluate_samples 2 --threads 1 --quiet --json --out a");
+    BOOST_REQUIRE(result["finished"] == true);
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(hinting_commands_test, Sorting)
+
+BOOST_AUTO_TEST_CASE(heads_take_turns_and_batches_keep_to_their_tokens) {
+  std::istringstream lines(contents(folder / "a/metrics.jsonl"));
+  std::string heads;
+  for (std::string text; std::getline(lines, text);) {
+    const Json line = Json::parse(text);
+    if (!line.contains("loss")) continue;
+    heads += line["head"].get<std::string>() + ' ';
+    BOOST_TEST(line["tokens"].get<int>() <= 200);
+    BOOST_TEST(line["tokens"].get<int>() > 180);
+  }
+  BOOST_TEST(heads == "sort successor sort successor ");
+  BOOST_TEST(contents(folder / "a/report.html").find("successor") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_scores_every_combination) {
+  const Json report = json(
+      "eval a --reading decoded --samples 5 --sweep length=4,6 --sweep repeat=2..3 "
+      "--figure f.html --json");
+  BOOST_TEST(report["rows"].size() == 12u);  // three metrics at four points
+  BOOST_TEST(report["rows"][3]["on"] == "length=4 repeat=3");
+  BOOST_TEST(report["rows"][3]["metric"] == "sequences");
+  BOOST_TEST(report["rows"][3]["count"] == 5);
+  BOOST_TEST(contents(folder / "f.html").find("repeat 3") != std::string::npos);
+  // The other head answers another question.
+  const Json hint = json("eval a --samples 5 --head 1 --sweep length=6 --json");
+  BOOST_TEST(hint["rows"][1]["count"] == 5);  // one number a sample
+
+  refuses(2, "eval a --sweep length=1", "length");
+  refuses(2, "eval a --sweep length", "OPTION=VALUES");
+  refuses(2, "eval a --sweep width=3", "width");
+  refuses(2, "eval a --sweep length=4 --on train", "--sweep");
+  refuses(2, "eval a --figure f.html", "--sweep");
+  refuses(2, "eval a --head 2", "--head");
+  refuses(1, "eval a --samples 1 --sweep length=4 --figure absent/f.html", "absent/f.html");
+}
+
+BOOST_AUTO_TEST_CASE(a_token_is_projected_on_both_bases) {
+  json("inspect a --prompt '5 17 43 ⊥ 5' --position 2 --position 3 --json");
+  const std::string page = contents(folder / "a/inspect.html");
+  BOOST_TEST(page.find("Residual stream of 43 at position 2") != std::string::npos);
+  BOOST_TEST(page.find("Residual stream of ⊥ at position 3") != std::string::npos);
+  BOOST_TEST(page.find("Near-orthogonality") != std::string::npos);
+  refuses(2, "inspect a --prompt '5 17 ⊥' --position 3", "--position");
+  refuses(2, "inspect a --prompt 'five'", "--prompt");
+  refuses(2, "inspect a --prompt ''", "--prompt");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
