@@ -11,7 +11,7 @@ namespace {
 /// Samples that stand for a million of the paper's training set. The paper's training draws
 /// 100,000 * 1024 samples, two thirds of its largest set; so does every scale.
 std::int64_t million(Scale scale) {
-  constexpr std::array<std::int64_t, 3> samples{1000, 10'000, 1'000'000};
+  constexpr std::array<std::int64_t, 3> samples{1000, 15'000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
 }
 
@@ -30,7 +30,7 @@ std::map<std::string, std::string> sizes(Scale scale) {
       return {{"model.width", "64"},
               {"model.inner", "128"},
               {"model.heads", "softmax:4"},
-              {"training.steps", "8000"},
+              {"training.steps", "12000"},
               {"training.batch", "128"},
               {"training.rate", "2e-3"},
               {"training.warm_up", "400"},
@@ -149,14 +149,17 @@ std::string model_chart(const std::vector<std::pair<std::string, std::vector<Swe
   return html::line_chart(chart);
 }
 
-void add_notes(RecipeResult& result, const std::vector<HintingModel>& models,
-               const RecipeOptions& options) {
-  const HintingTests tests = hinting_tests(options.scale);
-  std::string notes = html::paragraph(
+std::string how_scored(const RecipeOptions& options) {
+  return html::paragraph(
       text("The share of test sequences whose answer is right as a whole, the model going on from "
            "what it said itself (greedy decoding), with Wilson's 95% intervals; ",
-           tests.samples,
-           " fresh sequences at each point. A model is taken as it is after its last step."));
+           hinting_tests(options.scale).samples, " fresh sequences at each point."));
+}
+
+void add_notes(RecipeResult& result, const std::string& counted,
+               const std::vector<HintingModel>& models, const RecipeOptions& options) {
+  const HintingTests tests = hinting_tests(options.scale);
+  std::string notes = counted + html::paragraph("A model is taken as it is after its last step.");
   if (options.scale != Scale::paper) {
     notes += html::paragraph(text(
         "At this scale the models are narrow and train for less: rows and columns keep the paper's "

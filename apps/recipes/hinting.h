@@ -54,8 +54,10 @@ Row share_row(const std::string& row, const std::string& column, const tasks::Me
 std::string model_chart(const std::vector<std::pair<std::string, std::vector<SweepPoint>>>& models,
                         const std::vector<SweepAxis>& axes, std::string_view metric);
 
-/// What is counted, and where a scale is not the paper's; the configurations of the runs.
-void add_notes(RecipeResult& result, const std::vector<HintingModel>& models,
-               const RecipeOptions& options);
+/// How answers are scored.
+std::string how_scored(const RecipeOptions& options);
+/// What is counted, as HTML, and where a scale is not the paper's; the configurations of the runs.
+void add_notes(RecipeResult& result, const std::string& counted,
+               const std::vector<HintingModel>& models, const RecipeOptions& options);
 
 }  // namespace longhand::app

@@ -60,7 +60,7 @@ RecipeResult make(const Figure& figure, const RecipeOptions& options) {
   content += html::figure(model_chart(scored, axes, "edit-distance"),
                           "Mean edit distance of what was said from the right answer");
   result.sections.emplace_back("Against the length", content);
-  add_notes(result, models, options);
+  add_notes(result, how_scored(options), models, options);
   return result;
 }
 
@@ -85,8 +85,7 @@ std::vector<Line> by_set_with(Scale) {
 
 std::vector<Line> by_depth(Scale scale) {
   std::vector<int> depths{2, 4, 8, 12};
-  if (scale == Scale::smoke) depths = {2, 4};
-  if (scale == Scale::laptop) depths = {2, 4, 8};
+  if (scale != Scale::paper) depths = {2, 4};
   std::vector<Line> lines;
   for (const int depth : depths) {
     lines.push_back({.name = text("depth ", depth), .model = {.set = "1M", .layers = depth}});

@@ -77,13 +77,11 @@ RecipeResult projections(const RecipeOptions& options) {
                                                "layer (decoder basis), a bar for each token.") +
                        projection_pictures(*loaded.model, *loaded.task, tokens, look.position));
   }
-  result.sections.emplace_back(
-      "What the table says",
-      html::paragraph(
-          "Input 5 17 43 78 92 ⊥ and its sorted output. A row says where in the network the "
-          "product with a token's vector is ranked: rank 1 is the largest. "
-          "The paper prints pictures, no numbers."));
-  add_notes(result, models, options);
+  add_notes(result,
+            html::paragraph("Input 5 17 43 78 92 ⊥ and its sorted output. A row of the table says "
+                            "where in the network the product with a token's vector is ranked: "
+                            "rank 1 is the largest. The paper prints pictures, no numbers."),
+            models, options);
   return result;
 }
 
@@ -138,7 +136,11 @@ RecipeResult mechanisms(const RecipeOptions& options) {
                    "Figure 4.16: after the second attention a number of the output has its two "
                    "largest products with itself and the next greater one; numbers that no greater "
                    "one follows are left out"));
-  add_notes(result, models, options);
+  add_notes(result,
+            html::paragraph(text("Shares over ", tests.samples,
+                                 " fresh sequences at each length, all tokens given, with Wilson's "
+                                 "95% intervals.")),
+            models, options);
   return result;
 }
 

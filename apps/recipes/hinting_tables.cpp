@@ -78,7 +78,7 @@ RecipeResult sorting_table(bool hinting, const RecipeOptions& options) {
     }
   }
   result.sections.emplace_back("Training", curves(cells, options));
-  add_notes(result, models_of(cells), options);
+  add_notes(result, how_scored(options), models_of(cells), options);
   return result;
 }
 
@@ -101,7 +101,7 @@ RecipeResult increment_table(const RecipeOptions& options) {
       "Accuracy against the number of digits",
       html::figure(model_chart(scored, axes, "sequences"), "Trained on numbers of 2 to 10 digits"));
   result.sections.emplace_back("Training", curves(cells, options));
-  add_notes(result, models_of(cells), options);
+  add_notes(result, how_scored(options), models_of(cells), options);
   return result;
 }
 
