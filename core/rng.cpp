@@ -7,16 +7,56 @@
 #include "core/error.h"
 
 namespace longhand {
+namespace {
+
+constexpr int rounds = 10;
+
+inline void one_round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+                      const std::array<std::uint32_t, 2>& k) {
+  const std::uint64_t p = std::uint64_t{0xD2511F53u} * c0;
+  const std::uint64_t q = std::uint64_t{0xCD9E8D57u} * c2;
+  c0 = static_cast<std::uint32_t>(q >> 32) ^ c1 ^ k[0];
+  c1 = static_cast<std::uint32_t>(q);
+  c2 = static_cast<std::uint32_t>(p >> 32) ^ c3 ^ k[1];
+  c3 = static_cast<std::uint32_t>(p);
+}
+
+inline void raise(std::array<std::uint32_t, 2>& k) {
+  k[0] += 0x9E3779B9u;
+  k[1] += 0xBB67AE85u;
+}
+
+constexpr std::uint32_t lanes = 64;  // blocks made side by side, by vector instructions
+
+/// The blocks of `lanes` counters that follow one another.
+void philox_lanes(const std::array<std::uint32_t, 4>& counter, std::array<std::uint32_t, 2> k,
+                  std::uint32_t* words) {
+  std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    c0[i] = counter[0] + i;
+    c1[i] = counter[1];
+    c2[i] = counter[2];
+    c3[i] = counter[3];
+  }
+  for (int round = 0; round < rounds; ++round) {
+    for (std::uint32_t i = 0; i < lanes; ++i) one_round(c0[i], c1[i], c2[i], c3[i], k);
+    raise(k);
+  }
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    words[4 * i] = c0[i];
+    words[4 * i + 1] = c1[i];
+    words[4 * i + 2] = c2[i];
+    words[4 * i + 3] = c3[i];
+  }
+}
+
+}  // namespace
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c,
                                     std::array<std::uint32_t, 2> k) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p = std::uint64_t{0xD2511F53u} * c[0];
-    const std::uint64_t q = std::uint64_t{0xCD9E8D57u} * c[2];
-    c = {static_cast<std::uint32_t>(q >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(q),
-         static_cast<std::uint32_t>(p >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(p)};
-    k[0] += 0x9E3779B9u;
-    k[1] += 0xBB67AE85u;
+  for (int round = 0; round < rounds; ++round) {
+    one_round(c[0], c[1], c[2], c[3], k);
+    raise(k);
   }
   return c;
 }
@@ -36,6 +76,18 @@ std::uint32_t Rng::next() {
     used_ = 0;
   }
   return block_[static_cast<std::size_t>(used_++)];
+}
+
+void Rng::next(std::span<std::uint32_t> words) {
+  while (used_ != 4 && !words.empty()) {
+    words.front() = next();
+    words = words.subspan(1);
+  }
+  for (; words.size() >= std::size_t{4} * lanes; words = words.subspan(std::size_t{4} * lanes)) {
+    philox_lanes(counter_, key_, words.data());
+    counter_[0] += lanes;
+  }
+  for (std::uint32_t& word : words) word = next();
 }
 
 std::uint32_t Rng::below(std::uint32_t bound) {

@@ -1,11 +1,9 @@
 #include "nn/module.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 #include "core/error.h"
-#include "core/parallel.h"
+#include "nn/normal.h"
 
 namespace longhand::nn {
 namespace {
@@ -19,40 +17,9 @@ std::uint64_t stream_of(std::string_view name) {
   return (hash ^ (hash >> 56)) & ((std::uint64_t{1} << 56) - 1);
 }
 
-/// (0, 1), never 0: the logarithm is taken of it.
-float open_uniform(std::uint32_t word) { return (static_cast<float>(word >> 8) + 0.5f) * 0x1p-24f; }
-
-constexpr std::int64_t chunk = 1 << 14;  // numbers from one stream index
-
-void fill_chunk(std::span<float> values, std::uint64_t seed, std::uint64_t stream,
-                std::uint32_t index) {
-  Rng rng(seed, Purpose::parameters, stream, index);
-  for (std::size_t i = 0; i < values.size(); i += 2) {  // Box-Muller: two at a time
-    const float radius = std::sqrt(-2.0f * std::log(open_uniform(rng.next())));
-    const float angle = 2.0f * std::numbers::pi_v<float> * open_uniform(rng.next());
-    values[i] = radius * std::cos(angle);
-    if (i + 1 < values.size()) values[i + 1] = radius * std::sin(angle);
-  }
-}
-
 const Var none;
 
 }  // namespace
-
-void fill_normal(std::span<float> values, std::uint64_t seed, std::uint64_t stream) {
-  const auto count = static_cast<std::int64_t>(values.size());
-  const auto fill = [&](std::int64_t begin, std::int64_t end) {
-    fill_chunk(
-        values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
-        seed, stream, static_cast<std::uint32_t>(begin / chunk));
-  };
-  if (count <= chunk) {
-    if (count > 0) fill(0, count);
-    return;
-  }
-  ThreadPool pool(0);
-  parallel_for(pool, count, chunk, fill);
-}
 
 const Var& Parameter::var() const { return state_ ? state_->var : none; }
 
@@ -70,17 +37,12 @@ Parameter Parameters::add(const std::string& name, const Shape& shape, Initial i
   if (initial.deviation == 0) {
     (*backend_)(Fill{.value = initial.mean, .y = value});
   } else {
-    std::vector<float> numbers(static_cast<std::size_t>(shape.size()));
-    fill_normal(numbers, seed_, stream_of(name));
-    const auto mean = static_cast<float>(initial.mean);
-    const auto deviation = static_cast<float>(initial.deviation);
-    for (float& x : numbers) x = mean + deviation * x;
-    if (type_ == DType::f32) {
-      backend_->upload(value.address(), numbers.data(), value.bytes());
-    } else {
-      const std::vector<double> wide(numbers.begin(), numbers.end());
-      backend_->upload(value.address(), wide.data(), value.bytes());
-    }
+    const NormalStream numbers{.seed = seed_,
+                               .stream = stream_of(name),
+                               .mean = static_cast<float>(initial.mean),
+                               .deviation = static_cast<float>(initial.deviation)};
+    ThreadPool pool(shape.size() > normal_chunk ? 0 : 1);
+    upload_normal(numbers, pool, value);
   }
   Parameter parameter;
   parameter.state_ = std::make_shared<Parameter::State>(

@@ -89,7 +89,4 @@ class Scope {
   std::string name_;
 };
 
-/// Standard normal numbers, number i a pure function of (seed, stream, i); made on several threads.
-void fill_normal(std::span<float> values, std::uint64_t seed, std::uint64_t stream);
-
 }  // namespace longhand::nn

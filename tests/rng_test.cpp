@@ -45,6 +45,20 @@ BOOST_AUTO_TEST_CASE(a_stream_is_the_blocks_its_name_says) {
   BOOST_CHECK_THROW(Rng(1, Purpose::data, std::uint64_t{1} << 56), Error);
 }
 
+BOOST_AUTO_TEST_CASE(many_words_at_once_are_the_same_words) {
+  for (const int before : {0, 1, 3}) {
+    Rng one(5, Purpose::test, 6, 7), many = one;
+    for (int i = 0; i < before; ++i) BOOST_TEST(one.next() == many.next());
+    for (const std::size_t count : {0, 2, 255, 256, 257, 1000}) {
+      std::vector<std::uint32_t> words(count), expected(count);
+      many.next(words);
+      for (std::uint32_t& word : expected) word = one.next();
+      BOOST_TEST(words == expected);
+    }
+    BOOST_TEST(one.next() == many.next());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(any_other_name_is_another_stream) {
   std::set<Words> seen;
   for (const std::uint64_t seed : {0ull, 1ull, 1ull << 32}) {
