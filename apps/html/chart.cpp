@@ -16,6 +16,8 @@ class Axis {
  public:
   Axis(double low, double high, bool log, double from, double to)
       : low_(low), high_(high), log_(log), from_(from), to_(to) {
+    if (log_ && !(high_ > 0)) high_ = 1;  // there is no logarithm of 0
+    if (log_ && !(low_ > 0)) low_ = high_ / 1000;
     if (!(low_ < high_)) {
       const double margin = std::max(std::abs(low_) * 0.1, 1e-9);
       if (!log_) low_ -= margin;

@@ -22,7 +22,12 @@ svg { width: 100%; height: auto; display: block; }
 table { border-collapse: collapse; font-size: .95rem; }
 th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
+p { overflow-wrap: anywhere; }
 pre { background: var(--panel); padding: .8rem; overflow-x: auto; border-radius: 4px; font-size: .85rem; }
+@media (max-width: 32rem) {  /* a phone: what shrinks to half its size has larger letters */
+  table { font-size: .85rem; } th, td { padding: .3rem .25rem; white-space: normal; }
+  .shrinks text { font-size: 17px; }
+}
 )";
 
 }  // namespace

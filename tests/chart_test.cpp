@@ -1,0 +1,41 @@
+#include "apps/html/chart.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+using namespace longhand::app::html;
+
+BOOST_AUTO_TEST_SUITE(chart_test)
+
+BOOST_AUTO_TEST_CASE(a_chart_is_drawn_whatever_its_points_are) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<std::vector<Point>> all{{},
+                                            {{1, 0}},
+                                            {{1, 2}},
+                                            {{0, -3}, {1, 0}},
+                                            {{0, 1e-300}, {1, 1e300}},
+                                            {{0, infinity}, {1, NAN}}};
+  for (const std::vector<Point>& points : all) {
+    for (const bool log : {false, true}) {
+      const std::string svg = line_chart({.x_label = "x",
+                                          .y_label = "y",
+                                          .series = {{.name = "s", .points = points}},
+                                          .log_x = log,
+                                          .log_y = log});
+      BOOST_TEST(svg.ends_with("</svg>\n"));
+      BOOST_TEST(svg.find("nan") == std::string::npos);
+      BOOST_TEST(svg.find("inf") == std::string::npos);
+      BOOST_TEST(svg.size() < 100'000u);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ticks_are_round_and_inside) {
+  BOOST_TEST(ticks(0, 1, 5) == (std::vector<double>{0, 0.2, 2 * 0.2, 3 * 0.2, 4 * 0.2, 1}),
+             boost::test_tools::per_element());
+  BOOST_TEST(ticks(3, 3, 5) == std::vector<double>{3}, boost::test_tools::per_element());
+  for (const double mark : ticks(-0.01, 0.99, 5)) BOOST_TEST(!(mark == 0 && std::signbit(mark)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
