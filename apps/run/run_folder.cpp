@@ -25,6 +25,7 @@ Config config_in(const fs::path& folder) {
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)), config_(config_in(path_)) {}
 
 RunFolder RunFolder::create(const fs::path& path, const Config& config) {
+  LONGHAND_CHECK(!path.empty(), "run folder: expected a name, got an empty one");
   LONGHAND_CHECK(!fs::exists(path / "config.ini"), path.string(),
                  ": holds a run already; --resume goes on with it");
   config.check();
