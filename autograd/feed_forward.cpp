@@ -44,12 +44,16 @@ Var feed_forward(const Var& x, const FeedForwardOptions& o) {
   return record(
       "feed_forward", {&x, &o.up, &o.up_bias, &o.down, &o.down_bias, &o.residual}, y,
       [x, up = o.up, up_bias = o.up_bias.sink(), down = o.down, down_bias = o.down_bias.sink(),
-       f = o.f, residual = o.residual.sink(), h, z](const Tensor& dy) {
+       f = o.f, residual = o.residual.sink(), z](const Tensor& dy) {
         Backend& run = dy.backend();
         residual.add(dy);
         if (down_bias) run(ColumnSum{.x = dy, .y = down_bias.target()});
-        if (down.wants_grad()) product(dy, true, h, false, down.sink().target());
         if (!z) return;  // only the residual wants a gradient
+        if (down.wants_grad()) {
+          const Tensor again = empty_like(z);  // h = f(z)
+          run(Activate{.f = f, .x = z, .y = again});
+          product(dy, true, again, false, down.sink().target());
+        }
 
         // dz = (dy down) * f'(z)
         const Tensor dz = empty_like(z);
