@@ -53,6 +53,7 @@ class Decoder final : public Model {
   const DecoderConfig& config() const { return config_; }
   const Parameters& parameters() const override { return parameters_; }
   Backend& backend() const { return parameters_.backend(); }
+  DType activations() const { return activations_; }
 
   Loss loss(const Batch& batch) override;
   /// For sequences of at most so many tokens. Refused where a token's row depends on what comes

@@ -108,15 +108,17 @@ StepReport Trainer::take_step(std::vector<Batch> parts) {
   // The step's loss is one weighted mean over all its targets, however they are spread over parts
   // and ranks: with W the weight of all and w a part's, loss = sum w/W loss_part.
   std::vector<double> weights;
-  std::array<double, 2> totals{};  // weight, tokens
+  std::array<double, 3> totals{};  // weight, tokens, pairs
   for (const Batch& part : parts) {
     weights.push_back(part.total_weight());
     totals[0] += weights.back();
     totals[1] += static_cast<double>(part.tokens.size());
+    for (const std::int32_t n : part.lengths) totals[2] += 0.5 * n * (n + 1.0);
   }
   communicator_.sum(totals);
   LONGHAND_CHECK(totals[0] > 0, "step ", report.step, ": no target of the batch counts");
   report.tokens = static_cast<std::int64_t>(totals[1]);
+  report.pairs = totals[2];
 
   std::array<double, 2> sums{};  // loss, hits
   bool choices = true;

@@ -35,6 +35,7 @@ struct StepReport {
   double rate = 0;
   double gradient_norm = 0;  // before clipping
   std::int64_t tokens = 0;   // on all ranks
+  double pairs = 0;          // of a token and one up to it in its sequence, on all ranks
   double seconds = 0;        // of wall time, waiting for data included
   double waited = 0;         // of these, for data
   MemoryUse memory = {};

@@ -230,6 +230,13 @@ BOOST_AUTO_TEST_CASE(benchmarks_report_every_row) {
     BOOST_TEST(bytes(first + 1) < 5 * bytes(first));
   }
   refuses(2, "bench attention-memory --size 1,2147483648,1", "--size");
+  const Json steps = json("bench training --size smoke-fal --seconds 0 --math exact --json");
+  BOOST_REQUIRE(steps["rows"].size() == 1);
+  BOOST_TEST(steps["rows"][0]["rounds"] == 3);
+  BOOST_TEST(steps["rows"][0]["tokens"].get<int>() <= 32 * 128);  // but what no target needs
+  BOOST_TEST(steps["rows"][0]["tokens"].get<int>() > 32 * 100);
+  BOOST_TEST(steps["rows"][0]["ms_by_operation"]["fal"].get<double>() > 0);
+  refuses(2, "bench training --size nosuch", "nosuch");
   refuses(2, "bench nosuch", "nosuch");
   refuses(2, "bench gemm --size 8,8", "--size");
   refuses(2, "bench gemm --size 8,8,0", "--size");

@@ -39,17 +39,17 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "bench",
-     .summary = "times kernels",
+     .summary = "times kernels and training steps",
      .usage = {"list [--json]", "NAME [--size N,N,...]... [--seconds S] [--json] ..."},
-     .options = join({{"size", "N,N,...", "sizes to time; `bench list` says which", {}, true},
-                      {"seconds", "S", "time for each row, at least three rounds", "0.3"},
-                      {"dtype", "TYPE", "of the activations or operands: f32 or bf16", "f32"}},
-                     join(compute_options(), {json_option()})),
+     .options =
+         join({{"size", "N,N,...", "what to time; `bench list` says how it is named", {}, true},
+               {"seconds", "S", "time for each row, at least three rounds", "0.3"},
+               {"dtype", "TYPE", "of the activations or operands: f32 or bf16", "f32"}},
+              join(compute_options(), {json_option()})),
      .examples = {"bench gemm", "bench gemm --size 4096,4096,64 --math exact --threads 1",
-                  "bench tokenwise --json"},
-     .notes =
-         "Each row is one warm-up and then rounds until its time is used. Products are run in\n"
-         "all three math modes unless --math picks one.",
+                  "bench tokenwise --json", "bench training --size ffl-fal"},
+     .notes = "Each row is one warm-up and then rounds until its time is used. Products and\n"
+              "training steps are run in all three math modes unless --math picks one.",
      .takes_words = true,
      .run = run}};
 

@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <chrono>
+
+#include "apps/bench/bench.h"
+#include "apps/compute.h"
+#include "apps/run/batches.h"
+#include "apps/run/config.h"
+#include "nn/trainer.h"
+#include "nn/work.h"
+
+namespace longhand::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A model in training: its task and the settings that differ from the defaults.
+struct Subject {
+  std::string name, task, heads;
+  std::map<std::string, std::string> settings;
+};
+
+/// Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper, but for the batch, and
+/// the model of fal/table1 at the smoke scale.
+std::vector<Subject> all_subjects() {
+  const std::map<std::string, std::string> flip_flop{{"training.batch", "8"}};
+  const std::map<std::string, std::string> small{{"task.instructions", "64"},
+                                                 {"model.layers", "2"}};
+  const std::map<std::string, std::string> cycles{
+      {"model.width", "768"}, {"model.layers", "12"}, {"training.batch", "2"}};
+  return {{"ffl", "flip-flop", "softmax:4", flip_flop},
+          {"ffl-fal", "flip-flop", "softmax:3,fal:1", flip_flop},
+          {"ct", "cycle-tracing", "softmax:1", cycles},
+          {"ct-fal", "cycle-tracing", "softmax:1x704,fal:1x64", cycles},
+          {"smoke", "flip-flop", "softmax:4", small},
+          {"smoke-fal", "flip-flop", "softmax:3,fal:1", small}};
+}
+
+std::vector<Subject> wanted_subjects(const Arguments& arguments) {
+  const std::vector<Subject> all = all_subjects();
+  if (!arguments.given("size")) return all;
+  std::vector<Subject> wanted;
+  for (const std::string& name : arguments.words("size")) {
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const Subject& s) { return s.name == name; });
+    if (found == all.end()) {
+      std::string names;
+      for (const Subject& s : all) names += (names.empty() ? "" : ", ") + s.name;
+      wrong_usage("--size: expected one of ", names, ", got '", name, "'");
+    }
+    wanted.push_back(*found);
+  }
+  return wanted;
+}
+
+/// Adds up the time from each operation's beginning to that of the next.
+class Stopwatch {
+ public:
+  void start(std::string_view name) {
+    const auto now = Clock::now();
+    if (!running_.empty()) {
+      seconds_[running_] += std::chrono::duration<double>(now - since_).count();
+    }
+    running_ = name;
+    since_ = now;
+  }
+  void clear() { seconds_.clear(); }
+  Json milliseconds(int rounds) const {
+    std::vector<std::pair<std::string, double>> all(seconds_.begin(), seconds_.end());
+    std::ranges::sort(all, [](const auto& a, const auto& b) { return a.second > b.second; });
+    Json object = Json::object();
+    for (const auto& [name, seconds] : all) object[name] = 1e3 * seconds / rounds;
+    return object;
+  }
+
+ private:
+  std::map<std::string, double> seconds_;
+  std::string running_;
+  Clock::time_point since_;
+};
+
+void time_subject(const Subject& subject, Backend& backend, double budget, std::uint64_t seed,
+                  Report& report) {
+  Config config(subject.task);
+  config.set("model.heads", subject.heads);
+  for (const auto& [key, value] : subject.settings) config.set(key, value);
+  const std::shared_ptr<const tasks::Task> task = config.task();
+  const nn::BatchSource batches = training_batches(task, seed, config.batch_plan());
+
+  const auto start = Clock::now();
+  nn::Decoder model(backend, config.model(*task), seed);
+  const double making = std::chrono::duration<double>(Clock::now() - start).count();
+
+  // The first step also takes memory from the system; it is reported, but not a round.
+  std::vector<double> seconds;
+  nn::StepReport first, last;
+  Stopwatch watch;
+  backend.observer = [&](std::string_view name) { watch.start(name); };
+  Clock::time_point end;
+  nn::TrainerHooks hooks;
+  hooks.report = [&](const nn::StepReport& r) {
+    if (r.step == 1) {
+      watch.clear();
+      first = r;
+      end = Clock::now() +
+            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(budget));
+    } else {
+      seconds.push_back(r.seconds);
+    }
+    last = r;
+  };
+  hooks.stop = [&] {
+    return seconds.size() >= 1000 || (seconds.size() >= 3 && Clock::now() >= end);
+  };
+  nn::Trainer trainer(model, batches, {.steps = 1002, .schedule = config.schedule()}, hooks);
+  trainer.run();
+  backend.observer = {};
+
+  const auto rounds = static_cast<int>(seconds.size());
+  std::ranges::sort(seconds);
+  const double median = (seconds[(seconds.size() - 1) / 2] + seconds[seconds.size() / 2]) / 2;
+  const nn::StepWork work = nn::work_of(model, static_cast<double>(last.tokens), last.pairs);
+  report.add({{"model", subject.name},
+              {"math", name_of(backend.options().math)},
+              {"parameters", model.parameters().count()},
+              {"tokens", last.tokens},
+              {"milliseconds", 1e3 * median},
+              {"best_ms", 1e3 * seconds.front()},
+              {"tokens_per_second", static_cast<double>(last.tokens) / median},
+              {"gflops", work.operations / median / 1e9},
+              {"peak_mib", static_cast<double>(last.memory.peak) / (1 << 20)},
+              {"rounds", rounds},
+              {"operations", work.operations},
+              {"bytes", work.bytes},
+              {"making_ms", 1e3 * making},
+              {"first_step_ms", 1e3 * first.seconds},
+              {"loss", last.loss},
+              {"ms_by_operation", watch.milliseconds(rounds)}});
+}
+
+void run(const Arguments& arguments, Backend& backend, Report& report) {
+  std::vector<Math> modes{Math::exact, Math::fast, Math::bf16};
+  if (arguments.given("math")) modes = {backend.options().math};
+  for (const Subject& subject : wanted_subjects(arguments)) {
+    for (const Math math : modes) {
+      BackendOptions options = backend.options();
+      options.math = math;
+      const auto fresh = make_backend(backend.name(), options);
+      time_subject(subject, *fresh, budget_from(arguments), seed_from(arguments), report);
+    }
+  }
+}
+
+const RegisterBenchmark benchmark{
+    {.name = "training",
+     .summary = "whole training steps: data, forward, backward, optimizer",
+     .sizes = "MODEL: ffl, ffl-fal, ct, ct-fal, smoke, smoke-fal",
+     .columns = {{"model", "model"},
+                 {"math", "math"},
+                 {"parameters", "parameters", "%.0f"},
+                 {"tokens", "tokens", "%.0f"},
+                 {"milliseconds", "ms/step", "%.1f"},
+                 {"best_ms", "best", "%.1f"},
+                 {"tokens_per_second", "tokens/s", "%.0f"},
+                 {"gflops", "GFLOP/s", "%.1f"},
+                 {"peak_mib", "peak MiB", "%.1f"}},
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app
