@@ -37,10 +37,10 @@ bool can_rewrite() {
 
 }  // namespace
 
-Progress::Progress(std::int64_t steps, bool quiet)
-    : steps_(steps), quiet_(quiet), terminal_(can_rewrite()) {}
+Progress::Progress(std::int64_t steps, bool quiet, double peak)
+    : steps_(steps), peak_(peak), quiet_(quiet), terminal_(can_rewrite()) {}
 
-void Progress::show(const nn::StepReport& r) {
+void Progress::show(const nn::StepReport& r, double operations) {
   if (quiet_) return;
   mean_seconds_ = mean_seconds_ == 0 ? r.seconds : 0.95 * mean_seconds_ + 0.05 * r.seconds;
   since_ += r.seconds;
@@ -48,13 +48,15 @@ void Progress::show(const nn::StepReport& r) {
   if (!last && shown_ && since_ < (terminal_ ? 0.2 : 10.0)) return;
   since_ = 0;
   shown_ = true;
+  const std::string share =
+      peak_ > 0 ? percent(operations / mean_seconds_ / peak_) + " of peak" : "peak unknown";
   char line[256];
   std::snprintf(line, sizeof line,
-                "step %lld/%lld  loss %.4f  accuracy %s  %.1f ms/step  %.0f tokens/s  %.0f MiB  "
-                "%s left",
+                "step %lld/%lld  loss %.4f  accuracy %s  %.1f ms/step  %.0f tokens/s  "
+                "%s  %.0f MiB  %s left",
                 static_cast<long long>(r.step), static_cast<long long>(steps_), r.loss,
                 r.accuracy ? percent(*r.accuracy).c_str() : "-", 1e3 * mean_seconds_,
-                static_cast<double>(r.tokens) / mean_seconds_,
+                static_cast<double>(r.tokens) / mean_seconds_, share.c_str(),
                 static_cast<double>(r.memory.peak) / (1 << 20),
                 duration(mean_seconds_ * static_cast<double>(steps_ - r.step)).c_str());
   if (terminal_) {

@@ -11,13 +11,16 @@ namespace longhand::app {
 /// then elsewhere.
 class Progress {
  public:
-  Progress(std::int64_t steps, bool quiet);
+  /// peak: operations a second the machine can do; 0 where that is not known.
+  Progress(std::int64_t steps, bool quiet, double peak);
 
-  void show(const nn::StepReport& report);
+  /// operations: of the step.
+  void show(const nn::StepReport& report, double operations);
   void say(const std::string& line);
 
  private:
   std::int64_t steps_;
+  double peak_;
   bool quiet_, terminal_, open_ = false, shown_ = false;
   double mean_seconds_ = 0, since_ = 0;
 };

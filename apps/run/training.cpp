@@ -4,9 +4,11 @@
 
 #include "apps/run/batches.h"
 #include "apps/run/evaluation.h"
+#include "apps/run/peak.h"
 #include "apps/run/progress.h"
 #include "apps/run/run_report.h"
 #include "core/atomic_file.h"
+#include "nn/work.h"
 
 namespace longhand::app {
 
@@ -34,7 +36,7 @@ TrainingResult train(RunFolder& folder, bool quiet) {
   const EvaluationOptions scoring{
       .samples = config.integer("training.evaluate_samples", 0, 1 << 24), .seed = config.seed()};
 
-  Progress progress(steps, quiet);
+  Progress progress(steps, quiet, quiet ? 0 : measure_peak(*backend));
   Json scores = Json::object();
   nn::TrainerHooks hooks;
   hooks.report = [&](const nn::StepReport& r) {
@@ -53,7 +55,7 @@ TrainingResult train(RunFolder& folder, bool quiet) {
       for (const auto& [name, value] : model.learned_numbers()) line[name] = value;
     }
     folder.log(line);
-    progress.show(r);
+    progress.show(r, nn::work_of(model, static_cast<double>(r.tokens), r.pairs).operations);
   };
   hooks.evaluate = [&](std::int64_t step) -> std::optional<double> {
     if (scoring.samples == 0) return std::nullopt;
