@@ -77,6 +77,17 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_everything_its_folder_should_have) {
   BOOST_TEST((checkpoint("a", 6) == checkpoint("b", 6)));
 }
 
+BOOST_AUTO_TEST_CASE(progress_tells_the_share_of_the_peak_where_it_is_known) {
+  const auto said = [&](const std::string& backend) {
+    const Outcome outcome = (*this)("train " + tiny + "--backend " + backend + " --out " + backend);
+    BOOST_TEST(outcome.status == 0);
+    const auto begin = outcome.err.find("\nstep 1/");
+    return outcome.err.substr(begin, outcome.err.find('\n', begin + 1) - begin);
+  };
+  BOOST_TEST(said("cpu").find("% of peak  ") != std::string::npos);
+  BOOST_TEST(said("reference").find("  peak unknown  ") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(wrong_settings_are_one_line_and_leave_no_folder) {
   const std::string out = " --out x";
   refuses(2, "train --task flop" + out, "--task");
@@ -132,6 +143,51 @@ BOOST_AUTO_TEST_CASE(folders_that_do_not_fit_are_one_line) {
   train("b");
   fs::resize_file(folder / "b/checkpoints/step-6/model.safetensors", 1000);
   refuses(1, "eval b", "model.safetensors");
+}
+
+BOOST_AUTO_TEST_CASE(broken_files_of_a_run_are_one_line_naming_them) {
+  train("whole");
+  const auto with = [&](const std::string& file, const std::string& content) {
+    fs::remove_all(folder / "a");
+    fs::copy(folder / "whole", folder / "a", fs::copy_options::recursive);
+    std::ofstream(folder / "a" / file, std::ios::binary) << content;
+  };
+  const std::string garbage("\xbf\x45\xda\x00\n[]\xff", 8),
+      huge("\xff\xff\xff\xff\xff\xff\xff\x7f{", 9);
+  const std::string model = "checkpoints/step-6/model.safetensors",
+                    optimizer = "checkpoints/step-6/optimizer.safetensors";
+  for (const std::string& content : {std::string(), garbage, std::string("[task]\n")}) {
+    with("config.ini", content);
+    refuses(1, "eval a", "a/config.ini");
+    refuses(1, "train --resume a", "a/config.ini");
+  }
+  for (const std::string& content : {std::string(), garbage, huge}) {
+    with(model, content);
+    refuses(1, "eval a", model);
+    refuses(1, "generate a --prompt w1", model);
+    refuses(1, "inspect a", model);
+    with(optimizer, content);
+    refuses(1, "train --resume a --quiet", optimizer);
+  }
+  with("config.ini", contents(folder / "whole/config.ini") + "width = 16\n");
+  refuses(1, "eval a", "unknown setting");
+  with(model, "");
+  fs::remove(folder / "a" / model);
+  refuses(1, "eval a", model);
+  with(optimizer, "");
+  fs::remove(folder / "a" / optimizer);
+  refuses(1, "train --resume a --quiet", optimizer);
+  refuses(1, "eval whole/config.ini", "holds no run");
+  refuses(1, "train --resume whole/metrics.jsonl", "holds no run");
+  refuses(1, "train " + tiny + "--out ''", "run folder");
+  refuses(1, "train " + tiny + "--quiet --out whole/metrics.jsonl", "metrics.jsonl");
+
+  // Lines of the metrics that are none are passed over, and a report needs none.
+  with("metrics.jsonl", garbage + "\n{\"loss\": 1}\n");
+  BOOST_TEST(json("train --resume a --quiet --json")["step"] == 6);
+  BOOST_TEST(json("train --task flip-flop --task.instructions 8 --width 16 --layers 1 --steps 0 "
+                  "--evaluate_samples 0 --quiet --json --out none")["step"] == 0);
+  BOOST_TEST(contents(folder / "none/report.html").ends_with("</html>\n"));
 }
 
 BOOST_AUTO_TEST_CASE(a_run_cut_by_a_signal_ends_with_the_bits_of_one_that_was_not) {

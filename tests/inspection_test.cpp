@@ -1,0 +1,70 @@
+#include "apps/run/inspection.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <vector>
+
+using namespace longhand;
+
+BOOST_AUTO_TEST_SUITE(inspection_test)
+
+// The pictures show what the model computed: the drawn weights times the values are the heads'
+// outputs, with a window, a temper and another scale too.
+BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
+  const auto backend = make_reference_backend();
+  constexpr std::int64_t width = 12, n = 7, window = 3;
+  nn::Decoder model(*backend,
+                    {.vocabulary = 5,
+                     .width = width,
+                     .layers = 2,
+                     .inner = 8,
+                     .heads = {nn::parse_heads("softmax:2,fal:1", width)},
+                     .score_scale = 0.7,
+                     .window = window,
+                     .temper = Temper::position,
+                     .beta = 1.6,
+                     .deviation = 0.8},
+                    3, DType::f64);
+  const std::vector<std::int32_t> tokens{0, 3, 1, 4, 4, 2, 0};
+  const std::int32_t count = n;
+  std::map<std::string, std::vector<double>> seen;
+  model.watch = [&](const std::string& name, const Tensor& x) {
+    if (is_float(x.dtype())) seen[name] = x.to_doubles();
+  };
+  model.features(nn::make_input(*backend, tokens, {&count, 1}));
+  model.watch = {};
+
+  const auto views = app::look_inside(model, tokens);
+  BOOST_TEST(views.size() == 6);
+  double worst = 0, spread = 0;
+  for (const app::HeadView& view : views) {
+    if (view.kind != nn::HeadKind::softmax) continue;
+    const std::string layer = "layers." + std::to_string(view.layer) + ".attention.";
+    const auto& qkv = seen.at(layer + "query_key_value");
+    const auto& heads = seen.at(layer + "heads");
+    constexpr std::int64_t each = width / 3, values = 2 * 2 * each;  // after 2 heads' q and k
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        const double p = view.weights[static_cast<std::size_t>(i * n + j)];
+        const bool visible = j <= i && j > i - window;
+        BOOST_TEST((p > 0) == visible);
+        if (visible) {
+          spread =
+              std::max(spread, std::abs(p - 1.0 / static_cast<double>(std::min(i + 1, window))));
+        }
+      }
+      for (std::int64_t c = view.head * each; c < (view.head + 1) * each; ++c) {
+        double y = 0;
+        for (std::int64_t j = 0; j < n; ++j) {
+          y += view.weights[static_cast<std::size_t>(i * n + j)] *
+               qkv[static_cast<std::size_t>(j * 3 * width + values + c)];
+        }
+        worst = std::max(worst, std::abs(y - heads[static_cast<std::size_t>(i * width + c)]));
+      }
+    }
+  }
+  BOOST_TEST(worst < 1e-12);
+  BOOST_TEST(spread > 0.1);  // no uniform weights, which any temper would give
+}
+
+BOOST_AUTO_TEST_SUITE_END()
