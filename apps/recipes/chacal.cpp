@@ -35,15 +35,15 @@ Settings toy_settings(Scale scale) {
          {"training.evaluate_every", "200"},
          {"training.evaluate_samples", "200"}});
   } else if (scale == Scale::laptop) {
-    add({{"model.width", "128"},
-         {"model.inner", "512"},
-         {"training.steps", "8000"},
+    add({{"model.width", "64"},
+         {"model.inner", "256"},
+         {"training.steps", "6000"},
          {"training.batch", "32"},
-         {"training.rate", "2e-3"},
-         {"training.warm_up", "1000"},
-         {"training.evaluate_every", "400"},
+         {"training.rate", "3e-3"},
+         {"training.warm_up", "500"},
+         {"training.evaluate_every", "300"},
          {"training.evaluate_samples", "200"},
-         {"training.checkpoint_every", "400"}});
+         {"training.checkpoint_every", "600"}});
   } else {
     add({{"model.width", "512"},
          {"model.inner", "2048"},
