@@ -31,6 +31,15 @@ BOOST_AUTO_TEST_CASE(a_chart_is_drawn_whatever_its_points_are) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_short_logarithmic_axis_has_marks_too) {
+  const std::string svg = line_chart({.x_label = "step",
+                                      .y_label = "loss",
+                                      .series = {{.name = "loss", .points = {{0, 1.6}, {1, 1.1}}}},
+                                      .log_y = true});
+  BOOST_TEST(svg.find(">1.2<") != std::string::npos);
+  BOOST_TEST(svg.find(">1.4<") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(ticks_are_round_and_inside) {
   BOOST_TEST(ticks(0, 1, 5) == (std::vector<double>{0, 0.2, 2 * 0.2, 3 * 0.2, 4 * 0.2, 1}),
              boost::test_tools::per_element());

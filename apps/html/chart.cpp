@@ -42,7 +42,7 @@ class Axis {
         if (mark >= low_ && mark <= high_ && !crowded) marks.push_back(mark);
       }
     }
-    return marks;
+    return marks.size() < 2 ? html::ticks(low_, high_, 5) : marks;  // within a power of ten
   }
 
  private:
