@@ -237,9 +237,9 @@ RecipeResult run(const RecipeOptions& options) {
     single.lengths.resize(longest - 1);
     std::iota(single.lengths.begin(), single.lengths.end(), 2);
   }
+  save_as_run(*single.model, construction, options.out / "construction");
   sort_all(single, options.seed, options.quiet);
   add_sorted(single, result);
-  save_as_run(*single.model, construction, options.out / "construction");
 
   Trial twice = make_trial(make_reference_backend({.threads = on.threads, .math = Math::exact}),
                            "f64 on reference", construction, DType::f64);
