@@ -19,20 +19,30 @@ struct Subject {
   std::map<std::string, std::string> settings;
 };
 
-/// Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper, but for the batch, and
-/// the model of fal/table1 at the smoke scale.
+/// Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper, but for the batch, the
+/// model of fal/table1 at the smoke scale, and the toy models of the ChaCAL paper as they are.
 std::vector<Subject> all_subjects() {
   const std::map<std::string, std::string> flip_flop{{"training.batch", "8"}};
   const std::map<std::string, std::string> small{{"task.instructions", "64"},
                                                  {"model.layers", "2"}};
   const std::map<std::string, std::string> cycles{
       {"model.width", "768"}, {"model.layers", "12"}, {"training.batch", "2"}};
+  const std::map<std::string, std::string> toy{
+      {"model.width", "512"},         {"model.inner", "2048"},
+      {"model.order", "sequential"},  {"model.activation", "gelu_tanh"},
+      {"model.positions", "learned"}, {"model.tied", "1"},
+      {"model.layers", "1"},          {"training.batch", "128"}};
+  std::map<std::string, std::string> deep_toy = toy;
+  deep_toy["model.layers"] = "5";
   return {{"ffl", "flip-flop", "softmax:4", flip_flop},
           {"ffl-fal", "flip-flop", "softmax:3,fal:1", flip_flop},
           {"ct", "cycle-tracing", "softmax:1", cycles},
           {"ct-fal", "cycle-tracing", "softmax:1x704,fal:1x64", cycles},
           {"smoke", "flip-flop", "softmax:4", small},
-          {"smoke-fal", "flip-flop", "softmax:3,fal:1", small}};
+          {"smoke-fal", "flip-flop", "softmax:3,fal:1", small},
+          {"toy", "chains", "softmax:8", toy},
+          {"toy-5", "chains", "softmax:8", deep_toy},
+          {"toy-chacal", "chains", "chacal:8", toy}};
 }
 
 std::vector<Subject> wanted_subjects(const Arguments& arguments) {
