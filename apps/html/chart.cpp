@@ -35,7 +35,8 @@ class Axis {
     if (!log_) return html::ticks(low_, high_, 5);
     std::vector<double> marks;
     const double first = std::floor(std::log10(low_)), last = std::ceil(std::log10(high_));
-    for (double power = first; power <= last; ++power) {
+    const double stride = std::max(1.0, std::ceil((last - first) / 10));
+    for (double power = first; power <= last; power += stride) {
       for (const double digit : {1.0, 2.0, 5.0}) {
         const double mark = digit * std::pow(10.0, power);
         const bool crowded = last - first > 3 && digit != 1.0;
