@@ -39,7 +39,8 @@ struct Point {
 
 /// The point of the unit circle that is `turn` of it from the first axis; turn in [0, 1].
 Point on_circle(float turn) {
-  const auto quarter = static_cast<std::int32_t>(4.0f * turn + 0.5f);  // the nearest, 0 .. 4
+  // The nearest, 0 .. 4; NOLINTNEXTLINE: lround is a call, and either neighbour of a half will do.
+  const auto quarter = static_cast<std::int32_t>(4.0f * turn + 0.5f);
   const float t = 6.28318531f * (turn - 0.25f * static_cast<float>(quarter));  // |t| <= pi / 4
   const float t2 = t * t;
   // Taylor polynomials: at pi / 4 the first term left out is under 2^-26 of the result.

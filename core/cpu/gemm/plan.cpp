@@ -18,7 +18,8 @@ constexpr std::int64_t smallest_for_tiles = 8;
 constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
 constexpr std::int64_t dot_bytes = 64 << 10;  // of B, a task
 constexpr double task_flops = 2e6;            // about 20 microseconds: far above the cost of a turn
-constexpr std::int64_t enough_tasks = 32, many_turns = 256;
+constexpr std::int64_t enough_tasks = 32;
+constexpr double many_turns = 256;
 
 }  // namespace
 
@@ -101,7 +102,7 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   // A turn's tasks are neighbours, and all but its first find their rows of A on the way to the
   // caches: so turns are longer where there are plenty.
   const double plenty = std::min(4 * task_flops / std::max(each, 1.0),
-                                 static_cast<double>(tasks() * plan.chunks / many_turns));
+                                 static_cast<double>(tasks() * plan.chunks) / many_turns);
   const double least = std::min(task_flops / 8 / std::max(each, 1.0), 1e6);
   plan.tasks_at_once =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(std::max(least, plenty)));
