@@ -15,7 +15,7 @@ Experiment flip_flop_experiment(Scale scale) {
   if (scale == Scale::smoke) {
     s.insert({{"task.instructions", "64"},
               {"model.layers", "2"},
-              {"training.steps", "300"},
+              {"training.steps", "1200"},
               {"training.batch", "32"},
               {"training.rate", "1e-3"},
               {"training.warm_up", "50"},
