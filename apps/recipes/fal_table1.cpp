@@ -77,7 +77,7 @@ RecipeResult run(const RecipeOptions& options) {
 const RegisterRecipe recipe{
     {.id = "fal/table1",
      .summary = "GPT against FAL-GPT on Flip-Flop and Cycle Tracing, in and out of distribution",
-     .scales = {{Scale::smoke, "Flip-Flop only, 64 instructions, 2 layers: 2 minutes on 2 cores"},
+     .scales = {{Scale::smoke, "Flip-Flop only, 64 instructions, 2 layers: a minute on 2 cores"},
                 {Scale::laptop, "the paper's Flip-Flop model and lengths, a small Cycle Tracing"},
                 {Scale::paper, "the paper's sizes; for a GPU"}},
      .run = run}};
