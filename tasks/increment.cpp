@@ -59,13 +59,9 @@ class Increment final : public Task {
     return sample;
   }
 
-  /// `sequences`: answers right as a whole. `tokens`: the share of right tokens.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
-    const std::int64_t right = count_right(sample, said);
-    const auto total = static_cast<std::int64_t>(said.size());
-    tally.add_share("sequences", right == total, 1);
-    tally.add_share("tokens", right, total);
+    add_answer(sample, said, tally);
   }
 
   /// A digit follows from the one of its place and those below it; where the carry into the place
@@ -104,7 +100,7 @@ class Increment final : public Task {
                                    int head) const override {
     Tokens digits, said;
     std::string wrong = read_prompt(prompt, digits);
-    if (wrong.empty()) wrong = encode(answer, said);
+    if (wrong.empty()) wrong = vocabulary_.encode(answer, said);
     if (!wrong.empty()) return wrong;
     const Tokens right = solve(digits, head);
     for (std::size_t i = 0; i < std::min(said.size(), right.size()); ++i) {
@@ -131,18 +127,9 @@ class Increment final : public Task {
     return digits;
   }
 
-  std::string encode(std::string_view text, Tokens& tokens) const {
-    try {
-      tokens = vocabulary_.encode(text);
-      return {};
-    } catch (const Error& error) {
-      return error.what();
-    }
-  }
-
   /// Reads a prompt by its definition; says why it is none.
   std::string read_prompt(std::string_view text, Tokens& digits) const {
-    std::string wrong = encode(text, digits);
+    std::string wrong = vocabulary_.encode(text, digits);
     if (!wrong.empty()) return wrong;
     const bool marked = !digits.empty() && digits.back() == mark;
     if (marked) digits.pop_back();

@@ -109,14 +109,11 @@ class Sorting final : public Task {
     return sample;
   }
 
-  /// `sequences`: answers right as a whole. `tokens`: the share of right numbers.
-  /// `edit-distance`: between the right answer and what was said, the mean over sequences.
+  /// Beside shares, `edit-distance`: between the right answer and what was said, the mean over
+  /// sequences.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
-    const std::int64_t right = count_right(sample, said);
-    const auto total = static_cast<std::int64_t>(said.size());
-    tally.add_share("sequences", right == total, 1);
-    tally.add_share("tokens", right, total);
+    add_answer(sample, said, tally);
     const auto answer = std::span(sample.tokens).last(said.size());
     tally.add_value("edit-distance", static_cast<double>(edit_distance(answer, said)));
   }
@@ -155,7 +152,7 @@ class Sorting final : public Task {
     if (!wrong.empty()) return wrong;
     const Numbers right = solve(kind(head), read);
     Numbers said;
-    wrong = encode(answer, said);
+    wrong = vocabulary_.encode(answer, said);
     if (!wrong.empty()) return wrong;
     for (std::size_t i = 0; i < std::min(said.size(), right.size()); ++i) {
       if (said[i] == right[i]) continue;
@@ -262,19 +259,10 @@ class Sorting final : public Task {
     return Numbers(static_cast<std::size_t>(times - begun), number);
   }
 
-  std::string encode(std::string_view text, Numbers& tokens) const {
-    try {
-      tokens = vocabulary_.encode(text);
-      return {};
-    } catch (const Error& error) {
-      return error.what();
-    }
-  }
-
   /// Reads a prompt by its definition; says why it is none.
   std::string read_prompt(std::string_view text, Kind kind, Prompt& prompt) const {
     Numbers tokens;
-    std::string wrong = encode(text, tokens);
+    std::string wrong = vocabulary_.encode(text, tokens);
     if (!wrong.empty()) return wrong;
     const auto marks = std::ranges::count(tokens, mark_);
     const bool ends_with_mark = !tokens.empty() && tokens.back() == mark_;

@@ -42,6 +42,13 @@ std::int64_t Task::count_right(const Sample& sample, std::span<const std::int32_
   return right;
 }
 
+void Task::add_answer(const Sample& sample, std::span<const std::int32_t> said, Tally& tally) {
+  const std::int64_t right = count_right(sample, said);
+  const auto total = static_cast<std::int64_t>(said.size());
+  tally.add_share("sequences", right == total, 1);
+  tally.add_share("tokens", right, total);
+}
+
 const Distribution& TaskKind::distribution(std::string_view wanted) const {
   const auto place = std::ranges::find(distributions, wanted, &Distribution::name);
   LONGHAND_CHECK(place != distributions.end(), "task ", name, ": expected a distribution of ",

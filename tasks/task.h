@@ -87,6 +87,9 @@ class Task {
  protected:
   /// How many entries of `said` are the sample's own targets.
   static std::int64_t count_right(const Sample& sample, std::span<const std::int32_t> said);
+  /// For tasks whose answer is what is asked: `sequences`, answers right as a whole, and `tokens`,
+  /// the share of right tokens.
+  static void add_answer(const Sample& sample, std::span<const std::int32_t> said, Tally& tally);
 };
 
 /// A change of the options that makes a test set: longer, sparser, larger.

@@ -46,12 +46,10 @@ class Tokens final : public Task {
 
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
-    try {
-      (void)vocabulary_.encode(std::string(prompt) + std::string(answer));
-      return std::nullopt;
-    } catch (const Error& error) {
-      return error.what();
-    }
+    std::vector<std::int32_t> tokens;
+    std::string wrong = vocabulary_.encode(std::string(prompt) + std::string(answer), tokens);
+    if (wrong.empty()) return std::nullopt;
+    return wrong;
   }
 
  private:

@@ -65,6 +65,15 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view text) const {
   return tokens;
 }
 
+std::string Vocabulary::encode(std::string_view text, std::vector<std::int32_t>& tokens) const {
+  try {
+    tokens = encode(text);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 std::string Vocabulary::decode(std::span<const std::int32_t> tokens) const {
   std::string text;
   for (const std::int32_t token : tokens) {

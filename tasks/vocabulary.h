@@ -30,6 +30,8 @@ class Vocabulary {
 
   /// Refused, with the place, where no token fits.
   std::vector<std::int32_t> encode(std::string_view text) const;
+  /// The same for text from outside: says what is wrong with it, or nothing.
+  std::string encode(std::string_view text, std::vector<std::int32_t>& tokens) const;
   std::string decode(std::span<const std::int32_t> tokens) const;
 
  private:
