@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 # Only configured: clang reads the commands, but not another compiler's precompiled headers.
 cmake -S . -B build/tidy -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 if [ $# -eq 0 ]; then
-  # Files that stand for one instruction set each (*.simd.cpp) are compiled five times: left out.
+  # Files that stand for one instruction set each (*.simd.cpp) are compiled several times: left out.
   # shellcheck disable=SC2046  # one word a file
   set -- $(find core autograd nn tasks apps -name '*.cpp' ! -name '*.simd.cpp' | sort)
 fi

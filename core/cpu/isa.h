@@ -7,7 +7,8 @@
 
 /// The instruction sets of the CPU backend and how kernels are chosen among them.
 ///
-/// A file NAME.simd.cpp is compiled once per instruction set, with LONGHAND_ISA naming it. All it
+/// A file NAME.simd.cpp is compiled once per instruction set it serves (cmake/longhand.cmake says
+/// which), with LONGHAND_ISA naming it. All it
 /// defines lies in namespace longhand::cpu::LONGHAND_ISA, so that no inline function compiled with
 /// wide instructions can be picked by the linker for a narrow machine; for the same reason it
 /// includes no header with inline code outside that namespace beyond <cstdint> and its like. What

@@ -7,7 +7,8 @@
 #include "core/cpu/gemm/kernels.h"
 #include "core/cpu/simd.h"
 
-/// For *.simd.cpp files of this folder only: the formats an instruction set offers, one file each.
+/// For *.simd.cpp files of this folder only: the formats that all sets up to avx512
+/// offer, and what all formats are made of.
 namespace longhand::cpu::LONGHAND_ISA {
 
 extern const PanelFormat plain_format;    // f32 units
