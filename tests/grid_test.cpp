@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(chacal_s_recipes_make_their_rows_and_share_runs) {
   std::map<std::string, RecipeResult> results;
   for (const std::string id : {"chacal/table1", "chacal/fig3", "chacal/fig5", "chacal/theorem1"}) {
     RecipeOptions options{.out = folder / ("chacal-" + id.substr(7) + "-smoke")};
-    options.quiet = true;
+    options.manner.quiet = true;
     options.settings = {{"model.width", "16"},
                         {"model.inner", "16"},
                         {"training.steps", "2"},

@@ -70,6 +70,15 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_everything_its_folder_should_have) {
   BOOST_TEST(train("c", "--seed 2")["run"] == "c");
   BOOST_TEST((checkpoint("c", 6) != checkpoint("a", 6)));
 
+  // Out of time after every step, it gets there all the same.
+  const Json first = json("train --config a/config.ini --max-minutes 0 --quiet --json --out d");
+  BOOST_TEST(first["step"] == 1);
+  BOOST_TEST(first["finished"] == false);
+  for (int step = 2; step <= 6; ++step) {
+    BOOST_TEST(json("train --resume d --max-minutes 0 --quiet --json")["step"] == step);
+  }
+  BOOST_TEST((checkpoint("d", 6) == checkpoint("a", 6)));
+
   // Going on with a finished run changes nothing.
   const Json again = json("train --resume a --quiet --json");
   BOOST_TEST(again["finished"] == true);

@@ -57,7 +57,7 @@ void run(const Arguments& arguments) {
     wrong_usage("--scale: expected smoke, laptop or paper, got '", arguments.word("scale"), "'");
   }
   RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
-  options.quiet = arguments.flag("quiet");
+  options.manner = manner_from(arguments);
   options.seeds = arguments.integer("seeds", 0, 1000);
   std::string folder = id;
   std::replace(folder.begin(), folder.end(), '/', '-');
@@ -137,13 +137,12 @@ const Register command{
      .summary = "makes a table or figure of a paper again, ours beside the paper's",
      .usage = {"list", "RECIPE [--scale smoke|laptop|paper] [--out DIR]", "RECIPE --list-runs",
                "RECIPE --only K/N [--out DIR]"},
-     .options = join(compute_options(),
+     .options = join(join(compute_options(), manner_options()),
                      {{"scale", "NAME", "smoke, laptop or paper", "smoke"},
                       {"out", "DIR", "where runs and report go; runs/RECIPE-SCALE if not given"},
                       {"seeds", "N", "runs of each model of a grid; 0: as the scale says", "0"},
                       {"list-runs", "", "names the runs of a grid and trains none"},
                       {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
-                      {"quiet", "", "no progress"},
                       json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",
                   "repro chacal/table1 --scale laptop --only 2/6"},

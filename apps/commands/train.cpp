@@ -29,8 +29,9 @@ RunFolder folder_of(const Arguments& arguments) {
 }
 
 void run(const Arguments& arguments) {
+  const TrainingManner manner = manner_from(arguments);
   RunFolder folder = folder_of(arguments);
-  const TrainingResult result = train(folder, arguments.flag("quiet"));
+  const TrainingResult result = train(folder, manner);
   if (arguments.json()) {
     print_json(std::cout, {{"run", result.folder.string()},
                            {"step", result.step},
@@ -46,13 +47,13 @@ const Register command{
                "--resume DIR"},
      .options = join({{"out", "DIR", "the run folder; runs/TASK-N if not given"},
                       {"config", "FILE", "a config.ini whose settings flags may override"},
-                      {"resume", "DIR", "go on with a run from its latest checkpoint"},
-                      {"quiet", "", "no progress"}},
-                     join(config_options(), {json_option()})),
+                      {"resume", "DIR", "go on with a run from its latest checkpoint"}},
+                     join(manner_options(), join(config_options(), {json_option()}))),
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --resume runs/flip-flop-1"},
-     .notes = "Ctrl-C and SIGTERM write a checkpoint before they stop the run. A resumed run has\n"
-              "the bits of one that was never stopped.",
+     .notes =
+         "Ctrl-C, SIGTERM and the end of --max-minutes write a checkpoint before they stop the\n"
+         "run. A resumed run has the bits of one that was never stopped.",
      .run = run}};
 
 }  // namespace

@@ -30,7 +30,7 @@ RecipeResult run(const RecipeOptions& options) {
   RecipeResult result;
   if (path == folder_of(e, true, options.out)) {
     RunFolder folder = open_or_create(path, config);
-    result.stopped = !train(folder, options.quiet).finished;
+    result.stopped = !train(folder, options.manner).finished;
     if (result.stopped) return result;
   }
   LoadedRun loaded = load_run(path, config.integer("training.steps", 0, std::int64_t{1} << 40));

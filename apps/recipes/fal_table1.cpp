@@ -30,7 +30,7 @@ bool compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
     const std::string name = fal ? "FAL-GPT + RoPE" : "GPT + RoPE";
     const auto path = folder_of(e, fal, options.out);
     RunFolder folder = open_or_create(path, config_of(e, fal, options));
-    const TrainingResult trained = train(folder, options.quiet);
+    const TrainingResult trained = train(folder, options.manner);
     if (!trained.finished) return false;
 
     // The samples are other ones than those of the evaluations during training.

@@ -54,8 +54,9 @@ bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
   for (const GridRun& run : runs) {
     const fs::path path = run_path(run, options, beside);
     if (finished(path, run.config)) continue;
+    if (options.manner.is_over()) return false;
     RunFolder folder = open_or_create(path, run.config);
-    if (!train(folder, options.quiet).finished) return false;
+    if (!train(folder, options.manner).finished) return false;
   }
   return true;
 }

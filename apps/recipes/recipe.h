@@ -12,6 +12,7 @@
 #include "apps/html/page.h"
 #include "apps/report.h"
 #include "apps/run/config.h"
+#include "apps/run/training.h"
 
 namespace longhand::app {
 
@@ -34,14 +35,14 @@ struct RecipeOptions {
   std::int64_t seeds = 0;                            // runs of each model; 0: as the scale says
   std::filesystem::path out;                         // runs and the report go here
   std::map<std::string, std::string> settings = {};  // over every run's configuration
-  bool quiet = false;
+  TrainingManner manner = {};
 };
 
 struct RecipeResult {
   std::vector<Row> rows;
   /// Parts of the report after the table: heading and HTML.
   std::vector<std::pair<std::string, std::string>> sections = {};
-  bool stopped = false;  // by a signal; running the recipe again goes on
+  bool stopped = false;  // by a signal or a limit of time; running the recipe again goes on
 };
 
 /// One run of a recipe that is a grid of independent ones.

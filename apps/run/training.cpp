@@ -12,7 +12,21 @@
 
 namespace longhand::app {
 
-TrainingResult train(RunFolder& folder, bool quiet) {
+TrainingManner manner_from(const Arguments& arguments) {
+  TrainingManner manner{.quiet = arguments.flag("quiet")};
+  if (arguments.given("max-minutes")) {
+    const std::chrono::minutes minutes(arguments.integer("max-minutes", 0, 1'000'000));
+    manner.until = std::chrono::steady_clock::now() + minutes;
+  }
+  return manner;
+}
+
+std::vector<Option> manner_options() {
+  return {{"max-minutes", "N", "stop after that time, with a checkpoint to go on from"},
+          {"quiet", "", "no progress"}};
+}
+
+TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   const Config& config = folder.config();
   const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
   const std::shared_ptr<const tasks::Task> task = config.task();
@@ -36,7 +50,7 @@ TrainingResult train(RunFolder& folder, bool quiet) {
   const EvaluationOptions scoring{
       .samples = config.integer("training.evaluate_samples", 0, 1 << 24), .seed = config.seed()};
 
-  Progress progress(steps, quiet, quiet ? 0 : measure_peak(*backend));
+  Progress progress(steps, manner.quiet, manner.quiet ? 0 : measure_peak(*backend));
   Json scores = Json::object();
   nn::TrainerHooks hooks;
   hooks.report = [&](const nn::StepReport& r) {
@@ -82,7 +96,7 @@ TrainingResult train(RunFolder& folder, bool quiet) {
     return score;
   };
   const nn::StopSignals signals;
-  hooks.stop = [] { return nn::StopSignals::raised(); };
+  hooks.stop = [&] { return nn::StopSignals::raised() || manner.is_over(); };
 
   nn::Trainer trainer(model, training_batches(task, config.seed(), config.batch_plan()), options,
                       hooks);

@@ -1,22 +1,37 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "apps/command.h"
 #include "apps/report.h"
 #include "apps/run/run_folder.h"
 
 namespace longhand::app {
 
+/// What a training's results do not depend on.
+struct TrainingManner {
+  bool quiet = false;
+  std::optional<std::chrono::steady_clock::time_point> until = {};  // then it stops
+
+  bool is_over() const { return until && std::chrono::steady_clock::now() >= *until; }
+};
+
+/// --quiet and --max-minutes; the minutes count from this call.
+TrainingManner manner_from(const Arguments& arguments);
+std::vector<Option> manner_options();
+
 struct TrainingResult {
   std::filesystem::path folder;
   std::int64_t step = 0;
-  bool finished = false;         // false: stopped by a signal
+  bool finished = false;         // false: stopped by a signal, or for want of time
   Json scores = Json::object();  // of the last evaluation: "distribution/metric" to value
 };
 
 /// Trains what the folder's config.ini describes, from its latest checkpoint if there is one, and
 /// writes metrics, events and checkpoints into it.
-TrainingResult train(RunFolder& folder, bool quiet);
+TrainingResult train(RunFolder& folder, const TrainingManner& manner);
 
 }  // namespace longhand::app
