@@ -31,6 +31,13 @@ struct PairStep {
   return x - FloatLanes{};
 }
 
+/// Lines to ask for while steps along k go by, one a step: `count` of them `stride` apart, then, in
+/// the next pass, as many `next` further on.
+struct Ahead {
+  const float* from;
+  std::int64_t stride, next, count, passes;
+};
+
 struct MicroJob {
   const float* a;
   const float* b;
@@ -39,21 +46,24 @@ struct MicroJob {
   int cols;
   float alpha, beta;
   bool stream;
+  Ahead ahead;  // of the A that follows
 };
 
 /// c[M][cols] = alpha a b + beta c with M rows and (V - 1) * lanes < cols <= V * lanes. Rows: the
 /// units of a row of A are contiguous (a_unit = 1), else the rows of a unit (a_row = 1).
 template <class Step, int M, int V, bool Rows>
 void micro(const MicroJob& job) {
+  // Written out, and so for every use of the sums: a single place that counts in a loop would keep
+  // all of them in memory.
+  const auto each = [](auto body) __attribute__((always_inline)) {
+#pragma GCC unroll 16
+    for (int i = 0; i < M; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) body(i, v);
+    }
+  };
   FloatLanes sum[M][V];
-  for (int i = 0; i < M; ++i) {
-    for (int v = 0; v < V; ++v) sum[i][v] = FloatLanes{};
-  }
-  // c is needed at the end: on its way to the cache meanwhile.
-  for (int i = 0; i < M && !job.stream; ++i) {
-    __builtin_prefetch(job.c + i * job.ldc, 1);
-    if (V > 1) __builtin_prefetch(job.c + i * job.ldc + job.cols - 1, 1);
-  }
+  each([&](int i, int v) __attribute__((always_inline)) { sum[i][v] = FloatLanes{}; });
   const float* a = job.a;
   const float* b = job.b;
   const std::int64_t a_row = job.a_row, a_unit = job.a_unit, b_unit = job.b_unit;
@@ -70,48 +80,69 @@ void micro(const MicroJob& job) {
       for (int v = 0; v < V; ++v) sum[i][v] = Step::apply(x, row[v], sum[i][v]);
     }
   };
-  if constexpr (Rows) {
-    const float* group[(M + 2) / 3];
-    for (int g = 0; g < (M + 2) / 3; ++g) group[g] = a + 3 * g * a_row;
-    for (std::int64_t k = 0; k < job.units; ++k) {
+  const float* group[(M + 2) / 3];
+  for (int g = 0; g < (M + 2) / 3; ++g) group[g] = a + 3 * g * a_row;
+  std::int64_t left = job.units;
+  const auto steps = [&](const float* line, std::int64_t stride, std::int64_t count)
+      __attribute__((always_inline)) {
+    count = count < left ? count : left;
+    left -= count;
+    for (; count > 0; --count) {
+      __builtin_prefetch(line);
+      line += stride;
       step(group, 0);
-      for (int g = 0; g < (M + 2) / 3; ++g) ++group[g];
+      if constexpr (Rows) {
+        for (int g = 0; g < (M + 2) / 3; ++g) ++group[g];
+      } else {
+        a += a_unit;
+      }
     }
-  } else {
-    for (std::int64_t k = 0; k < job.units; ++k) {
-      step(nullptr, 0);
-      a += a_unit;
+  };
+  // On the way to the cache meanwhile: c, which is needed at the end, then A's next rows. One line
+  // a step, as more at once than the core can wait for would hold up the loads of this tile.
+  Ahead ahead = job.ahead;
+  for (int pass = job.stream ? V : 0; left > 0; ++pass) {
+    if (pass < V) {
+      steps(job.c + (pass == 0 ? 0 : job.cols - 1), job.ldc, M);
+    } else if (ahead.passes > 0) {
+      steps(ahead.from, ahead.stride, ahead.count);
+      ahead.from += ahead.next;
+      --ahead.passes;
+    } else {
+      steps(b, 0, left);
     }
   }
 
-  const Vec alpha(job.alpha), beta(job.beta);
+  if (job.alpha != 1) {
+    const Vec alpha(job.alpha);
+    each([&](int i, int v)
+             __attribute__((always_inline)) { sum[i][v] = (alpha * Vec(sum[i][v])).v; });
+  }
   const int last = job.cols - (V - 1) * lanes;
-  if (last == lanes && job.stream) {
-    for (int i = 0; i < M; ++i) {
-      for (int v = 0; v < V; ++v) stream(job.c + i * job.ldc + v * lanes, alpha * Vec(sum[i][v]));
-    }
-    return;
-  }
-  if (last == lanes) {
-    for (int i = 0; i < M; ++i) {
-      float* c = job.c + i * job.ldc;
-      for (int v = 0; v < V; ++v) {
-        Vec value = alpha * Vec(sum[i][v]);
-        if (job.beta != 0) value = fma(beta, load(c + v * lanes), value);
-        store(c + v * lanes, value);
-      }
-    }
-    return;
-  }
-  for (int i = 0; i < M; ++i) {
-    float* c = job.c + i * job.ldc;
-    for (int v = 0; v < V; ++v) {
+  const auto c = [&](int i, int v) __attribute__((always_inline)) {
+    return job.c + i * job.ldc + v * lanes;
+  };
+  if (last < lanes) {
+    const Vec beta(job.beta);
+    each([&](int i, int v) __attribute__((always_inline)) {
       const int n = v == V - 1 ? last : lanes;
-      Vec value = alpha * Vec(sum[i][v]);
-      if (job.beta != 0) value = fma(beta, load_first(c + v * lanes, n), value);
-      store_first(c + v * lanes, value, n);
-    }
+      Vec value(sum[i][v]);
+      if (job.beta != 0) value = fma(beta, load_first(c(i, v), n), value);
+      store_first(c(i, v), value, n);
+    });
+    return;
   }
+  if (job.stream) {
+    each([&](int i, int v) __attribute__((always_inline)) { stream(c(i, v), Vec(sum[i][v])); });
+    return;
+  }
+  if (job.beta != 0) {
+    const Vec beta(job.beta);
+    each([&](int i, int v) __attribute__((always_inline)) {
+      sum[i][v] = fma(beta, load(c(i, v)), Vec(sum[i][v])).v;
+    });
+  }
+  each([&](int i, int v) __attribute__((always_inline)) { store(c(i, v), Vec(sum[i][v])); });
 }
 
 using Micro = void (*)(const MicroJob&);
@@ -140,21 +171,17 @@ void multiply_layout(const BlockProduct& p) {
                .cols = nr,
                .alpha = p.alpha,
                .beta = p.beta,
-               .stream = p.stream};
+               .stream = p.stream,
+               .ahead = {}};
   // A in place comes from wherever it lies: a strip ahead, a share of it with each tile.
   const bool fetch = p.a_row != 1 || p.a_unit != mr;
   const std::int64_t tiles = (p.cols + nr - 1) / nr;
   constexpr std::int64_t line = 64 / sizeof(float);
-  const auto fetch_share = [&](const float* next, std::int64_t tile) {
-    if constexpr (Rows) {
-      for (std::int64_t i = mr * tile / tiles; i < mr * (tile + 1) / tiles; ++i) {
-        for (std::int64_t k = 0; k < p.units; k += line) __builtin_prefetch(next + i * p.a_row + k);
-      }
-    } else {
-      for (std::int64_t k = p.units * tile / tiles; k < p.units * (tile + 1) / tiles; ++k) {
-        __builtin_prefetch(next + k * p.a_unit + mr - 1);
-      }
-    }
+  const auto share = [&](const float* next, std::int64_t tile) -> Ahead {
+    const std::int64_t all = Rows ? mr : p.units;
+    const std::int64_t first = all * tile / tiles, count = all * (tile + 1) / tiles - first;
+    if (Rows) return {next + first * p.a_row, p.a_row, line, count, (p.units + line - 1) / line};
+    return {next + first * p.a_unit + mr - 1, p.a_unit, 0, count, 1};
   };
   // A panel of A stays in the first-level cache while the block of B passes from the second.
   const float* a = static_cast<const float*>(p.a);
@@ -165,7 +192,7 @@ void multiply_layout(const BlockProduct& p) {
     for (std::int64_t j = 0; j < p.cols; j += nr, job.b += p.b_panel) {
       job.cols = p.cols - j < nr ? static_cast<int>(p.cols - j) : nr;
       job.c = p.c + i * p.ldc + j;
-      if (fetch) fetch_share(a + p.a_panel, j / nr);
+      if (fetch) job.ahead = share(a + p.a_panel, j / nr);
       (job.cols > lanes ? wide : narrow).rows[m - 1](job);
     }
   }
