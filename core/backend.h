@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "core/contract/attention.h"
 #include "core/contract/chacal.h"
@@ -87,6 +88,8 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
+  /// A line for each device other than the host's processor, the one in use first.
+  virtual std::vector<std::string> devices() const { return {}; }
 
   /// Told the name of every operation before it runs; for tests and profiles.
   std::function<void(std::string_view)> observer;

@@ -25,7 +25,7 @@ struct bf16 {
   std::uint16_t bits = 0;
 
   bf16() = default;
-  explicit bf16(float value) {
+  constexpr explicit bf16(float value) {
     const auto word = std::bit_cast<std::uint32_t>(value);
     if ((word & 0x7fffffffu) > 0x7f800000u) {
       bits = static_cast<std::uint16_t>((word >> 16) | 0x40u);  // keep NaN quiet
@@ -33,7 +33,7 @@ struct bf16 {
       bits = static_cast<std::uint16_t>((word + 0x7fffu + ((word >> 16) & 1u)) >> 16);
     }
   }
-  explicit operator float() const {
+  constexpr explicit operator float() const {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
   }
 };

@@ -59,16 +59,19 @@ void* CachingAllocator::allocate(std::size_t bytes) {
       block = source_->allocate(size);
     }
     LONGHAND_CHECK(block != nullptr, owner_, " memory is used up: asked for ", bytes,
-                   " bytes with ", use_.live, " live (peak ", use_.peak, ")");
+                   " bytes with ", use_.live, " live (peak ", use_.peak, ") and ", use_.cached,
+                   " cached");
   }
   use_.live += size;
   if (use_.live > use_.peak) use_.peak = use_.live;
+  source_->lent(block, bytes, size);
   return block;
 }
 
 void CachingAllocator::release(void* block, std::size_t bytes) noexcept {
   const std::size_t size = class_size(bytes);
   std::lock_guard lock(mutex_);
+  source_->returned(block, bytes, size);
   use_.live -= size;
   try {
     free_[size].push_back(block);

@@ -16,6 +16,11 @@ class MemorySource {
   virtual ~MemorySource() = default;
   virtual void* allocate(std::size_t bytes) = 0;  // nullptr when there is none left
   virtual void release(void* block, std::size_t bytes) noexcept = 0;
+
+  // Told when a block of `bytes` is handed out for a request of `asked`, and when it comes back: a
+  // source made for tests can watch what is done to it.
+  virtual void lent(void* /*block*/, std::size_t /*asked*/, std::size_t /*bytes*/) noexcept {}
+  virtual void returned(void* /*block*/, std::size_t /*asked*/, std::size_t /*bytes*/) noexcept {}
 };
 
 /// Host memory on 64-byte boundaries; blocks of 2 MiB and more ask for huge pages.

@@ -1,0 +1,43 @@
+#include "cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace longhand::cuda {
+
+CudaBackend::CudaBackend(BackendOptions options)
+    : Backend("cuda", options, device_memory()),
+      device_(find_devices().front()),
+      own_memory_(device_memory()),
+      uploads_(stream_, *own_memory_),
+      products_(stream_, *own_memory_) {}
+
+std::int64_t CudaBackend::blocks_for(std::int64_t items, int threads) const {
+  constexpr std::int64_t rounds = 16;  // blocks each multiprocessor is given in all
+  return std::min((items + threads - 1) / threads, device_.multiprocessors * rounds);
+}
+
+void CudaBackend::require_dtype(DType dtype) const {
+  LONGHAND_CHECK(dtype != DType::f64, "cuda: expected f32 or bf16, got ", dtype);
+}
+
+std::vector<std::string> CudaBackend::devices() const {
+  std::vector<std::string> lines;
+  for (const DeviceFacts& facts : find_devices()) lines.push_back(text_of(facts));
+  return lines;
+}
+
+void CudaBackend::upload(void* device, const void* host, std::size_t bytes) {
+  uploads_.upload(device, host, bytes);
+}
+
+void CudaBackend::download(void* host, const void* device, std::size_t bytes) {
+  stream_.download(host, device, bytes);
+  stream_.synchronize();
+}
+
+void CudaBackend::synchronize() { stream_.synchronize(); }
+
+}  // namespace longhand::cuda

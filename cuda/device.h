@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+
+/// What kernels are written against. nvcc sees CUDA itself; g++, in the tests, the emulator's
+/// rendering of the same names. Kernels are launched by cuda/launch.h.
+#if defined(LONGHAND_CUDA_EMULATED)
+#include "cuda/emulator/device.h"
+#else
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+namespace longhand::cuda {
+
+/// The dynamic shared memory of the launch, on a 16-byte boundary.
+template <class T>
+__device__ __forceinline__ T* shared_memory() {
+  extern __shared__ __align__(16) unsigned char longhand_shared[];
+  return reinterpret_cast<T*>(longhand_shared);
+}
+
+__device__ __forceinline__ void require_16_byte_boundary(const void*) {}
+
+}  // namespace longhand::cuda
+#endif
+
+namespace longhand::cuda {
+
+inline constexpr int warp_size = 32;
+inline constexpr unsigned full_warp = 0xffffffffu;
+
+// Blocks here have one axis of threads, a multiple of 32.
+__device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % warp_size; }
+__device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x) / warp_size; }
+
+/// The thread's place in the grid, and how many threads there are: for loops over all elements.
+__device__ __forceinline__ std::int64_t thread_in_grid() {
+  return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ std::int64_t threads_in_grid() {
+  return std::int64_t{gridDim.x} * blockDim.x;
+}
+
+__device__ __forceinline__ float to_float(float x) { return x; }
+__device__ __forceinline__ float to_float(bf16 x) {
+  return __uint_as_float(static_cast<unsigned>(x.bits) << 16);
+}
+__device__ __forceinline__ float to_float(std::int32_t x) { return static_cast<float>(x); }
+__device__ __forceinline__ float to_float(std::uint8_t x) { return static_cast<float>(x); }
+
+/// A float as T: bf16 to nearest, ties to even.
+template <class T>
+__device__ __forceinline__ T from_float(float x) {
+  if constexpr (std::is_same_v<T, bf16>) {
+#if defined(LONGHAND_CUDA_EMULATED)
+    return bf16(x);
+#else
+    bf16 rounded;
+    rounded.bits = __bfloat16_as_ushort(__float2bfloat16_rn(x));
+    return rounded;
+#endif
+  } else {
+    return static_cast<T>(x);
+  }
+}
+
+/// 16 bytes of T, read and written by one instruction.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr int size = 16 / static_cast<int>(sizeof(T));
+  T at[16 / sizeof(T)];
+};
+
+template <class T>
+__device__ __forceinline__ Pack<T> load_pack(const T* from) {
+  require_16_byte_boundary(from);
+  return *reinterpret_cast<const Pack<T>*>(from);
+}
+template <class T>
+__device__ __forceinline__ void store_pack(T* to, const Pack<T>& pack) {
+  require_16_byte_boundary(to);
+  *reinterpret_cast<Pack<T>*>(to) = pack;
+}
+
+// Over the 32 lanes, in an order that is always the same; every lane gets the result.
+__device__ __forceinline__ float warp_sum(float x) {
+  for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+    x += __shfl_xor_sync(full_warp, x, distance);
+  }
+  return x;
+}
+__device__ __forceinline__ float warp_max(float x) {
+  for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+    x = fmaxf(x, __shfl_xor_sync(full_warp, x, distance));
+  }
+  return x;
+}
+
+/// The sum over a block's threads, for all of them: warps first, then the warps' sums in order.
+/// scratch: shared memory of 32 floats, free for other use after the next barrier.
+__device__ __forceinline__ float block_sum(float x, float* scratch) {
+  x = warp_sum(x);
+  if (lane_index() == 0) scratch[warp_index()] = x;
+  __syncthreads();
+  const int warps = static_cast<int>(blockDim.x) / warp_size;
+  return warp_sum(lane_index() < warps ? scratch[lane_index()] : 0.0f);
+}
+__device__ __forceinline__ float block_max(float x, float* scratch) {
+  x = warp_max(x);
+  if (lane_index() == 0) scratch[warp_index()] = x;
+  __syncthreads();
+  const int warps = static_cast<int>(blockDim.x) / warp_size;
+  return warp_max(lane_index() < warps ? scratch[lane_index()] : -INFINITY);
+}
+
+/// Whether all of these addresses allow accesses of 16 bytes.
+template <class... T>
+bool on_16_bytes(const T*... addresses) {
+  return ((reinterpret_cast<std::uintptr_t>(addresses) % 16 == 0) && ...);
+}
+
+}  // namespace longhand::cuda

@@ -1,0 +1,11 @@
+#include "cuda/emulator/backend.h"
+
+#include "cuda/cuda_backend.h"
+
+namespace longhand {
+
+std::shared_ptr<Backend> make_emulated_cuda_backend(BackendOptions options) {
+  return std::make_shared<cuda::CudaBackend>(options);
+}
+
+}  // namespace longhand

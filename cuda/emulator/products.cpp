@@ -1,0 +1,108 @@
+#include "cuda/products.h"
+
+#include <bit>
+#include <vector>
+
+#include "core/error.h"
+#include "core/formulas.h"
+#include "cuda/emulator/memory.h"
+
+namespace longhand::cuda {
+namespace {
+
+using Epilogue = Product::Epilogue;
+
+/// To TF32's 10 bits of fraction, as the tensor cores do: what is below is cut off.
+float to_tf32(float x) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000u);
+}
+
+float read(const void* data, DType type, std::int64_t i) {
+  return type == DType::bf16 ? static_cast<float>(static_cast<const bf16*>(data)[i])
+                             : static_cast<const float*>(data)[i];
+}
+
+void write(void* data, DType type, std::int64_t i, float value) {
+  if (type == DType::bf16) {
+    static_cast<bf16*>(data)[i] = bf16(value);
+  } else {
+    static_cast<float*>(data)[i] = value;
+  }
+}
+
+/// op(x) of one matrix, rows by columns, as floats.
+std::vector<float> operand(const Product& p, const void* data, std::int64_t first,
+                           std::int64_t rows, std::int64_t columns, bool transpose) {
+  std::vector<float> x(static_cast<std::size_t>(rows * columns));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const float value =
+          read(data, p.operands, first + (transpose ? j * rows + i : i * columns + j));
+      x[static_cast<std::size_t>(i * columns + j)] = p.tf32 ? to_tf32(value) : value;
+    }
+  }
+  return x;
+}
+
+}  // namespace
+
+struct Products::State {};
+
+Products::Products(Stream&, MemorySource&) {}
+Products::~Products() = default;
+
+bool Products::run(const Product& p, const ProductOperands& x) {
+  LONGHAND_CHECK(p.m > 0 && p.n > 0 && p.k > 0 && p.batch > 0, "cuBLASLt: an empty product");
+  LONGHAND_CHECK(p.operands == DType::bf16 || p.result == DType::f32,
+                 "cuBLASLt: no product of f32 into ", p.result);
+  const emulator::Access access;
+  const auto epilogue = [&](float z, std::int64_t i, std::int64_t j) {
+    const std::int64_t at = i * p.n + j;
+    switch (p.epilogue) {
+      case Epilogue::none:
+        return z;
+      case Epilogue::bias:
+        return z + read(x.bias, p.result, j);
+      case Epilogue::relu:
+        return formula::Relu::value(z);
+      case Epilogue::relu_bias:
+        return formula::Relu::value(z + read(x.bias, p.result, j));
+      case Epilogue::gelu:
+        return formula::GeluTanh::value(z);
+      case Epilogue::gelu_bias:
+        return formula::GeluTanh::value(z + read(x.bias, p.result, j));
+      case Epilogue::gelu_save:
+        write(x.aux, p.result, at, z);
+        return formula::GeluTanh::value(z);
+      case Epilogue::gelu_save_bias:
+        z += read(x.bias, p.result, j);
+        write(x.aux, p.result, at, z);
+        return formula::GeluTanh::value(z);
+      default:
+        return z * formula::GeluTanh::derivative(read(x.aux, p.result, at));
+    }
+  };
+  std::vector<float> row(static_cast<std::size_t>(p.n));
+  for (std::int64_t matrix = 0; matrix < p.batch; ++matrix) {
+    const auto a = operand(p, x.a, matrix * p.m * p.k, p.m, p.k, p.transpose_a);
+    const auto b = operand(p, x.b, matrix * p.k * p.n, p.k, p.n, p.transpose_b);
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      std::fill(row.begin(), row.end(), 0.0f);
+      for (std::int64_t l = 0; l < p.k; ++l) {
+        const float left = a[static_cast<std::size_t>(i * p.k + l)];
+        for (std::int64_t j = 0; j < p.n; ++j) {
+          row[static_cast<std::size_t>(j)] += left * b[static_cast<std::size_t>(l * p.n + j)];
+        }
+      }
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        const std::int64_t at = (matrix * p.m + i) * p.n + j;
+        float z = x.alpha * row[static_cast<std::size_t>(j)];
+        if (x.beta != 0) z += x.beta * read(x.c, p.result, at);
+        write(x.d, p.result, at, epilogue(z, matrix * p.m + i, j));
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace longhand::cuda

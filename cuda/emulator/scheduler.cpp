@@ -1,0 +1,269 @@
+#include "cuda/emulator/scheduler.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "cuda/emulator/fiber.h"
+#include "cuda/emulator/memory.h"
+
+namespace longhand::emulator {
+
+Index3 thread_index, block_index, block_size, grid_size;
+
+namespace {
+
+constexpr int lanes = 32;
+constexpr std::size_t shared_slack = 64;  // beyond a block's shared memory, must stay as it is
+
+struct Thread {
+  enum class State { ready, at_barrier, at_warp, ended };
+  State state = State::ended;
+  Index3 index;
+  Site site{"", 0};
+  unsigned mask = 0;
+  void* payload = nullptr;
+  const void* finish = nullptr;
+};
+
+/// All of one launch at a time: what the functions of the header work on.
+struct Machine {
+  std::mutex one_launch;
+  Order order = Order::forward;
+  std::mt19937_64 random;
+
+  Launch launch;
+  void (*kernel)(void*) = nullptr;
+  void* arguments = nullptr;
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  std::vector<Thread> threads;
+  std::size_t current = 0;
+  std::size_t at_barrier = 0;
+  std::exception_ptr error;
+  std::vector<std::byte> shared;
+};
+
+Machine& machine() {
+  static Machine the_one;
+  return the_one;
+}
+
+std::string text_of(Index3 index) {
+  if (index.y == 0 && index.z == 0) return text(index.x);
+  return text('(', index.x, ',', index.y, ',', index.z, ')');
+}
+
+std::string where(const Machine& m) {
+  return text("kernel launched at ", text_of(m.launch.site), ", block ", text_of(block_index));
+}
+
+void run_thread(void*) {
+  Machine& m = machine();
+  try {
+    m.kernel(m.arguments);
+  } catch (...) {
+    m.error = std::current_exception();
+  }
+  m.threads[m.current].state = Thread::State::ended;
+}
+
+/// Back to the scheduler until this thread is ready again.
+void wait(Thread::State state) {
+  Machine& m = machine();
+  m.threads[m.current].state = state;
+  m.fibers[m.current]->wait();
+}
+
+std::string doing(const Machine& m, std::size_t i) {
+  const Thread& t = m.threads[i];
+  const std::string name = text("thread ", text_of(t.index));
+  switch (t.state) {
+    case Thread::State::at_barrier:
+      return text(name, " waits at the barrier of ", text_of(t.site));
+    case Thread::State::at_warp:
+      return text(name, " waits at the warp operation of ", text_of(t.site));
+    case Thread::State::ended:
+      return text(name, " has returned");
+    default:
+      return text(name, " runs");
+  }
+}
+
+/// Nobody can go on: tells who waits, and for whom.
+[[noreturn]] void fail_stuck(const Machine& m) {
+  std::size_t waiting = 0;
+  while (m.threads[waiting].state == Thread::State::ended) ++waiting;
+  const Thread& t = m.threads[waiting];
+  std::size_t other = 0;
+  for (std::size_t i = 0; i < m.threads.size(); ++i) {
+    const Thread& o = m.threads[i];
+    if (t.state == Thread::State::at_warp &&
+        (i / lanes != waiting / lanes || (t.mask >> (i % lanes) & 1) == 0)) {
+      continue;  // not a lane it waits for
+    }
+    if (o.state != t.state || o.site.line != t.site.line) other = i;
+  }
+  fail(where(m), ": ", doing(m, waiting), ", ", doing(m, other));
+}
+
+/// The order of `count` things in this pass.
+void arrange(Machine& m, std::vector<std::uint64_t>& order, std::uint64_t count) {
+  order.resize(count);
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  if (m.order == Order::backward) std::reverse(order.begin(), order.end());
+  if (m.order == Order::shuffled) std::shuffle(order.begin(), order.end(), m.random);
+}
+
+void run_block(Machine& m) {
+  const std::size_t count = m.threads.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    m.threads[i] = {.state = Thread::State::ready,
+                    .index = {static_cast<unsigned>(i) % block_size.x,
+                              static_cast<unsigned>(i) / block_size.x % block_size.y,
+                              static_cast<unsigned>(i) / block_size.x / block_size.y}};
+    m.fibers[i]->start(&run_thread, nullptr);
+  }
+  m.at_barrier = 0;
+  std::memset(m.shared.data(), 0xff, m.shared.size());  // NaN in every float type
+  std::vector<std::uint64_t> order;
+  for (std::size_t ended = 0; ended < count;) {
+    ended = 0;
+    bool ran = false;
+    arrange(m, order, count);
+    for (const std::uint64_t i : order) {
+      if (m.threads[i].state == Thread::State::ready) {
+        ran = true;
+        m.current = i;
+        thread_index = m.threads[i].index;
+        m.fibers[i]->resume();
+        if (m.error) std::rethrow_exception(std::exchange(m.error, nullptr));
+      }
+      ended += m.threads[i].state == Thread::State::ended;
+    }
+    if (!ran && ended < count) fail_stuck(m);
+  }
+  const auto slack = std::span(m.shared).last(shared_slack);
+  LONGHAND_CHECK(std::ranges::all_of(slack, [](std::byte b) { return b == std::byte{0xff}; }),
+                 where(m), ": wrote past its ", m.launch.shared_bytes, " bytes of shared memory");
+}
+
+}  // namespace
+
+std::string text_of(Site site) {
+  const char* name = std::strrchr(site.file, '/');
+  return text(name ? name + 1 : site.file, ':', site.line);
+}
+
+void set_order(Order order, std::uint64_t seed) {
+  machine().order = order;
+  machine().random.seed(seed);
+}
+
+void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments) {
+  Machine& m = machine();
+  std::lock_guard lock(m.one_launch);
+  const Access access;
+  m.launch = launch;
+  m.kernel = kernel;
+  m.arguments = arguments;
+  grid_size = launch.grid;
+  block_size = launch.block;
+  const std::size_t count = std::size_t{block_size.x} * block_size.y * block_size.z;
+  m.threads.assign(count, {});
+  while (m.fibers.size() < count) m.fibers.push_back(std::make_unique<Fiber>());
+  m.shared.resize(launch.shared_bytes + shared_slack);
+  std::vector<std::uint64_t> order;
+  arrange(m, order, std::uint64_t{grid_size.x} * grid_size.y * grid_size.z);
+  for (const std::uint64_t i : order) {
+    block_index = {static_cast<unsigned>(i % grid_size.x),
+                   static_cast<unsigned>(i / grid_size.x % grid_size.y),
+                   static_cast<unsigned>(i / grid_size.x / grid_size.y)};
+    run_block(m);
+  }
+}
+
+void block_barrier(Site site) {
+  block_together(
+      nullptr, [](void* const*, int) {}, site);
+}
+
+void block_together(void* payload, FinishBlock finish, Site site) {
+  Machine& m = machine();
+  Thread& self = m.threads[m.current];
+  self.site = site;
+  self.payload = payload;
+  self.finish = reinterpret_cast<const void*>(finish);
+  if (++m.at_barrier < m.threads.size()) {
+    wait(Thread::State::at_barrier);
+    thread_index = m.threads[m.current].index;
+    return;
+  }
+  m.at_barrier = 0;
+  std::vector<void*> payloads;
+  for (Thread& t : m.threads) {
+    if (t.site.line != site.line || t.finish != self.finish) {
+      fail_in_kernel(
+          text("threads meet at different barriers: ", text_of(site), " and ", text_of(t.site)));
+    }
+    payloads.push_back(t.payload);
+    t.state = Thread::State::ready;
+  }
+  finish(payloads.data(), static_cast<int>(payloads.size()));
+}
+
+void warp_together(unsigned mask, void* payload, Finish finish, Site site) {
+  Machine& m = machine();
+  const std::size_t first = m.current / lanes * lanes;
+  if ((mask >> (m.current - first) & 1) == 0) {
+    fail_in_kernel(text(text_of(site), ": the lane is not in its own mask"));
+  }
+  Thread& self = m.threads[m.current];
+  self.site = site;
+  self.mask = mask;
+  self.payload = payload;
+  self.finish = reinterpret_cast<const void*>(finish);
+  std::array<void*, lanes> payloads{};
+  bool all = true;
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    if ((mask >> lane & 1) == 0 || first + lane == m.current) continue;
+    if (first + lane >= m.threads.size()) {
+      fail_in_kernel(text(text_of(site), ": lane ", lane, " of the mask does not exist"));
+    }
+    const Thread& t = m.threads[first + lane];
+    if (t.state != Thread::State::at_warp) {
+      all = false;
+    } else if (t.site.line != site.line || t.mask != mask || t.finish != self.finish) {
+      fail_in_kernel(text("lanes of a warp meet at different operations or with different masks: ",
+                          text_of(site), " and ", text_of(t.site)));
+    } else {
+      payloads[lane] = t.payload;
+    }
+  }
+  if (!all) {
+    wait(Thread::State::at_warp);
+    thread_index = m.threads[m.current].index;
+    return;
+  }
+  payloads[m.current - first] = payload;
+  finish(payloads.data());
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    if (mask >> lane & 1) m.threads[first + lane].state = Thread::State::ready;
+  }
+}
+
+void* shared_bytes() { return machine().shared.data(); }
+
+void fail_in_kernel(const std::string& message) {
+  fail(where(machine()), ", thread ", text_of(thread_index), ": ", message);
+}
+
+}  // namespace longhand::emulator

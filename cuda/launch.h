@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+
+#include "core/error.h"
+#include "cuda/stream.h"
+
+namespace longhand::cuda {
+
+/// How many blocks a launch has. Remembers where it was written, for errors.
+struct Grid {
+  std::int64_t x, y, z;
+  const char* file;
+  int line;
+
+  Grid(std::int64_t blocks_x, std::int64_t blocks_y = 1, std::int64_t blocks_z = 1,  // NOLINT
+       const char* at_file = __builtin_FILE(), int at_line = __builtin_LINE())
+      : x(blocks_x), y(blocks_y), z(blocks_z), file(at_file), line(at_line) {}
+};
+
+/// Error unless the launch is one that every device we build for accepts. False: nothing to do.
+bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes);
+
+/// Gives a kernel with its arguments, copied one by one, to the stream. What `kernel` is: a
+/// function of pointers[i] to its arguments on the device, of the arguments themselves in the
+/// emulator.
+void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
+                   const void* kernel, void** arguments);
+void emulate_kernel(const Grid& grid, int threads, std::size_t shared_bytes, void (*body)(void*),
+                    void* arguments);
+
+/// kernel<<<grid, threads, shared_bytes, stream>>>(arguments...), where the arguments are converted
+/// to the kernel's own parameter types. A grid of no blocks is nothing to do. threads is a multiple
+/// of 32, up to 1024; shared_bytes is up to 99 KiB.
+template <class... Parameters, class... Arguments>
+void launch(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
+            void (*kernel)(Parameters...), Arguments&&... arguments) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments));
+  if (!worth_launching(grid, threads, shared_bytes)) return;
+  std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
+#if defined(LONGHAND_CUDA_EMULATED)
+  struct Body {
+    void (*kernel)(Parameters...);
+    std::tuple<Parameters...>& values;
+  } body{kernel, values};
+  static_cast<void>(stream);
+  emulate_kernel(
+      grid, threads, shared_bytes,
+      [](void* given) {
+        const auto& call = *static_cast<Body*>(given);
+        std::apply(call.kernel, call.values);
+      },
+      &body);
+#else
+  const auto run = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&std::get<I>(values)))...,
+                        nullptr};
+    launch_kernel(stream, grid, threads, shared_bytes, reinterpret_cast<const void*>(kernel),
+                  pointers);
+  };
+  run(std::index_sequence_for<Parameters...>{});
+#endif
+}
+
+}  // namespace longhand::cuda

@@ -1,0 +1,72 @@
+#include "cuda/product_plan.h"
+
+namespace longhand::cuda {
+namespace {
+
+using Epilogue = Product::Epilogue;
+
+Product bare(const Matmul& op, Math math) {
+  const MatmulExtents sizes = extents(op);
+  const DType operands = operand_type(op, math);
+  return {.batch = sizes.batch,
+          .m = sizes.m,
+          .n = sizes.n,
+          .k = sizes.k,
+          .transpose_a = op.transpose_a,
+          .transpose_b = op.transpose_b,
+          .operands = operands,
+          .result = op.c.dtype(),
+          .tf32 = operands == DType::f32 && math == Math::fast};
+}
+
+/// The epilogue with an activation, when there is one in cuBLASLt. It asks for rows of `aux` on 16
+/// bytes.
+std::optional<Epilogue> activated(const Matmul& op, Math math) {
+  if (op.beta != 0 || op.residual) return std::nullopt;
+  const bool bias = static_cast<bool>(op.bias);
+  if (*op.f == Activation::relu && !op.pre && !op.at) {
+    return bias ? Epilogue::relu_bias : Epilogue::relu;
+  }
+  if (*op.f != Activation::gelu_tanh || math == Math::exact) return std::nullopt;
+  if (!op.pre && !op.at) return bias ? Epilogue::gelu_bias : Epilogue::gelu;
+  const Tensor& aux = op.at ? op.at : op.pre;
+  if (aux.dtype() != op.c.dtype() || aux.columns() % 8 != 0) return std::nullopt;
+  if (op.at) return Epilogue::gelu_slope;
+  return bias ? Epilogue::gelu_save_bias : Epilogue::gelu_save;
+}
+
+}  // namespace
+
+DType operand_type(const Matmul& op, Math math) {
+  const bool both = op.a.dtype() == DType::bf16 && op.b.dtype() == DType::bf16;
+  return both || math == Math::bf16 ? DType::bf16 : DType::f32;
+}
+
+ProductPlan plain_plan(const Matmul& op, Math math) {
+  ProductPlan plan{.product = bare(op, math), .rest = true};
+  plan.product.result = DType::f32;
+  return plan;
+}
+
+ProductPlan fused_plan(const Matmul& op, Math math) {
+  ProductPlan plan{.product = bare(op, math)};
+  const ProductPlan plain = plain_plan(op, math);
+  if (plan.product.k == 0) return plain;
+  // cuBLASLt multiplies f32 into f32 only.
+  if (plan.product.operands == DType::f32 && op.c.dtype() != DType::f32) return plain;
+  if (op.f) {
+    const auto epilogue = activated(op, math);
+    if (!epilogue) return plain;
+    plan.product.epilogue = *epilogue;
+    return plan;
+  }
+  if (op.pre) return plain;
+  if (op.residual) {
+    if (op.beta != 0 || op.residual.dtype() != op.c.dtype()) return plain;
+    plan.residual_as_c = true;
+  }
+  if (op.bias) plan.product.epilogue = Epilogue::bias;
+  return plan;
+}
+
+}  // namespace longhand::cuda

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+
+namespace longhand::cuda {
+
+class Event;
+
+/// A queue of the device: what is given to it runs in order, while the host goes on.
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Within device memory; from pinned host memory; to host memory.
+  void copy(void* to, const void* from, std::size_t bytes);
+  void zero(void* to, std::size_t bytes);
+  void upload(void* to, const void* from, std::size_t bytes);
+  void download(void* to, const void* from, std::size_t bytes);
+
+  /// What is given from here on waits until the event has happened.
+  void wait(const Event& event);
+  /// The host waits until all that was given is done.
+  void synchronize();
+
+  void* handle() const { return handle_; }  // cudaStream_t
+
+ private:
+  void* handle_ = nullptr;
+};
+
+/// Happens when a stream has done all it was given before record(). One never recorded has
+/// happened.
+class Event {
+ public:
+  Event();
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(Stream& stream);
+  void synchronize();  // the host waits for it
+
+  void* handle() const { return handle_; }  // cudaEvent_t
+
+ private:
+  void* handle_ = nullptr;
+};
+
+/// Host memory that the device can read and write by itself.
+class PinnedMemory {
+ public:
+  explicit PinnedMemory(std::size_t bytes);
+  ~PinnedMemory();
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_;
+};
+
+}  // namespace longhand::cuda
