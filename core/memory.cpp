@@ -11,6 +11,7 @@ namespace longhand {
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t large = std::size_t{1} << 20;  // too much to let lie idle beside a request
 
 class HostMemory final : public MemorySource {
  public:
@@ -45,14 +46,11 @@ std::size_t CachingAllocator::class_size(std::size_t bytes) {
 void* CachingAllocator::allocate(std::size_t bytes) {
   LONGHAND_CHECK(bytes <= (std::size_t{1} << 60), owner_, " memory: a request of ", bytes,
                  " bytes is not sensible");
-  const std::size_t size = class_size(bytes);
   std::lock_guard lock(mutex_);
-  void* block = nullptr;
-  if (const auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
-    block = found->second.back();
-    found->second.pop_back();
-    use_.cached -= size;
-  } else {
+  const std::size_t own = class_size(bytes);
+  auto [block, size] = take_cached(own);
+  if (block == nullptr) {
+    size = own;
     block = source_->allocate(size);
     if (block == nullptr && use_.cached > 0) {
       drop_cached_locked();
@@ -62,17 +60,35 @@ void* CachingAllocator::allocate(std::size_t bytes) {
                    " bytes with ", use_.live, " live (peak ", use_.peak, ") and ", use_.cached,
                    " cached");
   }
-  use_.live += size;
+  use_.live += own;
   if (use_.live > use_.peak) use_.peak = use_.live;
   source_->lent(block, bytes, size);
   return block;
 }
 
+std::pair<void*, std::size_t> CachingAllocator::take_cached(std::size_t own) {
+  const std::size_t most = own >= large ? 2 * own : own;
+  for (auto found = free_.lower_bound(own); found != free_.end() && found->first <= most; ++found) {
+    auto& [size, blocks] = *found;
+    if (blocks.empty()) continue;
+    void* const block = blocks.back();
+    if (size > own) larger_.emplace(block, size);
+    blocks.pop_back();
+    use_.cached -= size;
+    return {block, size};
+  }
+  return {nullptr, 0};
+}
+
 void CachingAllocator::release(void* block, std::size_t bytes) noexcept {
-  const std::size_t size = class_size(bytes);
+  std::size_t size = class_size(bytes);
   std::lock_guard lock(mutex_);
-  source_->returned(block, bytes, size);
   use_.live -= size;
+  if (const auto found = larger_.find(block); found != larger_.end()) {
+    size = found->second;
+    larger_.erase(found);
+  }
+  source_->returned(block, bytes, size);
   try {
     free_[size].push_back(block);
     use_.cached += size;

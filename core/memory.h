@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace longhand {
@@ -27,14 +28,16 @@ class MemorySource {
 std::unique_ptr<MemorySource> host_memory();
 
 struct MemoryUse {
-  std::size_t live = 0;    // bytes in blocks now handed out
+  std::size_t live = 0;    // bytes handed out, whole classes: not what of a larger block is idle
   std::size_t peak = 0;    // the most `live` has been
   std::size_t cached = 0;  // bytes in blocks kept for reuse
 };
 
 /// Keeps freed blocks for the next request of their size class. A class is one of eight sizes per
 /// power of two, so a block is at most 12.5% larger than asked for. A training step asks for the
-/// same sizes again and again: after the first one no memory is taken from the source.
+/// same sizes again and again: after the first one no memory is taken from the source. A large
+/// request whose class has no block takes an idle one of up to twice its size: the gradients of a
+/// step then lie where its activations were.
 class CachingAllocator {
  public:
   CachingAllocator(std::string owner, std::unique_ptr<MemorySource> source);
@@ -54,11 +57,14 @@ class CachingAllocator {
 
  private:
   void drop_cached_locked();
+  /// An idle block for a request of that class, with its size; null when there is none.
+  std::pair<void*, std::size_t> take_cached(std::size_t own);
 
   std::string owner_;
   std::unique_ptr<MemorySource> source_;
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<void*>> free_;
+  std::map<void*, std::size_t> larger_;  // sizes of live blocks that are larger than their class
   MemoryUse use_;
 };
 

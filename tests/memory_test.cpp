@@ -64,4 +64,36 @@ BOOST_AUTO_TEST_CASE(cached_blocks_are_given_up_before_a_request_fails) {
   memory.release(b, 2048);
 }
 
+// A large request takes an idle block of up to twice its size, and that stays the block's size.
+BOOST_AUTO_TEST_CASE(large_requests_take_idle_blocks_that_are_not_much_larger) {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  CachingAllocator memory("test", host_memory());
+  void* const block = memory.allocate(12 * mib);
+  memory.release(block, 12 * mib);
+  BOOST_TEST(memory.use().cached == 12 * mib);
+
+  void* const little = memory.allocate(5 * mib);  // less than half
+  BOOST_TEST(little != block);
+  void* const most = memory.allocate(7 * mib);
+  BOOST_TEST(most == block);
+  BOOST_TEST(memory.use().live == 12 * mib);
+  BOOST_TEST(memory.use().cached == 0u);
+  memory.release(most, 7 * mib);
+  BOOST_TEST(memory.use().cached == 12 * mib);
+  BOOST_TEST(memory.allocate(12 * mib) == block);
+  memory.release(block, 12 * mib);
+  memory.release(little, 5 * mib);
+  BOOST_TEST(memory.use().live == 0u);
+  BOOST_TEST(memory.use().peak == 17 * mib);
+
+  // The closest fit first.
+  void* const closer = memory.allocate(10 * mib);
+  BOOST_TEST(closer == block);
+  void* const closest = memory.allocate(9 * mib);
+  memory.release(closer, 10 * mib);
+  memory.release(closest, 9 * mib);
+  BOOST_TEST(memory.allocate(8 * mib) == closest);
+  memory.release(closest, 8 * mib);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
