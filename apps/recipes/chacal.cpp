@@ -72,12 +72,6 @@ GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions&
   return {text(model.chacal ? "chacal" : "standard", '-', model.layers, "-seed-", seed), config};
 }
 
-std::int64_t seeds_of(const RecipeOptions& options, std::int64_t smoke, std::int64_t laptop,
-                      std::int64_t paper) {
-  if (options.seeds > 0) return options.seeds;
-  return options.scale == Scale::smoke ? smoke : options.scale == Scale::laptop ? laptop : paper;
-}
-
 ToyScore score_toy(const fs::path& run, std::uint64_t seed) {
   LoadedRun loaded =
       load_run(run, RunFolder(run).config().integer("training.steps", 0, std::int64_t{1} << 40));
@@ -86,23 +80,6 @@ ToyScore score_toy(const fs::path& run, std::uint64_t seed) {
                  .parameters = loaded.model->parameters().count()};
   score.loss = evaluate_loss(*loaded.model, *loaded.task, {.samples = samples, .seed = seed});
   return score;
-}
-
-Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
-           std::optional<double> paper, std::int64_t of) {
-  const MeanOverRuns mean = mean_over(values);
-  Row result{row, column, mean.mean, mean.low, mean.high, paper};
-  if (of == 0) return result;  // no share
-  if (values.size() == 1) {
-    const auto count = static_cast<double>(of);
-    const tasks::Interval interval = tasks::wilson(mean.mean * count, count);
-    result.low = interval.low;
-    result.high = interval.high;
-  } else if (result.low) {
-    result.low = std::max(0.0, *result.low);
-    result.high = std::min(1.0, *result.high);
-  }
-  return result;
 }
 
 Curve curve_over(std::span<const fs::path> runs, std::string_view figure) {

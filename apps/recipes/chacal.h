@@ -29,8 +29,6 @@ GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions&
                 const Settings& more = {});
 /// Of every model, one for each seed.
 std::vector<GridRun> toy_runs(const RecipeOptions& options);
-std::int64_t seeds_of(const RecipeOptions& options, std::int64_t smoke, std::int64_t laptop,
-                      std::int64_t paper);
 
 /// Accuracy (by depth where the task says so) and mean loss of a finished run on fresh samples.
 struct ToyScore {
@@ -41,11 +39,6 @@ struct ToyScore {
   double accuracy() const { return tally.at("choices").mean(); }
 };
 ToyScore score_toy(const std::filesystem::path& run, std::uint64_t seed);
-
-/// A row with the mean over runs and its interval, kept within [least, most]; with a single run
-/// Wilson's, where `of` choices were counted.
-Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
-           std::optional<double> paper, std::int64_t of = 0);
 
 /// The mean of a figure of metrics.jsonl over runs of one model at each step that all of them have,
 /// with the least and the greatest.

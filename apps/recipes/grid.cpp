@@ -91,4 +91,27 @@ MeanOverRuns mean_over(std::span<const double> values) {
   return result;
 }
 
+std::int64_t seeds_of(const RecipeOptions& options, std::int64_t smoke, std::int64_t laptop,
+                      std::int64_t paper) {
+  if (options.seeds > 0) return options.seeds;
+  return options.scale == Scale::smoke ? smoke : options.scale == Scale::laptop ? laptop : paper;
+}
+
+Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
+           std::optional<double> paper, std::int64_t of) {
+  const MeanOverRuns mean = mean_over(values);
+  Row result{row, column, mean.mean, mean.low, mean.high, paper};
+  if (of == 0) return result;  // no share
+  if (values.size() == 1) {
+    const auto count = static_cast<double>(of);
+    const tasks::Interval interval = tasks::wilson(mean.mean * count, count);
+    result.low = interval.low;
+    result.high = interval.high;
+  } else if (result.low) {
+    result.low = std::max(0.0, *result.low);
+    result.high = std::min(1.0, *result.high);
+  }
+  return result;
+}
+
 }  // namespace longhand::app

@@ -32,6 +32,10 @@ struct GridPart {
 std::optional<GridPart> parse_part(std::string_view text);
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 
+/// How many runs, with seeds that follow one another, a model has: --seeds, or as the scale says.
+std::int64_t seeds_of(const RecipeOptions& options, std::int64_t smoke, std::int64_t laptop,
+                      std::int64_t paper);
+
 /// The mean of one value a run, with its 95% interval: mean +- t s / sqrt(n) by Student's t for n
 /// values; none for a single one.
 struct MeanOverRuns {
@@ -39,5 +43,10 @@ struct MeanOverRuns {
   std::optional<double> low = {}, high = {};
 };
 MeanOverRuns mean_over(std::span<const double> values);
+
+/// A row with the mean over runs and its interval, kept within [least, most]; with a single run
+/// Wilson's, where `of` choices were counted.
+Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
+           std::optional<double> paper, std::int64_t of = 0);
 
 }  // namespace longhand::app

@@ -1,6 +1,8 @@
 #include "apps/recipes/hinting.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "apps/html/chart.h"
 #include "core/error.h"
@@ -11,7 +13,7 @@ namespace {
 /// Samples that stand for a million of the paper's training set. The paper's training draws
 /// 100,000 * 1024 samples, two thirds of its largest set; so does every scale.
 std::int64_t million(Scale scale) {
-  constexpr std::array<std::int64_t, 3> samples{1000, 15'000, 1'000'000};
+  constexpr std::array<std::int64_t, 3> samples{1000, 5000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
 }
 
@@ -30,10 +32,10 @@ std::map<std::string, std::string> sizes(Scale scale) {
       return {{"model.width", "64"},
               {"model.inner", "128"},
               {"model.heads", "softmax:4"},
-              {"training.steps", "12000"},
-              {"training.batch", "128"},
+              {"training.steps", "8000"},
+              {"training.batch", "64"},
               {"training.rate", "2e-3"},
-              {"training.warm_up", "400"},
+              {"training.warm_up", "200"},
               {"training.checkpoint_every", "1000"},
               {"training.evaluate_samples", "200"}};
     case Scale::paper:
@@ -58,10 +60,17 @@ std::string HintingModel::id() const {
   return id;
 }
 
-GridRun hinting_run(const HintingModel& model, const RecipeOptions& options) {
+std::int64_t hinting_seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3, 1); }
+
+GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std::int64_t number) {
   Config config(model.task);
   for (const auto& [key, value] : shared) config.set(key, value);
   for (const auto& [key, value] : sizes(options.scale)) config.set(key, value);
+  if (options.scale == Scale::laptop && model.task == "sorting") {
+    // Half the paper's lengths; tested, as there, at two and a half and five times the longest.
+    config.set("task.numbers", "16");
+    config.set("task.long", "10");
+  }
   const std::int64_t set = std::stoll(model.set) * million(options.scale);
   config.set("training.set", std::to_string(set));
   if (options.scale == Scale::paper) {
@@ -73,15 +82,18 @@ GridRun hinting_run(const HintingModel& model, const RecipeOptions& options) {
   if (model.repetitions) config.set("task.repetition", "0.1");
   config.set("model.layers", std::to_string(model.layers));
   if (model.tempered) config.set("model.temper", "position");
-  config.set("training.seed", std::to_string(options.seed));
+  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
+  config.set("training.seed", std::to_string(seed));
   for (const auto& [key, value] : options.settings) config.set(key, value);
-  return {model.id(), std::move(config)};
+  return {number == 0 ? model.id() : text(model.id(), "-seed-", seed), std::move(config)};
 }
 
 std::vector<GridRun> hinting_runs(const std::vector<HintingModel>& models,
                                   const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (const HintingModel& model : models) runs.push_back(hinting_run(model, options));
+  for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
+    for (const HintingModel& model : models) runs.push_back(hinting_run(model, options, number));
+  }
   return runs;
 }
 
@@ -92,9 +104,9 @@ HintingTests hinting_tests(Scale scale) {
           .samples = 100, .columns = {6, 12}, .lengths = "2..20:3", .repeated_lengths = "10,20"};
     case Scale::laptop:
       return {.samples = 500,
-              .columns = {30, 50},
-              .lengths = "5..60:5",
-              .repeated_lengths = "20..60:10"};
+              .columns = {25, 50},
+              .lengths = "5..50:5",
+              .repeated_lengths = "15..30:5"};
     case Scale::paper:
       break;
   }
@@ -104,6 +116,8 @@ HintingTests hinting_tests(Scale scale) {
           .repeated_lengths = "20..100:10"};
 }
 
+std::uint64_t hinting_test_seed(const RecipeOptions& options) { return options.seed + 1000; }
+
 std::span<const std::string_view> beside_hinting() {
   static constexpr std::string_view recipes[] = {
       "hinting/table1", "hinting/table2", "hinting/fig3.2",  "hinting/fig3.3",  "hinting/fig3.5",
@@ -111,62 +125,99 @@ std::span<const std::string_view> beside_hinting() {
   return recipes;
 }
 
-LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options) {
-  const GridRun run = hinting_run(model, options);
+LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
+                       std::int64_t number) {
+  const GridRun run = hinting_run(model, options, number);
   // The last checkpoint, not the best one: no longer samples take part in choosing a model.
   return load_run(run_path(run, options, beside_hinting()),
                   run.config.integer("training.steps", 0, std::int64_t{1} << 40));
 }
 
-std::vector<SweepPoint> score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,
-                                      const RecipeOptions& options) {
-  const LoadedRun loaded = load_hinting(model, options);
-  auto points = sweep_points(loaded.config, axes);
-  // The samples are other ones than those of the evaluations during training.
-  sweep(*loaded.model, points,
-        {.samples = hinting_tests(options.scale).samples,
-         .seed = options.seed + 1,
-         .reading = Reading::decoded});
-  return points;
+ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,
+                         const RecipeOptions& options) {
+  ScoredRuns runs;
+  for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
+    const LoadedRun loaded = load_hinting(model, options, number);
+    auto points = sweep_points(loaded.config, axes);
+    // The same samples for every run, and other ones than those of the evaluations in training.
+    sweep(*loaded.model, points,
+          {.samples = hinting_tests(options.scale).samples,
+           .seed = hinting_test_seed(options),
+           .reading = Reading::decoded});
+    runs.push_back(std::move(points));
+  }
+  return runs;
 }
 
-Row share_row(const std::string& row, const std::string& column, const tasks::Metric& metric,
-              std::optional<double> paper) {
-  const tasks::Interval interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
-  return {row, column, metric.mean(), interval.low, interval.high, paper};
+void add_share(RecipeResult& result, const std::string& row, const std::string& column,
+               const ScoredRuns& runs, std::size_t point, std::optional<double> paper) {
+  std::vector<double> shares;
+  for (const auto& points : runs) shares.push_back(points[point].tally.at("sequences").mean());
+  const std::int64_t samples = runs[0][point].tally.at("sequences").count;
+  result.rows.push_back(row_of(row, column, shares, paper, samples));
+  for (std::size_t i = 0; runs.size() > 1 && i < shares.size(); ++i) {
+    Row single = row_of(row, text(column, ", run ", i + 1), {&shares[i], 1}, {}, samples);
+    single.in_table = false;
+    result.rows.push_back(std::move(single));
+  }
 }
 
-std::string model_chart(const std::vector<std::pair<std::string, std::vector<SweepPoint>>>& models,
+std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& models,
                         const std::vector<SweepAxis>& axes, std::string_view metric) {
   html::LineChart chart{.x_label = axes[0].option, .y_label = std::string(metric), .series = {}};
   chart.y_low = 0;
-  for (const auto& [name, points] : models) {
-    for (html::Series& series : sweep_series(name, points, axes, metric)) {
-      if (points.front().tally.at(metric).is_share) chart.y_high = 1;
-      chart.series.push_back(std::move(series));
+  for (const auto& [name, runs] : models) {
+    if (runs[0].front().tally.at(metric).is_share) chart.y_high = 1;
+    auto mean = sweep_series(name, runs[0], axes, metric);
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+      const auto other = sweep_series(name, runs[i], axes, metric);
+      for (std::size_t s = 0; s < mean.size(); ++s) {
+        for (std::size_t p = 0; p < mean[s].points.size(); ++p) {
+          html::Point& at = mean[s].points[p];
+          const double y = other[s].points[p].y;
+          at.low = std::min(i == 1 ? at.y : *at.low, y);
+          at.high = std::max(i == 1 ? at.y : *at.high, y);
+          at.y += (y - at.y) / static_cast<double>(i + 1);
+        }
+      }
     }
+    std::ranges::move(mean, std::back_inserter(chart.series));
   }
   return html::line_chart(chart);
+}
+
+std::string how_intervals(const RecipeOptions& options) {
+  const std::int64_t runs = hinting_seeds(options);
+  if (runs == 1) return "Intervals are Wilson's, 95%.";
+  return text("Figures are means over ", runs,
+              " runs of different seeds, intervals those of the mean (95%, Student's t); bands in "
+              "charts go from the least run to the greatest.");
 }
 
 std::string how_scored(const RecipeOptions& options) {
   return html::paragraph(
       text("The share of test sequences whose answer is right as a whole, the model going on from "
-           "what it said itself (greedy decoding), with Wilson's 95% intervals; ",
-           hinting_tests(options.scale).samples, " fresh sequences at each point."));
+           "what it said itself (greedy decoding); ",
+           hinting_tests(options.scale).samples, " fresh sequences at each point. ",
+           how_intervals(options)));
 }
 
 void add_notes(RecipeResult& result, const std::string& counted,
                const std::vector<HintingModel>& models, const RecipeOptions& options) {
   const HintingTests tests = hinting_tests(options.scale);
+  const std::int64_t samples = million(options.scale);
   std::string notes = counted + html::paragraph("A model is taken as it is after its last step.");
   if (options.scale != Scale::paper) {
     notes += html::paragraph(text(
         "At this scale the models are narrow and train for less: rows and columns keep the paper's "
         "names, but \"1M\" of its training samples are ",
-        million(options.scale), " here, and in tables lengths ", tests.columns[0], " and ",
-        tests.columns[1],
+        samples, " here, and in tables lengths ", tests.columns[0], " and ", tests.columns[1],
         " stand where the paper has 50 and 100. What should agree are the orderings."));
+  }
+  if (options.scale == Scale::laptop) {
+    notes += html::paragraph(
+        "What is sorted are numbers of 1 to 16, in training up to 10 of them, where the paper has "
+        "1 to 100 and up to 20: narrow models learn that in minutes.");
   }
   std::string configurations;
   for (const GridRun& run : hinting_runs(models, options)) {

@@ -23,8 +23,12 @@ struct HintingModel {
   std::string id() const;  // of its folder
 };
 
-/// The run of a model at a scale, seed and settings of the options.
-GridRun hinting_run(const HintingModel& model, const RecipeOptions& options);
+/// How many runs a model has at the options.
+std::int64_t hinting_seeds(const RecipeOptions& options);
+/// The run of a model at the scale and the settings of the options, and at options.seed + number.
+GridRun hinting_run(const HintingModel& model, const RecipeOptions& options,
+                    std::int64_t number = 0);
+/// Of every model, one for each seed.
 std::vector<GridRun> hinting_runs(const std::vector<HintingModel>& models,
                                   const RecipeOptions& options);
 
@@ -36,24 +40,34 @@ struct HintingTests {
   std::string repeated_lengths;       // of a sweep over rep(i, r)
 };
 HintingTests hinting_tests(Scale scale);
+/// Names the samples of tests. Far from the seeds of runs, by which samples are drawn for
+/// evaluations during training.
+std::uint64_t hinting_test_seed(const RecipeOptions& options);
 
-/// Scores the run of a model on its last checkpoint, decoded, at every point of the axes.
-std::vector<SweepPoint> score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,
-                                      const RecipeOptions& options);
-/// The model's run, loaded at its last checkpoint.
-LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options);
+/// A model's run, loaded at its last checkpoint.
+LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
+                       std::int64_t number = 0);
+/// Points of a sweep, in turn for each run of a model.
+using ScoredRuns = std::vector<std::vector<SweepPoint>>;
+/// Scores a model's runs on their last checkpoints, decoded, at every point of the axes.
+ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,
+                         const RecipeOptions& options);
 
 /// Recipes whose finished runs the others use.
 std::span<const std::string_view> beside_hinting();
 
-/// A share of a tally with its interval, as a row of a report.
-Row share_row(const std::string& row, const std::string& column, const tasks::Metric& metric,
-              std::optional<double> paper = {});
+/// Adds the mean over runs of the share of sequences answered right at a point; of several runs,
+/// each one's share for whoever reads the JSON.
+void add_share(RecipeResult& result, const std::string& row, const std::string& column,
+               const ScoredRuns& runs, std::size_t point, std::optional<double> paper = {});
 
-/// A metric against the first axis, one chart for several models.
-std::string model_chart(const std::vector<std::pair<std::string, std::vector<SweepPoint>>>& models,
+/// A metric's mean over runs against the first axis, one chart for several models. The band is from
+/// the least run to the greatest; of a single run, the interval.
+std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& models,
                         const std::vector<SweepAxis>& axes, std::string_view metric);
 
+/// What stands for an interval.
+std::string how_intervals(const RecipeOptions& options);
 /// How answers are scored.
 std::string how_scored(const RecipeOptions& options);
 /// What is counted, as HTML, and where a scale is not the paper's; the configurations of the runs.

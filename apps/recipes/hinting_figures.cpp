@@ -35,10 +35,11 @@ RecipeResult make(const Figure& figure, const RecipeOptions& options) {
   std::vector<SweepAxis> axes{
       parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
   if (figure.repeated) axes.push_back(parse_axis("repeat=2..5"));
-  std::vector<std::pair<std::string, std::vector<SweepPoint>>> scored;
+  std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Line& line : figure.lines(options.scale)) {
-    auto points = score_hinting(line.model, axes, options);
-    for (const SweepPoint& point : points) {
+    auto runs = score_hinting(line.model, axes, options);
+    for (std::size_t p = 0; p < runs[0].size(); ++p) {
+      const SweepPoint& point = runs[0][p];
       // At the paper's scale a length is the paper's; at others its last two stand for 50 and 100.
       std::optional<double> paper;
       const auto length = std::stoll(point.values[0]);
@@ -46,13 +47,11 @@ RecipeResult make(const Figure& figure, const RecipeOptions& options) {
         const auto printed = line.paper.find(i == 0 ? 50 : 100);
         if (length == tests.columns[i] && printed != line.paper.end()) paper = printed->second;
       }
-      result.rows.push_back(
-          share_row(line.name,
-                    figure.repeated ? text("rep(", length, ", ", point.values[1], ")")
-                                    : text("length ", length),
-                    point.tally.at("sequences"), figure.repeated ? std::nullopt : paper));
+      const std::string column = figure.repeated ? text("rep(", length, ", ", point.values[1], ")")
+                                                 : text("length ", length);
+      add_share(result, line.name, column, runs, p, figure.repeated ? std::nullopt : paper);
     }
-    scored.emplace_back(line.name, std::move(points));
+    scored.emplace_back(line.name, std::move(runs));
   }
   std::string content =
       html::figure(model_chart(scored, axes, "sequences"),

@@ -17,21 +17,35 @@ const std::map<Scale, std::string> scales{{Scale::smoke,
 
 std::vector<HintingModel> standard_model() { return {{}}; }
 
+/// The paper's 5 17 43 78 92 among the numbers 1 to 100, or as far up among fewer.
+std::vector<std::int32_t> paper_input(std::int64_t numbers) {
+  std::vector<std::int32_t> input;
+  for (const std::int64_t number : {5, 17, 43, 78, 92}) {
+    input.push_back(static_cast<std::int32_t>((number * numbers + 99) / 100));
+  }
+  return input;
+}
+
 RecipeResult projections(const RecipeOptions& options) {
   RecipeResult result;
   const auto models = standard_model();
-  result.stopped = !train_runs(hinting_runs(models, options), options, beside_hinting());
+  result.stopped = !train_runs({{hinting_run(models[0], options)}}, options, beside_hinting());
   if (result.stopped) return result;
   const LoadedRun loaded = load_hinting(models[0], options);
-  const auto tokens = loaded.task->vocabulary().encode("5 17 43 78 92 ⊥ 5 17 43 78 92");
+  const auto numbers = paper_input(loaded.config.integer("task.numbers", 1, 1 << 20));
+  const std::int32_t least = numbers[0], middle = numbers[2], next = numbers[3];
+  std::vector<std::int32_t> tokens = numbers;
+  tokens.push_back(loaded.task->vocabulary().encode("⊥")[0]);
+  tokens.insert(tokens.end(), numbers.begin(), numbers.end());
   struct Look {
     std::int64_t position;
     std::string name, what;
   };
   const Look looks[] = {
-      {2, "token 43 at position 2", "Figure 4.12: in the input, a copy of itself"},
-      {8, "token 43 at position 8", "Figure 4.13: in the output, itself and its successor 78"},
-      {5, "delimiter at position 5", "Figure 4.14: the delimiter, the least number 5"}};
+      {2, text("token ", middle, " at position 2"), "Figure 4.12: in the input, a copy of itself"},
+      {8, text("token ", middle, " at position 8"),
+       text("Figure 4.13: in the output, itself and its successor ", next)},
+      {5, "delimiter at position 5", text("Figure 4.14: the delimiter, the least number ", least)}};
 
   const nn::Batch batch{.tokens = tokens, .lengths = {static_cast<std::int32_t>(tokens.size())}};
   const Bases bases = bases_of(*loaded.model);
@@ -54,11 +68,11 @@ RecipeResult projections(const RecipeOptions& options) {
          .column = "rank",
          .value = static_cast<double>(1 + greater)});
   };
-  add(2, 43, 0, Place::before_mlp, true);
-  add(8, 43, 1, Place::before_mlp, false);
-  add(8, 78, 1, Place::before_mlp, false);
-  add(8, 78, 1, Place::after_mlp, false);
-  add(5, 5, 0, Place::before_mlp, false);
+  add(2, middle, 0, Place::before_mlp, true);
+  add(8, middle, 1, Place::before_mlp, false);
+  add(8, next, 1, Place::before_mlp, false);
+  add(8, next, 1, Place::after_mlp, false);
+  add(5, least, 0, Place::before_mlp, false);
   const auto orthogonal = [&](const std::string& row, const Cosines& cosines) {
     for (const auto& [column, value] :
          {std::pair{"mean |cos|", cosines.mean}, {"largest |cos|", cosines.largest}}) {
@@ -78,9 +92,11 @@ RecipeResult projections(const RecipeOptions& options) {
                        projection_pictures(*loaded.model, *loaded.task, tokens, look.position));
   }
   add_notes(result,
-            html::paragraph("Input 5 17 43 78 92 ⊥ and its sorted output. A row of the table says "
-                            "where in the network the product with a token's vector is ranked: "
-                            "rank 1 is the largest. The paper prints pictures, no numbers."),
+            html::paragraph(
+                text("Input ", loaded.task->vocabulary().decode({tokens.begin(), 6}),
+                     " and its sorted output. A row of the table says where in the network the "
+                     "product with a token's vector is ranked: rank 1 is the largest. The paper "
+                     "prints pictures, no numbers.")),
             models, options);
   return result;
 }
@@ -90,6 +106,17 @@ RecipeResult projections(const RecipeOptions& options) {
 std::vector<HintingModel> hint_and_none() {
   return {{.hint = "successor", .repetitions = true}, {.repetitions = true}};
 }
+
+/// How often something was found, in each run of a model.
+struct Share {
+  std::vector<double> of_runs = {};
+  std::int64_t count = 0;  // of the last one
+
+  void add(std::int64_t hits, std::int64_t trials) {
+    of_runs.push_back(static_cast<double>(hits) / static_cast<double>(trials));
+    count = trials;
+  }
+};
 
 RecipeResult mechanisms(const RecipeOptions& options) {
   RecipeResult result;
@@ -104,22 +131,29 @@ RecipeResult mechanisms(const RecipeOptions& options) {
   html::LineChart successor = minimum;
   for (const HintingModel& model : models) {
     const std::string name = model.hint == "none" ? "no hinting" : "hinting";
-    const LoadedRun loaded = load_hinting(model, options);
+    std::vector<LoadedRun> runs;
+    for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
+      runs.push_back(load_hinting(model, options, number));
+    }
     html::Series found{.name = name, .points = {}, .marks = true};
     html::Series followed = found;
-    for (const SweepPoint& point : sweep_points(loaded.config, {axis})) {
-      const Mechanisms counts = sorting_mechanisms(
-          *loaded.model, *point.task, {.samples = tests.samples, .seed = options.seed + 1});
-      const auto add = [&](html::Series& series, const std::string& mechanism, std::int64_t hits,
-                           std::int64_t count) {
-        const tasks::Metric metric{.name = {}, .sum = static_cast<double>(hits), .count = count};
-        const Row row =
-            share_row(name + ", " + mechanism, text("length ", point.values[0]), metric);
+    for (const SweepPoint& point : sweep_points(runs[0].config, {axis})) {
+      Share least, next;
+      for (const LoadedRun& run : runs) {
+        const Mechanisms counts =
+            sorting_mechanisms(*run.model, *point.task,
+                               {.samples = tests.samples, .seed = hinting_test_seed(options)});
+        least.add(counts.minimum_hits, counts.minimum_count);
+        next.add(counts.successor_hits, counts.successor_count);
+      }
+      const auto add = [&](html::Series& series, const std::string& mechanism, const Share& share) {
+        const Row row = row_of(name + ", " + mechanism, text("length ", point.values[0]),
+                               share.of_runs, {}, share.count);
         series.points.push_back({std::stod(point.values[0]), row.value, row.low, row.high});
         result.rows.push_back(row);
       };
-      add(found, "min", counts.minimum_hits, counts.minimum_count);
-      add(followed, "Identity+Successor", counts.successor_hits, counts.successor_count);
+      add(found, "min", least);
+      add(followed, "Identity+Successor", next);
     }
     minimum.series.push_back(std::move(found));
     successor.series.push_back(std::move(followed));
@@ -138,19 +172,21 @@ RecipeResult mechanisms(const RecipeOptions& options) {
                    "one follows are left out"));
   add_notes(result,
             html::paragraph(text("Shares over ", tests.samples,
-                                 " fresh sequences at each length, all tokens given, with Wilson's "
-                                 "95% intervals.")),
+                                 " fresh sequences at each length, all tokens given. ",
+                                 how_intervals(options))),
             models, options);
   return result;
 }
 
-const RegisterRecipe figure12{
-    {.id = "hinting/fig4.12",
-     .summary = "the residual stream of a model that sorts, on the encoder "
-                "and decoder bases (Figs. 4.12 to 4.14)",
-     .scales = scales,
-     .run = projections,
-     .runs = [](const RecipeOptions& options) { return hinting_runs(standard_model(), options); }}};
+const RegisterRecipe figure12{{.id = "hinting/fig4.12",
+                               .summary =
+                                   "the residual stream of a model that sorts, on the encoder "
+                                   "and decoder bases (Figs. 4.12 to 4.14)",
+                               .scales = scales,
+                               .run = projections,
+                               .runs = [](const RecipeOptions& options) {
+                                 return std::vector{hinting_run(standard_model()[0], options)};
+                               }}};
 const RegisterRecipe figure15{
     {.id = "hinting/fig4.15",
      .summary = "how often the two mechanisms of sorting are found inside, "

@@ -71,10 +71,10 @@ RecipeResult sorting_table(bool hinting, const RecipeOptions& options) {
   const SweepAxis axis{.option = "length",
                        .values = {std::to_string(lengths[0]), std::to_string(lengths[1])}};
   for (const Cell& cell : cells) {
-    const auto points = score_hinting(cell.model, {axis}, options);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      result.rows.push_back(share_row(i == 0 ? "Test Acc. 50" : "Test Acc. 100", cell.name,
-                                      points[i].tally.at("sequences"), cell.paper[i]));
+    const ScoredRuns runs = score_hinting(cell.model, {axis}, options);
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      add_share(result, i == 0 ? "Test Acc. 50" : "Test Acc. 100", cell.name, runs, i,
+                cell.paper[i]);
     }
   }
   result.sections.emplace_back("Training", curves(cells, options));
@@ -88,14 +88,13 @@ RecipeResult increment_table(const RecipeOptions& options) {
   result.stopped = !train_runs(hinting_runs(models_of(cells), options), options, beside_hinting());
   if (result.stopped) return result;
   const std::vector<SweepAxis> axes{parse_axis("length=11..20")};
-  std::vector<std::pair<std::string, std::vector<SweepPoint>>> scored;
+  std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Cell& cell : cells) {
-    auto points = score_hinting(cell.model, axes, options);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      result.rows.push_back(share_row(cell.name, points[i].values[0],
-                                      points[i].tally.at("sequences"), cell.paper[i]));
+    auto runs = score_hinting(cell.model, axes, options);
+    for (std::size_t i = 0; i < runs[0].size(); ++i) {
+      add_share(result, cell.name, runs[0][i].values[0], runs, i, cell.paper[i]);
     }
-    scored.emplace_back(cell.name, std::move(points));
+    scored.emplace_back(cell.name, std::move(runs));
   }
   result.sections.emplace_back(
       "Accuracy against the number of digits",
