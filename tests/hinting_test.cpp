@@ -2,6 +2,7 @@
 #include "apps/recipes/hinting.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <set>
 
 #include "core/error.h"
@@ -103,6 +104,57 @@ BOOST_AUTO_TEST_CASE(the_paper_scale_warms_up_for_ten_epochs) {
   BOOST_TEST(
       runs_of("hinting/table1", app::Scale::paper).begin()->second.text("training.warm_up") ==
       "10000");
+}
+
+BOOST_AUTO_TEST_CASE(runs_of_a_model_differ_in_their_seed_alone) {
+  const std::string name = "sorting-none-tempered-160M";
+  for (const std::int64_t asked : {0, 2}) {
+    const auto all =
+        recipes()
+            .at("hinting/table1")
+            .runs({.scale = app::Scale::laptop, .seed = 7, .seeds = asked, .out = "x"});
+    std::map<std::string, std::string> seeds;
+    std::set<std::string> others;
+    for (const GridRun& run : all) {
+      if (!run.name.starts_with(name)) continue;
+      seeds[run.name] = run.config.text("training.seed");
+      Config same = run.config;
+      same.set("training.seed", "1");
+      others.insert(same.ini());
+    }
+    std::map<std::string, std::string> expected{{name, "7"}, {name + "-seed-8", "8"}};
+    if (asked == 0) expected[name + "-seed-9"] = "9";
+    BOOST_TEST(seeds == expected);
+    BOOST_TEST(others.size() == 1u);
+  }
+  // A picture is of one model.
+  BOOST_TEST(runs_of("hinting/fig4.12", app::Scale::laptop).size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(shares_of_several_runs_are_a_mean_and_each_of_them) {
+  const auto run_with = [](std::int64_t hits) {
+    SweepPoint point{.values = {"25"}, .task = nullptr};
+    point.tally.add_share("sequences", hits, 100);
+    return std::vector{point};
+  };
+  RecipeResult several;
+  add_share(several, "row", "25", {run_with(60), run_with(70), run_with(80)}, 0, 0.5);
+  BOOST_REQUIRE(several.rows.size() == 4u);
+  const Row& mean = several.rows[0];
+  BOOST_TEST(mean.value == 0.7, boost::test_tools::tolerance(1e-12));
+  // s = 0.1, t = 4.303 for two degrees of freedom.
+  BOOST_TEST(*mean.low == 0.7 - 0.4303 / std::sqrt(3.0), boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(*mean.paper == 0.5);
+  BOOST_TEST(mean.in_table);
+  BOOST_TEST(several.rows[3].value == 0.8);
+  BOOST_TEST(several.rows[3].column == "25, run 3");
+  BOOST_TEST(!several.rows[3].in_table);
+  BOOST_TEST(!several.rows[3].paper.has_value());
+
+  RecipeResult one;
+  add_share(one, "row", "25", {run_with(60)}, 0);
+  BOOST_REQUIRE(one.rows.size() == 1u);
+  BOOST_TEST(*one.rows[0].low == tasks::wilson(60, 100).low);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -66,7 +66,8 @@ RecipeResult projections(const RecipeOptions& options) {
                      place == Place::before_mlp ? " before" : " after", " the MLP, ",
                      encoder ? "encoder" : "decoder", " basis: ", words.text(token)),
          .column = "rank",
-         .value = static_cast<double>(1 + greater)});
+         .value = static_cast<double>(1 + greater),
+         .whole = true});
   };
   add(2, middle, 0, Place::before_mlp, true);
   add(8, middle, 1, Place::before_mlp, false);

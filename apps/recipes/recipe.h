@@ -27,6 +27,7 @@ struct Row {
   std::optional<double> low = {}, high = {};  // 95%
   std::optional<double> paper = {};
   bool in_table = true;  // false: in the JSON alone
+  bool whole = false;    // a number of things, such as a rank
 };
 
 struct RecipeOptions {
@@ -67,7 +68,8 @@ struct RegisterRecipe {
 };
 const std::map<std::string, Recipe, std::less<>>& recipes();
 
-/// The table of a report: paper's rows and columns, ours with its interval, the paper's beside it.
+/// The table of a report: paper's rows and columns, ours with its interval, the paper's beside it
+/// unless it has none at all.
 std::string comparison_table(const std::vector<Row>& rows);
 
 }  // namespace longhand::app
