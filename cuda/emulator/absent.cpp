@@ -31,13 +31,5 @@ void CudaBackend::run(const Triangle&) { fail("cuda: Triangle is absent"); }
 void CudaBackend::run(const SolveTriangular&) { fail("cuda: SolveTriangular is absent"); }
 void CudaBackend::run(const SwapAxes&) { fail("cuda: SwapAxes is absent"); }
 void CudaBackend::run(const Append&) { fail("cuda: Append is absent"); }
-void CudaBackend::run(const Attention&) { fail("cuda: Attention is absent"); }
-void CudaBackend::run(const AttentionBackward&) { fail("cuda: AttentionBackward is absent"); }
-void CudaBackend::run(const AttentionWeights&) { fail("cuda: AttentionWeights is absent"); }
-void CudaBackend::run(const FindBadScore&) { fail("cuda: FindBadScore is absent"); }
-void CudaBackend::run(const Fal&) { fail("cuda: Fal is absent"); }
-void CudaBackend::run(const FalBackward&) { fail("cuda: FalBackward is absent"); }
-void CudaBackend::run(const Chacal&) { fail("cuda: Chacal is absent"); }
-void CudaBackend::run(const ChacalBackward&) { fail("cuda: ChacalBackward is absent"); }
 
 }  // namespace longhand::cuda

@@ -1,0 +1,231 @@
+#include <algorithm>
+
+#include "cuda/attention/chain.h"
+#include "cuda/attention/gradients.h"
+
+/// ChaCAL's backward system (I - g P^-)^T W = dy, the mirror image of forward: a block has 64 keys
+/// of one query head and goes through the tiles of queries after it, from the last, which is done
+/// first. B_j = sum_(i > j) P_ij W_i; over the other tiles by products, among its own rows by
+/// substitution from the last row to the first, W_j = dy_j + g B_j. On the way its part of
+///   dgamma = sum_j (B_j . y_j - A_j . v_j),  A_j = B_j + P_jj W_j.
+/// W is kept in f32. What then follows are the gradients of softmax attention with W in place of
+/// dy.
+namespace longhand::cuda {
+namespace {
+
+struct ChainTask {
+  ScoresView scores;
+  HeadsView v = {}, y = {}, dy = {}, w = {};
+  const float *log_sum = nullptr, *gamma = nullptr;
+  std::int32_t gamma_step = 0;
+  float* dgamma = nullptr;  // a part for each slot, head and slice
+  std::int32_t key_slices = 1, value_slices = 1;
+  std::int32_t* progress = nullptr;
+};
+
+template <class Product, int slice>
+constexpr std::size_t chain_bytes = std::max(sizeof(typename Product::Element) * 3 * tile_rows *
+                                                 Product::stride(slice),
+                                             substitution_bytes<slice>);
+
+template <class Product, int slice>
+__device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, int first, int head,
+                                int part, std::int32_t* done, float* dgamma) {
+  using Element = typename Product::Element;
+  constexpr int n = slice / 8, m = tile_rows / 8, stride = Product::stride(slice);
+  __shared__ float factors[tile_rows], log_sums[tile_rows], block_sums[32];
+  Element* const k = shared_memory<Element>();
+  Element* const q = k + tile_rows * stride;
+  Element* const w = q + tile_rows * stride;
+
+  const ScoresView& scores = task.scores;
+  const int rows = min(tile_rows, at.keys - first), key_head = head / scores.group;
+  const int column = part * slice;
+  const int warp = warp_index(), row = 16 * warp + lane_row();
+  const bool busy = 16 * warp < rows;
+  const float g = task.gamma[head * task.gamma_step];
+  const std::int64_t first_row = at.query + first;
+
+  float b[n][4], p[m][4];
+  clear(b);
+  if (task.key_slices == 1) {
+    stage<Product, slice>(k, tile_rows, scores.k, at.key + first, rows, key_head, 0);
+  }
+  for (int begin = (at.keys - 1) / tile_rows * tile_rows; begin >= first; begin -= tile_rows) {
+    const bool own = begin == first;
+    const int count = min(tile_rows, at.keys - begin);
+    clear(p);
+    for (int s = 0; s < task.key_slices; ++s) {
+      __syncthreads();
+      if (s == 0 && static_cast<int>(threadIdx.x) < tile_rows) {
+        const int r = static_cast<int>(threadIdx.x);
+        factors[r] = scores.scale * scores.tau(begin + r, at.keys) * log2_of_e;
+        log_sums[r] = r < count
+                          ? task.log_sum[(at.query + begin + r) * scores.heads + head] * log2_of_e
+                          : 0.0f;
+      }
+      if (task.key_slices > 1) {
+        stage<Product, slice>(k, tile_rows, scores.k, at.key + first, rows, key_head, s * slice);
+      }
+      stage<Product, slice>(q, tile_rows, scores.q, at.query + begin, count, head, s * slice);
+      __syncthreads();
+      if (busy) Product::template dots<slice>(p, k + 16 * warp * stride, q);
+    }
+    if (busy) {
+#pragma unroll
+      for (int c = 0; c < m; ++c) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int r = 8 * c + 2 * lane_column() + e % 2, key = first + row + 8 * (e / 2);
+          p[c][e] = exp2f(p[c][e] * factors[r] - log_sums[r]);
+          if (r >= count || begin + r < key) p[c][e] = 0;
+        }
+      }
+    }
+    if (own) break;
+    wait_for(done + (begin - first) / tile_rows * (std::int64_t{scores.heads} * task.value_slices));
+    stage<Product, slice>(w, tile_rows, task.w, at.query + begin, count, head, column);
+    __syncthreads();
+    if (busy) Product::template mix<m, n>(b, p, w);
+  }
+
+  float* const sums = shared_memory<float>();
+  float* const links = sums + tile_rows * sums_stride<slice>;
+  float* const diagonal = links + tile_rows * links_stride;
+  __syncthreads();
+  if (busy) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const int r = row + 8 * i, c0 = 2 * lane_column() + j;
+#pragma unroll
+        for (int c = 0; c < n; ++c) sums[r * sums_stride<slice> + 8 * c + c0] = b[c][2 * i + j];
+#pragma unroll
+        for (int c = 0; c < m; ++c) {
+          links[(8 * c + c0) * links_stride + r] = p[c][2 * i + j];
+          if (8 * c + c0 == r) diagonal[r] = p[c][2 * i + j];
+        }
+      }
+    }
+  }
+  __syncthreads();
+
+  // Row s gives links[s][r] = P_sr of its W to every row r before it; a thread has a column.
+  const int own_column = static_cast<int>(threadIdx.x);
+  float gamma_sum = 0;
+  if (own_column < slice && column + own_column < task.v.width) {
+    for (int panel = (rows - 1) / 16 * 16; panel >= 0; panel -= 16) {
+      float own[16];
+#pragma unroll
+      for (int r = 0; r < 16; ++r) own[r] = sums[(panel + r) * sums_stride<slice> + own_column];
+      for (int s = panel + 16; s < rows; ++s) {
+        const float w_s = sums[s * sums_stride<slice> + own_column];
+        const float* const link = links + s * links_stride + panel;
+#pragma unroll
+        for (int r = 0; r < 16; ++r) own[r] += link[r] * w_s;
+      }
+#pragma unroll
+      for (int s = 15; s >= 0; --s) {
+        if (panel + s >= rows) continue;
+        const std::int64_t token = first_row + panel + s;
+        const int c = column + own_column;
+        const float w_s = load_one(task.dy, token, head, c) + g * own[s];
+        const float a = own[s] + diagonal[panel + s] * w_s;
+        gamma_sum += own[s] * load_one(task.y, token, head, c) -
+                     a * load_one(task.v, at.key + first + panel + s, key_head, c);
+        const float* const link = links + (panel + s) * links_stride + panel;
+#pragma unroll
+        for (int r = 0; r < s; ++r) own[r] += link[r] * w_s;
+        sums[(panel + s) * sums_stride<slice> + own_column] = w_s;
+      }
+    }
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < rows * slice; i += attention_threads) {
+    const int r = i / slice, c = i % slice;
+    if (column + c < task.w.width) {
+      store_one(task.w, first_row + r, head, column + c, sums[r * sums_stride<slice> + c]);
+    }
+  }
+  gamma_sum = block_sum(gamma_sum, block_sums);
+  if (threadIdx.x == 0) *dgamma = gamma_sum;
+}
+
+template <class Product, int slice>
+__global__ void __launch_bounds__(attention_threads) chain_kernel(ChainTask task) {
+  const SegmentsView& segments = task.scores.segments;
+  const int heads = task.scores.heads, parts = task.value_slices;
+  const int ranks = most_tiles(segments.key_length, segments.count);
+  for (;;) {
+    const ChainTile next = chain_tile(take_ticket(task.progress), segments.count, heads, parts);
+    if (next.rank >= ranks) return;
+    const SegmentView at = segments[next.segment];
+    const int tiles = (at.keys + tile_rows - 1) / tile_rows, tile = tiles - 1 - next.rank;
+    if (tile < 0) continue;
+    const std::int64_t slot = at.key / tile_rows + next.segment + tile;
+    const std::int64_t own = (slot * heads + next.head) * parts + next.slice;
+    std::int32_t* const done = task.progress + 1 + own;
+    chain_tile_back<Product, slice>(task, at, tile * tile_rows, next.head, next.slice, done,
+                                    task.dgamma + own);
+    publish(done);
+  }
+}
+
+}  // namespace
+
+void CudaBackend::run(const ChacalBackward& op) {
+  const Scores& scores = op.scores;
+  const std::int64_t rows = scores.q.data.rows(), count = scores.queries.count();
+  const std::int64_t heads = scores.q.heads, v_width = op.v.width;
+  const Tensor w(*this, {rows, heads * v_width}, DType::f32);
+  const HeadsView w_view = view(Heads{w, 0, heads, v_width});
+  const std::int32_t gamma_step = op.gamma.size() == 1 ? 0 : 1;
+  const float *const gamma = op.gamma.data<float>(), *const log_sum = op.log_sum.data<float>();
+
+  visit_product(
+      math(scores.math), scores.q.data.dtype(), std::max(scores.q.width, v_width),
+      [&](auto product, auto size) {
+        using Kind = decltype(product);
+        constexpr int slice = decltype(size)::value;
+        ChainTask task{.scores = view(scores),
+                       .v = view(op.v),
+                       .y = view(op.y),
+                       .dy = view(op.dy),
+                       .w = w_view,
+                       .log_sum = log_sum,
+                       .gamma = gamma,
+                       .gamma_step = gamma_step,
+                       .key_slices = slices(scores.q.width, slice),
+                       .value_slices = slices(v_width, slice)};
+        const std::int64_t slots = tile_slots(rows, count, tile_rows), parts = task.value_slices;
+        const Tensor progress(*this, {progress_words(slots, heads, parts)}, DType::i32);
+        const Tensor dgamma(*this, {std::max<std::int64_t>(1, slots * heads * parts)}, DType::f32);
+        stream_.zero(progress.address(), progress.bytes());
+        stream_.zero(dgamma.address(), dgamma.bytes());  // slots without a tile
+        task.progress = progress.data<std::int32_t>();
+        task.dgamma = dgamma.data<float>();
+        launch(stream_, chain_blocks(*this, slots * heads * parts), attention_threads,
+               chain_bytes<Kind, slice>, &chain_kernel<Kind, slice>, task);
+        if (!op.dgamma) return;
+        if (gamma_step == 0) {
+          add_up(stream_, task.dgamma, slots * heads, parts, op.dgamma);
+        } else {
+          add_up(stream_, task.dgamma, slots, parts, op.dgamma);
+        }
+      });
+
+  const Tensor dots(*this, op.log_sum.shape(), DType::f32);
+  row_dots(*this, w_view, view(op.y), rows, static_cast<std::int32_t>(heads), dots.data<float>());
+  attention_gradients(*this, math(scores.math), scores, op.dq, op.dk, op.dv, op.dbeta,
+                      {.scores = view(scores),
+                       .v = view(op.v),
+                       .y = view(op.y),
+                       .dy = w_view,
+                       .log_sum = log_sum,
+                       .row_dots = dots.data<float>(),
+                       .gamma = gamma,
+                       .gamma_step = gamma_step});
+}
+
+}  // namespace longhand::cuda

@@ -1,0 +1,137 @@
+#pragma once
+
+#include "core/contract/attention.h"
+#include "cuda/tensor_cores.h"
+
+/// Heads and segments as the kernels of the attention family see them.
+namespace longhand::cuda {
+
+/// Two neighbours, read and written by one instruction.
+template <class T>
+struct alignas(2 * sizeof(T)) Pair {
+  T first, second;
+};
+
+/// Entry c of head h of row i is at[i columns + h width + c].
+struct HeadsView {
+  void* at = nullptr;
+  std::int64_t columns = 0;
+  std::int32_t width = 0;
+  bool half = false;     // bf16, else f32
+  bool aligned = false;  // eight entries at a time: 16-byte accesses of every row of every head
+  bool add = false;      // of a target: added to what is there
+
+  explicit __host__ __device__ operator bool() const { return at != nullptr; }
+};
+
+HeadsView view(const Heads& x);
+HeadsView view(const HeadsTarget& x);
+
+/// One segment's rows: see core/contract/heads.h.
+struct SegmentView {
+  std::int64_t query = 0, key = 0;  // first rows
+  std::int32_t queries = 0, keys = 0;
+  __device__ int offset() const { return keys - queries; }
+};
+
+struct SegmentsView {
+  const std::int32_t *query_begin, *query_length, *key_begin, *key_length;
+  std::int32_t count = 0;
+  __device__ SegmentView operator[](int s) const {
+    return {query_begin[s], key_begin[s], query_length[s], key_length[s]};
+  }
+};
+SegmentsView view(const Segments& queries, const Segments& keys);
+
+/// Rows of segments that tile their tensor are taken in tiles of `rows`, none across a seam.
+/// Segment s has the slots from begin_s / rows + s on: as floor((b + n) / rows) - floor(b / rows) +
+/// 1 is never less than n / rows rounded up, they are enough, and no table of tiles is needed. Some
+/// slots have no tile.
+struct Tile {
+  std::int32_t segment = 0, first = 0;  // its first row, counted in the segment
+};
+inline std::int64_t tile_slots(std::int64_t rows_in_all, std::int64_t segments, int rows) {
+  return rows_in_all / rows + segments;
+}
+
+/// The last segment whose slots begin at or before `slot`, found by a warp, 32 at a time.
+__device__ __forceinline__ Tile tile_at(const std::int32_t* begins, int count, int rows,
+                                        std::int64_t slot) {
+  const int lane = lane_index();
+  const auto first_slot = [&](int s) { return std::int64_t{begins[s] / rows} + s; };
+  int low = 0, high = count;
+  while (high - low > 1) {
+    const int step = (high - low + 31) / 32, candidate = low + lane * step;
+    const bool begun = candidate < high && first_slot(candidate) <= slot;
+    const int before = __popc(__ballot_sync(full_warp, begun));
+    low += (before - 1) * step;
+    high = high < low + step ? high : low + step;
+  }
+  return {low, static_cast<std::int32_t>((slot - first_slot(low)) * rows)};
+}
+
+/// x(row, head, column + i) for i < 8, zeros beyond the head's width. column is a multiple of 8.
+__device__ __forceinline__ void load_eight(float (&out)[8], const HeadsView& x, std::int64_t row,
+                                           int head, int column) {
+  const std::int64_t at = row * x.columns + std::int64_t{head} * x.width + column;
+  if (x.aligned && column < x.width) {
+    if (x.half) {
+      const Pack<bf16> eight = load_pack(static_cast<const bf16*>(x.at) + at);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) out[i] = to_float(eight.at[i]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 8; i += 4) {
+        const Pack<float> four = load_pack(static_cast<const float*>(x.at) + at + i);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) out[i + j] = four.at[j];
+      }
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    out[i] = 0;
+    if (column + i >= x.width) continue;
+    out[i] = x.half ? to_float(static_cast<const bf16*>(x.at)[at + i])
+                    : static_cast<const float*>(x.at)[at + i];
+  }
+}
+
+__device__ __forceinline__ float load_one(const HeadsView& x, std::int64_t row, int head,
+                                          int column) {
+  const std::int64_t at = row * x.columns + std::int64_t{head} * x.width + column;
+  return x.half ? to_float(static_cast<const bf16*>(x.at)[at])
+                : static_cast<const float*>(x.at)[at];
+}
+
+__device__ __forceinline__ void store_one(const HeadsView& y, std::int64_t row, int head,
+                                          int column, float value) {
+  const std::int64_t at = row * y.columns + std::int64_t{head} * y.width + column;
+  if (y.half) {
+    bf16* const to = static_cast<bf16*>(y.at) + at;
+    *to = from_float<bf16>(y.add ? to_float(*to) + value : value);
+  } else {
+    float* const to = static_cast<float*>(y.at) + at;
+    *to = y.add ? *to + value : value;
+  }
+}
+
+/// Entries column and column + 1, of which column is even; those beyond the width are dropped.
+__device__ __forceinline__ void store_pair(const HeadsView& y, std::int64_t row, int head,
+                                           int column, float a, float b) {
+  if (!y.aligned || y.add) {
+    if (column < y.width) store_one(y, row, head, column, a);
+    if (column + 1 < y.width) store_one(y, row, head, column + 1, b);
+    return;
+  }
+  if (column >= y.width) return;
+  const std::int64_t at = row * y.columns + std::int64_t{head} * y.width + column;
+  if (y.half) {
+    *reinterpret_cast<unsigned*>(static_cast<bf16*>(y.at) + at) = pack_bf16(a, b);
+  } else {
+    *reinterpret_cast<Pair<float>*>(static_cast<float*>(y.at) + at) = {a, b};
+  }
+}
+
+}  // namespace longhand::cuda

@@ -1,0 +1,126 @@
+#include <algorithm>
+
+#include "cuda/attention/run.h"
+
+/// What is looked at rather than trained with: the weights themselves, and scores that are not
+/// finite. A warp for each query and head; products are f32.
+namespace longhand::cuda {
+namespace {
+
+constexpr int look_threads = 256, look_warps = look_threads / warp_size;
+
+/// tau scale q_i . k_j for the query in row t of a segment; all lanes get it.
+__device__ __forceinline__ float score(const ScoresView& s, const SegmentView& at, int t, int head,
+                                       int j, float factor) {
+  float sum = 0;
+  for (int c = lane_index(); c < s.q.width; c += warp_size) {
+    sum += load_one(s.q, at.query + t, head, c) * load_one(s.k, at.key + j, head / s.group, c);
+  }
+  return factor * warp_sum(sum);
+}
+
+/// weights of one query and head: the scores first, then their exponentials over the sum.
+__global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores, float* weights) {
+  const Tile tile =
+      tile_at(scores.segments.query_begin, scores.segments.count, look_warps, blockIdx.x);
+  const SegmentView at = scores.segments[tile.segment];
+  const int t = tile.first + warp_index(), head = static_cast<int>(blockIdx.y), lane = lane_index();
+  if (t >= at.queries) return;
+  std::int64_t before = 0;  // entries of the segments before this one
+  for (int s = lane; s < tile.segment; s += warp_size) {
+    before += std::int64_t{scores.segments.query_length[s]} * scores.segments.key_length[s];
+  }
+  for (int step = warp_size / 2; step > 0; step /= 2) {
+    before += __shfl_xor_sync(full_warp, before, step);
+  }
+  float* const row = weights + before * scores.heads +
+                     (std::int64_t{head} * at.queries + t) * std::int64_t{at.keys};
+
+  const int p = at.offset() + t;
+  const float factor = scores.scale * scores.tau(p, at.keys);
+  float top = -INFINITY;
+  for (int j = 0; j < at.keys; ++j) {
+    if (!visible(scores, p, j)) {
+      if (lane == 0) row[j] = 0;
+      continue;
+    }
+    const float s = score(scores, at, t, head, j, factor);
+    if (lane == 0) row[j] = s;
+    top = fmaxf(top, s);
+  }
+  __syncwarp();
+  float sum = 0;
+  for (int j = scores.first_key(p) + lane; j <= p; j += warp_size) {
+    row[j] = expf(row[j] - top);
+    sum += row[j];
+  }
+  sum = warp_sum(sum);
+  for (int j = scores.first_key(p) + lane; j <= p; j += warp_size) row[j] /= sum;
+}
+
+/// first[row] = key heads + head of the row's first bad score, or -1.
+__global__ void __launch_bounds__(look_threads)
+    bad_scores_kernel(ScoresView scores, std::int64_t* first) {
+  const Tile tile =
+      tile_at(scores.segments.query_begin, scores.segments.count, look_warps, blockIdx.x);
+  const SegmentView at = scores.segments[tile.segment];
+  const int t = tile.first + warp_index();
+  if (t >= at.queries) return;
+  const int p = at.offset() + t;
+  const float factor = scores.scale * scores.tau(p, at.keys);
+  std::int64_t found = -1;
+  for (int j = scores.first_key(p); j <= p && found < 0; ++j) {
+    for (int head = 0; head < scores.heads && found < 0; ++head) {
+      if (!(fabsf(score(scores, at, t, head, j, factor)) < INFINITY)) {
+        found = std::int64_t{j} * scores.heads + head;
+      }
+    }
+  }
+  if (lane_index() == 0) first[at.query + t] = found;
+}
+
+/// The first row with a bad score, as (segment, position, key, head). One warp.
+__global__ void first_bad_score(ScoresView scores, const std::int64_t* first, std::int64_t rows,
+                                std::int32_t* found) {
+  const int lane = lane_index();
+  for (std::int64_t begin = 0; begin < rows; begin += warp_size) {
+    const bool bad = begin + lane < rows && first[begin + lane] >= 0;
+    const unsigned hits = __ballot_sync(full_warp, bad);
+    if (hits == 0) continue;
+    const std::int64_t row = begin + __ffs(static_cast<int>(hits)) - 1;
+    if (lane == 0) {
+      int segment = 0;
+      while (row >= scores.segments.query_begin[segment] + scores.segments.query_length[segment]) {
+        ++segment;
+      }
+      const SegmentView at = scores.segments[segment];
+      found[0] = segment;
+      found[1] = static_cast<std::int32_t>(at.offset() + row - at.query);
+      found[2] = static_cast<std::int32_t>(first[row] / scores.heads);
+      found[3] = static_cast<std::int32_t>(first[row] % scores.heads);
+    }
+    return;
+  }
+  if (lane < 4) found[lane] = -1;
+}
+
+}  // namespace
+
+void CudaBackend::run(const AttentionWeights& op) {
+  const Scores& s = op.scores;
+  launch(stream_, {tile_slots(s.q.data.rows(), s.queries.count(), look_warps), s.q.heads},
+         look_threads, 0, &weights_kernel, view(s), op.weights.data<float>());
+}
+
+void CudaBackend::run(const FindBadScore& op) {
+  const Scores& s = op.scores;
+  const std::int64_t rows = s.q.data.rows();
+  const Tensor first(*this, {std::max<std::int64_t>(1, 2 * rows)}, DType::i32);  // as 64-bit words
+  auto* const words = static_cast<std::int64_t*>(first.address());
+  launch(stream_, tile_slots(rows, s.queries.count(), look_warps), look_threads, 0,
+         &bad_scores_kernel, view(s), words);
+  launch(stream_, 1, warp_size, 0, &first_bad_score, view(s), words, rows,
+         op.found.data<std::int32_t>());
+}
+
+}  // namespace longhand::cuda

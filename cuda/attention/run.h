@@ -1,0 +1,54 @@
+#pragma once
+
+#include <algorithm>
+
+#include "cuda/attention/scores.h"
+#include "cuda/cuda_backend.h"
+#include "cuda/launch.h"
+
+/// What the run()s of the attention family share on the host's side.
+namespace longhand::cuda {
+
+inline const float* pointer(const Tensor& x) { return x ? x.data<float>() : nullptr; }
+
+template <int columns>
+struct Slice {
+  static constexpr int value = columns;
+};
+
+/// Calls body(Product{}, Slice<columns>{}): how products are made, and in which width heads are
+/// taken. bf16 operands are exact in f32 and lose nothing in the bf16 product but P's bits.
+template <class Body>
+void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
+  const auto with_slice = [&](auto product) {
+    if (width <= 32) return body(product, Slice<32>{});
+    if (width <= 64) return body(product, Slice<64>{});
+    return body(product, Slice<128>{});
+  };
+  if (math == Math::exact) return with_slice(ExactProduct{});
+  if (math == Math::bf16 || type == DType::bf16) return with_slice(Bf16Product{});
+  return with_slice(Tf32Product{});
+}
+
+/// The rows of a slot's tile that one step of the backward pass takes from the other side: as many
+/// as leave room for the tiles in 99 KiB of shared memory and for the sums in registers.
+template <class Product, int slice>
+inline constexpr int step_rows = slice < 128                              ? 64
+                                 : sizeof(typename Product::Element) == 2 ? 32
+                                                                          : 24;
+
+/// Blocks for so many tiles of chains: each takes the next tile when it has finished one.
+inline std::int64_t chain_blocks(const CudaBackend& backend, std::int64_t tiles) {
+  return std::min<std::int64_t>(tiles, std::int64_t{4} * backend.device().multiprocessors);
+}
+
+/// parts [outer, results, inner]: result_r (+)= sum over outer and inner of parts(o, r, i), in an
+/// order that is always the same.
+void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t inner,
+            const Target& result);
+
+/// rows[i, h] = x(i, h) . y(i, h), [rows, heads]
+void row_dots(CudaBackend& backend, const HeadsView& x, const HeadsView& y, std::int64_t rows,
+              std::int32_t heads, float* dots);
+
+}  // namespace longhand::cuda

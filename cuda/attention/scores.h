@@ -1,0 +1,116 @@
+#pragma once
+
+#include "cuda/attention/heads.h"
+#include "cuda/attention/product.h"
+
+/// What the softmax kernels share: how scores are tempered, who sees whom, and how tiles come into
+/// shared memory. A block has four warps; warp w has the rows 16 w .. 16 w + 15 of a tile of 64.
+/// Scores are kept in powers of two: exp(s) = 2^(s log2 e).
+namespace longhand::cuda {
+
+inline constexpr int tile_rows = 64;
+inline constexpr int attention_threads = 128;
+inline constexpr float log2_of_e = 1.44269504088896340736f;
+inline constexpr float ln_of_2 = 0.69314718055994530942f;
+
+struct ScoresView {
+  HeadsView q, k;
+  SegmentsView segments;
+  std::int64_t window = 0;
+  float scale = 1;
+  Temper temper = Temper::none;
+  const float* beta = nullptr;
+  std::int32_t heads = 1, group = 1;  // query heads; query heads to a key head
+
+  /// ln n of the query at position p of a segment with so many keys.
+  __device__ float log_n(int p, int keys) const {
+    const int n = temper == Temper::length ? keys : p + 1;
+    return logf(static_cast<float>(n > 2 ? n : 2));
+  }
+  __device__ float tau(int p, int keys) const {
+    return temper == Temper::none ? 1.0f : *beta * log_n(p, keys);
+  }
+  /// The first key that the query at position p sees.
+  __device__ int first_key(int p) const {
+    return window > 0 && p + 1 > window ? static_cast<int>(p + 1 - window) : 0;
+  }
+};
+ScoresView view(const Scores& scores);
+
+/// Whether the query at position p sees key j.
+__device__ __forceinline__ bool visible(const ScoresView& s, int p, int j) {
+  return j <= p && (s.window == 0 || j > p - s.window);
+}
+
+/// How many slices of `slice` columns a head is taken in.
+inline int slices(std::int64_t width, int slice) {
+  return static_cast<int>((width + slice - 1) / slice);
+}
+
+template <class Product>
+__device__ __forceinline__ void store_eight(typename Product::Element* to, const float (&x)[8]) {
+  using Element = typename Product::Element;
+  constexpr int size = Pack<Element>::size;
+#pragma unroll
+  for (int i = 0; i < 8; i += size) {
+    Pack<Element> pack;
+#pragma unroll
+    for (int j = 0; j < size; ++j) pack.at[j] = Product::element(x[i + j]);
+    store_pack(to + i, pack);
+  }
+}
+
+/// tile[r][c] = x(row + r, head, first + c) for r < count, zeros up to `rows` and beyond the width.
+template <class Product, int slice>
+__device__ __forceinline__ void stage(typename Product::Element* tile, int rows, const HeadsView& x,
+                                      std::int64_t row, int count, int head, int first) {
+  constexpr int pieces = slice / 8;
+  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += attention_threads) {
+    const int r = i / pieces, c = i % pieces * 8;
+    float eight[8] = {};
+    if (r < count) load_eight(eight, x, row + r, head, first + c);
+    store_eight<Product>(tile + r * Product::stride(slice) + c, eight);
+  }
+}
+
+/// tile[r][c] for r < count are the values a chain reads, (1 - g) v + g y: of v the rows row + r,
+/// of y what `finished(eight, r, first column)` gives.
+template <class Product, int slice, class Finished>
+__device__ __forceinline__ void stage_chain(typename Product::Element* tile, int rows,
+                                            const HeadsView& v, std::int64_t row, int count,
+                                            int head, int first, float g, Finished finished) {
+  constexpr int pieces = slice / 8;
+  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += attention_threads) {
+    const int r = i / pieces, c = i % pieces * 8;
+    float u[8] = {};
+    if (r < count) {
+      float y[8] = {};
+      load_eight(u, v, row + r, head, first + c);
+      finished(y, r, first + c);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) u[j] = (1 - g) * u[j] + g * y[j];
+    }
+    store_eight<Product>(tile + r * Product::stride(slice) + c, u);
+  }
+}
+
+template <int n>
+__device__ __forceinline__ void clear(float (&c)[n][4]) {
+#pragma unroll
+  for (int i = 0; i < n; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) c[i][j] = 0;
+  }
+}
+
+/// Of the four lanes that share a row.
+__device__ __forceinline__ float row_sum(float x) {
+  x += __shfl_xor_sync(full_warp, x, 1);
+  return x + __shfl_xor_sync(full_warp, x, 2);
+}
+__device__ __forceinline__ float row_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(full_warp, x, 1));
+  return fmaxf(x, __shfl_xor_sync(full_warp, x, 2));
+}
+
+}  // namespace longhand::cuda

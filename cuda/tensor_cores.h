@@ -1,0 +1,66 @@
+#pragma once
+
+#include "cuda/device.h"
+
+/// The tensor cores' products of one warp, and what brings operands into the registers they want.
+/// With g = lane / 4 and t = lane % 4, a lane holds
+///   of c [16, 8], f32:   c[0], c[1]: (g, 2 t), (g, 2 t + 1);  c[2], c[3]: (g + 8, the same)
+///   of a [16, 8], tf32:  (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4);  b [8, 8]: (t, g), (t +
+///   4, g) of a [16, 16], bf16, two to a word, the first in the lower half:
+///     (g, 2 t ..), (g + 8, 2 t ..), (g, 2 t + 8 ..), (g + 8, 2 t + 8 ..)
+///   of b [16, 8], bf16:  (2 t .., g), (2 t + 8 .., g)
+#if defined(LONGHAND_CUDA_EMULATED)
+#include "cuda/emulator/tensor_cores.h"
+#else
+
+namespace longhand::cuda {
+
+/// Rounded to tf32, 10 bits after the leading one; ties away from zero.
+__device__ __forceinline__ unsigned to_tf32(float x) {
+  unsigned rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return rounded;
+}
+
+/// Two floats as bf16, the first in the lower half.
+__device__ __forceinline__ unsigned pack_bf16(float low, float high) {
+  unsigned both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+
+/// c += a b
+__device__ __forceinline__ void mma_tf32_16x8x8(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                                unsigned b1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ void mma_bf16_16x8x16(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                                 unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/// Four 8 x 8 matrices of bf16 in shared memory, of which lane 8 i + r names row r of matrix i.
+/// words[i] of a lane are (g, 2 t), (g, 2 t + 1) of matrix i; transposed, (2 t, g), (2 t + 1, g).
+__device__ __forceinline__ void load_matrices(unsigned (&words)[4], const bf16* row) {
+  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(at)
+               : "memory");
+}
+__device__ __forceinline__ void load_matrices_transposed(unsigned (&words)[4], const bf16* row) {
+  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(at)
+               : "memory");
+}
+
+}  // namespace longhand::cuda
+#endif
