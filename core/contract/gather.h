@@ -5,8 +5,8 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Reading and writing at given places. Indices are i32; one out of range is an Error on host
-/// backends, before anything is written.
+/// Reading and writing at given places. An index (i32) out of range is an Error on host backends,
+/// before anything is written; on a device it reads as NaN and its gradient goes nowhere.
 namespace longhand {
 
 /// y_i = table_(ids_i), whole rows. table [vocabulary, n], ids [rows], y [rows, n]; y may have

@@ -10,8 +10,8 @@
 namespace longhand {
 
 /// logits [rows, groups * classes]: each row holds `groups` independent choices among `classes`.
-/// target t_ig in [0, classes), or negative: not counted (w_ig = 0). targets, weights [rows,
-/// groups].
+/// target t_ig in [0, classes), or negative: not counted (w_ig = 0). A larger one is an Error on
+/// host backends and a loss of NaN on a device. targets, weights [rows, groups].
 ///   log_sum_ig = log sum_c exp logits_igc
 ///   total = sum w_ig;  loss = 1/total sum w_ig (log_sum_ig - logits_ig,t)
 ///   hits = 1/total sum w_ig [t is the (first) largest of its group]

@@ -21,6 +21,7 @@
 #define __shared__ static
 #define __constant__ static const
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(n) alignas(n)
 
 #define threadIdx ::longhand::emulator::thread_index

@@ -1,0 +1,55 @@
+#include "core/contract/heads.h"
+
+#include "cuda/cuda_backend.h"
+#include "cuda/launch.h"
+#include "cuda/visit.h"
+
+namespace longhand::cuda {
+namespace {
+
+struct SegmentTable {
+  const std::int32_t *begin, *length;
+};
+SegmentTable table_of(const Segments& segments) {
+  return {segments.begin().data<std::int32_t>(), segments.length().data<std::int32_t>()};
+}
+
+/// y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t), `width` entries a thread
+/// and `blocks` blocks for each segment s; x_row and y_row entries from row to row.
+template <int width, class From, class To>
+__global__ void __launch_bounds__(block_threads)
+    append(const From* x, std::int64_t x_row, SegmentTable from, To* y, std::int64_t y_row,
+           SegmentTable to, std::int64_t packs, std::int64_t blocks) {
+  const std::int64_t s = blockIdx.x / blocks;
+  const std::int64_t item = blockIdx.x % blocks * block_threads + threadIdx.x;
+  const Place at = place_of(item, packs);
+  const std::int64_t length = from.length[s], t = at.row, column = at.column * width;
+  if (t >= length) return;
+  const std::int64_t place = to.begin[s] + to.length[s] - length + t;
+  store(y + place * y_row + column, load<width>(x + (from.begin[s] + t) * x_row + column));
+}
+
+}  // namespace
+
+void CudaBackend::run(const Append& op) {
+  const std::int64_t columns = op.x.heads * op.x.width;
+  visit_activation(op.x.data.dtype(), [&]<class From>(From) {
+    visit_activation(op.y.data.dtype(), [&]<class To>(To) {
+      const From* x = op.x.data.data<From>() + op.x.first_column;
+      To* y = op.y.data.data<To>() + op.y.first_column;
+      const std::int64_t x_row = op.x.data.columns(), y_row = op.y.data.columns();
+      using Narrow = std::conditional_t<sizeof(From) < sizeof(To), From, To>;
+      constexpr int full = full_width<Narrow>;
+      const bool fits =
+          on_16_bytes(x, y) && x_row % full == 0 && y_row % full == 0 && columns % full == 0;
+      with_width<Narrow>(fits, [&](auto width) {
+        const std::int64_t packs = columns / width;
+        const std::int64_t blocks = grid_of(op.from.longest() * packs);
+        launch(stream_, op.from.count() * blocks, block_threads, 0, append<width, From, To>, x,
+               x_row, table_of(op.from), y, y_row, table_of(op.to), packs, blocks);
+      });
+    });
+  });
+}
+
+}  // namespace longhand::cuda

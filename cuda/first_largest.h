@@ -1,0 +1,32 @@
+#pragma once
+
+#include "cuda/team.h"
+
+namespace longhand::cuda {
+
+/// The largest of the entries seen and the first place it stood at. NaN is never larger.
+struct FirstLargest {
+  float value;
+  int index;
+
+  /// Entries come in the order of their places.
+  __device__ __forceinline__ void see(float x, int at) {
+    if (x > value) {
+      value = x;
+      index = at;
+    }
+  }
+  __device__ __forceinline__ FirstLargest exchanged(int step) const {
+    return {exchange(value, step), exchange(index, step)};
+  }
+
+  struct Better {
+    __device__ __forceinline__ FirstLargest operator()(const FirstLargest& a,
+                                                       const FirstLargest& b) const {
+      if (a.value == b.value) return {a.value, a.index < b.index ? a.index : b.index};
+      return b.value > a.value ? b : a;
+    }
+  };
+};
+
+}  // namespace longhand::cuda

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "core/dtype.h"
+#include "cuda/device.h"
+
+namespace longhand::cuda {
+
+/// Entries of T that one 16-byte access moves.
+template <class T>
+inline constexpr int full_width = static_cast<int>(16 / sizeof(T));
+
+/// Neighbouring entries of a tensor, moved together and computed with as f32. More than one of them
+/// lie on a 16-byte boundary, or on that of their own size where it is smaller.
+template <int width>
+struct Floats {
+  float at[width];
+};
+
+namespace detail {
+template <class T, int width>
+inline constexpr std::size_t boundary = sizeof(T) * width < 16 ? sizeof(T) * width : 16;
+template <class T, int width>
+struct alignas(boundary<T, width>) Stored {
+  T at[width];
+};
+}  // namespace detail
+
+template <int width, class T>
+__device__ __forceinline__ Floats<width> load(const T* x) {
+  if constexpr (detail::boundary<T, width> == 16) require_16_byte_boundary(x);
+  const auto stored = *reinterpret_cast<const detail::Stored<T, width>*>(x);
+  Floats<width> floats;
+#pragma unroll
+  for (int k = 0; k < width; ++k) floats.at[k] = to_float(stored.at[k]);
+  return floats;
+}
+
+template <int width, class T>
+__device__ __forceinline__ void store(T* y, const Floats<width>& floats) {
+  if constexpr (detail::boundary<T, width> == 16) require_16_byte_boundary(y);
+  detail::Stored<T, width> stored;
+#pragma unroll
+  for (int k = 0; k < width; ++k) stored.at[k] = from_float<T>(floats.at[k]);
+  *reinterpret_cast<detail::Stored<T, width>*>(y) = stored;
+}
+
+/// Where results go: assigned, or added to what is there.
+template <class T>
+struct Out {
+  T* y;
+  bool add;
+
+  template <int width>
+  __device__ __forceinline__ void put(std::int64_t i, Floats<width> floats) const {
+    if (add) {
+      const Floats<width> old = load<width>(y + i);
+#pragma unroll
+      for (int k = 0; k < width; ++k) floats.at[k] += old.at[k];
+    }
+    store(y + i, floats);
+  }
+};
+
+/// Calls body with full_width<T>, as a constant, where accesses of that width fit, else with 1.
+template <class T, class Body>
+void with_width(bool fits, Body&& body) {
+  if (fits) return body(std::integral_constant<int, full_width<T>>{});
+  body(std::integral_constant<int, 1>{});
+}
+
+/// Entry i of a matrix. Most tensors are small enough for the quick division.
+struct Place {
+  std::int64_t row, column;
+};
+__device__ __forceinline__ Place place_of(std::int64_t i, std::int64_t columns) {
+  if (((i | columns) >> 32) == 0) {
+    const auto small = static_cast<std::uint32_t>(i), n = static_cast<std::uint32_t>(columns);
+    return {small / n, small % n};
+  }
+  return {i / columns, i % columns};
+}
+
+/// Threads of a block in most kernels here.
+inline constexpr int block_threads = 256;
+
+/// Blocks for one thread an item.
+inline std::int64_t grid_of(std::int64_t items) {
+  return (items + block_threads - 1) / block_threads;
+}
+
+}  // namespace longhand::cuda

@@ -1,0 +1,135 @@
+#include "core/contract/gather.h"
+
+#include "cuda/cuda_backend.h"
+#include "cuda/first_largest.h"
+#include "cuda/launch.h"
+#include "cuda/row.h"
+#include "cuda/visit.h"
+
+namespace longhand::cuda {
+namespace {
+
+/// y_i = table_(ids_i), a pack a thread.
+template <int width, class From, class To>
+__global__ void __launch_bounds__(block_threads)
+    embedding(const From* table, std::int64_t vocabulary, const std::int32_t* ids, To* y,
+              std::int64_t size, std::int64_t n) {
+  const std::int64_t i = thread_in_grid() * width;
+  if (i >= size) return;
+  const Place at = place_of(i, n);
+  const std::int64_t id = ids[at.row];
+  Floats<width> floats;
+  if (id >= 0 && id < vocabulary) {
+    floats = load<width>(table + id * n + at.column);
+  } else {
+#pragma unroll
+    for (int k = 0; k < width; ++k) floats.at[k] = NAN;
+  }
+  store(y + i, floats);
+}
+
+/// y_ij = x_i,(index_ij)
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    gather(const T* x, std::int64_t n, const std::int32_t* index, T* y, std::int64_t size,
+           std::int64_t k) {
+  const std::int64_t i = thread_in_grid();
+  if (i >= size) return;
+  const std::int64_t column = index[i];
+  const bool sound = column >= 0 && column < n;
+  y[i] = sound ? x[place_of(i, k).row * n + column] : from_float<T>(NAN);
+}
+
+/// dx_i,c = sum over j with index_ij = c of dy_ij, in f32 and rounded once. Each thread asks all k
+/// indices of its row: they are few, or the row is short.
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    gather_backward(const std::int32_t* index, const T* dy, Out<T> dx, std::int64_t size,
+                    std::int64_t n, std::int64_t k) {
+  const std::int64_t i = thread_in_grid();
+  if (i >= size) return;
+  const Place at = place_of(i, n);
+  float sum = dx.add ? to_float(dx.y[i]) : 0.0f;
+  for (std::int64_t j = at.row * k; j < (at.row + 1) * k; ++j) {
+    if (index[j] == at.column) sum += to_float(dy[j]);
+  }
+  dx.y[i] = from_float<T>(sum);
+}
+
+/// y_i = the first column of the largest entry of row i.
+template <int width, class Team, class T>
+__global__ void __launch_bounds__(block_threads)
+    argmax(const T* all_x, std::int32_t* y, std::int64_t rows, int n) {
+  constexpr int teams = Team::per_block(block_threads);
+  const std::int64_t i = std::int64_t{blockIdx.x} * teams + Team::index();
+  if (i >= rows) return;
+  const T* x = all_x + i * n;
+  // NaN in front compares with none and stays the largest, as in a plain loop.
+  FirstLargest best{to_float(x[0]), 0};
+#pragma unroll 4
+  for (int j = Team::rank() * width; j < n; j += Team::threads * width) {
+    const Floats<width> a = load<width>(x + j);
+#pragma unroll
+    for (int k = 0; k < width; ++k) best.see(a.at[k], j + k);
+  }
+  best = Team::reduce(best, FirstLargest::Better{});
+  if (Team::rank() == 0) y[i] = best.index;
+}
+
+}  // namespace
+
+void CudaBackend::run(const Embedding& op) {
+  visit_activation(op.table.dtype(), [&]<class From>(From) {
+    visit_activation(op.y.dtype(), [&]<class To>(To) {
+      const From* table = op.table.data<From>();
+      To* y = op.y.data<To>();
+      const std::int64_t size = op.y.size(), n = op.y.columns();
+      using Narrow = std::conditional_t<sizeof(From) < sizeof(To), From, To>;
+      const bool fits = on_16_bytes(table, y) && n % full_width<Narrow> == 0;
+      with_width<Narrow>(fits, [&](auto width) {
+        launch(stream_, grid_of(size / width), block_threads, 0, embedding<width, From, To>, table,
+               op.table.rows(), op.ids.data<std::int32_t>(), y, size, n);
+      });
+    });
+  });
+}
+
+void CudaBackend::run(const Gather& op) {
+  visit_activation(op.x.dtype(), [&]<class T>(T) {
+    launch(stream_, grid_of(op.y.size()), block_threads, 0, gather<T>, op.x.data<T>(),
+           op.x.columns(), op.index.data<std::int32_t>(), op.y.data<T>(), op.y.size(),
+           op.index.columns());
+  });
+}
+
+void CudaBackend::run(const GatherBackward& op) {
+  if (!op.dx) return;
+  visit_activation(op.dy.dtype(), [&]<class T>(T) {
+    const std::int64_t size = op.dx.tensor.size();
+    launch(stream_, grid_of(size), block_threads, 0, gather_backward<T>,
+           op.index.data<std::int32_t>(), op.dy.data<T>(), out<T>(op.dx), size,
+           op.dx.tensor.columns(), op.index.columns());
+  });
+}
+
+void CudaBackend::run(const Argmax& op) {
+  visit_activation(op.x.dtype(), [&]<class T>(T) {
+    const T* x = op.x.data<T>();
+    const int n = row_length(Argmax::name, op.x);
+    with_width<T>(on_16_bytes(x) && n % full_width<T> == 0, [&](auto width) {
+      const auto start = [&](auto team) {
+        using Team = decltype(team);
+        constexpr int teams = Team::per_block(block_threads);
+        launch(stream_, (op.x.rows() + teams - 1) / teams, block_threads, 0, argmax<width, Team, T>,
+               x, op.y.data<std::int32_t>(), op.x.rows(), n);
+      };
+      if (n <= 1024) {
+        start(Lanes<32>{});
+      } else {
+        start(Block{});
+      }
+    });
+  });
+}
+
+}  // namespace longhand::cuda

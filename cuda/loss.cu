@@ -1,0 +1,329 @@
+#include "core/contract/loss.h"
+
+#include "core/formulas.h"
+#include "cuda/cuda_backend.h"
+#include "cuda/first_largest.h"
+#include "cuda/launch.h"
+#include "cuda/row.h"
+#include "cuda/visit.h"
+
+namespace longhand::cuda {
+namespace {
+
+/// What a choice, a block or all of them add to the loss. In f64: millions of choices are added up.
+struct LossSums {
+  double weight, loss, hits;
+
+  __device__ __forceinline__ LossSums exchanged(int step) const {
+    return {exchange(weight, step), exchange(loss, step), exchange(hits, step)};
+  }
+  __device__ __forceinline__ LossSums operator+(const LossSums& more) const {
+    return {weight + more.weight, loss + more.loss, hits + more.hits};
+  }
+};
+
+struct LossResults {
+  float *total, *loss, *hits;  // hits may be null
+};
+
+/// sum / total, and 0 when nothing was counted.
+template <class F>
+__device__ __forceinline__ F mean(F sum, F total) {
+  return total == 0 ? F(0) : sum / total;
+}
+
+__device__ __forceinline__ void write(const LossSums& sums, const LossResults& results) {
+  *results.total = static_cast<float>(sums.weight);
+  *results.loss = static_cast<float>(mean(sums.loss, sums.weight));
+  if (results.hits) *results.hits = static_cast<float>(mean(sums.hits, sums.weight));
+}
+
+/// The end of both losses: the threads' sums added up. A block alone writes the results, one of
+/// many leaves its part of them.
+__device__ __forceinline__ void finish_block(LossSums sums, LossSums* parts,
+                                             const LossResults& results) {
+  sums = Block::reduce(sums, Sum{});
+  if (threadIdx.x != 0) return;
+  if (gridDim.x == 1) {
+    write(sums, results);
+  } else {
+    parts[blockIdx.x] = sums;
+  }
+}
+
+__global__ void __launch_bounds__(block_threads)
+    add_up_losses(const LossSums* parts, int count, const LossResults results) {
+  LossSums sums{0, 0, 0};
+  for (int p = static_cast<int>(threadIdx.x); p < count; p += block_threads) {
+    sums = sums + parts[p];
+  }
+  sums = Block::reduce(sums, Sum{});
+  if (threadIdx.x == 0) write(sums, results);
+}
+
+/// Runs kernel(parts) over `blocks` blocks, at least one, then adds up the parts they left.
+template <class Start>
+void run_loss(CudaBackend& backend, std::int64_t wanted, const LossResults& results,
+              Start&& start) {
+  constexpr std::int64_t most_blocks = 528;
+  const std::int64_t blocks = std::clamp<std::int64_t>(wanted, 1, most_blocks);
+  Tensor parts;
+  if (blocks > 1) {
+    parts = Tensor(backend, Shape{blocks * std::int64_t{sizeof(LossSums)}}, DType::u8);
+  }
+  start(blocks, static_cast<LossSums*>(parts.address()));
+  if (blocks == 1) return;
+  launch(backend.stream(), 1, block_threads, 0, add_up_losses,
+         static_cast<const LossSums*>(parts.address()), static_cast<int>(blocks), results);
+}
+
+// Below, i counts the choices of all rows, and the logits of choice i are entries i * classes + c.
+
+template <class T>
+struct Choices {
+  const T* logits;
+  const std::int32_t* targets;
+  const float* weights;  // may be null
+  std::int64_t count;
+  int classes;
+};
+
+/// The largest logit seen, where it stood first, and sum_c exp(logits_c - largest).
+struct LogSum {
+  FirstLargest top;
+  float sum;
+
+  __device__ __forceinline__ LogSum exchanged(int step) const {
+    return {top.exchanged(step), exchange(sum, step)};
+  }
+  /// The sum as it is against a top that is no smaller.
+  __device__ __forceinline__ float against(float largest) const {
+    return sum == 0 ? 0.0f : sum * expf(top.value - largest);
+  }
+  struct Join {
+    __device__ __forceinline__ LogSum operator()(const LogSum& a, const LogSum& b) const {
+      const FirstLargest top = FirstLargest::Better{}(a.top, b.top);
+      return {top, a.against(top.value) + b.against(top.value)};
+    }
+  };
+};
+
+/// A team takes a choice at a time and reads its logits once, some packs together: their largest
+/// first, then their exponentials.
+template <int width, class Team, class T>
+__global__ void __launch_bounds__(block_threads)
+    cross_entropy(const Choices<T> r, float* log_sum, LossSums* parts, const LossResults results) {
+  constexpr int teams = Team::per_block(block_threads);
+  constexpr int together = 8 / width;  // packs
+  LossSums sums{0, 0, 0};
+  // All teams of a block go the same number of rounds, so that its lanes stay together.
+  for (std::int64_t first = std::int64_t{blockIdx.x} * teams; first < r.count;
+       first += std::int64_t{gridDim.x} * teams) {
+    const std::int64_t i = first + Team::index();
+    const int classes = i < r.count ? r.classes : 0;
+    const T* x = r.logits + i * r.classes;
+    LogSum all{{-INFINITY, 0}, 0};
+    for (int begin = Team::rank() * width; begin < classes;
+         begin += Team::threads * width * together) {
+      Floats<width> a[together];
+#pragma unroll
+      for (int q = 0; q < together; ++q) {
+        const int c = begin + q * Team::threads * width;
+        if (c < classes) {
+          a[q] = load<width>(x + c);
+        } else {
+#pragma unroll
+          for (int k = 0; k < width; ++k) a[q].at[k] = -INFINITY;
+        }
+      }
+      FirstLargest top = all.top;
+#pragma unroll
+      for (int q = 0; q < together; ++q) {
+#pragma unroll
+        for (int k = 0; k < width; ++k) {
+          top.see(a[q].at[k], begin + q * Team::threads * width + k);
+        }
+      }
+      float sum = all.against(top.value);
+#pragma unroll
+      for (int q = 0; q < together; ++q) {
+#pragma unroll
+        for (int k = 0; k < width; ++k) {
+          sum += a[q].at[k] == -INFINITY ? 0.0f : expf(a[q].at[k] - top.value);
+        }
+      }
+      all = {top, sum};
+    }
+    all = Team::reduce(all, typename LogSum::Join{});
+    if (Team::rank() != 0 || i >= r.count) continue;
+
+    const float log_total = all.sum == 0 ? NAN : logf(all.sum);
+    log_sum[i] = all.top.value + log_total;
+    const std::int64_t t = r.targets[i];
+    if (t < 0) continue;
+    const double w = r.weights ? r.weights[i] : 1.0f;
+    const float x_t = t < classes ? to_float(x[t]) : NAN;
+    sums.weight += w;
+    // log_sum - x_t in this order: no digits of a small loss are lost in a large log_sum
+    sums.loss += w * (double{log_total} + (double{all.top.value} - double{x_t}));
+    if (t == all.top.index) sums.hits += w;
+  }
+  finish_block(sums, parts, results);
+}
+
+/// A team for a choice: small enough to leave few lanes idle.
+template <class Body>
+void with_team(std::int64_t classes, int width, Body&& body) {
+  if (classes <= 4 * width) return body(Lanes<1>{});
+  if (classes <= 32 * width) return body(Lanes<8>{});
+  if (classes <= 4096) return body(Lanes<32>{});
+  body(Block{});
+}
+
+/// dlogits_ic = dloss w_i / total (exp(logits_ic - log_sum_i) - [c = t_i]), a pack a thread, which
+/// may reach over from one choice into the next.
+template <int width, class T>
+__global__ void __launch_bounds__(block_threads)
+    cross_entropy_backward(const Choices<T> r, const float* log_sum, const float* total,
+                           const float* dloss, Out<T> dlogits) {
+  const std::int64_t at = thread_in_grid() * width;
+  if (at >= r.count * r.classes) return;
+  const float factor = mean(*dloss, *total);
+  Floats<width> x = load<width>(r.logits + at);
+  Place here = place_of(at, r.classes);  // choice, class
+  std::int64_t t = 0;
+  float scale = 0, shift = 0;
+  const auto enter_choice = [&] {
+    t = r.targets[here.row];
+    scale = r.weights ? factor * r.weights[here.row] : factor;
+    if (t >= r.classes) scale = NAN;
+    shift = log_sum[here.row];
+  };
+  enter_choice();
+#pragma unroll
+  for (int k = 0; k < width; ++k) {
+    const float p = expf(x.at[k] - shift);
+    x.at[k] = t < 0 ? 0.0f : scale * (p - (here.column == t ? 1.0f : 0.0f));
+    if (++here.column == r.classes && k + 1 < width) {
+      here = {here.row + 1, 0};
+      enter_choice();
+    }
+  }
+  dlogits.put(at, x);
+}
+
+template <class T, class Op>
+Choices<T> choices_of(const Op& op) {
+  const std::int64_t classes = op.logits.columns() / op.groups;
+  LONGHAND_CHECK(classes < (1 << 30), Op::name, ": expected less than 2^30 classes on cuda, got ",
+                 classes);
+  return {.logits = op.logits.template data<T>(),
+          .targets = op.targets.template data<std::int32_t>(),
+          .weights = data_or_null<float>(op.weights),
+          .count = op.targets.size(),
+          .classes = static_cast<int>(classes)};
+}
+
+template <class T>
+struct Binary {
+  const T* logits;
+  const float *targets, *weights;  // weights may be null
+  std::int64_t count;
+};
+
+/// loss_i = max(x_i, 0) - x_i t_i + log(1 + exp(-|x_i|))
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    binary_cross_entropy(const Binary<T> r, LossSums* parts, const LossResults results) {
+  LossSums sums{0, 0, 0};
+  for (std::int64_t i = thread_in_grid(); i < r.count; i += threads_in_grid()) {
+    const float x = to_float(r.logits[i]), t = r.targets[i], w = r.weights ? r.weights[i] : 1.0f;
+    sums.weight += w;
+    sums.loss += w * (fmaxf(x, 0.0f) - x * t + log1pf(expf(-fabsf(x))));
+  }
+  finish_block(sums, parts, results);
+}
+
+/// dlogits_i = dloss w_i / total (sigmoid(x_i) - t_i)
+template <int width, class T>
+__global__ void __launch_bounds__(block_threads)
+    binary_backward(const Binary<T> r, const float* total, const float* dloss, Out<T> dlogits) {
+  const std::int64_t i = thread_in_grid() * width;
+  if (i >= r.count) return;
+  const float factor = mean(*dloss, *total);
+  Floats<width> x = load<width>(r.logits + i);
+  const Floats<width> t = load<width>(r.targets + i);
+#pragma unroll
+  for (int k = 0; k < width; ++k) {
+    const float w = r.weights ? r.weights[i + k] : 1.0f;
+    x.at[k] = factor * w * (sigmoid(x.at[k]) - t.at[k]);
+  }
+  dlogits.put(i, x);
+}
+
+template <class T, class Op>
+Binary<T> binary_of(const Op& op) {
+  return {.logits = op.logits.template data<T>(),
+          .targets = op.targets.template data<float>(),
+          .weights = data_or_null<float>(op.weights),
+          .count = op.logits.size()};
+}
+
+}  // namespace
+
+void CudaBackend::run(const CrossEntropy& op) {
+  visit_activation(op.logits.dtype(), [&]<class T>(T) {
+    const auto r = choices_of<T>(op);
+    const LossResults results{op.total.data<float>(), op.loss.data<float>(),
+                              data_or_null<float>(op.hits)};
+    with_width<T>(on_16_bytes(r.logits) && r.classes % full_width<T> == 0, [&](auto width) {
+      with_team(r.classes, width, [&](auto team) {
+        using Team = decltype(team);
+        constexpr int teams = Team::per_block(block_threads);
+        run_loss(*this, (r.count + teams - 1) / teams, results,
+                 [&](std::int64_t blocks, LossSums* parts) {
+                   launch(stream_, blocks, block_threads, 0, cross_entropy<width, Team, T>, r,
+                          op.log_sum.data<float>(), parts, results);
+                 });
+      });
+    });
+  });
+}
+
+void CudaBackend::run(const CrossEntropyBackward& op) {
+  if (!op.dlogits) return;
+  visit_activation(op.logits.dtype(), [&]<class T>(T) {
+    const auto r = choices_of<T>(op);
+    const Out<T> dlogits = out<T>(op.dlogits);
+    const std::int64_t size = op.logits.size();
+    with_width<T>(on_16_bytes(r.logits, dlogits.y) && size % full_width<T> == 0, [&](auto width) {
+      launch(stream_, grid_of(size / width), block_threads, 0, cross_entropy_backward<width, T>, r,
+             op.log_sum.data<float>(), op.total.data<float>(), op.dloss.data<float>(), dlogits);
+    });
+  });
+}
+
+void CudaBackend::run(const BinaryCrossEntropy& op) {
+  visit_activation(op.logits.dtype(), [&]<class T>(T) {
+    const auto r = binary_of<T>(op);
+    const LossResults results{op.total.data<float>(), op.loss.data<float>(), nullptr};
+    run_loss(*this, grid_of(r.count), results, [&](std::int64_t blocks, LossSums* parts) {
+      launch(stream_, blocks, block_threads, 0, binary_cross_entropy<T>, r, parts, results);
+    });
+  });
+}
+
+void CudaBackend::run(const BinaryCrossEntropyBackward& op) {
+  if (!op.dlogits) return;
+  visit_activation(op.logits.dtype(), [&]<class T>(T) {
+    const auto r = binary_of<T>(op);
+    const Out<T> dlogits = out<T>(op.dlogits);
+    const bool fits = on_16_bytes(r.logits, r.targets, dlogits.y) && r.count % full_width<T> == 0;
+    with_width<T>(fits, [&](auto width) {
+      launch(stream_, grid_of(r.count / width), block_threads, 0, binary_backward<width, T>, r,
+             op.total.data<float>(), op.dloss.data<float>(), dlogits);
+    });
+  });
+}
+
+}  // namespace longhand::cuda

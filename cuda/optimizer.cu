@@ -1,0 +1,245 @@
+#include "core/contract/optimizer.h"
+
+#include <cmath>
+
+#include "cuda/cuda_backend.h"
+#include "cuda/launch.h"
+#include "cuda/team.h"
+#include "cuda/visit.h"
+
+/// Many tensors in one launch: a table of them is the kernel's argument, each is cut in pieces, and
+/// a block takes one piece.
+namespace longhand::cuda {
+namespace {
+
+/// Entry k of a table has the pieces from entry[k].first_piece up to the next one's, each of
+/// Entry::piece_size entries of its tensor.
+template <class Entry, int capacity_>
+struct Table {
+  static constexpr int capacity = capacity_;
+  Entry entry[capacity];
+  int count, pieces;
+};
+
+struct Piece {
+  int tensor;
+  std::int64_t begin, end;
+};
+
+/// The piece of this block.
+template <class Entry, int capacity>
+__device__ __forceinline__ Piece piece_of(const Table<Entry, capacity>& table) {
+  const int piece = static_cast<int>(blockIdx.x);
+  int low = 0, high = table.count;  // the tensor is one of [low, high)
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (table.entry[middle].first_piece <= piece ? low : high) = middle;
+  }
+  const Entry& entry = table.entry[low];
+  const std::int64_t begin = std::int64_t{piece - entry.first_piece} * Entry::piece_size;
+  const std::int64_t end = begin + Entry::piece_size;
+  return {low, begin, end < entry.size ? end : entry.size};
+}
+
+/// f(i, width) for this thread's packs of a piece.
+template <class F>
+__device__ __forceinline__ void for_each_pack(const Piece& piece, bool boundaries, F&& f) {
+  constexpr int width = 4;
+  const auto thread = static_cast<std::int64_t>(threadIdx.x);
+  std::int64_t rest = piece.begin;
+  if (boundaries) {
+    rest = piece.begin + (piece.end - piece.begin) / width * width;
+#pragma unroll 4
+    for (std::int64_t i = piece.begin + thread * width; i < rest; i += block_threads * width) {
+      f(i, std::integral_constant<int, width>{});
+    }
+  }
+  for (std::int64_t i = rest + thread; i < piece.end; i += block_threads) {
+    f(i, std::integral_constant<int, 1>{});
+  }
+}
+
+template <class Entry>
+std::int64_t pieces_of(std::int64_t size) {
+  return (size + Entry::piece_size - 1) / Entry::piece_size;
+}
+
+/// Calls start(table, pieces before it) for one table after the other until all entries, make(0) to
+/// make(count - 1), were in one.
+template <class Entry, int capacity, class Make, class Start>
+void with_tables(std::size_t count, Make&& make, Start&& start) {
+  Table<Entry, capacity> table{};
+  std::int64_t pieces = 0;
+  for (std::size_t k = 0; k < count;) {
+    table.count = table.pieces = 0;
+    for (; k < count && table.count < capacity; ++k) {
+      Entry entry = make(k);
+      if (entry.size == 0) continue;
+      entry.first_piece = table.pieces;
+      table.entry[table.count++] = entry;
+      table.pieces += static_cast<int>(pieces_of<Entry>(entry.size));
+    }
+    start(table, pieces);
+    pieces += table.pieces;
+  }
+}
+
+struct NormEntry {
+  static constexpr int piece_size = 16384;
+  const float* x;
+  std::int64_t size;
+  int first_piece;
+  bool boundaries;
+};
+using NormTable = Table<NormEntry, 160>;
+
+/// The sum of the squares of each piece.
+__global__ void __launch_bounds__(block_threads)
+    square_sums(const __grid_constant__ NormTable table, float* sums) {
+  const Piece piece = piece_of(table);
+  const NormEntry& entry = table.entry[piece.tensor];
+  float sum = 0;
+  for_each_pack(piece, entry.boundaries, [&](std::int64_t i, auto width) {
+    const Floats<width> x = load<width>(entry.x + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) sum += x.at[k] * x.at[k];
+  });
+  sum = Block::sum(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), 1 where largest = 0
+__global__ void __launch_bounds__(block_threads)
+    norm_of_sums(const float* sums, std::int64_t pieces, double largest, float* norm,
+                 float* factor) {
+  double sum = 0;
+  for (std::int64_t p = threadIdx.x; p < pieces; p += block_threads) sum += sums[p];
+  sum = Block::reduce(sum, Sum{});
+  if (threadIdx.x != 0) return;
+  const double root = sqrt(sum), share = largest / root;
+  *norm = static_cast<float>(root);
+  *factor = largest != 0 && share < 1 ? static_cast<float>(share) : 1.0f;
+}
+
+struct AdamEntry {
+  static constexpr int piece_size = 4096;
+  float* w;
+  const float* gradient;
+  void *m, *v;
+  std::int64_t size;
+  float coupled;  // decay where it is coupled, else 0
+  float kept;     // 1 - rate decay where it is decoupled, else 1
+  int first_piece;
+  bool m_is_bf16, v_is_bf16, boundaries;
+};
+
+/// The step of core/contract/optimizer.h with what is the same for all entries worked out.
+struct AdamFactors {
+  const float* gradient;  // factor; null: 1
+  float beta1, rest1;     // beta1, 1 - beta1
+  float beta2, rest2;
+  float rate;     // rate / (1 - beta1^step)
+  float scale_v;  // 1 / (1 - beta2^step)
+  float epsilon;
+};
+
+template <class M, class V>
+__device__ __forceinline__ void adam_piece(const Piece& piece, const AdamEntry& entry,
+                                           const AdamFactors& f) {
+  float *const w_all = entry.w, coupled = entry.coupled, kept = entry.kept;
+  const float* const gradient_all = entry.gradient;
+  M* const m_all = static_cast<M*>(entry.m);
+  V* const v_all = static_cast<V*>(entry.v);
+  const float factor = f.gradient ? *f.gradient : 1.0f;
+  for_each_pack(piece, entry.boundaries, [&](std::int64_t i, auto width) {
+    Floats<width> w = load<width>(w_all + i), m = load<width>(m_all + i);
+    Floats<width> v = load<width>(v_all + i);
+    const Floats<width> gradient = load<width>(gradient_all + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      const float g = factor * gradient.at[k] + coupled * w.at[k];
+      m.at[k] = f.beta1 * m.at[k] + f.rest1 * g;
+      v.at[k] = f.beta2 * v.at[k] + f.rest2 * g * g;
+      w.at[k] = kept * w.at[k] - f.rate * m.at[k] / (sqrtf(v.at[k] * f.scale_v) + f.epsilon);
+    }
+    store(m_all + i, m);
+    store(v_all + i, v);
+    store(w_all + i, w);
+  });
+}
+
+template <int capacity>
+__global__ void __launch_bounds__(block_threads)
+    adam(const __grid_constant__ Table<AdamEntry, capacity> table, const AdamFactors f) {
+  const Piece piece = piece_of(table);
+  const AdamEntry& entry = table.entry[piece.tensor];
+  if (entry.m_is_bf16) {
+    entry.v_is_bf16 ? adam_piece<bf16, bf16>(piece, entry, f)
+                    : adam_piece<bf16, float>(piece, entry, f);
+  } else {
+    entry.v_is_bf16 ? adam_piece<float, bf16>(piece, entry, f)
+                    : adam_piece<float, float>(piece, entry, f);
+  }
+}
+
+}  // namespace
+
+void CudaBackend::run(const GlobalNorm& op) {
+  std::int64_t pieces = 0;
+  for (const Tensor& x : op.tensors) pieces += pieces_of<NormEntry>(x.size());
+  const Tensor sums(*this, Shape{pieces}, DType::f32);
+  const auto make = [&](std::size_t k) {
+    const Tensor& x = op.tensors[k];
+    return NormEntry{.x = x.data<float>(),
+                     .size = x.size(),
+                     .first_piece = 0,
+                     .boundaries = on_16_bytes(x.data<float>())};
+  };
+  with_tables<NormEntry, NormTable::capacity>(
+      op.tensors.size(), make, [&](const NormTable& table, std::int64_t before) {
+        launch(stream_, table.pieces, block_threads, 0, square_sums, table,
+               sums.data<float>() + before);
+      });
+  launch(stream_, 1, block_threads, 0, norm_of_sums, sums.data<float>(), pieces, op.largest,
+         op.norm.data<float>(), op.factor.data<float>());
+}
+
+void CudaBackend::run(const Adam& op) {
+  const auto step = static_cast<double>(op.step);
+  const AdamFactors factors{.gradient = data_or_null<float>(op.factor),
+                            .beta1 = static_cast<float>(op.beta1),
+                            .rest1 = static_cast<float>(1 - op.beta1),
+                            .beta2 = static_cast<float>(op.beta2),
+                            .rest2 = static_cast<float>(1 - op.beta2),
+                            .rate = static_cast<float>(op.rate / (1 - std::pow(op.beta1, step))),
+                            .scale_v = static_cast<float>(1 / (1 - std::pow(op.beta2, step))),
+                            .epsilon = static_cast<float>(op.epsilon)};
+  const auto make = [&](std::size_t k) {
+    const Tensor &w = op.parameters[k], &gradient = op.gradients[k], &m = op.m[k], &v = op.v[k];
+    const double decay = op.decay[k];
+    return AdamEntry{.w = w.data<float>(),
+                     .gradient = gradient.data<float>(),
+                     .m = m.address(),
+                     .v = v.address(),
+                     .size = w.size(),
+                     .coupled = static_cast<float>(op.decoupled ? 0 : decay),
+                     .kept = static_cast<float>(op.decoupled ? 1 - op.rate * decay : 1),
+                     .first_piece = 0,
+                     .m_is_bf16 = m.dtype() == DType::bf16,
+                     .v_is_bf16 = v.dtype() == DType::bf16,
+                     .boundaries = on_16_bytes(w.data<float>(), gradient.data<float>(),
+                                               static_cast<const std::byte*>(m.address()),
+                                               static_cast<const std::byte*>(v.address()))};
+  };
+  const auto run_with = [&]<int capacity>(std::integral_constant<int, capacity>) {
+    const auto start = [&](const Table<AdamEntry, capacity>& table, std::int64_t) {
+      launch(stream_, table.pieces, block_threads, 0, adam<capacity>, table, factors);
+    };
+    with_tables<AdamEntry, capacity>(op.parameters.size(), make, start);
+  };
+  // A kernel's arguments are at most 32764 bytes, and small models need not send that many.
+  if (op.parameters.size() <= 64) return run_with(std::integral_constant<int, 64>{});
+  run_with(std::integral_constant<int, 500>{});
+}
+
+}  // namespace longhand::cuda

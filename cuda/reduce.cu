@@ -1,0 +1,194 @@
+#include "core/contract/reduce.h"
+
+#include "cuda/cuda_backend.h"
+#include "cuda/launch.h"
+#include "cuda/partial_sums.h"
+#include "cuda/row.h"
+#include "cuda/visit.h"
+
+namespace longhand::cuda {
+namespace {
+
+// Column sums: a block's threads stand side by side over `lanes` packs of columns, and so many rows
+// deep; each goes down its column, then the rows of threads are added up in order.
+
+template <int width, class T>
+__global__ void __launch_bounds__(block_threads)
+    column_sums(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t rows_each,
+                int lanes, float alpha, Out<float> y) {
+  __shared__ float sums[block_threads * width];
+  const int lane = static_cast<int>(threadIdx.x) % lanes, deep = block_threads / lanes;
+  const std::int64_t j = (std::int64_t{blockIdx.x} * lanes + lane) * width;
+  const std::int64_t begin = blockIdx.y * rows_each;
+  const std::int64_t end = begin + rows_each < rows ? begin + rows_each : rows;
+  Floats<width> sum{};
+  if (j < columns) {
+#pragma unroll 4
+    for (std::int64_t i = begin + static_cast<int>(threadIdx.x) / lanes; i < end; i += deep) {
+      const Floats<width> a = load<width>(x + i * columns + j);
+#pragma unroll
+      for (int k = 0; k < width; ++k) sum.at[k] += a.at[k];
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < width; ++k) sums[threadIdx.x * width + k] = sum.at[k];
+  __syncthreads();
+  const int across = lanes * width;
+  for (int c = static_cast<int>(threadIdx.x); c < across; c += block_threads) {
+    const std::int64_t column = std::int64_t{blockIdx.x} * across + c;
+    if (column >= columns) break;
+    float total = 0;
+    for (int row = 0; row < deep; ++row) total += sums[row * across + c];
+    y.put(blockIdx.y * columns + column, Floats<1>{{alpha * total}});
+  }
+}
+
+// Reductions of rows.
+
+/// What a reduction does with entries: sums of something, or the largest of x or -x.
+enum class Entry { plain, negative, square, nonfinite };
+
+__device__ __forceinline__ float entry(Entry kind, float x) {
+  switch (kind) {
+    case Entry::negative:
+      return -x;
+    case Entry::square:
+      return x * x;
+    case Entry::nonfinite:
+      return fabsf(x) < INFINITY ? 0.0f : 1.0f;
+    default:
+      return x;
+  }
+}
+
+/// Pieces of `each` entries of rows of n: y_p = sign f of the entries of piece p, all pieces of a
+/// row one after the other.
+template <class F, int width, class Team, class T>
+__global__ void __launch_bounds__(block_threads)
+    reduce_pieces(const T* x, Entry kind, float sign, float* y, std::int64_t rows, std::int64_t n,
+                  std::int64_t pieces, int each) {
+  constexpr int teams = Team::per_block(block_threads);
+  const std::int64_t p = std::int64_t{blockIdx.x} * teams + Team::index();
+  if (p >= rows * pieces) return;
+  const Place piece = place_of(p, pieces);
+  const std::int64_t first = piece.column * each;
+  const int count = static_cast<int>(n - first < each ? n - first : each);
+  const T* from = x + piece.row * n + first;
+  float result = F::start;
+#pragma unroll 4
+  for (int j = Team::rank() * width; j < count; j += Team::threads * width) {
+    const Floats<width> a = load<width>(from + j);
+#pragma unroll
+    for (int k = 0; k < width; ++k) result = F{}(result, entry(kind, a.at[k]));
+  }
+  result = Team::reduce(result, F{});
+  if (Team::rank() == 0) y[p] = sign * result;
+}
+
+template <class F, class T>
+void reduce_rows(CudaBackend& backend, const T* x, Entry kind, float sign, float* y,
+                 std::int64_t rows, std::int64_t n) {
+  constexpr std::int64_t longest = 16384;  // a multiple of every width
+  // Long rows are cut where there are too few of them to go round, and where they cannot be counted
+  // in 32 bits.
+  const bool cut = n > longest && (rows < 512 || n > (1 << 30));
+  const std::int64_t pieces = cut ? (n + longest - 1) / longest : 1;
+  const int each = static_cast<int>(cut ? longest : n);
+  Tensor of_pieces;
+  float *to = y, own_sign = sign;
+  if (cut) {
+    of_pieces = Tensor(backend, Shape{rows * pieces}, DType::f32);
+    to = of_pieces.data<float>();
+    own_sign = 1;
+  }
+  with_width<T>(on_16_bytes(x) && n % full_width<T> == 0, [&](auto width) {
+    const auto start = [&](auto team) {
+      using Team = decltype(team);
+      constexpr int teams = Team::per_block(block_threads);
+      launch(backend.stream(), (rows * pieces + teams - 1) / teams, block_threads, 0,
+             reduce_pieces<F, width, Team, T>, x, kind, own_sign, to, rows, n, pieces, each);
+    };
+    if (each <= 1024) {
+      start(Lanes<32>{});
+    } else {
+      start(Block{});
+    }
+  });
+  if (cut) reduce_rows<F, float>(backend, to, Entry::plain, sign, y, rows, pieces);
+}
+
+/// y_ij = alpha x_i
+template <int width, class T>
+__global__ void __launch_bounds__(block_threads)
+    expand(const float* x, float alpha, Out<T> y, std::int64_t size, std::int64_t columns) {
+  const std::int64_t i = thread_in_grid() * width;
+  if (i >= size) return;
+  const float value = alpha * x[place_of(i, columns).row];
+  Floats<width> values;
+#pragma unroll
+  for (int k = 0; k < width; ++k) values.at[k] = value;
+  y.put(i, values);
+}
+
+}  // namespace
+
+void CudaBackend::run(const ColumnSum& op) {
+  if (!op.y) return;
+  visit_activation(op.x.dtype(), [&]<class T>(T) {
+    const T* x = op.x.data<T>();
+    const std::int64_t rows = op.x.rows(), columns = op.x.columns();
+    with_width<T>(on_16_bytes(x) && columns % full_width<T> == 0, [&](auto width) {
+      int lanes = 1;
+      while (lanes < 32 && lanes * width < columns) lanes *= 2;
+      const std::int64_t tiles = (columns + lanes * width - 1) / (lanes * width);
+      // Some rows for each thread, and blocks to fill a device.
+      const std::int64_t deep = block_threads / lanes,
+                         wanted = 528 / std::max<std::int64_t>(1, tiles);
+      const std::int64_t chunks = std::max<std::int64_t>(1, std::min(wanted, rows / (8 * deep)));
+      const std::int64_t rows_each = (rows + chunks - 1) / chunks;
+      const auto alpha = static_cast<float>(op.alpha);
+      const auto start = [&](float factor, Out<float> y) {
+        launch(stream_, Grid(tiles, chunks), block_threads, 0, column_sums<width, T>, x, rows,
+               columns, rows_each, lanes, factor, y);
+      };
+      if (chunks == 1) return start(alpha, out<float>(op.y));
+      const PartialSums sums(*this, {op.y, {}}, chunks, columns);
+      start(1, {sums.parts(0), false});
+      sums.combine(stream_, alpha);
+    });
+  });
+}
+
+void CudaBackend::run(const Reduce& op) {
+  visit_activation(op.x.dtype(), [&]<class T>(T) {
+    const T* x = op.x.data<T>();
+    float* y = op.y.data<float>();
+    const std::int64_t rows = op.x.rows(), n = op.x.columns();
+    switch (op.reduction) {
+      case Reduction::largest:
+        return reduce_rows<Largest>(*this, x, Entry::plain, 1, y, rows, n);
+      case Reduction::smallest:
+        return reduce_rows<Largest>(*this, x, Entry::negative, -1, y, rows, n);
+      case Reduction::square_sum:
+        return reduce_rows<Sum>(*this, x, Entry::square, 1, y, rows, n);
+      case Reduction::nonfinite:
+        return reduce_rows<Sum>(*this, x, Entry::nonfinite, 1, y, rows, n);
+      default:
+        return reduce_rows<Sum>(*this, x, Entry::plain, 1, y, rows, n);
+    }
+  });
+}
+
+void CudaBackend::run(const Expand& op) {
+  if (!op.y) return;
+  visit_activation(op.y.tensor.dtype(), [&]<class T>(T) {
+    const Out<T> y = out<T>(op.y);
+    const std::int64_t size = op.y.tensor.size(), columns = op.y.tensor.columns();
+    with_width<T>(on_16_bytes(y.y) && columns % full_width<T> == 0, [&](auto width) {
+      launch(stream_, grid_of(size / width), block_threads, 0, expand<width, T>, op.x.data<float>(),
+             static_cast<float>(op.alpha), y, size, columns);
+    });
+  });
+}
+
+}  // namespace longhand::cuda

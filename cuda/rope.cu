@@ -1,0 +1,122 @@
+#include "core/contract/rope.h"
+
+#include "cuda/cuda_backend.h"
+#include "cuda/launch.h"
+#include "cuda/visit.h"
+
+namespace longhand::cuda {
+namespace {
+
+/// A row is `pairs` packs of pairs to turn, then `copies` packs of columns to copy: none where y is
+/// x's memory already.
+template <class T>
+struct Turn {
+  const T* x;
+  const std::int32_t* positions;
+  const float* table;
+  std::int64_t longest;  // rows of the table
+  std::int64_t rows, columns, first_column, heads, width, dims;
+  std::int64_t pairs, copies;
+  bool interleaved;
+  float direction;  // -1: inverse
+  Out<T> y;
+};
+
+/// The column where unturned pack `item` of a row is: before the heads, behind them, or behind the
+/// turned part of one of them.
+template <int width, class T>
+__device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::int64_t item) {
+  const std::int64_t c = item * width, each = r.width - r.dims;
+  if (c < r.first_column) return c;
+  const std::int64_t in_heads = c - r.first_column;
+  if (in_heads >= r.heads * each) return c + r.heads * r.dims;
+  return c + (in_heads / each + 1) * r.dims;
+}
+
+/// u' = u cos t - v sin t;  v' = u sin t + v cos t, for `width` pairs of one head: entries from p
+/// and from p + dims/2, or from 2p on.
+template <int width, class T>
+__global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
+  const Place item = place_of(thread_in_grid(), r.pairs + r.copies);
+  if (item.row >= r.rows) return;
+  const std::int64_t row = item.row * r.columns;
+  if (item.column >= r.pairs) {
+    const std::int64_t at = row + unturned_column<width>(r, item.column - r.pairs);
+    return r.y.put(at, load<width>(r.x + at));
+  }
+  const std::int64_t half = r.dims / 2;
+  const Place pair = place_of(item.column, half / width);
+  const std::int64_t p = pair.column * width, head = row + r.first_column + pair.row * r.width;
+  const std::int64_t first = head + (r.interleaved ? 2 * p : p);
+  const std::int64_t second = r.interleaved ? first + width : first + half;
+  const Floats<width> a = load<width>(r.x + first), b = load<width>(r.x + second);
+
+  const std::int64_t position = r.positions[item.row];
+  Floats<width> cosines, sines;
+  if (position >= 0 && position < r.longest) {
+    cosines = load<width>(r.table + position * r.dims + p);
+    sines = load<width>(r.table + position * r.dims + half + p);
+  } else {
+#pragma unroll
+    for (int k = 0; k < width; ++k) cosines.at[k] = sines.at[k] = NAN;
+  }
+  Floats<width> new_a{}, new_b{};
+#pragma unroll
+  for (int k = 0; k < width; ++k) {
+    const float c = cosines.at[k], s = r.direction * sines.at[k];
+    if constexpr (width == 1) {
+      new_a.at[k] = a.at[k] * c - b.at[k] * s;
+      new_b.at[k] = a.at[k] * s + b.at[k] * c;
+    } else {
+      // Neighbours: pair k of the pack is entries 2k and 2k + 1 of a and b side by side.
+      const int even = 2 * k % width, odd = even + 1;
+      const bool in_a = 2 * k < width;
+      const float u = r.interleaved ? (in_a ? a.at[even] : b.at[even]) : a.at[k];
+      const float v = r.interleaved ? (in_a ? a.at[odd] : b.at[odd]) : b.at[k];
+      const float new_u = u * c - v * s, new_v = u * s + v * c;
+      if (r.interleaved) {
+        (in_a ? new_a : new_b).at[even] = new_u;
+        (in_a ? new_a : new_b).at[odd] = new_v;
+      } else {
+        new_a.at[k] = new_u;
+        new_b.at[k] = new_v;
+      }
+    }
+  }
+  r.y.put(first, new_a);
+  r.y.put(second, new_b);
+}
+
+}  // namespace
+
+void CudaBackend::run(const Rope& op) {
+  if (!op.y) return;
+  visit_activation(op.x.dtype(), [&]<class T>(T) {
+    const Out<T> y = out<T>(op.y);
+    Turn<T> r{.x = op.x.data<T>(),
+              .positions = op.positions.data<std::int32_t>(),
+              .table = op.table.data<float>(),
+              .longest = op.table.shape()[0],
+              .rows = op.x.rows(),
+              .columns = op.x.columns(),
+              .first_column = op.first_column,
+              .heads = op.heads,
+              .width = op.width,
+              .dims = op.dims,
+              .pairs = op.heads * (op.dims / 2),
+              .copies = y.y == op.x.data<T>() && !y.add ? 0 : op.x.columns() - op.heads * op.dims,
+              .interleaved = op.interleaved,
+              .direction = op.inverse ? -1.0f : 1.0f,
+              .y = y};
+    constexpr int full = full_width<T>;
+    const bool fits = on_16_bytes(r.x, r.table, y.y) && r.columns % full == 0 &&
+                      r.first_column % full == 0 && r.width % full == 0 && r.dims % (2 * full) == 0;
+    with_width<T>(fits, [&](auto width) {
+      r.pairs /= width;
+      r.copies /= width;
+      launch(stream_, grid_of(r.rows * (r.pairs + r.copies)), block_threads, 0, rope<width, T>, r);
+    });
+  });
+}
+
+}  // namespace longhand::cuda

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <limits>
+
+#include "core/error.h"
+#include "core/tensor.h"
+#include "cuda/team.h"
+
+/// Kernels that take a tensor row by row: how many threads share a row, and what each keeps of it.
+namespace longhand::cuda {
+
+/// A team's threads have the packs of a row in turn. With kept > 0 a row is at most kept packs for
+/// each thread, which stay in registers; with kept = 0 rows are of any length and read from memory,
+/// by then cache, as often as they are needed.
+template <int width_, int kept_, class Team_>
+struct RowLayout {
+  static constexpr int width = width_, kept = kept_;
+  using Team = Team_;
+
+  static std::int64_t blocks(std::int64_t rows) {
+    constexpr int teams = Team::per_block(block_threads);
+    return (rows + teams - 1) / teams;
+  }
+  /// The row of this thread's team.
+  __device__ __forceinline__ static std::int64_t row() {
+    return static_cast<std::int64_t>(blockIdx.x) * Team::per_block(block_threads) + Team::index();
+  }
+  /// f(slot, j) for each pack of this thread: it starts at entry j.
+  template <class F>
+  __device__ __forceinline__ static void each(int n, F&& f) {
+    if constexpr (kept > 0) {
+#pragma unroll
+      for (int slot = 0; slot < kept; ++slot) {
+        const int j = (slot * Team::threads + Team::rank()) * width;
+        if (j < n) f(slot, j);
+      }
+    } else {
+#pragma unroll 4
+      for (int j = Team::rank() * width; j < n; j += Team::threads * width) f(0, j);
+    }
+  }
+};
+
+/// A thread's part of one row.
+template <class T, class Layout>
+class Row {
+ public:
+  static constexpr int width = Layout::width, kept = Layout::kept;
+
+  __device__ __forceinline__ Row(const T* x, int n) : x_(x) {
+    if constexpr (kept > 0) {
+      Layout::each(n, [&](int slot, int j) { kept_floats_[slot] = load<width>(x_ + j); });
+    }
+  }
+  /// The pack at j, which is this thread's pack number `slot`.
+  __device__ __forceinline__ Floats<width> at(int slot, int j) const {
+    if constexpr (kept > 0) return kept_floats_[slot];
+    return load<width>(x_ + j);
+  }
+
+ private:
+  const T* x_;
+  Floats<width> kept_floats_[kept > 0 ? kept : 1];
+};
+
+/// Calls body with the RowLayout for rows of n entries of type T. `boundaries`: all rows of all
+/// operands start at 16-byte boundaries.
+template <class T, class Body>
+void with_row_layout(std::int64_t n, bool boundaries, Body&& body) {
+  constexpr int full = full_width<T>;
+  if (boundaries && n % full == 0) {
+    if (n <= 256) return body(RowLayout<full, 8 / full, Lanes<32>>{});
+    if (n <= 1024) return body(RowLayout<full, 32 / full, Lanes<32>>{});
+    return body(RowLayout<full, 0, Block>{});
+  }
+  if (n <= 256) return body(RowLayout<1, 8, Lanes<32>>{});
+  body(RowLayout<1, 0, Block>{});
+}
+
+/// The length of x's rows, which kernels count in 32 bits.
+inline int row_length(std::string_view op, const Tensor& x) {
+  LONGHAND_CHECK(x.columns() <= std::numeric_limits<int>::max() / 2, op,
+                 ": expected rows of less than 2^30 entries on cuda, got ", x.shape());
+  return static_cast<int>(x.columns());
+}
+
+}  // namespace longhand::cuda

@@ -1,0 +1,71 @@
+#include "core/contract/triangle.h"
+
+#include "cuda/cuda_backend.h"
+#include "cuda/launch.h"
+#include "cuda/visit.h"
+
+namespace longhand::cuda {
+namespace {
+
+/// y_ij = alpha x_ij for j <= i + diagonal (lower) or j >= i + diagonal (upper), else 0
+template <int width, class T>
+__global__ void __launch_bounds__(block_threads)
+    triangle(const T* x, bool upper, std::int64_t diagonal, float alpha, Out<T> y,
+             std::int64_t size, std::int64_t n) {
+  const std::int64_t at = thread_in_grid() * width;
+  if (at >= size) return;
+  const Place place = place_of(at, n);
+  const std::int64_t boundary = place_of(place.row, n).column + diagonal;
+  Floats<width> a = load<width>(x + at);
+#pragma unroll
+  for (int k = 0; k < width; ++k) {
+    const std::int64_t j = place.column + k;
+    a.at[k] = (upper ? j >= boundary : j <= boundary) ? alpha * a.at[k] : 0.0f;
+  }
+  y.put(at, a);
+}
+
+/// y_acbd = x_abcd, in the order of y
+template <int width, class T>
+__global__ void __launch_bounds__(block_threads)
+    swap_axes(const T* x, Out<T> y, std::int64_t size, std::int64_t count_b, std::int64_t count_c,
+              std::int64_t count_d) {
+  const std::int64_t at = thread_in_grid() * width;
+  if (at >= size) return;
+  const Place acb_d = place_of(at, count_d), ac_b = place_of(acb_d.row, count_b);
+  const Place a_c = place_of(ac_b.row, count_c);
+  const std::int64_t from =
+      ((a_c.row * count_b + ac_b.column) * count_c + a_c.column) * count_d + acb_d.column;
+  y.put(at, load<width>(x + from));
+}
+
+}  // namespace
+
+void CudaBackend::run(const Triangle& op) {
+  if (!op.y) return;
+  visit_activation(op.x.dtype(), [&]<class T>(T) {
+    const T* x = op.x.data<T>();
+    const Out<T> y = out<T>(op.y);
+    const std::int64_t size = op.x.size(), n = op.x.columns();
+    with_width<T>(on_16_bytes(x, y.y) && n % full_width<T> == 0, [&](auto width) {
+      launch(stream_, grid_of(size / width), block_threads, 0, triangle<width, T>, x, op.upper,
+             op.diagonal, static_cast<float>(op.alpha), y, size, n);
+    });
+  });
+}
+
+void CudaBackend::run(const SwapAxes& op) {
+  if (!op.y) return;
+  visit_activation(op.x.dtype(), [&]<class T>(T) {
+    const T* x = op.x.data<T>();
+    const Out<T> y = out<T>(op.y);
+    const Shape& shape = op.x.shape();
+    const std::int64_t size = op.x.size();
+    with_width<T>(on_16_bytes(x, y.y) && shape[3] % full_width<T> == 0, [&](auto width) {
+      launch(stream_, grid_of(size / width), block_threads, 0, swap_axes<width, T>, x, y, size,
+             shape[1], shape[2], shape[3]);
+    });
+  });
+}
+
+}  // namespace longhand::cuda

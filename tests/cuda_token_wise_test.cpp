@@ -1,0 +1,434 @@
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "core/segments.h"
+#include "cuda/emulator/backend.h"
+#include "tests/tolerance.h"
+
+using namespace longhand;
+using catalog::Case;
+
+// What the token-wise CUDA kernels do beyond the catalog's small cases: rows of every length that
+// has a kernel of its own, work that is cut and put together again, addresses off 16 bytes, indices
+// out of range; and no bit of any of it may depend on the order in which threads run.
+BOOST_AUTO_TEST_SUITE(cuda_token_wise_test)
+
+namespace {
+
+using Attributes = std::map<std::string, std::string>;
+
+/// The op's results held against the reference.
+tolerance::Results expect_reference(const std::string& name, const Case& drawn, DType type) {
+  const catalog::Operation& operation = catalog::find(name);
+  const auto reference = make_reference_backend();
+  const auto values = tolerance::rounded(operation, drawn, type);
+  const auto expected = tolerance::run(operation, values, *reference, DType::f64);
+  const auto bounds = tolerance::bounds(operation, values, *reference, expected, type,
+                                        tolerance::unit(operation, type, Math::exact));
+  const auto got = tolerance::run(operation, values, *make_emulated_cuda_backend(), type);
+  const auto used = tolerance::compare(expected, got, bounds);
+  BOOST_TEST_CONTEXT(name << ", " << type << ": " << used.where) { BOOST_TEST(used.used <= 1.0); }
+  return got;
+}
+
+/// Calls body in two more orders of threads.
+template <class Body>
+void in_other_orders(Body&& body) {
+  for (const auto order : {emulator::Order::backward, emulator::Order::shuffled}) {
+    emulator::set_order(order, 5);
+    body();
+  }
+  emulator::set_order(emulator::Order::forward);
+}
+
+/// Both types, and the same bits whatever the order of threads.
+void expect_agreement(const std::string& name, const Case& drawn) {
+  expect_reference(name, drawn, DType::bf16);
+  const auto got = expect_reference(name, drawn, DType::f32);
+  const catalog::Operation& operation = catalog::find(name);
+  const auto values = tolerance::rounded(operation, drawn, DType::f32);
+  in_other_orders([&] {
+    const auto again = tolerance::run(operation, values, *make_emulated_cuda_backend(), DType::f32);
+    BOOST_TEST((again == got), name << " depends on the order of threads");
+  });
+}
+
+// Rows in registers, of one access a lane and of several; of single entries; longer than a warp
+// keeps, on 16-byte boundaries and off them.
+const std::int64_t row_lengths[] = {200, 600, 1023, 2056, 1301};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(norms_take_rows_of_any_length) {
+  Rng rng(1, Purpose::test);
+  for (const std::int64_t n : row_lengths) {
+    const Case c{{{"x", catalog::normals(rng, {9, n}, 2, 1)},
+                  {"gain", catalog::normals(rng, {n}, 0.5, 1)},
+                  {"bias", catalog::normals(rng, {n})}}};
+    expect_agreement("layer_norm", c);
+    Case without = c;
+    without.inputs.erase("bias");
+    expect_agreement("rms_norm", without);
+  }
+  // More rows than the blocks of a backward pass have teams.
+  expect_reference(
+      "layer_norm",
+      {{{"x", catalog::normals(rng, {2300, 4})}, {"gain", catalog::normals(rng, {4})}}, {}},
+      DType::f32);
+}
+
+BOOST_AUTO_TEST_CASE(softmax_takes_rows_of_any_length) {
+  Rng rng(2, Purpose::test);
+  for (const std::int64_t n : row_lengths) {
+    expect_agreement("softmax", {{{"x", catalog::normals(rng, {3, n}, 2)}}, {}});
+    expect_agreement("softmax", {{{"x", catalog::normals(rng, {2, 3, n}, 2)}}, {{"causal", "1"}}});
+    expect_agreement("argmax", {{{"x", catalog::integers(rng, {9, n}, 0, 90)}}, {}});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reductions_take_rows_of_any_length) {
+  Rng rng(3, Purpose::test);
+  for (const Shape& shape : {Shape{9, 1024}, Shape{9, 2048}, Shape{2, 1301}, Shape{2, 17004}}) {
+    const Case c{{{"x", catalog::normals(rng, shape)}}, {}};
+    for (const char* name : {"row_sum", "row_max", "smallest", "square_sum", "nonfinite"}) {
+      expect_agreement(name, c);
+    }
+  }
+  for (const Shape& shape : {Shape{900, 8}, Shape{400, 130}, Shape{3, 512}}) {
+    expect_agreement("column_sum", {{{"x", catalog::normals(rng, shape)}}, {}});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nan_is_found_wherever_it_stands) {
+  const auto backend = make_emulated_cuda_backend();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::int64_t n : {40, 1500, 17000}) {
+    std::vector<double> values(static_cast<std::size_t>(n), 3);
+    values[static_cast<std::size_t>(n) - 7] = nan;
+    const Tensor x = Tensor::from(*backend, {1, n}, DType::f32, values);
+    const Tensor y(*backend, {1}, DType::f32);
+    for (const auto reduction : {Reduction::sum, Reduction::largest, Reduction::smallest}) {
+      (*backend)(Reduce{.reduction = reduction, .x = x, .y = y});
+      BOOST_TEST(std::isnan(y.item()), name_of(reduction) << " of " << n);
+    }
+    (*backend)(Reduce{.reduction = Reduction::nonfinite, .x = x, .y = y});
+    BOOST_TEST(y.item() == 1);
+    const Tensor p = empty_like(x);
+    (*backend)(Softmax{.x = x, .y = p});
+    BOOST_TEST(std::isnan(p.to_doubles()[0]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_of_minus_infinities_has_no_softmax_and_one_among_others_no_part) {
+  const auto backend = make_emulated_cuda_backend();
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> values(2 * 50, -infinity);
+  values[50 + 20] = values[50 + 30] = 1;
+  const Tensor x = Tensor::from(*backend, {2, 50}, DType::f32, values), y = empty_like(x);
+  (*backend)(Softmax{.x = x, .y = y});
+  std::vector<double> expected(100, 0);
+  expected[70] = expected[80] = 0.5;
+  BOOST_TEST((y.to_doubles() == expected));
+
+  const Tensor targets = Tensor::from(*backend, {1, 1}, std::vector<std::int32_t>{20});
+  const Tensor loss(*backend, {1}, DType::f32), total = empty_like(loss), hits = empty_like(loss);
+  const Tensor log_sum(*backend, {1, 1}, DType::f32);
+  (*backend)(CrossEntropy{.logits = x.slice(1, 1),
+                          .targets = targets,
+                          .loss = loss,
+                          .hits = hits,
+                          .log_sum = log_sum,
+                          .total = total});
+  BOOST_TEST(loss.item() == std::log(2.0), boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(hits.item() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(losses_take_any_number_of_classes_and_choices) {
+  Rng rng(4, Purpose::test);
+  const auto choices = [&](std::int64_t rows, int groups, int classes) {
+    return Case{{{"logits", catalog::normals(rng, {rows, groups * classes}, 2)},
+                 {"targets", catalog::integers(rng, {rows, groups}, -1, classes - 1)},
+                 {"weights", catalog::uniforms(rng, {rows, groups}, 0, 2)}},
+                {{"groups", std::to_string(groups)}}};
+  };
+  expect_agreement("cross_entropy", choices(40, 16, 8));
+  expect_agreement("cross_entropy", choices(300, 2, 3));
+  expect_agreement("cross_entropy", choices(9, 3, 40));
+  expect_agreement("cross_entropy", choices(10, 1, 1303));
+  expect_agreement("cross_entropy", choices(3, 1, 4104));
+  expect_agreement("cross_entropy", choices(2, 1, 5001));
+  expect_reference("cross_entropy", choices(4400, 1, 33), DType::f32);  // more than blocks take
+  expect_agreement("binary_cross_entropy", {{{"logits", catalog::normals(rng, {40, 64}, 3)},
+                                             {"targets", catalog::uniforms(rng, {40, 64}, 0, 1)},
+                                             {"weights", catalog::uniforms(rng, {40, 64}, 0, 2)}},
+                                            {}});
+}
+
+BOOST_AUTO_TEST_CASE(embeddings_add_up_the_rows_of_any_vocabulary) {
+  Rng rng(5, Purpose::test);
+  const auto backend = make_emulated_cuda_backend();
+  // Gradients are small whole numbers, so that their sums are exact.
+  const auto expect_sums = [&](std::int64_t vocabulary, std::int64_t n,
+                               const catalog::HostTensor& drawn) {
+    const std::vector<std::int32_t> host(drawn.values.begin(), drawn.values.end());
+    const auto rows = static_cast<std::int64_t>(host.size());
+    const std::vector<double> values = catalog::integers(rng, {rows, n}, -8, 8).values;
+    std::vector<double> expected(static_cast<std::size_t>(vocabulary * n), 0);
+    for (std::int64_t i = 0; i < rows * n; ++i) {
+      const std::int64_t at = host[static_cast<std::size_t>(i / n)] * n + i % n;
+      expected[static_cast<std::size_t>(at)] += values[static_cast<std::size_t>(i)];
+    }
+    const Tensor ids = Tensor::from(*backend, {rows}, host);
+    const Tensor dtable(*backend, {vocabulary, n}, DType::f32);
+    for (const DType type : {DType::f32, DType::bf16}) {
+      const Tensor dy = Tensor::from(*backend, {rows, n}, type, values);
+      const auto expect = [&] {
+        (*backend)(EmbeddingBackward{.ids = ids, .dy = dy, .dtable = dtable});
+        BOOST_TEST((dtable.to_doubles() == expected), vocabulary << " ids, " << type);
+      };
+      expect();
+      in_other_orders(expect);
+    }
+  };
+  expect_sums(20, 72, catalog::integers(rng, {700}, 0, 19));
+  // Sorted: ids seldom and often met, one that all rows have, runs that end where pieces do.
+  expect_sums(300, 40, catalog::integers(rng, {2100}, 0, 299));
+  expect_sums(1000, 7, catalog::integers(rng, {1200}, 5, 9));
+  expect_sums(200, 136, catalog::constant({500}, 199));
+  catalog::HostTensor steps = catalog::constant({320}, 0);
+  for (std::size_t i = 0; i < steps.values.size(); ++i) {
+    steps.values[i] = 250.0 - static_cast<double>(i / 32);
+  }
+  expect_sums(251, 8, steps);
+}
+
+BOOST_AUTO_TEST_CASE(embeddings_add_to_what_is_there) {
+  const auto backend = make_emulated_cuda_backend();
+  const Tensor dy =
+      Tensor::from(*backend, {3, 2}, DType::f32, std::vector<double>{1, 2, 3, 4, 5, 6});
+  const Tensor ids = Tensor::from(*backend, {3}, std::vector<std::int32_t>{1, 0, 1});
+  for (const std::int64_t vocabulary : {2, 400}) {
+    std::vector<double> expected(static_cast<std::size_t>(2 * vocabulary), 10);
+    const Tensor dtable = Tensor::from(*backend, {vocabulary, 2}, DType::f32, expected);
+    (*backend)(EmbeddingBackward{.ids = ids, .dy = dy, .dtable = {dtable, true}});
+    expected[0] += 3;
+    expected[1] += 4;
+    expected[2] += 6;
+    expected[3] += 8;
+    BOOST_TEST((dtable.to_doubles() == expected));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_index_out_of_range_gives_nan_and_touches_nothing) {
+  const auto backend = make_emulated_cuda_backend();
+  const auto ints = [&](std::vector<std::int32_t> values, const Shape& shape) {
+    return Tensor::from(*backend, shape, values);
+  };
+  const Tensor x = Tensor::from(*backend, {2, 2}, DType::f32, std::vector<double>{1, 2, 3, 4});
+  const Tensor y = empty_like(x);
+  const auto expect = [&](std::vector<bool> nans) {
+    const std::vector<double> values = y.to_doubles();
+    for (std::size_t i = 0; i < nans.size(); ++i) BOOST_TEST(std::isnan(values[i]) == nans[i]);
+  };
+  (*backend)(Embedding{.table = x, .ids = ints({2, -1}, {2}), .y = y});
+  expect({true, true, true, true});
+  (*backend)(Gather{.x = x, .index = ints({0, 2, -1, 1}, {2, 2}), .y = y});
+  expect({false, true, true, false});
+  const Tensor table = rope_table(*backend, DType::f32, 3, std::vector<double>{1});
+  (*backend)(
+      Rope{.x = x, .positions = ints({2, 3}, {2}), .table = table, .width = 2, .dims = 2, .y = y});
+  expect({false, false, true, true});
+
+  for (const std::int64_t vocabulary : {2, 400}) {
+    const Tensor dtable(*backend, {vocabulary, 2}, DType::f32);
+    const auto last = static_cast<std::int32_t>(vocabulary);
+    (*backend)(EmbeddingBackward{.ids = ints({last, -1}, {2}), .dy = x, .dtable = dtable});
+    BOOST_TEST(
+        (dtable.to_doubles() == std::vector<double>(static_cast<std::size_t>(2 * vocabulary), 0)));
+  }
+
+  const Tensor loss(*backend, {1}, DType::f32), total = empty_like(loss);
+  const Tensor log_sum(*backend, {2, 1}, DType::f32);
+  const Tensor targets = ints({0, 2}, {2, 1});
+  (*backend)(CrossEntropy{
+      .logits = x, .targets = targets, .loss = loss, .log_sum = log_sum, .total = total});
+  BOOST_TEST(std::isnan(loss.item()));
+}
+
+BOOST_AUTO_TEST_CASE(a_gradient_may_be_written_over_the_logits) {
+  const auto backend = make_emulated_cuda_backend();
+  Rng rng(6, Purpose::test);
+  const Tensor logits =
+      Tensor::from(*backend, {7, 12}, DType::f32, catalog::normals(rng, {7, 12}).values);
+  const Tensor apart = empty_like(logits);
+  const Tensor targets = Tensor::from(*backend, {7, 4}, std::vector<std::int32_t>(28, 2));
+  const Tensor loss(*backend, {1}, DType::f32), total = empty_like(loss);
+  const Tensor log_sum(*backend, {7, 4}, DType::f32);
+  (*backend)(CrossEntropy{.logits = logits,
+                          .targets = targets,
+                          .groups = 4,
+                          .loss = loss,
+                          .log_sum = log_sum,
+                          .total = total});
+  CrossEntropyBackward backward{.logits = logits,
+                                .targets = targets,
+                                .groups = 4,
+                                .log_sum = log_sum,
+                                .total = total,
+                                .dloss = loss,
+                                .dlogits = apart};
+  (*backend)(backward);
+  backward.dlogits = logits;
+  (*backend)(backward);
+  BOOST_TEST((logits.to_doubles() == apart.to_doubles()));
+}
+
+BOOST_AUTO_TEST_CASE(systems_are_solved_in_tiles_and_panels) {
+  Rng rng(7, Purpose::test);
+  for (const char* upper : {"0", "1"}) {  // from the first row on and from the last
+    catalog::HostTensor a = catalog::normals(rng, {70, 70}, 0.05);
+    for (std::size_t i = 0; i < 70; ++i) a.values[i * 71] = 1.5;
+    expect_agreement("solve_triangular",
+                     {{{"a", a}, {"b", catalog::normals(rng, {70, 67})}}, {{"upper", upper}}});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
+  const auto reference = make_reference_backend();
+  const auto device = make_emulated_cuda_backend();
+  // More tensors than a small table holds, among them empty ones, views off 16 bytes and one of
+  // several pieces.
+  const auto step = [](Backend& backend, bool bf16_moments) {
+    Rng rng(8, Purpose::test);
+    const bool plain = backend.name() == "reference";
+    Adam op;
+    op.rate = 0.01;
+    op.step = 3;
+    GlobalNorm norm;
+    norm.largest = 0.5;
+    norm.norm = Tensor(backend, {1}, DType::f32);
+    norm.factor = Tensor(backend, {1}, DType::f32);
+    for (int k = 0; k < 170; ++k) {
+      const std::int64_t size = k == 90 ? 17001 : k % 7 * 3;
+      const auto tensor = [&](double deviation, DType type, bool positive) {
+        catalog::HostTensor values = catalog::normals(rng, {size + 1}, deviation);
+        for (double& value : values.values) {
+          if (positive) value = value * value;
+          value = static_cast<float>(bf16(static_cast<float>(value)));
+        }
+        const DType stored = plain ? DType::f32 : type;
+        return Tensor::from(backend, {size + 1}, stored, values.values).slice(k % 2, size);
+      };
+      op.parameters.push_back(tensor(1, DType::f32, false));
+      op.gradients.push_back(tensor(0.1, DType::f32, false));
+      op.m.push_back(tensor(0.1, bf16_moments && k % 4 < 2 ? DType::bf16 : DType::f32, false));
+      op.v.push_back(tensor(0.3, bf16_moments && k % 3 == 0 ? DType::bf16 : DType::f32, true));
+      op.decay.push_back(k % 2 * 0.1);
+    }
+    norm.tensors = op.gradients;
+    backend(norm);
+    op.factor = norm.factor;
+    backend(op);
+    std::vector<double> all{norm.norm.item(), norm.factor.item()};
+    for (const Tensor& w : op.parameters) {
+      for (const double value : w.to_doubles()) all.push_back(value);
+    }
+    return all;
+  };
+  for (const bool bf16_moments : {false, true}) {
+    const std::vector<double> expected = step(*reference, bf16_moments);
+    const std::vector<double> got = step(*device, bf16_moments);
+    BOOST_REQUIRE(expected.size() == got.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      worst = std::max(worst, std::abs(expected[i] - got[i]) / (1 + std::abs(expected[i])));
+    }
+    BOOST_TEST(worst < 2e-6);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_read_in_16_bytes_that_does_not_begin_on_16) {
+  const auto backend = make_emulated_cuda_backend();
+  Rng rng(9, Purpose::test);
+  const Tensor whole =
+      Tensor::from(*backend, {9, 4}, DType::bf16, catalog::normals(rng, {9, 4}).values);
+  const Tensor x = whole.slice(1, 8).reshape({4, 8});  // 8 bytes off
+  const Tensor apart = empty_like(x);
+  (*backend)(Copy{.x = x, .y = apart});
+  const auto softmax = [&](const Tensor& from) {
+    const Tensor y = empty_like(from);
+    (*backend)(Softmax{.x = from, .y = y});
+    return y.to_doubles();
+  };
+  const auto sums = [&](const Tensor& from) {
+    const Tensor y(*backend, {8}, DType::f32);
+    (*backend)(ColumnSum{.x = from, .y = y});
+    return y.to_doubles();
+  };
+  const auto swapped = [&](const Tensor& from) {
+    const Tensor y(*backend, {1, 2, 2, 8}, DType::bf16);
+    (*backend)(SwapAxes{.x = from.reshape({1, 2, 2, 8}), .y = y});
+    return y.to_doubles();
+  };
+  const std::vector<double> a = softmax(x), b = softmax(apart);
+  for (std::size_t i = 0; i < a.size(); ++i) BOOST_TEST(std::abs(a[i] - b[i]) <= 0.01 * b[i]);
+  BOOST_TEST((swapped(x) == swapped(apart)));
+  const std::vector<double> c = sums(x), d = sums(apart);
+  for (std::size_t i = 0; i < c.size(); ++i) BOOST_TEST(std::abs(c[i] - d[i]) < 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(append_puts_new_tokens_behind_those_in_the_cache) {
+  const auto backend = make_emulated_cuda_backend();
+  for (const std::int64_t width : {3, 8}) {
+    const std::int64_t columns = 2 * width;
+    const std::vector<std::int32_t> brought{2, 0, 1}, begins{0, 5, 9}, held{4, 2, 3};
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < 3 * columns; ++i) values.push_back(static_cast<double>(i + 1));
+    const Tensor x = Tensor::from(*backend, {3, columns}, DType::f32, values);
+    const Tensor cache = Tensor::zeros(*backend, {12, 8 + columns}, DType::bf16);
+    (*backend)(Append{.x = {x, 0, 2, width},
+                      .from = Segments(*backend, brought),
+                      .y = {cache, 8, 2, width},
+                      .to = Segments(*backend, begins, held)});
+    std::vector<double> expected(static_cast<std::size_t>(12 * (8 + columns)), 0);
+    const std::int64_t rows[] = {2, 3, 11};
+    for (std::int64_t t = 0; t < 3; ++t) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        expected[static_cast<std::size_t>(rows[t] * (8 + columns) + 8 + j)] =
+            values[static_cast<std::size_t>(t * columns + j)];
+      }
+    }
+    BOOST_TEST((cache.to_doubles() == expected));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rotations_write_over_their_input) {
+  Rng rng(10, Purpose::test);
+  const auto backend = make_emulated_cuda_backend();
+  const std::vector<double> values = catalog::normals(rng, {5, 48}).values;
+  const Tensor positions = Tensor::from(*backend, {5}, std::vector<std::int32_t>{0, 3, 1, 4, 2});
+  const Tensor table = rope_table(*backend, DType::f32, 5, std::vector<double>{1, 0.5, 0.25, 0.1});
+  for (const bool interleaved : {false, true}) {
+    const Tensor x = Tensor::from(*backend, {5, 48}, DType::f32, values), y = empty_like(x);
+    Rope op{.x = x,
+            .positions = positions,
+            .table = table,
+            .first_column = 4,
+            .heads = 2,
+            .width = 12,
+            .dims = 8,
+            .interleaved = interleaved,
+            .y = y};
+    (*backend)(op);
+    op.y = x;
+    (*backend)(op);
+    BOOST_TEST((x.to_doubles() == y.to_doubles()));
+    op.inverse = true;
+    (*backend)(op);
+    const std::vector<double> back = x.to_doubles();
+    for (std::size_t i = 0; i < back.size(); ++i) BOOST_TEST(std::abs(back[i] - values[i]) < 1e-5);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
