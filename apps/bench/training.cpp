@@ -20,8 +20,9 @@ struct Subject {
 };
 
 /// Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper, but for the batch, the
-/// model of fal/table1 at the smoke scale, the toy models of the ChaCAL paper as they are, and its
-/// boxes models of two layers at batch 32.
+/// model of fal/table1 at the smoke scale, the toy models of the ChaCAL paper as they are, its
+/// boxes models of two layers at batch 32, and the sorting model of the task-hinting paper as it
+/// is.
 std::vector<Subject> all_subjects() {
   const std::map<std::string, std::string> flip_flop{{"training.batch", "8"}};
   const std::map<std::string, std::string> small{{"task.instructions", "64"},
@@ -39,12 +40,16 @@ std::vector<Subject> all_subjects() {
   boxes["task.version"] = "advanced";
   boxes["model.layers"] = "2";
   boxes["training.batch"] = "32";
+  const std::map<std::string, std::string> sorting{
+      {"model.width", "1024"},     {"model.inner", "2048"},       {"model.layers", "2"},
+      {"model.positions", "none"}, {"model.order", "sequential"}, {"training.batch", "1024"}};
   return {{"ffl", "flip-flop", "softmax:4", flip_flop},
           {"ffl-fal", "flip-flop", "softmax:3,fal:1", flip_flop},
           {"ct", "cycle-tracing", "softmax:1", cycles},
           {"ct-fal", "cycle-tracing", "softmax:1x704,fal:1x64", cycles},
           {"boxes", "boxes", "softmax:8", boxes},
           {"boxes-chacal", "boxes", "softmax:8;chacal:8", boxes},
+          {"sorting", "sorting", "softmax:16", sorting},
           {"smoke", "flip-flop", "softmax:4", small},
           {"smoke-fal", "flip-flop", "softmax:3,fal:1", small},
           {"toy", "chains", "softmax:8", toy},
@@ -172,7 +177,9 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
 const RegisterBenchmark benchmark{
     {.name = "training",
      .summary = "whole training steps: data, forward, backward, optimizer",
-     .sizes = "MODEL: ffl, ffl-fal, ct, ct-fal, boxes, boxes-chacal, smoke, smoke-fal",
+     .sizes =
+         "MODEL: ffl, ffl-fal, ct, ct-fal, boxes, boxes-chacal, sorting, smoke, smoke-fal, toy, "
+         "toy-5, toy-chacal",
      .columns = {{"model", "model"},
                  {"math", "math"},
                  {"parameters", "parameters", "%.0f"},

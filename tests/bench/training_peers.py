@@ -2,7 +2,7 @@
 """Whole training steps beside PyTorch, in one run. Development only.
 
     training_peers.py build/apps/longhand [--models ffl,ct-fal] [--math exact,bf16]
-                      [--forms eager,compiled] [--seconds S] [--out FILE]
+                      [--forms eager,compiled] [--seconds S] [--under CMD] [--out FILE]
 
 Every contender has a process of its own, which gives its peak memory too. PyTorch's model is a
 GPT-NeoX as its users write it: scaled_dot_product_attention, gather for FAL, AdamW fused or foreach,
@@ -16,6 +16,7 @@ lines.
 import argparse
 import json
 import os
+import shlex
 import signal
 import statistics
 import subprocess
@@ -170,11 +171,11 @@ def run(words):
     return json.loads(out.splitlines()[-1]), usage.ru_maxrss / 1024
 
 
-def ceilings(program, math, threads):
-    """Operations and bytes a second."""
+def ceilings(start, math, threads):
+    """Operations and bytes a second; start: how the program is started, in words."""
     words = ["--threads", str(threads), "--seconds", "0.2", "--json"]
-    product, _ = run([program, "bench", "gemm", "--size", "4096,1024,1024", "--math", math, *words])
-    tokenwise, _ = run([program, "bench", "tokenwise", *words])
+    product, _ = run([*start, "bench", "gemm", "--size", "4096,1024,1024", "--math", math, *words])
+    tokenwise, _ = run([*start, "bench", "tokenwise", *words])
     return (1e9 * max(row["best_gflops"] for row in product["rows"]),
             1e9 * max(row["gigabytes"] for row in tokenwise["rows"]))
 
@@ -205,6 +206,7 @@ def main():
     parser.add_argument("--forms", default="eager,compiled")
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--under", default="", help="what each contender is started with")
     parser.add_argument("--out")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)  # model, math, form, length
     options = parser.parse_args()
@@ -212,15 +214,16 @@ def main():
         name, math, form, length = options.one
         return theirs(name, math, form, int(length), options.seconds, options.threads)
 
+    under = shlex.split(options.under)
     common = ["--threads", str(options.threads), "--seconds", str(options.seconds)]
     print("| model | math | floor ms | ours ms | PyTorch eager ms | compiled ms | ratio to the better "
           "| peak MiB: ours | eager, beyond import | compiled | start-up ms |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for math in options.math.split(","):
-        rate, bandwidth = ceilings(options.program, math, options.threads)
+        rate, bandwidth = ceilings([*under, options.program], math, options.threads)
         for name in options.models.split(","):
-            report, peak = run([options.program, "bench", "training", "--size", name, "--math",
-                                math, "--json", *common])
+            report, peak = run([*under, options.program, "bench", "training", "--size", name,
+                                "--math", math, "--json", *common])
             ours = report["rows"][0]
             ours["process_mib"] = peak
             ours["ceiling_gflops"], ours["ceiling_gigabytes"] = rate / 1e9, bandwidth / 1e9
@@ -229,7 +232,7 @@ def main():
             ours["start_up_ms"] = 1e3 * start_up(options.program, MODELS[name][5], math,
                                                  options.threads)
             length = ours["tokens"] // MODELS[name][4]
-            forms = {form: run([sys.executable, __file__, options.program, "--one", name, math,
+            forms = {form: run([*under, sys.executable, __file__, options.program, "--one", name, math,
                                 form, str(length), *common])[0]
                      for form in options.forms.split(",") if form}
             if options.out:
