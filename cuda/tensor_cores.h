@@ -29,6 +29,14 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
   return both;
 }
 
+/// 2^x to 2 units in the last place, in one instruction; results below the smallest normal number
+/// are 0.
+__device__ __forceinline__ float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 /// c += a b
 __device__ __forceinline__ void mma_tf32_16x8x8(float (&c)[4], const unsigned (&a)[4], unsigned b0,
                                                 unsigned b1) {

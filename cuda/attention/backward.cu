@@ -20,12 +20,12 @@ constexpr std::size_t gradient_bytes = sizeof(typename Product::Element) * 2 *
                                         step_rows<Product, slice>)*Product::stride(slice);
 
 /// v, or in a chain U of query head `head`, for the keys first, first + 1, ... of a segment.
-template <class Product, int slice, bool chain>
+template <class Product, int slice>
 __device__ __forceinline__ void stage_values(typename Product::Element* tile, int rows,
                                              const GradientTask& task, const SegmentView& at,
                                              int first, int count, int head, int column) {
   const int key_head = head / task.scores.group;
-  if constexpr (chain) {
+  if (task.gamma) {
     stage_chain<Product, slice>(
         tile, rows, task.v, at.key + first, count, key_head, column,
         task.gamma[head * task.gamma_step],
@@ -37,7 +37,7 @@ __device__ __forceinline__ void stage_values(typename Product::Element* tile, in
 
 /// dq_i = tau_i r_i with r_i = scale sum_j dS_ij k_j, and this tile's part of
 /// dbeta = sum_i ln n_i q_i . r_i
-template <class Product, int slice, bool chain>
+template <class Product, int slice>
 __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTask task) {
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
   const std::int64_t first_row = at.query + tile.first;
   const int warp = warp_index(), row = 16 * warp + lane_row();
   const bool busy = 16 * warp < rows;
-  const float g = chain ? task.gamma[head * task.gamma_step] : 0.0f;
+  const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
 
   float dq[n][4], factor[2], log_sum[2], d[2];
   clear(dq);
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
         if (task.value_slices > 1) {
           stage<Product, slice>(dy, tile_rows, task.dy, first_row, rows, head, i * slice);
         }
-        stage_values<Product, slice, chain>(v, step, task, at, begin, count, head, i * slice);
+        stage_values<Product, slice>(v, step, task, at, begin, count, head, i * slice);
       }
       __syncthreads();
       if (!busy) continue;
@@ -123,11 +123,13 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
       for (int e = 0; e < 4; ++e) {
         const int i = e / 2, key = begin + 8 * c + 2 * lane_column() + e % 2;
         const int position = start + row + 8 * i;
-        const float p = exp2f(s[c][e] * factor[i] - log_sum[i]);
-        float less = d[i];
-        if (chain && key == position) less += g * d[i];
-        s[c][e] = p * (dp[c][e] - less);
-        if (masked && !(key < begin + count && visible(scores, position, key))) s[c][e] = 0;
+        const float p = power_of_two(s[c][e] * factor[i] - log_sum[i]);
+        float ds = p * (dp[c][e] - d[i]);
+        if (masked) {
+          if (key == position) ds -= p * g * d[i];
+          if (!(key < begin + count && visible(scores, position, key))) ds = 0;
+        }
+        s[c][e] = ds;
       }
     }
     Product::template mix<m, n>(dq, s, k);
@@ -162,7 +164,7 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
 
 /// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (in a chain times 1 - g), over the
 /// query heads that read key head blockIdx.y. Scores lie transposed: a row is a key.
-template <class Product, int slice, bool chain>
+template <class Product, int slice>
 __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask task) {
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
@@ -198,10 +200,10 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
   const int parts = max(task.key_slices, task.value_slices);
 
   for (int head = key_head * scores.group; head < (key_head + 1) * scores.group; ++head) {
-    const float g = chain ? task.gamma[head * task.gamma_step] : 0.0f;
-    if (task.value_slices == 1 && (chain || head == key_head * scores.group)) {
+    const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
+    if (task.value_slices == 1 && (task.gamma || head == key_head * scores.group)) {
       __syncthreads();
-      stage_values<Product, slice, chain>(v, tile_rows, task, at, tile.first, rows, head, 0);
+      stage_values<Product, slice>(v, tile_rows, task, at, tile.first, rows, head, 0);
     }
     for (int begin = first_query; begin < last_query; begin += step) {
       const int count = min(step, at.queries - begin);
@@ -230,8 +232,8 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
         }
         if (i < task.value_slices) {
           if (task.value_slices > 1) {
-            stage_values<Product, slice, chain>(v, tile_rows, task, at, tile.first, rows, head,
-                                                value_part);
+            stage_values<Product, slice>(v, tile_rows, task, at, tile.first, rows, head,
+                                         value_part);
           }
           stage<Product, slice>(dy, step, task.dy, at.query + begin, count, head, value_part);
         }
@@ -243,19 +245,23 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
       }
       if (!busy) continue;
 
+      // Behind the tile and within the segment every query sees every key.
+      const bool masked = at.offset() + begin < tile.first + rows || count < step ||
+                          rows < tile_rows || scores.window > 0;
 #pragma unroll
       for (int c = 0; c < m; ++c) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const int r = 8 * c + 2 * lane_column() + e % 2, key = tile.first + row + 8 * (e / 2);
           const int position = at.offset() + begin + r;
-          float p = exp2f(s[c][e] * factors[r] - log_sums[r]);
-          if (!(r < count && visible(scores, position, key))) p = 0;
-          float less = dots[r];
-          if (chain && key == position) less += g * dots[r];
-          const float ds = p == 0.0f ? 0.0f : taus[r] * p * (dp[c][e] - less);
+          float p = power_of_two(s[c][e] * factors[r] - log_sums[r]);
+          float ds = taus[r] * p * (dp[c][e] - dots[r]);
+          if (masked) {
+            if (key == position) ds -= taus[r] * p * g * dots[r];
+            if (!(r < count && visible(scores, position, key))) p = ds = 0;
+          }
           s[c][e] = ds;
-          dp[c][e] = chain ? (1 - g) * p : p;
+          dp[c][e] = (1 - g) * p;
         }
       }
       if (part < task.value_slices) Product::template mix<m, n>(dv, dp, dy);
@@ -335,38 +341,32 @@ void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
   task.dv = view(dv);
   const std::int64_t rows = scores.q.data.rows(), count = scores.queries.count();
   const std::int64_t width = scores.q.width, v_width = task.v.width;
-  visit_product(
-      math, scores.q.data.dtype(), std::max(width, v_width), [&](auto product, auto size) {
-        using Kind = decltype(product);
-        constexpr int slice = decltype(size)::value;
-        constexpr std::size_t bytes = gradient_bytes<Kind, slice>;
-        task.key_slices = slices(width, slice);
-        task.value_slices = slices(v_width, slice);
-        if (dq || dbeta) {
-          const std::int64_t slots = tile_slots(rows, count, tile_rows);
-          const std::int64_t parts = slots * scores.q.heads * task.key_slices;
-          Tensor sums;
-          if (dbeta) {
-            sums = Tensor(backend, {std::max<std::int64_t>(1, parts)}, DType::f32);
-            task.dbeta = sums.data<float>();
-          }
-          launch(backend.stream(), {slots, scores.q.heads, task.key_slices}, attention_threads,
-                 bytes,
-                 task.gamma ? &query_gradients<Kind, slice, true>
-                            : &query_gradients<Kind, slice, false>,
-                 task);
-          if (dbeta) add_up(backend.stream(), sums.data<float>(), parts, 1, dbeta);
-        }
-        if (dk || dv) {
-          launch(
-              backend.stream(),
-              {tile_slots(scores.k.data.rows(), count, tile_rows), scores.k.heads,
-               std::max(task.key_slices, task.value_slices)},
-              attention_threads, bytes,
-              task.gamma ? &key_gradients<Kind, slice, true> : &key_gradients<Kind, slice, false>,
-              task);
-        }
-      });
+  visit_product(math, scores.q.data.dtype(), std::max(width, v_width),
+                [&](auto product, auto size) {
+                  using Kind = decltype(product);
+                  constexpr int slice = decltype(size)::value;
+                  constexpr std::size_t bytes = gradient_bytes<Kind, slice>;
+                  task.key_slices = slices(width, slice);
+                  task.value_slices = slices(v_width, slice);
+                  if (dq || dbeta) {
+                    const std::int64_t slots = tile_slots(rows, count, tile_rows);
+                    const std::int64_t parts = slots * scores.q.heads * task.key_slices;
+                    Tensor sums;
+                    if (dbeta) {
+                      sums = Tensor(backend, {std::max<std::int64_t>(1, parts)}, DType::f32);
+                      task.dbeta = sums.data<float>();
+                    }
+                    launch(backend.stream(), {slots, scores.q.heads, task.key_slices},
+                           attention_threads, bytes, &query_gradients<Kind, slice>, task);
+                    if (dbeta) add_up(backend.stream(), sums.data<float>(), parts, 1, dbeta);
+                  }
+                  if (dk || dv) {
+                    launch(backend.stream(),
+                           {tile_slots(scores.k.data.rows(), count, tile_rows), scores.k.heads,
+                            std::max(task.key_slices, task.value_slices)},
+                           attention_threads, bytes, &key_gradients<Kind, slice>, task);
+                  }
+                });
 }
 
 void CudaBackend::run(const AttentionBackward& op) {

@@ -24,7 +24,7 @@ struct ChainTask {
 };
 
 template <class Product, int slice>
-constexpr std::size_t chain_bytes = std::max(sizeof(typename Product::Element) * 3 * tile_rows *
+constexpr std::size_t chain_bytes = std::max(sizeof(typename Product::Element) * 2 * tile_rows *
                                                  Product::stride(slice),
                                              substitution_bytes<slice>);
 
@@ -36,7 +36,7 @@ __device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, in
   __shared__ float factors[tile_rows], log_sums[tile_rows], block_sums[32];
   Element* const k = shared_memory<Element>();
   Element* const q = k + tile_rows * stride;
-  Element* const w = q + tile_rows * stride;
+  Element* const w = q;  // comes when the scores are there
 
   const ScoresView& scores = task.scores;
   const int rows = min(tile_rows, at.keys - first), key_head = head / scores.group;
@@ -77,7 +77,7 @@ __device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, in
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const int r = 8 * c + 2 * lane_column() + e % 2, key = first + row + 8 * (e / 2);
-          p[c][e] = exp2f(p[c][e] * factors[r] - log_sums[r]);
+          p[c][e] = power_of_two(p[c][e] * factors[r] - log_sums[r]);
           if (r >= count || begin + r < key) p[c][e] = 0;
         }
       }

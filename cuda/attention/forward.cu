@@ -33,8 +33,8 @@ constexpr int tile_size = tile_rows* Product::stride(slice);
 
 template <class Product, int slice, bool chain>
 constexpr std::size_t forward_bytes() {
-  const std::size_t tiles = 3 * sizeof(typename Product::Element) * tile_size<Product, slice>;
-  return chain ? std::max(tiles, substitution_bytes<slice>) : tiles;
+  constexpr std::size_t tile = sizeof(typename Product::Element) * tile_size<Product, slice>;
+  return chain ? std::max(2 * tile, substitution_bytes<slice>) : 3 * tile;
 }
 
 /// y_r += sum_(s < r) links[s][r] y_s, row by row; each thread a column.
@@ -70,7 +70,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   constexpr float infinity = std::numeric_limits<float>::infinity();
   Element* const q = shared_memory<Element>();
   Element* const k = q + tile_size<Product, slice>;
-  Element* const v = k + tile_size<Product, slice>;
+  Element* const v = chain ? k : k + tile_size<Product, slice>;  // a chain's come after its scores
 
   const ScoresView& scores = task.scores;
   const SegmentView at = scores.segments[tile.segment];
@@ -135,14 +135,14 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
         const float before = top[i];
         top[i] = fmaxf(before, row_max(highest));
         const float base = top[i] == -infinity ? 0.0f : top[i];
-        const float shrink = exp2f(before - base);
+        const float shrink = power_of_two(before - base);
         sum[i] *= shrink;
 #pragma unroll
         for (int c = 0; c < m; ++c) {
 #pragma unroll
           for (int j = 0; j < 2; ++j) {
             float& s = p[c][2 * i + j];
-            s = exp2f(s - base);
+            s = power_of_two(s - base);
             sum[i] += s;
           }
         }
@@ -166,6 +166,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       const std::int64_t step = std::int64_t{scores.heads} * task.value_slices;
       if (!own && end > at.offset()) {
         wait_for(done + (end - 1 - at.offset()) / tile_rows * step);
+      } else {
+        __syncthreads();
       }
       stage_chain<Product, slice>(v, tile_rows, task.v, at.key + begin, end - begin, key_head,
                                   first_value, g, [&](float(&y)[8], int r, int column) {

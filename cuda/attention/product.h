@@ -31,7 +31,7 @@ struct ExactProduct {
                                               const Element* b) {
     const Element* const rows = a + lane_row() * stride(width);
     const Element* const columns = b + 2 * lane_column() * stride(width);
-#pragma unroll 2
+#pragma unroll 1
     for (int k = 0; k < width; k += 4) {
       const Pack<float> x[2] = {load_pack(rows + k), load_pack(rows + 8 * stride(width) + k)};
 #pragma unroll

@@ -64,12 +64,25 @@ __device__ __forceinline__ void store_eight(typename Product::Element* to, const
 template <class Product, int slice>
 __device__ __forceinline__ void stage(typename Product::Element* tile, int rows, const HeadsView& x,
                                       std::int64_t row, int count, int head, int first) {
+  using Element = typename Product::Element;
   constexpr int pieces = slice / 8;
   for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += attention_threads) {
     const int r = i / pieces, c = i % pieces * 8;
+    const int to = r * Product::stride(slice) + c;
+    if constexpr (sizeof(Element) == 2) {
+      if (x.half && x.aligned) {  // as it lies
+        Pack<bf16> eight{};
+        if (r < count && first + c < x.width) {
+          eight = load_pack(static_cast<const bf16*>(x.at) + (row + r) * x.columns +
+                            std::int64_t{head} * x.width + first + c);
+        }
+        store_pack(tile + to, eight);
+        continue;
+      }
+    }
     float eight[8] = {};
     if (r < count) load_eight(eight, x, row + r, head, first + c);
-    store_eight<Product>(tile + r * Product::stride(slice) + c, eight);
+    store_eight<Product>(tile + to, eight);
   }
 }
 

@@ -77,6 +77,8 @@ inline unsigned to_tf32(float x) {
   return (word + 0x1000u) & 0xffffe000u;
 }
 
+inline float power_of_two(float x) { return std::exp2(x); }
+
 inline unsigned pack_bf16(float low, float high) {
   return unsigned{bf16(low).bits} | unsigned{bf16(high).bits} << 16;
 }
