@@ -97,4 +97,48 @@ BOOST_AUTO_TEST_CASE(gamma_zero_is_softmax_attention_bit_for_bit) {
   }
 }
 
+// 100 queries after 70 positions: their tiles begin within a block of keys, and a chain reads some
+// of a block's rows from the cache and some from what it has just written.
+BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
+  constexpr std::int64_t before = 70, rows = 100, width = 16;
+  const auto backend = make_emulated_cuda_backend({.math = Math::exact});
+  const HeadProblem p(*backend, DType::f32, {before + rows}, 2, 1, width, width);
+  const Var gamma(Tensor::from(*backend, {1}, DType::f32, std::vector<double>{0.9}));
+  const std::vector<std::int32_t> lengths{rows};
+  ScoreVars chunk = p.scores();
+  chunk.q = all_columns(Var(p.q.slice(before, rows)), p.heads);
+  chunk.queries = Segments(*backend, lengths);
+  chunk.keys = p.segments;
+
+  const auto compare = [&](const char* what, const Var& whole, const Var& part) {
+    const std::vector<double> expected = whole.value().slice(before, rows).to_doubles();
+    const std::vector<double> got = part.value().to_doubles();
+    BOOST_TEST_CONTEXT(what) {
+      BOOST_REQUIRE_EQUAL(expected.size(), got.size());
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        BOOST_REQUIRE_SMALL(got[i] - expected[i], 1e-5);
+      }
+    }
+  };
+  compare("softmax", attention(p.scores(), p.values()), attention(chunk, p.values()));
+  ScoreVars near = p.scores(), near_chunk = chunk;
+  near.window = near_chunk.window = 66;
+  compare("window", attention(near, p.values()), attention(near_chunk, p.values()));
+  compare("fal", fal(p.fal()).y,
+          fal({.q = chunk.q,
+               .k = chunk.k,
+               .v = p.values(),
+               .queries = chunk.queries,
+               .keys = chunk.keys})
+              .y);
+
+  const Var whole = chacal(p.scores(), p.values(), gamma);
+  std::vector<double> cache = whole.value().to_doubles();
+  for (std::size_t i = before * 2 * width; i < cache.size(); ++i) {
+    cache[i] = std::numeric_limits<double>::quiet_NaN();  // new rows are not read from it
+  }
+  const Tensor earlier = Tensor::from(*backend, whole.value().shape(), DType::f32, cache);
+  compare("chacal", whole, chacal(chunk, p.values(), gamma, {earlier, 0, 2, width}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
