@@ -3,15 +3,17 @@
 
 # The flags every target of ours shares.
 add_library(longhand_flags INTERFACE)
-target_compile_options(longhand_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
-                                                -Wno-sign-conversion)
+target_compile_options(longhand_flags INTERFACE
+                       $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow
+                       -Wno-sign-conversion>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlaps and overruns in its own std::string, inlined.
-  target_compile_options(longhand_flags INTERFACE -Wno-array-bounds -Wno-restrict
-                         -Wno-stringop-overflow)
+  target_compile_options(longhand_flags INTERFACE
+                         $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-restrict
+                         -Wno-stringop-overflow>)
 endif()
 if(LONGHAND_WERROR)
-  target_compile_options(longhand_flags INTERFACE -Werror)
+  target_compile_options(longhand_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(LONGHAND_SANITIZE)
   add_compile_options(-fsanitize=${LONGHAND_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

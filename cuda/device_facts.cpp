@@ -10,8 +10,8 @@ std::string text_of(const DeviceFacts& facts) {
   std::ostringstream out;
   out << facts.name << ", compute capability " << facts.major << '.' << facts.minor << ", "
       << facts.multiprocessors << " multiprocessors, " << std::fixed << std::setprecision(1)
-      << static_cast<double>(facts.memory) / gibibyte << " GiB ("
-      << static_cast<double>(facts.free) / gibibyte << " free)";
+      << static_cast<double>(facts.memory) / gibibyte << " GiB";
+  if (facts.free > 0) out << " (" << static_cast<double>(facts.free) / gibibyte << " free)";
   return out.str();
 }
 

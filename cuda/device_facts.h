@@ -15,7 +15,8 @@ struct DeviceFacts {
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   std::size_t shared_per_block = 0;  // bytes a block can ask for
-  std::size_t memory = 0, free = 0;  // bytes
+  std::size_t memory = 0;            // bytes
+  std::size_t free = 0;              // bytes; 0 where it was not asked
 };
 std::string text_of(const DeviceFacts& facts);
 

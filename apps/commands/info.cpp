@@ -26,7 +26,9 @@ Json backend_facts(const char* name) {
       } catch (const Error&) {  // the question was whether it throws
       }
     }
-    return {{"name", name}, {"available", true}, {"types", types}};
+    Json facts{{"name", name}, {"available", true}, {"types", types}};
+    if (const auto devices = backend->devices(); !devices.empty()) facts["devices"] = devices;
+    return facts;
   } catch (const Error& error) {
     std::string reason = error.what();
     if (const std::string subject = text(name, ": "); reason.starts_with(subject)) {
@@ -123,6 +125,9 @@ void print(const Json& facts) {
       state = "not available: " + backend["reason"].get<std::string>();
     }
     line("backend " + backend["name"].get<std::string>(), state);
+    for (const Json& device : backend.value("devices", Json::array())) {
+      line("  device", device.get<std::string>());
+    }
   }
   line("instruction set", facts["instruction_set"].get<std::string>() + " in use (" +
                               facts["instruction_set_reason"].get<std::string>() + ")");

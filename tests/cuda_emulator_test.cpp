@@ -1,0 +1,184 @@
+// Compiled as a kernel is, so that it can be one: see tests/CMakeLists.txt.
+#include <boost/test/unit_test.hpp>
+
+#include "core/error.h"
+#include "cuda/device.h"
+#include "cuda/emulator/memory.h"
+#include "cuda/launch.h"
+
+using namespace longhand;
+using namespace longhand::cuda;
+
+// The emulator finds what it is there to find.
+BOOST_AUTO_TEST_SUITE(cuda_emulator_test)
+
+namespace {
+
+/// Device memory for a test, read and written from the host through Stream.
+template <class T>
+class Array {
+ public:
+  explicit Array(std::vector<T> values)
+      : bytes_(values.size() * sizeof(T)),
+        memory_("test", emulator::device_memory(std::size_t{1} << 20)) {
+    data_ = static_cast<T*>(memory_.allocate(bytes_));
+    stream_.upload(data_, values.data(), bytes_);
+  }
+  ~Array() { memory_.release(data_, bytes_); }
+  T* data() const { return data_; }
+  std::vector<T> read() {
+    std::vector<T> values(bytes_ / sizeof(T));
+    stream_.download(values.data(), data_, bytes_);
+    return values;
+  }
+
+ private:
+  std::size_t bytes_;
+  CachingAllocator memory_;
+  Stream stream_;
+  T* data_;
+};
+
+__global__ void reverse(const int* x, int* y, bool barrier) {
+  int* const shared = shared_memory<int>();
+  shared[threadIdx.x] = x[threadIdx.x];
+  if (barrier) __syncthreads();
+  y[threadIdx.x] = shared[blockDim.x - 1 - threadIdx.x];
+}
+
+__global__ void uneven_barrier() {
+  if (threadIdx.x < 7) __syncthreads();
+}
+
+__global__ void two_barriers() {
+  if (threadIdx.x < 7) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+}
+
+__global__ void uneven_shuffle(int* y) {
+  if (threadIdx.x != 5) y[threadIdx.x] = __shfl_xor_sync(full_warp, 1, 1);
+}
+
+__global__ void sums(const float* x, float* y) {
+  float* const scratch = shared_memory<float>();
+  const float sum = block_sum(x[threadIdx.x], scratch);
+  __syncthreads();
+  const float most = block_max(x[threadIdx.x], scratch);
+  y[threadIdx.x] = threadIdx.x % 2 ? sum : most;
+}
+
+__global__ void warp_words(unsigned* y) {
+  const int lane = lane_index();
+  y[0 * 32 + lane] = __ballot_sync(full_warp, lane % 3 == 0);
+  y[1 * 32 + lane] = __shfl_down_sync(full_warp, static_cast<unsigned>(lane), 4);
+  y[2 * 32 + lane] = __shfl_up_sync(full_warp, static_cast<unsigned>(lane), 4);
+  y[3 * 32 + lane] = __shfl_sync(full_warp, static_cast<unsigned>(lane), 9, 8);
+  y[4 * 32 + lane] = __reduce_max_sync(full_warp, static_cast<unsigned>(lane * 7 % 32));
+  if (lane < 16) y[5 * 32 + lane] = __reduce_add_sync(0xffffu, 1u);
+}
+
+__global__ void past_the_end(std::size_t shared_size) { shared_memory<char>()[shared_size] = 1; }
+
+__global__ void crooked_pack(const float* x, float* y) { store_pack(y, load_pack(x + 1)); }
+
+template <class... Parameters, class... Arguments>
+std::string failure(void (*kernel)(Parameters...), Arguments... arguments) {
+  Stream stream;
+  try {
+    launch(stream, 1, 64, 64 * sizeof(int), kernel, arguments...);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_missing_barrier_shows_as_another_result_in_another_order) {
+  std::vector<int> x(64), zeros(64);
+  for (int i = 0; i < 64; ++i) x[static_cast<std::size_t>(i)] = 3 * i;
+  const Array<int> in(x);
+  Stream stream;
+  for (const bool barrier : {true, false}) {
+    std::vector<std::vector<int>> results;
+    for (const auto order :
+         {emulator::Order::forward, emulator::Order::backward, emulator::Order::shuffled}) {
+      emulator::set_order(order, 1);
+      Array<int> out(zeros);
+      launch(stream, 1, 64, 64 * sizeof(int), &reverse, in.data(), out.data(), barrier);
+      results.push_back(out.read());
+    }
+    emulator::set_order(emulator::Order::forward);
+    const std::vector<int> expected(x.rbegin(), x.rend());
+    BOOST_TEST((results[0] == expected) == barrier);
+    BOOST_TEST((results[1] == results[0]) == barrier);
+    BOOST_TEST((results[2] == results[0]) == barrier);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(barriers_and_warp_operations_that_not_all_reach_are_told) {
+  const std::string returned = failure(&uneven_barrier);
+  BOOST_TEST(contains(returned, "thread 0 waits at the barrier"), returned);
+  BOOST_TEST(contains(returned, "has returned"), returned);
+  BOOST_TEST(contains(returned, "cuda_emulator_test.cpp"), returned);
+  const std::string two = failure(&two_barriers);
+  BOOST_TEST(contains(two, "threads meet at different barriers"), two);
+  Array<int> y(std::vector<int>(64));
+  const std::string lane = failure(&uneven_shuffle, y.data());
+  BOOST_TEST(contains(lane, "thread 0 waits at the warp operation"), lane);
+  BOOST_TEST(contains(lane, "thread 5 has returned"), lane);
+}
+
+BOOST_AUTO_TEST_CASE(writing_past_shared_memory_and_crooked_packs_are_told) {
+  const std::string past = failure(&past_the_end, 64 * sizeof(int));
+  BOOST_TEST(contains(past, "wrote past its 256 bytes of shared memory"), past);
+  Array<float> x(std::vector<float>(64));
+  const std::string crooked = failure(&crooked_pack, x.data(), x.data());
+  BOOST_TEST(contains(crooked, "no multiple of 16"), crooked);
+}
+
+BOOST_AUTO_TEST_CASE(sums_and_maxima_over_a_block_reach_every_thread) {
+  std::vector<float> x(96);
+  for (int i = 0; i < 96; ++i) x[static_cast<std::size_t>(i)] = static_cast<float>(i % 17);
+  const Array<float> in(x);
+  Array<float> out(x);
+  Stream stream;
+  launch(stream, 1, 96, 32 * sizeof(float), &sums, in.data(), out.data());
+  float sum = 0;
+  for (const float value : x) sum += value;
+  const auto got = out.read();
+  for (std::size_t i = 0; i < got.size(); ++i) BOOST_TEST(got[i] == (i % 2 ? sum : 16.0f));
+}
+
+BOOST_AUTO_TEST_CASE(warp_operations_are_cudas) {
+  Array<unsigned> out(std::vector<unsigned>(6 * 32));
+  Stream stream;
+  launch(stream, 1, 32, 0, &warp_words, out.data());
+  const auto y = out.read();
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    BOOST_TEST(y[lane] == 0x49249249u);
+    BOOST_TEST(y[32 + lane] == (lane < 28 ? lane + 4 : lane));
+    BOOST_TEST(y[64 + lane] == (lane < 4 ? lane : lane - 4));
+    BOOST_TEST(y[96 + lane] == lane / 8 * 8 + 1);
+    BOOST_TEST(y[128 + lane] == 31u);
+    BOOST_TEST(y[160 + lane] == (lane < 16 ? 16u : 0u));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(launches_no_device_would_take_are_errors) {
+  Stream stream;
+  BOOST_CHECK_THROW(launch(stream, 1, 33, 0, &uneven_barrier), Error);
+  BOOST_CHECK_THROW(launch(stream, 1, 2048, 0, &uneven_barrier), Error);
+  BOOST_CHECK_THROW(launch(stream, Grid(1, 70000), 32, 0, &uneven_barrier), Error);
+  BOOST_CHECK_THROW(launch(stream, 1, 32, std::size_t{1} << 20, &uneven_barrier), Error);
+  BOOST_CHECK_NO_THROW(launch(stream, 0, 32, 0, &uneven_barrier));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
