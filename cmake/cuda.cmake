@@ -25,3 +25,13 @@ if(LONGHAND_CUDA)
     message(STATUS "No nvcc: the program is built without its CUDA backend")
   endif()
 endif()
+
+# How a program is linked with LONGHAND_STATIC. NVIDIA's driver and cuBLASLt are loaded when they are
+# needed, which takes the C library of the machine.
+set(longhand_static_options "")
+if(LONGHAND_STATIC)
+  set(longhand_static_options -static)
+  if(LONGHAND_HAS_CUDA)
+    set(longhand_static_options -static-libstdc++ -static-libgcc)
+  endif()
+endif()

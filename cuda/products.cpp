@@ -139,7 +139,8 @@ class Layout {
 /// and its first factor is our b.
 class Prepared {
  public:
-  Prepared(cublasLtHandle_t handle, const Product& p, int alignment, std::size_t workspace)
+  Prepared(cublasLtHandle_t handle, const Product& p, const ProductOperands& x,
+           std::size_t workspace)
       : a_(p.operands, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.batch),
         b_(p.operands, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.batch),
         d_(p.result, p.m, p.n, p.batch) {
@@ -156,6 +157,7 @@ class Prepared {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.n);
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, p.m * p.n);
     }
+    point(p, x);  // the heuristics look at these too
 
     cublasLtMatmulPreference_t preference = nullptr;
     require(lt.preference_create(&preference), "a preference");
@@ -170,7 +172,7 @@ class Prepared {
     for (const auto attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-      prefer(attribute, static_cast<std::uint32_t>(alignment));
+      prefer(attribute, static_cast<std::uint32_t>(alignment(x)));
     }
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
@@ -188,8 +190,7 @@ class Prepared {
 
   void run(cublasLtHandle_t handle, const Product& p, const ProductOperands& x, void* workspace,
            std::size_t workspace_size, cudaStream_t stream) {
-    if (has_bias(p)) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, x.bias);
-    if (has_aux(p)) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, x.aux);
+    point(p, x);
     require(Library::the_one().matmul(handle, desc_, &x.alpha, x.b, b_.get(), x.a, a_.get(),
                                       &x.beta, x.c, d_.get(), x.d, d_.get(), &algorithm_, workspace,
                                       workspace_size, stream),
@@ -197,6 +198,10 @@ class Prepared {
   }
 
  private:
+  void point(const Product& p, const ProductOperands& x) {
+    if (has_bias(p)) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, x.bias);
+    if (has_aux(p)) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, x.aux);
+  }
   static bool has_bias(const Product& p) {
     return p.epilogue == Epilogue::bias || p.epilogue == Epilogue::relu_bias ||
            p.epilogue == Epilogue::gelu_bias || p.epilogue == Epilogue::gelu_save_bias;
@@ -244,9 +249,8 @@ Products::~Products() = default;
 
 bool Products::run(const Product& product, const ProductOperands& operands) {
   State& s = *state_;
-  const int aligned = alignment(operands);
-  const auto found =
-      s.prepared.try_emplace({product, aligned}, s.handle, product, aligned, State::workspace_size);
+  const auto found = s.prepared.try_emplace({product, alignment(operands)}, s.handle, product,
+                                            operands, State::workspace_size);
   Prepared& prepared = found.first->second;
   if (!prepared.possible()) return false;
   prepared.run(s.handle, product, operands, s.workspace, State::workspace_size,

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "cuda/emulator/backend.h"
+#include "tests/cuda_parity.h"
 #include "tests/tolerance.h"
 
 using namespace longhand;
@@ -14,11 +15,6 @@ BOOST_AUTO_TEST_SUITE(cuda_emulated_test)
 
 namespace {
 
-struct Setting {
-  DType activations;
-  Math math;
-};
-
 /// The same numbers, where NaN is the same as NaN.
 bool same_bits(const tolerance::Results& a, const tolerance::Results& b) {
   const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
@@ -27,52 +23,18 @@ bool same_bits(const tolerance::Results& a, const tolerance::Results& b) {
   });
 }
 
-constexpr Setting settings[] = {{DType::f32, Math::exact},
-                                {DType::f32, Math::fast},
-                                {DType::f32, Math::bf16},
-                                {DType::bf16, Math::fast}};
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
-  const auto reference = make_reference_backend();
-  for (const catalog::Operation& operation : catalog::operations()) {
-    for (const Setting& s : settings) {
-      const auto backend = make_emulated_cuda_backend({.math = s.math});
-      // TF32 keeps 10 bits of fraction of an operand.
-      const double unit = operation.products && s.math == Math::fast && s.activations == DType::f32
-                              ? 0x1p-11
-                              : tolerance::unit(operation, s.activations, s.math);
-      Rng rng(3, Purpose::test);
-      tolerance::Comparison worst;
-      bool absent = false;
-      for (const catalog::Case& drawn : operation.cases(rng)) {
-        const auto values = tolerance::rounded(operation, drawn, s.activations);
-        const auto expected = tolerance::run(operation, values, *reference, DType::f64);
-        const auto bounds =
-            tolerance::bounds(operation, values, *reference, expected, s.activations, unit);
-        try {
-          const auto got = tolerance::run(operation, values, *backend, s.activations);
-          const auto used = tolerance::compare(expected, got, bounds);
-          if (used.used >= worst.used) worst = used;
-        } catch (const Error& error) {
-          if (!std::string_view(error.what()).ends_with("is absent")) throw;
-          absent = true;
-          break;
-        }
-      }
-      if (std::getenv("LONGHAND_PARITY_TABLE")) {
-        std::printf("%-25s %-5s %-6s %s %.3f\n", operation.name.c_str(),
-                    std::string(name_of(s.activations)).c_str(),
-                    std::string(name_of(s.math)).c_str(), absent ? "absent" : "", worst.used);
-      }
-      if (absent) break;
-      BOOST_TEST_CONTEXT(operation.name << ", " << s.activations << ", " << name_of(s.math) << ": "
-                                        << worst.where) {
-        BOOST_TEST(worst.used <= 1.0);
-      }
-    }
-  }
+  cuda_parity::check_operations(make_emulated_cuda_backend, cuda_parity::Cases::small);
+}
+
+BOOST_AUTO_TEST_CASE(whole_models_agree_with_the_reference) {
+  cuda_parity::check_models(make_emulated_cuda_backend);
+}
+
+BOOST_AUTO_TEST_CASE(training_repeats_bit_for_bit) {
+  cuda_parity::check_training_repeats(make_emulated_cuda_backend);
 }
 
 // A missing barrier, or two threads that write one place, would show as other bits in another

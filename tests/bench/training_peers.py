@@ -3,11 +3,13 @@
 
     training_peers.py build/apps/longhand [--models ffl,ct-fal] [--math exact,bf16]
                       [--forms eager,compiled] [--seconds S] [--under CMD] [--out FILE]
+                      [--device cuda]
 
 Every contender has a process of its own, which gives its peak memory too. PyTorch's model is a
 GPT-NeoX as its users write it: scaled_dot_product_attention, gather for FAL, AdamW fused or foreach,
 whichever is faster, bf16 by autocast; as it is (eager) and with its blocks compiled. Both sides time
-forward, loss, backward and optimizer after one step of warm-up and report the median. Also timed:
+forward, loss, backward and optimizer after one step of warm-up and report the median. With --device
+cuda both run on the GPU; fast is TF32 in both, and memory is the device's. Also timed:
 from the start of `longhand train` to its first step. The floor of a step is the longer of its
 operations at the rate of our product of 4096 x 1024 x 1024 and its bytes at the rate of our fastest
 token-wise kernel, both timed in the same run. Prints a table; --out adds the rows to a file of JSON
@@ -43,7 +45,7 @@ def memory(key):
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
 
 
-def theirs(name, math, form, length, seconds, threads):
+def theirs(name, math, form, length, seconds, threads, device):
     """One PyTorch contender; runs in a process of its own."""
     import torch
     import torch.nn.functional as F
@@ -51,6 +53,8 @@ def theirs(name, math, form, length, seconds, threads):
 
     torch.set_num_threads(threads)
     torch.manual_seed(1)
+    torch.set_default_device(device)
+    torch.backends.cuda.matmul.allow_tf32 = math == "fast"
     imported = memory("VmRSS")
     vocabulary, width, layers, heads, batch, _ = MODELS[name]
 
@@ -131,7 +135,7 @@ def theirs(name, math, form, length, seconds, threads):
     targets = torch.where(torch.rand(batch, length) < 0.3, ids.roll(-1, 1), -100)
 
     def step(adam):
-        with torch.autocast("cpu", torch.bfloat16, enabled=math == "bf16"):
+        with torch.autocast(device, torch.bfloat16, enabled=math == "bf16"):
             loss = model(ids, targets)
         loss.backward()
         adam.step()
@@ -141,6 +145,8 @@ def theirs(name, math, form, length, seconds, threads):
     def timed(body):
         start = time.perf_counter()
         body()
+        if device == "cuda":
+            torch.cuda.synchronize()
         return time.perf_counter() - start
 
     adam = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0, fused=True)
@@ -148,7 +154,7 @@ def theirs(name, math, form, length, seconds, threads):
     times, end = [], time.perf_counter() + seconds
     while len(times) < 3 or time.perf_counter() < end:
         times.append(timed(lambda: step(adam)))
-    peak = memory("VmHWM")
+    peak = memory("VmHWM") if device == "cpu" else imported + torch.cuda.max_memory_allocated()
     # The other form of the optimizer, alone, on the same gradients: were it faster, the step would
     # be so by the difference.
     model(ids, targets).backward()
@@ -171,23 +177,24 @@ def run(words):
     return json.loads(out.splitlines()[-1]), usage.ru_maxrss / 1024
 
 
-def ceilings(start, math, threads):
+def ceilings(start, math, threads, device):
     """Operations and bytes a second; start: how the program is started, in words."""
-    words = ["--threads", str(threads), "--seconds", "0.2", "--json"]
-    product, _ = run([*start, "bench", "gemm", "--size", "4096,1024,1024", "--math", math, *words])
+    words = ["--threads", str(threads), "--seconds", "0.2", "--json", "--backend", device]
+    size = "4096,1024,1024" if device == "cpu" else "8192,8192,8192"
+    product, _ = run([*start, "bench", "gemm", "--size", size, "--math", math, *words])
     tokenwise, _ = run([*start, "bench", "tokenwise", *words])
     return (1e9 * max(row["best_gflops"] for row in product["rows"]),
             1e9 * max(row["gigabytes"] for row in tokenwise["rows"]))
 
 
-def start_up(program, flags, math, threads):
+def start_up(program, flags, math, threads, device):
     """Seconds from exec to the first step, the step itself not counted."""
     with tempfile.TemporaryDirectory() as folder:
         out = folder + "/run"
         begin = time.perf_counter()
         child = subprocess.Popen([program, "train", *flags, "--steps", "100", "--math", math,
                                   "--evaluate_samples", "0", "--threads", str(threads),
-                                  "--out", out], stderr=subprocess.PIPE, text=True)
+                                  "--backend", device, "--out", out], stderr=subprocess.PIPE, text=True)
         for line in child.stderr:
             if line.startswith("step 1/"):
                 break
@@ -208,11 +215,13 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--under", default="", help="what each contender is started with")
     parser.add_argument("--out")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)  # model, math, form, length
     options = parser.parse_args()
     if options.one:
         name, math, form, length = options.one
-        return theirs(name, math, form, int(length), options.seconds, options.threads)
+        return theirs(name, math, form, int(length), options.seconds, options.threads,
+                      options.device)
 
     under = shlex.split(options.under)
     common = ["--threads", str(options.threads), "--seconds", str(options.seconds)]
@@ -220,20 +229,23 @@ def main():
           "| peak MiB: ours | eager, beyond import | compiled | start-up ms |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for math in options.math.split(","):
-        rate, bandwidth = ceilings([*under, options.program], math, options.threads)
+        rate, bandwidth = ceilings([*under, options.program], math, options.threads,
+                                   options.device)
         for name in options.models.split(","):
             report, peak = run([*under, options.program, "bench", "training", "--size", name,
-                                "--math", math, "--json", *common])
+                                "--math", math, "--backend", options.device, "--json", *common])
             ours = report["rows"][0]
+            if options.device == "cuda":
+                peak = ours["peak_mib"]
             ours["process_mib"] = peak
             ours["ceiling_gflops"], ours["ceiling_gigabytes"] = rate / 1e9, bandwidth / 1e9
             floor = 1e3 * max(ours["operations"] / rate, ours["bytes"] / bandwidth)
             ours["floor_ms"] = floor
             ours["start_up_ms"] = 1e3 * start_up(options.program, MODELS[name][5], math,
-                                                 options.threads)
+                                                 options.threads, options.device)
             length = ours["tokens"] // MODELS[name][4]
             forms = {form: run([*under, sys.executable, __file__, options.program, "--one", name, math,
-                                form, str(length), *common])[0]
+                                form, str(length), "--device", options.device, *common])[0]
                      for form in options.forms.split(",") if form}
             if options.out:
                 with open(options.out, "a") as out:

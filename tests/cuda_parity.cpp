@@ -1,0 +1,184 @@
+#include "tests/cuda_parity.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "autograd/tape.h"
+#include "core/error.h"
+#include "nn/decoder.h"
+#include "nn/trainer.h"
+#include "tests/tolerance.h"
+
+namespace longhand::cuda_parity {
+namespace {
+
+struct Setting {
+  DType activations;
+  Math math;
+};
+constexpr Setting settings[] = {{DType::f32, Math::exact},
+                                {DType::f32, Math::fast},
+                                {DType::f32, Math::bf16},
+                                {DType::bf16, Math::fast}};
+
+/// As on the CPU, but for fast products: TF32 keeps 10 bits of fraction of an operand.
+double unit(const catalog::Operation& operation, const Setting& s) {
+  if (operation.products && s.math == Math::fast && s.activations == DType::f32) return 0x1p-11;
+  return tolerance::unit(operation, s.activations, s.math);
+}
+
+void check_operation(const catalog::Operation& operation, const Setting& s, Backend& reference,
+                     const MakeBackend& make, Cases cases) {
+  const auto backend = make({.math = s.math});
+  Rng rng(3, Purpose::test);
+  tolerance::Comparison worst;
+  for (const catalog::Case& drawn :
+       cases == Cases::all ? all_cases(operation, rng) : operation.cases(rng)) {
+    const auto values = tolerance::rounded(operation, drawn, s.activations);
+    const auto expected = tolerance::run(operation, values, reference, DType::f64);
+    const auto bounds = tolerance::bounds(operation, values, reference, expected, s.activations,
+                                          unit(operation, s));
+    const auto got = tolerance::run(operation, values, *backend, s.activations);
+    const auto used = tolerance::compare(expected, got, bounds);
+    if (used.used >= worst.used) worst = used;
+  }
+  BOOST_TEST_CONTEXT(operation.name << ", " << s.activations << ", " << name_of(s.math) << ": "
+                                    << worst.where) {
+    BOOST_TEST(worst.used <= 1.0);
+  }
+  if (std::getenv("LONGHAND_PARITY_TABLE") != nullptr) {
+    std::printf("%-27s %-5s %-6s %.3f\n", operation.name.c_str(),
+                std::string(name_of(s.activations)).c_str(), std::string(name_of(s.math)).c_str(),
+                worst.used);
+  }
+}
+
+/// Whether the operations the body needs are all there.
+bool present(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    if (!std::string_view(error.what()).ends_with("is absent")) throw;
+    return false;
+  }
+  return true;
+}
+
+/// Two that between them have every kind of head and every way to know a position.
+std::vector<nn::DecoderConfig> models() {
+  nn::DecoderConfig parallel{.vocabulary = 7,
+                             .width = 16,
+                             .layers = 2,
+                             .inner = 24,
+                             .heads = nn::parse_layers("softmax:2x4,fal:1x8", 16),
+                             .deviation = 0.3};
+  nn::DecoderConfig sequential = parallel;
+  sequential.heads = nn::parse_layers("softmax:2;softmax:1x4,chacal:3x4", 16);
+  sequential.gamma = 0.7;
+  sequential.learned_gamma = nn::Learned::head;
+  sequential.order = nn::Order::sequential;
+  sequential.activation = Activation::gelu_tanh;
+  sequential.positions = nn::Positions::learned;
+  sequential.longest = 32;
+  sequential.tied = true;
+  sequential.temper = Temper::position;
+  sequential.window = 4;
+  return {parallel, sequential};
+}
+
+/// Ragged sequences of random tokens, each to name the one before it.
+nn::Batch batch_of(std::int64_t step) {
+  Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step));
+  nn::Batch batch;
+  for (const int length : {5, 1, 12, 9}) {
+    batch.lengths.push_back(length);
+    for (int i = 0; i < length; ++i) {
+      batch.targets.push_back(i == 0 ? -1 : batch.tokens.back());
+      batch.tokens.push_back(static_cast<std::int32_t>(rng.below(7)));
+    }
+  }
+  return batch;
+}
+
+struct Gradients {
+  double loss = 0;
+  std::vector<std::pair<std::string, std::vector<double>>> of;  // by parameter
+};
+
+Gradients gradients(Backend& backend, const nn::DecoderConfig& config, DType type) {
+  nn::Decoder decoder(backend, config, 2, type);
+  Tape tape;
+  nn::Loss loss;
+  {
+    const Recording recording(tape);
+    loss = decoder.loss(batch_of(1));
+  }
+  tape.backward(loss.value);
+  Gradients all{loss.value.value().item(), {}};
+  for (const Parameter& p : decoder.parameters().all()) {
+    all.of.emplace_back(p.name(), p.var().grad().to_doubles());
+  }
+  return all;
+}
+
+}  // namespace
+
+void check_operations(const MakeBackend& make, Cases cases) {
+  const auto reference = make_reference_backend();
+  for (const catalog::Operation& operation : catalog::operations()) {
+    for (const Setting& s : settings) {
+      if (!present([&] { check_operation(operation, s, *reference, make, cases); })) break;
+    }
+  }
+}
+
+void check_models(const MakeBackend& make) {
+  const auto reference = make_reference_backend();
+  const auto backend = make({.math = Math::exact});
+  for (const nn::DecoderConfig& config : models()) {
+    const Gradients expected = gradients(*reference, config, DType::f64);
+    Gradients got;
+    if (!present([&] { got = gradients(*backend, config, DType::f32); })) continue;
+    BOOST_TEST(std::abs(got.loss - expected.loss) < 1e-5 * std::abs(expected.loss));
+    BOOST_TEST_REQUIRE(got.of.size() == expected.of.size());
+    for (std::size_t p = 0; p < expected.of.size(); ++p) {
+      const auto& [name, y] = expected.of[p];
+      double error = 0, size = 0;
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        error += std::pow(got.of[p].second[i] - y[i], 2);
+        size += y[i] * y[i];
+      }
+      BOOST_TEST_CONTEXT(name) { BOOST_TEST(std::sqrt(error) <= 1e-4 * std::sqrt(size) + 1e-9); }
+    }
+  }
+}
+
+void check_training_repeats(const MakeBackend& make) {
+  for (const Math math : {Math::fast, Math::bf16}) {
+    for (const nn::DecoderConfig& config : models()) {
+      const auto train = [&] {
+        const auto backend = make({.math = math});
+        nn::Decoder decoder(*backend, config, 2);
+        std::vector<double> losses;
+        nn::TrainerOptions options{
+            .steps = 4, .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 4}, .adam = {.clip = 1}};
+        nn::Trainer(decoder, [](std::int64_t step, std::int64_t) { return batch_of(step); },
+                    options, {.report = [&](const nn::StepReport& r) { losses.push_back(r.loss); }})
+            .run();
+        for (const Parameter& p : decoder.parameters().all()) {
+          const auto values = p.value().to_doubles();
+          losses.insert(losses.end(), values.begin(), values.end());
+        }
+        return losses;
+      };
+      std::vector<double> first;
+      if (!present([&] { first = train(); })) continue;
+      BOOST_TEST(std::isfinite(first.front()));
+      BOOST_CHECK(train() == first);
+    }
+  }
+}
+
+}  // namespace longhand::cuda_parity

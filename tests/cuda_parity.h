@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+
+#include "core/backend.h"
+
+/// What is asked of the CUDA backend, whether it runs on a device or in the emulator.
+namespace longhand::cuda_parity {
+
+using MakeBackend = std::function<std::shared_ptr<Backend>(BackendOptions)>;
+
+enum class Cases { small, all };
+
+/// Every op of the catalog, forward and all gradients, in each type and math mode, agrees with the
+/// reference. LONGHAND_PARITY_TABLE in the environment prints what share of its bound each used.
+void check_operations(const MakeBackend& make, Cases cases);
+
+/// Loss and every gradient of whole models, with all kinds of heads, agree with the reference.
+void check_models(const MakeBackend& make);
+
+/// A short training gives the same bits each time.
+void check_training_repeats(const MakeBackend& make);
+
+}  // namespace longhand::cuda_parity

@@ -1,0 +1,142 @@
+// Sees the emulated library's insides: compiled as they are, see tests/CMakeLists.txt.
+#include <boost/test/unit_test.hpp>
+
+#include "core/error.h"
+#include "cuda/emulator/backend.h"
+#include "cuda/emulator/memory.h"
+#include "cuda/product_plan.h"
+#include "cuda/uploads.h"
+
+using namespace longhand;
+using Epilogue = longhand::cuda::Product::Epilogue;
+
+// What the CUDA backend decides on the host.
+BOOST_AUTO_TEST_SUITE(cuda_plan_test)
+
+namespace {
+
+struct Bench {
+  std::shared_ptr<Backend> backend = make_emulated_cuda_backend();
+
+  Tensor tensor(std::int64_t rows, std::int64_t columns, DType type = DType::f32) {
+    return Tensor(*backend, {rows, columns}, type);
+  }
+  /// [6, 8] by [8, 16].
+  Matmul product(DType operands = DType::f32, DType result = DType::f32) {
+    return {.a = tensor(6, 8, operands), .b = tensor(8, 16, operands), .c = tensor(6, 16, result)};
+  }
+  Tensor bias() { return Tensor(*backend, {16}, DType::f32); }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_math_mode_says_what_operands_become) {
+  Bench b;
+  const Matmul wide = b.product(), narrow = b.product(DType::bf16, DType::bf16);
+  Matmul mixed = wide;
+  mixed.a = b.tensor(6, 8, DType::bf16);
+  const auto plan = [](const Matmul& op, Math math) { return cuda::fused_plan(op, math).product; };
+  BOOST_TEST(plan(wide, Math::exact).operands == DType::f32);
+  BOOST_TEST(!plan(wide, Math::exact).tf32);
+  BOOST_TEST(plan(wide, Math::fast).tf32);
+  BOOST_TEST(plan(wide, Math::bf16).operands == DType::bf16);
+  BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);  // exact as they are
+  BOOST_TEST(!plan(narrow, Math::fast).tf32);
+  BOOST_TEST(plan(mixed, Math::exact).operands == DType::f32);
+}
+
+BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_where_cublas_has_it) {
+  Bench b;
+  const auto plan = [](const Matmul& op, Math math = Math::fast) {
+    return cuda::fused_plan(op, math);
+  };
+  Matmul op = b.product();
+  BOOST_TEST(!plan(op).rest);
+  op.beta = 1;
+  BOOST_TEST(!plan(op).rest);  // adds to c
+
+  op = b.product();
+  op.bias = b.bias();
+  BOOST_CHECK(plan(op).product.epilogue == Epilogue::bias);
+  op.residual = b.tensor(6, 16);
+  BOOST_TEST(!plan(op).rest);
+  BOOST_TEST(plan(op).residual_as_c);
+  op.beta = 1;  // two things to add
+  BOOST_TEST(plan(op).rest);
+
+  op = b.product();
+  op.bias = b.bias();
+  op.f = Activation::gelu_tanh;
+  op.pre = b.tensor(6, 16);
+  BOOST_CHECK(plan(op).product.epilogue == Epilogue::gelu_save_bias);
+  BOOST_TEST(plan(op, Math::exact).rest);  // its tanh is the hardware's
+  op.f = Activation::gelu;
+  BOOST_TEST(plan(op).rest);
+
+  op = b.product();
+  op.f = Activation::gelu_tanh;
+  op.at = b.tensor(6, 16);
+  BOOST_CHECK(plan(op).product.epilogue == Epilogue::gelu_slope);
+
+  op = b.product();
+  op.f = Activation::relu;
+  BOOST_CHECK(plan(op).product.epilogue == Epilogue::relu);
+  op.pre = b.tensor(6, 16);
+  BOOST_TEST(plan(op).rest);
+}
+
+BOOST_AUTO_TEST_CASE(what_cublas_has_not_is_a_plain_product_in_f32_and_a_kernel) {
+  Bench b;
+  const cuda::ProductPlan plan =
+      cuda::fused_plan(b.product(DType::f32, DType::bf16), Math::exact);  // no f32 into bf16
+  BOOST_TEST(plan.rest);
+  BOOST_TEST(plan.product.result == DType::f32);
+  BOOST_CHECK(plan.product.epilogue == Epilogue::none);
+  Matmul empty = {.a = b.tensor(6, 0), .b = b.tensor(0, 16), .c = b.tensor(6, 16)};
+  BOOST_TEST(cuda::fused_plan(empty, Math::fast).rest);
+}
+
+BOOST_AUTO_TEST_CASE(plans_are_told_apart_by_all_that_matters) {
+  Bench b;
+  const auto key = [](const Matmul& op, Math math) { return cuda::fused_plan(op, math).product; };
+  const Matmul op = b.product();
+  Matmul turned = {.a = b.tensor(8, 6), .b = op.b, .transpose_a = true, .c = op.c};
+  Matmul biased = op;
+  biased.bias = b.bias();
+  BOOST_CHECK(key(op, Math::fast) == key(b.product(), Math::fast));
+  BOOST_CHECK(key(op, Math::fast) != key(op, Math::exact));
+  BOOST_CHECK(key(op, Math::fast) != key(turned, Math::fast));
+  BOOST_CHECK(key(op, Math::fast) != key(biased, Math::fast));
+}
+
+BOOST_AUTO_TEST_CASE(uploads_of_any_size_arrive_and_go_round_the_ring) {
+  const auto memory = emulator::device_memory(std::size_t{1} << 30);
+  cuda::Stream stream;
+  cuda::Uploads uploads(stream, *memory);
+  for (int round = 0; round < 3; ++round) {
+    for (const std::size_t size : {1u, 1000u, 65536u, 65537u, 524288u, 5'000'001u}) {
+      std::vector<unsigned char> from(size), back(size);
+      for (std::size_t i = 0; i < size; ++i) from[i] = static_cast<unsigned char>(i * 31 + size);
+      void* const block = memory->allocate(size);
+      uploads.upload(block, from.data(), size);
+      stream.download(back.data(), block, size);
+      memory->release(block, size);
+      BOOST_TEST((from == back));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(used_up_memory_is_told_with_the_request_and_the_figures) {
+  Bench b;
+  const Tensor live = b.tensor(1024, 1024);
+  const auto told = [](const Error& error) {
+    const std::string_view text = error.what();
+    return text.starts_with(
+               "cuda memory is used up: asked for 17179869184 bytes with 4194304 live "
+               "(peak 4194304)") &&
+           text.ends_with("cached");
+  };
+  BOOST_CHECK_EXCEPTION(b.tensor(65536, 65536), Error, told);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
