@@ -2,30 +2,31 @@
 
 #include "core/formulas.h"
 #include "cuda/cuda_backend.h"
-#include "cuda/device.h"
+#include "cuda/floats.h"
 #include "cuda/launch.h"
 
 namespace longhand::cuda {
 namespace {
 
-constexpr int threads = 256;
-
 /// f32 or bf16, seen as f32; empty: none.
-struct Floats {
+struct Mixed {
   void* data = nullptr;
   bool half = false;
 
-  Floats() = default;
-  explicit Floats(const Tensor& x) : data(x.address()), half(x && x.dtype() == DType::bf16) {}
+  Mixed() = default;
+  explicit Mixed(const Tensor& x) : data(x.address()), half(x && x.dtype() == DType::bf16) {}
 
-  __device__ __forceinline__ float at(std::int64_t i) const {
-    return half ? to_float(static_cast<const bf16*>(data)[i]) : static_cast<const float*>(data)[i];
+  template <int width>
+  __device__ __forceinline__ Floats<width> at(std::int64_t i) const {
+    return half ? load<width>(static_cast<const bf16*>(data) + i)
+                : load<width>(static_cast<const float*>(data) + i);
   }
-  __device__ __forceinline__ void put(std::int64_t i, float value) const {
+  template <int width>
+  __device__ __forceinline__ void put(std::int64_t i, const Floats<width>& values) const {
     if (half) {
-      static_cast<bf16*>(data)[i] = from_float<bf16>(value);
+      store(static_cast<bf16*>(data) + i, values);
     } else {
-      static_cast<float*>(data)[i] = value;
+      store(static_cast<float*>(data) + i, values);
     }
   }
 };
@@ -34,30 +35,53 @@ struct Floats {
 struct Rest {
   const float* product;  // [m, n]
   const float* bias;
-  Floats pre, residual, at, c;
+  Mixed pre, residual, at, c;
   float beta;
 };
 
 /// z = product + bias;  c = f(z) + residual + beta c, z stored in pre
-template <class F>
-__global__ void finish_forward(Rest rest, std::int64_t size, std::int64_t columns) {
-  for (std::int64_t i = thread_in_grid(); i < size; i += threads_in_grid()) {
-    float z = rest.product[i];
-    if (rest.bias) z += rest.bias[i % columns];
+template <class F, int width>
+__global__ void __launch_bounds__(block_threads)
+    finish_forward(Rest rest, std::int64_t size, std::int64_t columns) {
+  const std::int64_t step = threads_in_grid() * width;
+  for (std::int64_t i = thread_in_grid() * width; i < size; i += step) {
+    Floats<width> z = load<width>(rest.product + i), y;
+    if (rest.bias) {
+      const auto bias = load<width>(rest.bias + place_of(i, columns).column);
+#pragma unroll
+      for (int k = 0; k < width; ++k) z.at[k] += bias.at[k];
+    }
     if (rest.pre.data) rest.pre.put(i, z);
-    float y = F::value(z);
-    if (rest.residual.data) y += rest.residual.at(i);
-    if (rest.beta != 0) y += rest.beta * rest.c.at(i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) y.at[k] = F::value(z.at[k]);
+    if (rest.residual.data) {
+      const auto residual = rest.residual.at<width>(i);
+#pragma unroll
+      for (int k = 0; k < width; ++k) y.at[k] += residual.at[k];
+    }
+    if (rest.beta != 0) {
+      const auto old = rest.c.at<width>(i);
+#pragma unroll
+      for (int k = 0; k < width; ++k) y.at[k] += rest.beta * old.at[k];
+    }
     rest.c.put(i, y);
   }
 }
 
 /// c = product * f'(at) + beta c
-template <class F>
-__global__ void finish_backward(Rest rest, std::int64_t size) {
-  for (std::int64_t i = thread_in_grid(); i < size; i += threads_in_grid()) {
-    float y = rest.product[i] * F::derivative(rest.at.at(i));
-    if (rest.beta != 0) y += rest.beta * rest.c.at(i);
+template <class F, int width>
+__global__ void __launch_bounds__(block_threads) finish_backward(Rest rest, std::int64_t size) {
+  const std::int64_t step = threads_in_grid() * width;
+  for (std::int64_t i = thread_in_grid() * width; i < size; i += step) {
+    Floats<width> y = load<width>(rest.product + i);
+    const auto at = rest.at.at<width>(i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) y.at[k] *= F::derivative(at.at[k]);
+    if (rest.beta != 0) {
+      const auto old = rest.c.at<width>(i);
+#pragma unroll
+      for (int k = 0; k < width; ++k) y.at[k] += rest.beta * old.at[k];
+    }
     rest.c.put(i, y);
   }
 }
@@ -111,21 +135,33 @@ void CudaBackend::run(const Matmul& op) {
   }
   const Rest rest{.product = product.data<float>(),
                   .bias = op.bias ? op.bias.data<float>() : nullptr,
-                  .pre = Floats(op.pre),
-                  .residual = Floats(op.residual),
-                  .at = Floats(op.at),
-                  .c = Floats(op.c),
+                  .pre = Mixed(op.pre),
+                  .residual = Mixed(op.residual),
+                  .at = Mixed(op.at),
+                  .c = Mixed(op.c),
                   .beta = static_cast<float>(op.beta)};
-  const std::int64_t size = op.c.size();
-  with_formula(op.f.value_or(Activation::identity), [&](auto f) {
-    using F = decltype(f);
-    if (op.at) {
-      launch(stream_, blocks_for(size, threads), threads, 0, &finish_backward<F>, rest, size);
-    } else {
-      launch(stream_, blocks_for(size, threads), threads, 0, &finish_forward<F>, rest, size,
-             op.c.columns());
-    }
-  });
+  const std::int64_t size = op.c.size(), columns = op.c.columns();
+  const auto finish = [&]<int width>(std::integral_constant<int, width>) {
+    const std::int64_t blocks = blocks_for(size / width, block_threads);
+    with_formula(op.f.value_or(Activation::identity), [&](auto f) {
+      using F = decltype(f);
+      if (op.at) {
+        launch(stream_, blocks, block_threads, 0, &finish_backward<F, width>, rest, size);
+      } else {
+        launch(stream_, blocks, block_threads, 0, &finish_forward<F, width>, rest, size, columns);
+      }
+    });
+  };
+  constexpr int width = 4;
+  const bool fits = columns % width == 0 &&
+                    on_16_bytes(rest.product, rest.bias, static_cast<char*>(rest.pre.data),
+                                static_cast<char*>(rest.residual.data),
+                                static_cast<char*>(rest.at.data), static_cast<char*>(rest.c.data));
+  if (fits) {
+    finish(std::integral_constant<int, width>{});
+  } else {
+    finish(std::integral_constant<int, 1>{});
+  }
 }
 
 }  // namespace longhand::cuda
