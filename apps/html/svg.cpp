@@ -32,8 +32,10 @@ std::string rule(double x1, double y1, double x2, double y2) {
 }
 
 std::string open(double width, double height, bool steady) {
-  return "<svg " + std::string(steady ? "style=\"width:" : "class=\"shrinks\" style=\"max-width:") +
-         pixels(width) + "px\" viewBox=\"0 0 " + pixels(width) + " " + pixels(height) +
+  constexpr double phone = 400;  // what is no wider keeps its size there
+  const std::string shrinks = width > phone ? "class=\"shrinks\" " : "";
+  return "<svg " + (steady ? "style=\"width:" : shrinks + "style=\"max-width:") + pixels(width) +
+         "px\" viewBox=\"0 0 " + pixels(width) + " " + pixels(height) +
          "\" role=\"img\" xmlns=\"http://www.w3.org/2000/svg\" "
          "font-family=\"system-ui, sans-serif\">\n";
 }

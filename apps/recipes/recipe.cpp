@@ -21,14 +21,14 @@ std::string figure_of(double value, bool whole = false) {
   return buffer;
 }
 
-std::string cell(const Row& row, bool beside_paper) {
+std::string cell(const Row& row) {
   std::string text = "<b>" + figure_of(row.value, row.whole) + "</b>";
   if (row.low && row.high) {
     text += " <small>[" + figure_of(*row.low) + ", " + figure_of(*row.high) + "]</small>";
   }
-  if (!beside_paper) return text;
-  text += "<br><span class=\"subtitle\">paper " +
-          (row.paper ? figure_of(*row.paper, row.whole) : std::string("gives none")) + "</span>";
+  if (row.paper) {
+    text += "<br><span class=\"subtitle\">paper " + figure_of(*row.paper, row.whole) + "</span>";
+  }
   return text;
 }
 
@@ -61,8 +61,6 @@ std::string comparison_table(const std::vector<Row>& rows) {
     note(names, row.row);
     note(columns, row.column);
   }
-  const bool beside_paper =
-      std::ranges::any_of(rows, [](const Row& row) { return row.in_table && row.paper; });
   std::vector<std::string> header{""};
   for (const std::string& column : columns) header.push_back(html::escape(column));
   std::vector<std::vector<std::string>> body;
@@ -72,7 +70,7 @@ std::string comparison_table(const std::vector<Row>& rows) {
       const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) {
         return row.in_table && row.row == name && row.column == column;
       });
-      line.push_back(found == rows.end() ? "" : cell(*found, beside_paper));
+      line.push_back(found == rows.end() ? "" : cell(*found));
     }
     body.push_back(std::move(line));
   }

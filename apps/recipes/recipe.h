@@ -68,8 +68,8 @@ struct RegisterRecipe {
 };
 const std::map<std::string, Recipe, std::less<>>& recipes();
 
-/// The table of a report: paper's rows and columns, ours with its interval, the paper's beside it
-/// unless it has none at all.
+/// The table of a report: paper's rows and columns, ours with its interval, the paper's below it
+/// where it prints one.
 std::string comparison_table(const std::vector<Row>& rows);
 
 }  // namespace longhand::app
