@@ -84,16 +84,10 @@ __device__ __forceinline__ void store_pack(T* to, const Pack<T>& pack) {
   *reinterpret_cast<Pack<T>*>(to) = pack;
 }
 
-// Over the 32 lanes, in an order that is always the same; every lane gets the result.
+/// The sum over the 32 lanes, in an order that is always the same; every lane gets it.
 __device__ __forceinline__ float warp_sum(float x) {
   for (int distance = warp_size / 2; distance > 0; distance /= 2) {
     x += __shfl_xor_sync(full_warp, x, distance);
-  }
-  return x;
-}
-__device__ __forceinline__ float warp_max(float x) {
-  for (int distance = warp_size / 2; distance > 0; distance /= 2) {
-    x = fmaxf(x, __shfl_xor_sync(full_warp, x, distance));
   }
   return x;
 }
@@ -106,13 +100,6 @@ __device__ __forceinline__ float block_sum(float x, float* scratch) {
   __syncthreads();
   const int warps = static_cast<int>(blockDim.x) / warp_size;
   return warp_sum(lane_index() < warps ? scratch[lane_index()] : 0.0f);
-}
-__device__ __forceinline__ float block_max(float x, float* scratch) {
-  x = warp_max(x);
-  if (lane_index() == 0) scratch[warp_index()] = x;
-  __syncthreads();
-  const int warps = static_cast<int>(blockDim.x) / warp_size;
-  return warp_max(lane_index() < warps ? scratch[lane_index()] : -INFINITY);
 }
 
 /// Whether all of these addresses allow accesses of 16 bytes.
