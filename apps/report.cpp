@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iomanip>
+#include <ostream>
 
 #include "core/error.h"
 
@@ -11,11 +12,11 @@ namespace {
 
 std::string cell(const Report::Column& column, const Json& value) {
   if (value.is_null()) return "-";
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) {
+  if (value.is_string()) return value.string();
+  if (value.is_number() && !value.is_integer()) {
     char buffer[64];
     const char* format = column.format.empty() ? "%.4g" : column.format.c_str();
-    std::snprintf(buffer, sizeof buffer, format, value.get<double>());
+    std::snprintf(buffer, sizeof buffer, format, value.number());
     return buffer;
   }
   return value.dump();
@@ -23,15 +24,11 @@ std::string cell(const Report::Column& column, const Json& value) {
 
 }  // namespace
 
-void print_json(std::ostream& out, const Json& json) {
-  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
-}
-
 void Report::print(std::ostream& out, bool as_json) const {
   if (!as_json) return print_table(out);
   Json all = head_;
   all["rows"] = rows_;
-  print_json(out, all);
+  out << all << '\n';
 }
 
 void Report::print_table(std::ostream& out) const {
@@ -40,7 +37,8 @@ void Report::print_table(std::ostream& out) const {
   for (const Json& row : rows_) {
     std::vector<std::string> line;
     for (const Column& column : columns_) {
-      line.push_back(cell(column, row.contains(column.key) ? row.at(column.key) : Json()));
+      const Json* const value = row.find(column.key);
+      line.push_back(cell(column, value ? *value : Json()));
     }
     lines.push_back(std::move(line));
   }
@@ -50,7 +48,8 @@ void Report::print_table(std::ostream& out) const {
       std::size_t width = 0;
       for (const auto& other : lines) width = std::max(width, other[c].size());
       const bool number = std::ranges::any_of(rows_, [&](const Json& row) {
-        return row.contains(columns_[c].key) && row.at(columns_[c].key).is_number();
+        const Json* const value = row.find(columns_[c].key);
+        return value && value->is_number();
       });
       const std::string gap(width - line[c].size(), ' ');
       const bool last = c + 1 == columns_.size();

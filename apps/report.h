@@ -1,16 +1,12 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <ostream>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
+#include "core/json.h"
+
 namespace longhand::app {
-
-using Json = nlohmann::ordered_json;
-
-/// One line: no line breaks inside, broken UTF-8 replaced, infinities and NaN as null.
-void print_json(std::ostream& out, const Json& json);
 
 /// The figures of a command, printed either as an aligned table or as one JSON object: the same
 /// values, so that neither can drift from the other.

@@ -21,16 +21,20 @@ if(LONGHAND_SANITIZE)
 endif()
 install(TARGETS longhand_flags EXPORT longhand)
 
-# Headers that most files of a target include are parsed once for all of them: half of a clean build
-# goes into reading headers. A compiler cache remembers whole objects and does without.
+# Headers that most files include are parsed once for all of them: half of a clean build would go
+# into reading headers. A compiler cache remembers whole objects and does without.
+set(longhand_precompiled <algorithm> <filesystem> <fstream> <functional> <iostream> <map> <memory>
+                         <optional> <span> <sstream> <string> <vector>
+                         ${PROJECT_SOURCE_DIR}/core/backend.h ${PROJECT_SOURCE_DIR}/core/json.h)
+set(longhand_precompiled_simd isa.h loop.h math.h)
 if(CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
-# longhand_library(NAME [DEPENDS libraries...] [PRECOMPILE headers...]): a library of all the .cpp files in this folder and
+# longhand_library(NAME [DEPENDS libraries...]): a library of all the .cpp files in this folder and
 # below (but not *.simd.cpp), seen by others as longhand::NAME.
 function(longhand_library name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   list(FILTER sources EXCLUDE REGEX "\\.simd\\.cpp$")
   add_library(longhand_${name} STATIC ${sources})
@@ -40,9 +44,10 @@ function(longhand_library name)
                                                      $<INSTALL_INTERFACE:include/longhand>)
   target_link_libraries(longhand_${name} PUBLIC ${arg_DEPENDS} PRIVATE longhand_flags)
   target_compile_features(longhand_${name} PUBLIC cxx_std_20)
-  if(arg_PRECOMPILE)
-    list(TRANSFORM arg_PRECOMPILE PREPEND ${PROJECT_SOURCE_DIR}/)
-    target_precompile_headers(longhand_${name} PRIVATE ${arg_PRECOMPILE})
+  if(name STREQUAL "core")
+    target_precompile_headers(longhand_core PRIVATE ${longhand_precompiled})
+  else()
+    target_precompile_headers(longhand_${name} REUSE_FROM longhand_core)
   endif()
   install(TARGETS longhand_${name} EXPORT longhand)
 endfunction()
@@ -90,6 +95,14 @@ function(longhand_simd target)
                            # GCC 12 warns of the deliberately undefined operands in its own intrinsics
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)
     target_link_libraries(${target}_${isa} PRIVATE longhand_flags)
+    list(LENGTH wanted files)
+    if(target STREQUAL "longhand_core" AND files GREATER 2)
+      list(TRANSFORM longhand_precompiled_simd PREPEND ${PROJECT_SOURCE_DIR}/core/cpu/
+           OUTPUT_VARIABLE headers)
+      target_precompile_headers(longhand_core_${isa} PRIVATE ${headers})
+    elseif(NOT target STREQUAL "longhand_core")
+      target_precompile_headers(${target}_${isa} REUSE_FROM longhand_core_${isa})
+    endif()
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
   endforeach()
 endfunction()

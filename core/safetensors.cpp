@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "core/atomic_file.h"

@@ -1,7 +1,6 @@
 #include "nn/gpt2.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 
@@ -40,25 +39,25 @@ std::string json_of(const DecoderConfig& config) {
   LONGHAND_CHECK(config.attention_bias, "gpt2: expected biases in the attention, got none");
   LONGHAND_CHECK(!config.score_scale || *config.score_scale == 1,
                  "gpt2: expected scores times 1/sqrt(width) or 1, got times ", *config.score_scale);
-  const nlohmann::ordered_json object{{"architectures", {"GPT2LMHeadModel"}},
-                                      {"model_type", "gpt2"},
-                                      {"vocab_size", config.vocabulary},
-                                      {"n_positions", config.longest},
-                                      {"n_embd", config.width},
-                                      {"n_layer", config.layers},
-                                      {"n_head", heads.heads},
-                                      {"n_inner", config.inner},
-                                      {"activation_function", hugging_face_name(config.activation)},
-                                      {"layer_norm_epsilon", config.epsilon},
-                                      {"initializer_range", config.deviation},
-                                      {"scale_attn_weights", !config.score_scale},
-                                      {"resid_pdrop", 0.0},
-                                      {"embd_pdrop", 0.0},
-                                      {"attn_pdrop", 0.0},
-                                      {"tie_word_embeddings", config.tied},
-                                      {"bos_token_id", nullptr},
-                                      {"eos_token_id", nullptr},
-                                      {"torch_dtype", "float32"}};
+  const Json object{{"architectures", {"GPT2LMHeadModel"}},
+                    {"model_type", "gpt2"},
+                    {"vocab_size", config.vocabulary},
+                    {"n_positions", config.longest},
+                    {"n_embd", config.width},
+                    {"n_layer", config.layers},
+                    {"n_head", heads.heads},
+                    {"n_inner", config.inner},
+                    {"activation_function", hugging_face_name(config.activation)},
+                    {"layer_norm_epsilon", config.epsilon},
+                    {"initializer_range", config.deviation},
+                    {"scale_attn_weights", !config.score_scale},
+                    {"resid_pdrop", 0.0},
+                    {"embd_pdrop", 0.0},
+                    {"attn_pdrop", 0.0},
+                    {"tie_word_embeddings", config.tied},
+                    {"bos_token_id", nullptr},
+                    {"eos_token_id", nullptr},
+                    {"torch_dtype", "float32"}};
   return object.dump(2) + "\n";
 }
 

@@ -1,7 +1,5 @@
 #include "nn/gpt_neox.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
 #include "core/quote.h"
 
@@ -31,7 +29,7 @@ DecoderConfig config_from(const Fields& fields) {
   config.activation = fields.activation("hidden_act", "gelu");
   config.rope_base = fields.number("rotary_emb_base", 10000);
   config.rope_share = fields.number("rotary_pct", 0.25);
-  if (const nlohmann::json* const rope = fields.find("rope_parameters")) {
+  if (const Json* const rope = fields.find("rope_parameters")) {
     const Fields inner(*rope, fields.source());
     const std::string kind = inner.word("rope_type", "default");
     LONGHAND_CHECK(kind == "default", fields.source(), ": rope_type: expected default, got ",
@@ -53,31 +51,31 @@ std::string json_of(const DecoderConfig& config) {
   LONGHAND_CHECK(!config.tied, "gpt_neox: expected an output layer of its own, got a tied one");
   LONGHAND_CHECK(!config.score_scale, "gpt_neox: expected scores times 1/sqrt(width), got times ",
                  *config.score_scale);
-  const nlohmann::ordered_json object{{"architectures", {"GPTNeoXForCausalLM"}},
-                                      {"model_type", "gpt_neox"},
-                                      {"vocab_size", config.vocabulary},
-                                      {"hidden_size", config.width},
-                                      {"num_hidden_layers", config.layers},
-                                      {"num_attention_heads", heads.heads},
-                                      {"intermediate_size", config.inner},
-                                      {"hidden_act", hugging_face_name(config.activation)},
-                                      {"max_position_embeddings", config.longest},
-                                      {"initializer_range", config.deviation},
-                                      {"layer_norm_eps", config.epsilon},
-                                      {"use_parallel_residual", config.order == Order::parallel},
-                                      {"attention_bias", config.attention_bias},
-                                      {"attention_dropout", 0.0},
-                                      {"hidden_dropout", 0.0},
-                                      {"rotary_emb_base", config.rope_base},  // older readers
-                                      {"rotary_pct", config.rope_share},
-                                      {"rope_parameters",
-                                       {{"rope_type", "default"},
-                                        {"rope_theta", config.rope_base},
-                                        {"partial_rotary_factor", config.rope_share}}},
-                                      {"tie_word_embeddings", false},
-                                      {"bos_token_id", nullptr},
-                                      {"eos_token_id", nullptr},
-                                      {"torch_dtype", "float32"}};
+  const Json object{{"architectures", {"GPTNeoXForCausalLM"}},
+                    {"model_type", "gpt_neox"},
+                    {"vocab_size", config.vocabulary},
+                    {"hidden_size", config.width},
+                    {"num_hidden_layers", config.layers},
+                    {"num_attention_heads", heads.heads},
+                    {"intermediate_size", config.inner},
+                    {"hidden_act", hugging_face_name(config.activation)},
+                    {"max_position_embeddings", config.longest},
+                    {"initializer_range", config.deviation},
+                    {"layer_norm_eps", config.epsilon},
+                    {"use_parallel_residual", config.order == Order::parallel},
+                    {"attention_bias", config.attention_bias},
+                    {"attention_dropout", 0.0},
+                    {"hidden_dropout", 0.0},
+                    {"rotary_emb_base", config.rope_base},  // older readers
+                    {"rotary_pct", config.rope_share},
+                    {"rope_parameters",
+                     {{"rope_type", "default"},
+                      {"rope_theta", config.rope_base},
+                      {"partial_rotary_factor", config.rope_share}}},
+                    {"tie_word_embeddings", false},
+                    {"bos_token_id", nullptr},
+                    {"eos_token_id", nullptr},
+                    {"torch_dtype", "float32"}};
   return object.dump(2) + "\n";
 }
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/atomic_file.h"
@@ -19,8 +18,6 @@ namespace fs = std::filesystem;
 
 namespace longhand::nn {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::uintmax_t most_config = 1 << 20, most_index = 64 << 20;  // bytes
 constexpr std::size_t most_shards = 1000;
@@ -124,10 +121,9 @@ Fields::Fields(const Json& object, std::string_view source) : object_(object), s
 
 std::int64_t Fields::size(const char* key) const {
   const Json* const value = find(key);
-  LONGHAND_CHECK(value && value->is_number_integer() && value->get<double>() >= 1 &&
-                     value->get<double>() <= 1e9,
+  LONGHAND_CHECK(value && value->is_integer() && value->number() >= 1 && value->number() <= 1e9,
                  source_, ": ", key, ": expected an integer from 1 to 1e9, got ", shown(value));
-  return value->get<std::int64_t>();
+  return value->integer();
 }
 
 std::int64_t Fields::size(const char* key, std::int64_t otherwise) const {
@@ -136,16 +132,16 @@ std::int64_t Fields::size(const char* key, std::int64_t otherwise) const {
 
 double Fields::number(const char* key, double otherwise) const {
   const Json* const value = find(key);
-  LONGHAND_CHECK(!value || (value->is_number() && std::isfinite(value->get<double>())), source_,
-                 ": ", key, ": expected a number, got ", shown(value));
-  return value ? value->get<double>() : otherwise;
+  LONGHAND_CHECK(!value || (value->is_number() && std::isfinite(value->number())), source_, ": ",
+                 key, ": expected a number, got ", shown(value));
+  return value ? value->number() : otherwise;
 }
 
 bool Fields::flag(const char* key, bool otherwise) const {
   const Json* const value = find(key);
   LONGHAND_CHECK(!value || value->is_boolean(), source_, ": ", key,
                  ": expected true or false, got ", shown(value));
-  return value ? value->get<bool>() : otherwise;
+  return value ? value->boolean() : otherwise;
 }
 
 void Fields::must_be(const char* key, bool value, bool otherwise) const {
@@ -157,7 +153,7 @@ std::string Fields::word(const char* key, const char* otherwise) const {
   const Json* const value = find(key);
   LONGHAND_CHECK(!value || value->is_string(), source_, ": ", key, ": expected a text, got ",
                  shown(value));
-  return value ? value->get<std::string>() : otherwise;
+  return value ? value->string() : otherwise;
 }
 
 Activation Fields::activation(const char* key, const char* otherwise) const {
@@ -169,14 +165,14 @@ Activation Fields::activation(const char* key, const char* otherwise) const {
 }
 
 const Json* Fields::find(const char* key) const {
-  const auto found = object_.find(key);
-  return found == object_.end() || found->is_null() ? nullptr : &*found;
+  const Json* const found = object_.find(key);
+  return found && !found->is_null() ? found : nullptr;
 }
 
 Json parse_json(std::string_view json, std::string_view source) {
-  Json object = Json::parse(json, nullptr, false);
-  LONGHAND_CHECK(!object.is_discarded(), source, ": expected JSON, got something else");
-  return object;
+  std::optional<Json> object = Json::parse(json);
+  LONGHAND_CHECK(object, source, ": expected JSON, got something else");
+  return std::move(*object);
 }
 
 std::string hugging_face_name(Activation activation) {
@@ -210,8 +206,8 @@ void Weights::open_shards(const fs::path& folder) {
   LONGHAND_CHECK(map && map->is_object() && !map->empty(), source_,
                  ": expected a weight_map of tensor names to files");
   std::map<std::string, std::size_t> opened;
-  for (const auto& [name, file] : map->items()) {
-    const std::string shard = file.is_string() ? file.get<std::string>() : "";
+  for (const auto& [name, file] : map->members()) {
+    const std::string shard = file.is_string() ? file.string() : "";
     LONGHAND_CHECK(!shard.empty() && fs::path(shard).filename() == shard && shard[0] != '.',
                    source_, ": ", quote(name), ": expected a file of this folder, got ",
                    quote(file.dump()));

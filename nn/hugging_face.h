@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/json.h"
 #include "core/safetensors.h"
 #include "nn/decoder.h"
 
@@ -21,7 +21,7 @@ namespace longhand::nn {
 /// Fields of a configuration, each refused in one line where it is of another kind.
 class Fields {
  public:
-  Fields(const nlohmann::json& object, std::string_view source);
+  Fields(const Json& object, std::string_view source);
 
   std::string_view source() const { return source_; }
   std::int64_t size(const char* key) const;  // an integer from 1 to 1e9
@@ -30,15 +30,15 @@ class Fields {
   bool flag(const char* key, bool otherwise) const;
   std::string word(const char* key, const char* otherwise) const;
   Activation activation(const char* key, const char* otherwise) const;
-  const nlohmann::json* find(const char* key) const;  // null where there is none, or JSON's null
+  const Json* find(const char* key) const;  // null where there is none, or JSON's null
   /// Refused unless it is missing or has this value.
   void must_be(const char* key, bool value, bool otherwise) const;
 
  private:
-  const nlohmann::json& object_;
+  const Json& object_;
   std::string_view source_;
 };
-nlohmann::json parse_json(std::string_view json, std::string_view source);
+Json parse_json(std::string_view json, std::string_view source);
 std::string hugging_face_name(Activation activation);
 
 /// The tensors of a folder, or of one file.

@@ -40,14 +40,14 @@ BOOST_AUTO_TEST_CASE(an_imported_folder_is_a_run_and_exports_as_it_was) {
   for (const std::string golden : {"gpt2_tied", "gpt2_separate", "gpt_neox_sequential"}) {
     const std::string family = golden.substr(0, golden.rfind('_'));
     folder(golden, golden);
-    const auto made = longhand.json("import " + golden + " --out run-" + golden + " --json");
-    BOOST_TEST(made.at("rows").at(0).at("family") == family);
-    BOOST_TEST(made.at("rows").at(0).at("vocabulary") == 11);
-    const auto said =
+    const Json made = longhand.json("import " + golden + " --out run-" + golden + " --json");
+    BOOST_TEST(made["rows"][0]["family"] == family);
+    BOOST_TEST(made["rows"][0]["vocabulary"] == 11);
+    const Json said =
         longhand.json("generate run-" + golden + " --prompt '3 1 4' --tokens 5 --json");
-    BOOST_TEST(said.at("tokens").size() == 5u);
-    const auto back = longhand.json("export run-" + golden + " --out back-" + golden + " --json");
-    BOOST_TEST(back.at("family") == family);
+    BOOST_TEST(said["tokens"].size() == 5u);
+    const Json back = longhand.json("export run-" + golden + " --out back-" + golden + " --json");
+    BOOST_TEST(back["family"] == family);
     same_weights("back-" + golden, golden);
   }
 }
@@ -59,8 +59,8 @@ BOOST_AUTO_TEST_CASE(an_imported_model_trains_on_with_heads_of_another_kind) {
     longhand.json("import " + golden + " --out run-" + golden + " --heads " + heads +
                   " --gamma 0.5 --learned_gamma head --task.length 12 --steps 2 --batch 2 "
                   "--evaluate_samples 3 --json");
-    const auto trained = longhand.json("train --resume run-" + golden + " --quiet --json");
-    BOOST_TEST(trained.at("finished") == true);
+    const Json trained = longhand.json("train --resume run-" + golden + " --quiet --json");
+    BOOST_TEST(trained["finished"] == true);
     const std::string metrics = contents(longhand.path("run-" + golden + "/metrics.jsonl"));
     BOOST_TEST(metrics.find("\"gamma 1.") != std::string::npos);
   }
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_imported_or_exported_is_one_line_and_leaves_
   longhand.refuses(1, "import theirs --out run", "expected gpt2 or gpt_neox, got \"t5\"");
   BOOST_TEST(!fs::exists(longhand.path("run")));
 
-  const auto trained = longhand(
+  const Json trained = longhand(
       "train --task flip-flop --task.instructions 8 --heads fal:2 "
       "--width 8 --layers 1 --steps 1 --evaluate_samples 2 --out run");
   BOOST_REQUIRE_EQUAL(trained.status, 0);

@@ -10,11 +10,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "tests/temporary_folder.h"
 
 namespace longhand {
@@ -26,7 +26,6 @@ inline std::string contents(const std::filesystem::path& path) {
 
 /// The built program, run as a user runs it, in a folder of its own.
 struct Program {
-  using Json = nlohmann::json;
   struct Outcome {
     int status;
     std::string out, err;
@@ -62,7 +61,7 @@ struct Program {
       BOOST_TEST(outcome.status == 0);
       BOOST_TEST(outcome.err == "");
       BOOST_TEST(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 1);
-      const Json object = Json::parse(outcome.out, nullptr, false);
+      const Json object = Json::parse(outcome.out).value_or(nullptr);
       BOOST_REQUIRE(object.is_object());
       return object;
     }

@@ -18,7 +18,7 @@ struct Fixture {
 
   std::vector<std::int64_t> steps() const {
     std::vector<std::int64_t> all;
-    for (const Json& line : RunFolder(path).metrics()) all.push_back(line["step"]);
+    for (const Json& line : RunFolder(path).metrics()) all.push_back(line["step"].integer());
     return all;
   }
 };

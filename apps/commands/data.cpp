@@ -32,7 +32,7 @@ void show(const Arguments& arguments) {
     Json line{
         {"prompt", prompt}, {"answer", answer}, {"tokens", sample.tokens}, {"asked", sample.asked}};
     if (arguments.flag("mask")) line["mask"] = rows;
-    print_json(std::cout, line);
+    std::cout << line << '\n';
   }
 }
 
@@ -50,12 +50,11 @@ void check(const Arguments& arguments, const std::string& file) {
     if (line.empty()) continue;
     LONGHAND_CHECK(line.size() <= (std::size_t{16} << 20), file, ':', number,
                    ": longer than 16 MiB");
-    const Json pair = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json pair = Json::parse(line).value_or(nullptr);
     LONGHAND_CHECK(pair.is_object() && pair.contains("prompt") && pair["prompt"].is_string() &&
                        pair.contains("answer") && pair["answer"].is_string(),
                    file, ':', number, R"(: expected {"prompt": "...", "answer": "..."})");
-    const auto verdict =
-        task->check(pair["prompt"].get<std::string>(), pair["answer"].get<std::string>(), head);
+    const auto verdict = task->check(pair["prompt"].string(), pair["answer"].string(), head);
     if (!verdict) continue;
     ++wrong;
     report.add({{"line", number}, {"verdict", *verdict}});

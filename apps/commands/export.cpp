@@ -13,9 +13,11 @@ void run(const Arguments& arguments) {
       load_run(arguments.plain()[0], step_from(arguments), compute_flags(arguments));
   const std::string_view family = nn::export_model(*loaded.model, to);
   if (arguments.json()) {
-    print_json(
-        std::cout,
-        {{"run", arguments.plain()[0]}, {"step", loaded.step}, {"family", family}, {"folder", to}});
+    std::cout << Json{{"run", arguments.plain()[0]},
+                      {"step", loaded.step},
+                      {"family", family},
+                      {"folder", to}}
+              << '\n';
   } else {
     std::cout << "step " << loaded.step << " as " << family << ": " << to << '\n';
   }

@@ -30,11 +30,12 @@ void run(const Arguments& arguments) {
   const auto answer = nn::decode_greedy(*loaded.model, {&tokens, 1}, options)[0];
   const std::string text = vocabulary.decode(answer);
   if (arguments.json()) {
-    print_json(std::cout, {{"run", arguments.plain()[0]},
-                           {"step", loaded.step},
-                           {"prompt", prompt},
-                           {"text", text},
-                           {"tokens", answer}});
+    std::cout << Json{{"run", arguments.plain()[0]},
+                      {"step", loaded.step},
+                      {"prompt", prompt},
+                      {"text", text},
+                      {"tokens", answer}}
+              << '\n';
   } else {
     std::vector<std::int32_t> whole = tokens;
     whole.insert(whole.end(), answer.begin(), answer.end());

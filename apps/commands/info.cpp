@@ -2,6 +2,7 @@
 
 #include <iomanip>
 #include <iostream>
+#include <sstream>
 
 #include "apps/command.h"
 #include "apps/machine.h"
@@ -93,7 +94,7 @@ Json gather() {
 
 std::string gibibytes(const Json& bytes) {
   std::ostringstream out;
-  out << std::fixed << std::setprecision(1) << bytes.get<double>() / (1u << 30) << " GiB";
+  out << std::fixed << std::setprecision(1) << bytes.number() / (1u << 30) << " GiB";
   return out.str();
 }
 
@@ -103,7 +104,7 @@ void line(const std::string& title, const std::string& value) {
 
 void print(const Json& facts) {
   for (const char* key : {"version", "commit", "compiler", "build", "processor"}) {
-    line(key, facts[key].get<std::string>());
+    line(key, facts[key].string());
   }
   line("threads", facts["threads"].dump());
   const Json& memory = facts["memory"];
@@ -117,23 +118,23 @@ void print(const Json& facts) {
   line("memory", amount);
   for (const Json& backend : facts["backends"]) {
     std::string state;
-    if (backend["available"].get<bool>()) {
+    if (backend["available"].boolean()) {
       for (const Json& type : backend["types"]) {
-        state += (state.empty() ? "" : ", ") + type.get<std::string>();
+        state += (state.empty() ? "" : ", ") + type.string();
       }
     } else {
-      state = "not available: " + backend["reason"].get<std::string>();
+      state = "not available: " + backend["reason"].string();
     }
-    line("backend " + backend["name"].get<std::string>(), state);
-    for (const Json& device : backend.value("devices", Json::array())) {
-      line("  device", device.get<std::string>());
+    line("backend " + backend["name"].string(), state);
+    if (const Json* const devices = backend.find("devices")) {
+      for (const Json& device : *devices) line("  device", device.string());
     }
   }
-  line("instruction set", facts["instruction_set"].get<std::string>() + " in use (" +
-                              facts["instruction_set_reason"].get<std::string>() + ")");
+  line("instruction set", facts["instruction_set"].string() + " in use (" +
+                              facts["instruction_set_reason"].string() + ")");
   for (const Json& set : facts["instruction_sets"]) {
-    line("  " + set["name"].get<std::string>(),
-         set["available"].get<bool>() ? "available" : "no: " + set["reason"].get<std::string>());
+    line("  " + set["name"].string(),
+         set["available"].boolean() ? "available" : "no: " + set["reason"].string());
   }
 }
 
@@ -147,7 +148,7 @@ const Register info{{.name = "info",
                      .run = [](const Arguments& arguments) {
                        const Json facts = gather();
                        if (arguments.json()) {
-                         print_json(std::cout, facts);
+                         std::cout << facts << '\n';
                        } else {
                          print(facts);
                        }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -75,7 +76,7 @@ Json describe(const Operation& operation) {
 
 std::string joined(const Json& words) {
   std::string all;
-  for (const Json& word : words) all += (all.empty() ? "" : ", ") + word.get<std::string>();
+  for (const Json& word : words) all += (all.empty() ? "" : ", ") + word.string();
   return all;
 }
 
@@ -83,17 +84,16 @@ void print_description(const Json& facts) {
   const auto entry = [](const std::string& name, const std::string& rest) {
     std::cout << "  " << std::left << std::setw(13) << name << ' ' << rest << '\n';
   };
-  std::cout << facts["op"].get<std::string>() << ": " << facts["formula"].get<std::string>()
+  std::cout << facts["op"].string() << ": " << facts["formula"].string()
             << "\n\ninputs, tensors of the --in file\n";
   for (const Json& input : facts["inputs"]) {
-    entry(input["name"].get<std::string>(),
-          input["shape"].get<std::string>() + "; " + input["type"].get<std::string>() +
-              (input["optional"].get<bool>() ? ", may be left out" : ""));
+    entry(input["name"].string(), input["shape"].string() + "; " + input["type"].string() +
+                                      (input["optional"].boolean() ? ", may be left out" : ""));
   }
   if (!facts["attributes"].empty()) std::cout << "\nattributes, --attr NAME=VALUE\n";
   for (const Json& attribute : facts["attributes"]) {
-    entry(attribute["name"].get<std::string>() + "=" + attribute["default"].get<std::string>(),
-          attribute["meaning"].get<std::string>());
+    entry(attribute["name"].string() + "=" + attribute["default"].string(),
+          attribute["meaning"].string());
   }
   std::cout << "\noutputs, tensors of the --out file\n  " << joined(facts["outputs"]) << '\n';
   const Json& read = facts["gradients_read"];
@@ -101,7 +101,7 @@ void print_description(const Json& facts) {
     std::cout << "\nno gradient\n";
   } else {
     std::cout << "\nwith --grad\n";
-    entry("read", joined(read) + (read == Json{"dloss"} ? ", 1 if left out" : ""));
+    entry("read", joined(read) + (read.size() == 1 && read[0] == "dloss" ? ", 1 if left out" : ""));
     entry("written", joined(facts["gradients_written"]) + ", for the inputs given");
   }
   std::cout << "\nActivations have the type of the run: --dtype, or else the file's first "
@@ -206,7 +206,7 @@ void run(const Arguments& arguments) {
   } else if (!describing) {
     run_operation(find_operation(words[0]), arguments);
   } else if (const Json facts = describe(find_operation(words[1])); arguments.json()) {
-    print_json(std::cout, facts);
+    std::cout << facts << '\n';
   } else {
     print_description(facts);
   }

@@ -15,7 +15,7 @@ void list(bool json) {
   Report report({{"recipe", "recipe"}, {"makes", "makes"}});
   for (const auto& [id, recipe] : recipes()) {
     Json row{{"recipe", id}, {"makes", recipe.summary}};
-    for (const auto& [scale, what] : recipe.scales) row[std::string(name_of(scale))] = what;
+    for (const auto& [scale, what] : recipe.scales) row[name_of(scale)] = what;
     report.add(row);
   }
   report.print(std::cout, json);

@@ -33,10 +33,11 @@ void run(const Arguments& arguments) {
   RunFolder folder = folder_of(arguments);
   const TrainingResult result = train(folder, manner);
   if (arguments.json()) {
-    print_json(std::cout, {{"run", result.folder.string()},
-                           {"step", result.step},
-                           {"finished", result.finished},
-                           {"scores", result.scores}});
+    std::cout << Json{{"run", result.folder.string()},
+                      {"step", result.step},
+                      {"finished", result.finished},
+                      {"scores", result.scores}}
+              << '\n';
   }
 }
 

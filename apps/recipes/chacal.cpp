@@ -86,9 +86,9 @@ Curve curve_over(std::span<const fs::path> runs, std::string_view figure) {
   std::map<double, std::vector<double>> at;
   for (const fs::path& run : runs) {
     for (const Json& line : RunFolder(run).metrics()) {
-      const auto found = line.find(figure);
-      if (found != line.end() && found->is_number()) {
-        at[line.at("step").get<double>()].push_back(found->get<double>());
+      const Json* const found = line.find(figure);
+      if (found && found->is_number()) {
+        at[line["step"].number()].push_back(found->number());
       }
     }
   }

@@ -42,9 +42,9 @@ constexpr double perfect = 0.9995;  // prints as 100.0%
 /// The step of the first evaluation that is perfect.
 std::optional<double> first_perfect(const std::filesystem::path& run) {
   for (const Json& line : RunFolder(run).metrics()) {
-    const auto found = line.find("train/choices");
-    if (found != line.end() && found->is_number() && found->get<double>() >= perfect) {
-      return line.at("step").get<double>();
+    const Json* const found = line.find("train/choices");
+    if (found && found->is_number() && found->number() >= perfect) {
+      return line["step"].number();
     }
   }
   return std::nullopt;

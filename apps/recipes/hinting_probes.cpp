@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "apps/html/chart.h"
 #include "apps/recipes/hinting.h"
 #include "apps/run/probe.h"

@@ -40,7 +40,7 @@ void RunFolder::open_logs(std::int64_t step) {
   const fs::path file = path_ / "metrics.jsonl";
   std::string kept;
   for (const Json& line : metrics()) {
-    if (line.value("step", std::int64_t{0}) <= step) kept += line.dump() + "\n";
+    if (line["step"].integer() <= step) kept += line.dump() + "\n";
   }
   write_atomically(file, kept);
   metrics_ = FileDescriptor(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
@@ -54,18 +54,18 @@ void RunFolder::log(const Json& line) {
   LONGHAND_CHECK(written == static_cast<ssize_t>(text.size()), (path_ / "metrics.jsonl").string(),
                  ": cannot be written: ", written < 0 ? std::strerror(errno) : "disk full");
   std::vector<std::pair<std::string, double>> scalars;
-  for (const auto& [name, value] : line.items()) {
-    if (name != "step" && value.is_number()) scalars.emplace_back(name, value.get<double>());
+  for (const auto& [name, value] : line.members()) {
+    if (name != "step" && value.is_number()) scalars.emplace_back(name, value.number());
   }
-  events_->add(line.at("step").get<std::int64_t>(), scalars);
+  events_->add(line["step"].integer(), scalars);
 }
 
 std::vector<Json> RunFolder::metrics() const {
   std::vector<Json> lines;
   std::ifstream in(path_ / "metrics.jsonl");
   for (std::string line; std::getline(in, line);) {
-    Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.contains("step")) lines.push_back(std::move(json));
+    std::optional<Json> json = Json::parse(line);
+    if (json && json->is_object() && json->contains("step")) lines.push_back(std::move(*json));
   }
   return lines;
 }

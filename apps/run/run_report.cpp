@@ -29,14 +29,13 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
   chart.y_high = 1;
   std::vector<std::vector<std::string>> rows;
   for (const tasks::Distribution& d : folder.config().kind().distributions) {
-    for (const auto& [key, value] : last->items()) {
+    for (const auto& [key, value] : last->members()) {
       if (!key.starts_with(d.name + "/") || !value.is_number()) continue;
       const std::string metric = key.substr(d.name.size() + 1);
       std::vector<std::string> row{html::escape(d.title), html::escape(metric),
-                                   decimal(value.get<double>()), ""};
-      const Json& intervals = last->at("intervals");
-      if (intervals.contains(key)) {
-        row[3] = decimal(intervals[key][0]) + " to " + decimal(intervals[key][1]);
+                                   decimal(value.number()), ""};
+      if (const Json* const interval = (*last)["intervals"].find(key)) {
+        row[3] = decimal((*interval)[0].number()) + " to " + decimal((*interval)[1].number());
         html::Series series = curve(d.title + " " + metric, metrics, key);
         series.marks = true;
         chart.series.push_back(std::move(series));
@@ -46,7 +45,7 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
   }
   std::string content =
       html::table({"distribution", "metric", "value", "95%"}, rows) +
-      html::paragraph("Step " + last->at("step").dump() + ", teacher forcing, Wilson's intervals.");
+      html::paragraph("Step " + (*last)["step"].dump() + ", teacher forcing, Wilson's intervals.");
   const bool several = std::ranges::any_of(
       chart.series, [](const html::Series& series) { return series.points.size() > 1; });
   if (several) content += html::figure(line_chart(chart), "Evaluations during training");
@@ -59,7 +58,7 @@ std::string learned_numbers(const std::vector<Json>& metrics) {
   for (const char* kind : {"gamma", "beta"}) {
     std::vector<std::string> names;
     for (const Json& line : metrics) {
-      for (const auto& [name, value] : line.items()) {
+      for (const auto& [name, value] : line.members()) {
         if (name.starts_with(text(kind, ' '))) names.push_back(name);
       }
       if (!names.empty()) break;
@@ -80,10 +79,11 @@ html::Series curve(const std::string& name, const std::vector<Json>& metrics,
   html::Series series{.name = name, .points = {}};
   std::vector<html::Point> all;
   for (const Json& line : metrics) {
-    const auto found = line.find(figure);
-    const bool asked = head.empty() || line.value("head", std::string()) == head;
-    if (asked && found != line.end() && found->is_number()) {
-      all.push_back({line.at("step").get<double>(), found->get<double>()});
+    const Json* const found = line.find(figure);
+    const Json* const of = line.find("head");
+    const bool asked = head.empty() || (of && *of == head);
+    if (asked && found && found->is_number()) {
+      all.push_back({line["step"].number(), found->number()});
     }
   }
   const std::size_t group = std::max<std::size_t>(1, all.size() / 200);
@@ -106,7 +106,7 @@ std::string run_report(const RunFolder& folder) {
   for (const Json& line : metrics) {
     if (!line.contains("seconds")) continue;
     ++steps;
-    seconds += line.at("seconds").get<double>();
+    seconds += line["seconds"].number();
   }
   const std::string name = folder.path().filename().string();
   html::Page page(name.empty() ? folder.path().parent_path().filename().string() : name,

@@ -18,13 +18,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/cpu/gemm/gemm.h"
+#include "core/json.h"
 #include "core/rng.h"
 
 extern "C" void openblas_set_num_threads(int threads);
@@ -33,6 +33,7 @@ namespace {
 
 using longhand::bf16;
 using longhand::DType;
+using longhand::Json;
 
 /// On 64-byte boundaries, as tensors and as the peers like it.
 template <class T>
@@ -156,7 +157,7 @@ int main(int argc, char** argv) {
   longhand::ThreadPool pool(threads);
   longhand::cpu::GemmWorkspace workspace;
   std::vector<double> ratios;
-  nlohmann::json rows = nlohmann::json::array();
+  Json rows = Json::array();
   if (!json) {
     std::printf(
         "| m | n | k | A, B | ours GFLOP/s | oneDNN | OpenBLAS f32 | ours / oneDNN | "
@@ -218,12 +219,12 @@ int main(int argc, char** argv) {
   std::sort(ratios.begin(), ratios.end());
   const double median = (ratios[(ratios.size() - 1) / 2] + ratios[ratios.size() / 2]) / 2;
   if (json) {
-    std::printf("%s\n", nlohmann::json{{"isa", longhand::cpu::name_of(isa)},
-                                       {"threads", threads},
-                                       {"type", half ? "bf16" : "f32"},
-                                       {"median_ratio", median},
-                                       {"least_ratio", ratios.front()},
-                                       {"rows", rows}}
+    std::printf("%s\n", Json{{"isa", longhand::cpu::name_of(isa)},
+                             {"threads", threads},
+                             {"type", half ? "bf16" : "f32"},
+                             {"median_ratio", median},
+                             {"least_ratio", ratios.front()},
+                             {"rows", rows}}
                             .dump()
                             .c_str());
   } else {

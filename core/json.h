@@ -1,0 +1,113 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace longhand {
+
+/// A JSON value; an object's members keep their order. Asking for what is not there is an Error.
+/// The library that reads and writes the text is json.cpp's alone: every file that saw its
+/// templates took a second longer to compile.
+class Json {
+ public:
+  using Array = std::vector<Json>;
+  using Member = std::pair<std::string, Json>;
+  using Object = std::vector<Member>;
+
+  Json() noexcept;  // null
+  Json(std::nullptr_t) noexcept : Json() {}
+  template <std::same_as<bool> Bool>  // no pointers, which would be true
+  Json(Bool value) noexcept : Json(Scalar(), value) {}
+  template <std::integral Integer>
+  requires(!std::same_as<Integer, bool>) Json(Integer value)
+  noexcept
+      : Json(Scalar(), static_cast<std::conditional_t<std::signed_integral<Integer>, std::int64_t,
+                                                      std::uint64_t>>(value)) {}
+  Json(double value) noexcept;
+  Json(const char* text);
+  Json(std::string_view text);
+  Json(std::string text) noexcept;
+  Json(Array elements) noexcept;
+  explicit Json(Object members) noexcept;  // no name twice
+  template <class T>
+  Json(const std::vector<T>& elements) : Json(Array(elements.begin(), elements.end())) {}
+  /// An object where each element is a pair that begins with a text, as {{"a", 1}, {"b", 2}};
+  /// otherwise an array.
+  Json(std::initializer_list<Json> elements);
+
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  ~Json();
+
+  static Json array();
+  static Json object();
+
+  /// Nothing where the text is no JSON, repeats a name within an object, or is nested more than
+  /// `deepest` deep.
+  static std::optional<Json> parse(std::string_view text);
+  static constexpr int deepest = 100;
+  /// With an indent each element is on a line of its own; without one there is no line break.
+  /// Broken UTF-8 is replaced; infinities and NaN are null.
+  std::string dump(int indent = -1) const;
+
+  bool is_null() const;
+  bool is_boolean() const;
+  bool is_integer() const;
+  bool is_number() const;  // an integer or not
+  bool is_string() const;
+  bool is_array() const;
+  bool is_object() const;
+
+  bool boolean() const;
+  std::int64_t integer() const;
+  double number() const;
+  const std::string& string() const;
+
+  std::size_t size() const;  // of an array or object; otherwise 0
+  bool empty() const { return size() == 0; }
+
+  const Array& elements() const;
+  Array::const_iterator begin() const { return elements().begin(); }
+  Array::const_iterator end() const { return elements().end(); }
+  const Json& operator[](std::size_t place) const;
+  Json& operator[](std::size_t place);
+  void push_back(Json element);
+
+  const Object& members() const;
+  const Json* find(std::string_view name) const;
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  const Json& operator[](std::string_view name) const;
+  Json& operator[](std::string_view name);  // added if it is new; null becomes an object
+
+  /// Numbers by value, whether integers or not; the members of objects in order.
+  friend bool operator==(const Json& a, const Json& b);
+  friend std::ostream& operator<<(std::ostream& out, const Json& json);
+
+ private:
+  struct Scalar {};
+  Json(Scalar, bool value) noexcept;
+  Json(Scalar, std::int64_t value) noexcept;
+  Json(Scalar, std::uint64_t value) noexcept;
+  template <class T>
+  const T& as(std::string_view expected) const;
+  void write(std::string& out, int indent, int depth) const;
+
+  // Integers are in the first of the two types that has them.
+  std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, Array,
+               Object>
+      value_;
+};
+
+}  // namespace longhand
