@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_imported_or_exported_is_one_line_and_leaves_
   longhand.refuses(1, "import theirs --out run", "expected gpt2 or gpt_neox, got \"t5\"");
   BOOST_TEST(!fs::exists(longhand.path("run")));
 
-  const Json trained = longhand(
+  const auto trained = longhand(
       "train --task flip-flop --task.instructions 8 --heads fal:2 "
       "--width 8 --layers 1 --steps 1 --evaluate_samples 2 --out run");
   BOOST_REQUIRE_EQUAL(trained.status, 0);

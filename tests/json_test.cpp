@@ -1,0 +1,87 @@
+#include "core/json.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+
+using namespace longhand;
+
+BOOST_AUTO_TEST_SUITE(json_test)
+
+BOOST_AUTO_TEST_CASE(pairs_make_an_object_and_all_else_an_array) {
+  const Json both{{"b", 1}, {"a", {1, 2.5, "x", nullptr, true}}, {"none", {}}};
+  BOOST_TEST(both.dump() == R"({"b":1,"a":[1,2.5,"x",null,true],"none":null})");
+  BOOST_TEST((Json{"a", 1}.dump() == R"(["a",1])"));
+  BOOST_TEST(Json(std::vector<std::string>{"a", "b"}).dump() == R"(["a","b"])");
+  BOOST_TEST((Json{{"object", Json::object()}, {"array", Json::array()}}.dump(2) ==
+              "{\n  \"object\": {},\n  \"array\": []\n}"));
+  BOOST_TEST((Json{{"list", {1, 2}}}.dump(1) == "{\n \"list\": [\n  1,\n  2\n ]\n}"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
+  const Json before{{"least", std::numeric_limits<std::int64_t>::min()},
+                    {"most", std::numeric_limits<std::uint64_t>::max()},
+                    {"tenth", 0.1},
+                    {"tiny", 4.9e-324},
+                    {"whole", 3.0},
+                    {"text", "\"\\ \n\x01 \xc3\xa9"},
+                    {"rows", {{{"a", 1}}, {{"a", false}}}}};
+  for (const int indent : {-1, 2}) {
+    const auto after = Json::parse(before.dump(indent));
+    BOOST_REQUIRE(after.has_value());
+    BOOST_TEST(*after == before);
+  }
+  BOOST_TEST(before.dump().find('\n') == std::string::npos);
+  BOOST_TEST(!Json::parse("3.0")->is_integer());
+  BOOST_TEST(*Json::parse("3.0") == 3);
+}
+
+BOOST_AUTO_TEST_CASE(numbers_that_json_lacks_are_null_and_broken_text_is_replaced) {
+  BOOST_TEST(Json(std::nan("")).dump() == "null");
+  BOOST_TEST(Json(std::numeric_limits<double>::infinity()).dump() == "null");
+  BOOST_TEST(Json("a\xff").dump() == "\"a\xef\xbf\xbd\"");
+}
+
+BOOST_AUTO_TEST_CASE(members_keep_their_order_and_are_added_by_name) {
+  Json object;
+  object["z"] = 1;
+  object["a"] = {1, 2};
+  object["z"] = "again";
+  BOOST_TEST(object.dump() == R"({"z":"again","a":[1,2]})");
+  BOOST_TEST(object.size() == 2u);
+  BOOST_TEST(object["a"][1] == 2);
+  BOOST_TEST(object.contains("a"));
+  BOOST_TEST(!object.find("b"));
+}
+
+BOOST_AUTO_TEST_CASE(asking_for_what_is_not_there_is_an_error) {
+  const Json object{{"a", {1}}, {"big", std::numeric_limits<std::uint64_t>::max()}};
+  BOOST_CHECK_THROW(object["b"], Error);
+  BOOST_CHECK_THROW(object["a"][1], Error);
+  BOOST_CHECK_THROW(object["a"]["x"], Error);
+  BOOST_CHECK_THROW(object["a"].string(), Error);
+  BOOST_CHECK_THROW(object["a"].number(), Error);
+  BOOST_CHECK_THROW(object["big"].integer(), Error);
+  BOOST_CHECK_THROW(Json(1.0).integer(), Error);
+  BOOST_CHECK_THROW(Json(1).boolean(), Error);
+  BOOST_CHECK_THROW(Json().elements(), Error);
+  BOOST_CHECK_THROW(Json(1).push_back(2), Error);
+  BOOST_TEST(object["big"].number() == 0x1p64);
+}
+
+BOOST_AUTO_TEST_CASE(outside_text_that_is_no_json_is_nothing) {
+  for (const char* text : {"", " ", "{", "[1,]", "{\"a\":1,\"a\":2}", "{\"a\" 1}", "nul", "1 2",
+                           "\"\xff\"", "[NaN]", "{1:2}", "\"\n\"", "]"}) {
+    BOOST_TEST(!Json::parse(text).has_value(), text);
+  }
+  const auto nested = [](std::size_t deep) {
+    return std::string(deep, '[') + std::string(deep, ']');
+  };
+  BOOST_TEST(Json::parse(nested(Json::deepest)).has_value());
+  BOOST_TEST(!Json::parse(nested(Json::deepest + 1)).has_value());
+  BOOST_TEST(!Json::parse(std::string(1 << 20, '[')).has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
