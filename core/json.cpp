@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <ostream>
 #include <utility>
 
@@ -34,12 +35,8 @@ class Builder {
     return add(std::move(elements));
   }
   bool end_object() {
-    Json::Object members = std::move(open_.back().members);
+    Json::Object members = last_of_each(std::move(open_.back().members));
     open_.pop_back();
-    std::vector<std::string_view> names;
-    for (const Json::Member& member : members) names.push_back(member.first);
-    std::ranges::sort(names);
-    if (std::ranges::adjacent_find(names) != names.end()) return false;
     return add(Json(std::move(members)));
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) {
@@ -55,6 +52,23 @@ class Builder {
     Json::Array elements = {};
     Json::Object members = {};
   };
+
+  /// The last of several members of one name counts.
+  static Json::Object last_of_each(Json::Object members) {
+    std::vector<std::size_t> order(members.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto name = [&](std::size_t i) -> std::string_view { return members[i].first; };
+    std::ranges::stable_sort(order, {}, name);
+    std::vector<bool> repeated(members.size());
+    for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+      repeated[order[i]] = name(order[i]) == name(order[i + 1]);
+    }
+    Json::Object kept;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (!repeated[i]) kept.push_back(std::move(members[i]));
+    }
+    return kept;
+  }
 
   bool open(bool is_object) {
     if (open_.size() == Json::deepest) return false;

@@ -54,8 +54,8 @@ class Json {
   static Json array();
   static Json object();
 
-  /// Nothing where the text is no JSON, repeats a name within an object, or is nested more than
-  /// `deepest` deep.
+  /// Nothing where the text is no JSON or is nested more than `deepest` deep. The last of several
+  /// members of one name counts.
   static std::optional<Json> parse(std::string_view text);
   static constexpr int deepest = 100;
   /// With an indent each element is on a line of its own; without one there is no line break.

@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_run_cut_by_a_signal_ends_with_the_bits_of_one_that_was_no
     BOOST_TEST(json("train --resume " + out + " --quiet --json")["step"] == 400);
     BOOST_TEST((checkpoint(out, 400) == checkpoint("whole", 400)));
     // Every step stands in the metrics once.
-    std::set<int> steps;
+    std::set<std::int64_t> steps;
     std::istringstream lines(contents(folder / out / "metrics.jsonl"));
     for (std::string text; std::getline(lines, text);) {
       const Json line = Json::parse(text).value();

@@ -115,27 +115,24 @@ Results bounds(const catalog::Operation& operation, const catalog::Case& values,
 Comparison compare(const Results& expected, const Results& got, const Results& bound) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Comparison result;
-  const auto worse = [&](double used, std::string where) {
-    if (!(used <= result.used)) result = {std::isnan(used) ? infinity : used, std::move(where)};
-  };
   for (const auto& [name, y] : expected) {
     const auto found = got.find(name);
     if (found == got.end() || found->second.size() != y.size()) {
-      worse(infinity, name + " is missing or has another size");
+      result = {infinity, name + " is missing or has another size"};
       continue;
     }
+    const Values& most = bound.at(name);
     for (std::size_t i = 0; i < y.size(); ++i) {
       const double a = y[i], b = found->second[i];
-      const std::string where = text(name, '[', i, "]: expected ", a, ", got ", b);
-      if (std::isnan(a) || std::isinf(a)) {
-        if (!(std::isnan(a) && std::isnan(b)) && a != b) worse(infinity, where);
-      } else {
-        worse(std::abs(a - b) / bound.at(name)[i], where);
-      }
+      double used = std::abs(a - b) / most[i];
+      if (!std::isfinite(a)) used = a == b || (std::isnan(a) && std::isnan(b)) ? 0 : infinity;
+      if (used <= result.used) continue;  // a message for every entry would take most of the time
+      result = {std::isnan(used) ? infinity : used,
+                text(name, '[', i, "]: expected ", a, ", got ", b)};
     }
   }
   for (const auto& [name, y] : got) {
-    if (!expected.contains(name)) worse(infinity, name + " is not expected");
+    if (!expected.contains(name)) result = {infinity, name + " is not expected"};
   }
   return result;
 }
