@@ -346,6 +346,7 @@ BOOST_AUTO_TEST_CASE(progress_is_plain_lines_unless_a_terminal_allows_more) {
   const auto on_terminal = [&](const char* no_color, const std::string& out) {
     int master = -1;
     const pid_t child = ::forkpty(&master, nullptr, nullptr, nullptr);
+    BOOST_REQUIRE_MESSAGE(child >= 0, "no pseudo-terminal: is /dev/pts mounted?");
     if (child == 0) {
       ::setenv("TERM", "xterm", 1);
       ::setenv("NO_COLOR", no_color, 1);
