@@ -24,6 +24,7 @@ class Json {
   using Member = std::pair<std::string, Json>;
   using Object = std::vector<Member>;
 
+  // NOLINTBEGIN(google-explicit-constructor): a value of JSON is written as what it holds
   Json() noexcept;  // null
   Json(std::nullptr_t) noexcept : Json() {}
   template <std::same_as<bool> Bool>  // no pointers, which would be true
@@ -44,6 +45,7 @@ class Json {
   /// An object where each element is a pair that begins with a text, as {{"a", 1}, {"b", 2}};
   /// otherwise an array.
   Json(std::initializer_list<Json> elements);
+  // NOLINTEND(google-explicit-constructor)
 
   Json(const Json& other);
   Json(Json&& other) noexcept;
