@@ -10,6 +10,7 @@ class Event;
 class Stream {
  public:
   Stream();
+  // NOLINTNEXTLINE(performance-trivially-destructible): only the emulator's is
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -36,6 +37,7 @@ class Stream {
 class Event {
  public:
   Event();
+  // NOLINTNEXTLINE(performance-trivially-destructible): only the emulator's is
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;

@@ -37,11 +37,11 @@ Settings toy_settings(Scale scale) {
   } else if (scale == Scale::laptop) {
     add({{"model.width", "64"},
          {"model.inner", "256"},
-         {"training.steps", "4000"},
+         {"training.steps", "6000"},
          {"training.batch", "32"},
          {"training.rate", "2e-3"},
          {"training.warm_up", "500"},
-         {"training.evaluate_every", "200"},
+         {"training.evaluate_every", "300"},
          {"training.evaluate_samples", "200"},
          {"training.checkpoint_every", "500"}});
   } else {

@@ -60,11 +60,11 @@ RecipeResult run(const RecipeOptions& options) {
 const RegisterRecipe recipe{
     {.id = "chacal/table1",
      .summary = "one ChaCAL layer against one to five standard layers on chains of references",
-     .scales =
-         {{Scale::smoke, "one layer of each, 64 tokens, width 64: some minutes on 2 cores"},
-          {Scale::laptop,
-           "all six models at width 64, 128 tokens, one seed: an hour on 2 cores by estimate"},
-          {Scale::paper, "width 512, 24k steps of 128, four seeds; for a GPU"}},
+     .scales = {{Scale::smoke, "one layer of each, 64 tokens, width 64: some minutes on 2 cores"},
+                {Scale::laptop,
+                 "all six models at width 64, 128 tokens, one seed: half an hour on 2 cores "
+                 "by estimate"},
+                {Scale::paper, "width 512, 24k steps of 128, four seeds; for a GPU"}},
      .run = run,
      .runs = toy_runs}};
 
