@@ -1,8 +1,10 @@
 #pragma once
 
-#include <sstream>
+#include <initializer_list>
+#include <ostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace longhand {
 
@@ -12,24 +14,44 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A piece of a message: anything that operator<< prints. Pieces of all types are joined by one
+/// function, compiled once: messages are written everywhere.
+class Piece {
+ public:
+  Piece(const char* text) : value_(text), print_(print_text) {}
+  template <class T>
+  Piece(const T& value)
+      : value_(&value), print_([](std::ostream& out, const void* address) {
+          out << *static_cast<const T*>(address);
+        }) {}
+
+ private:
+  friend std::string message_of(std::initializer_list<Piece> pieces);
+  static void print_text(std::ostream& out, const void* text);
+
+  const void* value_;
+  void (*print_)(std::ostream& out, const void* value);
+};
+
+std::string message_of(std::initializer_list<Piece> pieces);
+[[noreturn]] void fail_with(std::initializer_list<Piece> pieces);
+
 /// Joins its arguments with operator<<.
-template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+template <class... Pieces>
+std::string text(const Pieces&... pieces) {
+  return message_of({pieces...});
 }
 
-template <class... Parts>
-[[noreturn]] void fail(const Parts&... parts) {
-  throw Error(text(parts...));
+template <class... Pieces>
+[[noreturn]] void fail(const Pieces&... pieces) {
+  fail_with({pieces...});
 }
 
 }  // namespace longhand
 
 /// Throws Error with the joined message unless the condition holds. Active in every build.
-#define LONGHAND_CHECK(condition, ...) \
-  do {                                 \
-    if (!(condition)) [[unlikely]]     \
-      ::longhand::fail(__VA_ARGS__);   \
+#define LONGHAND_CHECK(condition, ...)      \
+  do {                                      \
+    if (!(condition)) [[unlikely]]          \
+      ::longhand::fail_with({__VA_ARGS__}); \
   } while (false)
