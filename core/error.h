@@ -18,12 +18,14 @@ class Error : public std::runtime_error {
 /// function, compiled once: messages are written everywhere.
 class Piece {
  public:
+  // NOLINTBEGIN(google-explicit-constructor): a message is written as its pieces
   Piece(const char* text) : value_(text), print_(print_text) {}
   template <class T>
   Piece(const T& value)
       : value_(&value), print_([](std::ostream& out, const void* address) {
           out << *static_cast<const T*>(address);
         }) {}
+  // NOLINTEND(google-explicit-constructor)
 
  private:
   friend std::string message_of(std::initializer_list<Piece> pieces);
