@@ -177,7 +177,7 @@ def run(words):
     return json.loads(out.splitlines()[-1]), usage.ru_maxrss / 1024
 
 
-def ceilings(start, math, threads, device):
+def ceilings(start, math, threads, device="cpu"):
     """Operations and bytes a second; start: how the program is started, in words."""
     words = ["--threads", str(threads), "--seconds", "0.2", "--json", "--backend", device]
     size = "4096,1024,1024" if device == "cpu" else "8192,8192,8192"
