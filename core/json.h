@@ -16,8 +16,8 @@
 namespace longhand {
 
 /// A JSON value; an object's members keep their order. Asking for what is not there is an Error.
-/// The library that reads and writes the text is json.cpp's alone: every file that saw its
-/// templates took a second longer to compile.
+/// The library that reads and writes the text is json.cpp's alone: its
+/// templates are slow to compile.
 class Json {
  public:
   using Array = std::vector<Json>;

@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 
 binaries="" out=gpu-check minutes=9 python=python3
 while [ $# -gt 0 ]; do
+  [ $# -ge 2 ] || { echo "gpu_check.sh: $1 has no value" >&2; exit 2; }
   case "$1" in
     --binaries) binaries=$2 ;;
     --out) out=$2 ;;
@@ -19,7 +20,7 @@ while [ $# -gt 0 ]; do
     --python) python=$2 ;;
     *) echo "gpu_check.sh: expected --binaries, --out, --minutes or --python, got '$1'" >&2; exit 2 ;;
   esac
-  shift 2 || { echo "gpu_check.sh: the last flag has no value" >&2; exit 2; }
+  shift 2
 done
 mkdir -p "$out"
 deadline=$((SECONDS + minutes * 60 - 10))

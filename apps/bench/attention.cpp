@@ -26,7 +26,7 @@ struct Shapes {
 /// batches, one long document.
 constexpr std::array shapes{Shapes{32, 4, 1024, 1024, 16}, Shapes{64, 8, 128, 128, 64},
                             Shapes{8, 12, 1024, 1024, 64}, Shapes{4, 1, 1024, 1024, 768},
-                            Shapes{1024, 16, 5, 41, 16},   Shapes{1, 4, 16384, 16384, 64}};
+                            Shapes{1024, 16, 5, 41, 64},   Shapes{1, 4, 16384, 16384, 64}};
 
 /// A mechanism, forward and backward, over tensors of one shape.
 struct Mechanism {

@@ -294,16 +294,8 @@ __global__ void row_dots_kernel(HeadsView x, HeadsView y, std::int64_t rows, std
   for (std::int64_t i = thread_in_grid() / warp_size; i < all; i += threads_in_grid() / warp_size) {
     const std::int64_t row = i / heads;
     const auto head = static_cast<int>(i % heads);
-    float sum = 0;
-    for (int c = 8 * lane_index(); c < x.width; c += 8 * warp_size) {
-      float a[8], b[8];
-      load_eight(a, x, row, head, c);
-      load_eight(b, y, row, head, c);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) sum += a[j] * b[j];
-    }
-    sum = warp_sum(sum);
-    if (lane_index() == 0) dots[i] = sum;
+    const float dot = warp_dot(x, row, head, y, row, head);
+    if (lane_index() == 0) dots[i] = dot;
   }
 }
 

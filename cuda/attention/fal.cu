@@ -121,20 +121,6 @@ __global__ void __launch_bounds__(fal_threads) fal_kernel(FalTask task) {
   }
 }
 
-/// x(i, h) . y(j, g), for all lanes of a warp.
-__device__ __forceinline__ float warp_dot(const HeadsView& x, std::int64_t i, int h,
-                                          const HeadsView& y, std::int64_t j, int g) {
-  float sum = 0;
-  for (int c = 8 * lane_index(); c < x.width; c += 8 * warp_size) {
-    float a[8], b[8];
-    load_eight(a, x, i, h, c);
-    load_eight(b, y, j, g, c);
-#pragma unroll
-    for (int e = 0; e < 8; ++e) sum += a[e] * b[e];
-  }
-  return warp_sum(sum);
-}
-
 /// For each query with m = match >= 0: score = q . k_m, dscore = dy . v_(m+1), dq = dscore k_m.
 __global__ void __launch_bounds__(fal_threads) fal_query_gradients(FalTask task) {
   const int head = static_cast<int>(blockIdx.y), key_head = head / task.group;

@@ -98,6 +98,20 @@ __device__ __forceinline__ void load_eight(float (&out)[8], const HeadsView& x, 
   }
 }
 
+/// x(i, h) . y(j, g), for all lanes of a warp.
+__device__ __forceinline__ float warp_dot(const HeadsView& x, std::int64_t i, int h,
+                                          const HeadsView& y, std::int64_t j, int g) {
+  float sum = 0;
+  for (int c = 8 * lane_index(); c < x.width; c += 8 * warp_size) {
+    float a[8], b[8];
+    load_eight(a, x, i, h, c);
+    load_eight(b, y, j, g, c);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) sum += a[e] * b[e];
+  }
+  return warp_sum(sum);
+}
+
 __device__ __forceinline__ float load_one(const HeadsView& x, std::int64_t row, int head,
                                           int column) {
   const std::int64_t at = row * x.columns + std::int64_t{head} * x.width + column;
