@@ -23,7 +23,7 @@ Experiment flip_flop_experiment(Scale scale) {
   } else if (scale == Scale::laptop) {
     s.insert({{"task.instructions", "512"},
               {"model.layers", "6"},
-              {"training.steps", "600"},
+              {"training.steps", "1500"},
               {"training.batch", "8"},
               {"training.rate", "1e-3"},
               {"training.warm_up", "100"},
