@@ -31,9 +31,19 @@ Tensor Tensor::zeros(Backend& backend, const Shape& shape, DType dtype) {
 
 Tensor Tensor::from(Backend& backend, const Shape& shape, DType dtype,
                     std::span<const double> values) {
-  Tensor y(backend, shape, dtype);
-  LONGHAND_CHECK(static_cast<std::int64_t>(values.size()) == y.size(), "tensor ", shape,
-                 ": expected ", y.size(), " values, got ", values.size());
+  const Tensor y(backend, shape, dtype);
+  y.assign(values);
+  return y;
+}
+
+Tensor Tensor::from(Backend& backend, const Shape& shape, std::span<const std::int32_t> values) {
+  const Tensor y(backend, shape, DType::i32);
+  y.assign(values);
+  return y;
+}
+
+void Tensor::assign(std::span<const double> values) const {
+  require_count(values.size());
   const auto fill = [&]<class T>(T) {
     std::vector<T> host(values.size());
     for (std::size_t i = 0; i < host.size(); ++i) {
@@ -43,18 +53,15 @@ Tensor Tensor::from(Backend& backend, const Shape& shape, DType dtype,
         host[i] = static_cast<T>(values[i]);
       }
     }
-    backend.upload(y.address(), host.data(), y.bytes());
+    backend().upload(address(), host.data(), bytes());
   };
-  visit_dtype(dtype, fill);
-  return y;
+  visit_dtype(dtype_, fill);
 }
 
-Tensor Tensor::from(Backend& backend, const Shape& shape, std::span<const std::int32_t> values) {
-  Tensor y(backend, shape, DType::i32);
-  LONGHAND_CHECK(static_cast<std::int64_t>(values.size()) == y.size(), "tensor ", shape,
-                 ": expected ", y.size(), " values, got ", values.size());
-  backend.upload(y.address(), values.data(), y.bytes());
-  return y;
+void Tensor::assign(std::span<const std::int32_t> values) const {
+  require(DType::i32);
+  require_count(values.size());
+  backend().upload(address(), values.data(), bytes());
 }
 
 Backend& Tensor::backend() const {
@@ -64,6 +71,11 @@ Backend& Tensor::backend() const {
 
 void* Tensor::address() const {
   return storage_ ? static_cast<std::byte*>(storage_->block) + offset_ : nullptr;
+}
+
+void Tensor::require_count(std::size_t values) const {
+  LONGHAND_CHECK(static_cast<std::int64_t>(values) == size(), "tensor ", shape_, ": expected ",
+                 size(), " values, got ", values);
 }
 
 void Tensor::require(DType expected) const {

@@ -48,6 +48,11 @@ class Tensor {
   bool same_memory(const Tensor& other) const;                 // same address and size
   bool sole() const;  // no other Tensor refers to this one's memory: it may be written over
 
+  /// The same into this one's memory, in the order of the backend's work: what was given to it
+  /// before sees the old values.
+  void assign(std::span<const double> values) const;
+  void assign(std::span<const std::int32_t> values) const;
+
   /// Copies to the host, converted. For small results, tests and files; waits for the device.
   std::vector<double> to_doubles() const;
   std::vector<std::int32_t> to_ints() const;
@@ -56,6 +61,7 @@ class Tensor {
  private:
   struct Storage;
   void require(DType expected) const;
+  void require_count(std::size_t values) const;
 
   std::shared_ptr<Storage> storage_;
   std::size_t offset_ = 0;  // bytes

@@ -1,7 +1,5 @@
 #include "core/contract/optimizer.h"
 
-#include <cmath>
-
 #include "cuda/cuda_backend.h"
 #include "cuda/launch.h"
 #include "cuda/team.h"
@@ -108,17 +106,20 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), 1 where largest = 0
+/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), 1 where largest = 0, 0
+/// where something is not finite or was not before
 __global__ void __launch_bounds__(block_threads)
-    norm_of_sums(const float* sums, std::int64_t pieces, double largest, float* norm,
-                 float* factor) {
+    norm_of_sums(const float* sums, std::int64_t pieces, const float* losses, std::int64_t count,
+                 double largest, float* norm, float* factor) {
   double sum = 0;
   for (std::int64_t p = threadIdx.x; p < pieces; p += block_threads) sum += sums[p];
   sum = Block::reduce(sum, Sum{});
   if (threadIdx.x != 0) return;
   const double root = sqrt(sum), share = largest / root;
   *norm = static_cast<float>(root);
-  *factor = largest != 0 && share < 1 ? static_cast<float>(share) : 1.0f;
+  bool sound = *factor != 0 && fabsf(*norm) < INFINITY;
+  for (std::int64_t i = 0; i < count; ++i) sound = sound && fabsf(losses[i]) < INFINITY;
+  *factor = !sound ? 0.0f : largest != 0 && share < 1 ? static_cast<float>(share) : 1.0f;
 }
 
 struct AdamEntry {
@@ -127,8 +128,8 @@ struct AdamEntry {
   const float* gradient;
   void *m, *v;
   std::int64_t size;
-  float coupled;  // decay where it is coupled, else 0
-  float kept;     // 1 - rate decay where it is decoupled, else 1
+  float coupled;    // decay where it is coupled, else 0
+  float decoupled;  // where it is decoupled
   int first_piece;
   bool m_is_bf16, v_is_bf16, boundaries;
 };
@@ -136,21 +137,23 @@ struct AdamEntry {
 /// The step of core/contract/optimizer.h with what is the same for all entries worked out.
 struct AdamFactors {
   const float* gradient;  // factor; null: 1
+  const float* now;       // rate, rate / (1 - beta1^step), 1 / (1 - beta2^step)
   float beta1, rest1;     // beta1, 1 - beta1
   float beta2, rest2;
-  float rate;     // rate / (1 - beta1^step)
-  float scale_v;  // 1 / (1 - beta2^step)
   float epsilon;
 };
 
 template <class M, class V>
 __device__ __forceinline__ void adam_piece(const Piece& piece, const AdamEntry& entry,
                                            const AdamFactors& f) {
-  float *const w_all = entry.w, coupled = entry.coupled, kept = entry.kept;
+  const float factor = f.gradient ? *f.gradient : 1.0f;
+  if (factor == 0) return;
+  const float rate = f.now[1], scale_v = f.now[2];
+  const float coupled = entry.coupled, kept = 1 - f.now[0] * entry.decoupled;
+  float* const w_all = entry.w;
   const float* const gradient_all = entry.gradient;
   M* const m_all = static_cast<M*>(entry.m);
   V* const v_all = static_cast<V*>(entry.v);
-  const float factor = f.gradient ? *f.gradient : 1.0f;
   for_each_pack(piece, entry.boundaries, [&](std::int64_t i, auto width) {
     Floats<width> w = load<width>(w_all + i), m = load<width>(m_all + i);
     Floats<width> v = load<width>(v_all + i);
@@ -160,7 +163,7 @@ __device__ __forceinline__ void adam_piece(const Piece& piece, const AdamEntry& 
       const float g = factor * gradient.at[k] + coupled * w.at[k];
       m.at[k] = f.beta1 * m.at[k] + f.rest1 * g;
       v.at[k] = f.beta2 * v.at[k] + f.rest2 * g * g;
-      w.at[k] = kept * w.at[k] - f.rate * m.at[k] / (sqrtf(v.at[k] * f.scale_v) + f.epsilon);
+      w.at[k] = kept * w.at[k] - rate * m.at[k] / (sqrtf(v.at[k] * scale_v) + f.epsilon);
     }
     store(m_all + i, m);
     store(v_all + i, v);
@@ -200,19 +203,19 @@ void CudaBackend::run(const GlobalNorm& op) {
         launch(stream_, table.pieces, block_threads, 0, square_sums, table,
                sums.data<float>() + before);
       });
-  launch(stream_, 1, block_threads, 0, norm_of_sums, sums.data<float>(), pieces, op.largest,
+  launch(stream_, 1, block_threads, 0, norm_of_sums, sums.data<float>(), pieces,
+         data_or_null<float>(op.losses), op.losses ? op.losses.size() : 0, op.largest,
          op.norm.data<float>(), op.factor.data<float>());
 }
 
 void CudaBackend::run(const Adam& op) {
-  const auto step = static_cast<double>(op.step);
+  if (op.parameters.empty()) return;
   const AdamFactors factors{.gradient = data_or_null<float>(op.factor),
+                            .now = op.now.data<float>(),
                             .beta1 = static_cast<float>(op.beta1),
                             .rest1 = static_cast<float>(1 - op.beta1),
                             .beta2 = static_cast<float>(op.beta2),
                             .rest2 = static_cast<float>(1 - op.beta2),
-                            .rate = static_cast<float>(op.rate / (1 - std::pow(op.beta1, step))),
-                            .scale_v = static_cast<float>(1 / (1 - std::pow(op.beta2, step))),
                             .epsilon = static_cast<float>(op.epsilon)};
   const auto make = [&](std::size_t k) {
     const Tensor &w = op.parameters[k], &gradient = op.gradients[k], &m = op.m[k], &v = op.v[k];
@@ -223,7 +226,7 @@ void CudaBackend::run(const Adam& op) {
                      .v = v.address(),
                      .size = w.size(),
                      .coupled = static_cast<float>(op.decoupled ? 0 : decay),
-                     .kept = static_cast<float>(op.decoupled ? 1 - op.rate * decay : 1),
+                     .decoupled = static_cast<float>(op.decoupled ? decay : 0),
                      .first_piece = 0,
                      .m_is_bf16 = m.dtype() == DType::bf16,
                      .v_is_bf16 = v.dtype() == DType::bf16,

@@ -15,46 +15,50 @@ AdamOptimizer::AdamOptimizer(const Parameters& parameters, AdamOptions options)
                         parameter.decays() ? options.decay : 0});
   }
   LONGHAND_CHECK(!entries_.empty(), "optimizer: expected a parameter that is not frozen, got none");
-  norm_.largest = options.clip;
-  norm_.norm = Tensor(backend, {1}, parameters.type());
-  norm_.factor = Tensor(backend, {1}, parameters.type());
+  const DType type = parameters.type();
+  norm_ = Tensor(backend, {1}, type);
+  factor_ = Tensor(backend, {1}, type);
+  now_ = Tensor(backend, {3}, type);
+  go_on();
 }
 
-double AdamOptimizer::measure() {
-  next_ = Adam{.parameters = {},
-               .gradients = {},
-               .m = {},
-               .v = {},
-               .decay = {},
-               .beta1 = options_.beta1,
-               .beta2 = options_.beta2,
-               .epsilon = options_.epsilon,
-               .decoupled = options_.decoupled,
-               .factor = norm_.factor};
+void AdamOptimizer::prepare(double rate, std::int64_t step) {
+  now_.assign(adam_now(rate, step, options_.beta1, options_.beta2));
+}
+
+void AdamOptimizer::step(const Tensor& losses) {
+  Adam adam{.parameters = {},
+            .gradients = {},
+            .m = {},
+            .v = {},
+            .decay = {},
+            .now = now_,
+            .beta1 = options_.beta1,
+            .beta2 = options_.beta2,
+            .epsilon = options_.epsilon,
+            .decoupled = options_.decoupled,
+            .factor = factor_};
   for (const Entry& entry : entries_) {
     Tensor gradient = entry.parameter.var().grad();
     if (!gradient) continue;
-    next_.parameters.push_back(entry.parameter.value());
-    next_.gradients.push_back(std::move(gradient));
-    next_.m.push_back(entry.m);
-    next_.v.push_back(entry.v);
-    next_.decay.push_back(entry.decay);
+    adam.parameters.push_back(entry.parameter.value());
+    adam.gradients.push_back(std::move(gradient));
+    adam.m.push_back(entry.m);
+    adam.v.push_back(entry.v);
+    adam.decay.push_back(entry.decay);
   }
-  LONGHAND_CHECK(!next_.parameters.empty(), "optimizer: no parameter has a gradient");
-  norm_.tensors = next_.gradients;
-  norm_.norm.backend()(norm_);
-  norm_.tensors.clear();
-  return norm_.norm.item();
-}
-
-void AdamOptimizer::apply(double rate, std::int64_t step) {
-  LONGHAND_CHECK(!next_.parameters.empty(), "optimizer: apply comes after measure");
-  next_.rate = rate;
-  next_.step = step;
-  norm_.norm.backend()(next_);
-  next_ = {};
+  LONGHAND_CHECK(!adam.parameters.empty(), "optimizer: no parameter has a gradient");
+  Backend& backend = norm_.backend();
+  backend(GlobalNorm{.tensors = adam.gradients,
+                     .largest = options_.clip,
+                     .norm = norm_,
+                     .factor = factor_,
+                     .losses = losses});
+  backend(adam);
   for (const Entry& entry : entries_) entry.parameter.var().clear_grad();
 }
+
+void AdamOptimizer::go_on() { factor_.backend()(Fill{.value = 1, .y = factor_}); }
 
 std::vector<AdamOptimizer::State> AdamOptimizer::state() const {
   std::vector<State> all;

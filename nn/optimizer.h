@@ -17,14 +17,21 @@ struct AdamOptions {
 
 /// Adam over all parameters that are not frozen, in two calls of the contract. A parameter that no
 /// loss of the step reached (another task's output head) is left alone in that step.
+///
+/// Where the norm of the gradients or a loss is not finite, nothing changes in that step nor in any
+/// later one until go_on(): whoever reads norm() and the losses may come late.
 class AdamOptimizer {
  public:
   AdamOptimizer(const Parameters& parameters, AdamOptions options);
 
-  /// The global norm of the gradients, before clipping.
-  double measure();
-  /// Applies the gradients just measured at step >= 1 and clears them.
-  void apply(double rate, std::int64_t step);
+  /// Brings what differs from step to step to the backend's memory; steps count from 1.
+  void prepare(double rate, std::int64_t step);
+  /// Takes the step that was prepared, without looking at anything, and clears the gradients.
+  /// losses [n]
+  void step(const Tensor& losses);
+  /// The global norm of the last step's gradients, before clipping. [1]
+  const Tensor& norm() const { return norm_; }
+  void go_on();
 
   const AdamOptions& options() const { return options_; }
 
@@ -43,8 +50,7 @@ class AdamOptimizer {
   };
   std::vector<Entry> entries_;
   AdamOptions options_;
-  GlobalNorm norm_;
-  Adam next_;  // what apply() will run
+  Tensor norm_, factor_, now_;
 };
 
 }  // namespace longhand::nn

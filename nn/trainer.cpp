@@ -107,72 +107,101 @@ StepReport Trainer::take_step(std::vector<Batch> parts) {
 
   // The step's loss is one weighted mean over all its targets, however they are spread over parts
   // and ranks: with W the weight of all and w a part's, loss = sum w/W loss_part.
-  std::vector<double> weights;
   std::array<double, 3> totals{};  // weight, tokens, pairs
+  std::vector<double> shares;
   for (const Batch& part : parts) {
-    weights.push_back(part.total_weight());
-    totals[0] += weights.back();
+    const double weight = part.total_weight();
+    if (weight != 0) shares.push_back(weight);
+    totals[0] += weight;
     totals[1] += static_cast<double>(part.tokens.size());
     for (const std::int32_t n : part.lengths) totals[2] += 0.5 * n * (n + 1.0);
   }
   communicator_.sum(totals);
   LONGHAND_CHECK(totals[0] > 0, "step ", report.step, ": no target of the batch counts");
+  for (double& share : shares) share /= totals[0];
+  std::erase_if(parts, [](const Batch& part) { return part.total_weight() == 0; });
   report.tokens = static_cast<std::int64_t>(totals[1]);
   report.pairs = totals[2];
 
-  std::array<double, 2> sums{};  // loss, hits
+  Backend& backend = model_.parameters().backend();
+  const auto count = static_cast<std::int64_t>(parts.size());
+  const Tensor share_each = Tensor::from(backend, {count}, model_.parameters().type(), shares);
+  const Tensor losses = empty_like(share_each), hits = empty_like(share_each);
+  optimizer_.prepare(report.rate, report.step);
+
   bool choices = true;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (weights[i] == 0) continue;
-    const double share = weights[i] / totals[0];
-    Tape tape;
-    Loss loss;
-    {
-      const Recording recording(tape);
-      loss = model_.loss(parts[i]);
-    }
-    const Tensor dloss = empty_like(loss.value.value());
-    dloss.backend()(Fill{.value = share, .y = dloss});
-    tape.backward(loss.value, dloss);
-    sums[0] += share * loss.value.value().item();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Loss loss = add_gradients(parts[static_cast<std::size_t>(i)], share_each.slice(i, 1));
+    backend(Copy{.x = loss.value.value(), .y = losses.slice(i, 1)});
     choices = choices && loss.hits;
-    if (loss.hits) sums[1] += share * loss.hits.item();
+    if (loss.hits) backend(Copy{.x = loss.hits, .y = hits.slice(i, 1)});
   }
-  if (communicator_.size() > 1) {
-    std::vector<Tensor> gradients;
-    for (const Parameter& p : model_.parameters().all()) {
-      if (Tensor gradient = p.var().grad()) gradients.push_back(std::move(gradient));
-    }
-    communicator_.sum(gradients);
+  optimizer_.step(communicator_.size() > 1 ? sum_over_ranks(losses) : losses);
+
+  const std::vector<double> loss_each = losses.to_doubles();
+  std::vector<double> hits_each(shares.size());
+  if (choices) hits_each = hits.to_doubles();
+  std::array<double, 2> sums{};  // loss, hits
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    sums[0] += shares[i] * loss_each[i];
+    sums[1] += shares[i] * hits_each[i];
   }
   communicator_.sum(sums);
   report.loss = sums[0];
   if (choices) report.accuracy = sums[1];
-  report.gradient_norm = optimizer_.measure();
+  report.gradient_norm = optimizer_.norm().item();
   if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm)) {
-    not_finite(report, parts);
+    not_finite(report, parts, share_each);
   }
-  optimizer_.apply(report.rate, report.step);
   step_ = report.step;
-  report.memory = model_.parameters().backend().memory().use();
+  report.memory = backend.memory().use();
   return report;
 }
 
-void Trainer::not_finite(const StepReport& report, const std::vector<Batch>& parts) {
+Loss Trainer::add_gradients(const Batch& part, const Tensor& share) {
+  Tape tape;
+  Loss loss;
+  {
+    const Recording recording(tape);
+    loss = model_.loss(part);
+  }
+  tape.backward(loss.value, share);
+  return loss;
+}
+
+Tensor Trainer::sum_over_ranks(const Tensor& losses) {
+  std::vector<Tensor> all;
+  for (const Parameter& p : model_.parameters().all()) {
+    if (Tensor gradient = p.var().grad()) all.push_back(std::move(gradient));
+  }
+  // Whether all ranks' losses are finite: an infinite one stays it in a sum.
+  const Tensor sum(losses.backend(), {1}, losses.dtype());
+  sum.backend()(
+      Reduce{.reduction = Reduction::sum, .x = losses.reshape({1, losses.size()}), .y = sum});
+  all.push_back(sum);
+  communicator_.sum(all);
+  return sum;
+}
+
+void Trainer::not_finite(const StepReport& report, const std::vector<Batch>& parts,
+                         const Tensor& shares) {
   std::string where;
   const auto look = [&](const std::string& name, const Tensor& x) {
     if (where.empty() && count_nonfinite(x) > 0) where = described(name, x);
   };
+  // The step changed nothing, so taken again it computes the same.
   for (const Parameter& p : model_.parameters().all()) look(p.name(), p.value());
   const auto watch = std::exchange(model_.watch, look);
-  for (const Batch& part : parts) {
-    if (where.empty()) model_.loss(part);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    add_gradients(parts[i], shares.slice(static_cast<std::int64_t>(i), 1));
   }
   model_.watch = watch;
+  if (communicator_.size() > 1) sum_over_ranks(shares);
   for (const Parameter& p : model_.parameters().all()) {
     if (const Tensor gradient = p.var().grad()) look("gradient of " + p.name(), gradient);
   }
   model_.parameters().clear_gradients();
+  optimizer_.go_on();
   std::string kept;
   if (saved_) kept = text("; the checkpoint of step ", *saved_, " is kept");
   fail("step ", report.step, ": loss ", report.loss, ", gradient norm ", report.gradient_norm,

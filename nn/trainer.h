@@ -73,7 +73,12 @@ class Trainer {
 
  private:
   StepReport take_step(std::vector<Batch> parts);
-  [[noreturn]] void not_finite(const StepReport& report, const std::vector<Batch>& parts);
+  /// A part's loss; share times its gradients are added to the parameters'. share [1]
+  Loss add_gradients(const Batch& part, const Tensor& share);
+  /// Adds up the gradients over the ranks. Returns the losses' sum over all ranks, [1].
+  Tensor sum_over_ranks(const Tensor& losses);
+  [[noreturn]] void not_finite(const StepReport& report, const std::vector<Batch>& parts,
+                               const Tensor& shares);
   void evaluate();
   void save();
 

@@ -183,15 +183,16 @@ BOOST_AUTO_TEST_CASE(adam_names_the_entry_of_the_list) {
           .m = {f32({2}), f32({3})},
           .v = {f32({2}), f32({3})},
           .decay = {0, 0},
-          .factor = {}};
+          .now = f32({3})};
   refused(op, "adam: gradients[1]: expected [3] f32, got [2] f32");
   op.gradients[1] = f32({3});
   BOOST_CHECK_NO_THROW(run(op));
   op.decay = {0};
   refused(op, "adam: decay: expected 2 (as parameters), got 1");
   op.decay = {0, 0};
-  op.step = 0;
-  refused(op, "adam: step: expected at least 1, got 0");
+  op.now = f32({2});
+  refused(op, "adam: now: expected [3] f32, got [2] f32");
+  BOOST_CHECK_THROW(adam_now(1e-3, 0), Error);
 }
 
 BOOST_AUTO_TEST_CASE(backends_are_made_by_name) {

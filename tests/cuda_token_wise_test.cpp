@@ -303,12 +303,11 @@ BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
     Rng rng(8, Purpose::test);
     const bool plain = backend.name() == "reference";
     Adam op;
-    op.rate = 0.01;
-    op.step = 3;
+    op.now = Tensor::from(backend, {3}, DType::f32, adam_now(0.01, 3));
     GlobalNorm norm;
     norm.largest = 0.5;
     norm.norm = Tensor(backend, {1}, DType::f32);
-    norm.factor = Tensor(backend, {1}, DType::f32);
+    norm.factor = Tensor::from(backend, {1}, DType::f32, std::vector<double>{1});
     for (int k = 0; k < 170; ++k) {
       const std::int64_t size = k == 90 ? 17001 : k % 7 * 3;
       const auto tensor = [&](double deviation, DType type, bool positive) {
@@ -345,6 +344,43 @@ BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
       worst = std::max(worst, std::abs(expected[i] - got[i]) / (1 + std::abs(expected[i])));
     }
     BOOST_TEST(worst < 2e-6);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_finite_stops_every_later_step) {
+  for (const auto& backend : {make_cpu_backend({.threads = 1}), make_emulated_cuda_backend()}) {
+    const auto numbers = [&](std::vector<double> values) {
+      return Tensor::from(*backend, {std::ssize(values)}, DType::f32, values);
+    };
+    const double infinity = std::numeric_limits<double>::infinity();
+    const Tensor factor = numbers({1}), norm = numbers({0});
+    const auto factor_after = [&](double gradient, double loss) {
+      (*backend)(GlobalNorm{.tensors = {numbers({3, gradient})},
+                            .largest = 1,
+                            .norm = norm,
+                            .factor = factor,
+                            .losses = numbers({1, loss})});
+      return factor.item();
+    };
+    BOOST_TEST(factor_after(4, 1) == 0.2f);
+    BOOST_TEST(factor_after(4, std::nan("")) == 0);
+    BOOST_TEST(factor_after(4, 1) == 0);
+    factor.assign(std::vector<double>{1});
+    BOOST_TEST(factor_after(4, 1) == 0.2f);
+    BOOST_TEST(factor_after(infinity, 1) == 0);
+    BOOST_TEST(norm.item() == infinity);
+
+    const Tensor w = numbers({1, -2}), m = numbers({0.5, 0.25}), v = numbers({0.5, 0.75});
+    (*backend)(Adam{.parameters = {w},
+                    .gradients = {numbers({infinity, 1})},
+                    .m = {m},
+                    .v = {v},
+                    .decay = {0.1},
+                    .now = numbers({0.1, 1, 1}),
+                    .factor = factor});
+    BOOST_TEST(w.to_doubles() == std::vector<double>({1, -2}));
+    BOOST_TEST(m.to_doubles() == std::vector<double>({0.5, 0.25}));
+    BOOST_TEST(v.to_doubles() == std::vector<double>({0.5, 0.75}));
   }
 }
 

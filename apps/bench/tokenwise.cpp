@@ -62,6 +62,7 @@ std::vector<Kernel> kernels(Backend& b, std::int64_t rows, std::int64_t n, DType
   b(CrossEntropy{
       .logits = x, .targets = targets, .loss = loss, .log_sum = log_sum, .total = total});
 
+  const Tensor now = Tensor::from(b, {3}, w.dtype(), adam_now(1e-3, 1));
   const auto a = static_cast<double>(x.bytes()), p = static_cast<double>(w.bytes());
   return {
       {"add_bias with residual", 3 * a,
@@ -119,7 +120,8 @@ std::vector<Kernel> kernels(Backend& b, std::int64_t rows, std::int64_t n, DType
       {"column_sum", a, [=, &b] { b(ColumnSum{.x = x, .y = dbias}); }},
       {"adamw", 7 * p,
        [=, &b] {
-         b(Adam{.parameters = {w}, .gradients = {g}, .m = {m}, .v = {v}, .decay = {0.01}});
+         b(Adam{
+             .parameters = {w}, .gradients = {g}, .m = {m}, .v = {v}, .decay = {0.01}, .now = now});
        }},
   };
 }

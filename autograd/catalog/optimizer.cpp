@@ -36,17 +36,18 @@ std::vector<Operation> optimizer() {
        .run = [](const Call& c) -> std::vector<Output> {
          const Tensor w = copy(c.in("w").value()), m = copy(c.in("m").value()),
                       v = copy(c.in("v").value());
+         const double beta1 = c.number("beta1"), beta2 = c.number("beta2");
+         const auto now = adam_now(c.number("rate"), c.integer("step"), beta1, beta2);
          c.backend()(Adam{.parameters = {w},
                           .gradients = {c.in("g").value()},
                           .m = {m},
                           .v = {v},
                           .decay = {c.number("decay")},
-                          .rate = c.number("rate"),
-                          .beta1 = c.number("beta1"),
-                          .beta2 = c.number("beta2"),
+                          .now = Tensor::from(c.backend(), {3}, w.dtype(), now),
+                          .beta1 = beta1,
+                          .beta2 = beta2,
                           .epsilon = c.number("epsilon"),
-                          .decoupled = c.flag("decoupled"),
-                          .step = c.integer("step")});
+                          .decoupled = c.flag("decoupled")});
          return {{"w", w}, {"m", m}, {"v", v}};
        },
        .cases =
@@ -71,7 +72,9 @@ std::vector<Operation> optimizer() {
       {.name = "global_norm",
        .page = "optimizer",
        .formula = "norm = sqrt(sum x^2), factor = min(1, largest / norm)",
-       .inputs = {{"x", "[...]", Role::master, false}, {"y", "[...]", Role::master, false, true}},
+       .inputs = {{"x", "[...]", Role::master, false},
+                  {"y", "[...]", Role::master, false, true},
+                  {"losses", "[n]", Role::master, false, true}},
        .attributes = {{"largest", "0", "the norm allowed; 0: no limit"}},
        .outputs = {"norm", "factor"},
        .run = [](const Call& c) -> std::vector<Output> {
@@ -79,8 +82,12 @@ std::vector<Operation> optimizer() {
          if (const Var y = c.maybe("y")) tensors.push_back(y.value());
          const DType master = master_type(c.activations());
          const Tensor norm(c.backend(), {1}, master), factor(c.backend(), {1}, master);
-         c.backend()(GlobalNorm{
-             .tensors = tensors, .largest = c.number("largest"), .norm = norm, .factor = factor});
+         c.backend()(Fill{.value = 1, .y = factor});
+         c.backend()(GlobalNorm{.tensors = tensors,
+                                .largest = c.number("largest"),
+                                .norm = norm,
+                                .factor = factor,
+                                .losses = c.maybe("losses").value()});
          return {{"norm", norm}, {"factor", factor}};
        },
        .cases =
@@ -88,7 +95,9 @@ std::vector<Operation> optimizer() {
              std::vector<Case> cases;
              for (const char* largest : {"0", "0.5", "1000"}) {
                cases.push_back({{{"x", normals(rng, {33})}}, {{"largest", largest}}});
-               cases.push_back({{{"x", normals(rng, {5, 40})}, {"y", normals(rng, {3})}},
+               cases.push_back({{{"x", normals(rng, {5, 40})},
+                                 {"y", normals(rng, {3})},
+                                 {"losses", normals(rng, {2})}},
                                 {{"largest", largest}}});
              }
              return cases;

@@ -1,5 +1,7 @@
 #include "core/contract/optimizer.h"
 
+#include <cmath>
+
 #include "core/contract/require.h"
 
 namespace longhand {
@@ -40,6 +42,7 @@ void check(const GlobalNorm& op) {
   const DType master = master_type(op.norm.dtype());
   are.require(op.norm.shape() == Shape{1} && op.norm.dtype() == master, "norm", "expected [1] ",
               master, ", got ", op.norm.shape(), " ", op.norm.dtype());
+  if (op.losses) are.in("losses", op.losses, Shape{op.losses.size()}, master);
   are.out("factor", op.factor, Shape{1}, master);
   are.require(op.largest >= 0, "largest", "expected at least 0, got ", op.largest);
   for (std::size_t i = 0; i < op.tensors.size(); ++i) {
@@ -60,7 +63,6 @@ void check(const Adam& op) {
   require_count("m", op.m.size(), count);
   require_count("v", op.v.size(), count);
   require_count("decay", op.decay.size(), count);
-  are.require(op.step >= 1, "step", "expected at least 1, got ", op.step);
   are.require(op.beta1 >= 0 && op.beta1 < 1, "beta1", "expected 0 <= beta1 < 1, got ", op.beta1);
   are.require(op.beta2 >= 0 && op.beta2 < 1, "beta2", "expected 0 <= beta2 < 1, got ", op.beta2);
   for (std::size_t i = 0; i < count; ++i) {
@@ -76,10 +78,16 @@ void check(const Adam& op) {
     require_like("m", i, op.m[i], w, true);
     require_like("v", i, op.v[i], w, true);
   }
-  if (op.factor && count > 0) {
-    are.any("parameters", op.parameters[0]);
-    are.in("factor", op.factor, Shape{1}, op.parameters[0].dtype());
-  }
+  if (count == 0) return;
+  are.any("parameters", op.parameters[0]);
+  are.in("now", op.now, Shape{3}, op.parameters[0].dtype());
+  if (op.factor) are.in("factor", op.factor, Shape{1}, op.parameters[0].dtype());
+}
+
+std::array<double, 3> adam_now(double rate, std::int64_t step, double beta1, double beta2) {
+  LONGHAND_CHECK(step >= 1, Adam::name, ": step: expected at least 1, got ", step);
+  const auto s = static_cast<double>(step);
+  return {rate, rate / (1 - std::pow(beta1, s)), 1 / (1 - std::pow(beta2, s))};
 }
 
 }  // namespace longhand

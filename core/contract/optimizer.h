@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -13,27 +14,38 @@ namespace longhand {
 /// norm = sqrt(sum over all tensors and entries of x^2);  factor = min(1, largest / norm), which a
 /// following Adam multiplies into the gradients. largest = 0: no clipping, factor 1. norm, factor
 /// [1]
+///
+/// factor is read as well: it becomes 0 where norm or one of the losses is not finite, and where it
+/// was 0 already. A training whose numbers went bad thus stands still from that step on, though
+/// nobody has looked at them yet.
 struct GlobalNorm {
   static constexpr std::string_view name = "global_norm";
   std::vector<Tensor> tensors;
   double largest = 0;
   Tensor norm, factor;
+  Tensor losses = {};  // [n], of norm's type
 };
 
 /// For each parameter w with gradient g' (g = factor g', plus decay w when coupled), at step >= 1:
 ///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///   w = w (1 - rate decay) [decoupled] - rate (m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step))
 ///   + epsilon)
-/// decoupled decay is AdamW, coupled decay is Adam with an L2 penalty.
+/// decoupled decay is AdamW, coupled decay is Adam with an L2 penalty. Where factor is 0 nothing
+/// changes, whatever the gradients are.
 struct Adam {
   static constexpr std::string_view name = "adam";
   std::vector<Tensor> parameters, gradients, m, v;
   std::vector<double> decay;  // one for each parameter
-  double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  Tensor now;                 // [3], adam_now(): what differs from step to step
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool decoupled = true;
-  std::int64_t step = 1;
   Tensor factor = {};  // [1], empty: 1
 };
+
+/// rate, rate / (1 - beta1^step), 1 / (1 - beta2^step), computed in f64: the differences are small
+/// at first.
+std::array<double, 3> adam_now(double rate, std::int64_t step, double beta1 = 0.9,
+                               double beta2 = 0.999);
 
 void check(const GlobalNorm& op);
 void check(const Adam& op);

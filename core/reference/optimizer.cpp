@@ -16,13 +16,20 @@ void ReferenceBackend::run(const GlobalNorm& op) {
   }
   const double norm = std::sqrt(squares);
   Result(op.norm).put(0, norm);
-  Result(op.factor).put(0, op.largest == 0 ? 1 : std::min(1.0, op.largest / norm));
+
+  bool sound = Rows(op.factor)(0) != 0 && std::isfinite(Rows(op.norm)(0));
+  for (std::int64_t i = 0; op.losses && i < op.losses.size(); ++i) {
+    sound = sound && std::isfinite(Rows(op.losses)(i));
+  }
+  const double factor = op.largest == 0 ? 1 : std::min(1.0, op.largest / norm);
+  Result(op.factor).put(0, sound ? factor : 0);
 }
 
 void ReferenceBackend::run(const Adam& op) {
-  const double factor = op.factor ? op.factor.item() : 1;
-  const auto step = static_cast<double>(op.step);
-  const double correct_m = 1 - std::pow(op.beta1, step), correct_v = 1 - std::pow(op.beta2, step);
+  const double factor = op.factor ? Rows(op.factor)(0) : 1;
+  if (factor == 0 || op.parameters.empty()) return;
+  const Rows now(op.now);
+  const double rate = now(0), rate_m = now(1), scale_v = now(2);
 
   for (std::size_t k = 0; k < op.parameters.size(); ++k) {
     const Rows old_w(op.parameters[k]), gradient(op.gradients[k]), old_m(op.m[k]), old_v(op.v[k]);
@@ -34,10 +41,10 @@ void ReferenceBackend::run(const Adam& op) {
       const double g = factor * gradient(i) + (op.decoupled ? 0 : decay * w);
       const double m = op.beta1 * old_m(i) + (1 - op.beta1) * g;
       const double v = op.beta2 * old_v(i) + (1 - op.beta2) * g * g;
-      const double kept = op.decoupled ? w * (1 - op.rate * decay) : w;
+      const double kept = op.decoupled ? w * (1 - rate * decay) : w;
       new_m.put(i, m);
       new_v.put(i, v);
-      new_w.put(i, kept - op.rate * (m / correct_m) / (std::sqrt(v / correct_v) + op.epsilon));
+      new_w.put(i, kept - rate_m * m / (std::sqrt(v * scale_v) + op.epsilon));
     }
   }
 }

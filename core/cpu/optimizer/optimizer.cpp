@@ -1,6 +1,7 @@
 #include "core/contract/optimizer.h"
 
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "core/cpu/chunks.h"
@@ -62,22 +63,32 @@ void CpuBackend::run(const GlobalNorm& op) {
   for (const float s : squares) sum += s;
   const double norm = std::sqrt(sum);
   *op.norm.data<float>() = static_cast<float>(norm);
-  *op.factor.data<float>() =
-      op.largest == 0 ? 1.0f : static_cast<float>(std::min(1.0, op.largest / norm));
+
+  float& factor = *op.factor.data<float>();
+  bool sound = factor != 0 && std::isfinite(*op.norm.data<float>());
+  if (op.losses) {
+    for (const float loss : std::span(op.losses.data<float>(), op.losses.bytes() / sizeof(float))) {
+      sound = sound && std::isfinite(loss);
+    }
+  }
+  factor = op.largest == 0 ? 1.0f : static_cast<float>(std::min(1.0, op.largest / norm));
+  if (!sound) factor = 0;
 }
 
 void CpuBackend::run(const Adam& op) {
-  const auto step = static_cast<double>(op.step);
+  const float factor = op.factor ? *op.factor.data<float>() : 1.0f;
+  if (factor == 0 || op.parameters.empty()) return;
+  const float* const now = op.now.data<float>();
   const auto factors = [&](double decay) {
-    return AdamFactors{.gradient = op.factor ? *op.factor.data<float>() : 1.0f,
+    return AdamFactors{.gradient = factor,
                        .coupled = static_cast<float>(op.decoupled ? 0 : decay),
-                       .kept = static_cast<float>(op.decoupled ? 1 - op.rate * decay : 1),
+                       .kept = static_cast<float>(op.decoupled ? 1 - now[0] * decay : 1),
                        .beta1 = static_cast<float>(op.beta1),
                        .rest1 = static_cast<float>(1 - op.beta1),
                        .beta2 = static_cast<float>(op.beta2),
                        .rest2 = static_cast<float>(1 - op.beta2),
-                       .rate = static_cast<float>(op.rate / (1 - std::pow(op.beta1, step))),
-                       .scale_v = static_cast<float>(1 / (1 - std::pow(op.beta2, step))),
+                       .rate = now[1],
+                       .scale_v = now[2],
                        .epsilon = static_cast<float>(op.epsilon)};
   };
   std::vector<AdamFactors> by_tensor;
