@@ -8,6 +8,7 @@
 #include "core/error.h"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -117,6 +118,11 @@ void Fiber::start(void (*body)(void*), void* argument) {
   *--top = reinterpret_cast<std::uintptr_t>(&enter);  // r12
   for (int i = 0; i < 3; ++i) *--top = 0;             // r13 to r15
   context_->inside = top;
+#if defined(__SANITIZE_ADDRESS__)
+  // A launch that failed leaves its fibers in the middle of functions, and their red zones with
+  // them.
+  __asan_unpoison_memory_region(stack_ + guard, stack_size);
+#endif
 }
 
 void Fiber::resume() {
