@@ -11,7 +11,7 @@ using namespace longhand;
 int main() {
   const auto backend = make_cpu_backend();
   Rng rng(1, Purpose::parameters);
-  Adam adam{.rate = 0.02};
+  Adam adam;
   std::vector<Var> weights;
   for (const Shape& shape : {Shape{2, 32}, Shape{32}, Shape{32, 2}, Shape{2}}) {
     std::vector<double> values(static_cast<std::size_t>(shape.size()));
@@ -22,7 +22,8 @@ int main() {
     adam.v.push_back(Tensor::zeros(*backend, shape, DType::f32));
     adam.decay.push_back(0);
   }
-  for (adam.step = 1; adam.step <= 200; ++adam.step) {
+  adam.now = Tensor(*backend, {3}, DType::f32);
+  for (int step = 1; step <= 200; ++step) {
     std::vector<double> points;
     std::vector<std::int32_t> inside;
     while (inside.size() < 256) {
@@ -39,9 +40,9 @@ int main() {
     tape.backward(loss);
     adam.gradients.clear();
     for (const Var& weight : weights) adam.gradients.push_back(weight.grad());
+    adam.now.assign(adam_now(0.02, step));
     (*backend)(adam);
     for (const Var& weight : weights) weight.clear_grad();
-    if (adam.step % 50 == 0)
-      std::cout << "step " << adam.step << " loss " << loss.value().item() << '\n';
+    if (step % 50 == 0) std::cout << "step " << step << " loss " << loss.value().item() << '\n';
   }
 }
