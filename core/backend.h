@@ -67,6 +67,18 @@ struct BackendOptions {
   bool checked = false;    // attention looks for scores that are NaN or infinite, and says where
 };
 
+/// Work that is done again and again: the same operations, on the same memory with other contents.
+class Repeat {
+ public:
+  virtual ~Repeat() = default;
+  /// Does the work, by running the body or, when that was recorded, without it: true then.
+  ///
+  /// The body gives the backend operations and no more. It brings nothing up and reads nothing
+  /// back, and of the memory it asks for it keeps nothing; numbers that differ from time to time
+  /// lie in tensors made before, and so does everything whose values are wanted afterwards.
+  virtual bool run(const std::function<void()>& body) = 0;
+};
+
 class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backend> {
  public:
   Backend(std::string name, BackendOptions options, std::unique_ptr<MemorySource> memory)
@@ -88,6 +100,9 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
+  /// Whether it can record work, and somewhere to do so: nullptr where that would gain nothing.
+  virtual bool repeats() const { return false; }
+  virtual std::unique_ptr<Repeat> repeat() { return nullptr; }
   /// A line for each device other than the host's processor, the one in use first.
   virtual std::vector<std::string> devices() const { return {}; }
 

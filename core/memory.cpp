@@ -2,8 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <tuple>
 
 #include "core/error.h"
 
@@ -48,7 +50,10 @@ void* CachingAllocator::allocate(std::size_t bytes) {
                  " bytes is not sensible");
   std::lock_guard lock(mutex_);
   const std::size_t own = class_size(bytes);
-  auto [block, size] = take_cached(own);
+  void* block = nullptr;
+  std::size_t size = own;
+  if (joining_ != nullptr) std::tie(block, size) = take_cached(free_reserved_, own);
+  if (block == nullptr) std::tie(block, size) = take_cached(free_, own);
   if (block == nullptr) {
     size = own;
     block = source_->allocate(size);
@@ -60,15 +65,19 @@ void* CachingAllocator::allocate(std::size_t bytes) {
                    " bytes with ", use_.live, " live (peak ", use_.peak, ") and ", use_.cached,
                    " cached");
   }
+  if (joining_ != nullptr) {
+    if (joining_->insert(block).second) ++reserved_[block];
+    reserved_live_.insert(block);
+  }
   use_.live += own;
   if (use_.live > use_.peak) use_.peak = use_.live;
   source_->lent(block, bytes, size);
   return block;
 }
 
-std::pair<void*, std::size_t> CachingAllocator::take_cached(std::size_t own) {
+std::pair<void*, std::size_t> CachingAllocator::take_cached(Idle& from, std::size_t own) {
   const std::size_t most = own >= large ? 2 * own : own;
-  for (auto found = free_.lower_bound(own); found != free_.end() && found->first <= most; ++found) {
+  for (auto found = from.lower_bound(own); found != from.end() && found->first <= most; ++found) {
     auto& [size, blocks] = *found;
     if (blocks.empty()) continue;
     void* const block = blocks.back();
@@ -89,8 +98,10 @@ void CachingAllocator::release(void* block, std::size_t bytes) noexcept {
     larger_.erase(found);
   }
   source_->returned(block, bytes, size);
+  const bool reserved = reserved_.contains(block);
+  if (reserved) reserved_live_.erase(block);
   try {
-    free_[size].push_back(block);
+    (reserved ? free_reserved_ : free_)[size].push_back(block);
     use_.cached += size;
   } catch (...) {  // no room for the list itself: give the block back
     source_->release(block, size);
@@ -115,10 +126,44 @@ void CachingAllocator::drop_cached() {
 void CachingAllocator::drop_cached_locked() {
   for (auto& [size, blocks] : free_) {
     for (void* block : blocks) source_->release(block, size);
-    blocks.clear();
+    use_.cached -= blocks.size() * size;
   }
   free_.clear();
-  use_.cached = 0;
+}
+
+ReservedBlocks::~ReservedBlocks() {
+  const std::lock_guard lock(memory_.mutex_);
+  for (void* const block : blocks_) {
+    const auto found = memory_.reserved_.find(block);
+    if (--found->second > 0) continue;
+    memory_.reserved_.erase(found);
+    memory_.reserved_live_.erase(block);
+  }
+  for (auto& [size, blocks] : memory_.free_reserved_) {
+    const auto kept = std::partition(blocks.begin(), blocks.end(), [&](void* block) {
+      return memory_.reserved_.contains(block);
+    });
+    auto& free = memory_.free_[size];
+    free.insert(free.end(), kept, blocks.end());
+    blocks.erase(kept, blocks.end());
+  }
+}
+
+ReservedBlocks::Use::Use(ReservedBlocks& blocks) : memory_(blocks.memory_) {
+  const std::lock_guard lock(memory_.mutex_);
+  memory_.joining_ = &blocks.blocks_;
+}
+
+ReservedBlocks::Use::~Use() {
+  const std::lock_guard lock(memory_.mutex_);
+  memory_.joining_ = nullptr;
+}
+
+void ReservedBlocks::Use::check() const {
+  const std::lock_guard lock(memory_.mutex_);
+  LONGHAND_CHECK(memory_.reserved_live_.empty(), memory_.owner_,
+                 " memory: ", memory_.reserved_live_.size(),
+                 " blocks are still held by what is to be repeated; what lasts is made before");
 }
 
 }  // namespace longhand

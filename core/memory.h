@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,16 +57,53 @@ class CachingAllocator {
   static std::size_t class_size(std::size_t bytes);
 
  private:
+  friend class ReservedBlocks;
+  using Idle = std::map<std::size_t, std::vector<void*>>;  // by size
+
   void drop_cached_locked();
   /// An idle block for a request of that class, with its size; null when there is none.
-  std::pair<void*, std::size_t> take_cached(std::size_t own);
+  std::pair<void*, std::size_t> take_cached(Idle& from, std::size_t own);
 
   std::string owner_;
   std::unique_ptr<MemorySource> source_;
   mutable std::mutex mutex_;
-  std::map<std::size_t, std::vector<void*>> free_;
+  Idle free_, free_reserved_;
   std::map<void*, std::size_t> larger_;  // sizes of live blocks that are larger than their class
+  std::map<void*, int> reserved_;        // for how many
+  std::set<void*> reserved_live_;        // of them
+  std::set<void*>* joining_ = nullptr;   // what handed out blocks join
   MemoryUse use_;
+};
+
+/// The blocks that a piece of work takes its memory from each time it is done again without being
+/// given anew. What is handed out while a Use stands becomes one of them, and serves from then on
+/// only requests under a Use, of these or of others: such pieces of work come one after the other
+/// and may share blocks, while nobody else's tensor lies where one of them will write. When this
+/// ends, blocks that no other piece reserves are everybody's again.
+class ReservedBlocks {
+ public:
+  explicit ReservedBlocks(CachingAllocator& memory) : memory_(memory) {}
+  ~ReservedBlocks();
+  ReservedBlocks(const ReservedBlocks&) = delete;
+  ReservedBlocks& operator=(const ReservedBlocks&) = delete;
+
+  /// One at a time.
+  class Use {
+   public:
+    explicit Use(ReservedBlocks& blocks);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    /// Error if something handed out meanwhile has not come back: it would be written over.
+    void check() const;
+
+   private:
+    CachingAllocator& memory_;
+  };
+
+ private:
+  CachingAllocator& memory_;
+  std::set<void*> blocks_;
 };
 
 }  // namespace longhand

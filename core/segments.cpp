@@ -26,7 +26,15 @@ Segments::Segments(Backend& backend, std::span<const std::int32_t> lengths)
     : Segments(backend, sums_before(lengths), lengths) {}
 
 Segments::Segments(Backend& backend, std::span<const std::int32_t> begins,
-                   std::span<const std::int32_t> lengths) {
+                   std::span<const std::int32_t> lengths)
+    : begin_(backend, {std::ssize(begins)}, DType::i32),
+      length_(backend, {std::ssize(lengths)}, DType::i32) {
+  set(begins, lengths);
+}
+
+void Segments::assign(std::span<const std::int32_t> lengths) { set(sums_before(lengths), lengths); }
+
+void Segments::set(std::span<const std::int32_t> begins, std::span<const std::int32_t> lengths) {
   LONGHAND_CHECK(begins.size() == lengths.size(), "segments: got ", begins.size(), " begins and ",
                  lengths.size(), " lengths");
   auto host = std::make_shared<Host>();
@@ -40,9 +48,8 @@ Segments::Segments(Backend& backend, std::span<const std::int32_t> begins,
     host->longest = std::max<std::int64_t>(host->longest, lengths[s]);
     host->rows = std::max(host->rows, std::int64_t{begins[s]} + lengths[s]);
   }
-  const Shape shape{static_cast<std::int64_t>(lengths.size())};
-  begin_ = Tensor::from(backend, shape, begins);
-  length_ = Tensor::from(backend, shape, lengths);
+  begin_.assign(begins);
+  length_.assign(lengths);
   host_ = std::move(host);
 }
 

@@ -20,6 +20,10 @@ class Segments {
   Segments(Backend& backend, std::span<const std::int32_t> begins,
            std::span<const std::int32_t> lengths);
 
+  /// Other lengths of as many sequences, one after another, in the same memory. Earlier copies keep
+  /// what they know on the host.
+  void assign(std::span<const std::int32_t> lengths);
+
   explicit operator bool() const { return host_ != nullptr; }
   std::int64_t count() const { return static_cast<std::int64_t>(lengths().size()); }
   std::int64_t longest() const { return host_ ? host_->longest : 0; }
@@ -40,6 +44,8 @@ class Segments {
     std::int64_t longest = 0, tokens = 0, rows = 0;
     bool tile = true;
   };
+  void set(std::span<const std::int32_t> begins, std::span<const std::int32_t> lengths);
+
   std::shared_ptr<const Host> host_;
   Tensor begin_, length_;
 };

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "cuda/graph_repeat.h"
 
 namespace longhand::cuda {
 
@@ -29,15 +30,26 @@ std::vector<std::string> CudaBackend::devices() const {
   return lines;
 }
 
+void CudaBackend::require_no_recording(const char* what) const {
+  LONGHAND_CHECK(!stream_.recording(), "cuda: ", what, " in work that is recorded to be repeated");
+}
+
 void CudaBackend::upload(void* device, const void* host, std::size_t bytes) {
+  require_no_recording("an upload");
   uploads_.upload(device, host, bytes);
 }
 
 void CudaBackend::download(void* host, const void* device, std::size_t bytes) {
+  require_no_recording("a download");
   stream_.download(host, device, bytes);
   stream_.synchronize();
 }
 
-void CudaBackend::synchronize() { stream_.synchronize(); }
+void CudaBackend::synchronize() {
+  require_no_recording("waiting for the device");
+  stream_.synchronize();
+}
+
+std::unique_ptr<Repeat> CudaBackend::repeat() { return std::make_unique<GraphRepeat>(*this); }
 
 }  // namespace longhand::cuda

@@ -31,6 +31,8 @@ class CudaBackend final : public Backend {
   void upload(void* device, const void* host, std::size_t bytes) override;
   void download(void* host, const void* device, std::size_t bytes) override;
   void synchronize() override;
+  bool repeats() const override { return true; }
+  std::unique_ptr<Repeat> repeat() override;
 
   void run(const Fill& op) override;
   void run(const Copy& op) override;
@@ -78,6 +80,8 @@ class CudaBackend final : public Backend {
   void run(const ChacalBackward& op) override;
 
  private:
+  void require_no_recording(const char* what) const;
+
   DeviceFacts device_;
   std::unique_ptr<MemorySource> own_memory_;  // of what is held for as long as the backend lives
   Stream stream_;

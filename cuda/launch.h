@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -23,13 +24,12 @@ struct Grid {
 /// Error unless the launch is one that every device we build for accepts. False: nothing to do.
 bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes);
 
-/// Gives a kernel with its arguments, copied one by one, to the stream. What `kernel` is: a
-/// function of pointers[i] to its arguments on the device, of the arguments themselves in the
-/// emulator.
+/// Gives a kernel with its arguments, copied one by one, to the stream: on the device with a
+/// pointer to each of them, in the emulator as a function of nothing that each thread calls.
 void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                    const void* kernel, void** arguments);
-void emulate_kernel(const Grid& grid, int threads, std::size_t shared_bytes, void (*body)(void*),
-                    void* arguments);
+void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
+                    std::function<void()> kernel);
 
 /// kernel<<<grid, threads, shared_bytes, stream>>>(arguments...), where the arguments are converted
 /// to the kernel's own parameter types. A grid of no blocks is nothing to do. threads is a multiple
@@ -41,18 +41,8 @@ void launch(Stream& stream, const Grid& grid, int threads, std::size_t shared_by
   if (!worth_launching(grid, threads, shared_bytes)) return;
   std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
 #if defined(LONGHAND_CUDA_EMULATED)
-  struct Body {
-    void (*kernel)(Parameters...);
-    std::tuple<Parameters...>& values;
-  } body{kernel, values};
-  static_cast<void>(stream);
-  emulate_kernel(
-      grid, threads, shared_bytes,
-      [](void* given) {
-        const auto& call = *static_cast<Body*>(given);
-        std::apply(call.kernel, call.values);
-      },
-      &body);
+  emulate_kernel(stream, grid, threads, shared_bytes,
+                 [kernel, values = std::move(values)] { std::apply(kernel, values); });
 #else
   const auto run = [&]<std::size_t... I>(std::index_sequence<I...>) {
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(&std::get<I>(values)))...,

@@ -77,6 +77,37 @@ void Stream::synchronize() {
   require(cudaStreamSynchronize(as_stream(handle_)), "waiting for the device");
 }
 
+// Relaxed: asking for memory is allowed meanwhile, should it be needed.
+void Stream::begin_recording() {
+  require(cudaStreamBeginCapture(as_stream(handle_), cudaStreamCaptureModeRelaxed),
+          "beginning to record");
+  recording_ = true;
+}
+std::unique_ptr<Graph> Stream::end_recording() {
+  recording_ = false;
+  cudaGraph_t graph = nullptr;
+  require(cudaStreamEndCapture(as_stream(handle_), &graph), "ending a recording");
+  cudaGraphExec_t ready = nullptr;
+  const cudaError_t result = cudaGraphInstantiate(&ready, graph, 0);
+  static_cast<void>(cudaGraphDestroy(graph));
+  require(result, "making a recording ready");
+  return std::make_unique<Graph>(ready);
+}
+void Stream::drop_recording() noexcept {
+  recording_ = false;
+  cudaGraph_t graph = nullptr;
+  static_cast<void>(cudaStreamEndCapture(as_stream(handle_), &graph));
+  if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+  static_cast<void>(cudaGetLastError());  // of a recording that was not sound
+}
+
+// One that still runs is freed when it is done.
+Graph::~Graph() { static_cast<void>(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(handle_))); }
+void Graph::launch(Stream& stream) {
+  require(cudaGraphLaunch(static_cast<cudaGraphExec_t>(handle_), as_stream(stream.handle())),
+          "repeating a recording");
+}
+
 Event::Event() {
   cudaEvent_t event = nullptr;
   require(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event");

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 namespace longhand::cuda {
 
 class Event;
+class Graph;
 
 /// A queue of the device: what is given to it runs in order, while the host goes on.
 class Stream {
@@ -26,10 +28,34 @@ class Stream {
   /// The host waits until all that was given is done.
   void synchronize();
 
+  /// From here on kernels, copies and zeroing are not done but recorded, until end_recording().
+  void begin_recording();
+  std::unique_ptr<Graph> end_recording();
+  void drop_recording() noexcept;
+  bool recording() const { return recording_; }
+
   void* handle() const { return handle_; }  // cudaStream_t
 
  private:
   void* handle_ = nullptr;
+  bool recording_ = false;
+};
+
+/// What a stream recorded: kernels with their arguments, in order. The memory they work on is not
+/// its own.
+class Graph {
+ public:
+  explicit Graph(void* handle) : handle_(handle) {}
+  // NOLINTNEXTLINE(performance-trivially-destructible)
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  /// Gives all of it to the stream, at the cost of one launch.
+  void launch(Stream& stream);
+
+ private:
+  void* handle_;  // cudaGraphExec_t
 };
 
 /// Happens when a stream has done all it was given before record(). One never recorded has

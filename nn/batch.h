@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -20,9 +21,16 @@ struct Batch {
   std::vector<float> weights = {};         // empty: all 1
   std::int64_t groups = 1;
   std::int64_t head = 0;
+  /// So many tokens at the end, the last sequence, are there only to make a batch of this shape:
+  /// not counted, all at position 0.
+  std::int64_t filling = 0;
 
   /// Sum of the weights of counted targets: what the batch's mean loss is divided by.
   double total_weight() const;
+  /// lengths but for the filling.
+  std::span<const std::int32_t> real_lengths() const {
+    return {lengths.data(), lengths.size() - (filling > 0 ? 1 : 0)};
+  }
 };
 
 /// Makes part `part` of step `step`'s data: a pure function of the two, so that neither threads nor

@@ -33,25 +33,6 @@ DType activation_type(Backend& backend, DType parameters) {
 
 }  // namespace
 
-Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
-                 std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals) {
-  if (totals.empty()) totals = lengths;
-  LONGHAND_CHECK(totals.size() == lengths.size(), "input: expected ", lengths.size(),
-                 " totals (sequences), got ", totals.size());
-  const auto count = static_cast<std::int64_t>(tokens.size());
-  std::vector<std::int32_t> positions;
-  positions.reserve(tokens.size());
-  std::int64_t longest = 0;
-  for (std::size_t s = 0; s < lengths.size(); ++s) {
-    for (std::int32_t i = totals[s] - lengths[s]; i < totals[s]; ++i) positions.push_back(i);
-    longest = std::max<std::int64_t>(longest, totals[s]);
-  }
-  LONGHAND_CHECK(positions.size() == tokens.size(), "input: expected lengths that add up to ",
-                 tokens.size(), " tokens, got ", positions.size());
-  return {Tensor::from(backend, {count}, tokens), Tensor::from(backend, {count}, positions),
-          Segments(backend, lengths), longest};
-}
-
 std::vector<double> PositionTables::frequencies(std::int64_t dims) const {
   std::vector<double> all;
   for (std::int64_t p = 0; p < dims / 2; ++p) {
@@ -70,6 +51,7 @@ const Tensor& PositionTables::rotary(Backend& backend, DType type, std::int64_t 
                                      std::int64_t longest) {
   Tensor& table = rotary_[dims];
   if (!table || table.rows() < longest) {
+    if (table) replaced_.push_back(table);
     table = rope_table(backend, type, rows(longest), frequencies(dims));
   }
   return table;
@@ -78,6 +60,7 @@ const Tensor& PositionTables::rotary(Backend& backend, DType type, std::int64_t 
 const Tensor& PositionTables::sinusoidal(Backend& backend, DType type, std::int64_t dims,
                                          std::int64_t longest) {
   if (sinusoidal_ && sinusoidal_.rows() >= longest) return sinusoidal_;
+  if (sinusoidal_) replaced_.push_back(sinusoidal_);
   const std::vector<double> f = frequencies(dims + dims % 2);
   const std::int64_t count = rows(longest);
   std::vector<double> values;
@@ -170,12 +153,32 @@ std::vector<std::pair<std::string, double>> Decoder::learned_numbers() const {
   return numbers;
 }
 
+void Decoder::prepare(std::int64_t longest) {
+  switch (config_.positions) {
+    case Positions::learned:
+      LONGHAND_CHECK(longest <= config_.longest, "model: expected sequences of at most ",
+                     config_.longest, " tokens, its learned positions, got ", longest);
+      return;
+    case Positions::sinusoidal:
+      tables_.sinusoidal(backend(), parameters_.type(), config_.width, longest);
+      return;
+    case Positions::rotary:
+      for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+        for (const HeadGroup& group : config_.heads_of(layer)) {
+          const std::int64_t dims = turned(group);
+          if (dims > 0) tables_.rotary(backend(), parameters_.type(), dims, longest);
+        }
+      }
+      return;
+    default:
+      return;
+  }
+}
+
 Var Decoder::embed(const Input& input) {
   const Var x = embedding_(input.ids, activations_);
   switch (config_.positions) {
     case Positions::learned:
-      LONGHAND_CHECK(input.longest <= config_.longest, "model: expected sequences of at most ",
-                     config_.longest, " tokens, its learned positions, got ", input.longest);
       return add(x, positions_(input.positions, activations_));
     case Positions::sinusoidal:
       return add(x, embedding(tables_.sinusoidal(backend(), parameters_.type(), config_.width,
@@ -187,12 +190,9 @@ Var Decoder::embed(const Input& input) {
 }
 
 Var Decoder::turn(Var qkv, const HeadList& heads, const Input& input) {
-  if (config_.positions != Positions::rotary) return qkv;
   for (const HeadPlace& place : places(heads)) {
     const HeadGroup& group = place.group;
-    if (group.kind == HeadKind::fal && !config_.rope_in_fal) continue;
-    const auto dims =
-        static_cast<std::int64_t>(config_.rope_share * static_cast<double>(group.width)) / 2 * 2;
+    const std::int64_t dims = turned(group);
     if (dims == 0) continue;
     const Tensor& table = tables_.rotary(backend(), parameters_.type(), dims, input.longest);
     qkv = rope_in_place(qkv, input.positions, table,
@@ -202,6 +202,12 @@ Var Decoder::turn(Var qkv, const HeadList& heads, const Input& input) {
                          .dims = dims});
   }
   return qkv;
+}
+
+std::int64_t Decoder::turned(const HeadGroup& group) const {
+  if (config_.positions != Positions::rotary) return 0;
+  if (group.kind == HeadKind::fal && !config_.rope_in_fal) return 0;
+  return static_cast<std::int64_t>(config_.rope_share * static_cast<double>(group.width)) / 2 * 2;
 }
 
 Var Decoder::attend(const Block& block, const Var& x, const Var& residual, const Pass& pass) {
@@ -239,6 +245,7 @@ Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
 }
 
 Var Decoder::features(const Input& input, KeyValueCache* cache) {
+  prepare(input.longest);
   Var x = embed(input);
   show("embedding", x.value());
   Pass pass{input, cache};
@@ -270,21 +277,14 @@ Var Decoder::logits(const Var& features, std::int64_t head) const {
   return y;
 }
 
-Loss Decoder::loss(const Batch& batch) {
-  const auto rows = static_cast<std::int64_t>(batch.tokens.size());
-  const Shape choices{rows, batch.groups};
-  const Input input = make_input(backend(), batch.tokens, batch.lengths);
-  const Tensor targets = Tensor::from(backend(), choices, batch.targets);
-  Tensor weights;
-  if (!batch.weights.empty()) {
-    const std::vector<double> wide(batch.weights.begin(), batch.weights.end());
-    weights = Tensor::from(backend(), choices, parameters_.type(), wide);
-  }
+Loss Decoder::loss(const PlacedBatch& batch) {
   const Tensor hits(backend(), {1}, parameters_.type());
-  const Var y = logits(features(input), batch.head);
-  return {cross_entropy(
-              y, targets,
-              {.groups = batch.groups, .weights = weights, .hits = hits, .consume_logits = !watch}),
+  const Var y = logits(features(batch.input), batch.head);
+  return {cross_entropy(y, batch.targets,
+                        {.groups = batch.targets.columns(),
+                         .weights = batch.weights,
+                         .hits = hits,
+                         .consume_logits = !watch}),
           hits};
 }
 

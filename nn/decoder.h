@@ -13,19 +13,10 @@
 
 namespace longhand::nn {
 
-/// Tokens in the backend's memory, with their places in their sequences.
-struct Input {
-  Tensor ids, positions;  // i32 [tokens]
-  Segments segments;
-  std::int64_t longest = 0;  // one more than the largest position
-};
-/// The tokens are the last `lengths` of sequences that have `totals` tokens; those before lie in a
-/// cache. Without totals each sequence is whole.
-Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
-                 std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {});
-
-/// Tables of angles p f_i for any width, grown when a later position is met. Frequencies
-/// f_i = base^(-2i/dims), i = 0 .. dims/2 - 1, computed as the original models do, in f32.
+/// Tables of angles p f_i for any width, grown when a later position is met. What a larger table
+/// replaces stays: a recorded step may read it. Sizes double, so it is less than the last.
+/// Frequencies f_i = base^(-2i/dims), i = 0 .. dims/2 - 1, computed as the original models do, in
+/// f32.
 class PositionTables {
  public:
   PositionTables() = default;
@@ -43,6 +34,7 @@ class PositionTables {
   std::int64_t longest_ = 0;  // rows of a new table, at least
   std::map<std::int64_t, Tensor> rotary_;
   Tensor sinusoidal_;
+  std::vector<Tensor> replaced_;
 };
 
 class Decoder final : public Model {
@@ -55,7 +47,9 @@ class Decoder final : public Model {
   Backend& backend() const { return parameters_.backend(); }
   DType activations() const { return activations_; }
 
-  Loss loss(const Batch& batch) override;
+  void prepare(std::int64_t longest) override;
+  using Model::loss;
+  Loss loss(const PlacedBatch& batch) override;
   /// For sequences of at most so many tokens. Refused where a token's row depends on what comes
   /// later: tempered by the length.
   KeyValueCache make_cache(std::span<const std::int32_t> capacities) const;
@@ -88,6 +82,8 @@ class Decoder final : public Model {
   Var attend(const Block& block, const Var& x, const Var& residual, const Pass& pass);
   Var embed(const Input& input);
   Var turn(Var qkv, const HeadList& heads, const Input& input);
+  /// Columns of each of the group's queries and keys that rope turns.
+  std::int64_t turned(const HeadGroup& group) const;
   void show(const std::string& name, const Tensor& x) const {
     if (watch) watch(name, x);
   }

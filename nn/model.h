@@ -4,7 +4,7 @@
 #include <string>
 
 #include "autograd/variable.h"
-#include "nn/batch.h"
+#include "nn/input.h"
 #include "nn/module.h"
 
 namespace longhand::nn {
@@ -21,7 +21,20 @@ class Model {
   virtual ~Model() = default;
 
   virtual const Parameters& parameters() const = 0;
-  virtual Loss loss(const Batch& batch) = 0;
+  /// Called before loss() for sequences of up to `longest` tokens: checks that the model can read
+  /// them, and makes the tables in which it looks positions up, for all up to the next power of
+  /// two. What was made stays: recorded steps go on reading it.
+  virtual void prepare(std::int64_t /*longest*/) {}
+  /// Operations on the batch's and the parameters' tensors alone, the same ones for every batch of
+  /// a shape: a trainer may have them recorded, and repeated without asking again (Repeat in
+  /// core/backend.h).
+  virtual Loss loss(const PlacedBatch& batch) = 0;
+  /// Of a batch on the host.
+  Loss loss(const Batch& batch) {
+    const PlacedBatch placed = place(parameters().backend(), batch, parameters().type());
+    prepare(placed.input.longest);
+    return loss(placed);
+  }
 
   /// Told every activation with its name, in the order of computation, when set.
   std::function<void(const std::string& name, const Tensor& x)> watch;

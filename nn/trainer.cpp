@@ -1,7 +1,7 @@
 #include "nn/trainer.h"
 
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -11,10 +11,10 @@
 namespace longhand::nn {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr double most_together = 16;  // steps
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// How many entries are infinite or NaN.
@@ -40,7 +40,8 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
       options_(std::move(options)),
       hooks_(std::move(hooks)),
       communicator_(communicator),
-      optimizer_(model.parameters(), options_.adam) {
+      optimizer_(model.parameters(), options_.adam),
+      places_(options_.recorded) {
   LONGHAND_CHECK(options_.steps >= 0, "training: expected at least 0 steps, got ", options_.steps);
   LONGHAND_CHECK(options_.accumulation >= 1, "training: expected accumulation of at least 1, got ",
                  options_.accumulation);
@@ -72,6 +73,15 @@ bool Trainer::resume_latest() {
 }
 
 Outcome Trainer::run() {
+  try {
+    return take_steps();
+  } catch (...) {
+    read();  // what was taken is reported whatever came after it
+    throw;
+  }
+}
+
+Outcome Trainer::take_steps() {
   const bool writes = store_ && communicator_.rank() == 0;
   if (writes) store_->clean();
   Prefetcher data(source_, {.first_step = step_ + 1,
@@ -80,14 +90,8 @@ Outcome Trainer::run() {
                             .parts = options_.accumulation});
   const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
   while (step_ < options_.steps) {
-    const auto start = Clock::now();
-    std::vector<Batch> parts = data.next();
-    const double waited = seconds_since(start);
-    StepReport report = take_step(std::move(parts));
-    report.seconds = seconds_since(start);
-    report.waited = waited;
-    if (hooks_.report) hooks_.report(report);
-
+    take(next_step(data));
+    if (due(options_.look_every)) read();
     if (due(options_.evaluate_every)) evaluate();
     if (due(options_.checkpoint_every)) save();
     if (step_ < options_.steps && hooks_.stop && hooks_.stop()) {
@@ -100,65 +104,137 @@ Outcome Trainer::run() {
   return Outcome::finished;
 }
 
-StepReport Trainer::take_step(std::vector<Batch> parts) {
-  StepReport report;
-  report.step = step_ + 1;
+Trainer::Unread Trainer::next_step(Prefetcher& data) {
+  Unread step{.report = {.step = step_ + 1}, .parts = {}, .shares = {}, .start = Clock::now()};
+  StepReport& report = step.report;
   report.rate = options_.schedule.at(report.step);
+  step.parts = data.next();
+  report.waited = seconds_since(step.start);
 
   // The step's loss is one weighted mean over all its targets, however they are spread over parts
   // and ranks: with W the weight of all and w a part's, loss = sum w/W loss_part.
   std::array<double, 3> totals{};  // weight, tokens, pairs
-  std::vector<double> shares;
-  for (const Batch& part : parts) {
+  for (const Batch& part : step.parts) {
     const double weight = part.total_weight();
-    if (weight != 0) shares.push_back(weight);
+    if (weight != 0) step.shares.push_back(weight);
     totals[0] += weight;
     totals[1] += static_cast<double>(part.tokens.size());
     for (const std::int32_t n : part.lengths) totals[2] += 0.5 * n * (n + 1.0);
   }
   communicator_.sum(totals);
   LONGHAND_CHECK(totals[0] > 0, "step ", report.step, ": no target of the batch counts");
-  for (double& share : shares) share /= totals[0];
-  std::erase_if(parts, [](const Batch& part) { return part.total_weight() == 0; });
+  for (double& share : step.shares) share /= totals[0];
+  std::erase_if(step.parts, [](const Batch& part) { return part.total_weight() == 0; });
   report.tokens = static_cast<std::int64_t>(totals[1]);
   report.pairs = totals[2];
-
-  Backend& backend = model_.parameters().backend();
-  const auto count = static_cast<std::int64_t>(parts.size());
-  const Tensor share_each = Tensor::from(backend, {count}, model_.parameters().type(), shares);
-  const Tensor losses = empty_like(share_each), hits = empty_like(share_each);
-  optimizer_.prepare(report.rate, report.step);
-
-  bool choices = true;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Loss loss = add_gradients(parts[static_cast<std::size_t>(i)], share_each.slice(i, 1));
-    backend(Copy{.x = loss.value.value(), .y = losses.slice(i, 1)});
-    choices = choices && loss.hits;
-    if (loss.hits) backend(Copy{.x = loss.hits, .y = hits.slice(i, 1)});
-  }
-  optimizer_.step(communicator_.size() > 1 ? sum_over_ranks(losses) : losses);
-
-  const std::vector<double> loss_each = losses.to_doubles();
-  std::vector<double> hits_each(shares.size());
-  if (choices) hits_each = hits.to_doubles();
-  std::array<double, 2> sums{};  // loss, hits
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    sums[0] += shares[i] * loss_each[i];
-    sums[1] += shares[i] * hits_each[i];
-  }
-  communicator_.sum(sums);
-  report.loss = sums[0];
-  if (choices) report.accuracy = sums[1];
-  report.gradient_norm = optimizer_.norm().item();
-  if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm)) {
-    not_finite(report, parts, share_each);
-  }
-  step_ = report.step;
-  report.memory = backend.memory().use();
-  return report;
+  return step;
 }
 
-Loss Trainer::add_gradients(const Batch& part, const Tensor& share) {
+bool Trainer::repeats() const {
+  const Backend& backend = model_.parameters().backend();
+  return backend.repeats() && options_.recorded > 0 && communicator_.size() == 1 && !model_.watch &&
+         !backend.observer && !backend.options().checked;
+}
+
+Trainer::Place Trainer::place_for(const std::vector<Batch>& parts, bool recorded) const {
+  Backend& backend = model_.parameters().backend();
+  const DType type = model_.parameters().type();
+  const auto count = std::ssize(parts);
+  Place place{.parts = {},
+              .shares = Tensor(backend, {count}, type),
+              .numbers = Tensor::zeros(backend, {2 * count + 1}, type),
+              .repeat = recorded ? backend.repeat() : nullptr};
+  for (const Batch& part : parts) place.parts.push_back(nn::place(backend, part, type));
+  return place;
+}
+
+void Trainer::take(Unread step) {
+  const bool recorded = repeats();
+  if (recorded) {
+    for (Batch& part : step.parts) part = filled_up(std::move(part));
+  }
+  Place once;
+  Place* place = &once;
+  if (recorded) {
+    place = &places_.at(shape_of(step.parts), [&] { return place_for(step.parts, true); });
+    for (std::size_t i = 0; i < step.parts.size(); ++i) place->parts[i].assign(step.parts[i]);
+  } else {
+    once = place_for(step.parts, false);
+  }
+  for (const PlacedBatch& part : place->parts) model_.prepare(part.input.longest);
+  place->shares.assign(step.shares);
+  optimizer_.prepare(step.report.rate, step.report.step);
+
+  const auto operations = [&] { run_operations(*place); };
+  bool repeated = false;
+  if (recorded) {
+    repeated = place->repeat->run(operations);
+  } else {
+    operations();
+  }
+  step_ = step.report.step;
+  step.numbers = place->numbers;
+  if (repeated) {  // and the next one writes there too
+    step.numbers = empty_like(place->numbers);
+    step.numbers.backend()(Copy{.x = place->numbers, .y = step.numbers});
+  }
+  step.choices = place->choices;
+  step.report.memory = step.numbers.backend().memory().use();
+  unread_.push_back(std::move(step));
+  if (!repeated || unread_.size() >= together_) read();
+}
+
+void Trainer::run_operations(Place& place) {
+  Backend& backend = place.numbers.backend();
+  const auto count = std::ssize(place.parts);
+  const auto put = [&](const Tensor& number, std::int64_t at) {
+    backend(Copy{.x = number, .y = place.numbers.slice(at, 1)});
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    const PlacedBatch& part = place.parts[static_cast<std::size_t>(i)];
+    const Loss loss = add_gradients(part, place.shares.slice(i, 1));
+    put(loss.value.value(), i);
+    if (loss.hits) put(loss.hits, count + i);
+    place.choices = place.choices && loss.hits;
+  }
+  const Tensor losses = place.numbers.slice(0, count);
+  optimizer_.step(communicator_.size() > 1 ? sum_over_ranks(losses) : losses);
+  put(optimizer_.norm(), 2 * count);
+}
+
+void Trainer::read() {
+  std::vector<Unread> steps = std::exchange(unread_, {});
+  if (steps.empty()) return;
+  for (Unread& step : steps) finish(step);
+  const auto count = static_cast<double>(steps.size());
+  const double seconds = seconds_since(steps.front().start) / count;
+  double waited = 0;
+  for (const Unread& step : steps) waited += step.report.waited / count;
+  together_ = static_cast<std::size_t>(std::clamp(options_.together / seconds, 1.0, most_together));
+  for (Unread& step : steps) {
+    StepReport& report = step.report;
+    if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm)) not_finite(step);
+    report.seconds = seconds;
+    report.waited = waited;
+    if (hooks_.report) hooks_.report(report);
+  }
+}
+
+void Trainer::finish(Unread& step) {
+  const std::vector<double> numbers = step.numbers.to_doubles();
+  const std::size_t count = step.shares.size();
+  std::array<double, 2> sums{};  // loss, hits
+  for (std::size_t i = 0; i < count; ++i) {
+    sums[0] += step.shares[i] * numbers[i];
+    sums[1] += step.shares[i] * numbers[count + i];
+  }
+  communicator_.sum(sums);
+  step.report.loss = sums[0];
+  if (step.choices) step.report.accuracy = sums[1];
+  step.report.gradient_norm = numbers.back();
+}
+
+Loss Trainer::add_gradients(const PlacedBatch& part, const Tensor& share) {
   Tape tape;
   Loss loss;
   {
@@ -183,20 +259,22 @@ Tensor Trainer::sum_over_ranks(const Tensor& losses) {
   return sum;
 }
 
-void Trainer::not_finite(const StepReport& report, const std::vector<Batch>& parts,
-                         const Tensor& shares) {
+void Trainer::not_finite(const Unread& step) {
+  step_ = step.report.step - 1;
   std::string where;
   const auto look = [&](const std::string& name, const Tensor& x) {
     if (where.empty() && count_nonfinite(x) > 0) where = described(name, x);
   };
-  // The step changed nothing, so taken again it computes the same.
+  // Neither this step nor a later one changed anything: taken again, it computes the same.
   for (const Parameter& p : model_.parameters().all()) look(p.name(), p.value());
   const auto watch = std::exchange(model_.watch, look);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    add_gradients(parts[i], shares.slice(static_cast<std::int64_t>(i), 1));
+  const Place place = place_for(step.parts, false);
+  place.shares.assign(step.shares);
+  for (std::size_t i = 0; i < step.parts.size(); ++i) {
+    add_gradients(place.parts[i], place.shares.slice(static_cast<std::int64_t>(i), 1));
   }
   model_.watch = watch;
-  if (communicator_.size() > 1) sum_over_ranks(shares);
+  if (communicator_.size() > 1) sum_over_ranks(place.shares);
   for (const Parameter& p : model_.parameters().all()) {
     if (const Tensor gradient = p.var().grad()) look("gradient of " + p.name(), gradient);
   }
@@ -204,11 +282,13 @@ void Trainer::not_finite(const StepReport& report, const std::vector<Batch>& par
   optimizer_.go_on();
   std::string kept;
   if (saved_) kept = text("; the checkpoint of step ", *saved_, " is kept");
-  fail("step ", report.step, ": loss ", report.loss, ", gradient norm ", report.gradient_norm,
+  fail("step ", step.report.step, ": loss ", step.report.loss, ", gradient norm ",
+       step.report.gradient_norm,
        "; first tensor that is not finite: ", where.empty() ? "the loss" : where, kept);
 }
 
 void Trainer::evaluate() {
+  read();
   if (!hooks_.evaluate || evaluated_ == step_) return;
   evaluated_ = step_;
   score_ = hooks_.evaluate(step_);
@@ -220,6 +300,7 @@ void Trainer::evaluate() {
 }
 
 void Trainer::save() {
+  read();
   if (!store_ || communicator_.rank() != 0 || saved_ == step_) return;
   CheckpointInfo info{.step = step_, .more = options_.metadata};
   if (evaluated_ == step_) info.score = score_;

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "core/memory.h"
 #include "nn/batch.h"
@@ -11,7 +13,9 @@
 #include "nn/communicator.h"
 #include "nn/model.h"
 #include "nn/optimizer.h"
+#include "nn/recent.h"
 #include "nn/schedule.h"
+#include "nn/step_shape.h"
 
 namespace longhand::nn {
 
@@ -24,7 +28,13 @@ struct TrainerOptions {
   std::int64_t checkpoint_every = 0;       // steps; 0: only after the last and when stopped
   std::filesystem::path checkpoints = {};  // empty: none are written
   int keep = 2;                            // of the latest; the best stays as well
-  Metadata metadata = {};                  // written into every checkpoint
+  std::int64_t look_every = 0;             // steps whose report finds the model as they left it
+
+  // Where the backend repeats recorded work: how many shapes of steps are kept ready, 0 for none,
+  // and about how many seconds' steps are read together.
+  std::size_t recorded = 16;
+  double together = 0.25;
+  Metadata metadata = {};  // written into every checkpoint
 };
 
 /// One optimizer step, after it was taken.
@@ -36,12 +46,13 @@ struct StepReport {
   double gradient_norm = 0;  // before clipping
   std::int64_t tokens = 0;   // on all ranks
   double pairs = 0;          // of a token and one up to it in its sequence, on all ranks
-  double seconds = 0;        // of wall time, waiting for data included
-  double waited = 0;         // of these, for data
+  double seconds = 0;        // of wall time, waiting for data included; of steps that were
+  double waited = 0;         // read together the mean. waited: of these, for data
   MemoryUse memory = {};
 };
 
 struct TrainerHooks {
+  /// Told every step in order; some steps late where the backend repeats recorded ones.
   std::function<void(const StepReport&)> report = {};
   /// Scores the model as it is; more is better. The best one's checkpoint is kept.
   std::function<std::optional<double>(std::int64_t step)> evaluate = {};
@@ -58,6 +69,10 @@ enum class Outcome { finished, stopped };
 ///
 /// A loss or gradient that is not finite ends the run with an Error naming the step and the first
 /// such tensor; parameters and checkpoints stay as they were before that step.
+///
+/// Where the backend can repeat recorded work (core/backend.h), a step like an earlier one in shape
+/// is repeated: the host brings up its batch and waits for nothing. Its numbers are read some steps
+/// later, together with those of its neighbours, but before anything else is done with the model.
 class Trainer {
  public:
   Trainer(Model& model, BatchSource source, TrainerOptions options, TrainerHooks hooks = {},
@@ -72,13 +87,39 @@ class Trainer {
   std::int64_t step() const { return step_; }  // the last one taken
 
  private:
-  StepReport take_step(std::vector<Batch> parts);
+  using Clock = std::chrono::steady_clock;
+  /// Where a step's numbers lie in the backend's memory.
+  struct Place {
+    std::vector<PlacedBatch> parts;
+    Tensor shares;   // [parts]
+    Tensor numbers;  // the parts' losses, then their hits, then the norm
+    bool choices = true;
+    std::unique_ptr<Repeat> repeat;  // of a recorded step
+  };
+  /// A step that was taken but not looked at.
+  struct Unread {
+    StepReport report;
+    std::vector<Batch> parts;    // those with a counted target
+    std::vector<double> shares;  // of each in the step's weight
+    Clock::time_point start;
+    Tensor numbers = {};
+    bool choices = true;
+  };
+
+  Outcome take_steps();
+  Unread next_step(Prefetcher& data);
+  void take(Unread step);
+  bool repeats() const;
+  Place place_for(const std::vector<Batch>& parts, bool recorded) const;
+  void run_operations(Place& place);
   /// A part's loss; share times its gradients are added to the parameters'. share [1]
-  Loss add_gradients(const Batch& part, const Tensor& share);
+  Loss add_gradients(const PlacedBatch& part, const Tensor& share);
   /// Adds up the gradients over the ranks. Returns the losses' sum over all ranks, [1].
   Tensor sum_over_ranks(const Tensor& losses);
-  [[noreturn]] void not_finite(const StepReport& report, const std::vector<Batch>& parts,
-                               const Tensor& shares);
+  /// Waits for all steps taken, and reports them.
+  void read();
+  void finish(Unread& step);
+  [[noreturn]] void not_finite(const Unread& step);
   void evaluate();
   void save();
 
@@ -90,6 +131,9 @@ class Trainer {
   AdamOptimizer optimizer_;
   std::optional<CheckpointStore> store_;
 
+  Recent<StepShape, Place> places_;  // of repeated steps
+  std::vector<Unread> unread_;
+  std::size_t together_ = 1;  // steps read at once
   std::int64_t step_ = 0;
   std::optional<std::int64_t> saved_;      // the step of the last checkpoint
   std::optional<std::int64_t> evaluated_;  // the step of the last evaluation

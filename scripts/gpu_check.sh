@@ -77,6 +77,7 @@ suite() { echo "--run_test=cuda_test/$1 --log_level=warning"; }
   LONGHAND_PARITY_TABLE=1 step parity 150 "$tests" $(suite all_cases_agree_with_the_reference)
   step models 40 "$tests" $(suite whole_models_agree_with_the_reference)
   step repeats 40 "$tests" $(suite training_repeats_bit_for_bit)
+  step recorded 60 "$tests" --run_test=cuda_repeat_test --log_level=warning
   step copies 30 "$tests" $(suite what_goes_up_comes_down_whatever_its_size)
   if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck; do

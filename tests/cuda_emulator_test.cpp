@@ -169,6 +169,30 @@ BOOST_AUTO_TEST_CASE(warp_operations_are_cudas) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_is_recorded_runs_when_it_is_repeated_and_not_before) {
+  Stream stream;
+  Array<int> x(std::vector<int>(64, 1)), y(std::vector<int>(64, 2)), z(std::vector<int>(64, 3));
+  stream.begin_recording();
+  launch(stream, 1, 64, 64 * sizeof(int), &reverse, x.data(), y.data(), true);
+  stream.copy(z.data(), y.data(), 64 * sizeof(int));
+  stream.zero(y.data(), 64 * sizeof(int));
+  const auto graph = stream.end_recording();
+  BOOST_TEST(y.read() == std::vector<int>(64, 2));
+  BOOST_TEST(z.read() == std::vector<int>(64, 3));
+  graph->launch(stream);
+  BOOST_TEST(y.read() == std::vector<int>(64, 0));
+  BOOST_TEST(z.read() == std::vector<int>(64, 1));
+  stream.zero(x.data(), 64 * sizeof(int));  // done at once again
+  BOOST_TEST(x.read() == std::vector<int>(64, 0));
+  graph->launch(stream);
+  BOOST_TEST(z.read() == std::vector<int>(64, 0));
+
+  stream.begin_recording();
+  stream.copy(y.data(), z.data(), 64 * sizeof(int));
+  stream.drop_recording();
+  BOOST_TEST(!stream.recording());
+}
+
 BOOST_AUTO_TEST_CASE(launches_no_device_would_take_are_errors) {
   Stream stream;
   BOOST_CHECK_THROW(launch(stream, 1, 33, 0, &uneven_barrier), Error);

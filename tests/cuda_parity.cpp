@@ -149,8 +149,10 @@ void check_training_repeats(const MakeBackend& make) {
         const auto backend = make({.math = math});
         nn::Decoder decoder(*backend, config, 2);
         std::vector<double> losses;
-        nn::TrainerOptions options{
-            .steps = 4, .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 4}, .adam = {.clip = 1}};
+        nn::TrainerOptions options{.steps = 4,
+                                   .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 4},
+                                   .adam = {.clip = 1},
+                                   .recorded = 0};  // that is cuda_repeat_test's
         nn::Trainer(decoder, [](std::int64_t step, std::int64_t) { return batch_of(step); },
                     options, {.report = [&](const nn::StepReport& r) { losses.push_back(r.loss); }})
             .run();

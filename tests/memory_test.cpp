@@ -96,4 +96,55 @@ BOOST_AUTO_TEST_CASE(large_requests_take_idle_blocks_that_are_not_much_larger) {
   memory.release(closest, 8 * mib);
 }
 
+// What a repeated piece of work takes is kept for it and its like.
+BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_one_else_until_they_are_given_back) {
+  CachingAllocator memory("test", std::make_unique<SmallMemory>(std::size_t{1} << 20));
+  const auto first = std::make_unique<ReservedBlocks>(memory);
+  auto second = std::make_unique<ReservedBlocks>(memory);
+  const auto take = [&](ReservedBlocks& blocks) {
+    const ReservedBlocks::Use use(blocks);
+    void* const block = memory.allocate(1000);
+    BOOST_CHECK_THROW(use.check(), Error);
+    memory.release(block, 1000);
+    use.check();
+    return block;
+  };
+  const auto take_plain = [&] {
+    void* const block = memory.allocate(1000);
+    memory.release(block, 1000);
+    return block;
+  };
+  void* const before = take_plain();
+  BOOST_TEST(take(*first) == before);   // what idles is taken,
+  BOOST_TEST(take(*first) == before);   // again and again,
+  BOOST_TEST(take(*second) == before);  // by its like too,
+  void* const plain = take_plain();
+  BOOST_TEST(plain != before);  // and by nobody else
+  BOOST_TEST(take_plain() == plain);
+  memory.drop_cached();
+  BOOST_TEST(memory.use().cached == 1024u);
+  BOOST_TEST(take(*first) == before);
+  second.reset();
+  BOOST_TEST(take_plain() != before);  // the first has it still
+}
+
+BOOST_AUTO_TEST_CASE(what_was_reserved_is_everybodys_again) {
+  CachingAllocator memory("test", host_memory());
+  void *idle = nullptr, *live = nullptr;
+  {
+    ReservedBlocks blocks(memory);
+    const ReservedBlocks::Use use(blocks);
+    idle = memory.allocate(1000);
+    live = memory.allocate(5000);
+    memory.release(idle, 1000);
+  }
+  BOOST_TEST(memory.allocate(1000) == idle);
+  memory.release(live, 5000);
+  BOOST_TEST(memory.allocate(5000) == live);
+  memory.release(live, 5000);
+  memory.release(idle, 1000);
+  memory.drop_cached();
+  BOOST_TEST(memory.use().cached == 0u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -32,20 +32,13 @@ class Bigrams final : public Model {
         out_(Scope(parameters_) / "out", 2 * width, vocabulary, true, normal(0.2)) {}
 
   const Parameters& parameters() const override { return parameters_; }
-  Loss loss(const Batch& batch) override {
-    Backend& backend = parameters_.backend();
-    const auto rows = static_cast<std::int64_t>(batch.tokens.size());
-    const Var x = in_(Tensor::from(backend, {rows}, batch.tokens), DType::f32);
+  Loss loss(const PlacedBatch& batch) override {
+    const Var x = in_(batch.input.ids, DType::f32);
     const Var h = inner_(x, {.f = Activation::gelu});
     if (watch) watch("h", h.value());
-    Tensor weights;
-    if (!batch.weights.empty()) {
-      const std::vector<double> w(batch.weights.begin(), batch.weights.end());
-      weights = Tensor::from(backend, {rows, 1}, DType::f32, w);
-    }
-    const Tensor hits(backend, {1}, DType::f32);
-    return {cross_entropy(out_(h), Tensor::from(backend, {rows, 1}, batch.targets),
-                          {.weights = weights, .hits = hits, .consume_logits = true}),
+    const Tensor hits(parameters_.backend(), {1}, DType::f32);
+    return {cross_entropy(out_(h), batch.targets,
+                          {.weights = batch.weights, .hits = hits, .consume_logits = true}),
             hits};
   }
 

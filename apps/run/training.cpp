@@ -38,6 +38,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
 
   const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
   const std::int64_t parts = config.integer("training.accumulation", 1, 1 << 16);
+  const std::int64_t numbers_every = std::max<std::int64_t>(1, steps / 200);
   nn::TrainerOptions options{
       .steps = steps,
       .accumulation = parts,
@@ -46,7 +47,8 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
       .evaluate_every = config.integer("training.evaluate_every", 0, std::int64_t{1} << 40),
       .checkpoint_every = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40),
       .checkpoints = folder.checkpoints(),
-      .keep = static_cast<int>(config.integer("training.keep", 1, 1000))};
+      .keep = static_cast<int>(config.integer("training.keep", 1, 1000)),
+      .look_every = model.learned_numbers().empty() ? 0 : numbers_every};
   const EvaluationOptions scoring{
       .samples = config.integer("training.evaluate_samples", 0, 1 << 24), .seed = config.seed()};
 
@@ -65,7 +67,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
               {"peak_bytes", r.memory.peak}};
     if (task->heads() > 1)
       line["head"] = task->head_name(static_cast<int>((r.step - 1) % task->heads()));
-    if (r.step % std::max<std::int64_t>(1, steps / 200) == 0 || r.step == steps) {
+    if (r.step % numbers_every == 0 || r.step == steps) {
       for (const auto& [name, value] : model.learned_numbers()) line[name] = value;
     }
     folder.log(line);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/formulas.h"
+#include "cuda/emulator/give.h"
 #include "cuda/emulator/memory.h"
 
 namespace longhand::cuda {
@@ -44,17 +45,7 @@ std::vector<float> operand(const Product& p, const void* data, std::int64_t firs
   return x;
 }
 
-}  // namespace
-
-struct Products::State {};
-
-Products::Products(Stream&, MemorySource&) {}
-Products::~Products() = default;
-
-bool Products::run(const Product& p, const ProductOperands& x) {
-  LONGHAND_CHECK(p.m > 0 && p.n > 0 && p.k > 0 && p.batch > 0, "cuBLASLt: an empty product");
-  LONGHAND_CHECK(p.operands == DType::bf16 || p.result == DType::f32,
-                 "cuBLASLt: no product of f32 into ", p.result);
+void multiply(const Product& p, const ProductOperands& x) {
   const emulator::Access access;
   const auto epilogue = [&](float z, std::int64_t i, std::int64_t j) {
     const std::int64_t at = i * p.n + j;
@@ -102,6 +93,22 @@ bool Products::run(const Product& p, const ProductOperands& x) {
       }
     }
   }
+}
+
+}  // namespace
+
+struct Products::State {
+  Stream& stream;
+};
+
+Products::Products(Stream& stream, MemorySource&) : state_(new State{stream}) {}
+Products::~Products() = default;
+
+bool Products::run(const Product& p, const ProductOperands& x) {
+  LONGHAND_CHECK(p.m > 0 && p.n > 0 && p.k > 0 && p.batch > 0, "cuBLASLt: an empty product");
+  LONGHAND_CHECK(p.operands == DType::bf16 || p.result == DType::f32,
+                 "cuBLASLt: no product of f32 into ", p.result);
+  give(state_->stream, [p, x] { multiply(p, x); });
   return true;
 }
 

@@ -1,27 +1,67 @@
 #include <cstring>
+#include <vector>
 
 #include "core/error.h"
 #include "cuda/device_facts.h"
+#include "cuda/emulator/give.h"
 #include "cuda/emulator/memory.h"
 #include "cuda/emulator/scheduler.h"
 #include "cuda/launch.h"
 #include "cuda/stream.h"
 
-/// What cuda/runtime.cpp does on a device: here each call is done when it returns.
+/// What cuda/runtime.cpp does on a device: here each call is done when it returns, unless it is
+/// recorded.
 namespace longhand::cuda {
+namespace {
 
+using Recording = std::vector<std::function<void()>>;
+
+}  // namespace
+
+/// A stream's handle is the recording it makes.
 Stream::Stream() = default;
-Stream::~Stream() = default;
+Stream::~Stream() { delete static_cast<Recording*>(handle_); }
 void Stream::wait(const Event&) {}
 void Stream::synchronize() {}
 
+void Stream::begin_recording() {
+  handle_ = new Recording;
+  recording_ = true;
+}
+std::unique_ptr<Graph> Stream::end_recording() {
+  recording_ = false;
+  return std::make_unique<Graph>(std::exchange(handle_, nullptr));
+}
+void Stream::drop_recording() noexcept {
+  recording_ = false;
+  delete static_cast<Recording*>(std::exchange(handle_, nullptr));
+}
+Graph::~Graph() { delete static_cast<Recording*>(handle_); }
+void Graph::launch(Stream&) {
+  for (const auto& work : *static_cast<const Recording*>(handle_)) work();
+}
+
+void give(Stream& stream, std::function<void()> work) {
+  if (stream.recording()) {
+    static_cast<Recording*>(stream.handle())->push_back(std::move(work));
+  } else {
+    work();
+  }
+}
+
 void Stream::copy(void* to, const void* from, std::size_t bytes) {
-  const emulator::Access access;
-  if (bytes > 0) std::memmove(to, from, bytes);
+  if (bytes == 0) return;
+  give(*this, [=] {
+    const emulator::Access access;
+    std::memmove(to, from, bytes);
+  });
 }
 void Stream::zero(void* to, std::size_t bytes) {
-  const emulator::Access access;
-  if (bytes > 0) std::memset(to, 0, bytes);
+  if (bytes == 0) return;
+  give(*this, [=] {
+    const emulator::Access access;
+    std::memset(to, 0, bytes);
+  });
 }
 void Stream::upload(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }
 void Stream::download(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }
@@ -34,15 +74,18 @@ void Event::synchronize() {}
 PinnedMemory::PinnedMemory(std::size_t bytes) : data_(new std::byte[bytes]) {}
 PinnedMemory::~PinnedMemory() { delete[] data_; }
 
-void emulate_kernel(const Grid& grid, int threads, std::size_t shared_bytes, void (*body)(void*),
-                    void* arguments) {
+void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
+                    std::function<void()> kernel) {
   const emulator::Launch launch{
       .grid = {static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
                static_cast<unsigned>(grid.z)},
       .block = {static_cast<unsigned>(threads), 1, 1},
       .shared_bytes = shared_bytes,
       .site = {grid.file, grid.line}};
-  emulator::run_grid(launch, body, arguments);
+  give(stream, [launch, kernel = std::move(kernel)]() mutable {
+    emulator::run_grid(
+        launch, [](void* of) { (*static_cast<std::function<void()>*>(of))(); }, &kernel);
+  });
 }
 
 // Few multiprocessors, so that loops over a grid go round more than once.

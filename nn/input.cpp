@@ -1,0 +1,64 @@
+#include "nn/input.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace longhand::nn {
+namespace {
+
+/// Each token's place in its sequence.
+std::vector<std::int32_t> positions_of(std::span<const std::int32_t> lengths,
+                                       std::span<const std::int32_t> totals, std::size_t tokens) {
+  std::vector<std::int32_t> positions;
+  positions.reserve(tokens);
+  for (std::size_t s = 0; s < lengths.size(); ++s) {
+    for (std::int32_t i = totals[s] - lengths[s]; i < totals[s]; ++i) positions.push_back(i);
+  }
+  LONGHAND_CHECK(positions.size() == tokens, "input: expected lengths that add up to ", tokens,
+                 " tokens, got ", positions.size());
+  return positions;
+}
+
+std::int64_t largest(std::span<const std::int32_t> totals) {
+  return totals.empty() ? 0 : *std::ranges::max_element(totals);
+}
+
+}  // namespace
+
+Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
+                 std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals) {
+  if (totals.empty()) totals = lengths;
+  LONGHAND_CHECK(totals.size() == lengths.size(), "input: expected ", lengths.size(),
+                 " totals (sequences), got ", totals.size());
+  const auto positions = positions_of(lengths, totals, tokens.size());
+  const Shape shape{std::ssize(tokens)};
+  return {Tensor::from(backend, shape, tokens), Tensor::from(backend, shape, positions),
+          Segments(backend, lengths), largest(totals)};
+}
+
+void PlacedBatch::assign(const Batch& batch) {
+  std::vector<std::int32_t> positions =
+      positions_of(batch.lengths, batch.lengths, batch.tokens.size());
+  std::fill(positions.end() - batch.filling, positions.end(), 0);
+  input.ids.assign(batch.tokens);
+  input.positions.assign(positions);
+  input.segments.assign(batch.lengths);
+  input.longest = largest(batch.real_lengths());
+  targets.assign(batch.targets);
+  if (weights) weights.assign(std::vector<double>(batch.weights.begin(), batch.weights.end()));
+}
+
+PlacedBatch place(Backend& backend, const Batch& batch, DType master) {
+  const auto tokens = std::ssize(batch.tokens);
+  const auto integers = [&](const Shape& shape) { return Tensor(backend, shape, DType::i32); };
+  PlacedBatch placed{
+      .input = {integers({tokens}), integers({tokens}), Segments(backend, batch.lengths)},
+      .targets = integers({tokens, batch.groups}),
+      .head = batch.head};
+  if (!batch.weights.empty()) placed.weights = Tensor(backend, {tokens, batch.groups}, master);
+  placed.assign(batch);
+  return placed;
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,274 @@
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "cuda/emulator/backend.h"
+#include "nn/decoder.h"
+#include "nn/trainer.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+
+// Recorded steps, held against the same steps run one operation at a time: on the emulated device,
+// and on a real one where there is one.
+BOOST_AUTO_TEST_SUITE(cuda_repeat_test)
+
+namespace {
+
+using MakeBackend = std::shared_ptr<Backend> (*)(BackendOptions);
+
+std::vector<MakeBackend> devices() {
+  std::vector<MakeBackend> all{make_emulated_cuda_backend};
+  try {
+    make_cuda_backend();
+    all.push_back(make_cuda_backend);
+  } catch (const Error&) {  // cuda_test says why
+  }
+  return all;
+}
+
+/// Sequences of so many tokens; which ones depends on the step.
+Batch batch_of(std::int64_t step, std::vector<std::int32_t> lengths) {
+  Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step));
+  Batch batch{.lengths = std::move(lengths)};
+  for (const std::int32_t length : batch.lengths) {
+    for (std::int32_t i = 0; i < length; ++i) {
+      batch.targets.push_back(i == 0 ? -1 : batch.tokens.back());
+      batch.tokens.push_back(static_cast<std::int32_t>(rng.below(7)));
+      batch.weights.push_back(rng.chance(0.2) ? 2.0f : 1.0f);
+    }
+  }
+  return batch;
+}
+
+/// One of each: shapes that come, go and come back.
+Batch of_several_shapes(std::int64_t step, std::int64_t) {
+  switch (step % 9 / 3) {
+    case 0:
+      return batch_of(step, {6, 6});
+    case 1:
+      return batch_of(step, {9, 9, 9});
+    default:
+      return batch_of(step, {5});
+  }
+}
+
+DecoderConfig config() {
+  return {.vocabulary = 7,
+          .width = 8,
+          .layers = 1,
+          .inner = 12,
+          .heads = parse_layers("softmax:1x4,fal:1x4,chacal:1x4", 8),
+          .deviation = 0.3};
+}
+
+struct Trained {
+  std::vector<double> numbers;  // of the reports: loss, accuracy, norm, tokens
+  std::vector<double> values;   // of the parameters
+  std::vector<std::int64_t> steps;
+  std::string error;
+  MemoryUse memory;
+};
+
+Trained train(MakeBackend make, const BatchSource& source, TrainerOptions options,
+              Math math = Math::fast) {
+  const auto backend = make({.math = math});
+  Decoder decoder(*backend, config(), 2);
+  Trained got;
+  options.schedule = {.peak = 1e-2, .warm_up = 2, .steps = options.steps};
+  options.adam = {.decay = 0.1, .clip = 1};
+  const TrainerHooks hooks{.report = [&](const StepReport& r) {
+    got.steps.push_back(r.step);
+    for (const double number :
+         {r.loss, r.accuracy.value(), r.gradient_norm, static_cast<double>(r.tokens), r.pairs}) {
+      got.numbers.push_back(number);
+    }
+  }};
+  try {
+    Trainer(decoder, source, options, hooks).run();
+  } catch (const Error& error) {
+    got.error = error.what();
+  }
+  for (const Parameter& p : decoder.parameters().all()) {
+    const auto values = p.value().to_doubles();
+    got.values.insert(got.values.end(), values.begin(), values.end());
+  }
+  got.memory = backend->memory().use();
+  return got;
+}
+
+constexpr double always = 1e9;  // seconds: as many steps are read together as can be
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(repeated_steps_have_the_bits_of_steps_that_are_run) {
+  for (const MakeBackend make : devices()) {
+    for (const Math math : {Math::fast, Math::bf16}) {
+      const Trained run = train(make, of_several_shapes, {.steps = 14, .recorded = 0}, math);
+      const Trained all = train(make, of_several_shapes, {.steps = 14, .together = always}, math);
+      const Trained few =
+          train(make, of_several_shapes, {.steps = 14, .recorded = 2, .together = 0}, math);
+      BOOST_TEST(run.error == "");
+      BOOST_TEST(run.steps.size() == 14u);
+      for (const Trained* repeated : {&all, &few}) {
+        BOOST_TEST(repeated->error == "");
+        BOOST_TEST(repeated->steps == run.steps);
+        BOOST_TEST(repeated->numbers == run.numbers);
+        BOOST_TEST(repeated->values == run.values);
+        BOOST_TEST(repeated->memory.live == run.memory.live);  // what was reserved is given back
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
+  for (const MakeBackend make : devices()) {
+    const auto source = [](std::int64_t step, std::int64_t part) {
+      Batch batch = batch_of(10 * step + part, part == 0 ? std::vector{6, 6} : std::vector{9});
+      if (step == 5 && part == 1) batch.targets.assign(batch.targets.size(), -1);  // another shape
+      return batch;
+    };
+    const Trained run = train(make, source, {.steps = 7, .accumulation = 2, .recorded = 0});
+    const Trained repeated =
+        train(make, source, {.steps = 7, .accumulation = 2, .together = always});
+    BOOST_TEST(run.error == "");
+    BOOST_TEST(repeated.numbers == run.numbers);
+    BOOST_TEST(repeated.values == run.values);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ragged_batches_are_filled_up_and_mean_the_same) {
+  for (const MakeBackend make : devices()) {
+    const auto ragged = [](std::int64_t step, std::int64_t) {
+      const auto more = static_cast<std::int32_t>(step % 4);
+      return batch_of(step, {5, 11 + more, 9});
+    };
+    const auto filled = [&](std::int64_t step, std::int64_t part) {
+      return filled_up(ragged(step, part));
+    };
+    const Trained run = train(make, ragged, {.steps = 4, .recorded = 0}, Math::exact);
+    const Trained full = train(make, filled, {.steps = 4, .recorded = 0}, Math::exact);
+    const Trained repeated = train(make, ragged, {.steps = 4, .together = always}, Math::exact);
+    BOOST_TEST(repeated.error == "");
+    BOOST_TEST(repeated.values == full.values);  // the same operations
+    BOOST_REQUIRE(repeated.numbers.size() == run.numbers.size());
+    for (std::size_t i = 0; i < run.numbers.size(); ++i) {
+      BOOST_TEST(std::abs(repeated.numbers[i] - run.numbers[i]) <
+                 1e-4 * (1 + std::abs(run.numbers[i])));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_is_found_late_and_has_changed_nothing) {
+  for (const MakeBackend make : devices()) {
+    const auto source = [](std::int64_t step, std::int64_t) {
+      Batch batch = batch_of(step, {6, 6});
+      if (step == 8) batch.weights[1] = std::numeric_limits<float>::infinity();
+      return batch;
+    };
+    const Trained seven = train(make, source, {.steps = 12, .recorded = 0});
+    const Trained late = train(make, source, {.steps = 12, .together = always});
+    BOOST_TEST(late.error.starts_with("step 8: loss "), late.error);
+    BOOST_TEST(late.error == seven.error);
+    BOOST_TEST(late.steps == std::vector<std::int64_t>({1, 2, 3, 4, 5, 6, 7}));
+    BOOST_TEST(late.numbers == seven.numbers);
+    BOOST_TEST(late.values == seven.values);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_model_is_looked_at_after_the_steps_before_are_reported) {
+  for (const MakeBackend make : devices()) {
+    const auto backend = make({});
+    Decoder decoder(*backend, config(), 2);
+    std::int64_t reported = 0;
+    std::vector<std::int64_t> evaluated, looked;
+    Trainer(decoder,
+            [](std::int64_t step, std::int64_t) {
+              return batch_of(step, {6, 6});
+            },
+            {.steps = 14, .evaluate_every = 5, .look_every = 4, .together = always},
+            {.report =
+                 [&](const StepReport& r) {
+                   BOOST_TEST(r.step == ++reported);
+                   BOOST_TEST(r.seconds > 0);
+                 },
+             .evaluate =
+                 [&](std::int64_t step) {
+                   BOOST_TEST(reported == step);
+                   evaluated.push_back(step);
+                   return std::optional<double>();
+                 },
+             .stop =
+                 [&] {
+                   looked.push_back(reported);
+                   return false;
+                 }})
+        .run();
+    BOOST_TEST(evaluated == std::vector<std::int64_t>({5, 10, 14}));
+    BOOST_TEST(looked == std::vector<std::int64_t>({1, 2, 2, 4, 5, 5, 5, 8, 8, 10, 10, 12, 12}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(repeated_work_runs_its_body_twice_and_sees_new_contents) {
+  for (const MakeBackend make : devices()) {
+    const auto backend = make({});
+    const Tensor x(*backend, {3}, DType::f32), y(*backend, {3}, DType::f32);
+    const auto repeat = backend->repeat();
+    int runs = 0;
+    std::size_t held = 0;
+    for (int time = 0; time < 5; ++time) {
+      x.assign(std::vector<double>{1.0 * time, 2, 3});
+      const bool repeated = repeat->run([&] {
+        ++runs;
+        const Tensor twice = empty_like(x);
+        (*backend)(Scale{.x = x, .alpha = 2, .y = twice});
+        (*backend)(Add{.a = twice, .b = x, .y = y});
+      });
+      BOOST_TEST(repeated == (time >= 2));
+      BOOST_TEST(y.to_doubles() == std::vector<double>({3.0 * time, 6, 9}));
+      // Somebody else's tensors never lie where the recorded work writes.
+      const Tensor other = Tensor::zeros(*backend, {3}, DType::f32);
+      BOOST_TEST(other.to_doubles() == std::vector<double>(3, 0.0));
+      const MemoryUse use = backend->memory().use();
+      if (time == 0) held = use.live + use.cached;
+      BOOST_TEST(use.live + use.cached == held);  // the first run finds all there is to find
+    }
+    BOOST_TEST(runs == 2);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_repeated_is_told_by_name) {
+  for (const MakeBackend make : devices()) {
+    const auto backend = make({});
+    const Tensor x = Tensor::zeros(*backend, {2}, DType::f32);
+    const auto told = [&](const std::function<void()>& body) {
+      const auto repeat = backend->repeat();
+      std::string error;
+      for (int time = 0; time < 2; ++time) {
+        try {
+          repeat->run(body);
+        } catch (const Error& e) {
+          error = e.what();
+        }
+      }
+      return error;
+    };
+    const std::string_view recorded = " in work that is recorded to be repeated";
+    BOOST_TEST(told([&] { x.item(); }).ends_with("got shape [2]"));
+    BOOST_TEST(told([&] { x.to_doubles(); }) == text("cuda: a download", recorded));
+    BOOST_TEST(told([&] {
+                 x.assign(std::vector<double>{1, 2});
+               }) == text("cuda: an upload", recorded));
+    BOOST_TEST(told([&] { backend->synchronize(); }) ==
+               text("cuda: waiting for the device", recorded));
+    Tensor kept;
+    BOOST_TEST(told([&] { kept = empty_like(x); }) ==
+               "cuda memory: 1 blocks are still held by what is to be repeated; what lasts is made "
+               "before");
+    BOOST_TEST(told([&] { (*backend)(Fill{.value = 1, .y = x}); }) == "");
+    BOOST_TEST(x.to_doubles() == std::vector<double>({1, 1}));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,108 @@
+#include "nn/step_shape.h"
+
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+#include <set>
+
+#include "nn/recent.h"
+
+using namespace longhand::nn;
+
+// What decides, on the host, which recorded step is repeated for a batch.
+BOOST_AUTO_TEST_SUITE(step_shape_test)
+
+namespace {
+
+Batch batch_of(std::vector<std::int32_t> lengths, bool weighted = false, std::int64_t groups = 1) {
+  Batch batch{.lengths = std::move(lengths), .groups = groups};
+  const int tokens = std::accumulate(batch.lengths.begin(), batch.lengths.end(), 0);
+  for (int i = 0; i < tokens; ++i) {
+    batch.tokens.push_back(i % 5 + 1);
+    for (int g = 0; g < groups; ++g) {
+      batch.targets.push_back(i % 3);
+      if (weighted) batch.weights.push_back(0.5f);
+    }
+  }
+  return batch;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(shapes_differ_in_all_that_decides_about_operations) {
+  const Batch batch = batch_of({6, 6, 6});
+  const auto same = [&](const Batch& other) { return shape_of(other) == shape_of(batch); };
+  BOOST_TEST(same(batch));
+  BOOST_TEST(same(batch_of({5, 6, 7})));      // lengths lie on the device
+  BOOST_TEST(!same(batch_of({3, 3, 12})));    // tables of positions up to 16
+  BOOST_TEST(!same(batch_of({6, 6})));        // fewer tokens
+  BOOST_TEST(!same(batch_of({6, 6, 6, 0})));  // more sequences
+  BOOST_TEST(!same(batch_of({6, 6, 6}, true)));
+  BOOST_TEST(!same(batch_of({6, 6, 6}, false, 2)));
+  Batch other = batch;
+  other.head = 1;
+  BOOST_TEST(!same(other));
+  other = batch;
+  other.tokens[0] = 9;
+  other.targets[1] = -1;
+  BOOST_TEST(same(other));
+  BOOST_CHECK(shape_of(std::vector<Batch>{batch, other}) != shape_of(std::vector<Batch>{batch}));
+}
+
+BOOST_AUTO_TEST_CASE(batches_of_one_length_stay_as_they_are) {
+  const Batch batch = filled_up(batch_of({7, 7, 7}, true));
+  BOOST_TEST(batch.filling == 0);
+  BOOST_TEST(batch.tokens.size() == 21u);
+  BOOST_TEST(batch.real_lengths().size() == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(ragged_batches_are_filled_with_what_does_not_count) {
+  const Batch ragged = batch_of({3, 9, 4}, true, 2), full = filled_up(ragged);
+  BOOST_TEST(full.tokens.size() == 256u);
+  BOOST_TEST(full.filling == 240);
+  BOOST_TEST(full.lengths == std::vector<std::int32_t>({3, 9, 4, 0, 0, 0, 0, 240}));
+  BOOST_TEST(full.real_lengths().size() == 7u);
+  BOOST_TEST(full.targets.size() == 512u);
+  BOOST_TEST(full.weights.size() == 512u);
+  BOOST_TEST(full.total_weight() == ragged.total_weight());
+  BOOST_TEST(std::equal(ragged.tokens.begin(), ragged.tokens.end(), full.tokens.begin()));
+  BOOST_TEST(std::equal(ragged.targets.begin(), ragged.targets.end(), full.targets.begin()));
+  for (std::size_t i = ragged.targets.size(); i < 512; ++i) BOOST_TEST(full.targets[i] < 0);
+  BOOST_TEST(shape_of(full).longest == 16);  // the filling has no positions
+}
+
+BOOST_AUTO_TEST_CASE(filling_is_little_and_leaves_few_shapes) {
+  std::set<PartShape> shapes;
+  for (std::int32_t more = 0; more < 4000; more += 37) {
+    std::vector<std::int32_t> lengths(100, 200);
+    lengths[0] += more;
+    const Batch full = filled_up(batch_of(lengths));
+    const auto tokens = std::ssize(full.tokens);
+    const std::int64_t before = 20000 + more;
+    if (more == 0) continue;
+    BOOST_TEST_REQUIRE(tokens >= before);
+    BOOST_TEST_REQUIRE(tokens < before + before / 32 + 1);
+    BOOST_TEST_REQUIRE(std::accumulate(full.lengths.begin(), full.lengths.end(), 0) == tokens);
+    PartShape shape = shape_of(full);
+    shape.longest = 0;
+    shapes.insert(shape);
+  }
+  BOOST_TEST(shapes.size() == 8u);  // multiples of 512 from 20480 to 24064
+}
+
+BOOST_AUTO_TEST_CASE(the_one_not_asked_for_longest_goes) {
+  Recent<int, std::string> recent(2);
+  int made = 0;
+  const auto ask = [&](int key) {
+    return recent.at(key, [&] { return std::to_string(key) + "/" + std::to_string(++made); });
+  };
+  BOOST_TEST(ask(1) == "1/1");
+  BOOST_TEST(ask(2) == "2/2");
+  BOOST_TEST(ask(1) == "1/1");
+  BOOST_TEST(ask(3) == "3/3");  // in place of 2
+  BOOST_TEST(ask(1) == "1/1");
+  BOOST_TEST(ask(2) == "2/4");  // in place of 3
+  BOOST_TEST(ask(1) == "1/1");
+  BOOST_TEST(recent.size() == 2u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
