@@ -250,7 +250,7 @@ Tensor Trainer::sum_over_ranks(const Tensor& losses) {
   for (const Parameter& p : model_.parameters().all()) {
     if (Tensor gradient = p.var().grad()) all.push_back(std::move(gradient));
   }
-  // Whether all ranks' losses are finite: an infinite one stays it in a sum.
+  // A loss of any rank that is not finite makes the sum so.
   const Tensor sum(losses.backend(), {1}, losses.dtype());
   sum.backend()(
       Reduce{.reduction = Reduction::sum, .x = losses.reshape({1, losses.size()}), .y = sum});
