@@ -46,8 +46,9 @@ struct StepReport {
   double gradient_norm = 0;  // before clipping
   std::int64_t tokens = 0;   // on all ranks
   double pairs = 0;          // of a token and one up to it in its sequence, on all ranks
-  double seconds = 0;        // of wall time, waiting for data included; of steps that were
-  double waited = 0;         // read together the mean. waited: of these, for data
+  // Of wall time, and of these for data; means over the steps that were read together.
+  double seconds = 0;
+  double waited = 0;
   MemoryUse memory = {};
 };
 
