@@ -44,8 +44,7 @@ double spread_of_lengths(const Tensor& rows);
 ///   minimum     after the first attention the mark ⊥ points at the least number: its largest
 ///               product with the decoder basis is that number's
 ///   successor   after the second, a number of the output that has a greater one in the input
-///   points
-///               at itself and at the next greater: these two products are the largest
+///               points at itself and at the next greater: these two products are the largest
 struct Mechanisms {
   std::int64_t minimum_hits = 0, minimum_count = 0;
   std::int64_t successor_hits = 0, successor_count = 0;

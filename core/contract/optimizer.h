@@ -28,8 +28,8 @@ struct GlobalNorm {
 
 /// For each parameter w with gradient g' (g = factor g', plus decay w when coupled), at step >= 1:
 ///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
-///   w = w (1 - rate decay) [decoupled] - rate (m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step))
-///   + epsilon)
+///   m' = m / (1 - beta1^step);  v' = v / (1 - beta2^step)
+///   w = w (1 - rate decay) [decoupled] - rate m' / (sqrt(v') + epsilon)
 /// decoupled decay is AdamW, coupled decay is Adam with an L2 penalty. Where factor is 0 nothing
 /// changes, whatever the gradients are.
 struct Adam {

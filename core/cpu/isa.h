@@ -15,8 +15,7 @@
 /// it offers is one table of function pointers per family:
 ///
 ///   // norm/kernels.h, plain
-///   struct NormKernels { void (*layer_norm)(const LayerNormRows&, std::int64_t begin, std::int64_t
-///   end); };
+///   struct NormKernels { void (*forward)(const Forward& rows, ...); };
 ///   // norm/norm.simd.cpp, once per instruction set
 ///   template <> const NormKernels& longhand::cpu::kernels<NormKernels, Isa::LONGHAND_ISA>() {...}
 ///   // norm/norm.cpp, plain

@@ -9,8 +9,8 @@
 /// from the last to the first. P comes back from log_sum; five products a block.
 ///
 /// With c_i = scale ln n_i (n: see Tempering; beta multiplies at the end), D_i = dy_i . y_i:
-///   dS_ij = c_i P_ij (dy_i . v_j - D_i);  dv_j += P_ij dy_i;  dk_j += dS_ij q_i;  dq_i += dS_ij
-///   k_j
+///   dS_ij = c_i P_ij (dy_i . v_j - D_i)
+///   dv_j += P_ij dy_i;  dk_j += dS_ij q_i;  dq_i += dS_ij k_j
 /// ChaCAL puts W_i for dy_i, U_j = (1 - g) v_j + g y_j for v_j, and on the diagonal takes back the
 /// g W_i . y_i that U has too much. W is solved on the panel's own keys, from its last row up:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
