@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(every_grid_s_runs_have_names_of_their_own_and_can_be_config
       BOOST_TEST(names.size() == runs.size(), id);
     }
   }
-  BOOST_TEST(grids >= 4);
+  BOOST_TEST(grids >= 12);
 }
 
 // Every ChaCAL recipe from its runs to its table, with models that learn nothing.
@@ -113,6 +113,53 @@ BOOST_AUTO_TEST_CASE(chacal_s_recipes_make_their_rows_and_share_runs) {
   // At gamma 0 the layer is a standard one.
   BOOST_TEST(value("chacal/fig5", "gamma 0", "accuracy") ==
              value("chacal/table1", "Standard L=1", "accuracy"));
+}
+
+// Both of First-After-Last's, with two seeds of models that learn nothing.
+BOOST_AUTO_TEST_CASE(fal_s_recipes_train_every_seed_and_share_runs) {
+  const TemporaryFolder folder;
+  const auto make = [&](const std::string& id, std::int64_t seeds) {
+    RecipeOptions options{.seeds = seeds, .out = folder / ("fal-" + id.substr(4) + "-smoke")};
+    options.manner.quiet = true;
+    options.settings = {{"task.instructions", "8"}, {"model.width", "16"},
+                        {"training.steps", "2"},    {"training.warm_up", "1"},
+                        {"training.batch", "2"},    {"training.evaluate_samples", "4"},
+                        {"compute.threads", "1"}};
+    RecipeResult result = recipes().at(id).run(options);
+    BOOST_TEST(!result.stopped);
+    return result.rows;
+  };
+  const auto at = [](const std::vector<Row>& rows, const std::string& row,
+                     const std::string& column) {
+    for (const Row& r : rows) {
+      if (r.row == row && r.column == column) return r;
+    }
+    BOOST_FAIL("no row " << row << ", " << column);
+    return Row{};
+  };
+  const auto one = make("fal/table1", 1), two = make("fal/table1", 2);
+  BOOST_TEST(one.size() == 6u);
+  BOOST_TEST(two.size() == 6u * 3);
+  for (const Row& row : one) {
+    BOOST_TEST(row.in_table);
+    const Row mean = at(two, row.row, row.column);
+    const Row first = at(two, row.row, row.column + ", run 1");
+    const Row second = at(two, row.row, row.column + ", run 2");
+    BOOST_TEST(first.value == row.value);  // the first seed's run, scored on the same samples
+    BOOST_TEST(!first.in_table);
+    BOOST_TEST(!first.paper.has_value());
+    BOOST_TEST(mean.value == (first.value + second.value) / 2);
+    BOOST_TEST(mean.paper.value() == row.paper.value());
+  }
+  for (const char* run : {"flip-flop-baseline", "flip-flop-fal", "flip-flop-baseline-seed-2",
+                          "flip-flop-fal-seed-2"}) {
+    BOOST_TEST(fs::exists(folder / "fal-table1-smoke" / run), run);
+  }
+
+  const auto shares = make("fal/figure2", 2);
+  BOOST_TEST(shares.size() == 2u * 3 * 3);  // layers, columns; the mean and two runs
+  for (const Row& row : shares) BOOST_TEST(row.value <= 1);
+  BOOST_TEST(!fs::exists(folder / "fal-figure2-smoke"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -59,6 +59,9 @@ void run(const Arguments& arguments) {
   RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
   options.manner = manner_from(arguments);
   options.seeds = arguments.integer("seeds", 0, 1000);
+  if (options.seeds > 0 && !found->second.runs) {
+    wrong_usage("--seeds: recipe ", id, " is no grid of independent runs");
+  }
   std::string folder = id;
   std::replace(folder.begin(), folder.end(), '/', '-');
   options.out = arguments.given("out")
@@ -114,8 +117,9 @@ void run(const Arguments& arguments) {
   for (const auto& [heading, content] : result.sections) page.add(heading, content);
   page.add("How to make it again",
            html::code("longhand repro " + id + " --scale " + arguments.word("scale") + " --seed " +
-                      arguments.word("seed") + " --backend " + arguments.word("backend") +
-                      " --math " + arguments.word("math")) +
+                      arguments.word("seed") +
+                      (options.seeds > 0 ? text(" --seeds ", options.seeds) : "") + " --backend " +
+                      arguments.word("backend") + " --math " + arguments.word("math")) +
                html::paragraph(text("scale ", arguments.word("scale"), ", seed ", options.seed,
                                     ", commit ", commit, ", ", machine(), ", ",
                                     static_cast<std::int64_t>(seconds), " s")));

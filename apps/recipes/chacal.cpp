@@ -103,12 +103,6 @@ Curve curve_over(std::span<const fs::path> runs, std::string_view figure) {
   return curve;
 }
 
-std::string configurations(std::span<const GridRun> runs) {
-  std::string all;
-  for (const GridRun& run : runs) all += "# " + run.name + "\n" + run.config.ini() + "\n";
-  return html::code(all);
-}
-
 std::vector<GridRun> toy_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 4); ++number) {

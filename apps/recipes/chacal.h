@@ -47,7 +47,4 @@ struct Curve {
 };
 Curve curve_over(std::span<const std::filesystem::path> runs, std::string_view figure);
 
-/// The configurations that made a section's figures.
-std::string configurations(std::span<const GridRun> runs);
-
 }  // namespace longhand::app

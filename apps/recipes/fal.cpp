@@ -1,5 +1,7 @@
 #include "apps/recipes/fal.h"
 
+#include "core/error.h"
+
 namespace longhand::app {
 
 Experiment flip_flop_experiment(Scale scale) {
@@ -79,18 +81,28 @@ Experiment cycle_tracing_experiment(Scale scale) {
   return e;
 }
 
-Config config_of(const Experiment& experiment, bool fal, const RecipeOptions& options) {
+std::int64_t fal_seeds(const RecipeOptions& options) { return seeds_of(options, 1, 1, 1); }
+
+GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,
+                std::int64_t number) {
   Config config(experiment.task);
   config.set("model.heads", fal ? experiment.fal : experiment.baseline);
-  config.set("training.seed", std::to_string(options.seed));
+  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
+  config.set("training.seed", std::to_string(seed));
   for (const auto& [key, value] : experiment.settings) config.set(key, value);
   for (const auto& [key, value] : options.settings) config.set(key, value);
-  return config;
+  const std::string name = experiment.task + (fal ? "-fal" : "-baseline");
+  return {number == 0 ? name : text(name, "-seed-", seed), std::move(config)};
 }
 
-std::filesystem::path folder_of(const Experiment& experiment, bool fal,
-                                const std::filesystem::path& out) {
-  return out / (experiment.task + (fal ? "-fal" : "-baseline"));
+std::vector<GridRun> fal_runs(const Experiment& experiment, const RecipeOptions& options) {
+  std::vector<GridRun> runs;
+  for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
+    for (const bool fal : {false, true}) {
+      runs.push_back(fal_run(experiment, fal, options, number));
+    }
+  }
+  return runs;
 }
 
 }  // namespace longhand::app

@@ -25,10 +25,12 @@ struct Experiment {
 Experiment flip_flop_experiment(Scale scale);
 Experiment cycle_tracing_experiment(Scale scale);
 
-/// The complete configuration of one of its two models.
-Config config_of(const Experiment& experiment, bool fal, const RecipeOptions& options);
-/// The folder of that run under a recipe's.
-std::filesystem::path folder_of(const Experiment& experiment, bool fal,
-                                const std::filesystem::path& out);
+/// How many runs each of the two models has at the options.
+std::int64_t fal_seeds(const RecipeOptions& options);
+/// A run of one of an experiment's two models at options.seed + number.
+GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,
+                std::int64_t number = 0);
+/// One of each seed, in turn for each of the models, the plain one first.
+std::vector<GridRun> fal_runs(const Experiment& experiment, const RecipeOptions& options);
 
 }  // namespace longhand::app

@@ -2,66 +2,76 @@
 
 #include "apps/recipes/fal.h"
 #include "apps/run/inspection.h"
-#include "apps/run/training.h"
 
 /// First-After-Last, Figure 2: where the FAL heads of a trained model look.
 namespace longhand::app {
 namespace {
 
-/// The FAL run of fal/table1 beside this recipe's folder when it is finished and of the same
-/// configuration; else this recipe's own.
-std::filesystem::path run_folder(const Experiment& e, const Config& config,
-                                 const RecipeOptions& options) {
-  const auto table =
-      folder_of(e, true, options.out.parent_path() / text("fal-table1-", name_of(options.scale)));
-  if (std::filesystem::exists(table / "config.ini")) {
-    const RunFolder folder(table);
-    const nn::CheckpointStore store(folder.checkpoints(), 1);
-    const auto steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
-    if (folder.config().ini() == config.ini() && store.latest() == steps) return table;
+constexpr std::string_view beside[] = {"fal/table1"};
+
+/// The FAL model of fal/table1, one run of each seed.
+std::vector<GridRun> runs_of(const RecipeOptions& options) {
+  std::vector<GridRun> runs;
+  for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
+    runs.push_back(fal_run(flip_flop_experiment(options.scale), true, options, number));
   }
-  return folder_of(e, true, options.out);
+  return runs;
+}
+
+LoadedRun load(const GridRun& run, const RecipeOptions& options) {
+  return load_run(run_path(run, options, beside),
+                  run.config.integer("training.steps", 0, std::int64_t{1} << 40));
+}
+
+/// Adds, for every FAL head, the mean over runs of a column's share.
+void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
+                const RecipeOptions& options, RecipeResult& result) {
+  std::vector<std::vector<FalShare>> shares;  // of each run
+  for (LoadedRun& run : runs) {
+    const auto task = run.config.task(column.distribution);
+    shares.push_back(
+        fal_shares(*run.model, *task,
+                   {.samples = run.config.integer("training.evaluate_samples", 1, 1 << 24),
+                    .seed = options.seed + 1000}));
+  }
+  for (std::size_t head = 0; head < shares.front().size(); ++head) {
+    std::vector<double> values;
+    for (const auto& of_run : shares) {
+      const FalShare& share = of_run[head];
+      values.push_back(
+          share.count > 0 ? static_cast<double>(share.hits) / static_cast<double>(share.count) : 0);
+    }
+    const FalShare& first = shares.front()[head];
+    add_row(result, text("layer ", first.layer, ", head ", first.head), column.title, values, {},
+            first.count);
+  }
 }
 
 RecipeResult run(const RecipeOptions& options) {
-  const Experiment e = flip_flop_experiment(options.scale);
-  const Config config = config_of(e, true, options);
-  const auto path = run_folder(e, config, options);
   RecipeResult result;
-  if (path == folder_of(e, true, options.out)) {
-    RunFolder folder = open_or_create(path, config);
-    result.stopped = !train(folder, options.manner).finished;
-    if (result.stopped) return result;
-  }
-  LoadedRun loaded = load_run(path, config.integer("training.steps", 0, std::int64_t{1} << 40));
-  for (const Experiment::Column& column : e.columns) {
-    const auto task = config.task(column.distribution);
-    const auto shares =
-        fal_shares(*loaded.model, *task,
-                   {.samples = config.integer("training.evaluate_samples", 1, 1 << 24),
-                    .seed = options.seed + 1});
-    for (const FalShare& share : shares) {
-      const double hits = static_cast<double>(share.hits);
-      const double count = static_cast<double>(share.count);
-      const auto interval = tasks::wilson(hits, count);
-      result.rows.push_back({text("layer ", share.layer, ", head ", share.head), column.title,
-                             count > 0 ? hits / count : 0, interval.low, interval.high});
-    }
+  const std::vector<GridRun> runs = runs_of(options);
+  result.stopped = !train_runs(runs, options, beside);
+  if (result.stopped) return result;
+  std::vector<LoadedRun> loaded;
+  for (const GridRun& run : runs) loaded.push_back(load(run, options));
+  for (const Experiment::Column& column : flip_flop_experiment(options.scale).columns) {
+    add_shares(loaded, column, options, result);
   }
 
   Rng rng(options.seed, Purpose::evaluation, 0, 0);
-  const auto task = config.task();
+  const auto task = loaded.front().config.task();
   const tasks::Sample sample = task->sample(rng, 0);
   const std::size_t shown = std::min<std::size_t>(sample.tokens.size(), 64);
-  const auto views = look_inside(*loaded.model, std::span(sample.tokens).first(shown));
+  const auto views = look_inside(*loaded.front().model, std::span(sample.tokens).first(shown));
   result.sections.emplace_back(
       "Where each token's FAL head looks",
       html::paragraph("Each row of the figure's table is the share of read tokens whose selection "
-                      "is the last write or read.") +
+                      "is the last write or read. " +
+                      how_intervals(fal_seeds(options)) +
+                      (runs.size() == 1 ? "" : " The pictures are of the first run.")) +
           selection_pictures(*task, sample, views));
   result.sections.emplace_back("Softmax heads", attention_maps(*task, sample, views));
-  result.sections.emplace_back("Configuration of the run",
-                               html::code("# " + path.string() + "\n" + config.ini()));
+  result.sections.emplace_back("Configurations of the runs", configurations(runs));
   return result;
 }
 
@@ -71,7 +81,8 @@ const RegisterRecipe recipe{
      .scales = {{Scale::smoke, "the FAL model of fal/table1, trained if it is not there"},
                 {Scale::laptop, "the same at the paper's lengths"},
                 {Scale::paper, "the same at the paper's size; for a GPU"}},
-     .run = run}};
+     .run = run,
+     .runs = runs_of}};
 
 }  // namespace
 }  // namespace longhand::app

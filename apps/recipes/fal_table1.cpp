@@ -1,67 +1,91 @@
+#include <algorithm>
+#include <iterator>
+
 #include "apps/html/chart.h"
 #include "apps/recipes/fal.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_report.h"
-#include "apps/run/training.h"
 
 /// First-After-Last, Table 1: both models, in and out of the training distribution.
 namespace longhand::app {
 namespace {
 
-Row score(LoadedRun& run, const Experiment& e, const Experiment::Column& column, Reading reading,
-          std::uint64_t seed) {
-  const auto task = run.config.task(column.distribution);
-  const tasks::Tally tally =
-      evaluate(*run.model, *task,
-               {.samples = run.config.integer("training.evaluate_samples", 1, 1 << 24),
-                .seed = seed,
-                .reading = reading});
-  const tasks::Metric& metric = tally.at(e.metric);
-  const tasks::Interval interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
-  return {"", column.title, metric.mean(), interval.low, interval.high};
+std::string name_of(bool fal) { return fal ? "FAL-GPT + RoPE" : "GPT + RoPE"; }
+
+constexpr std::string_view beside[] = {"fal/figure2"};
+
+/// What the scale trains on.
+std::vector<Experiment> experiments_of(Scale scale) {
+  if (scale == Scale::smoke) return {flip_flop_experiment(scale)};
+  return {flip_flop_experiment(scale), cycle_tracing_experiment(scale)};
 }
 
-/// Trains both models of an experiment, or goes on with them, and adds their rows.
-bool compare(const Experiment& e, const RecipeOptions& options, RecipeResult& result) {
+std::vector<GridRun> runs_of(const RecipeOptions& options) {
+  std::vector<GridRun> all;
+  for (const Experiment& e : experiments_of(options.scale)) {
+    std::ranges::move(fal_runs(e, options), std::back_inserter(all));
+  }
+  return all;
+}
+
+/// A model's runs, loaded after their last step.
+std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& options) {
+  std::vector<LoadedRun> loaded;
+  for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
+    const GridRun run = fal_run(e, fal, options, number);
+    loaded.push_back(load_run(run_path(run, options, beside),
+                              run.config.integer("training.steps", 0, std::int64_t{1} << 40)));
+  }
+  return loaded;
+}
+
+/// Adds the figure of a column: the mean over a model's runs.
+void score(std::span<LoadedRun> runs, const Experiment& e, const Experiment::Column& column,
+           Reading reading, bool fal, const RecipeOptions& options, RecipeResult& result) {
+  std::vector<double> values;
+  std::int64_t count = 0;
+  for (LoadedRun& run : runs) {
+    const auto task = run.config.task(column.distribution);
+    // The samples are other ones than those of the evaluations during training.
+    const tasks::Tally tally =
+        evaluate(*run.model, *task,
+                 {.samples = run.config.integer("training.evaluate_samples", 1, 1 << 24),
+                  .seed = options.seed + 1000,
+                  .reading = reading});
+    values.push_back(tally.at(e.metric).mean());
+    count = tally.at(e.metric).count;
+  }
+  const bool forced = e.decoded && reading == Reading::forced;
+  const double paper = fal ? column.paper_fal : column.paper_baseline;
+  add_row(result, name_of(fal), column.title + (forced ? ", forced" : ""), values,
+          forced ? std::nullopt : std::optional(paper), count);
+}
+
+/// Adds the rows of both models of an experiment.
+void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& result) {
   html::LineChart chart{
       .x_label = "step", .y_label = "loss (" + e.task + ")", .series = {}, .log_y = true};
-  std::string configuration;
   for (const bool fal : {false, true}) {
-    const std::string name = fal ? "FAL-GPT + RoPE" : "GPT + RoPE";
-    const auto path = folder_of(e, fal, options.out);
-    RunFolder folder = open_or_create(path, config_of(e, fal, options));
-    const TrainingResult trained = train(folder, options.manner);
-    if (!trained.finished) return false;
-
-    // The samples are other ones than those of the evaluations during training.
-    LoadedRun run = load_run(path, trained.step);
+    std::vector<LoadedRun> runs = load(e, fal, options);
     for (const Experiment::Column& column : e.columns) {
-      const Reading reading = e.decoded ? Reading::decoded : Reading::forced;
-      Row row = score(run, e, column, reading, options.seed + 1);
-      row.row = name;
-      row.paper = fal ? column.paper_fal : column.paper_baseline;
-      result.rows.push_back(row);
-      if (!e.decoded) continue;
-      row = score(run, e, column, Reading::forced, options.seed + 1);
-      row.row = name;
-      row.column += ", forced";
-      result.rows.push_back(row);
+      if (e.decoded) score(runs, e, column, Reading::decoded, fal, options, result);
+      score(runs, e, column, Reading::forced, fal, options, result);
     }
-    chart.series.push_back(curve(name, folder.metrics(), "loss"));
-    configuration += "# " + path.filename().string() + "\n" + folder.config().ini() + "\n";
+    const RunFolder first(run_path(fal_run(e, fal, options), options, beside));
+    chart.series.push_back(curve(name_of(fal), first.metrics(), "loss"));
   }
   result.sections.emplace_back(
       "Training on " + e.task,
-      html::figure(line_chart(chart), "Training loss") + html::code(configuration));
-  return true;
+      html::figure(line_chart(chart),
+                   fal_seeds(options) == 1 ? "Training loss" : "Training loss of the first seed"));
 }
 
 RecipeResult run(const RecipeOptions& options) {
   RecipeResult result;
-  result.stopped = !compare(flip_flop_experiment(options.scale), options, result);
-  if (!result.stopped && options.scale != Scale::smoke) {
-    result.stopped = !compare(cycle_tracing_experiment(options.scale), options, result);
-  }
+  const std::vector<GridRun> runs = runs_of(options);
+  result.stopped = !train_runs(runs, options, beside);
+  if (result.stopped) return result;
+  for (const Experiment& e : experiments_of(options.scale)) compare(e, options, result);
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(
@@ -70,7 +94,9 @@ RecipeResult run(const RecipeOptions& options) {
           "sample given (teacher forcing); the loss is on the bits of reads. Cycle Tracing: "
           "transitions, "
           "counted while everything before was right, the model going on from what it said itself "
-          "(decoding); beside it the same under teacher forcing. Intervals are Wilson's, 95%."));
+          "(decoding); beside it the same under teacher forcing. " +
+          how_intervals(fal_seeds(options))));
+  result.sections.emplace_back("Configurations of the runs", configurations(runs));
   return result;
 }
 
@@ -80,7 +106,8 @@ const RegisterRecipe recipe{
      .scales = {{Scale::smoke, "Flip-Flop only, 64 instructions, 2 layers: a minute on 2 cores"},
                 {Scale::laptop, "the paper's Flip-Flop model and lengths, a small Cycle Tracing"},
                 {Scale::paper, "the paper's sizes; for a GPU"}},
-     .run = run}};
+     .run = run,
+     .runs = runs_of}};
 
 }  // namespace
 }  // namespace longhand::app

@@ -114,4 +114,26 @@ Row row_of(const std::string& row, const std::string& column, std::span<const do
   return result;
 }
 
+void add_row(RecipeResult& result, const std::string& row, const std::string& column,
+             std::span<const double> values, std::optional<double> paper, std::int64_t of) {
+  result.rows.push_back(row_of(row, column, values, paper, of));
+  for (std::size_t i = 0; values.size() > 1 && i < values.size(); ++i) {
+    Row single = row_of(row, text(column, ", run ", i + 1), values.subspan(i, 1), {}, of);
+    single.in_table = false;
+    result.rows.push_back(std::move(single));
+  }
+}
+
+std::string how_intervals(std::int64_t runs) {
+  if (runs == 1) return "Intervals are Wilson's, 95%.";
+  return text("Figures are means over ", runs,
+              " runs of different seeds, intervals those of the mean (95%, Student's t).");
+}
+
+std::string configurations(std::span<const GridRun> runs) {
+  std::string all;
+  for (const GridRun& run : runs) all += "# " + run.name + "\n" + run.config.ini() + "\n";
+  return html::code(all);
+}
+
 }  // namespace longhand::app

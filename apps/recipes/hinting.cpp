@@ -155,12 +155,7 @@ void add_share(RecipeResult& result, const std::string& row, const std::string& 
   std::vector<double> shares;
   for (const auto& points : runs) shares.push_back(points[point].tally.at("sequences").mean());
   const std::int64_t samples = runs[0][point].tally.at("sequences").count;
-  result.rows.push_back(row_of(row, column, shares, paper, samples));
-  for (std::size_t i = 0; runs.size() > 1 && i < shares.size(); ++i) {
-    Row single = row_of(row, text(column, ", run ", i + 1), {&shares[i], 1}, {}, samples);
-    single.in_table = false;
-    result.rows.push_back(std::move(single));
-  }
+  add_row(result, row, column, shares, paper, samples);
 }
 
 std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& models,
@@ -189,10 +184,8 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
 
 std::string how_intervals(const RecipeOptions& options) {
   const std::int64_t runs = hinting_seeds(options);
-  if (runs == 1) return "Intervals are Wilson's, 95%.";
-  return text("Figures are means over ", runs,
-              " runs of different seeds, intervals those of the mean (95%, Student's t); bands in "
-              "charts go from the least run to the greatest.");
+  return how_intervals(runs) +
+         (runs == 1 ? "" : " Bands in charts go from the least run to the greatest.");
 }
 
 std::string how_scored(const RecipeOptions& options) {
