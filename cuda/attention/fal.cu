@@ -159,8 +159,8 @@ struct Choice {
 
 /// dk_m += dscore q and dv_(m+1) += score dy over the queries that chose a key of this tile (for
 /// dv: the key before), heads of the group in order, queries in order. A block has fal_slice
-/// columns.
-__global__ void __launch_bounds__(fal_threads) fal_key_gradients(FalTask task) {
+/// columns. With 8 blocks asked for, the compiler does not spill to make room for 13.
+__global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task) {
   __shared__ float sums[2][fal_rows][fal_slice];  // dk, dv
   __shared__ Choice choices[fal_threads];
   __shared__ int counts[fal_warps];
