@@ -14,7 +14,8 @@
 namespace longhand {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: a pipe by that name is refused below, not waited for.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   LONGHAND_CHECK(file.valid(), path.native(), ": cannot open: ", std::strerror(errno));
   struct stat status {};
   LONGHAND_CHECK(::fstat(file.get(), &status) == 0, path.native(),

@@ -5,21 +5,21 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <limits>
 #include <system_error>
 #include <utility>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/quote.h"
-#include "core/safetensors.h"
+#include "core/safetensors_parts.h"
 
 namespace fs = std::filesystem;
 
 namespace longhand::nn {
 namespace {
 
-constexpr std::string_view model_file = "model.safetensors";
-constexpr std::string_view optimizer_file = "optimizer.safetensors";
+const std::string model_file = "model", optimizer_file = "optimizer";  // .safetensors
 constexpr std::string_view prefix = "step-";
 constexpr std::string_view hidden = ".unfinished-";  // never a checkpoint, whatever it holds
 
@@ -40,8 +40,9 @@ std::vector<Named> named(const AdamOptimizer& optimizer) {
   return all;
 }
 
-void write(const fs::path& path, const std::vector<Named>& tensors, const Metadata& metadata) {
-  std::vector<std::byte> host;  // one tensor at a time
+/// Their bytes come through `host`, one tensor at a time.
+std::vector<SafetensorsItem> items_of(const std::vector<Named>& tensors,
+                                      std::vector<std::byte>& host) {
   std::vector<SafetensorsItem> items;
   for (const Named& n : tensors) {
     const auto bytes = [&host, tensor = n.tensor]() -> std::span<const std::byte> {
@@ -51,23 +52,39 @@ void write(const fs::path& path, const std::vector<Named>& tensors, const Metada
     };
     items.push_back({n.name, n.tensor.dtype(), n.tensor.shape(), bytes});
   }
-  write_safetensors(path, items, metadata);
+  return items;
 }
 
-void require_fit(const SafetensorsFile& file, const std::vector<Named>& tensors) {
-  for (const Named& n : tensors) file.at(n.name, n.tensor.dtype(), n.tensor.shape());
-  if (file.entries().size() == tensors.size()) return;
-  for (const SafetensorsEntry& entry : file.entries()) {
-    const bool known = std::any_of(tensors.begin(), tensors.end(),
-                                   [&](const Named& n) { return n.name == entry.name; });
-    LONGHAND_CHECK(known, file.name(), ": tensor ", quote(entry.name), ": expected none, got ",
-                   entry.shape, " ", entry.type, "; the model has no such parameter");
+void write(const fs::path& folder, const std::string& name, const std::vector<Named>& tensors,
+           const Metadata& metadata, std::uint64_t most) {
+  std::vector<std::byte> host;
+  write_safetensors_parts(folder, name, items_of(tensors, host), metadata, most);
+}
+
+SafetensorsParts open(const fs::path& folder, const std::string& name) {
+  SafetensorsParts parts = SafetensorsParts::open(folder, name);
+  parts.check_exact();
+  return parts;
+}
+
+void require_fit(const SafetensorsParts& parts, const std::vector<Named>& tensors) {
+  std::size_t found = 0;
+  for (const Named& n : tensors) parts.at(n.name, n.tensor.dtype(), n.tensor.shape());
+  for (const SafetensorsFile& file : parts.files()) found += file.entries().size();
+  if (found == tensors.size()) return;
+  for (const SafetensorsFile& file : parts.files()) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      const bool known = std::any_of(tensors.begin(), tensors.end(),
+                                     [&](const Named& n) { return n.name == entry.name; });
+      LONGHAND_CHECK(known, file.name(), ": tensor ", quote(entry.name), ": expected none, got ",
+                     entry.shape, " ", entry.type, "; the model has no such parameter");
+    }
   }
 }
 
-void read(const SafetensorsFile& file, const std::vector<Named>& tensors) {
+void read(const SafetensorsParts& parts, const std::vector<Named>& tensors) {
   for (const Named& n : tensors) {
-    const auto bytes = file.at(n.name).bytes;
+    const auto bytes = parts.find(n.name).entry->bytes;
     n.tensor.backend().upload(n.tensor.address(), bytes.data(), bytes.size());
   }
 }
@@ -95,6 +112,17 @@ CheckpointInfo info_of(const SafetensorsFile& file) {
     }
   }
   return info;
+}
+
+/// Parts have it all alike.
+CheckpointInfo info_of(const SafetensorsParts& parts) {
+  const SafetensorsFile& first = parts.files().front();
+  for (const SafetensorsFile& file : parts.files()) {
+    LONGHAND_CHECK(file.metadata() == first.metadata(), file.name(),
+                   ": metadata: expected that of ", first.name(),
+                   ", got another; these are parts of two checkpoints");
+  }
+  return info_of(first);
 }
 
 Metadata metadata_of(const CheckpointInfo& info) {
@@ -131,7 +159,8 @@ void remove_folder(const fs::path& folder) {
 }  // namespace
 
 void save_checkpoint(const fs::path& folder, const CheckpointInfo& info,
-                     const Parameters& parameters, const AdamOptimizer* optimizer) {
+                     const Parameters& parameters, const AdamOptimizer* optimizer,
+                     std::uint64_t most) {
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
   const fs::path unfinished = parent / (std::string(hidden) + std::to_string(::getpid()) + "-" +
                                         folder.filename().string());
@@ -140,10 +169,10 @@ void save_checkpoint(const fs::path& folder, const CheckpointInfo& info,
   fs::create_directories(unfinished, error);
   LONGHAND_CHECK(!error, "cannot make ", unfinished.string(), ": ", error.message());
   try {
-    const Metadata metadata = metadata_of(info);
-    write(unfinished / model_file, named(parameters), metadata);
+    write(unfinished, model_file, named(parameters), metadata_of(info), most);
     if (optimizer) {
-      write(unfinished / optimizer_file, named(*optimizer), {{"step", std::to_string(info.step)}});
+      write(unfinished, optimizer_file, named(*optimizer), {{"step", std::to_string(info.step)}},
+            most);
     }
     sync_folder(unfinished);
     if (fs::exists(folder)) remove_folder(folder);
@@ -159,12 +188,12 @@ void save_checkpoint(const fs::path& folder, const CheckpointInfo& info,
 
 CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& parameters,
                                const AdamOptimizer* optimizer) {
-  const auto model = SafetensorsFile::open(folder / model_file);
+  const auto model = open(folder, model_file);
   const CheckpointInfo info = info_of(model);
   const auto values = named(parameters);
   require_fit(model, values);
   if (optimizer) {
-    const auto file = SafetensorsFile::open(folder / optimizer_file);
+    const auto file = open(folder, optimizer_file);
     const auto moments = named(*optimizer);
     require_fit(file, moments);
     const std::int64_t step = info_of(file).step;
@@ -177,11 +206,23 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
 }
 
 CheckpointInfo read_checkpoint_info(const fs::path& folder) {
-  return info_of(SafetensorsFile::open(folder / model_file));
+  return info_of(open(folder, model_file));
 }
 
-CheckpointStore::CheckpointStore(fs::path folder, int keep)
-    : folder_(std::move(folder)), keep_(keep) {
+void check_file_size(const Parameters& parameters, const AdamOptimizer& optimizer,
+                     const Metadata& more, std::uint64_t most) {
+  // The longest metadata that a save may have, so that none later takes more room.
+  const CheckpointInfo longest{.step = std::numeric_limits<std::int64_t>::min(),
+                               .score = -std::numeric_limits<double>::min(),
+                               .more = more};
+  std::vector<std::byte> none;
+  cut_into_parts(model_file, items_of(named(parameters), none), metadata_of(longest), most);
+  cut_into_parts(optimizer_file, items_of(named(optimizer), none),
+                 {{"step", std::to_string(longest.step)}}, most);
+}
+
+CheckpointStore::CheckpointStore(fs::path folder, int keep, std::uint64_t most)
+    : folder_(std::move(folder)), keep_(keep), most_(most) {
   LONGHAND_CHECK(keep >= 1, "checkpoints: expected to keep at least 1, got ", keep);
 }
 
@@ -196,7 +237,7 @@ void CheckpointStore::clean() const {
 
 void CheckpointStore::save(const CheckpointInfo& info, const Parameters& parameters,
                            const AdamOptimizer& optimizer) const {
-  save_checkpoint(path(info.step), info, parameters, &optimizer);
+  save_checkpoint(path(info.step), info, parameters, &optimizer, most_);
   prune();
 }
 

@@ -22,9 +22,16 @@ struct CheckpointInfo {
 };
 
 /// A checkpoint is a folder: model.safetensors, with the parameters by name, and, when it is for
-/// going on, optimizer.safetensors with the moments. Either all of it is there or none.
+/// going on, optimizer.safetensors with the moments. Either all of it is there or none. Where one
+/// of the two would be larger than `most` bytes (0: no limit) it lies in parts with an index
+/// (core/safetensors_parts.h).
 void save_checkpoint(const std::filesystem::path& folder, const CheckpointInfo& info,
-                     const Parameters& parameters, const AdamOptimizer* optimizer);
+                     const Parameters& parameters, const AdamOptimizer* optimizer,
+                     std::uint64_t most = 0);
+
+/// Refused where a tensor is larger than a file of a checkpoint may be.
+void check_file_size(const Parameters& parameters, const AdamOptimizer& optimizer,
+                     const Metadata& more, std::uint64_t most);
 
 /// Reads it into parameters (and moments, if wanted) of the same names, types and shapes. What does
 /// not fit is told in one line that names the tensor, before anything is changed.
@@ -33,10 +40,10 @@ CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parame
 CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
 
 /// checkpoints/ of a run: step-N folders and the file `best`, which names one of them. The last
-/// `keep` and the best are kept.
+/// `keep` and the best are kept. Files have at most `most` bytes; 0: no limit.
 class CheckpointStore {
  public:
-  CheckpointStore(std::filesystem::path folder, int keep);
+  CheckpointStore(std::filesystem::path folder, int keep, std::uint64_t most = 0);
 
   /// Removes what an interrupted save left behind.
   void clean() const;
@@ -55,6 +62,7 @@ class CheckpointStore {
 
   std::filesystem::path folder_;
   int keep_;
+  std::uint64_t most_;
 };
 
 }  // namespace longhand::nn

@@ -19,8 +19,7 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-constexpr std::uintmax_t most_config = 1 << 20, most_index = 64 << 20;  // bytes
-constexpr std::size_t most_shards = 1000;
+constexpr std::uintmax_t most_config = 1 << 20;  // bytes
 
 struct ActivationName {
   std::string_view name;
@@ -182,65 +181,24 @@ std::string hugging_face_name(Activation activation) {
   return std::string(found->name);
 }
 
-Weights::Weights(SafetensorsFile file) : source_(file.name()) { files_.push_back(std::move(file)); }
-
 Weights Weights::open(const fs::path& folder, const DecoderConfig& model) {
-  const fs::path whole = folder / "model.safetensors";
-  const fs::path index = folder / "model.safetensors.index.json";
-  const bool sharded = !fs::exists(whole) && fs::exists(index);
-  Weights weights(sharded ? index.string() : whole.string());
-  if (sharded) {
-    weights.open_shards(folder);
-  } else {
-    weights.files_.push_back(SafetensorsFile::open(whole));
-  }
+  Weights weights(SafetensorsParts::open(folder, "model"));
   const double least = at_least(model), held = weights.numbers();
-  LONGHAND_CHECK(least <= held, weights.source_, ": expected ", least,
+  LONGHAND_CHECK(least <= held, weights.parts_.name(), ": expected ", least,
                  " numbers or more, for the model of config.json, got ", held);
   return weights;
 }
 
-void Weights::open_shards(const fs::path& folder) {
-  const Json json = parse_json(read_text(source_, most_index), source_);
-  const Json* const map = Fields(json, source_).find("weight_map");
-  LONGHAND_CHECK(map && map->is_object() && !map->empty(), source_,
-                 ": expected a weight_map of tensor names to files");
-  std::map<std::string, std::size_t> opened;
-  for (const auto& [name, file] : map->members()) {
-    const std::string shard = file.is_string() ? file.string() : "";
-    LONGHAND_CHECK(!shard.empty() && fs::path(shard).filename() == shard && shard[0] != '.',
-                   source_, ": ", quote(name), ": expected a file of this folder, got ",
-                   quote(file.dump()));
-    const auto [place, fresh] = opened.emplace(shard, files_.size());
-    if (fresh) {
-      LONGHAND_CHECK(opened.size() <= most_shards, source_, ": expected at most ", most_shards,
-                     " files, got more");
-      files_.push_back(SafetensorsFile::open(folder / shard));
-    }
-    shard_[name] = place->second;
-  }
-}
-
-Weights::Place Weights::at(std::span<const std::string> names) const {
+SafetensorsParts::Place Weights::at(std::span<const std::string> names) const {
   for (const std::string& name : names) {
-    std::size_t file = 0;
-    if (!shard_.empty()) {
-      const auto found = shard_.find(name);
-      if (found == shard_.end()) continue;
-      file = found->second;
-      LONGHAND_CHECK(files_[file].find(name), files_[file].name(), ": has no tensor ", quote(name),
-                     ", which ", source_, " places there");
-    }
-    if (const SafetensorsEntry* const entry = files_[file].find(name)) {
-      return {entry, &files_[file]};
-    }
+    if (const auto place = parts_.find(name); place.entry) return place;
   }
-  fail(source_, ": has no tensor ", quote(names.front()));
+  fail(parts_.name(), ": has no tensor ", quote(names.front()));
 }
 
 double Weights::numbers() const {
   double sum = 0;
-  for (const SafetensorsFile& file : files_) {
+  for (const SafetensorsFile& file : parts_.files()) {
     for (const SafetensorsEntry& entry : file.entries()) {
       sum += static_cast<double>(entry.shape.size());
     }
@@ -279,7 +237,7 @@ void read_tensors(const Weights& weights, std::span<const Exchange> tensors) {
   }
 }
 
-void write_tensors(const fs::path& folder, std::span<const Exchange> tensors) {
+void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, std::uint64_t most) {
   std::vector<float> host;  // one tensor at a time
   std::vector<SafetensorsItem> items;
   for (const Exchange& tensor : tensors) {
@@ -290,7 +248,7 @@ void write_tensors(const fs::path& folder, std::span<const Exchange> tensors) {
     };
     items.push_back({tensor.names.front(), DType::f32, shape_there(tensor), bytes});
   }
-  write_safetensors(folder / "model.safetensors", items, {{"format", "pt"}});
+  write_safetensors_parts(folder, "model", items, {{"format", "pt"}}, most);
 }
 
 std::span<const Family> families() {
@@ -327,18 +285,18 @@ std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, 
   return decoder;
 }
 
-std::string_view export_model(const Decoder& decoder, const fs::path& folder) {
+std::string_view export_model(const Decoder& decoder, const fs::path& folder, std::uint64_t most) {
   const bool learned = decoder.config().positions == Positions::learned;
   const Family family = learned ? gpt2_family() : gpt_neox_family();
   const std::string json = family.json(decoder.config());
-  for (const char* file : {"config.json", "model.safetensors"}) {
+  for (const char* file : {"config.json", "model.safetensors", "model.safetensors.index.json"}) {
     LONGHAND_CHECK(!fs::exists(folder / file), (folder / file).string(),
                    ": expected a folder without a model, got one");
   }
   std::error_code error;
   fs::create_directories(folder, error);
   LONGHAND_CHECK(!error, folder.string(), ": cannot be made: ", error.message());
-  write_tensors(folder, family.tensors(decoder));
+  write_tensors(folder, family.tensors(decoder), most);
   write_atomically(folder / "config.json", json);
   return family.type;
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "core/safetensors.h"
+#include "core/safetensors_parts.h"
 #include "nn/decoder.h"
 
 /// Models in Hugging Face's form: a folder with config.json and model.safetensors, or with the
@@ -46,23 +46,16 @@ class Weights {
  public:
   /// Refused where they hold fewer numbers than the model has.
   static Weights open(const std::filesystem::path& folder, const DecoderConfig& model);
-  explicit Weights(SafetensorsFile file);
+  explicit Weights(SafetensorsFile file) : Weights(SafetensorsParts(std::move(file))) {}
 
-  struct Place {
-    const SafetensorsEntry* entry = nullptr;
-    const SafetensorsFile* file = nullptr;
-  };
   /// The first of these names that is there; an Error that gives the first one where none is.
-  Place at(std::span<const std::string> names) const;
+  SafetensorsParts::Place at(std::span<const std::string> names) const;
 
  private:
-  explicit Weights(std::string source) : source_(std::move(source)) {}
-  void open_shards(const std::filesystem::path& folder);
+  explicit Weights(SafetensorsParts parts) : parts_(std::move(parts)) {}
   double numbers() const;  // in all tensors
 
-  std::string source_;
-  std::vector<SafetensorsFile> files_;
-  std::map<std::string, std::size_t, std::less<>> shard_;  // which file has it; empty: one file
+  SafetensorsParts parts_;
 };
 
 /// A parameter and the tensor that holds it there.
@@ -78,8 +71,9 @@ std::vector<double> to_ours(const Exchange& tensor, std::span<const double> thei
 /// Copies all of them out of the files: f64, f32, f16 or bf16 there. Nothing is changed unless all
 /// fit.
 void read_tensors(const Weights& weights, std::span<const Exchange> tensors);
-/// model.safetensors in f32.
-void write_tensors(const std::filesystem::path& folder, std::span<const Exchange> tensors);
+/// model.safetensors in f32, or its parts of at most `most` bytes (0: no limit) and their index.
+void write_tensors(const std::filesystem::path& folder, std::span<const Exchange> tensors,
+                   std::uint64_t most = 0);
 
 /// A family: its configuration both ways and its tensors. `json` is an Error where a model has no
 /// such form.
@@ -103,8 +97,9 @@ ForeignConfig read_config(const std::filesystem::path& folder);
 std::unique_ptr<Decoder> import_model(const std::filesystem::path& folder, Backend& backend,
                                       DType type = DType::f32);
 /// In the form of the family that has learned positions (GPT-2) or rotary ones (GPT-NeoX); returns
-/// which.
-std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder);
+/// which. Weights lie in files of at most `most` bytes; 0: in one.
+std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder,
+                              std::uint64_t most = 0);
 
 /// The one group of softmax heads, alike in all layers, that make up the width: what both families
 /// have. An Error, beginning with `family`, for any other model, and for windows, tempers and

@@ -45,7 +45,10 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   LONGHAND_CHECK(options_.steps >= 0, "training: expected at least 0 steps, got ", options_.steps);
   LONGHAND_CHECK(options_.accumulation >= 1, "training: expected accumulation of at least 1, got ",
                  options_.accumulation);
-  if (!options_.checkpoints.empty()) store_.emplace(options_.checkpoints, options_.keep);
+  if (!options_.checkpoints.empty()) {
+    store_.emplace(options_.checkpoints, options_.keep, options_.most_file_bytes);
+    check_file_size(model.parameters(), optimizer_, options_.metadata, options_.most_file_bytes);
+  }
 }
 
 void Trainer::resume(const std::filesystem::path& checkpoint) {

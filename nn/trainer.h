@@ -28,6 +28,7 @@ struct TrainerOptions {
   std::int64_t checkpoint_every = 0;       // steps; 0: only after the last and when stopped
   std::filesystem::path checkpoints = {};  // empty: none are written
   int keep = 2;                            // of the latest; the best stays as well
+  std::uint64_t most_file_bytes = 0;       // of a checkpoint's files; 0: no limit
   std::int64_t look_every = 0;             // steps whose report finds the model as they left it
 
   // Where the backend repeats recorded work: how many shapes of steps are kept ready, 0 for none,

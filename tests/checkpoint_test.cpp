@@ -111,4 +111,75 @@ BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_written_is_told, Fixture) {
   expect([&] { save_checkpoint(folder / "file" / "a", {.step = 1}, one, nullptr); }, "cannot make");
 }
 
+BOOST_FIXTURE_TEST_CASE(in_parts_it_is_loaded_bit_for_bit_too, Fixture) {
+  const auto make_many = [&](std::uint64_t seed) {
+    Parameters parameters(*backend, DType::f32, seed);
+    for (int i = 0; i < 20; ++i) parameters.add(text("w", i), {10, 1 + i}, normal(1), true);
+    return parameters;
+  };
+  const Parameters saved = make_many(1), loaded = make_many(2);
+  const AdamOptimizer adam(saved, {}), other(loaded, {});
+  (*backend)(Fill{.value = 0.1, .y = adam.state()[3].tensor});
+  const CheckpointStore store(folder, 1, 2000);
+  store.save({.step = 12, .score = -1.25e-300}, saved, adam);
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(store.path(12))) {
+    if (entry.path().extension() == ".safetensors") {
+      BOOST_TEST(entry.file_size() <= 2000u);
+      ++files;
+    }
+  }
+  BOOST_TEST(files >= 10);
+  BOOST_TEST(read_checkpoint_info(store.path(12)).score.value() == -1.25e-300);
+  BOOST_TEST(load_checkpoint(store.path(12), loaded, &other).step == 12);
+  for (std::size_t i = 0; i < 20; ++i) {
+    BOOST_TEST(saved.all()[i].value().to_doubles() == loaded.all()[i].value().to_doubles());
+  }
+  for (std::size_t i = 0; i < 40; ++i) {
+    BOOST_TEST(adam.state()[i].tensor.to_doubles() == other.state()[i].tensor.to_doubles());
+  }
+
+  // A part of another step in the place of one, with tensors of the same names and shapes.
+  save_checkpoint(folder / "b", {.step = 13}, saved, &adam, 2000);
+  const auto part = [&](const fs::path& of, const std::string& name) {
+    for (const auto& entry : fs::directory_iterator(of)) {
+      if (entry.path().filename().string().starts_with(name)) return entry.path();
+    }
+    return fs::path();
+  };
+  const fs::path mixed = part(folder / "b", "model-00002");
+  BOOST_REQUIRE(!mixed.empty());
+  fs::copy_file(mixed, part(store.path(12), "model-00002"), fs::copy_options::overwrite_existing);
+  const auto before = loaded.all()[0].value().to_doubles();
+  expect([&] { load_checkpoint(store.path(12), loaded, &other); }, "parts of two checkpoints");
+  BOOST_TEST(loaded.all()[0].value().to_doubles() == before);
+  fs::remove(part(folder / "b", "optimizer-00003"));
+  expect([&] { load_checkpoint(folder / "b", loaded, &other); }, "optimizer-00003-of-");
+  BOOST_TEST(load_checkpoint(folder / "b", loaded).step == 13);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_tensor_that_fits_into_no_file_is_told_before_there_is_a_checkpoint,
+                        Fixture) {
+  const Parameters large = make({30, 50}, 1);
+  const AdamOptimizer adam(large, {});
+  check_file_size(large, adam, {}, 0);
+  check_file_size(large, adam, {}, 7000);
+  expect([&] { check_file_size(large, adam, {}, 6000); },
+         "model.safetensors: tensor \"w\": expected at most 6000 bytes");
+  // What it lets pass can be saved, with the longest metadata there is.
+  for (std::uint64_t most = 6000; most < 7000; ++most) {
+    try {
+      check_file_size(large, adam, {{"k", "v"}}, most);
+    } catch (const Error&) {
+      continue;
+    }
+    save_checkpoint(
+        folder / "a",
+        {.step = std::int64_t{1} << 60, .score = -1.2345678901234567e-300, .more = {{"k", "v"}}},
+        large, &adam, most);
+    break;
+  }
+  BOOST_TEST(fs::exists(folder / "a"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

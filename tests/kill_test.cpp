@@ -28,7 +28,7 @@ Batch batch_of(std::int64_t step, std::int64_t part) {
 }
 
 /// Trains to the end, from the latest checkpoint if there is one: the bits of all parameters.
-std::vector<std::vector<double>> train(const fs::path& folder) {
+std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t most_file_bytes) {
   const auto backend = make_cpu_backend({.threads = 1});
   Decoder decoder(*backend,
                   {.vocabulary = 5,
@@ -42,7 +42,8 @@ std::vector<std::vector<double>> train(const fs::path& folder) {
                    .schedule = {.peak = 1e-2, .steps = 30},
                    .evaluate_every = 7,
                    .checkpoint_every = 1,
-                   .checkpoints = folder},
+                   .checkpoints = folder,
+                   .most_file_bytes = most_file_bytes},
                   {.evaluate = [](std::int64_t step) {
                     return std::optional(static_cast<double>(step % 17));
                   }});
@@ -53,12 +54,11 @@ std::vector<std::vector<double>> train(const fs::path& folder) {
   return values;
 }
 
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
+/// Kills such a run again and again. Returns the number of files in its last checkpoint.
+std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
   const fs::path folder = fs::temp_directory_path() / ("longhand_kill_" + std::to_string(getpid()));
   fs::remove_all(folder);
-  const auto whole = train(folder / "whole");
+  const auto whole = train(folder / "whole", 0);
 
   const fs::path cut = folder / "cut";
   const CheckpointStore store(cut, 2);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
     const pid_t child = fork();
     BOOST_REQUIRE(child >= 0);
     if (child == 0) {
-      train(cut);
+      train(cut, most_file_bytes);
       _exit(0);
     }
     usleep(2000 + rng.below(25000));  // about one to a few checkpoints
@@ -83,12 +83,24 @@ BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
     if (latest > 0) BOOST_TEST(read_checkpoint_info(store.path(latest)).step == latest);
   }
   BOOST_TEST(killed >= 3);
-  BOOST_CHECK(train(cut) == whole);
+  BOOST_CHECK(train(cut, most_file_bytes) == whole);
   BOOST_TEST(store.best().value() == 14);  // scores 7, 14, 4, 11 and 13
   for (const auto& entry : fs::directory_iterator(cut)) {
     BOOST_TEST(!entry.path().filename().string().starts_with("."), entry.path().string());
   }
+  const auto files = std::distance(fs::directory_iterator(store.path(30)), {});
   fs::remove_all(folder);
+  return files;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
+  BOOST_TEST(kill_and_go_on(0) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(nor_does_one_whose_checkpoints_lie_in_parts) {
+  BOOST_TEST(kill_and_go_on(2500) >= 6);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

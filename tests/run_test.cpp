@@ -248,6 +248,60 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_one_line_and_the_last_good_checkpoint_stays)
   BOOST_TEST((checkpoint("b", 6) == checkpoint("a", 6)));
 }
 
+BOOST_AUTO_TEST_CASE(a_run_whose_checkpoints_lie_in_parts_is_like_any_other) {
+  const std::string wide =
+      "train --task flip-flop --task.instructions 8 --width 192 --layers 1 --batch 4 --steps 4 "
+      "--evaluate_samples 5 --threads 1 --checkpoint_every 2 --quiet --json ";
+  const Json whole = json(wide + "--out whole"), parts = json(wide + "--part_mib 1 --out parts");
+  BOOST_TEST(whole["scores"] == parts["scores"]);
+  const fs::path step = folder / "parts/checkpoints/step-4";
+  const auto files = [&](const fs::path& path) {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::directory_iterator(path)) {
+      all[entry.path().filename()] = contents(entry.path());
+      BOOST_TEST(entry.file_size() <= std::size_t{1} << 20);
+    }
+    return all;
+  };
+  const auto written = files(step);
+  BOOST_TEST(written.contains("model-00001-of-00002.safetensors"));
+  BOOST_TEST(written.contains("optimizer.safetensors.index.json"));
+  BOOST_TEST(!written.contains("model.safetensors"));
+
+  // It goes on with the bits of one that was not cut.
+  fs::remove_all(step);
+  fs::remove(folder / "parts/checkpoints/best");
+  BOOST_TEST(json("train --resume parts --quiet --json")["step"] == 4);
+  BOOST_TEST((files(step) == written));
+
+  for (const auto& [command, flags, result] :
+       {std::array{"eval ", " --samples 20", "rows"},
+        {"inspect ", " --samples 20", "rows"},
+        {"generate ", " --prompt w1i0r --tokens 3", "tokens"}}) {
+    const auto of = [&, begin = std::string(command), end = std::string(flags),
+                     member = std::string(result)](const std::string& run) {
+      return json(begin + run + end + " --json")[member];
+    };
+    BOOST_TEST(of("parts") == of("whole"), command);
+  }
+  json("export whole --out one --json");
+  json("export parts --part_mib 1 --out several --json");
+  BOOST_TEST(files(folder / "several").contains("model.safetensors.index.json"));
+  refuses(1, "export parts --part_mib 1 --out several", "expected a folder without a model");
+  json("import several --task flip-flop --task.instructions 8 --part_mib 1 --out again --json");
+  BOOST_TEST(files(folder / "again/checkpoints/step-0").size() >= 6u);
+  json("export again --out back --json");
+  BOOST_TEST(
+      (contents(folder / "back/model.safetensors") == contents(folder / "one/model.safetensors")));
+
+  // A tensor that is larger than a part is told before anything is written.
+  refuses(1, "train --task flip-flop --width 768 --part_mib 1 --out x",
+          "expected at most 1048576 bytes with its file's header, got ");
+  refuses(2, "train --task flip-flop --part_mib -1 --out x", "--part_mib");
+  refuses(2, "repro fal/table1 --part_mib many --out x", "--part_mib");
+  BOOST_TEST(!fs::exists(folder / "x"));
+}
+
 BOOST_AUTO_TEST_CASE(eval_reports_every_distribution_with_intervals) {
   train("a");
   const Json forced = json("eval a --samples 20 --json");

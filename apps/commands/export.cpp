@@ -11,7 +11,8 @@ void run(const Arguments& arguments) {
   const std::string to = arguments.word("out");
   const LoadedRun loaded =
       load_run(arguments.plain()[0], step_from(arguments), compute_flags(arguments));
-  const std::string_view family = nn::export_model(*loaded.model, to);
+  const auto most = static_cast<std::uint64_t>(arguments.integer("part_mib", 0, largest_part_mib));
+  const std::string_view family = nn::export_model(*loaded.model, to, most << 20);
   if (arguments.json()) {
     std::cout << Json{{"run", arguments.plain()[0]},
                       {"step", loaded.step},
@@ -27,7 +28,8 @@ const Register command{
     {.name = "export",
      .summary = "writes a run's model as a Hugging Face folder: GPT-2 or GPT-NeoX",
      .usage = {"RUN --out DIR [--step N]"},
-     .options = join({{"out", "DIR", "gets config.json and model.safetensors"}},
+     .options = join({{"out", "DIR", "gets config.json and model.safetensors"},
+                      {"part_mib", "N", "largest file of the weights; 0: no limit", "0"}},
                      join(run_options(), {json_option()})),
      .examples = {"export runs/flip-flop-1 --out flip-flop-hf"},
      .notes =

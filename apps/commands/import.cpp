@@ -42,7 +42,7 @@ void run(const Arguments& arguments) {
   const bool fresh = !fs::exists(to);
   try {
     folder.open_logs(0);
-    const nn::CheckpointStore store(folder.checkpoints(), 1);
+    const nn::CheckpointStore store(folder.checkpoints(), 1, config.most_file_bytes());
     store.save({}, model.parameters(), nn::AdamOptimizer(model.parameters(), config.adam()));
   } catch (const Error&) {
     std::error_code ignored;

@@ -70,6 +70,10 @@ void run(const Arguments& arguments) {
   for (const char* flag : {"backend", "threads", "math"}) {
     options.settings[std::string("compute.") + flag] = arguments.word(flag);
   }
+  if (arguments.given("part_mib")) {
+    options.settings["training.part_mib"] =
+        std::to_string(arguments.integer("part_mib", 0, largest_part_mib));
+  }
   backend_from(arguments);  // refuses wrong flags before anything is made
 
   if (arguments.flag("list-runs") || arguments.given("only")) {
@@ -144,6 +148,7 @@ const Register command{
      .options = join(join(compute_options(), manner_options()),
                      {{"scale", "NAME", "smoke, laptop or paper", "smoke"},
                       {"out", "DIR", "where runs and report go; runs/RECIPE-SCALE if not given"},
+                      {"part_mib", "N", "largest file of the runs' checkpoints; 0: no limit", "0"},
                       {"seeds", "N", "runs of each model of a grid; 0: as the scale says", "0"},
                       {"list-runs", "", "names the runs of a grid and trains none"},
                       {"only", "K/N", "trains part K of N of a grid's runs, without the table"},

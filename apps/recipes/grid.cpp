@@ -15,11 +15,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Whether a finished run is the one asked for: into what files its checkpoints were cut is all
+/// one.
+bool same_run(Config run, const Config& wanted) {
+  run.set("training.part_mib", wanted.text("training.part_mib"));
+  return run.ini() == wanted.ini();
+}
+
 bool finished(const fs::path& path, const Config& config) {
   if (!fs::exists(path / "config.ini")) return false;
   const RunFolder folder(path);
   const nn::CheckpointStore store(folder.checkpoints(), 1);
-  return folder.config().ini() == config.ini() &&
+  return same_run(folder.config(), config) &&
          store.latest() == config.integer("training.steps", 0, std::int64_t{1} << 40);
 }
 

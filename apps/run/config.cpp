@@ -61,6 +61,8 @@ constexpr Default defaults[] = {
     {"training.evaluate_samples", "200", "N", "sequences of each distribution in an evaluation"},
     {"training.checkpoint_every", "0", "N", "steps between checkpoints; 0: at the end only"},
     {"training.keep", "2", "N", "latest checkpoints kept; the best is kept too"},
+    {"training.part_mib", "0", "N",
+     "largest file of a checkpoint, which then lies in parts; 0: no limit"},
     {"compute.backend", "cpu", "NAME", "reference, cpu or cuda"},
     {"compute.threads", "0", "N", "threads of the backend; 0: one per core"},
     {"compute.math", "fast", "MODE", "how products are computed: exact, fast or bf16"},
@@ -379,6 +381,10 @@ void Config::check() const {
   fail(message);
 }
 
+std::uint64_t Config::most_file_bytes() const {
+  return static_cast<std::uint64_t>(integer("training.part_mib", 0, largest_part_mib)) << 20;
+}
+
 std::string Config::wrong() const {
   try {
     read_all();
@@ -409,6 +415,7 @@ void Config::read_all() const {
   integer("training.evaluate_samples", 0, 1 << 24);
   integer("training.checkpoint_every", 0, std::int64_t{1} << 40);
   integer("training.keep", 1, 1000);
+  most_file_bytes();
   const std::string& backend = text("compute.backend");
   LONGHAND_CHECK(backend == "reference" || backend == "cpu" || backend == "cuda",
                  "compute.backend: expected reference, cpu or cuda, got ", quote(backend));

@@ -17,6 +17,8 @@
 
 namespace longhand::app {
 
+constexpr std::int64_t largest_part_mib = 1 << 20;
+
 /// Everything a training run depends on: "section.key" to text. Defaults, then a config.ini, then
 /// flags; what is written into the run folder is complete, so that it alone repeats the run.
 ///
@@ -56,7 +58,8 @@ class Config {
   nn::Schedule schedule() const;
   nn::AdamOptions adam() const;
   BackendOptions backend_options() const;
-  BatchPlan batch_plan() const;  // of each of a step's parts
+  std::uint64_t most_file_bytes() const;  // of checkpoints; 0: no limit
+  BatchPlan batch_plan() const;           // of each of a step's parts
   std::uint64_t seed() const;
   /// Reads every setting once: what cannot be used is told, with who set it, before anything is
   /// written. Wrong usage if that was a flag.

@@ -48,6 +48,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
       .checkpoint_every = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40),
       .checkpoints = folder.checkpoints(),
       .keep = static_cast<int>(config.integer("training.keep", 1, 1000)),
+      .most_file_bytes = config.most_file_bytes(),
       .look_every = model.learned_numbers().empty() ? 0 : numbers_every};
   const EvaluationOptions scoring{
       .samples = config.integer("training.evaluate_samples", 0, 1 << 24), .seed = config.seed()};

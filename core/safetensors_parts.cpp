@@ -1,0 +1,193 @@
+#include "core/safetensors_parts.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/quote.h"
+#include "core/safetensors_header.h"
+
+namespace fs = std::filesystem;
+
+namespace longhand {
+namespace {
+
+constexpr std::size_t max_index = 64 << 20;  // bytes
+
+fs::path whole_path(const fs::path& folder, const std::string& name) {
+  return folder / (name + ".safetensors");
+}
+
+fs::path index_path(const fs::path& folder, const std::string& name) {
+  return folder / (name + ".safetensors.index.json");
+}
+
+std::string part_name(const std::string& name, std::size_t part, std::size_t parts) {
+  char numbers[64];
+  std::snprintf(numbers, sizeof numbers, "-%05zu-of-%05zu", part + 1, parts);
+  return name + numbers + ".safetensors";
+}
+
+std::uint64_t data_bytes(const SafetensorsItem& item) {
+  return static_cast<std::uint64_t>(item.shape.size()) * size_of(item.dtype);
+}
+
+/// At most what a file takes beside its tensors: lengths, brackets and padding, metadata, and for
+/// each tensor its name, and room for dtype, four extents and two offsets of 20 digits.
+std::uint64_t header_bytes(const std::map<std::string, std::string, std::less<>>& metadata) {
+  std::uint64_t bytes = 64;
+  for (const auto& [key, value] : metadata) {
+    bytes += json_string(key).size() + json_string(value).size() + 2;
+  }
+  return bytes;
+}
+std::uint64_t header_bytes(const SafetensorsItem& item) {
+  return json_string(item.name).size() + 192;
+}
+
+Json read_index(const std::string& name) {
+  const MappedFile file(name);
+  LONGHAND_CHECK(file.bytes().size() <= max_index, name, ": expected at most ", max_index,
+                 " bytes, got ", file.bytes().size());
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              file.bytes().size());
+  std::optional<Json> json = Json::parse(text);
+  LONGHAND_CHECK(json && json->is_object(), name, ": expected JSON, an object, got something else");
+  return std::move(*json);
+}
+
+}  // namespace
+
+SafetensorsParts::SafetensorsParts(SafetensorsFile file) : name_(file.name()) {
+  files_.push_back(std::move(file));
+}
+
+SafetensorsParts SafetensorsParts::open(const fs::path& folder, const std::string& name) {
+  const fs::path whole = whole_path(folder, name), index = index_path(folder, name);
+  if (fs::exists(whole) || !fs::exists(index)) {
+    return SafetensorsParts(SafetensorsFile::open(whole));
+  }
+  SafetensorsParts parts;
+  parts.name_ = index.string();
+  parts.open_parts(folder);
+  return parts;
+}
+
+void SafetensorsParts::open_parts(const fs::path& folder) {
+  const Json json = read_index(name_);
+  const Json* const map = json.find("weight_map");
+  LONGHAND_CHECK(map && map->is_object() && !map->empty(), name_,
+                 ": expected a weight_map of tensor names to files");
+  std::map<std::string, std::size_t> opened;
+  for (const auto& [tensor, file] : map->members()) {
+    const std::string part = file.is_string() ? file.string() : "";
+    LONGHAND_CHECK(!part.empty() && part.find('\0') == std::string::npos &&
+                       fs::path(part).filename() == part && part[0] != '.',
+                   name_, ": ", quote(tensor), ": expected a file of this folder, got ",
+                   quote(file.dump()));
+    const auto [place, fresh] = opened.emplace(part, files_.size());
+    if (fresh) {
+      LONGHAND_CHECK(opened.size() <= max_parts, name_, ": expected at most ", max_parts,
+                     " files, got more");
+      files_.push_back(SafetensorsFile::open(folder / part));
+    }
+    const SafetensorsFile& there = files_[place->second];
+    LONGHAND_CHECK(there.find(tensor), there.name(), ": has no tensor ", quote(tensor), ", which ",
+                   name_, " places there");
+    part_[tensor] = place->second;
+  }
+  const Json* const metadata = json.find("metadata");
+  const bool described = metadata && metadata->is_object();
+  const Json* const total = described ? metadata->find("total_size") : nullptr;
+  if (total && total->is_integer() && total->number() >= 0 && total->number() < 0x1p63) {
+    total_ = total->integer();
+  }
+}
+
+SafetensorsParts::Place SafetensorsParts::find(std::string_view tensor) const {
+  std::size_t file = 0;
+  if (!part_.empty()) {
+    const auto found = part_.find(tensor);
+    if (found == part_.end()) return {};
+    file = found->second;
+  }
+  const SafetensorsEntry* const entry = files_[file].find(tensor);
+  return entry ? Place{entry, &files_[file]} : Place{};
+}
+
+const SafetensorsEntry& SafetensorsParts::at(std::string_view tensor, DType dtype,
+                                             const Shape& shape) const {
+  const Place place = find(tensor);
+  LONGHAND_CHECK(place.entry, name_, ": has no tensor ", quote(tensor));
+  return place.file->at(tensor, dtype, shape);
+}
+
+void SafetensorsParts::check_exact() const {
+  if (part_.empty()) return;  // one file, whose header was held against it
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    for (const SafetensorsEntry& entry : files_[i].entries()) {
+      const auto place = part_.find(entry.name);
+      LONGHAND_CHECK(place != part_.end() && place->second == i, files_[i].name(), ": tensor ",
+                     quote(entry.name), ": expected none, since ", name_,
+                     place == part_.end() ? " does not name it" : " places it in another file");
+      bytes += static_cast<std::int64_t>(entry.bytes.size());
+    }
+  }
+  LONGHAND_CHECK(total_ == bytes, name_, ": metadata total_size: expected ", bytes,
+                 ", the bytes of the tensors, got ", total_ ? std::to_string(*total_) : "none");
+}
+
+std::vector<std::vector<SafetensorsItem>> cut_into_parts(
+    const std::string& name, std::span<const SafetensorsItem> items,
+    const std::map<std::string, std::string, std::less<>>& metadata, std::uint64_t most) {
+  std::vector<std::vector<SafetensorsItem>> parts(1);
+  if (most == 0) {
+    parts[0].assign(items.begin(), items.end());
+    return parts;
+  }
+  const std::uint64_t bare = header_bytes(metadata);
+  std::uint64_t size = bare;
+  for (const SafetensorsItem& item : items) {
+    const std::uint64_t bytes = data_bytes(item) + header_bytes(item);
+    LONGHAND_CHECK(bare + bytes <= most, name, ".safetensors: tensor ", quote(item.name),
+                   ": expected at most ", most, " bytes with its file's header, got ",
+                   bare + bytes);
+    if (size + bytes > most) {
+      parts.emplace_back();
+      size = bare;
+    }
+    parts.back().push_back(item);
+    size += bytes;
+  }
+  LONGHAND_CHECK(parts.size() <= SafetensorsParts::max_parts, name,
+                 ".safetensors: in files of at most ", most, " bytes: expected at most ",
+                 SafetensorsParts::max_parts, " of them, got ", parts.size());
+  return parts;
+}
+
+void write_safetensors_parts(const fs::path& folder, const std::string& name,
+                             std::span<const SafetensorsItem> items,
+                             const std::map<std::string, std::string, std::less<>>& metadata,
+                             std::uint64_t most) {
+  const auto parts = cut_into_parts(name, items, metadata, most);
+  if (parts.size() == 1) return write_safetensors(whole_path(folder, name), items, metadata);
+  std::uint64_t total = 0;
+  Json::Object map;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string file = part_name(name, i, parts.size());
+    write_safetensors(folder / file, parts[i], metadata);
+    for (const SafetensorsItem& item : parts[i]) {
+      map.emplace_back(item.name, file);
+      total += data_bytes(item);
+    }
+  }
+  Json index;
+  index["metadata"]["total_size"] = total;
+  index["weight_map"] = Json(std::move(map));
+  write_atomically(index_path(folder, name), index.dump(2) + "\n");
+}
+
+}  // namespace longhand

@@ -1,0 +1,269 @@
+#include "core/safetensors_parts.h"
+
+#include <sys/stat.h>
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/rng.h"
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+namespace fs = std::filesystem;
+
+BOOST_AUTO_TEST_SUITE(safetensors_parts_test)
+
+namespace {
+
+using Metadata = std::map<std::string, std::string, std::less<>>;
+
+/// Tensors t0, t1, ... of so many numbers, counted through.
+class Tensors {
+ public:
+  explicit Tensors(const std::vector<std::int64_t>& sizes) {
+    float next = 0;
+    for (const std::int64_t size : sizes) {
+      auto& values = values_.emplace_back(static_cast<std::size_t>(size));
+      std::iota(values.begin(), values.end(), next);
+      next += static_cast<float>(size);
+    }
+  }
+  std::string name(std::size_t i) const { return text("t", i); }
+  std::span<const float> values(std::size_t i) const { return values_[i]; }
+  std::size_t count() const { return values_.size(); }
+  std::vector<SafetensorsItem> items() const {
+    std::vector<SafetensorsItem> all;
+    for (std::size_t i = 0; i < count(); ++i) {
+      all.push_back({name(i), DType::f32, Shape{static_cast<std::int64_t>(values_[i].size())},
+                     [this, i] { return std::as_bytes(values(i)); }});
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::vector<float>> values_;
+};
+
+std::string contents(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream all;
+  all << stream.rdbuf();
+  return all.str();
+}
+
+void put(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto place = text.find(from);
+  BOOST_REQUIRE(place != std::string::npos);
+  return text.replace(place, from.size(), to);
+}
+
+/// What opening and checking says; empty where nothing is wrong.
+std::string refusal(const fs::path& folder) {
+  try {
+    SafetensorsParts::open(folder, "model").check_exact();
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+const Metadata metadata{{"step", "12"}, {"more", std::string(300, 'x')}};
+
+/// A folder with three parts, two tensors in each.
+struct Fixture {
+  TemporaryFolder folder;
+  fs::path index = folder / "model.safetensors.index.json";
+  std::string text;
+  Fixture() {
+    const Tensors tensors({1000, 1000, 1000, 1000, 1000, 1000});
+    write_safetensors_parts(folder.path(), "model", tensors.items(), {{"step", "12"}}, 9000);
+    BOOST_REQUIRE(folder.count() == 4);
+    BOOST_REQUIRE(refusal(folder.path()).empty());
+    text = contents(index);
+  }
+  fs::path part(int i) const {
+    return folder / longhand::text("model-0000", i, "-of-00003.safetensors");
+  }
+  void expect(const std::string& message) const {
+    const std::string said = refusal(folder.path());
+    BOOST_TEST(said.find(message) != std::string::npos, said << " has no " << message);
+    BOOST_TEST(said.find('\n') == std::string::npos);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(no_part_is_larger_than_asked_and_all_of_it_reads_back) {
+  const Tensors tensors({400, 1, 0, 300, 200, 100, 999, 1, 1, 1, 500, 50, 3});
+  for (const std::uint64_t most : {0, 5000, 6000, 9000, 1 << 20}) {
+    const TemporaryFolder folder;
+    write_safetensors_parts(folder.path(), "model", tensors.items(), metadata, most);
+    const auto parts = SafetensorsParts::open(folder.path(), "model");
+    parts.check_exact();
+    const bool cut = most > 0 && most < 10'000;
+    BOOST_TEST((parts.files().size() > 1) == cut);
+    BOOST_TEST(folder.count() == static_cast<std::ptrdiff_t>(parts.files().size()) + (cut ? 1 : 0));
+    BOOST_TEST(fs::exists(folder / "model.safetensors") == !cut);
+    for (const SafetensorsFile& file : parts.files()) {
+      BOOST_TEST((file.metadata() == metadata));
+      if (most > 0) BOOST_TEST(fs::file_size(file.name()) <= most);
+    }
+    for (std::size_t i = 0; i < tensors.count(); ++i) {
+      const std::span<const float> expected = tensors.values(i);
+      const auto& entry =
+          parts.at(tensors.name(i), DType::f32, Shape{static_cast<std::int64_t>(expected.size())});
+      BOOST_TEST(std::ranges::equal(entry.bytes, std::as_bytes(expected)));
+    }
+    BOOST_TEST(!parts.find("t99").entry);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_tensor_larger_than_a_part_is_refused_before_anything_is_written) {
+  const TemporaryFolder folder;
+  const auto write = [&](std::int64_t largest, std::uint64_t most) -> std::string {
+    const Tensors tensors({10, largest, 10});
+    try {
+      write_safetensors_parts(folder.path(), "model", tensors.items(), metadata, most);
+      return {};
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  BOOST_TEST(
+      write(1000, 4096)
+          .find("model.safetensors: tensor \"t1\": expected at most 4096 bytes with its file's "
+                "header, got ") == 0u);
+  BOOST_TEST(write(1000, 4000).find("\"t1\"") != std::string::npos);
+  BOOST_TEST(write(1000, 1).find("\"t0\"") != std::string::npos);
+  BOOST_TEST(folder.count() == 0);
+  BOOST_TEST(write(1000, 4700) == "");
+  // More parts than a reader takes.
+  const Tensors many(std::vector<std::int64_t>(SafetensorsParts::max_parts + 1, 100));
+  BOOST_CHECK_EXCEPTION(cut_into_parts("model", many.items(), {}, 700), Error, [](const Error& e) {
+    return std::string(e.what()).find("at most 1000 of them, got 1001") != std::string::npos;
+  });
+}
+
+BOOST_FIXTURE_TEST_CASE(an_index_says_nothing_that_its_parts_do_not_bear_out, Fixture) {
+  const std::string first = "model-00001-of-00003.safetensors", second = part(2).filename();
+  const auto with = [&](const std::string& from, const std::string& to) {
+    put(index, replaced(text, from, to));
+  };
+  with("24000", "23999");
+  expect("total_size: expected 24000, the bytes of the tensors, got 23999");
+  for (const char* total : {"-1", "1e99", "\"24000\"", "24000.5", "99999999999999999999", "null"}) {
+    with("24000", total);
+    expect("total_size: expected 24000, the bytes of the tensors, got none");
+  }
+  with("\"metadata\"", "\"other\"");
+  expect("total_size: expected 24000, the bytes of the tensors, got none");
+  with(text.substr(text.find("\"metadata\""),
+                   text.find("\"weight_map\"") - text.find("\"metadata\"")),
+       "\"metadata\": 3,");
+  expect("got none");
+  for (const char* wrong : {"../x.safetensors", "/etc/passwd", "..", ".", "", ".hidden", "a/b"}) {
+    with(first, wrong);
+    expect("\"t0\": expected a file of this folder, got");
+  }
+  with(first, "a\\u0000b");
+  expect("\"t0\": expected a file of this folder, got");
+  with(first, "gone.safetensors");
+  expect("gone.safetensors: cannot open");
+  with(first, second);
+  expect("has no tensor \"t0\", which");
+  with("\"t0\"", "\"t1\"");  // a name twice, one tensor not named
+  expect("tensor \"t0\": expected none, since");
+  with("\"t0\": \"" + first + "\",", "");
+  expect("does not name it");
+  with("\"t0\": \"", "\"t77\": \"");
+  expect("has no tensor \"t77\", which");
+  for (const char* wrong : {"", "{", "[]", "3", "{}", R"({"weight_map": {}})",
+                            R"({"weight_map": 1})", R"({"weight_map": {"t0": 1}})", "null"}) {
+    put(index, wrong);
+    expect("expected ");
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(parts_that_are_gone_cut_or_changed_are_refused, Fixture) {
+  const std::string whole = contents(part(2));
+  fs::remove(part(2));
+  expect("model-00002-of-00003.safetensors: cannot open");
+  put(part(2), whole.substr(0, whole.size() - 1));
+  expect("model-00002-of-00003.safetensors");
+  put(part(2), contents(part(1)));
+  expect("model-00002-of-00003.safetensors: has no tensor");
+  fs::remove(part(2));
+  fs::create_directory(part(2));
+  expect("expected a file, got a folder");
+  fs::remove(part(2));
+  BOOST_REQUIRE(::mkfifo(part(2).c_str(), 0600) == 0);  // not waited for
+  expect("expected a file, got something else");
+  fs::remove(part(2));
+  // A tensor that lies in two parts.
+  const Tensors more({1000, 1000, 1000});
+  auto items = more.items();
+  items[1].name = "t2";
+  items[2].name = "t3";
+  write_safetensors(part(2), items);
+  expect("model-00002-of-00003.safetensors: tensor \"t0\": expected none, since ");
+  expect("places it in another file");
+  put(part(2), whole);
+  BOOST_TEST(refusal(folder.path()) == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(an_index_of_a_thousand_files_and_one_is_refused, Fixture) {
+  std::string map;
+  for (int i = 0; i <= 1000; ++i) {
+    const std::string name = longhand::text("p", i);
+    const Tensors one({1});
+    auto items = one.items();
+    items[0].name = name;
+    write_safetensors(folder / (name + ".safetensors"), items);
+    map += longhand::text(i > 0 ? "," : "", '"', name, "\":\"", name, ".safetensors\"");
+  }
+  put(index, R"({"metadata": {"total_size": 4004}, "weight_map": {)" + map + "}}");
+  expect("expected at most 1000 files, got more");
+}
+
+// Nothing but an Error comes of an index with bytes changed, put in, taken out or cut off.
+BOOST_FIXTURE_TEST_CASE(edited_indexes_are_read_or_refused, Fixture) {
+  Rng rng(1, Purpose::test);
+  int refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string edited = text;
+    for (std::uint32_t edits = 1 + rng.below(3); edits > 0; --edits) {
+      const std::size_t at = rng.below(static_cast<std::uint32_t>(edited.size()));
+      const char byte = static_cast<char>(rng.below(256));
+      switch (rng.below(4)) {
+        case 0:
+          edited[at] = byte;
+          break;
+        case 1:
+          edited.insert(at, 1, byte);
+          break;
+        case 2:
+          edited.erase(at, 1 + rng.below(40));
+          break;
+        default:
+          edited.insert(at, edited.substr(rng.below(static_cast<std::uint32_t>(at + 1)), 60));
+      }
+      if (edited.empty()) edited = " ";
+    }
+    put(index, edited);
+    const std::string said = refusal(folder.path());
+    refused += said.empty() ? 0 : 1;
+    BOOST_TEST_REQUIRE(said.find('\n') == std::string::npos, said);
+    BOOST_TEST_REQUIRE(said.size() < 1000u, said);
+  }
+  BOOST_TEST(refused > 1500);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
