@@ -1,30 +1,49 @@
 #!/bin/bash
 # Checks and times the CUDA backend on a machine with a GPU, within nine minutes:
-#   scripts/gpu_check.sh [--binaries FOLDER] [--out FOLDER] [--minutes N] [--python PYTHON]
+#   scripts/gpu_check.sh [--part all|checks|speed] [--binaries FOLDER] [--out FOLDER] [--minutes N]
+#                        [--python PYTHON]
 # Without --binaries it builds here (preset cuda). With it, FOLDER holds `longhand` and
 # `longhand_tests`, made elsewhere with
 #   cmake --preset cuda -DLONGHAND_STATIC=ON && cmake --build --preset cuda
-# and copied with this checkout. Writes logs, one JSON file a benchmark and check.json (what ran, how
-# it ended, how long it took) into the --out folder, and prints a table of the same. Steps whose tool
-# is missing, or for which no time is left, are told as skipped. Exit status 1 when a step failed.
+# and copied with this checkout. Writes logs, JSON and check.json (what ran, how it ended, how long it
+# took) into the --out folder, prints a line for each step and, at the end, the tables of the speed
+# steps: beside PyTorch where PYTHON (python3) has one that sees the GPU. Where calls last ten minutes
+# at most, `--part checks` and `--part speed` are two of them; a part writes checks.json or speed.json.
+# Steps go from what tells most to what tells least. One whose tool is missing, or for which no time is
+# left, is told as skipped. Exit status 1 when a step failed, 2 for wrong flags.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+from=$PWD
+cd "$(dirname "$0")/.." || exit 1
 
-binaries="" out=gpu-check minutes=9 python=python3
+part=all binaries="" out=gpu-check minutes=9 python=python3
 while [ $# -gt 0 ]; do
   [ $# -ge 2 ] || { echo "gpu_check.sh: $1 has no value" >&2; exit 2; }
   case "$1" in
+    --part) part=$2 ;;
     --binaries) binaries=$2 ;;
     --out) out=$2 ;;
     --minutes) minutes=$2 ;;
     --python) python=$2 ;;
-    *) echo "gpu_check.sh: expected --binaries, --out, --minutes or --python, got '$1'" >&2; exit 2 ;;
+    *) echo "gpu_check.sh: expected --part, --binaries, --out, --minutes or --python, got '$1'" >&2; exit 2 ;;
   esac
   shift 2
 done
-mkdir -p "$out"
+case $part in
+  all) report=check ;;
+  checks | speed) report=$part ;;
+  *) echo "gpu_check.sh: --part: expected all, checks or speed, got '$part'" >&2; exit 2 ;;
+esac
+case $minutes in
+  '' | *[!0-9]*) echo "gpu_check.sh: --minutes: expected a number, got '$minutes'" >&2; exit 2 ;;
+esac
+# Paths are meant from where the caller stands.
+case $out in /*) ;; *) out=$from/$out ;; esac
+case $binaries in '' | /*) ;; *) binaries=$from/$binaries ;; esac
+case $python in /*) ;; */*) python=$from/$python ;; esac
+mkdir -p "$out" || exit 1
+rm -f "$out"/tokenwise-*.json "$out/$report.json"
 deadline=$((SECONDS + minutes * 60 - 10))
-rows="" failed=0
+rows="" failed=0 tables=()
 
 record() {  # name, status, seconds, remark
   rows+="${rows:+,}{\"name\":\"$1\",\"status\":\"$2\",\"seconds\":$3,\"remark\":\"$4\"}"
@@ -35,7 +54,7 @@ record() {  # name, status, seconds, remark
 step() {
   local name=$1 limit=$2 start=$SECONDS status left=$((deadline - SECONDS))
   shift 2
-  if [ "$left" -lt 10 ]; then record "$name" skipped 0 "no time left"; return; fi
+  if [ "$left" -lt 10 ]; then record "$name" skipped 0 "no time left"; return 1; fi
   [ "$left" -lt "$limit" ] && limit=$left
   timeout --kill-after=5 "$limit" "$@" >"$out/$name.out" 2>"$out/$name.log"
   status=$?
@@ -44,6 +63,7 @@ step() {
     124 | 137) failed=1; record "$name" timeout $((SECONDS - start)) "after $limit s" ;;
     *) failed=1; record "$name" failed $((SECONDS - start)) "status $status, see $name.log" ;;
   esac
+  return $status
 }
 
 # bench NAME LIMIT ARGUMENTS...: its JSON becomes NAME.json.
@@ -54,9 +74,19 @@ bench() {
   [ -s "$out/$name.out" ] && mv "$out/$name.out" "$out/$name.json"
 }
 
+# peers NAME LIMIT SCRIPT ARGUMENTS...: a table beside PyTorch, its rows in NAME.jsonl.
+peers() {
+  local name=$1 limit=$2 script=$3
+  shift 3
+  rm -f "$out/$name.jsonl"
+  tables+=("$name")
+  step "$name" "$limit" "$python" "tests/bench/$script" "$longhand" --device cuda \
+    --out "$out/$name.jsonl" "$@"
+}
+
 if [ -z "$binaries" ]; then
-  step configure 60 cmake --preset cuda
-  step build 420 cmake --build --preset cuda --target longhand longhand_tests
+  step configure 60 cmake --preset cuda || exit 1
+  step build 420 cmake --build --preset cuda --target longhand longhand_tests || exit 1
   binaries=build/cuda/bin-for-check
   mkdir -p "$binaries" && cp build/cuda/apps/longhand build/cuda/tests/longhand_tests "$binaries/"
 fi
@@ -65,46 +95,83 @@ for file in "$longhand" "$tests"; do
   [ -x "$file" ] || { echo "gpu_check.sh: there is no program $file" >&2; exit 1; }
 done
 
-step info 60 "$longhand" info --json
-if ! grep -q '"devices"' "$out/info.out"; then
-  "$longhand" info | grep 'backend cuda' >&2
+timeout 60 "$longhand" info --json >"$out/info.json" 2>"$out/info.log"
+if ! grep -q '"devices"' "$out/info.json"; then
+  reason=$(grep -o '"name":"cuda"[^}]*' "$out/info.json" | sed 's/.*"reason":"//; s/"$//')
+  echo "gpu_check.sh: cuda: ${reason:-$longhand info: $(head -1 "$out/info.log")}" >&2
   exit 1
 fi
+device=$(sed -n 's/.*"devices":\["\([^"]*\)".*/\1/p' "$out/info.json")
+echo "device: $device"
 
 suite() { echo "--run_test=cuda_test/$1 --log_level=warning"; }
 # shellcheck disable=SC2046  # lists of words
-{
-  LONGHAND_PARITY_TABLE=1 step parity 150 "$tests" $(suite all_cases_agree_with_the_reference)
+checks() {
+  step copies 30 "$tests" $(suite what_goes_up_comes_down_whatever_its_size)
   step models 40 "$tests" $(suite whole_models_agree_with_the_reference)
   step repeats 40 "$tests" $(suite training_repeats_bit_for_bit)
   step recorded 60 "$tests" --run_test=cuda_repeat_test --log_level=warning
-  step copies 30 "$tests" $(suite what_goes_up_comes_down_whatever_its_size)
-  if command -v compute-sanitizer >/dev/null; then
-    for tool in memcheck racecheck; do
-      step "$tool" 90 compute-sanitizer --tool "$tool" --error-exitcode 9 \
-        "$tests" $(suite whole_models_agree_with_the_reference)
-    done
-  else
+  LONGHAND_PARITY_TABLE=1 step parity 150 "$tests" $(suite all_cases_agree_with_the_reference)
+}
+# shellcheck disable=SC2046
+sanitizers() {
+  if ! command -v compute-sanitizer >/dev/null; then
     record sanitizers skipped 0 "compute-sanitizer is not installed"
+    return
   fi
+  for tool in memcheck racecheck; do
+    step "$tool" 90 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+      "$tests" $(suite whole_models_agree_with_the_reference)
+  done
 }
 
-bench gemm 40 gemm --size 8192,8192,8192 --size 131072,512,512 --size 4096,1024,1024 --seconds 0.2
-bench tokenwise-f32 30 tokenwise --seconds 0.1
-bench tokenwise-bf16 30 tokenwise --dtype bf16 --seconds 0.1
-bench attention 40 attention --dtype bf16 --size 16,8,1024,1024,64 --size 4,8,4096,4096,64 \
-  --seconds 0.2
-bench training 90 training --size ffl --size ffl-fal --size ct --size toy --size toy-chacal \
-  --size boxes --seconds 0.5
-if "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-  step pytorch 150 "$python" tests/bench/training_peers.py "$longhand" --device cuda \
-    --models ffl,ffl-fal,ct --math fast,bf16 --seconds 0.5 --out "$out/pytorch.jsonl"
-else
-  record pytorch skipped 0 "no PyTorch with CUDA for $python"
-fi
+# Operations as large as the paper's models have them: too large for the device's cache.
+tokenwise() {
+  for type in bf16 f32; do
+    bench tokenwise-$type 30 tokenwise --dtype $type --size 131072,1024 --seconds 0.1
+  done
+}
+equal=ffl:128,ffl-fal:128,ct:64,ct-fal:64
+ragged=toy-chacal:128,boxes-chacal:256,sorting:1024,toy:128,boxes:256
+speed() {
+  if ! "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>"$out/torch.log"; then
+    record pytorch skipped 0 "$python has no PyTorch that sees the GPU: ours alone"
+    speed_alone
+    return
+  fi
+  peers training-bf16 120 training_peers.py --models $equal --math bf16 --seconds 0.5 --no-floor
+  peers ragged-bf16 120 ragged_peers.py --models $ragged --math bf16 --steps 8 --seconds 0.5 --no-floor
+  peers attention 60 attention_peers.py --mechanisms bf16 --shapes 0,1,2,3 --seconds 0.2
+  peers products 60 product_peers.py --seconds 0.1
+  tokenwise
+  peers training-tf32 120 training_peers.py --models $equal --math fast --seconds 0.5 --no-floor
+  peers ragged-tf32 120 ragged_peers.py --models $ragged --math fast --steps 8 --seconds 0.5 --no-floor
+  peers mechanisms 60 attention_peers.py --mechanisms softmax,chacal,fal --shapes 0,2,4 --seconds 0.2
+}
+speed_alone() {
+  local sizes=() size
+  for size in ${equal//,/ } ${ragged//,/ }; do sizes+=(--size "$size"); done
+  bench training 120 training "${sizes[@]}" --seconds 0.5
+  bench attention 60 attention --dtype bf16 --math bf16 --size 16,16,1024,1024,64 \
+    --size 4,16,4096,4096,64 --seconds 0.2
+  bench products 60 gemm --size 8192,8192,8192 --size 131072,512,512 --seconds 0.1
+  tokenwise
+}
 
-device=$(sed -n 's/.*"devices":\["\([^"]*\)".*/\1/p; s/^ *"\(NVIDIA[^"]*\)",\{0,1\}$/\1/p' "$out/info.out" | head -1)
+[ "$part" = speed ] || checks
+[ "$part" = checks ] || speed
+[ "$part" = speed ] || sanitizers
+
+for name in "${tables[@]}"; do
+  [ -s "$out/$name.out" ] && { printf '\n%s\n' "$name"; cat "$out/$name.out"; }
+done
+for name in tokenwise-bf16 tokenwise-f32; do
+  file=$out/$name.json
+  if [ "$part" = checks ] || [ ! -s "$file" ]; then continue; fi
+  printf '\n%s: share of the rate of a copy of memory\n' "$name"
+  grep -o '"kernel":"[^"]*"\|"share":[0-9.e+-]*' "$file" | sed 's/"kernel":"\(.*\)"/\1/; s/"share"://' | paste -d, - -
+done
 printf '{"device":"%s","date":"%s","seconds":%d,"steps":[%s]}\n' "$device" \
-  "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$SECONDS" "$rows" >"$out/check.json"
-echo "device: $device; results in $out"
+  "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$SECONDS" "$rows" >"$out/$report.json"
+printf '\ndevice: %s; results in %s\n' "$device" "$out"
 exit $failed

@@ -61,7 +61,9 @@ std::vector<Subject> wanted_subjects(const Arguments& arguments) {
   const std::vector<Subject> all = all_subjects();
   if (!arguments.given("size")) return all;
   std::vector<Subject> wanted;
-  for (const std::string& name : arguments.words("size")) {
+  for (const std::string& words : arguments.words("size")) {
+    const std::size_t colon = std::min(words.find(':'), words.size());
+    const std::string name = words.substr(0, colon);
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const Subject& s) { return s.name == name; });
     if (found == all.end()) {
@@ -70,6 +72,11 @@ std::vector<Subject> wanted_subjects(const Arguments& arguments) {
       wrong_usage("--size: expected one of ", names, ", got '", name, "'");
     }
     wanted.push_back(*found);
+    if (colon == words.size()) continue;
+    const std::string batch = words.substr(colon + 1);
+    wanted.back().settings["training.batch"] =
+        std::to_string(parse_integer("--size", batch, 1, std::int64_t{1} << 20));
+    wanted.back().name = words;
   }
   return wanted;
 }
@@ -180,9 +187,9 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
 const RegisterBenchmark benchmark{
     {.name = "training",
      .summary = "whole training steps: data, forward, backward, optimizer",
-     .sizes =
-         "MODEL: ffl, ffl-fal, ct, ct-fal, boxes, boxes-chacal, sorting, smoke, smoke-fal, toy, "
-         "toy-5, toy-chacal",
+     .sizes = "MODEL or MODEL:BATCH: ffl, ffl-fal, ct, ct-fal, boxes, boxes-chacal, sorting, "
+              "smoke, smoke-fal, toy, "
+              "toy-5, toy-chacal",
      .columns = {{"model", "model"},
                  {"math", "math"},
                  {"parameters", "parameters", "%.0f"},

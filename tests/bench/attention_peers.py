@@ -2,6 +2,7 @@
 """Attention beside PyTorch, forward and backward, in one run. Development only.
 
     attention_peers.py build/apps/longhand [--shapes 0,1,...] [--mechanisms NAME,...] [--seconds S]
+                       [--out FILE] [--device cuda]
 
 For each shape runs `longhand bench attention` and then PyTorch on the same number of threads, in
 the best form it has: scaled_dot_product_attention (ragged batches: padded, or nested if that
@@ -12,32 +13,29 @@ PyTorch's FAL and ChaCAL hold matrices of all pairs. Sequences longer than 4096 
 head by head, with one round and no warm-up; where even one head's matrices exceed the free memory
 the row says "no memory". `--shapes 5` takes minutes: `--mechanisms softmax`, `bf16`, `chacal` and
 `fal` part it.
-"""
-import argparse
-import json
-import subprocess
-import time
 
+With --device cuda shapes are 16384 tokens in 16 heads of 64 at lengths from 1024 to 8192, and then
+the CPU's from shape 4 on; bf16 is asked of PyTorch's flash attention alone, ratios are given for
+forward and backward too, and f32 products may use TF32 on both sides.
+"""
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from peers import arguments, keep, rows_of, set_math, timings
 
 SHAPES = [(32, 4, 1024, 1024, 16), (64, 8, 128, 128, 64), (8, 12, 1024, 1024, 64),
           (4, 1, 1024, 1024, 768), (1024, 16, 5, 41, 64), (1, 4, 16384, 16384, 64)]
+GPU_SHAPES = [(16384 // n, 16, n, n, 64) for n in (1024, 2048, 4096, 8192)] + SHAPES[4:]
 GAMMA = 0.9
-
-
 LONG = 4096
+device = "cpu"
 
 
 def best(body, seconds, rounds=3):
     if rounds > 1:
         body()
-    times, end = [], time.perf_counter() + seconds
-    while len(times) < rounds or time.perf_counter() < end:
-        start = time.perf_counter()
-        body()
-        times.append(time.perf_counter() - start)
-    return 1e3 * min(times)
+    return 1e3 * min(timings(body, seconds, device, rounds))
 
 
 def lengths(shape):
@@ -50,6 +48,8 @@ def rounds(shape):
 
 
 def free_bytes():
+    if device == "cuda":
+        return torch.cuda.mem_get_info()[0]
     with open("/proc/meminfo") as file:
         return next(1024 * int(line.split()[1]) for line in file if "MemAvailable" in line)
 
@@ -70,8 +70,8 @@ def by_head(shape, matrices, body):
 def inputs(shape, dtype):
     sequences, heads, _, longest, width = shape
     torch.manual_seed(1)
-    q, k, v, dy = (torch.randn(sequences, longest, heads, width, dtype=dtype).transpose(1, 2)
-                   for _ in range(4))
+    q, k, v, dy = (torch.randn(sequences, longest, heads, width, dtype=dtype, device=device)
+                   .transpose(1, 2) for _ in range(4))
     for x in (q, k, v):
         x.requires_grad_()
     return q, k, v, dy
@@ -84,14 +84,21 @@ def softmax(shape, dtype, seconds):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         torch.autograd.grad(y, (q, k, v), dy)
 
+    if device == "cuda" and dtype == torch.bfloat16:
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            parts = (best(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True), seconds),
+                     best(lambda: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True), seconds))
+        if shape[2] == shape[3]:
+            return sum(parts), "flash", parts
     result = best(padded, seconds, rounds(shape))
     if shape[2] == shape[3]:
         return result, ""
     try:
-        n = torch.tensor([0] + lengths(shape)).cumsum(0)
-        rows = [torch.randn(int(n[-1]), shape[1], shape[4], dtype=dtype, requires_grad=True)
-                for _ in range(3)]
-        dout = torch.randn(int(n[-1]), shape[1], shape[4], dtype=dtype)
+        n = torch.tensor([0] + lengths(shape), device=device).cumsum(0)
+        rows = [torch.randn(int(n[-1]), shape[1], shape[4], dtype=dtype, device=device,
+                            requires_grad=True) for _ in range(3)]
+        dout = torch.randn(int(n[-1]), shape[1], shape[4], dtype=dtype, device=device)
 
         def nested():
             a, b, c = (torch.nested.nested_tensor_from_jagged(x, n).transpose(1, 2) for x in rows)
@@ -113,8 +120,8 @@ def fal_time(shape, dtype, seconds, without_match):
     if without_match:
         q, k = q.detach().relu().requires_grad_(), (-q.detach().relu()).requires_grad_()
     n = shape[3]
-    earlier = torch.ones(n, n, dtype=torch.bool).tril(-1)
-    place = torch.arange(1, n + 1, dtype=torch.int32)
+    earlier = torch.ones(n, n, dtype=torch.bool, device=device).tril(-1)
+    place = torch.arange(1, n + 1, dtype=torch.int32, device=device)
 
     def both():
         with torch.no_grad():
@@ -137,7 +144,7 @@ def chacal(shape, seconds):
 def chacal_time(shape, dtype, seconds):
     q, k, v, dy = inputs(shape, dtype)
     n, width = shape[3], shape[4]
-    hidden = torch.full((n, n), float("-inf")).triu(1)
+    hidden = torch.full((n, n), float("-inf"), device=device).triu(1)
 
     def both():
         p = torch.softmax((q @ k.transpose(-1, -2)) * width**-0.5 + hidden, -1)
@@ -148,37 +155,39 @@ def chacal_time(shape, dtype, seconds):
     return best(both, seconds, rounds(shape))
 
 
-def ours(program, shape, seconds, *flags):
-    words = [program, "bench", "attention", "--json", "--threads", str(torch.get_num_threads()),
-             "--seconds", str(seconds), "--size", ",".join(map(str, shape)), *flags]
-    rows = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)["rows"]
-    return {row["mechanism"]: row["best_ms"] for row in rows}
+def ours(options, shape, seconds, *flags):
+    words = [options.program, "bench", "attention", "--json", "--threads",
+             str(torch.get_num_threads()), "--backend", device, "--seconds", str(seconds), "--size",
+             ",".join(map(str, shape)), *flags]
+    return {row["mechanism"]: row for row in rows_of(words)}
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--shapes", default=",".join(map(str, range(len(SHAPES)))))
-    parser.add_argument("--mechanisms", default="softmax,bf16,chacal,fal")
-    parser.add_argument("--seconds", type=float, default=0.5)
-    parser.add_argument("--threads", type=int, default=2)
+    global device
+    parser = arguments(shapes="", mechanisms="softmax,bf16,chacal,fal", seconds=0.5)
     options = parser.parse_args()
+    device = options.device
     torch.set_num_threads(options.threads)
+    exact = "exact"
+    shapes = SHAPES
+    if device == "cuda":
+        exact, shapes = "fast", GPU_SHAPES
+        set_math(exact)
     wanted = options.mechanisms.split(",")
     print("| sequences x heads x length x width | mechanism | longhand ms | PyTorch ms | ratio "
-          "| of our softmax |")
-    print("|---|---|---|---|---|---|")
-    for number in map(int, options.shapes.split(",")):
-        shape = SHAPES[number]
+          "| forward, backward | of our softmax |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    for number in map(int, options.shapes.split(",") if options.shapes else range(len(shapes))):
+        shape = shapes[number]
         sequences, heads, shortest, longest, width = shape
         length = longest if shortest == longest else f"{shortest}..{longest}"
         name = f"{sequences} x {heads} x {length} x {width}"
-        seconds = options.seconds if longest <= LONG else 0
+        seconds = options.seconds if longest <= LONG or device == "cuda" else 0
         f32 = bf16 = {}
         if wanted != ["bf16"]:
-            f32 = ours(options.program, shape, seconds, "--math", "exact")
+            f32 = ours(options, shape, seconds, "--math", exact)
         if "bf16" in wanted:
-            bf16 = ours(options.program, shape, seconds, "--math", "bf16", "--dtype", "bf16")
+            bf16 = ours(options, shape, seconds, "--math", "bf16", "--dtype", "bf16")
         rows = [("softmax", "softmax f32", f32, "softmax",
                  lambda: softmax(shape, torch.float32, seconds)),
                 ("bf16", "softmax bf16", bf16, "softmax",
@@ -190,11 +199,22 @@ def main():
         for key, title, times, row, peer_time in rows:
             if key not in wanted:
                 continue
-            time_ours, peer = times[row], peer_time()
-            theirs = f"{peer[0]:.1f} {peer[1]}".strip() if peer else "no memory"
-            ratio = f"{peer[0] / time_ours:.2f}" if peer else ""
-            print(f"| {name} | {title} | {time_ours:.1f} | {theirs} | {ratio} "
-                  f"| {time_ours / times['softmax']:.2f} |", flush=True)
+            mine, least = times[row], times[row]["best_ms"]
+            try:
+                peer = peer_time()
+            except torch.OutOfMemoryError:
+                peer = None
+            theirs = f"{peer[0]:.2f} {peer[1]}".strip() if peer else "no memory"
+            ratio = f"{peer[0] / least:.2f}" if peer else ""
+            parts = ""
+            if peer and len(peer) == 3:
+                parts = ", ".join(f"{of / mine[pass_]:.2f}" for of, pass_ in
+                                  zip(peer[2], ("forward_ms", "backward_ms")))
+            keep(options, {"shape": shape, "mechanism": title, "ours": mine,
+                           "theirs_ms": peer and peer[0], "form": peer and peer[1],
+                           "theirs_forward_backward_ms": peer[2] if parts else None})
+            print(f"| {name} | {title} | {least:.2f} | {theirs} | {ratio} | {parts} "
+                  f"| {least / times['softmax']['best_ms']:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,24 +2,24 @@
 """Training steps of the models of the ChaCAL and task-hinting papers beside PyTorch. Development only.
 
     ragged_peers.py build/apps/longhand [--models toy,sorting] [--math exact,bf16] [--steps N]
-                    [--forms eager,compiled,even] [--under CMD] [--out FILE]
+                    [--forms eager,compiled,even] [--under CMD] [--out FILE] [--device cuda]
 
 PyTorch's model is a GPT-2 as its users write it: scaled_dot_product_attention, solve_triangular for
 ChaCAL, fused AdamW, bf16 by autocast. It pads each batch to its longest sample, as it is (eager) and
 with its blocks compiled. "even" is eager on batches of as many tokens in rows all of the mean length,
 which need no padding: what is between it and eager is raggedness. The batches' lengths are those of
-the task. Steps differ in length, so each is timed by the tokens of its samples, and the medians are
-shown for a step as long as ours. Every contender has a process of its own, started by CMD if given.
+the task. A model may have a batch of its own: boxes:256. Steps differ in length, so each is timed by
+the tokens of its samples, and the medians are shown for a step as long as ours. On the CPU every
+contender has a process of its own, started by CMD if given. With --device cuda both run on the GPU;
+fast is TF32 in both, and PyTorch's steps are timed all at once, none of them waited for.
 """
-import argparse
 import json
 import shlex
 import statistics
 import subprocess
-import sys
-import time
 
-from training_peers import MIB, ceilings, memory, run
+from peers import (MIB, Contenders, arguments, better, ceilings, floor_ms, keep, memory, run, serve,
+                   set_math, timed, timings)
 
 SOFTMAX, CHACAL = "softmax", "chacal"
 GPT2 = {"width": 512, "heads": 8, "positions": True, "tied": True, "gelu": "tanh"}
@@ -60,10 +60,10 @@ def make(name):
             if self.kind == SOFTMAX:
                 y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             else:
-                later = torch.ones(n, n, dtype=torch.bool).triu(1)
+                later = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
                 scores = (q @ k.transpose(-1, -2)).float() * (width // heads) ** -0.5
                 a = scores.masked_fill(later, -torch.inf).softmax(-1)
-                system = torch.eye(n) - GAMMA * a.tril(-1)
+                system = torch.eye(n, device=x.device) - GAMMA * a.tril(-1)
                 y = (1 - GAMMA) * torch.linalg.solve_triangular(system, a @ v.float(), upper=False,
                                                                 unitriangular=True)
                 y = y.to(v.dtype)
@@ -96,36 +96,47 @@ def make(name):
     return Model()
 
 
-def theirs(name, math, form, steps, threads):
-    """One PyTorch contender, over steps of such lengths; runs in a process of its own."""
+def theirs(name, math, form, steps, seconds, device):
+    """One PyTorch contender, over steps of such lengths."""
     import torch
 
-    torch.set_num_threads(threads)
-    torch.manual_seed(1)
+    set_math(math)
     imported = memory("VmRSS")
-    model = make(name)
-    one_length = len({max(step) for step in steps}) == 1
+    vocabulary, batches = MODELS[name]["vocabulary"], []
+    with torch.device(device):
+        model = make(name)
+        for step in steps:
+            length = round(sum(step) / len(step)) if form == "even" else max(step)
+            ids = torch.randint(vocabulary, (len(step), length))
+            targets = torch.where(torch.rand(len(step), length) < 0.3, ids.roll(-1, 1), -100)
+            batches.append((ids, targets, ids.numel() if form == "even" else sum(step)))
     if form == "compiled":
+        one_length = len({ids.shape[1] for ids, _, _ in batches}) == 1
         for block in model.blocks:
             block.compile(dynamic=not one_length)
     adam = torch.optim.AdamW(model.parameters(), 3e-4, weight_decay=0.01, fused=True)
-    vocabulary, batch, times = MODELS[name]["vocabulary"], MODELS[name]["batch"], []
-    for step in steps[:1] + steps:  # the first one warms up, and compiles
-        length = round(sum(step) / batch) if form == "even" else max(step)
-        tokens = batch * length if form == "even" else sum(step)
-        ids = torch.randint(vocabulary, (batch, length))
-        targets = torch.where(torch.rand(batch, length) < 0.3, ids.roll(-1, 1), -100)
-        start = time.perf_counter()
-        with torch.autocast("cpu", torch.bfloat16, enabled=math == "bf16"):
-            loss = model(ids, targets)
-        loss.backward()
-        adam.step()
-        adam.zero_grad(set_to_none=True)
-        loss.item()
-        times.append(1e3 * (time.perf_counter() - start) / tokens)
-    del times[0]
-    print(json.dumps({"ms_a_token": statistics.median(times), "best_ms_a_token": min(times),
-                      "peak_mib": memory("VmHWM") / MIB, "imported_mib": imported / MIB}))
+
+    def take(some):
+        for ids, targets, _ in some:
+            with torch.autocast(device, torch.bfloat16, enabled=math == "bf16"):
+                loss = model(ids, targets)
+            loss.backward()
+            adam.step()
+            adam.zero_grad(set_to_none=True)
+
+    times = []  # of a token
+    if device == "cpu":
+        take(batches[:1])  # warms up, and compiles
+        for batch in batches:
+            times.append(timed(lambda: take([batch])) / batch[2])
+    else:
+        for _ in range(2):
+            take(batches)
+        tokens = sum(batch[2] for batch in batches)
+        times = [span / tokens for span in timings(lambda: take(batches), seconds, device)]
+    peak = memory("VmHWM") if device == "cpu" else imported + torch.cuda.max_memory_allocated()
+    return {"ms_a_token": 1e3 * statistics.median(times), "best_ms_a_token": 1e3 * min(times),
+            "peak_mib": peak / MIB, "imported_mib": imported / MIB}
 
 
 def lines_of(words):
@@ -133,62 +144,57 @@ def lines_of(words):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--math", default="exact,bf16")
-    parser.add_argument("--forms", default="eager,compiled,even")
-    parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--under", default="", help="what each contender is started with")
-    parser.add_argument("--out")
-    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)  # model, math, form, lengths
+    parser = arguments(models=",".join(MODELS), math="exact,bf16", forms="eager,compiled,even",
+                       steps=3, seconds=1.0)
     options = parser.parse_args()
-    if options.one:
-        name, math, form, steps = options.one
-        return theirs(name, math, form, json.loads(steps), options.threads)
+    if options.serve:
+        return serve(lambda *request: theirs(*request, options.device), options)
 
-    under, threads = shlex.split(options.under), str(options.threads)
+    under = shlex.split(options.under)
+    contenders = Contenders(__file__, options, under)
     print("| model | math | tokens a step | floor ms | ours ms | PyTorch eager ms | compiled ms "
           "| even ms | better / ours | even / ours |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for math in options.math.split(","):
-        rate, bandwidth = ceilings([*under, options.program], math, options.threads)
-        for name in options.models.split(","):
-            batch = MODELS[name]["batch"]
+        ceiling = ceilings([*under, options.program], math, options)
+        for subject in options.models.split(","):
+            name, _, batch = subject.partition(":")
+            batch = int(batch or MODELS[name]["batch"])
             words = [options.program, "data", "--task", *MODELS[name]["task"],
                      "--count", str(batch * options.steps), "--json"]
             lengths = [len(json.loads(line)["tokens"]) for line in lines_of(words)]
             steps = [lengths[i:i + batch] for i in range(0, len(lengths), batch)]
-            report, peak = run([*under, options.program, "bench", "training", "--size", name,
-                                "--math", math, "--seconds", "1", "--threads", threads, "--json"])
+            report, peak = run([*under, options.program, "bench", "training", "--size",
+                                f"{name}:{batch}", "--math", math, "--seconds",
+                                str(options.seconds), "--threads", str(options.threads),
+                                "--backend", options.device, "--json"])
             ours = report["rows"][0]
             tokens = ours["tokens"]
             mine = 1e3 * tokens / ours["tokens_per_second"]
-            floor = 1e3 * max(ours["operations"] / rate, ours["bytes"] / bandwidth)
+            floor = floor_ms(ceiling, ours)
             even = [[round(sum(step) / batch)] * batch for step in steps]
             forms = {}
             for form in options.forms.split(","):
                 if form == "even" and even == steps:
                     continue
-                forms[form] = run([*under, sys.executable, __file__, options.program, "--one", name,
-                                   math, form, json.dumps(steps), "--threads", threads])[0]
-            ms = {form: tokens * forms[form]["ms_a_token"] for form in forms}
-            if options.out:
-                with open(options.out, "a") as out:
-                    print(json.dumps({"model": name, "math": math, "ours": ours, "ms": mine,
-                                      "process_mib": peak, "floor_ms": floor,
-                                      "longest": [max(step) for step in steps], "theirs": forms,
-                                      "their_ms": ms}), file=out)
+                forms[form] = contenders.ask(name, math, form, steps, options.seconds)
+            ms = {form: tokens * forms[form]["ms_a_token"] if "ms_a_token" in forms[form] else None
+                  for form in forms}
+            keep(options, {"model": subject, "math": math, "ours": ours, "ms": mine,
+                           "process_mib": peak, "floor_ms": floor,
+                           "longest": [max(step) for step in steps], "theirs": forms,
+                           "their_ms": ms})
 
             def shown(form):
-                return f"{ms[form]:.0f}" if form in ms else "-"
+                if form not in ms:
+                    return "-"
+                return "failed" if ms[form] is None else f"{ms[form]:.2f}"
 
-            padded = [ms[form] for form in ms if form != "even"]
-            best = f"{min(padded) / mine:.2f}" if padded else "-"
-            unpadded = f"{ms['even'] / mine:.2f}" if "even" in ms else "-"
-            print(f"| {name} | {math} | {tokens} | {floor:.0f} | {mine:.0f} | {shown('eager')} "
-                  f"| {shown('compiled')} | {shown('even')} | {best} | {unpadded} |", flush=True)
+            best = better(ms[form] for form in ms if form != "even") / mine
+            unpadded = f"{ms['even'] / mine:.2f}" if ms.get("even") else "-"
+            lowest = f"{floor:.2f}" if floor else "-"
+            print(f"| {subject} | {math} | {tokens} | {lowest} | {mine:.2f} | {shown('eager')} "
+                  f"| {shown('compiled')} | {shown('even')} | {best:.2f} | {unpadded} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,98 @@
+#!/bin/bash
+# scripts/gpu_check.sh without a GPU: what it refuses, and, on programs that only pretend to have one,
+# which steps it takes and what it makes of them.
+#   gpu_check_test.sh SOURCE LONGHAND
+set -eu
+check=$1/scripts/gpu_check.sh
+longhand=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "gpu_check_test: $*" >&2
+  cat out err >&2
+  exit 1
+}
+# runs STATUS WORDS...: the script, its output in out and err.
+runs() {
+  local expected=$1 status=0
+  shift
+  "$check" "$@" >out 2>err || status=$?
+  [ $status = "$expected" ] || fail "$*: expected status $expected, got $status"
+}
+# says TEXT: on one line of err and nothing else.
+says() {
+  grep -qF -- "$1" err || fail "expected '$1'"
+  [ "$(cat out err | wc -l)" = 1 ] || fail "expected one line"
+}
+# step NAME STATUS: how a step ended, in the report FILE.
+step() {
+  grep -qF "{\"name\":\"$1\",\"status\":\"$2\"" "results/$3.json" || fail "$1 is not $2 in $3.json"
+}
+no_step() {
+  ! grep -qF "\"name\":\"$1\"" "results/$2.json" || fail "$1 ran"
+}
+
+runs 2 --part most
+says "--part: expected all, checks or speed, got 'most'"
+runs 2 --minutes soon
+says "--minutes: expected a number, got 'soon'"
+runs 2 --speed 3
+says "got '--speed'"
+runs 2 --out
+says "--out has no value"
+runs 1 --binaries nowhere
+says "there is no program $work/nowhere/longhand"
+
+mkdir real fake
+cp "$longhand" real/longhand
+cp /bin/true real/longhand_tests
+if ! real/longhand info --json | grep -q '"devices"'; then
+  runs 1 --binaries real --out results
+  says "gpu_check.sh: cuda: "
+fi
+
+cat >fake/longhand <<'EOF'
+#!/bin/sh
+case $1 in
+  info) echo '{"backends":[{"name":"cuda","available":true,"devices":["NVIDIA Nothing"]}]}' ;;
+  bench) echo '{"rows":[{"kernel":"gelu","share":0.91}]}' ;;
+esac
+EOF
+cat >fake/longhand_tests <<'EOF'
+#!/bin/sh
+case $* in *training_repeats*) exit 3 ;; esac
+EOF
+cat >fake/compute-sanitizer <<'EOF'
+#!/bin/sh
+exit 0
+EOF
+# Knows a GPU, and lets one script fail.
+cat >fake/python <<'EOF'
+#!/bin/sh
+case $* in *product_peers*) exit 1 ;; *peers*) echo "| a table |" ;; esac
+EOF
+chmod +x fake/*
+PATH=$work/fake:$PATH
+
+runs 1 --binaries fake --out results --python fake/python
+for name in copies models recorded parity training-bf16 attention tokenwise-f32 memcheck; do
+  step $name passed check
+done
+step repeats failed check
+step products failed check
+grep -qF "| a table |" out || fail "no table"
+grep -qF "gelu,0.91" out || fail "no shares"
+grep -qF '"device":"NVIDIA Nothing"' results/check.json || fail "no device"
+
+runs 1 --part checks --binaries fake --out results --python fake/python
+step parity passed checks
+no_step attention checks
+runs 0 --part speed --binaries fake --out results --python false
+step pytorch skipped speed
+step attention passed speed
+no_step parity speed
+runs 0 --minutes 0 --binaries fake --out results --python fake/python
+step copies skipped check
+step tokenwise-bf16 skipped check
