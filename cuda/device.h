@@ -23,6 +23,26 @@ __device__ __forceinline__ T* shared_memory() {
 
 __device__ __forceinline__ void require_16_byte_boundary(const void*) {}
 
+/// Sets 16 bytes of shared memory on their way from global memory, or zeros where there are none;
+/// both addresses are multiples of 16. They may arrive at any moment until the thread has waited
+/// for the group that it commits them to, and other threads see them after a barrier behind that.
+__device__ __forceinline__ void copy_async(void* to, const void* from, bool there) {
+  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"(at), "l"(from), "r"(there ? 16 : 0)
+               : "memory");
+}
+/// All copies since the last commit are a group.
+__device__ __forceinline__ void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// Until all of the thread's groups have arrived but the last `but`.
+template <int but>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory");
+}
+
 }  // namespace longhand::cuda
 #endif
 

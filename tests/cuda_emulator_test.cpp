@@ -81,6 +81,50 @@ __global__ void past_the_end(std::size_t shared_size) { shared_memory<char>()[sh
 
 __global__ void crooked_pack(const float* x, float* y) { store_pack(y, load_pack(x + 1)); }
 
+enum class Mistake {
+  none,
+  no_commit,   // and so the wait is for nothing
+  no_wait,     // before the barrier
+  no_barrier,  // behind the wait
+  not_all,     // waits for all but the last group
+  early_write,
+  crooked,
+  outside,
+  from_nowhere,
+  left_behind,
+};
+
+/// y = x backward, eight by eight, of which the last eight are zeros: 64 threads bring the first
+/// half of 16 bytes each, then the second.
+__global__ void reverse_async(const int* x, int* y, Mistake mistake) {
+  int* const shared = shared_memory<int>();
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int half = 0; half < 2; ++half) {
+    const int at = 4 * (64 * half + thread);
+    if (thread < 8 || half == 0) {
+      const int crooked = mistake == Mistake::crooked ? 1 : 0;
+      const int outside = mistake == Mistake::outside && thread == 63 ? 512 : 0;
+      const int* const from = mistake == Mistake::from_nowhere ? shared : x + at + crooked;
+      copy_async(shared + at + outside, from, at < 280);
+    }
+    if (mistake != Mistake::no_commit) commit_copies();
+  }
+  if (mistake == Mistake::early_write) shared[4 * thread] = 1;
+  if (mistake == Mistake::left_behind) return;
+  if (mistake == Mistake::not_all) {
+    wait_for_copies<1>();
+  } else if (mistake != Mistake::no_wait) {
+    wait_for_copies<0>();
+  }
+  if (mistake != Mistake::no_barrier) __syncthreads();
+  for (int i = thread; i < 288; i += 64) y[i] = shared[287 - i];
+  wait_for_copies<0>();
+  if (mistake == Mistake::no_commit) {
+    commit_copies();
+    wait_for_copies<0>();
+  }
+}
+
 template <class... Parameters, class... Arguments>
 std::string failure(void (*kernel)(Parameters...), Arguments... arguments) {
   Stream stream;
@@ -139,6 +183,44 @@ BOOST_AUTO_TEST_CASE(writing_past_shared_memory_and_crooked_packs_are_told) {
   Array<float> x(std::vector<float>(64));
   const std::string crooked = failure(&crooked_pack, x.data(), x.data());
   BOOST_TEST(contains(crooked, "no multiple of 16"), crooked);
+}
+
+BOOST_AUTO_TEST_CASE(copies_arrive_when_they_are_waited_for_and_not_before) {
+  std::vector<int> x(288), expected(288);
+  for (int i = 0; i < 288; ++i) {
+    x[static_cast<std::size_t>(i)] = 3 * i;
+    expected[static_cast<std::size_t>(287 - i)] = i < 280 ? 3 * i : 0;
+  }
+  const Array<int> in(x);
+  Stream stream;
+  const auto result = [&](Mistake mistake) {
+    Array<int> out(std::vector<int>(288));
+    launch(stream, 1, 64, 288 * sizeof(int), &reverse_async, in.data(), out.data(), mistake);
+    return out.read();
+  };
+  for (const auto order :
+       {emulator::Order::forward, emulator::Order::backward, emulator::Order::shuffled}) {
+    emulator::set_order(order, 1);
+    BOOST_TEST((result(Mistake::none) == expected));
+    for (const Mistake mistake :
+         {Mistake::no_commit, Mistake::no_wait, Mistake::no_barrier, Mistake::not_all}) {
+      BOOST_TEST_CONTEXT(static_cast<int>(mistake)) { BOOST_TEST((result(mistake) != expected)); }
+    }
+  }
+  emulator::set_order(emulator::Order::forward);
+  const auto told = [&](Mistake mistake, std::string_view what) {
+    try {
+      result(mistake);
+    } catch (const Error& error) {
+      return contains(error.what(), what);
+    }
+    return false;
+  };
+  BOOST_TEST(told(Mistake::early_write, "while a copy was on its way"));
+  BOOST_TEST(told(Mistake::crooked, "no multiple of 16"));
+  BOOST_TEST(told(Mistake::outside, "where there is no shared memory"));
+  BOOST_TEST(told(Mistake::from_nowhere, "where there is no device memory"));
+  BOOST_TEST(told(Mistake::left_behind, "are on their way"));
 }
 
 BOOST_AUTO_TEST_CASE(sums_over_a_block_reach_every_thread) {

@@ -15,13 +15,19 @@ namespace longhand::cuda {
 namespace {
 
 template <class Product, int slice>
-constexpr std::size_t gradient_bytes = sizeof(typename Product::Element) * 2 *
-                                       (tile_rows +
-                                        step_rows<Product, slice>)*Product::stride(slice);
+constexpr std::size_t tiles_bytes(int steps) {
+  return sizeof(typename Product::Element) * Product::stride(slice) *
+         static_cast<std::size_t>(2 * tile_rows + steps * step_rows<Product, slice>);
+}
+/// Whether two steps leave room for three blocks on a multiprocessor: one comes during the other.
+template <class Product, int slice>
+constexpr bool ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
+template <class Product, int slice>
+constexpr std::size_t gradient_bytes = tiles_bytes<Product, slice>(ahead<Product, slice> ? 4 : 2);
 
 /// v, or in a chain U of query head `head`, for the keys first, first + 1, ... of a segment.
-template <class Product, int slice>
-__device__ __forceinline__ void stage_values(typename Product::Element* tile, int rows,
+template <class Product, int slice, int rows>
+__device__ __forceinline__ void stage_values(typename Product::Element* tile,
                                              const GradientTask& task, const SegmentView& at,
                                              int first, int count, int head, int column) {
   const int key_head = head / task.scores.group;
@@ -31,8 +37,13 @@ __device__ __forceinline__ void stage_values(typename Product::Element* tile, in
         task.gamma[head * task.gamma_step],
         [&](float(&y)[8], int r, int c) { load_eight(y, task.y, at.query + first + r, head, c); });
   } else {
-    stage<Product, slice>(tile, rows, task.v, at.key + first, count, key_head, column);
+    stage<Product, slice, rows>(tile, task.v, at.key + first, count, key_head, column);
   }
+}
+template <class Product, int slice, int rows>
+__device__ __forceinline__ void settle_values(typename Product::Element* tile,
+                                              const GradientTask& task) {
+  if (!task.gamma) settle<Product, slice, rows>(tile, task.v);
 }
 
 /// dq_i = tau_i r_i with r_i = scale sum_j dS_ij k_j, and this tile's part of
@@ -45,8 +56,7 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
   __shared__ float sums[32];
   Element* const q = shared_memory<Element>();
   Element* const dy = q + tile_rows * stride;
-  Element* const k = dy + tile_rows * stride;
-  Element* const v = k + step * stride;
+  Element* const ring = dy + tile_rows * stride;
 
   const ScoresView& scores = task.scores;
   const int head = static_cast<int>(blockIdx.y), part = static_cast<int>(blockIdx.z);
@@ -79,60 +89,108 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
     log_sum[i] = r < rows ? task.log_sum[at_row] * log2_of_e : 0.0f;
     d[i] = r < rows ? task.row_dots[at_row] : 0.0f;
   }
-  if (task.key_slices == 1) {
-    stage<Product, slice>(q, tile_rows, scores.q, first_row, rows, head, 0);
-  }
-  if (task.value_slices == 1) {
-    stage<Product, slice>(dy, tile_rows, task.dy, first_row, rows, head, 0);
-  }
+  const int first_key = scores.first_key(start) / step * step, stop = start + rows;
+  const int parts = max(task.key_slices, task.value_slices);
+  const bool single = slice < 128 || parts == 1;
+  const auto bring = [&](Element* k, int begin, int key_part, int value_part) {
+    const int count = min(step, stop - begin);
+    if (key_part < task.key_slices) {
+      stage<Product, slice, step>(k, scores.k, at.key + begin, count, key_head, key_part * slice);
+    }
+    if (value_part < task.value_slices) {
+      stage_values<Product, slice, step>(k + step * stride, task, at, begin, count, head,
+                                         value_part * slice);
+    }
+  };
+  const auto bring_queries = [&](int column) {
+    stage<Product, slice, tile_rows>(q, scores.q, first_row, rows, head, column);
+  };
+  const auto bring_dy = [&](int column) {
+    stage<Product, slice, tile_rows>(dy, task.dy, first_row, rows, head, column);
+  };
+  if (task.key_slices == 1) bring_queries(0);
+  if (task.value_slices == 1) bring_dy(0);
+  if (single) bring(ring, first_key, 0, 0);
+  commit_copies();
+  wait_for_copies<0>();
+  if (task.key_slices == 1) settle<Product, slice, tile_rows>(q, scores.q);
+  if (task.value_slices == 1) settle<Product, slice, tile_rows>(dy, task.dy);
 
-  const int first_key = scores.first_key(start) / step * step,
-            parts = max(task.key_slices, task.value_slices);
-  for (int begin = first_key; begin < start + rows; begin += step) {
-    const int count = min(step, start + rows - begin);
+  const int own = 16 * warp * stride;
+  Element* k = ring;
+  for (int begin = first_key; begin < stop; begin += step) {
+    Element* const v = k + step * stride;
+    Element* const next = ahead<Product, slice> ? ring + (2 * step * stride - (k - ring)) : k;
     float s[m][4], dp[m][4];
     clear(s);
     clear(dp);
-    for (int i = 0; i < parts; ++i) {
-      const int key_part = (part + 1 + i) % task.key_slices * slice;
+    if (single) {
+      wait_for_copies<0>();
+      settle<Product, slice, step>(k, scores.k);
+      settle_values<Product, slice, step>(v, task);
       __syncthreads();
-      if (i < task.key_slices) {
-        if (task.key_slices > 1) {
-          stage<Product, slice>(q, tile_rows, scores.q, first_row, rows, head, key_part);
-        }
-        stage<Product, slice>(k, step, scores.k, at.key + begin, count, key_head, key_part);
+      if (ahead<Product, slice> && begin + step < stop) bring(next, begin + step, 0, 0);
+      commit_copies();
+      if (busy) {
+        dots<Product, slice>(s, q + own, k);
+        dots<Product, slice>(dp, dy + own, v);
       }
-      if (i < task.value_slices) {
-        if (task.value_slices > 1) {
-          stage<Product, slice>(dy, tile_rows, task.dy, first_row, rows, head, i * slice);
+    } else {
+      for (int i = 0; i < parts; ++i) {
+        const int key_part = i < task.key_slices ? (part + 1 + i) % task.key_slices : i;
+        __syncthreads();
+        if (i < task.key_slices && task.key_slices > 1) bring_queries(key_part * slice);
+        if (i < task.value_slices && task.value_slices > 1) bring_dy(i * slice);
+        bring(k, begin, key_part, i);
+        commit_copies();
+        wait_for_copies<0>();
+        if (i < task.key_slices) {
+          if (task.key_slices > 1) settle<Product, slice, tile_rows>(q, scores.q);
+          settle<Product, slice, step>(k, scores.k);
         }
-        stage_values<Product, slice>(v, step, task, at, begin, count, head, i * slice);
+        if (i < task.value_slices) {
+          if (task.value_slices > 1) settle<Product, slice, tile_rows>(dy, task.dy);
+          settle_values<Product, slice, step>(v, task);
+        }
+        __syncthreads();
+        if (!busy) continue;
+        if (i < task.key_slices) dots<Product, slice>(s, q + own, k);
+        if (i < task.value_slices) dots<Product, slice>(dp, dy + own, v);
       }
-      __syncthreads();
-      if (!busy) continue;
-      const int own = 16 * warp * stride;
-      if (i < task.key_slices) Product::template dots<slice>(s, q + own, k);
-      if (i < task.value_slices) Product::template dots<slice>(dp, dy + own, v);
     }
-    if (!busy) continue;
 
-    const bool masked = begin + step > start || scores.window > 0;
+    if (busy) {
+      const bool masked = begin + step > start || scores.window > 0;
 #pragma unroll
-    for (int c = 0; c < m; ++c) {
+      for (int c = 0; c < m; ++c) {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int i = e / 2, key = begin + 8 * c + 2 * lane_column() + e % 2;
-        const int position = start + row + 8 * i;
-        const float p = power_of_two(s[c][e] * factor[i] - log_sum[i]);
-        float ds = p * (dp[c][e] - d[i]);
-        if (masked) {
-          if (key == position) ds -= p * g * d[i];
-          if (!(key < begin + count && visible(scores, position, key))) ds = 0;
+        for (int e = 0; e < 4; ++e) {
+          const float p = power_of_two(s[c][e] * factor[e / 2] - log_sum[e / 2]);
+          const float ds = p * (dp[c][e] - d[e / 2]);
+          dp[c][e] = p;
+          s[c][e] = ds;
         }
-        s[c][e] = ds;
       }
+      if (masked) {
+#pragma unroll
+        for (int c = 0; c < m; ++c) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            const int key = begin + 8 * c + 2 * lane_column() + e % 2;
+            const int position = start + row + 8 * (e / 2);
+            if (key == position) s[c][e] -= dp[c][e] * g * d[e / 2];
+            if (!(key < stop && visible(scores, position, key))) s[c][e] = 0;
+          }
+        }
+      }
+      mix<Product>(dq, s, k);
     }
-    Product::template mix<m, n>(dq, s, k);
+    if (single && !ahead<Product, slice> && begin + step < stop) {
+      __syncthreads();
+      bring(k, begin + step, 0, 0);
+      commit_copies();
+    }
+    k = next;
   }
 
   float beta_sum = 0;
@@ -162,6 +220,11 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
   }
 }
 
+/// What a pass over the keys knows of a query.
+struct alignas(16) QueryFacts {
+  float factor, log_sum, tau, dot;
+};
+
 /// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (in a chain times 1 - g), over the
 /// query heads that read key head blockIdx.y. Scores lie transposed: a row is a key.
 template <class Product, int slice>
@@ -169,11 +232,10 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   constexpr int stride = Product::stride(slice);
-  __shared__ float factors[step], taus[step], log_sums[step], dots[step];
+  __shared__ QueryFacts facts[2][step];
   Element* const k = shared_memory<Element>();
   Element* const v = k + tile_rows * stride;
-  Element* const q = v + tile_rows * stride;
-  Element* const dy = q + step * stride;
+  Element* const ring = v + tile_rows * stride;
 
   const ScoresView& scores = task.scores;
   const int key_head = static_cast<int>(blockIdx.y), part = static_cast<int>(blockIdx.z);
@@ -185,88 +247,160 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
   const int warp = warp_index(), row = 16 * warp + lane_row();
   const bool busy = 16 * warp < rows;
 
+  // The queries that see a key of this tile, of each head in turn.
+  const int first_query = max(0, tile.first - at.offset()) / step * step;
+  int last_query = at.queries;
+  if (scores.window > 0) {
+    last_query = static_cast<int>(
+        min(std::int64_t{last_query}, tile.first + rows - 1 + scores.window - at.offset()));
+  }
+  const int first_head = key_head * scores.group;
+  const int last_head = first_query < last_query ? first_head + scores.group : first_head;
+  const int parts = max(task.key_slices, task.value_slices);
+  const bool single = slice < 128 || parts == 1;
+
+  const auto bring_keys = [&](int column) {
+    stage<Product, slice, tile_rows>(k, scores.k, at.key + tile.first, rows, key_head, column);
+  };
+  const auto bring_values = [&](int head, int column) {
+    stage_values<Product, slice, tile_rows>(v, task, at, tile.first, rows, head, column);
+  };
+  const auto bring = [&](Element* q, int head, int begin, int key_part, int value_part) {
+    const int count = min(step, at.queries - begin);
+    if (key_part < task.key_slices) {
+      stage<Product, slice, step>(q, scores.q, at.query + begin, count, head, key_part * slice);
+    }
+    if (value_part < task.value_slices) {
+      stage<Product, slice, step>(q + step * stride, task.dy, at.query + begin, count, head,
+                                  value_part * slice);
+    }
+  };
+  const auto facts_of = [&](int head, int begin) {
+    const int r = static_cast<int>(threadIdx.x);
+    if (r >= min(step, at.queries - begin) || head >= last_head) return QueryFacts{};
+    const std::int64_t at_row = (at.query + begin + r) * scores.heads + head;
+    const float tau = scores.tau(at.offset() + begin + r, at.keys);
+    return QueryFacts{scores.scale * tau * log2_of_e, task.log_sum[at_row] * log2_of_e, tau,
+                      task.row_dots[at_row]};
+  };
+
   float dk[n][4], dv[n][4];
   clear(dk);
   clear(dv);
-  if (task.key_slices == 1) {
-    stage<Product, slice>(k, tile_rows, scores.k, at.key + tile.first, rows, key_head, 0);
-  }
-  // The queries that see a key of this tile.
-  const int first_query = max(0, tile.first - at.offset()) / step * step;
-  std::int64_t last_query = at.queries;
-  if (scores.window > 0) {
-    last_query = min(last_query, tile.first + rows - 1 + scores.window - at.offset());
-  }
-  const int parts = max(task.key_slices, task.value_slices);
+  if (task.key_slices == 1) bring_keys(0);
+  if (task.value_slices == 1 && !task.gamma) bring_values(first_head, 0);
+  if (single && first_head < last_head) bring(ring, first_head, first_query, 0, 0);
+  commit_copies();
+  if (static_cast<int>(threadIdx.x) < step)
+    facts[0][threadIdx.x] = facts_of(first_head, first_query);
+  wait_for_copies<0>();
+  if (task.key_slices == 1) settle<Product, slice, tile_rows>(k, scores.k);
+  if (task.value_slices == 1) settle_values<Product, slice, tile_rows>(v, task);
 
-  for (int head = key_head * scores.group; head < (key_head + 1) * scores.group; ++head) {
+  const int own = 16 * warp * stride;
+  Element* q = ring;
+  int turn = 0;
+  for (int head = first_head, begin = first_query; head < last_head; turn = 1 - turn) {
     const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
-    if (task.value_slices == 1 && (task.gamma || head == key_head * scores.group)) {
+    const bool last = begin + step >= last_query;
+    const int next_head = last ? head + 1 : head, next_begin = last ? first_query : begin + step;
+    Element* const dy = q + step * stride;
+    Element* const next = ahead<Product, slice> ? ring + (2 * step * stride - (q - ring)) : q;
+    const QueryFacts coming = facts_of(next_head, next_begin);
+    float s[m][4], dp[m][4];
+    clear(s);
+    clear(dp);
+    if (task.gamma && task.value_slices == 1 && begin == first_query) {
       __syncthreads();
-      stage_values<Product, slice>(v, tile_rows, task, at, tile.first, rows, head, 0);
+      bring_values(head, 0);
     }
-    for (int begin = first_query; begin < last_query; begin += step) {
-      const int count = min(step, at.queries - begin);
-      float s[m][4], dp[m][4];
-      clear(s);
-      clear(dp);
+    if (single) {
+      wait_for_copies<0>();
+      settle<Product, slice, step>(q, scores.q);
+      settle<Product, slice, step>(dy, task.dy);
+      __syncthreads();
+      if (ahead<Product, slice> && next_head < last_head) bring(next, next_head, next_begin, 0, 0);
+      commit_copies();
+      if (busy) {
+        dots<Product, slice>(s, k + own, q);
+        dots<Product, slice>(dp, v + own, dy);
+      }
+    } else {
       for (int i = 0; i < parts; ++i) {
-        const int key_part = (part + 1 + i) % task.key_slices * slice;
-        const int value_part = (part + 1 + i) % task.value_slices * slice;
+        const int key_part = i < task.key_slices ? (part + 1 + i) % task.key_slices : i;
+        const int value_part = i < task.value_slices ? (part + 1 + i) % task.value_slices : i;
         __syncthreads();
-        if (i == 0 && static_cast<int>(threadIdx.x) < step) {
-          const int r = static_cast<int>(threadIdx.x);
-          const std::int64_t at_row = (at.query + begin + r) * scores.heads + head;
-          const float tau = scores.tau(at.offset() + begin + r, at.keys);
-          taus[r] = tau;
-          factors[r] = scores.scale * tau * log2_of_e;
-          log_sums[r] = r < count ? task.log_sum[at_row] * log2_of_e : 0.0f;
-          dots[r] = r < count ? task.row_dots[at_row] : 0.0f;
-        }
+        if (i < task.key_slices && task.key_slices > 1) bring_keys(key_part * slice);
+        if (i < task.value_slices && task.value_slices > 1) bring_values(head, value_part * slice);
+        bring(q, head, begin, key_part, value_part);
+        commit_copies();
+        wait_for_copies<0>();
         if (i < task.key_slices) {
-          if (task.key_slices > 1) {
-            stage<Product, slice>(k, tile_rows, scores.k, at.key + tile.first, rows, key_head,
-                                  key_part);
-          }
-          stage<Product, slice>(q, step, scores.q, at.query + begin, count, head, key_part);
+          if (task.key_slices > 1) settle<Product, slice, tile_rows>(k, scores.k);
+          settle<Product, slice, step>(q, scores.q);
         }
         if (i < task.value_slices) {
-          if (task.value_slices > 1) {
-            stage_values<Product, slice>(v, tile_rows, task, at, tile.first, rows, head,
-                                         value_part);
-          }
-          stage<Product, slice>(dy, step, task.dy, at.query + begin, count, head, value_part);
+          if (task.value_slices > 1) settle_values<Product, slice, tile_rows>(v, task);
+          settle<Product, slice, step>(dy, task.dy);
         }
         __syncthreads();
         if (!busy) continue;
-        const int own = 16 * warp * stride;
-        if (i < task.key_slices) Product::template dots<slice>(s, k + own, q);
-        if (i < task.value_slices) Product::template dots<slice>(dp, v + own, dy);
+        if (i < task.key_slices) dots<Product, slice>(s, k + own, q);
+        if (i < task.value_slices) dots<Product, slice>(dp, v + own, dy);
       }
-      if (!busy) continue;
+    }
 
-      // Behind the tile and within the segment every query sees every key.
-      const bool masked = at.offset() + begin < tile.first + rows || count < step ||
-                          rows < tile_rows || scores.window > 0;
+    if (busy) {
 #pragma unroll
       for (int c = 0; c < m; ++c) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int r = 8 * c + 2 * lane_column() + e % 2, key = tile.first + row + 8 * (e / 2);
-          const int position = at.offset() + begin + r;
-          float p = power_of_two(s[c][e] * factors[r] - log_sums[r]);
-          float ds = taus[r] * p * (dp[c][e] - dots[r]);
-          if (masked) {
-            if (key == position) ds -= taus[r] * p * g * dots[r];
-            if (!(r < count && visible(scores, position, key))) p = ds = 0;
+        for (int j = 0; j < 2; ++j) {
+          const QueryFacts of = facts[turn][8 * c + 2 * lane_column() + j];
+#pragma unroll
+          for (int e = j; e < 4; e += 2) {
+            const float p = power_of_two(s[c][e] * of.factor - of.log_sum);
+            s[c][e] = of.tau * p * (dp[c][e] - of.dot);
+            dp[c][e] = p;
           }
-          s[c][e] = ds;
-          dp[c][e] = (1 - g) * p;
         }
       }
-      if (part < task.value_slices) Product::template mix<m, n>(dv, dp, dy);
-      if (part < task.key_slices) Product::template mix<m, n>(dk, s, q);
+      // Behind the tile and within the segment every query sees every key.
+      const int first_position = at.offset() + begin, count = at.queries - begin;
+      if (first_position < tile.first + rows || count < step || rows < tile_rows ||
+          scores.window > 0) {
+#pragma unroll
+        for (int c = 0; c < m; ++c) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            const int r = 8 * c + 2 * lane_column() + e % 2, key = tile.first + row + 8 * (e / 2);
+            const int position = first_position + r;
+            if (key == position) {
+              const QueryFacts& of = facts[turn][r];
+              s[c][e] -= of.tau * dp[c][e] * g * of.dot;
+            }
+            if (!(r < count && visible(scores, position, key))) dp[c][e] = s[c][e] = 0;
+          }
+        }
+      }
+      if (task.gamma) {
+#pragma unroll
+        for (int c = 0; c < m; ++c) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) dp[c][e] *= 1 - g;
+        }
+      }
+      if (part < task.value_slices) mix<Product>(dv, dp, dy);
+      if (part < task.key_slices) mix<Product>(dk, s, q);
     }
+    if (static_cast<int>(threadIdx.x) < step) facts[1 - turn][threadIdx.x] = coming;
+    if (single && !ahead<Product, slice> && next_head < last_head) {
+      __syncthreads();
+      bring(q, next_head, next_begin, 0, 0);
+      commit_copies();
+    }
+    q = next;
+    head = next_head;
+    begin = next_begin;
   }
 
 #pragma unroll

@@ -49,7 +49,10 @@ __device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, in
   float b[n][4], p[m][4];
   clear(b);
   if (task.key_slices == 1) {
-    stage<Product, slice>(k, tile_rows, scores.k, at.key + first, rows, key_head, 0);
+    stage<Product, slice, tile_rows>(k, scores.k, at.key + first, rows, key_head, 0);
+    commit_copies();
+    wait_for_copies<0>();
+    settle<Product, slice, tile_rows>(k, scores.k);
   }
   for (int begin = (at.keys - 1) / tile_rows * tile_rows; begin >= first; begin -= tile_rows) {
     const bool own = begin == first;
@@ -65,11 +68,15 @@ __device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, in
                           : 0.0f;
       }
       if (task.key_slices > 1) {
-        stage<Product, slice>(k, tile_rows, scores.k, at.key + first, rows, key_head, s * slice);
+        stage<Product, slice, tile_rows>(k, scores.k, at.key + first, rows, key_head, s * slice);
       }
-      stage<Product, slice>(q, tile_rows, scores.q, at.query + begin, count, head, s * slice);
+      stage<Product, slice, tile_rows>(q, scores.q, at.query + begin, count, head, s * slice);
+      commit_copies();
+      wait_for_copies<0>();
+      if (task.key_slices > 1) settle<Product, slice, tile_rows>(k, scores.k);
+      settle<Product, slice, tile_rows>(q, scores.q);
       __syncthreads();
-      if (busy) Product::template dots<slice>(p, k + 16 * warp * stride, q);
+      if (busy) dots<Product, slice>(p, k + 16 * warp * stride, q);
     }
     if (busy) {
 #pragma unroll
@@ -84,9 +91,12 @@ __device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, in
     }
     if (own) break;
     wait_for(done + (begin - first) / tile_rows * (std::int64_t{scores.heads} * task.value_slices));
-    stage<Product, slice>(w, tile_rows, task.w, at.query + begin, count, head, column);
+    stage<Product, slice, tile_rows>(w, task.w, at.query + begin, count, head, column);
+    commit_copies();
+    wait_for_copies<0>();
+    settle<Product, slice, tile_rows>(w, task.w);
     __syncthreads();
-    if (busy) Product::template mix<m, n>(b, p, w);
+    if (busy) mix<Product>(b, p, w);
   }
 
   float* const sums = shared_memory<float>();

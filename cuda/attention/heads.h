@@ -22,6 +22,11 @@ struct HeadsView {
   bool add = false;      // of a target: added to what is there
 
   explicit __host__ __device__ operator bool() const { return at != nullptr; }
+  /// Whether rows can be copied as T, 16 bytes at a time.
+  template <class T>
+  __device__ bool lies_as() const {
+    return aligned && half == std::is_same_v<T, bf16>;
+  }
 };
 
 HeadsView view(const Heads& x);

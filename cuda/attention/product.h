@@ -4,14 +4,16 @@
 #include "cuda/attention/heads.h"
 #include "cuda/tensor_cores.h"
 
-/// The two products of the attention family, for one warp: 16 rows of the left operand against a
-/// tile in shared memory. Results lie in registers as the tensor cores leave them: with g = lane /
-/// 4 and t = lane % 4, at[i] of a lane holds
+/// The two products of the attention family, for one warp: 16 rows of the left operand, or several
+/// bands of 16, against a tile in shared memory. Results lie in registers as the tensor cores leave
+/// them: with g = lane / 4 and t = lane % 4, at[band][i] of a lane holds
 ///   (g, 8 i + 2 t), (g, 8 i + 2 t + 1), (g + 8, 8 i + 2 t), (g + 8, 8 i + 2 t + 1).
 ///
 ///   dots   c (16 x 8 n) += a b^T: rows of a and of b in shared memory, `width` entries each
 ///   mix    c (16 x 8 n) += p b:   p (16 x 8 m) in registers as above, b [8 m, 8 n] in shared
 ///   memory
+///
+/// What of b a warp has in registers serves all its bands.
 ///
 /// Rows of a tile are padded by 16 bytes, which spreads the eight rows that a fragment touches over
 /// all banks.
@@ -23,34 +25,40 @@ __device__ __forceinline__ int lane_column() { return lane_index() % 4; }
 /// f32 products, one by one.
 struct ExactProduct {
   using Element = float;
+  static constexpr bool rounds = false;  // a tile's entries are a tensor's, of the same type
   static constexpr int stride(int width) { return width + 4; }
   __device__ __forceinline__ static Element element(float x) { return x; }
 
-  template <int width, int n>
-  __device__ __forceinline__ static void dots(float (&c)[n][4], const Element* a,
+  template <int width, int bands, int n>
+  __device__ __forceinline__ static void dots(float (&c)[bands][n][4], const Element* a,
                                               const Element* b) {
     const Element* const rows = a + lane_row() * stride(width);
     const Element* const columns = b + 2 * lane_column() * stride(width);
 #pragma unroll 1
     for (int k = 0; k < width; k += 4) {
-      const Pack<float> x[2] = {load_pack(rows + k), load_pack(rows + 8 * stride(width) + k)};
+      Pack<float> x[2 * bands];
+#pragma unroll
+      for (int i = 0; i < 2 * bands; ++i) x[i] = load_pack(rows + 8 * i * stride(width) + k);
 #pragma unroll
       for (int i = 0; i < n; ++i) {
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
           const Pack<float> y = load_pack(columns + (8 * i + j) * stride(width) + k);
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            c[i][j] += x[0].at[e] * y.at[e];
-            c[i][2 + j] += x[1].at[e] * y.at[e];
+          for (int t = 0; t < bands; ++t) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+              c[t][i][j] += x[2 * t].at[e] * y.at[e];
+              c[t][i][2 + j] += x[2 * t + 1].at[e] * y.at[e];
+            }
           }
         }
       }
     }
   }
 
-  template <int m, int n>
-  __device__ __forceinline__ static void mix(float (&c)[n][4], const float (&p)[m][4],
+  template <int bands, int m, int n>
+  __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
     constexpr int step = stride(8 * n);
     const int quad = lane_row() * 4;
@@ -58,16 +66,22 @@ struct ExactProduct {
     for (int i = 0; i < m; ++i) {
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
-        const float p0 = __shfl_sync(full_warp, p[i][k % 2], quad + k / 2);
-        const float p1 = __shfl_sync(full_warp, p[i][2 + k % 2], quad + k / 2);
+        float x[2 * bands];
+#pragma unroll
+        for (int t = 0; t < 2 * bands; ++t) {
+          x[t] = __shfl_sync(full_warp, p[t / 2][i][t % 2 * 2 + k % 2], quad + k / 2);
+        }
         const Element* const row = b + (8 * i + k) * step + 2 * lane_column();
 #pragma unroll
         for (int j = 0; j < n; ++j) {
           const Pair<float> y = *reinterpret_cast<const Pair<float>*>(row + 8 * j);
-          c[j][0] += p0 * y.first;
-          c[j][1] += p0 * y.second;
-          c[j][2] += p1 * y.first;
-          c[j][3] += p1 * y.second;
+#pragma unroll
+          for (int t = 0; t < bands; ++t) {
+            c[t][j][0] += x[2 * t] * y.first;
+            c[t][j][1] += x[2 * t] * y.second;
+            c[t][j][2] += x[2 * t + 1] * y.first;
+            c[t][j][3] += x[2 * t + 1] * y.second;
+          }
         }
       }
     }
@@ -77,42 +91,59 @@ struct ExactProduct {
 /// Operands of 10 bits and the sign, f32's exponent; tiles hold them rounded.
 struct Tf32Product {
   using Element = float;
+  static constexpr bool rounds = true;
   static constexpr int stride(int width) { return width + 4; }
   __device__ __forceinline__ static Element element(float x) { return __uint_as_float(to_tf32(x)); }
 
-  template <int width, int n>
-  __device__ __forceinline__ static void dots(float (&c)[n][4], const Element* a,
+  template <int width, int bands, int n>
+  __device__ __forceinline__ static void dots(float (&c)[bands][n][4], const Element* a,
                                               const Element* b) {
-    const int g = lane_row(), t = lane_column();
-    const Element* const rows = a + g * stride(width) + t;
-    const Element* const columns = b + g * stride(width) + t;
+    constexpr int eight = 8 * stride(width);
+    const int lane = lane_row() * stride(width) + lane_column();
+    const Element *const rows = a + lane, *const columns = b + lane;
 #pragma unroll
     for (int k = 0; k < width; k += 8) {
-      const unsigned x[4] = {bits(rows + k), bits(rows + 8 * stride(width) + k), bits(rows + k + 4),
-                             bits(rows + 8 * stride(width) + k + 4)};
+      unsigned x[bands][4];
+#pragma unroll
+      for (int t = 0; t < bands; ++t) {
+        const Element* const row = rows + 2 * t * eight + k;
+        x[t][0] = bits(row);
+        x[t][1] = bits(row + eight);
+        x[t][2] = bits(row + 4);
+        x[t][3] = bits(row + eight + 4);
+      }
 #pragma unroll
       for (int i = 0; i < n; ++i) {
-        const Element* const y = columns + 8 * i * stride(width) + k;
-        mma_tf32_16x8x8(c[i], x, bits(y), bits(y + 4));
+        const unsigned y0 = bits(columns + i * eight + k), y1 = bits(columns + i * eight + k + 4);
+#pragma unroll
+        for (int t = 0; t < bands; ++t) mma_tf32_16x8x8(c[t][i], x[t], y0, y1);
       }
     }
   }
 
   /// The order of a sum is free: column t of the left fragment is key 2 t, column t + 4 key 2 t +
   /// 1, which is how p lies already.
-  template <int m, int n>
-  __device__ __forceinline__ static void mix(float (&c)[n][4], const float (&p)[m][4],
+  template <int bands, int m, int n>
+  __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
     constexpr int step = stride(8 * n);
     const Element* const at = b + 2 * lane_column() * step + lane_row();
 #pragma unroll
     for (int i = 0; i < m; ++i) {
-      const unsigned x[4] = {to_tf32(p[i][0]), to_tf32(p[i][2]), to_tf32(p[i][1]),
-                             to_tf32(p[i][3])};
+      unsigned x[bands][4];
+#pragma unroll
+      for (int t = 0; t < bands; ++t) {
+        x[t][0] = to_tf32(p[t][i][0]);
+        x[t][1] = to_tf32(p[t][i][2]);
+        x[t][2] = to_tf32(p[t][i][1]);
+        x[t][3] = to_tf32(p[t][i][3]);
+      }
 #pragma unroll
       for (int j = 0; j < n; ++j) {
         const Element* const y = at + 8 * i * step + 8 * j;
-        mma_tf32_16x8x8(c[j], x, bits(y), bits(y + step));
+        const unsigned y0 = bits(y), y1 = bits(y + step);
+#pragma unroll
+        for (int t = 0; t < bands; ++t) mma_tf32_16x8x8(c[t][j], x[t], y0, y1);
       }
     }
   }
@@ -124,49 +155,75 @@ struct Tf32Product {
 /// Operands rounded to bf16.
 struct Bf16Product {
   using Element = bf16;
+  static constexpr bool rounds = false;
   static constexpr int stride(int width) { return width + 8; }
   __device__ __forceinline__ static Element element(float x) { return from_float<bf16>(x); }
 
-  template <int width, int n>
-  __device__ __forceinline__ static void dots(float (&c)[n][4], const Element* a,
+  template <int width, int bands, int n>
+  __device__ __forceinline__ static void dots(float (&c)[bands][n][4], const Element* a,
                                               const Element* b) {
     const int lane = lane_index(), matrix = lane / 8, row = lane % 8;
     const Element* const rows = a + (matrix % 2 * 8 + row) * stride(width) + matrix / 2 * 8;
     const Element* const columns = b + (matrix / 2 * 8 + row) * stride(width) + matrix % 2 * 8;
 #pragma unroll
     for (int k = 0; k < width; k += 16) {
-      unsigned x[4];
-      load_matrices(x, rows + k);
+      unsigned x[bands][4];
+#pragma unroll
+      for (int t = 0; t < bands; ++t) load_matrices(x[t], rows + 16 * t * stride(width) + k);
 #pragma unroll
       for (int i = 0; i < n; i += 2) {
         unsigned y[4];
         load_matrices(y, columns + 8 * i * stride(width) + k);
-        mma_bf16_16x8x16(c[i], x, y[0], y[1]);
-        mma_bf16_16x8x16(c[i + 1], x, y[2], y[3]);
+#pragma unroll
+        for (int t = 0; t < bands; ++t) {
+          mma_bf16_16x8x16(c[t][i], x[t], y[0], y[1]);
+          mma_bf16_16x8x16(c[t][i + 1], x[t], y[2], y[3]);
+        }
       }
     }
   }
 
-  template <int m, int n>
-  __device__ __forceinline__ static void mix(float (&c)[n][4], const float (&p)[m][4],
+  template <int bands, int m, int n>
+  __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
     constexpr int step = stride(8 * n);
     const int lane = lane_index(), matrix = lane / 8, row = lane % 8;
     const Element* const at = b + (matrix % 2 * 8 + row) * step + matrix / 2 * 8;
 #pragma unroll
     for (int i = 0; i < m; i += 2) {
-      const unsigned x[4] = {pack_bf16(p[i][0], p[i][1]), pack_bf16(p[i][2], p[i][3]),
-                             pack_bf16(p[i + 1][0], p[i + 1][1]),
-                             pack_bf16(p[i + 1][2], p[i + 1][3])};
+      unsigned x[bands][4];
+#pragma unroll
+      for (int t = 0; t < bands; ++t) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          x[t][e] = pack_bf16(p[t][i + e / 2][e % 2 * 2], p[t][i + e / 2][e % 2 * 2 + 1]);
+        }
+      }
 #pragma unroll
       for (int j = 0; j < n; j += 2) {
         unsigned y[4];
         load_matrices_transposed(y, at + 8 * i * step + 8 * j);
-        mma_bf16_16x8x16(c[j], x, y[0], y[1]);
-        mma_bf16_16x8x16(c[j + 1], x, y[2], y[3]);
+#pragma unroll
+        for (int t = 0; t < bands; ++t) {
+          mma_bf16_16x8x16(c[t][j], x[t], y[0], y[1]);
+          mma_bf16_16x8x16(c[t][j + 1], x[t], y[2], y[3]);
+        }
       }
     }
   }
 };
+
+/// A band alone.
+template <class Product, int width, int n>
+__device__ __forceinline__ void dots(float (&c)[n][4], const typename Product::Element* a,
+                                     const typename Product::Element* b) {
+  Product::template dots<width>(reinterpret_cast<float(&)[1][n][4]>(c), a, b);
+}
+template <class Product, int m, int n>
+__device__ __forceinline__ void mix(float (&c)[n][4], const float (&p)[m][4],
+                                    const typename Product::Element* b) {
+  Product::mix(reinterpret_cast<float(&)[1][n][4]>(c), reinterpret_cast<const float(&)[1][m][4]>(p),
+               b);
+}
 
 }  // namespace longhand::cuda

@@ -60,29 +60,59 @@ __device__ __forceinline__ void store_eight(typename Product::Element* to, const
   }
 }
 
+/// Calls body(row, column, place in the tile) for the packs of 16 bytes of a tile that are this
+/// thread's: the same in every pass over a tile.
+template <class Product, int slice, int rows, class Body>
+__device__ __forceinline__ void own_packs(Body&& body) {
+  constexpr int size = Pack<typename Product::Element>::size, pieces = slice / size;
+  constexpr int step = attention_threads / pieces;  // rows of one pass
+  static_assert(rows % step == 0);
+  const int first = static_cast<int>(threadIdx.x) / pieces,
+            column = static_cast<int>(threadIdx.x) % pieces * size;
+#pragma unroll
+  for (int i = 0; i < rows; i += step) {
+    body(first + i, column, (first + i) * Product::stride(slice) + column);
+  }
+}
+
 /// tile[r][c] = x(row + r, head, first + c) for r < count, zeros up to `rows` and beyond the width.
-template <class Product, int slice>
-__device__ __forceinline__ void stage(typename Product::Element* tile, int rows, const HeadsView& x,
+/// Where x's entries can be taken as they lie they are only set on their way: the tile is there
+/// after commit_copies(), a wait, settle() and a barrier.
+template <class Product, int slice, int rows>
+__device__ __forceinline__ void stage(typename Product::Element* tile, const HeadsView& x,
                                       std::int64_t row, int count, int head, int first) {
   using Element = typename Product::Element;
+  if (x.lies_as<Element>()) {
+    const auto* const from =
+        static_cast<const Element*>(x.at) + row * x.columns + std::int64_t{head} * x.width + first;
+    const int width = x.width - first;
+    own_packs<Product, slice, rows>([&](int r, int c, int to) {
+      const bool there = r < count && c < width;
+      copy_async(tile + to, there ? from + r * x.columns + c : from, there);
+    });
+    return;
+  }
   constexpr int pieces = slice / 8;
+#pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += attention_threads) {
     const int r = i / pieces, c = i % pieces * 8;
-    const int to = r * Product::stride(slice) + c;
-    if constexpr (sizeof(Element) == 2) {
-      if (x.half && x.aligned) {  // as it lies
-        Pack<bf16> eight{};
-        if (r < count && first + c < x.width) {
-          eight = load_pack(static_cast<const bf16*>(x.at) + (row + r) * x.columns +
-                            std::int64_t{head} * x.width + first + c);
-        }
-        store_pack(tile + to, eight);
-        continue;
-      }
-    }
     float eight[8] = {};
     if (r < count) load_eight(eight, x, row + r, head, first + c);
-    store_eight<Product>(tile + to, eight);
+    store_eight<Product>(tile + r * Product::stride(slice) + c, eight);
+  }
+}
+
+/// Rounds what this thread brought with stage(), once it has waited for it.
+template <class Product, int slice, int rows>
+__device__ __forceinline__ void settle(typename Product::Element* tile, const HeadsView& x) {
+  if constexpr (Product::rounds) {
+    if (!x.lies_as<typename Product::Element>()) return;  // rounded already
+    own_packs<Product, slice, rows>([&](int, int, int to) {
+      auto pack = load_pack(tile + to);
+#pragma unroll
+      for (auto& entry : pack.at) entry = Product::element(entry);
+      store_pack(tile + to, pack);
+    });
   }
 }
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "cuda/emulator/copies.h"
 #include "cuda/emulator/scheduler.h"
 
 /// The part of CUDA's language that our kernels use, for g++: what a thread knows of itself,
@@ -291,6 +292,17 @@ inline void require_16_byte_boundary(const void* address) {
   if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0) {
     emulator::fail_in_kernel("a 16-byte access at an address that is no multiple of 16");
   }
+}
+
+inline void copy_async(void* to, const void* from, bool there) {
+  require_16_byte_boundary(to);
+  require_16_byte_boundary(from);
+  emulator::copies().issue(to, there ? from : nullptr);
+}
+inline void commit_copies() { emulator::copies().commit(); }
+template <int but>
+void wait_for_copies() {
+  emulator::copies().wait(but);
 }
 
 }  // namespace longhand::cuda

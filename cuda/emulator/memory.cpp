@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,6 +53,12 @@ class Arena {
   void release(void* block, std::size_t bytes) {
     std::lock_guard lock(mutex_);
     free_[bytes].push_back(block);
+  }
+  bool has(const void* address, std::size_t bytes) {
+    std::lock_guard lock(mutex_);
+    const auto begin = reinterpret_cast<std::uintptr_t>(base_);
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return at >= begin && at + bytes <= begin + used_;
   }
 
  private:
@@ -110,6 +117,10 @@ Access::~Access() { Arena::the_one().close(); }
 
 std::unique_ptr<MemorySource> device_memory(std::size_t limit) {
   return std::make_unique<DeviceMemory>(limit);
+}
+
+bool in_device_memory(const void* address, std::size_t bytes) {
+  return Arena::the_one().has(address, bytes);
 }
 
 }  // namespace longhand::emulator

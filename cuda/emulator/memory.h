@@ -22,4 +22,7 @@ class Access {
 /// is held to be untouched when the block comes back. Memory ends after `limit` bytes.
 std::unique_ptr<MemorySource> device_memory(std::size_t limit);
 
+/// Whether these bytes are of blocks that were handed out once.
+bool in_device_memory(const void* address, std::size_t bytes);
+
 }  // namespace longhand::emulator

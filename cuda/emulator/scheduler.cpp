@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "cuda/emulator/copies.h"
 #include "cuda/emulator/fiber.h"
 #include "cuda/emulator/memory.h"
 
@@ -46,6 +47,7 @@ struct Machine {
   void* arguments = nullptr;
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Thread> threads;
+  std::vector<Copies> copies;  // of each thread
   std::size_t current = 0;
   std::size_t at_barrier = 0;
   std::exception_ptr error;
@@ -70,6 +72,7 @@ void run_thread(void*) {
   Machine& m = machine();
   try {
     m.kernel(m.arguments);
+    copies().end();
   } catch (...) {
     m.error = std::current_exception();
   }
@@ -130,6 +133,7 @@ void run_block(Machine& m) {
                     .index = {static_cast<unsigned>(i) % block_size.x,
                               static_cast<unsigned>(i) / block_size.x % block_size.y,
                               static_cast<unsigned>(i) / block_size.x / block_size.y}};
+    m.copies[i].begin();
     m.fibers[i]->start(&run_thread, nullptr);
   }
   m.at_barrier = 0;
@@ -179,6 +183,7 @@ void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments) {
   block_size = launch.block;
   const std::size_t count = std::size_t{block_size.x} * block_size.y * block_size.z;
   m.threads.assign(count, {});
+  if (m.copies.size() < count) m.copies.resize(count);
   while (m.fibers.size() < count) m.fibers.push_back(std::make_unique<Fiber>());
   m.shared.resize(launch.shared_bytes + shared_slack);
   std::vector<std::uint64_t> order;
@@ -261,6 +266,18 @@ void warp_together(unsigned mask, void* payload, Finish finish, Site site) {
 }
 
 void* shared_bytes() { return machine().shared.data(); }
+
+bool in_shared_memory(const void* address, std::size_t bytes) {
+  const Machine& m = machine();
+  const auto begin = reinterpret_cast<std::uintptr_t>(m.shared.data());
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return at >= begin && at + bytes <= begin + m.launch.shared_bytes;
+}
+
+Copies& copies() {
+  Machine& m = machine();
+  return m.copies[m.current];
+}
 
 void fail_in_kernel(const std::string& message) {
   fail(where(machine()), ", thread ", text_of(thread_index), ": ", message);

@@ -53,6 +53,7 @@ void block_together(void* payload, FinishBlock finish, Site site);
 /// The launch's dynamic shared memory: the same for every thread of a block, filled with NaN when
 /// the block begins.
 void* shared_bytes();
+bool in_shared_memory(const void* address, std::size_t bytes);
 
 /// An Error with kernel, block and thread before the message.
 [[noreturn]] void fail_in_kernel(const std::string& message);

@@ -1,0 +1,372 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "cuda/attention/chain.h"
+#include "cuda/attention/run.h"
+
+/// Softmax attention and ChaCAL, forward: a block has 64 queries of one head of one segment, or
+/// 128, and goes through their keys in blocks of 64. With a level b near the maximum so far, l =
+/// sum_j 2^(s_j - b) and o = sum_j 2^(s_j - b) v_j. A block of keys whose maximum m lies more than
+/// `slack` above b first multiplies l and o by 2^(b - m) and makes m the level, then adds its own:
+/// no power is above 2^slack, and levels seldom change. At the end y = o / l and log_sum = (b +
+/// log2 l) ln 2.
+///
+/// The last block of keys are the tile's own positions. In a chain the values before it are
+/// U_j = (1 - g) v_j + g y_j of finished rows, its own are (1 - g) v_j, and what is then still
+/// missing comes by substitution: y_i = o_i / l_i + g sum_(j < i, own) P_ij y_j.
+///
+/// Heads wider than a slice: scores sum over the slices of the keys; a block has one slice of the
+/// values.
+///
+/// Keys and values come while others are computed with. Where two pairs of tiles leave room for
+/// three blocks on a multiprocessor, the next block's keys and values come during all of this
+/// one's; else its values during its scores, and the next one's keys during the rest.
+namespace longhand::cuda {
+
+struct AttentionTask {
+  ScoresView scores;
+  HeadsView v = {}, y = {}, earlier = {};
+  float* log_sum = nullptr;
+  std::int32_t key_slices = 1, value_slices = 1;
+  const float* gamma = nullptr;
+  std::int32_t gamma_step = 0;
+  std::int32_t* progress = nullptr;
+};
+
+inline constexpr int key_rows = 64;  // of a block of keys
+inline constexpr float slack = 8;
+
+template <class Product, int slice>
+constexpr int tile_size = key_rows* Product::stride(slice);
+
+/// Pairs of tiles for keys and values of a block with 64 `bands` queries.
+template <class Product, int slice, int bands>
+constexpr int pairs = sizeof(typename Product::Element) * tile_size<Product, slice>*(bands + 4) <=
+                              72 << 10
+                          ? 2
+                          : 1;
+
+template <class Product, int slice, int bands>
+constexpr std::size_t forward_bytes = sizeof(typename Product::Element) *
+                                      tile_size<Product, slice>*(bands +
+                                                                 2 * pairs<Product, slice, bands>);
+
+/// y_r += sum_(s < r) links[s][r] y_s, row by row; each thread a column.
+template <int slice>
+__device__ void substitute(float* sums, const float* links, int rows) {
+  const int column = static_cast<int>(threadIdx.x);
+  if (column >= slice) return;
+  for (int panel = 0; panel < rows; panel += 16) {
+    float y[16];
+#pragma unroll
+    for (int r = 0; r < 16; ++r) y[r] = sums[(panel + r) * sums_stride<slice> + column];
+    for (int s = 0; s < panel; ++s) {
+      const float done = sums[s * sums_stride<slice> + column];
+      const float* const link = links + s * links_stride + panel;
+#pragma unroll
+      for (int r = 0; r < 16; ++r) y[r] += link[r] * done;
+    }
+#pragma unroll
+    for (int s = 0; s < 15; ++s) {
+      const float* const link = links + (panel + s) * links_stride + panel;
+#pragma unroll
+      for (int r = s + 1; r < 16; ++r) y[r] += link[r] * y[s];
+    }
+#pragma unroll
+    for (int r = 0; r < 16; ++r) sums[(panel + r) * sums_stride<slice> + column] = y[r];
+  }
+}
+
+template <class Product, int slice, int bands, bool chain>
+__device__ void attend(const AttentionTask& task, const Tile& tile, int head, int part) {
+  using Element = typename Product::Element;
+  constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
+  constexpr int size = tile_size<Product, slice>;
+  constexpr bool both = !chain && pairs<Product, slice, bands> == 2;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  Element* const q = shared_memory<Element>();
+  Element* const ring = q + bands * size;
+
+  const ScoresView& scores = task.scores;
+  const SegmentView at = scores.segments[tile.segment];
+  const int rows = min(block_rows, at.queries - tile.first);
+  const int start = at.offset() + tile.first, stop = start + rows;  // positions
+  const int key_head = head / scores.group, first_value = part * slice;
+  const int warp_row = 16 * bands * warp_index(), row = warp_row + lane_row();
+  const bool busy = warp_row < rows;
+  const int first_of_warp = start + warp_row,
+            last_of_warp = min(first_of_warp + 16 * bands, stop) - 1;
+  const float g = chain ? task.gamma[head * task.gamma_step] : 0.0f;
+
+  float out[bands][n][4], level[bands][2], sum[bands][2], factor[bands][2];
+  float p[bands][m][4];  // a block's scores, then its weights
+  bool negative = false;
+#pragma unroll
+  for (int t = 0; t < bands; ++t) {
+    clear(out[t]);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float f = scores.scale * scores.tau(start + row + 16 * t + 8 * i, at.keys) * log2_of_e;
+      negative = f < 0;                                            // all of them or none
+      factor[t][i] = fabsf(f) < 0x1p-100f ? 0x1p-100f : fabsf(f);  // -infinity stays what it is
+      level[t][i] = -infinity;
+      sum[t][i] = 0;
+    }
+  }
+
+  // Blocks of keys begin at multiples of 64, and where the tile's own positions begin.
+  const auto end_of = [&](int begin) {
+    return min(begin + key_rows, begin < start ? start : stop);
+  };
+  const auto bring = [&](Element* to, const HeadsView& x, int begin, int column) {
+    if (begin < stop) {
+      stage<Product, slice, key_rows>(to, x, at.key + begin, end_of(begin) - begin, key_head,
+                                      column);
+    }
+  };
+  const auto bring_queries = [&](int column) {
+    stage<Product, slice, block_rows>(q, scores.q, at.query + tile.first, rows, head, column);
+  };
+  const int first_block = scores.first_key(start) / key_rows * key_rows;
+  if (task.key_slices == 1) bring_queries(0);
+  if (!chain) bring(ring, scores.k, first_block, 0);
+  if (both) bring(ring + size, task.v, first_block, first_value);
+  commit_copies();
+  wait_for_copies<0>();
+  if (task.key_slices == 1) settle<Product, slice, block_rows>(q, scores.q);
+
+  Element* k = ring;
+  int end = 0;
+  for (int begin = first_block; begin < stop; begin = end) {
+    const bool own = begin == start;
+    end = end_of(begin);
+    Element* const v = chain ? k : k + size;  // a chain's come after its scores
+
+    if (chain) {
+      __syncthreads();
+      bring(k, scores.k, begin, 0);
+      commit_copies();
+    }
+    wait_for_copies<0>();
+    settle<Product, slice, key_rows>(k, scores.k);
+    if (both) settle<Product, slice, key_rows>(v, task.v);
+    __syncthreads();
+    Element* const next = both ? ring + (2 * size - (k - ring)) : k;
+    if (both) {
+      bring(next, scores.k, end, 0);
+      bring(next + size, task.v, end, first_value);
+    } else if (!chain) {
+      bring(v, task.v, begin, first_value);
+    }
+    commit_copies();
+
+    // Whether this warp's rows see any of these keys.
+    const bool sees = busy && begin <= last_of_warp && scores.first_key(first_of_warp) < end;
+#pragma unroll
+    for (int t = 0; t < bands; ++t) clear(p[t]);
+    const Element* const own_q = q + warp_row * Product::stride(slice);
+    if (slice < 128 || task.key_slices == 1) {
+      if (sees) Product::template dots<slice>(p, own_q, k);
+    } else {
+      for (int s = 0; s < task.key_slices; ++s) {
+        __syncthreads();
+        bring_queries(s * slice);
+        if (s > 0) bring(k, scores.k, begin, s * slice);
+        commit_copies();
+        wait_for_copies<0>();
+        settle<Product, slice, block_rows>(q, scores.q);
+        if (s > 0) settle<Product, slice, key_rows>(k, scores.k);
+        __syncthreads();
+        if (sees) Product::template dots<slice>(p, own_q, k);
+      }
+    }
+    if (!chain && !both) {
+      wait_for_copies<0>();
+      settle<Product, slice, key_rows>(v, task.v);
+      __syncthreads();
+      bring(k, scores.k, end, 0);
+      commit_copies();
+    }
+
+    if (sees) {
+      if (end > first_of_warp || end - begin < key_rows || scores.window > 0 || negative) {
+        const float sign = negative ? -1.0f : 1.0f;
+#pragma unroll
+        for (int t = 0; t < bands; ++t) {
+#pragma unroll
+          for (int c = 0; c < m; ++c) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+              const int position = start + row + 16 * t + 8 * (e / 2);
+              const int key = begin + 8 * c + 2 * lane_column() + e % 2;
+              float& s = p[t][c][e];
+              s = key < end && visible(scores, position, key) ? sign * s : -infinity;
+            }
+          }
+        }
+      }
+      float top[bands][2];
+      bool higher = false;
+#pragma unroll
+      for (int t = 0; t < bands; ++t) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float highest = fmaxf(p[t][0][2 * i], p[t][0][2 * i + 1]);
+#pragma unroll
+          for (int c = 1; c < m; ++c) {
+            highest = fmaxf(highest, fmaxf(p[t][c][2 * i], p[t][c][2 * i + 1]));
+          }
+          top[t][i] = row_max(highest) * factor[t][i];
+          higher = higher || top[t][i] > level[t][i] + slack;
+        }
+      }
+      if (__any_sync(full_warp, higher)) {
+#pragma unroll
+        for (int t = 0; t < bands; ++t) {
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            if (!(top[t][i] > level[t][i] + slack)) continue;
+            const float shrink = power_of_two(level[t][i] - top[t][i]);
+            level[t][i] = top[t][i];
+            sum[t][i] *= shrink;
+#pragma unroll
+            for (int c = 0; c < n; ++c) {
+              out[t][c][2 * i] *= shrink;
+              out[t][c][2 * i + 1] *= shrink;
+            }
+          }
+        }
+      }
+#pragma unroll
+      for (int t = 0; t < bands; ++t) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const float base = level[t][i] == -infinity ? 0.0f : level[t][i];
+#pragma unroll
+          for (int c = 0; c < m; ++c) {
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+              float& s = p[t][c][2 * i + j];
+              s = power_of_two(s * factor[t][i] - base);
+              sum[t][i] += s;
+            }
+          }
+        }
+      }
+    }
+
+    if constexpr (chain) {
+      // The last of these keys has its y when its tile is done, and so have those before it.
+      std::int32_t* const done =
+          task.progress + 1 +
+          ((scores.segments.query_begin[tile.segment] / tile_rows + tile.segment) *
+               std::int64_t{scores.heads} +
+           head) *
+              task.value_slices +
+          part;
+      const std::int64_t step = std::int64_t{scores.heads} * task.value_slices;
+      if (!own && end > at.offset()) {
+        wait_for(done + (end - 1 - at.offset()) / tile_rows * step);
+      } else {
+        __syncthreads();
+      }
+      stage_chain<Product, slice>(v, tile_rows, task.v, at.key + begin, end - begin, key_head,
+                                  first_value, g, [&](float(&y)[8], int r, int column) {
+                                    if (own) return;
+                                    const int j = begin + r;
+                                    if (j < at.offset()) {
+                                      load_eight(y, task.earlier, at.key + j, head, column);
+                                    } else {
+                                      load_eight(y, task.y, at.query + j - at.offset(), head,
+                                                 column);
+                                    }
+                                  });
+      __syncthreads();
+    }
+    if (sees) Product::mix(out, p, v);
+    k = next;
+  }
+
+  const std::int64_t first_row = at.query + tile.first;
+  float inverse[bands][2];
+#pragma unroll
+  for (int t = 0; t < bands; ++t) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int r = row + 16 * t + 8 * i;
+      const float total = row_sum(sum[t][i]);
+      inverse[t][i] = 1.0f / total;
+      if (task.log_sum && part == 0 && lane_column() == 0 && r < rows) {
+        task.log_sum[(first_row + r) * scores.heads + head] =
+            (level[t][i] + log2f(total)) * ln_of_2;
+      }
+    }
+  }
+
+  if constexpr (!chain) {
+#pragma unroll
+    for (int t = 0; t < bands; ++t) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int r = row + 16 * t + 8 * i;
+        if (r >= rows) continue;
+#pragma unroll
+        for (int c = 0; c < n; ++c) {
+          store_pair(task.y, first_row + r, head, first_value + 8 * c + 2 * lane_column(),
+                     out[t][c][2 * i] * inverse[t][i], out[t][c][2 * i + 1] * inverse[t][i]);
+        }
+      }
+    }
+  } else {
+    float* const sums = shared_memory<float>();
+    float* const links = sums + tile_rows * sums_stride<slice>;
+    __syncthreads();
+    if (busy) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          const int r = row + 8 * i, c0 = 2 * lane_column() + j;
+#pragma unroll
+          for (int c = 0; c < n; ++c) {
+            sums[r * sums_stride<slice> + 8 * c + c0] = out[0][c][2 * i + j] * inverse[0][i];
+          }
+#pragma unroll
+          for (int c = 0; c < m; ++c) {
+            links[(8 * c + c0) * links_stride + r] = g * (p[0][c][2 * i + j] * inverse[0][i]);
+          }
+        }
+      }
+    }
+    __syncthreads();
+    substitute<slice>(sums, links, rows);
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < rows * (slice / 2); i += attention_threads) {
+      const int r = i / (slice / 2), c = i % (slice / 2) * 2;
+      store_pair(task.y, first_row + r, head, first_value + c, sums[r * sums_stride<slice> + c],
+                 sums[r * sums_stride<slice> + c + 1]);
+    }
+  }
+}
+
+/// Fills in what both mechanisms have in common and calls body(Product{}, Slice{}, task).
+template <class Op, class Body>
+void visit_forward(Math math, const Op& op, Body&& body) {
+  const Scores& scores = op.scores;
+  visit_product(
+      math, scores.q.data.dtype(), std::max(scores.q.width, op.v.width),
+      [&](auto product, auto size) {
+        constexpr int slice = decltype(size)::value;
+        body(product, size,
+             AttentionTask{.scores = view(scores),
+                           .v = view(op.v),
+                           .y = view(op.y),
+                           .log_sum = op.log_sum ? op.log_sum.template data<float>() : nullptr,
+                           .key_slices = slices(scores.q.width, slice),
+                           .value_slices = slices(op.v.width, slice)});
+      });
+}
+
+}  // namespace longhand::cuda
