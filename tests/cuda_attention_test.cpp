@@ -97,6 +97,60 @@ BOOST_AUTO_TEST_CASE(gamma_zero_is_softmax_attention_bit_for_bit) {
   }
 }
 
+// Long sequences are taken in tiles of 128 queries, those of a batch that is short on average in
+// tiles of 64.
+BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
+  constexpr std::int32_t length = 270;
+  const emulator::Order orders[] = {emulator::Order::forward, emulator::Order::backward,
+                                    emulator::Order::shuffled};
+  std::size_t turn = 0;
+  for (const Setting& s : {settings[1], settings[2], settings[3]}) {
+    const auto backend = make_emulated_cuda_backend({.math = s.math});
+    const Tensor beta = Tensor::from(*backend, {1}, DType::f32, std::vector<double>{-0.4});
+    for (const std::int64_t width : {16, 40, 72}) {
+      const HeadProblem p(*backend, s.activations, {length, 1, 1}, 1, 1, width, width);
+      ScoreVars mixed = p.scores();
+      if (turn % 3 == 1) mixed.window = 150;
+      if (turn % 3 == 2) {
+        mixed.temper = Temper::position;
+        mixed.beta = Var(beta);
+      }
+      ScoreVars alone = mixed;
+      alone.q = all_columns(Var(p.q.slice(0, length)), 1);
+      alone.queries = Segments(*backend, std::vector<std::int32_t>{length});
+      const std::vector<double> narrow =
+          attention(mixed, p.values()).value().slice(0, length).to_doubles();
+      emulator::set_order(orders[turn++ % 3], 1);
+      const std::vector<double> wide = attention(alone, p.values()).value().to_doubles();
+      emulator::set_order(emulator::Order::forward);
+      BOOST_TEST_CONTEXT(s.activations << ", " << name_of(s.math) << ", width " << width) {
+        BOOST_TEST((wide == narrow));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(scores_may_be_turned_round_or_all_alike) {
+  const auto reference = make_reference_backend();
+  const auto backend = make_emulated_cuda_backend({.math = Math::exact});
+  const auto attended = [](Backend& on, DType type, double sharpness) {
+    const HeadProblem p(on, type, {90, 3}, 1, 1, 8, 8);
+    ScoreVars scores = p.scores();
+    scores.temper = Temper::length;
+    scores.beta = Var(Tensor::from(on, {1}, type, std::vector<double>{sharpness}));
+    return attention(scores, p.values()).value().to_doubles();
+  };
+  for (const double beta : {-1.5, 0.0}) {
+    const auto expected = attended(*reference, DType::f64, beta);
+    const auto got = attended(*backend, DType::f32, beta);
+    BOOST_TEST_CONTEXT("beta " << beta) {
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        BOOST_REQUIRE_SMALL(got[i] - expected[i], 1e-5);
+      }
+    }
+  }
+}
+
 // 100 queries after 70 positions: their tiles begin within a block of keys, and a chain reads some
 // of a block's rows from the cache and some from what it has just written.
 BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {

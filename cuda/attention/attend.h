@@ -84,6 +84,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
   constexpr int size = tile_size<Product, slice>;
+  constexpr bool one_slice = slice < 128 || bands == 2;  // of the keys, whatever the heads' width
   constexpr bool both = !chain && pairs<Product, slice, bands> == 2;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   Element* const q = shared_memory<Element>();
@@ -93,24 +94,30 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   const SegmentView at = scores.segments[tile.segment];
   const int rows = min(block_rows, at.queries - tile.first);
   const int start = at.offset() + tile.first, stop = start + rows;  // positions
+  const int first_row = static_cast<int>(at.query) + tile.first,
+            first_key = static_cast<int>(at.key);
   const int key_head = head / scores.group, first_value = part * slice;
-  const int warp_row = 16 * bands * warp_index(), row = warp_row + lane_row();
+  const int warp_row = 16 * bands * warp_index();
   const bool busy = warp_row < rows;
   const int first_of_warp = start + warp_row,
             last_of_warp = min(first_of_warp + 16 * bands, stop) - 1;
   const float g = chain ? task.gamma[head * task.gamma_step] : 0.0f;
 
-  float out[bands][n][4], level[bands][2], sum[bands][2], factor[bands][2];
+  __shared__ float factors[block_rows];
+  // What is not needed before the end, as registers are short.
+  __shared__ struct { int row, head, part; } kept;
+  if (threadIdx.x == 0) kept = {first_row, head, part};
+  for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += attention_threads) {
+    const float factor = scores.scale * scores.tau(start + r, at.keys) * log2_of_e;
+    factors[r] = fabsf(factor) < 0x1p-100f ? 0x1p-100f : factor;  // -infinity stays what it is
+  }
+  float out[bands][n][4], level[bands][2], sum[bands][2];
   float p[bands][m][4];  // a block's scores, then its weights
-  bool negative = false;
 #pragma unroll
   for (int t = 0; t < bands; ++t) {
     clear(out[t]);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const float f = scores.scale * scores.tau(start + row + 16 * t + 8 * i, at.keys) * log2_of_e;
-      negative = f < 0;                                            // all of them or none
-      factor[t][i] = fabsf(f) < 0x1p-100f ? 0x1p-100f : fabsf(f);  // -infinity stays what it is
       level[t][i] = -infinity;
       sum[t][i] = 0;
     }
@@ -122,27 +129,28 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   };
   const auto bring = [&](Element* to, const HeadsView& x, int begin, int column) {
     if (begin < stop) {
-      stage<Product, slice, key_rows>(to, x, at.key + begin, end_of(begin) - begin, key_head,
+      stage<Product, slice, key_rows>(to, x, first_key + begin, end_of(begin) - begin, key_head,
                                       column);
     }
   };
   const auto bring_queries = [&](int column) {
-    stage<Product, slice, block_rows>(q, scores.q, at.query + tile.first, rows, head, column);
+    stage<Product, slice, block_rows>(q, scores.q, first_row, rows, head, column);
   };
   const int first_block = scores.first_key(start) / key_rows * key_rows;
-  if (task.key_slices == 1) bring_queries(0);
+  if (one_slice || task.key_slices == 1) bring_queries(0);
   if (!chain) bring(ring, scores.k, first_block, 0);
   if (both) bring(ring + size, task.v, first_block, first_value);
   commit_copies();
   wait_for_copies<0>();
-  if (task.key_slices == 1) settle<Product, slice, block_rows>(q, scores.q);
+  if (one_slice || task.key_slices == 1) settle<Product, slice, block_rows>(q, scores.q);
 
-  Element* k = ring;
-  int end = 0;
+  int end = 0, now = 0;  // where in the ring this block's tiles lie
   for (int begin = first_block; begin < stop; begin = end) {
     const bool own = begin == start;
     end = end_of(begin);
-    Element* const v = chain ? k : k + size;  // a chain's come after its scores
+    Element *const k = ring + now, *const v = chain ? k : k + size;  // a chain's values come later
+    now = both ? 2 * size - now : now;
+    Element* const next = ring + now;
 
     if (chain) {
       __syncthreads();
@@ -153,7 +161,6 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     settle<Product, slice, key_rows>(k, scores.k);
     if (both) settle<Product, slice, key_rows>(v, task.v);
     __syncthreads();
-    Element* const next = both ? ring + (2 * size - (k - ring)) : k;
     if (both) {
       bring(next, scores.k, end, 0);
       bring(next + size, task.v, end, first_value);
@@ -167,7 +174,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
 #pragma unroll
     for (int t = 0; t < bands; ++t) clear(p[t]);
     const Element* const own_q = q + warp_row * Product::stride(slice);
-    if (slice < 128 || task.key_slices == 1) {
+    if (one_slice || task.key_slices == 1) {
       if (sees) Product::template dots<slice>(p, own_q, k);
     } else {
       for (int s = 0; s < task.key_slices; ++s) {
@@ -191,18 +198,41 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     }
 
     if (sees) {
-      if (end > first_of_warp || end - begin < key_rows || scores.window > 0 || negative) {
-        const float sign = negative ? -1.0f : 1.0f;
+      const int lane = lane_register(), row = warp_row + lane / 4;
+      float factor[bands][2];
+#pragma unroll
+      for (int t = 0; t < bands; ++t) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) factor[t][i] = factors[row + 16 * t + 8 * i];
+      }
+      if (factor[0][0] < 0) {  // all of them
 #pragma unroll
         for (int t = 0; t < bands; ++t) {
+          factor[t][0] = -factor[t][0];
+          factor[t][1] = -factor[t][1];
 #pragma unroll
           for (int c = 0; c < m; ++c) {
 #pragma unroll
-            for (int e = 0; e < 4; ++e) {
-              const int position = start + row + 16 * t + 8 * (e / 2);
-              const int key = begin + 8 * c + 2 * lane_column() + e % 2;
-              float& s = p[t][c][e];
-              s = key < end && visible(scores, position, key) ? sign * s : -infinity;
+            for (float& s : p[t][c]) s = -s;
+          }
+        }
+      }
+      if (end > first_of_warp || end - begin < key_rows || scores.window > 0) {
+        const int column = begin + 2 * (lane % 4);
+#pragma unroll
+        for (int t = 0; t < bands; ++t) {
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            const int position = start + row + 16 * t + 8 * i;
+            const int first = scores.first_key(position) - column,
+                      last = min(position, end - 1) - column;
+#pragma unroll
+            for (int c = 0; c < m; ++c) {
+#pragma unroll
+              for (int j = 0; j < 2; ++j) {
+                float& s = p[t][c][2 * i + j];
+                s = 8 * c + j >= first && 8 * c + j <= last ? s : -infinity;
+              }
             }
           }
         }
@@ -286,10 +316,10 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       __syncthreads();
     }
     if (sees) Product::mix(out, p, v);
-    k = next;
   }
 
-  const std::int64_t first_row = at.query + tile.first;
+  const int lane = lane_register(), row = warp_row + lane / 4;
+  const int y_row = kept.row, y_head = kept.head, y_part = kept.part;
   float inverse[bands][2];
 #pragma unroll
   for (int t = 0; t < bands; ++t) {
@@ -298,26 +328,17 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       const int r = row + 16 * t + 8 * i;
       const float total = row_sum(sum[t][i]);
       inverse[t][i] = 1.0f / total;
-      if (task.log_sum && part == 0 && lane_column() == 0 && r < rows) {
-        task.log_sum[(first_row + r) * scores.heads + head] =
+      if (task.log_sum && y_part == 0 && lane % 4 == 0 && start + r < stop) {
+        task.log_sum[std::int64_t{y_row + r} * scores.heads + y_head] =
             (level[t][i] + log2f(total)) * ln_of_2;
       }
     }
   }
 
   if constexpr (!chain) {
-#pragma unroll
-    for (int t = 0; t < bands; ++t) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int r = row + 16 * t + 8 * i;
-        if (r >= rows) continue;
-#pragma unroll
-        for (int c = 0; c < n; ++c) {
-          store_pair(task.y, first_row + r, head, first_value + 8 * c + 2 * lane_column(),
-                     out[t][c][2 * i] * inverse[t][i], out[t][c][2 * i + 1] * inverse[t][i]);
-        }
-      }
+    if (busy) {
+      store_rows<Product>(q + warp_row * Product::stride(slice), task.y, y_row + warp_row,
+                          stop - first_of_warp, y_head, y_part * slice, out, inverse);
     }
   } else {
     float* const sums = shared_memory<float>();
@@ -345,7 +366,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < rows * (slice / 2); i += attention_threads) {
       const int r = i / (slice / 2), c = i % (slice / 2) * 2;
-      store_pair(task.y, first_row + r, head, first_value + c, sums[r * sums_stride<slice> + c],
+      store_pair(task.y, y_row + r, y_head, y_part * slice + c, sums[r * sums_stride<slice> + c],
                  sums[r * sums_stride<slice> + c + 1]);
     }
   }

@@ -49,7 +49,8 @@ __device__ __forceinline__ void settle_values(typename Product::Element* tile,
 /// dq_i = tau_i r_i with r_i = scale sum_j dS_ij k_j, and this tile's part of
 /// dbeta = sum_i ln n_i q_i . r_i
 template <class Product, int slice>
-__global__ void __launch_bounds__(attention_threads) query_gradients(GradientTask task) {
+__global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
+    query_gradients(GradientTask task) {
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   constexpr int stride = Product::stride(slice);
@@ -79,8 +80,8 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
   const bool busy = 16 * warp < rows;
   const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
 
-  float dq[n][4], factor[2], log_sum[2], d[2];
-  clear(dq);
+  float dq[1][n][4], factor[2], log_sum[2], d[2];
+  clear(dq[0]);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int r = row + 8 * i;
@@ -117,10 +118,11 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
   if (task.value_slices == 1) settle<Product, slice, tile_rows>(dy, task.dy);
 
   const int own = 16 * warp * stride;
-  Element* k = ring;
+  int now = 0;  // where in the ring this step's tiles lie
   for (int begin = first_key; begin < stop; begin += step) {
-    Element* const v = k + step * stride;
-    Element* const next = ahead<Product, slice> ? ring + (2 * step * stride - (k - ring)) : k;
+    Element *const k = ring + now, *const v = k + step * stride;
+    now = ahead<Product, slice> ? 2 * step * stride - now : now;
+    Element* const next = ring + now;
     float s[m][4], dp[m][4];
     clear(s);
     clear(dp);
@@ -172,47 +174,54 @@ __global__ void __launch_bounds__(attention_threads) query_gradients(GradientTas
         }
       }
       if (masked) {
+        const int column = begin + 2 * lane_column();
 #pragma unroll
-        for (int c = 0; c < m; ++c) {
+        for (int i = 0; i < 2; ++i) {
+          const int position = start + row + 8 * i - column;
+          const int first = scores.first_key(start + row + 8 * i) - column,
+                    last = min(position, stop - 1 - column);
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const int key = begin + 8 * c + 2 * lane_column() + e % 2;
-            const int position = start + row + 8 * (e / 2);
-            if (key == position) s[c][e] -= dp[c][e] * g * d[e / 2];
-            if (!(key < stop && visible(scores, position, key))) s[c][e] = 0;
+          for (int c = 0; c < m; ++c) {
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+              const int key = 8 * c + j;
+              float& ds = s[c][2 * i + j];
+              if (key == position) ds -= dp[c][2 * i + j] * g * d[i];
+              ds = key >= first && key <= last ? ds : 0.0f;
+            }
           }
         }
       }
-      mix<Product>(dq, s, k);
+      mix<Product>(dq[0], s, k);
     }
     if (single && !ahead<Product, slice> && begin + step < stop) {
       __syncthreads();
       bring(k, begin + step, 0, 0);
       commit_copies();
     }
-    k = next;
   }
 
-  float beta_sum = 0;
+  float beta_sum = 0, taus[1][2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int r = row + 8 * i;
-    if (r >= rows) continue;
-    const float tau = scores.tau(start + r, at.keys);
+    taus[0][i] = scores.scale * scores.tau(start + r, at.keys);
+    if (r >= rows || !dbeta) continue;
     float row_total = 0;
 #pragma unroll
     for (int c = 0; c < n; ++c) {
-      const int column = part * slice + 8 * c + 2 * lane_column();
-      const float r0 = scores.scale * dq[c][2 * i], r1 = scores.scale * dq[c][2 * i + 1];
-      if (task.dq) store_pair(task.dq, first_row + r, head, column, tau * r0, tau * r1);
-      if (!dbeta) continue;
-      if (column < scores.q.width)
-        row_total += load_one(scores.q, first_row + r, head, column) * r0;
-      if (column + 1 < scores.q.width) {
-        row_total += load_one(scores.q, first_row + r, head, column + 1) * r1;
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const int column = part * slice + 8 * c + 2 * lane_column() + j;
+        if (column >= scores.q.width) continue;
+        row_total += load_one(scores.q, first_row + r, head, column) * dq[0][c][2 * i + j];
       }
     }
-    if (dbeta) beta_sum += scores.log_n(start + r, at.keys) * row_total;
+    beta_sum += scores.log_n(start + r, at.keys) * scores.scale * row_total;
+  }
+  if (task.dq && busy) {
+    store_rows<Product>(q + own, task.dq, first_row + 16 * warp, rows - 16 * warp, head,
+                        part * slice, dq, taus);
   }
   if (dbeta) {
     beta_sum = block_sum(beta_sum, sums);
@@ -228,7 +237,7 @@ struct alignas(16) QueryFacts {
 /// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (in a chain times 1 - g), over the
 /// query heads that read key head blockIdx.y. Scores lie transposed: a row is a key.
 template <class Product, int slice>
-__global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask task) {
+__global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTask task) {
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   constexpr int stride = Product::stride(slice);
@@ -284,9 +293,9 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
                       task.row_dots[at_row]};
   };
 
-  float dk[n][4], dv[n][4];
-  clear(dk);
-  clear(dv);
+  float dk[1][n][4], dv[1][n][4];
+  clear(dk[0]);
+  clear(dv[0]);
   if (task.key_slices == 1) bring_keys(0);
   if (task.value_slices == 1 && !task.gamma) bring_values(first_head, 0);
   if (single && first_head < last_head) bring(ring, first_head, first_query, 0, 0);
@@ -298,14 +307,15 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
   if (task.value_slices == 1) settle_values<Product, slice, tile_rows>(v, task);
 
   const int own = 16 * warp * stride;
-  Element* q = ring;
-  int turn = 0;
+  int turn = 0, now = 0;  // where in the ring this step's tiles lie
   for (int head = first_head, begin = first_query; head < last_head; turn = 1 - turn) {
     const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
-    const bool last = begin + step >= last_query;
-    const int next_head = last ? head + 1 : head, next_begin = last ? first_query : begin + step;
-    Element* const dy = q + step * stride;
-    Element* const next = ahead<Product, slice> ? ring + (2 * step * stride - (q - ring)) : q;
+    const bool goes_on = begin + step < last_query;
+    const int next_head = goes_on ? head : head + 1;
+    const int next_begin = goes_on ? begin + step : first_query;
+    Element *const q = ring + now, *const dy = q + step * stride;
+    now = ahead<Product, slice> ? 2 * step * stride - now : now;
+    Element* const next = ring + now;
     const QueryFacts coming = facts_of(next_head, next_begin);
     float s[m][4], dp[m][4];
     clear(s);
@@ -368,17 +378,25 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
       const int first_position = at.offset() + begin, count = at.queries - begin;
       if (first_position < tile.first + rows || count < step || rows < tile_rows ||
           scores.window > 0) {
+        const int column = first_position + 2 * lane_column();
 #pragma unroll
-        for (int c = 0; c < m; ++c) {
+        for (int i = 0; i < 2; ++i) {
+          const int key = tile.first + row + 8 * i;
+          const int first = key - column, last = scores.last_position(key, at.keys) - column;
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const int r = 8 * c + 2 * lane_column() + e % 2, key = tile.first + row + 8 * (e / 2);
-            const int position = first_position + r;
-            if (key == position) {
-              const QueryFacts& of = facts[turn][r];
-              s[c][e] -= of.tau * dp[c][e] * g * of.dot;
+          for (int c = 0; c < m; ++c) {
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+              const int query = 8 * c + j;
+              float &p = dp[c][2 * i + j], &ds = s[c][2 * i + j];
+              if (task.gamma && query == first) {
+                const QueryFacts& of = facts[turn][query + 2 * lane_column()];
+                ds -= of.tau * p * g * of.dot;
+              }
+              const bool seen = query >= first && query <= last;
+              p = seen ? p : 0.0f;
+              ds = seen ? ds : 0.0f;
             }
-            if (!(r < count && visible(scores, position, key))) dp[c][e] = s[c][e] = 0;
           }
         }
       }
@@ -389,8 +407,8 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
           for (int e = 0; e < 4; ++e) dp[c][e] *= 1 - g;
         }
       }
-      if (part < task.value_slices) mix<Product>(dv, dp, dy);
-      if (part < task.key_slices) mix<Product>(dk, s, q);
+      if (part < task.value_slices) mix<Product>(dv[0], dp, dy);
+      if (part < task.key_slices) mix<Product>(dk[0], s, q);
     }
     if (static_cast<int>(threadIdx.x) < step) facts[1 - turn][threadIdx.x] = coming;
     if (single && !ahead<Product, slice> && next_head < last_head) {
@@ -398,26 +416,20 @@ __global__ void __launch_bounds__(attention_threads) key_gradients(GradientTask 
       bring(q, next_head, next_begin, 0, 0);
       commit_copies();
     }
-    q = next;
     head = next_head;
     begin = next_begin;
   }
 
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    if (row + 8 * i >= rows) continue;
-    const std::int64_t to = at.key + tile.first + row + 8 * i;
-#pragma unroll
-    for (int c = 0; c < n; ++c) {
-      const int column = part * slice + 8 * c + 2 * lane_column();
-      if (task.dk && part < task.key_slices) {
-        store_pair(task.dk, to, key_head, column, scores.scale * dk[c][2 * i],
-                   scores.scale * dk[c][2 * i + 1]);
-      }
-      if (task.dv && part < task.value_slices) {
-        store_pair(task.dv, to, key_head, column, dv[c][2 * i], dv[c][2 * i + 1]);
-      }
-    }
+  if (!busy) return;
+  const std::int64_t first_row = at.key + tile.first + 16 * warp;
+  const int count = rows - 16 * warp;
+  if (task.dk && part < task.key_slices) {
+    const float factors[1][2] = {{scores.scale, scores.scale}};
+    store_rows<Product>(k + own, task.dk, first_row, count, key_head, part * slice, dk, factors);
+  }
+  if (task.dv && part < task.value_slices) {
+    const float factors[1][2] = {{1, 1}};
+    store_rows<Product>(v + own, task.dv, first_row, count, key_head, part * slice, dv, factors);
   }
 }
 

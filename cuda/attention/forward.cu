@@ -3,18 +3,26 @@
 namespace longhand::cuda {
 namespace {
 
+/// Blocks of a multiprocessor, for which registers are shared out.
+template <class Product, int slice, int bands>
+constexpr int residents = slice == 128
+                              ? 4 - bands - static_cast<int>(sizeof(typename Product::Element)) / 4
+                          : bands == 2 ? 3
+                                       : 4;
+
 /// Tiles with more keys before them come first, so that none of the long ones is left alone at the
 /// end; the heads of a tile side by side.
 template <class Product, int slice, int bands>
-__global__ void __launch_bounds__(attention_threads, 2) attention_kernel(AttentionTask task) {
+__global__ void __launch_bounds__(attention_threads, residents<Product, slice, bands>)
+    attention_kernel(AttentionTask task) {
   const ScoresView& scores = task.scores;
-  const auto heads = static_cast<unsigned>(scores.heads);
-  const std::int64_t slot = gridDim.x / heads - 1 - blockIdx.x / heads;
+  const int head_and_part = static_cast<int>(blockIdx.x);
+  const int part = slice < 128 ? 0 : head_and_part / scores.heads;
+  const std::int64_t slot = std::int64_t{gridDim.z - blockIdx.z} * gridDim.y - 1 - blockIdx.y;
   const SegmentsView& segments = scores.segments;
   const Tile tile = tile_at(segments.query_begin, segments.count, bands * tile_rows, slot);
   if (tile.first >= segments.query_length[tile.segment]) return;
-  attend<Product, slice, bands, false>(task, tile, static_cast<int>(blockIdx.x % heads),
-                                       static_cast<int>(blockIdx.y));
+  attend<Product, slice, bands, false>(task, tile, head_and_part - part * scores.heads, part);
 }
 
 /// Bands of 16 rows a warp: two where sequences are long and two fit.
@@ -32,15 +40,17 @@ void CudaBackend::run(const Attention& op) {
     constexpr int slice = decltype(size)::value;
     const auto with_bands = [&](auto number) {
       constexpr int bands = decltype(number)::value;
+      const std::int64_t slots = tile_slots(rows, count, bands * tile_rows);
+      const std::int64_t most = 1 << 15, layers = slots / most + 1;
       launch(stream_,
-             {tile_slots(rows, count, bands * tile_rows) * op.scores.q.heads, task.value_slices},
+             {op.scores.q.heads * task.value_slices, (slots + layers - 1) / layers, layers},
              attention_threads, forward_bytes<Kind, slice, bands>,
              &attention_kernel<Kind, slice, bands>, task);
     };
     const std::int64_t blocks =
         tile_slots(rows, count, 2 * tile_rows) * op.scores.q.heads * task.value_slices;
     if constexpr (most_bands<Kind, slice> == 2) {
-      if (rows >= 256 * count && 2 * blocks >= device_.multiprocessors) {
+      if (task.key_slices == 1 && rows >= 256 * count && 2 * blocks >= device_.multiprocessors) {
         return with_bands(std::integral_constant<int, 2>{});
       }
     }

@@ -136,6 +136,33 @@ __device__ __forceinline__ void store_one(const HeadsView& y, std::int64_t row, 
   }
 }
 
+/// Entries column .. column + 7, of which column is a multiple of 8; those beyond the width are
+/// dropped.
+__device__ __forceinline__ void store_eight(const HeadsView& y, std::int64_t row, int head,
+                                            int column, const float (&x)[8]) {
+  if (!y.aligned || y.add) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (column + i < y.width) store_one(y, row, head, column + i, x[i]);
+    }
+    return;
+  }
+  if (column >= y.width) return;
+  const std::int64_t at = row * y.columns + std::int64_t{head} * y.width + column;
+  if (y.half) {
+    Pack<bf16> eight;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) eight.at[i] = from_float<bf16>(x[i]);
+    store_pack(static_cast<bf16*>(y.at) + at, eight);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 8; i += 4) {
+      store_pack(static_cast<float*>(y.at) + at + i,
+                 Pack<float>{{x[i], x[i + 1], x[i + 2], x[i + 3]}});
+    }
+  }
+}
+
 /// Entries column and column + 1, of which column is even; those beyond the width are dropped.
 __device__ __forceinline__ void store_pair(const HeadsView& y, std::int64_t row, int head,
                                            int column, float a, float b) {

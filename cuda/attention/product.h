@@ -162,7 +162,7 @@ struct Bf16Product {
   template <int width, int bands, int n>
   __device__ __forceinline__ static void dots(float (&c)[bands][n][4], const Element* a,
                                               const Element* b) {
-    const int lane = lane_index(), matrix = lane / 8, row = lane % 8;
+    const int lane = lane_register(), matrix = lane / 8, row = lane % 8;
     const Element* const rows = a + (matrix % 2 * 8 + row) * stride(width) + matrix / 2 * 8;
     const Element* const columns = b + (matrix / 2 * 8 + row) * stride(width) + matrix % 2 * 8;
 #pragma unroll
@@ -187,7 +187,7 @@ struct Bf16Product {
   __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
     constexpr int step = stride(8 * n);
-    const int lane = lane_index(), matrix = lane / 8, row = lane % 8;
+    const int lane = lane_register(), matrix = lane / 8, row = lane % 8;
     const Element* const at = b + (matrix % 2 * 8 + row) * step + matrix / 2 * 8;
 #pragma unroll
     for (int i = 0; i < m; i += 2) {

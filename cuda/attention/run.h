@@ -33,9 +33,10 @@ void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
 /// The rows of a slot's tile that one step of the backward pass takes from the other side: as many
 /// as leave room for the tiles in 99 KiB of shared memory and for the sums in registers.
 template <class Product, int slice>
-inline constexpr int step_rows = slice < 128                              ? 64
-                                 : sizeof(typename Product::Element) == 2 ? 32
-                                                                          : 24;
+inline constexpr int step_rows = sizeof(typename Product::Element) == 2 ? (slice < 128 ? 64 : 32)
+                                 : slice == 32                          ? 64
+                                 : slice == 64                          ? 32
+                                                                        : 24;
 
 /// Blocks for so many tiles of chains: each takes the next tile when it has finished one.
 inline std::int64_t chain_blocks(const CudaBackend& backend, std::int64_t tiles) {

@@ -34,6 +34,10 @@ struct ScoresView {
   __device__ int first_key(int p) const {
     return window > 0 && p + 1 > window ? static_cast<int>(p + 1 - window) : 0;
   }
+  /// The last of a segment's positions that see key j.
+  __device__ int last_position(int j, int keys) const {
+    return window > 0 && j + window < keys ? static_cast<int>(j + window - 1) : keys - 1;
+  }
 };
 ScoresView view(const Scores& scores);
 
@@ -60,21 +64,6 @@ __device__ __forceinline__ void store_eight(typename Product::Element* to, const
   }
 }
 
-/// Calls body(row, column, place in the tile) for the packs of 16 bytes of a tile that are this
-/// thread's: the same in every pass over a tile.
-template <class Product, int slice, int rows, class Body>
-__device__ __forceinline__ void own_packs(Body&& body) {
-  constexpr int size = Pack<typename Product::Element>::size, pieces = slice / size;
-  constexpr int step = attention_threads / pieces;  // rows of one pass
-  static_assert(rows % step == 0);
-  const int first = static_cast<int>(threadIdx.x) / pieces,
-            column = static_cast<int>(threadIdx.x) % pieces * size;
-#pragma unroll
-  for (int i = 0; i < rows; i += step) {
-    body(first + i, column, (first + i) * Product::stride(slice) + column);
-  }
-}
-
 /// tile[r][c] = x(row + r, head, first + c) for r < count, zeros up to `rows` and beyond the width.
 /// Where x's entries can be taken as they lie they are only set on their way: the tile is there
 /// after commit_copies(), a wait, settle() and a barrier.
@@ -83,13 +72,20 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
                                       std::int64_t row, int count, int head, int first) {
   using Element = typename Product::Element;
   if (x.lies_as<Element>()) {
-    const auto* const from =
-        static_cast<const Element*>(x.at) + row * x.columns + std::int64_t{head} * x.width + first;
-    const int width = x.width - first;
-    own_packs<Product, slice, rows>([&](int r, int c, int to) {
-      const bool there = r < count && c < width;
-      copy_async(tile + to, there ? from + r * x.columns + c : from, there);
-    });
+    constexpr int size = Pack<Element>::size, pieces = slice / size;
+    constexpr int step = attention_threads / pieces;  // rows of one pass
+    static_assert(rows % step == 0);
+    const int first_row = static_cast<int>(threadIdx.x) / pieces;
+    const int column = static_cast<int>(threadIdx.x) % pieces * size;
+    const auto* from = static_cast<const Element*>(x.at) + (row + first_row) * x.columns +
+                       std::int64_t{head} * x.width + first + column;
+    tile += first_row * Product::stride(slice) + column;
+    const int left = first + column < x.width ? count - first_row : 0;
+#pragma unroll
+    for (int i = 0; i < rows; i += step) {
+      copy_async(tile + i * Product::stride(slice), from, i < left);
+      from += step * x.columns;
+    }
     return;
   }
   constexpr int pieces = slice / 8;
@@ -107,12 +103,61 @@ template <class Product, int slice, int rows>
 __device__ __forceinline__ void settle(typename Product::Element* tile, const HeadsView& x) {
   if constexpr (Product::rounds) {
     if (!x.lies_as<typename Product::Element>()) return;  // rounded already
-    own_packs<Product, slice, rows>([&](int, int, int to) {
-      auto pack = load_pack(tile + to);
+    constexpr int size = Pack<typename Product::Element>::size, pieces = slice / size;
+    tile += static_cast<int>(threadIdx.x) / pieces * Product::stride(slice) +
+            static_cast<int>(threadIdx.x) % pieces * size;
+#pragma unroll
+    for (int i = 0; i < rows; i += attention_threads / pieces) {
+      auto pack = load_pack(tile + i * Product::stride(slice));
 #pragma unroll
       for (auto& entry : pack.at) entry = Product::element(entry);
-      store_pack(tile + to, pack);
-    });
+      store_pack(tile + i * Product::stride(slice), pack);
+    }
+  }
+}
+
+/// y(row + r, head, first + c) = factor_r out(r, c) for the rows r < count that this warp has. They
+/// go through `rows`, 16 bands rows of a tile that other warps do not touch, to leave in pieces of
+/// eight entries.
+template <class Product, int bands, int n>
+__device__ __forceinline__ void store_rows(typename Product::Element* rows, const HeadsView& y,
+                                           std::int64_t row, int count, int head, int first,
+                                           const float (&out)[bands][n][4],
+                                           const float (&factor)[bands][2]) {
+  constexpr int stride =
+      Product::stride(8 * n) * static_cast<int>(sizeof(typename Product::Element)) / 4;
+  constexpr int passes = sizeof(typename Product::Element) == 2 ? 2 : 1, pieces = n / passes;
+  static_assert(n % passes == 0);
+  auto* const sums = reinterpret_cast<float*>(rows);
+#pragma unroll
+  for (int pass = 0; pass < passes; ++pass) {
+    __syncwarp();
+#pragma unroll
+    for (int t = 0; t < bands; ++t) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float* const to = sums + (16 * t + 8 * i + lane_row()) * stride + 2 * lane_column();
+#pragma unroll
+        for (int c = 0; c < pieces; ++c) {
+          const float* const x = out[t][pass * pieces + c] + 2 * i;
+          *reinterpret_cast<Pair<float>*>(to + 8 * c) = {x[0] * factor[t][i], x[1] * factor[t][i]};
+        }
+      }
+    }
+    __syncwarp();
+#pragma unroll 1
+    for (int i = lane_index(); i < 16 * bands * pieces; i += warp_size) {
+      const int r = i / pieces, c = i % pieces * 8;
+      if (r >= count) break;
+      float eight[8];
+#pragma unroll
+      for (int j = 0; j < 8; j += 4) {
+        const Pack<float> four = load_pack(sums + r * stride + c + j);
+#pragma unroll
+        for (int e = 0; e < 4; ++e) eight[j + e] = four.at[e];
+      }
+      store_eight(y, row + r, head, first + pass * pieces * 8 + c, eight);
+    }
   }
 }
 
