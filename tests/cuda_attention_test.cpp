@@ -130,6 +130,74 @@ BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
   }
 }
 
+// Few queries before many keys: blocks have parts of the keys, and some of them none.
+BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
+  struct Shape {
+    std::vector<std::int32_t> queries, keys;
+    std::int64_t heads, key_heads, width;
+  };
+  const Shape shapes[] = {{{1, 3, 1, 20, 0}, {700, 5, 1, 130, 9}, 4, 2, 16},
+                          {{2}, {450}, 1, 1, 5},
+                          {{1, 1}, {333, 200}, 1, 1, 130},
+                          {{7}, {400}, 2, 1, 40}};
+  const auto reference = make_reference_backend();
+  std::size_t turn = 0;
+  for (const Shape& shape : shapes) {
+    for (const int form : {0, 1, 2}) {  // plain, tempered, window
+      const Setting& s = settings[turn++ % std::size(settings)];
+      const auto run = [&](Backend& on, DType type) {
+        const HeadProblem p(on, type, shape.keys, shape.heads, shape.key_heads, shape.width,
+                            shape.width);
+        const Segments queries(on, shape.queries);
+        // Whatever the type of q, the same numbers: those that bf16 has.
+        const auto rounded = [&](const Tensor& x) {
+          std::vector<double> values = x.to_doubles();
+          for (double& value : values) value = static_cast<float>(bf16(static_cast<float>(value)));
+          return Tensor::from(on, x.shape(), type, values);
+        };
+        const DType master = master_type(type);
+        Scores scores{.q = {rounded(p.q).slice(0, queries.tokens()), 0, shape.heads, shape.width},
+                      .k = {rounded(p.k), 0, shape.key_heads, shape.width},
+                      .queries = queries,
+                      .keys = p.segments,
+                      .scale = 0.7 / std::sqrt(static_cast<double>(shape.width))};
+        if (form == 1) {
+          scores.temper = Temper::position;
+          scores.beta = Tensor::from(on, {1}, master, std::vector<double>{0.3});
+        }
+        if (form == 2) scores.window = 140;
+        const Heads y{Tensor(on, {queries.tokens(), shape.heads * shape.width}, type), 0,
+                      shape.heads, shape.width};
+        const Tensor log_sum(on, {queries.tokens(), shape.heads}, master);
+        on(Attention{.scores = scores,
+                     .v = {rounded(p.v), 0, shape.key_heads, shape.width},
+                     .y = y,
+                     .log_sum = log_sum});
+        std::vector<double> all = y.data.to_doubles();
+        const std::vector<double> sums = log_sum.to_doubles();
+        all.insert(all.end(), sums.begin(), sums.end());
+        return all;
+      };
+      const auto backend = make_emulated_cuda_backend({.math = s.math});
+      const std::vector<double> expected = run(*reference, DType::f64);
+      const std::vector<double> got = run(*backend, s.activations);
+      BOOST_TEST_CONTEXT(shape.keys.size()
+                         << " segments, width " << shape.width << ", form " << form << ", "
+                         << s.activations << ", " << name_of(s.math)) {
+        BOOST_REQUIRE_EQUAL(expected.size(), got.size());
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          BOOST_REQUIRE_SMALL(got[i] - expected[i], 8 * s.unit * (1 + std::abs(expected[i])));
+        }
+        for (const auto order : {emulator::Order::backward, emulator::Order::shuffled}) {
+          emulator::set_order(order, 1);
+          BOOST_TEST((run(*backend, s.activations) == got));
+        }
+        emulator::set_order(emulator::Order::forward);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(scores_may_be_turned_round_or_all_alike) {
   const auto reference = make_reference_backend();
   const auto backend = make_emulated_cuda_backend({.math = Math::exact});

@@ -33,7 +33,15 @@ struct AttentionTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   std::int32_t* progress = nullptr;
+  // Keys in parts, see parts.cu: y is then the parts' o, f32.
+  std::int32_t key_parts = 1;
+  std::int64_t query_rows = 0;
+  Pair<float>* stats = nullptr;  // level and l, [key parts, query rows, heads]
 };
+
+/// Which keys a block goes through, and what becomes of its sums: all that its queries see; one of
+/// several parts of them, for others to put together; those of a chain.
+enum class Walk { whole, part, chain };
 
 inline constexpr int key_rows = 64;  // of a block of keys
 inline constexpr float slack = 8;
@@ -79,8 +87,10 @@ __device__ void substitute(float* sums, const float* links, int rows) {
   }
 }
 
-template <class Product, int slice, int bands, bool chain>
-__device__ void attend(const AttentionTask& task, const Tile& tile, int head, int part) {
+template <class Product, int slice, int bands, Walk walk>
+__device__ void attend(const AttentionTask& task, const Tile& tile, int head, int part,
+                       int key_part = 0) {
+  constexpr bool chain = walk == Walk::chain;
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
   constexpr int size = tile_size<Product, slice>;
@@ -123,12 +133,20 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     }
   }
 
-  // Blocks of keys begin at multiples of 64, and where the tile's own positions begin.
+  // Blocks of keys begin at multiples of 64, and where the tile's own positions begin. In parts:
+  // every 64 from where the first begins.
+  int first_block = scores.first_key(start) / key_rows * key_rows, until = stop;
+  if constexpr (walk == Walk::part) {
+    const int blocks = (stop - first_block + key_rows - 1) / key_rows;
+    const int length = (blocks + task.key_parts - 1) / task.key_parts * key_rows;
+    first_block = min(first_block + key_part * length, stop);
+    until = min(first_block + length, stop);
+  }
   const auto end_of = [&](int begin) {
-    return min(begin + key_rows, begin < start ? start : stop);
+    return min(begin + key_rows, walk != Walk::part && begin < start ? start : until);
   };
   const auto bring = [&](Element* to, const HeadsView& x, int begin, int column) {
-    if (begin < stop) {
+    if (begin < until) {
       stage<Product, slice, key_rows>(to, x, first_key + begin, end_of(begin) - begin, key_head,
                                       column);
     }
@@ -136,7 +154,6 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   const auto bring_queries = [&](int column) {
     stage<Product, slice, block_rows>(q, scores.q, first_row, rows, head, column);
   };
-  const int first_block = scores.first_key(start) / key_rows * key_rows;
   if (one_slice || task.key_slices == 1) bring_queries(0);
   if (!chain) bring(ring, scores.k, first_block, 0);
   if (both) bring(ring + size, task.v, first_block, first_value);
@@ -145,7 +162,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   if (one_slice || task.key_slices == 1) settle<Product, slice, block_rows>(q, scores.q);
 
   int end = 0, now = 0;  // where in the ring this block's tiles lie
-  for (int begin = first_block; begin < stop; begin = end) {
+  for (int begin = first_block; begin < until; begin = end) {
     const bool own = begin == start;
     end = end_of(begin);
     Element *const k = ring + now, *const v = chain ? k : k + size;  // a chain's values come later
@@ -318,6 +335,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     if (sees) Product::mix(out, p, v);
   }
 
+  if constexpr (walk == Walk::part) __syncthreads();  // perhaps the first one
   const int lane = lane_register(), row = warp_row + lane / 4;
   const int y_row = kept.row, y_head = kept.head, y_part = kept.part;
   float inverse[bands][2];
@@ -327,7 +345,14 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     for (int i = 0; i < 2; ++i) {
       const int r = row + 16 * t + 8 * i;
       const float total = row_sum(sum[t][i]);
-      inverse[t][i] = 1.0f / total;
+      inverse[t][i] = walk == Walk::part ? 1.0f : 1.0f / total;
+      if constexpr (walk == Walk::part) {
+        if (y_part == 0 && lane % 4 == 0 && start + r < stop) {
+          task.stats[(key_part * task.query_rows + y_row + r) * scores.heads + y_head] = {
+              level[t][i], total};
+        }
+        continue;
+      }
       if (task.log_sum && y_part == 0 && lane % 4 == 0 && start + r < stop) {
         task.log_sum[std::int64_t{y_row + r} * scores.heads + y_head] =
             (level[t][i] + log2f(total)) * ln_of_2;
@@ -335,7 +360,14 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     }
   }
 
-  if constexpr (!chain) {
+  if constexpr (walk == Walk::part) {
+    HeadsView o = task.y;
+    o.at = static_cast<float*>(o.at) + key_part * task.query_rows * o.columns;
+    if (busy && first_block < until) {
+      store_rows<Product>(q + warp_row * Product::stride(slice), o, y_row + warp_row,
+                          stop - first_of_warp, y_head, y_part * slice, out, inverse);
+    }
+  } else if constexpr (!chain) {
     if (busy) {
       store_rows<Product>(q + warp_row * Product::stride(slice), task.y, y_row + warp_row,
                           stop - first_of_warp, y_head, y_part * slice, out, inverse);

@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask
     if (next.rank >= ranks) return;
     const Tile tile{next.segment, next.rank * tile_rows};
     if (tile.first >= segments.query_length[tile.segment]) continue;
-    attend<Product, slice, 1, true>(task, tile, next.head, next.slice);
+    attend<Product, slice, 1, Walk::chain>(task, tile, next.head, next.slice);
     const std::int64_t slot =
         segments.query_begin[tile.segment] / tile_rows + tile.segment + next.rank;
     publish(task.progress + 1 + (slot * heads + next.head) * parts + next.slice);

@@ -1,4 +1,5 @@
 #include "cuda/attention/attend.h"
+#include "cuda/attention/parts.h"
 
 namespace longhand::cuda {
 namespace {
@@ -22,7 +23,7 @@ __global__ void __launch_bounds__(attention_threads, residents<Product, slice, b
   const SegmentsView& segments = scores.segments;
   const Tile tile = tile_at(segments.query_begin, segments.count, bands * tile_rows, slot);
   if (tile.first >= segments.query_length[tile.segment]) return;
-  attend<Product, slice, bands, false>(task, tile, head_and_part - part * scores.heads, part);
+  attend<Product, slice, bands, Walk::whole>(task, tile, head_and_part - part * scores.heads, part);
 }
 
 /// Bands of 16 rows a warp: two where sequences are long and two fit.
@@ -35,6 +36,7 @@ constexpr int most_bands = std::is_same_v<Product, ExactProduct>                
 
 void CudaBackend::run(const Attention& op) {
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
+  if (const int parts = key_parts(op); parts > 1) return attend_in_parts(*this, op, parts);
   visit_forward(math(op.scores.math), op, [&](auto product, auto size, const AttentionTask& task) {
     using Kind = decltype(product);
     constexpr int slice = decltype(size)::value;

@@ -1,0 +1,100 @@
+#include "cuda/attention/parts.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cuda/attention/attend.h"
+
+/// Few queries before many keys, as in decoding: the keys of a tile of queries are cut into parts,
+/// and each block leaves level b_p, l_p and o_p of its part. With b = max_p b_p and
+/// w_p = 2^(b_p - b), p in order,
+///   l = sum_p w_p l_p,  y = sum_p w_p o_p / l,  log_sum = (b + log2 l) ln 2.
+/// Parts are of the keys that there are, in multiples of 64: some of a short segment's are empty.
+namespace longhand::cuda {
+namespace {
+
+constexpr std::int64_t wanted_blocks = 256;   // two or so for each multiprocessor
+constexpr std::int64_t least_keys = 128;      // of a part, if all segments fill their room
+constexpr std::int64_t queries_of_warp = 16;  // and no more of a segment, on average
+constexpr int most_parts = 64;
+
+template <class Product, int slice>
+__global__ void __launch_bounds__(attention_threads) part_kernel(AttentionTask task) {
+  const SegmentsView& segments = task.scores.segments;
+  const int head_and_part = static_cast<int>(blockIdx.x), heads = task.scores.heads;
+  const Tile tile = tile_at(segments.query_begin, segments.count, tile_rows, blockIdx.y);
+  if (tile.first >= segments.query_length[tile.segment]) return;
+  attend<Product, slice, 1, Walk::part>(task, tile, head_and_part % heads, head_and_part / heads,
+                                        static_cast<int>(blockIdx.z));
+}
+
+/// A warp for each query and head. `task` is the parts', y the attention's own.
+__global__ void join_kernel(AttentionTask task, HeadsView y) {
+  const int heads = task.scores.heads;
+  const std::int64_t entries = task.query_rows * heads, entry = thread_in_grid() / warp_size;
+  if (entry >= entries) return;
+  const std::int64_t row = entry / heads;
+  const auto head = static_cast<int>(entry % heads);
+  const Pair<float>* const stats = task.stats + entry;
+  float level = -std::numeric_limits<float>::infinity();
+  for (int p = 0; p < task.key_parts; ++p) level = fmaxf(level, stats[p * entries].first);
+  const float base = level == -std::numeric_limits<float>::infinity() ? 0.0f : level;
+
+  float sum = 0;
+  for (int p = 0; p < task.key_parts; ++p) {
+    const Pair<float> of = stats[p * entries];
+    sum += power_of_two(of.first - base) * of.second;
+  }
+  const float inverse = 1.0f / sum;
+  if (task.log_sum && lane_index() == 0) task.log_sum[entry] = (level + log2f(sum)) * ln_of_2;
+  for (int c = 8 * lane_index(); c < y.width; c += 8 * warp_size) {
+    float total[8] = {};
+    for (int p = 0; p < task.key_parts; ++p) {
+      const Pair<float> of = stats[p * entries];
+      if (of.second == 0) continue;  // nothing of it was seen, and o may not be there
+      float o[8];
+      load_eight(o, task.y, p * task.query_rows + row, head, c);
+      const float weight = power_of_two(of.first - base);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) total[e] += weight * o[e];
+    }
+#pragma unroll
+    for (float& x : total) x *= inverse;
+    store_eight(y, row, head, c, total);
+  }
+}
+
+}  // namespace
+
+int key_parts(const Attention& op) {
+  const Scores& s = op.scores;
+  const std::int64_t rows = s.q.data.rows(), count = s.queries.count();
+  if (rows == 0 || rows > queries_of_warp * count) return 1;
+  const std::int64_t blocks = tile_slots(rows, count, tile_rows) * s.q.heads;
+  std::int64_t keys = s.k.data.rows() / count;
+  if (s.window > 0) keys = std::min(keys, s.window + tile_rows);
+  return static_cast<int>(std::clamp<std::int64_t>(
+      std::min(wanted_blocks / blocks, (keys + least_keys - 1) / least_keys), 1, most_parts));
+}
+
+void attend_in_parts(CudaBackend& backend, const Attention& op, int parts) {
+  const std::int64_t rows = op.scores.q.data.rows(), heads = op.scores.q.heads;
+  const Tensor sums(backend, {parts * rows, heads * op.v.width}, DType::f32);
+  const Tensor stats(backend, {parts * rows, heads * 2}, DType::f32);
+  Stream& stream = backend.stream();
+  visit_forward(backend.math(op.scores.math), op, [&](auto product, auto size, AttentionTask task) {
+    using Kind = decltype(product);
+    constexpr int slice = decltype(size)::value;
+    task.y = view(Heads{sums, 0, heads, op.v.width});
+    task.key_parts = parts;
+    task.query_rows = rows;
+    task.stats = reinterpret_cast<Pair<float>*>(stats.data<float>());
+    launch(
+        stream,
+        {heads * task.value_slices, tile_slots(rows, op.scores.queries.count(), tile_rows), parts},
+        attention_threads, forward_bytes<Kind, slice, 1>, &part_kernel<Kind, slice>, task);
+    launch(stream, (rows * heads * warp_size + 127) / 128, 128, 0, &join_kernel, task, view(op.y));
+  });
+}
+
+}  // namespace longhand::cuda
