@@ -198,6 +198,57 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   }
 }
 
+// Rows on 16-byte boundaries are copied as they lie, and rounded where they come to lie; others are
+// read and converted.
+BOOST_AUTO_TEST_CASE(where_rows_lie_changes_no_bit) {
+  constexpr std::int32_t tokens = 100;
+  for (const Setting& s : settings) {
+    const auto backend = make_emulated_cuda_backend({.math = s.math});
+    for (const std::int64_t width : {16, 40, 72}) {
+      const HeadProblem p(*backend, s.activations, {tokens}, 1, 1, width, width);
+      const auto results = [&](std::int64_t before) {  // columns before the head's
+        const auto moved = [&](const Tensor& x) {
+          const std::vector<double> values = x.to_doubles();
+          std::vector<double> wide;
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            if (static_cast<std::int64_t>(i) % width == 0) {
+              wide.insert(wide.end(), static_cast<std::size_t>(before), 9.0);
+            }
+            wide.push_back(values[i]);
+          }
+          return Heads{Tensor::from(*backend, {tokens, before + width}, s.activations, wide),
+                       before, 1, width};
+        };
+        const auto result = [&] {
+          return Heads{Tensor(*backend, {tokens, width}, s.activations), 0, 1, width};
+        };
+        const Scores scores{.q = moved(p.q),
+                            .k = moved(p.k),
+                            .queries = p.segments,
+                            .keys = p.segments,
+                            .scale = 0.2};
+        const Heads v = moved(p.v), y = result(), dq = result(), dk = result(), dv = result();
+        const Tensor log_sum(*backend, {tokens, 1}, DType::f32);
+        (*backend)(Attention{.scores = scores, .v = v, .y = y, .log_sum = log_sum});
+        (*backend)(AttentionBackward{.scores = scores,
+                                     .v = v,
+                                     .y = y,
+                                     .dy = moved(p.k),
+                                     .log_sum = log_sum,
+                                     .dq = {dq},
+                                     .dk = {dk},
+                                     .dv = {dv}});
+        std::vector<std::vector<double>> all;
+        for (const Heads& x : {y, dq, dk, dv}) all.push_back(x.data.to_doubles());
+        return all;
+      };
+      BOOST_TEST_CONTEXT(s.activations << ", " << name_of(s.math) << ", width " << width) {
+        BOOST_TEST((results(0) == results(1)));
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(scores_may_be_turned_round_or_all_alike) {
   const auto reference = make_reference_backend();
   const auto backend = make_emulated_cuda_backend({.math = Math::exact});
