@@ -95,7 +95,13 @@ for file in "$longhand" "$tests"; do
   [ -x "$file" ] || { echo "gpu_check.sh: there is no program $file" >&2; exit 1; }
 done
 
-timeout 60 "$longhand" info --json >"$out/info.json" 2>"$out/info.log"
+ask() { timeout 60 "$longhand" info --json >"$out/info.json" 2>"$out/info.log"; }
+ask
+if grep -q 'libcublasLt.* is not found' "$out/info.json"; then  # Python's packages may have it
+  found=$("$python" -c 'import nvidia, pathlib
+print(next(f.parent for p in nvidia.__path__ for f in pathlib.Path(p).rglob("libcublasLt.so.13")))' 2>/dev/null)
+  [ -n "$found" ] && export LD_LIBRARY_PATH=$found${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} && ask
+fi
 if ! grep -q '"devices"' "$out/info.json"; then
   reason=$(grep -o '"name":"cuda"[^}]*' "$out/info.json" | sed 's/.*"reason":"//; s/"$//')
   echo "gpu_check.sh: cuda: ${reason:-$longhand info: $(head -1 "$out/info.log")}" >&2
