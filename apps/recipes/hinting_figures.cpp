@@ -34,7 +34,8 @@ RecipeResult make(const Figure& figure, const RecipeOptions& options) {
   const HintingTests tests = hinting_tests(options.scale);
   std::vector<SweepAxis> axes{
       parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
-  if (figure.repeated) axes.push_back(parse_axis("repeat=2..5"));
+  // The paper has 2 to 5. With 1 no number has a copy: to know its successor is enough.
+  if (figure.repeated) axes.push_back(parse_axis("repeat=1..5"));
   std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Line& line : figure.lines(options.scale)) {
     auto runs = score_hinting(line.model, axes, options);
