@@ -198,6 +198,36 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   }
 }
 
+// What is recorded has as many parts as at first; which keys are whose follows the lengths.
+BOOST_AUTO_TEST_CASE(keys_in_parts_repeat_with_other_lengths) {
+  const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
+  const HeadProblem p(*backend, DType::bf16, {300, 300}, 1, 1, 16, 16);
+  const std::vector<std::int32_t> begins{0, 300}, one{1, 1};
+  const Segments queries(*backend, one);
+  const Tensor q = p.q.slice(0, 2);
+  const auto attend = [&](const Segments& keys, const Tensor& y) {
+    (*backend)(Attention{.scores = {.q = {q, 0, 1, 16},
+                                    .k = {p.k, 0, 1, 16},
+                                    .queries = queries,
+                                    .keys = keys,
+                                    .scale = 0.3},
+                         .v = {p.v, 0, 1, 16},
+                         .y = {y, 0, 1, 16}});
+  };
+  const Tensor y(*backend, {2, 16}, DType::bf16), direct(*backend, {2, 16}, DType::bf16);
+  std::vector<std::int32_t> lengths{257, 64};
+  const Segments keys(*backend, begins, lengths);
+  const auto repeat = backend->repeat();
+  for (int turn = 0; turn < 4; ++turn) {
+    const bool recorded = repeat->run([&] { attend(keys, y); });
+    BOOST_TEST(recorded == (turn >= 2));
+    attend(Segments(*backend, begins, lengths), direct);
+    BOOST_TEST((y.to_doubles() == direct.to_doubles()));
+    lengths = {300 - 100 * turn, 1 + 60 * turn};
+    backend->upload(keys.length().address(), lengths.data(), 2 * sizeof(std::int32_t));
+  }
+}
+
 // Rows on 16-byte boundaries are copied as they lie, and rounded where they come to lie; others are
 // read and converted.
 BOOST_AUTO_TEST_CASE(where_rows_lie_changes_no_bit) {

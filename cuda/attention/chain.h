@@ -75,4 +75,30 @@ template <int slice>
 constexpr std::size_t substitution_bytes = sizeof(float) * tile_rows*(sums_stride<slice> +
                                                                       links_stride + 1);
 
+/// y_r += sum_(s < r) links[s][r] y_s, row by row; each thread a column.
+template <int slice>
+__device__ void substitute(float* sums, const float* links, int rows) {
+  const int column = static_cast<int>(threadIdx.x);
+  if (column >= slice) return;
+  for (int panel = 0; panel < rows; panel += 16) {
+    float y[16];
+#pragma unroll
+    for (int r = 0; r < 16; ++r) y[r] = sums[(panel + r) * sums_stride<slice> + column];
+    for (int s = 0; s < panel; ++s) {
+      const float done = sums[s * sums_stride<slice> + column];
+      const float* const link = links + s * links_stride + panel;
+#pragma unroll
+      for (int r = 0; r < 16; ++r) y[r] += link[r] * done;
+    }
+#pragma unroll
+    for (int s = 0; s < 15; ++s) {
+      const float* const link = links + (panel + s) * links_stride + panel;
+#pragma unroll
+      for (int r = s + 1; r < 16; ++r) y[r] += link[r] * y[s];
+    }
+#pragma unroll
+    for (int r = 0; r < 16; ++r) sums[(panel + r) * sums_stride<slice> + column] = y[r];
+  }
+}
+
 }  // namespace longhand::cuda

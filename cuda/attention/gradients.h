@@ -2,6 +2,14 @@
 
 #include "cuda/attention/run.h"
 
+/// Backward without atomics: one pass for the queries' gradients, one for the keys' and values',
+/// each block the owner of 64 rows of what it sums. Both make P again from log_sum,
+///   P_ij = 2^(s_ij - log_sum_i log2 e),  dP_ij = dy_i . v_j,  dS_ij = P_ij (dP_ij - D_i)
+/// with D_i = dy_i . y_i from a pass before them. In a chain dP_ii is W_i . (1 - g) v_i, which is
+/// W_i . U_i less g D_i.
+///
+/// Heads wider than a slice: P and dP sum over the slices; a block has one slice of the gradients,
+/// whose operands it takes last and so has in shared memory when it needs them.
 namespace longhand::cuda {
 
 /// The gradients of q, k, v and beta from P of log_sum, as in AttentionBackward. With `gamma`, as
@@ -22,5 +30,54 @@ struct GradientTask {
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
                          const Target& dbeta, GradientTask task);
+
+/// The two passes, each with its launch: dq and the parts of dbeta, dk and dv.
+void launch_query_gradients(CudaBackend& backend, Math math, const Scores& scores,
+                            const Target& dbeta, GradientTask task);
+void launch_key_gradients(CudaBackend& backend, Math math, const Scores& scores, GradientTask task);
+
+template <class Product, int slice>
+constexpr std::size_t tiles_bytes(int steps) {
+  return sizeof(typename Product::Element) * Product::stride(slice) *
+         static_cast<std::size_t>(2 * tile_rows + steps * step_rows<Product, slice>);
+}
+/// Whether two steps leave room for three blocks on a multiprocessor: one comes during the other.
+template <class Product, int slice>
+constexpr bool ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
+template <class Product, int slice>
+constexpr std::size_t gradient_bytes = tiles_bytes<Product, slice>(ahead<Product, slice> ? 4 : 2);
+
+/// v, or in a chain U of query head `head`, for the keys first, first + 1, ... of a segment.
+template <class Product, int slice, int rows>
+__device__ __forceinline__ void stage_values(typename Product::Element* tile,
+                                             const GradientTask& task, const SegmentView& at,
+                                             int first, int count, int head, int column) {
+  const int key_head = head / task.scores.group;
+  if (task.gamma) {
+    stage_chain<Product, slice>(
+        tile, rows, task.v, at.key + first, count, key_head, column,
+        task.gamma[head * task.gamma_step],
+        [&](float(&y)[8], int r, int c) { load_eight(y, task.y, at.query + first + r, head, c); });
+  } else {
+    stage<Product, slice, rows>(tile, task.v, at.key + first, count, key_head, column);
+  }
+}
+template <class Product, int slice, int rows>
+__device__ __forceinline__ void settle_values(typename Product::Element* tile,
+                                              const GradientTask& task) {
+  if (!task.gamma) settle<Product, slice, rows>(tile, task.v);
+}
+
+/// Sets in how many slices heads are taken and calls body(Product{}, Slice{}).
+template <class Body>
+void visit_gradients(Math math, const Scores& scores, GradientTask& task, Body&& body) {
+  const std::int64_t width = scores.q.width, v_width = task.v.width;
+  visit_product(math, scores.q.data.dtype(), std::max(width, v_width),
+                [&](auto product, auto size) {
+                  task.key_slices = slices(width, decltype(size)::value);
+                  task.value_slices = slices(v_width, decltype(size)::value);
+                  body(product, size);
+                });
+}
 
 }  // namespace longhand::cuda
