@@ -65,7 +65,7 @@ struct Range {
 };
 
 /// The outline of a band: along the upper edge, back along the lower.
-std::string band(const Series& series, const Axis& x, const Axis& y, std::size_t index) {
+std::string band(const Series& series, const Axis& x, const Axis& y, std::size_t hue) {
   std::string there, back;
   for (const Point& p : series.points) {
     if (!p.low || !p.high || !x.shows(p.x) || !y.shows(*p.low) || !y.shows(*p.high)) continue;
@@ -73,11 +73,11 @@ std::string band(const Series& series, const Axis& x, const Axis& y, std::size_t
     back = pixels(x.at(p.x)) + "," + pixels(y.at(*p.low)) + " " + back;
   }
   if (there.empty()) return {};
-  return "<polygon points=\"" + there + back + "\" fill=\"" + colour(index) +
+  return "<polygon points=\"" + there + back + "\" fill=\"" + colour(hue) +
          "\" opacity=\"0.18\"/>\n";
 }
 
-std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_t index) {
+std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_t hue) {
   std::string path, dots;
   bool down = false;  // the pen
   for (const Point& p : series.points) {
@@ -90,11 +90,11 @@ std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_
     down = true;
     if (series.marks) {
       dots += "<circle cx=\"" + pixels(x.at(p.x)) + "\" cy=\"" + pixels(y.at(p.y)) +
-              "\" r=\"3\" fill=\"" + colour(index) + "\"><title>" + escape(series.name) + ": " +
+              "\" r=\"3\" fill=\"" + colour(hue) + "\"><title>" + escape(series.name) + ": " +
               number(p.x) + ", " + number(p.y) + "</title></circle>\n";
     }
   }
-  return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour(index) +
+  return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour(hue) +
          "\" stroke-width=\"1.8\"" + (series.dashed ? " stroke-dasharray=\"5 4\"" : "") + "/>\n" +
          dots;
 }
@@ -152,14 +152,15 @@ std::string line_chart(const LineChart& chart) {
   const std::string middle = pixels((top + height - bottom) / 2);
   svg += label(14, (top + height - bottom) / 2, "middle", chart.y_label,
                "transform=\"rotate(-90 14 " + middle + ")\"");
-  for (std::size_t i = 0; i < chart.series.size(); ++i) svg += band(chart.series[i], x, y, i);
-  for (std::size_t i = 0; i < chart.series.size(); ++i) svg += curve(chart.series[i], x, y, i);
+  const auto hue = [&](std::size_t i) { return chart.series[i].hue.value_or(i); };
+  for (std::size_t i = 0; i < chart.series.size(); ++i) svg += band(chart.series[i], x, y, hue(i));
+  for (std::size_t i = 0; i < chart.series.size(); ++i) svg += curve(chart.series[i], x, y, hue(i));
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const std::size_t row = i / 3, column = i % 3;
     const double at_x = left + static_cast<double>(column) * 215;
     const double at_y = height + 6 + 20.0 * static_cast<double>(row);
     svg += "<line x1=\"" + pixels(at_x) + "\" y1=\"" + pixels(at_y) + "\" x2=\"" +
-           pixels(at_x + 22) + "\" y2=\"" + pixels(at_y) + "\" stroke=\"" + colour(i) +
+           pixels(at_x + 22) + "\" y2=\"" + pixels(at_y) + "\" stroke=\"" + colour(hue(i)) +
            "\" stroke-width=\"2.5\"" + (chart.series[i].dashed ? " stroke-dasharray=\"5 4\"" : "") +
            "/>\n";
     svg += label(at_x + 28, at_y + 4, "start", chart.series[i].name);

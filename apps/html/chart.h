@@ -17,7 +17,8 @@ struct Series {
   std::string name;
   std::vector<Point> points;
   bool dashed = false;
-  bool marks = false;  // a dot at each point
+  bool marks = false;                   // a dot at each point
+  std::optional<std::size_t> hue = {};  // which colour; by its place in the chart if not given
 };
 
 struct LineChart {

@@ -171,6 +171,11 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
         }
       }
     }
+    // With several series a model, a colour is a value of the second axis and dashes are a model.
+    for (std::size_t s = 0; mean.size() > 1 && s < mean.size(); ++s) {
+      mean[s].hue = s;
+      mean[s].dashed = !chart.series.empty();
+    }
     std::ranges::move(mean, std::back_inserter(chart.series));
   }
   return html::line_chart(chart);
