@@ -53,7 +53,8 @@ inline constexpr unsigned full_warp = 0xffffffffu;
 
 // Blocks here have one axis of threads, a multiple of 32.
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % warp_size; }
-/// lane_index(), asked for anew each time: what is computed from it takes up no register in between.
+/// lane_index(), asked for anew each time: what is computed from it takes up no register in
+/// between.
 __device__ __forceinline__ int lane_register() {
 #if defined(LONGHAND_CUDA_EMULATED)
   return lane_index();
