@@ -5,6 +5,7 @@
 #include <set>
 
 #include "apps/html/page.h"
+#include "core/error.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
@@ -67,6 +68,27 @@ BOOST_AUTO_TEST_CASE(every_grid_s_runs_have_names_of_their_own_and_can_be_config
     }
   }
   BOOST_TEST(grids >= 12);
+}
+
+// Threads change no bit of a run, its length does.
+BOOST_AUTO_TEST_CASE(a_finished_run_serves_whatever_threads_are_asked_for_later) {
+  const TemporaryFolder folder;
+  RecipeOptions options{.out = folder / "grid"};
+  options.manner.quiet = true;
+  const auto with = [](const char* threads, const char* steps) {
+    Config config("chains");
+    config.set("model.width", "16");
+    config.set("model.layers", "1");
+    config.set("training.steps", steps);
+    config.set("training.evaluate_samples", "2");
+    config.set("compute.threads", threads);
+    return std::vector<GridRun>{{"run", config}};
+  };
+  BOOST_TEST(train_runs(with("1", "2"), options));
+  const auto written = fs::last_write_time(folder / "grid" / "run" / "metrics.jsonl");
+  BOOST_TEST(train_runs(with("2", "2"), options));
+  BOOST_TEST((fs::last_write_time(folder / "grid" / "run" / "metrics.jsonl") == written));
+  BOOST_CHECK_THROW(train_runs(with("1", "3"), options), Error);
 }
 
 // Every ChaCAL recipe from its runs to its table, with models that learn nothing.

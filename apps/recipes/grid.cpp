@@ -15,10 +15,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a finished run is the one asked for: into what files its checkpoints were cut is all
-/// one.
+/// Whether a finished run is the one asked for: into what files its checkpoints were cut and how
+/// many threads it had are all one, as neither changes a bit.
 bool same_run(Config run, const Config& wanted) {
-  run.set("training.part_mib", wanted.text("training.part_mib"));
+  for (const char* key : {"training.part_mib", "compute.threads"}) run.set(key, wanted.text(key));
   return run.ini() == wanted.ini();
 }
 
