@@ -188,8 +188,7 @@ const RegisterBenchmark benchmark{
     {.name = "training",
      .summary = "whole training steps: data, forward, backward, optimizer",
      .sizes = "MODEL or MODEL:BATCH: ffl, ffl-fal, ct, ct-fal, boxes, boxes-chacal, sorting, "
-              "smoke, smoke-fal, toy, "
-              "toy-5, toy-chacal",
+              "smoke, smoke-fal, toy, toy-5, toy-chacal",
      .columns = {{"model", "model"},
                  {"math", "math"},
                  {"parameters", "parameters", "%.0f"},

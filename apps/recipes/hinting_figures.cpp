@@ -41,7 +41,7 @@ RecipeResult make(const Figure& figure, const RecipeOptions& options) {
     auto runs = score_hinting(line.model, axes, options);
     for (std::size_t p = 0; p < runs[0].size(); ++p) {
       const SweepPoint& point = runs[0][p];
-      // At the paper's scale a length is the paper's; at others its last two stand for 50 and 100.
+      // tests.columns are 50 and 100, or what stands for them.
       std::optional<double> paper;
       const auto length = std::stoll(point.values[0]);
       for (std::size_t i = 0; i < tests.columns.size(); ++i) {
