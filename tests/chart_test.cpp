@@ -40,6 +40,18 @@ BOOST_AUTO_TEST_CASE(a_short_logarithmic_axis_has_marks_too) {
   BOOST_TEST(svg.find(">1.4<") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_series_has_the_colour_of_its_place_or_its_own) {
+  const auto drawn = [](std::optional<std::size_t> hue) {
+    const Series second{.name = "b", .points = {{0, 2}, {1, 3}}, .dashed = true, .hue = hue};
+    return line_chart({.x_label = "x",
+                       .y_label = "y",
+                       .series = {{.name = "a", .points = {{0, 1}, {1, 2}}}, second}});
+  };
+  BOOST_TEST(drawn({}).find("var(--c1)") != std::string::npos);
+  BOOST_TEST(drawn(0).find("var(--c1)") == std::string::npos);
+  BOOST_TEST(drawn(0).find("stroke-dasharray") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(ticks_are_round_and_inside) {
   BOOST_TEST(ticks(0, 1, 5) == (std::vector<double>{0, 0.2, 2 * 0.2, 3 * 0.2, 4 * 0.2, 1}),
              boost::test_tools::per_element());
