@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/safetensors.h"
 #include "tests/head_problem.h"
+#include "tests/paths.h"
 #include "tests/tolerance.h"
 
 using namespace longhand;
@@ -92,7 +93,7 @@ BOOST_AUTO_TEST_CASE(fused_and_composed_agree) {
 
 BOOST_AUTO_TEST_CASE(an_outside_loop_gives_the_same_numbers) {
   const SafetensorsFile file =
-      SafetensorsFile::open(std::string(LONGHAND_TEST_DATA) + "/golden/attention.safetensors");
+      SafetensorsFile::open(std::string(test_data) + "/golden/attention.safetensors");
   const auto host = [&](const std::string& name) {
     const SafetensorsEntry& entry = file.at(name);
     std::vector<double> values(static_cast<std::size_t>(entry.shape.size()));

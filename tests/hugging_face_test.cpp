@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "nn/gpt2.h"
 #include "nn/gpt_neox.h"
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
@@ -21,7 +22,7 @@ BOOST_AUTO_TEST_SUITE(hugging_face_test)
 
 namespace {
 
-const fs::path golden = fs::path(LONGHAND_TEST_DATA) / "golden";
+const fs::path golden = fs::path(test_data) / "golden";
 constexpr const char* models[] = {"gpt_neox_parallel", "gpt_neox_sequential", "gpt2_tied",
                                   "gpt2_separate"};
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/safetensors.h"
+#include "tests/paths.h"
 #include "tests/program.h"
 
 using namespace longhand;
@@ -14,7 +15,7 @@ struct Fixture {
 
   /// A folder in Hugging Face's form made of a golden file.
   void folder(const std::string& name, const std::string& golden) const {
-    const fs::path file = fs::path(LONGHAND_TEST_DATA) / "golden" / (golden + ".safetensors");
+    const fs::path file = fs::path(test_data) / "golden" / (golden + ".safetensors");
     fs::create_directories(longhand.path(name));
     fs::copy_file(file, longhand.path(name + "/model.safetensors"));
     std::ofstream(longhand.path(name + "/config.json"))

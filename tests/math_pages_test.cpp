@@ -6,6 +6,7 @@
 #include <string>
 
 #include "autograd/catalog/catalog.h"
+#include "tests/paths.h"
 
 using namespace longhand;
 
@@ -13,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(math_pages_test)
 
 namespace {
 
-const std::filesystem::path pages = std::filesystem::path(LONGHAND_TEST_DATA) / "../docs/math";
+const std::filesystem::path pages = std::filesystem::path(test_data) / "../docs/math";
 
 std::string contents(const std::string& page) {
   std::ifstream file(pages / page);

@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
 namespace longhand {
@@ -35,8 +36,8 @@ struct Program {
   std::string path(const std::string& name) const { return (folder / name).string(); }
 
   Outcome operator()(const std::string& words, const std::string& environment = "") const {
-    const std::string line = "cd " + folder.path().string() + " && " + environment +
-                             " " LONGHAND_PROGRAM " " + words + " >stdout 2>stderr";
+    const std::string line = "cd " + folder.path().string() + " && " + environment + " " +
+                             std::string(built_program) + " " + words + " >stdout 2>stderr";
     const int status = std::system(line.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(path("stdout")),
             contents(path("stderr"))};
@@ -75,10 +76,10 @@ struct Program {
     const int nowhere = ::open("/dev/null", O_RDWR);
     ::dup2(nowhere, STDOUT_FILENO);
     ::dup2(nowhere, STDERR_FILENO);
-    std::vector<char*> all{const_cast<char*>(LONGHAND_PROGRAM)};
+    std::vector<char*> all{const_cast<char*>(built_program)};
     for (const std::string& word : words) all.push_back(const_cast<char*>(word.c_str()));
     all.push_back(nullptr);
-    if (::chdir(folder.path().c_str()) == 0) ::execv(LONGHAND_PROGRAM, all.data());
+    if (::chdir(folder.path().c_str()) == 0) ::execv(built_program, all.data());
     ::_exit(127);
   }
   /// Its exit status, or minus the signal that ended it.

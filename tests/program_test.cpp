@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(longhand_cpu_forces_an_instruction_set) {
 }
 
 BOOST_AUTO_TEST_CASE(output_that_cannot_be_written_is_a_failure) {
-  const std::string line = LONGHAND_PROGRAM " op list >/dev/full 2>" + path("stderr");
+  const std::string line = std::string(built_program) + " op list >/dev/full 2>" + path("stderr");
   const int status = std::system(line.c_str());
   BOOST_TEST(WEXITSTATUS(status) == 1);
   BOOST_TEST(contents(path("stderr")).find("standard output") != std::string::npos);

@@ -405,8 +405,8 @@ BOOST_AUTO_TEST_CASE(progress_is_plain_lines_unless_a_terminal_allows_more) {
     if (child == 0) {
       ::setenv("TERM", "xterm", 1);
       ::setenv("NO_COLOR", no_color, 1);
-      const std::string line = "cd " + folder.path().string() +
-                               " && exec " LONGHAND_PROGRAM " train " + tiny + "--out " + out;
+      const std::string line = "cd " + folder.path().string() + " && exec " + built_program +
+                               " train " + tiny + "--out " + out;
       ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
       ::_exit(127);
     }
