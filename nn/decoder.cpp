@@ -35,7 +35,7 @@ DType activation_type(Backend& backend, DType parameters) {
 
 std::vector<double> PositionTables::frequencies(std::int64_t dims) const {
   std::vector<double> all;
-  for (std::int64_t p = 0; p < dims / 2; ++p) {
+  for (std::int64_t p = 0; 2 * p < dims; ++p) {
     const float exponent = static_cast<float>(2 * p) / static_cast<float>(dims);
     all.push_back(1.0f / std::pow(static_cast<float>(base_), exponent));
   }
@@ -199,7 +199,7 @@ Var Decoder::turn(Var qkv, const HeadList& heads, const Input& input) {
                         {.first_column = place.projection,
                          .heads = 2 * group.heads,  // queries and keys
                          .width = group.width,
-                         .dims = dims});
+                         .dims = dims + dims % 2});
   }
   return qkv;
 }
@@ -207,7 +207,9 @@ Var Decoder::turn(Var qkv, const HeadList& heads, const Input& input) {
 std::int64_t Decoder::turned(const HeadGroup& group) const {
   if (config_.positions != Positions::rotary) return 0;
   if (group.kind == HeadKind::fal && !config_.rope_in_fal) return 0;
-  return static_cast<std::int64_t>(config_.rope_share * static_cast<double>(group.width)) / 2 * 2;
+  const auto dims =
+      static_cast<std::int64_t>(config_.rope_share * static_cast<double>(group.width));
+  return dims + dims % 2 <= group.width ? dims : dims - 1;
 }
 
 Var Decoder::attend(const Block& block, const Var& x, const Var& residual, const Pass& pass) {

@@ -15,8 +15,8 @@ namespace longhand::nn {
 
 /// Tables of angles p f_i for any width, grown when a later position is met. What a larger table
 /// replaces stays: a recorded step may read it. Sizes double, so it is less than the last.
-/// Frequencies f_i = base^(-2i/dims), i = 0 .. dims/2 - 1, computed as the original models do, in
-/// f32.
+/// Frequencies f_i = base^(-2i/dims) for all i with 2i < dims, computed as the original models do,
+/// in f32.
 class PositionTables {
  public:
   PositionTables() = default;
@@ -82,7 +82,8 @@ class Decoder final : public Model {
   Var attend(const Block& block, const Var& x, const Var& residual, const Pass& pass);
   Var embed(const Input& input);
   Var turn(Var qkv, const HeadList& heads, const Input& input);
-  /// Columns of each of the group's queries and keys that rope turns.
+  /// Entries of each of the group's queries and keys that rope turns, as its frequencies count
+  /// them: where that is odd one more is turned, the other half of the last pair.
   std::int64_t turned(const HeadGroup& group) const;
   void show(const std::string& name, const Tensor& x) const {
     if (watch) watch(name, x);

@@ -6,6 +6,14 @@
 namespace longhand::nn {
 namespace {
 
+/// transformers turns the next even number of a head's entries where the share of them is odd, and
+/// has no such model where that is more than there are.
+void check_share(std::string_view source, std::int64_t width, double share) {
+  const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
+  LONGHAND_CHECK(dims + dims % 2 <= width, source, ": expected rotary positions that turn at most ",
+                 width, " entries, the width of a head, in pairs, got ", dims);
+}
+
 DecoderConfig config_from(const Fields& fields) {
   fields.must_be("tie_word_embeddings", false, false);
   LONGHAND_CHECK(!fields.find("rope_scaling"), fields.source(),
@@ -40,6 +48,7 @@ DecoderConfig config_from(const Fields& fields) {
   LONGHAND_CHECK(config.rope_share >= 0 && config.rope_share <= 1 && config.rope_base > 0,
                  fields.source(), ": expected a rotary share from 0 to 1 and a base above 0, got ",
                  config.rope_share, " and ", config.rope_base);
+  check_share(fields.source(), config.width / heads, config.rope_share);
   return config;
 }
 
@@ -51,6 +60,7 @@ std::string json_of(const DecoderConfig& config) {
   LONGHAND_CHECK(!config.tied, "gpt_neox: expected an output layer of its own, got a tied one");
   LONGHAND_CHECK(!config.score_scale, "gpt_neox: expected scores times 1/sqrt(width), got times ",
                  *config.score_scale);
+  check_share("gpt_neox", heads.width, config.rope_share);
   const Json object{{"architectures", {"GPTNeoXForCausalLM"}},
                     {"model_type", "gpt_neox"},
                     {"vocab_size", config.vocabulary},

@@ -41,7 +41,7 @@ Parameter Parameters::add(const std::string& name, const Shape& shape, Initial i
                                .stream = stream_of(name),
                                .mean = static_cast<float>(initial.mean),
                                .deviation = static_cast<float>(initial.deviation)};
-    ThreadPool pool(shape.size() > normal_chunk ? 0 : 1);
+    ThreadPool pool(shape.size() > normal_chunk ? backend_->options().threads : 1);
     upload_normal(numbers, pool, value);
   }
   Parameter parameter;

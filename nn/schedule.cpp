@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/error.h"
+
 namespace longhand::nn {
 namespace {
 
@@ -21,6 +23,8 @@ double share(std::int64_t part, std::int64_t whole) {
 }  // namespace
 
 double Schedule::at(std::int64_t step) const {
+  LONGHAND_CHECK(steps > 0 || shape == Shape::constant, "schedule: ", name_of(shape),
+                 ": expected the number of steps, got ", steps);
   if (step < warm_up) {
     const double u = share(step, warm_up);
     return first + (peak - first) * (shape == Shape::one_cycle ? half_cosine(u) : u);

@@ -19,7 +19,7 @@ struct Schedule {
   double first = 0;          // where warm-up begins
   double last = 0;           // at step `steps`
   std::int64_t warm_up = 0;  // steps
-  std::int64_t steps = 0;    // of the whole run
+  std::int64_t steps = 0;    // of the whole run; 0: those of the trainer that is given it
 
   /// The rate of step s = 1 .. steps (0 gives `first`, where there is a warm-up). With
   /// u = s / warm_up while s < warm_up:
@@ -27,6 +27,7 @@ struct Schedule {
   /// and after that with v = (s - warm_up) / (steps - warm_up), at most 1:
   ///   constant: peak;  linear: peak + (last - peak) v;
   ///   cosine, one_cycle: last + (peak - last) (1 + cos(pi v)) / 2
+  /// An Error where the shape needs `steps` and has none.
   double at(std::int64_t step) const;
 };
 std::string_view name_of(Schedule::Shape shape);

@@ -43,6 +43,7 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
       optimizer_(model.parameters(), options_.adam),
       places_(options_.recorded) {
   LONGHAND_CHECK(options_.steps >= 0, "training: expected at least 0 steps, got ", options_.steps);
+  if (options_.schedule.steps == 0) options_.schedule.steps = options_.steps;
   LONGHAND_CHECK(options_.accumulation >= 1, "training: expected accumulation of at least 1, got ",
                  options_.accumulation);
   if (!options_.checkpoints.empty()) {

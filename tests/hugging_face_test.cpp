@@ -24,7 +24,7 @@ namespace {
 
 const fs::path golden = fs::path(test_data) / "golden";
 constexpr const char* models[] = {"gpt_neox_parallel", "gpt_neox_sequential", "gpt2_tied",
-                                  "gpt2_separate"};
+                                  "gpt2_separate", "gpt_neox_odd"};
 
 struct Golden {
   SafetensorsFile file;
@@ -347,6 +347,8 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_form_are_not_exported) {
   refuses([](auto& c) { c.tied = true; }, "gpt_neox: expected an output layer of its own");
   refuses([](auto& c) { c.score_scale = 1; }, "gpt_neox: expected scores times 1/sqrt(width)");
   refuses([](auto& c) { c.activation = Activation::tanh; }, "activation tanh has no name");
+  refuses([](auto& c) { c.heads = parse_layers("softmax:2", c.width = 6); },
+          "turn at most 3 entries, the width of a head, in pairs, got 3");
   const auto gpt2 = [&](auto change, const std::string& message) {
     refuses(
         [&](auto& c) {

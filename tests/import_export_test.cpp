@@ -38,7 +38,8 @@ struct Fixture {
 BOOST_FIXTURE_TEST_SUITE(import_export_test, Fixture)
 
 BOOST_AUTO_TEST_CASE(an_imported_folder_is_a_run_and_exports_as_it_was) {
-  for (const std::string golden : {"gpt2_tied", "gpt2_separate", "gpt_neox_sequential"}) {
+  for (const std::string golden :
+       {"gpt2_tied", "gpt2_separate", "gpt_neox_sequential", "gpt_neox_odd"}) {
     const std::string family = golden.substr(0, golden.rfind('_'));
     folder(golden, golden);
     const Json made = longhand.json("import " + golden + " --out run-" + golden + " --json");

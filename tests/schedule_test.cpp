@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "core/error.h"
+
 using longhand::nn::Schedule;
 using longhand::nn::schedule_from_name;
 
@@ -59,6 +61,14 @@ BOOST_AUTO_TEST_CASE(constant_stays_at_its_peak_after_warm_up) {
   BOOST_TEST(s.at(1) == 0.5);
   BOOST_TEST(s.at(4) == 2.0);
   BOOST_TEST(s.at(800) == 2.0);
+}
+
+BOOST_AUTO_TEST_CASE(a_falling_rate_without_its_number_of_steps_is_refused) {
+  for (const auto shape :
+       {Schedule::Shape::linear, Schedule::Shape::cosine, Schedule::Shape::one_cycle}) {
+    BOOST_CHECK_THROW((Schedule{.shape = shape, .peak = 1}.at(1)), longhand::Error);
+  }
+  BOOST_TEST((Schedule{.shape = Schedule::Shape::constant, .peak = 2}.at(1)) == 2.0);
 }
 
 BOOST_AUTO_TEST_CASE(shapes_are_found_by_their_names) {

@@ -99,6 +99,17 @@ BOOST_AUTO_TEST_CASE(it_learns_and_reports_every_step) {
   BOOST_TEST(reports.back().memory.live == reports[10].memory.live);  // nothing piles up
 }
 
+BOOST_AUTO_TEST_CASE(a_schedule_takes_its_steps_from_the_trainer) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  Bigrams model(*backend);
+  std::vector<double> rates;
+  Trainer trainer(model, [](auto step, auto part) { return batch_of(step, part); },
+                  {.steps = 4, .schedule = {.peak = 1}},
+                  {.report = [&](const StepReport& r) { rates.push_back(r.rate); }});
+  trainer.run();
+  BOOST_TEST(rates == (std::vector<double>{0.75, 0.5, 0.25, 0}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(parts_add_up_to_the_batch_they_are_cut_from) {
   // Three parts of 10 rows against one part of the same 30: the same mean over all targets.
   const auto backend = make_reference_backend();

@@ -16,7 +16,7 @@ std::filesystem::path fresh_folder(const Config& config) {
 RunFolder folder_of(const Arguments& arguments) {
   if (arguments.given("resume")) {
     for (const Option& option : join(config_options(), {{"out", "", ""}, {"config", "", ""}})) {
-      if (arguments.given(option.name)) {
+      if (option.name != "threads" && arguments.given(option.name)) {
         wrong_usage("--", option.name, ": a run goes on with its own settings");
       }
     }
@@ -54,7 +54,7 @@ const Register command{
                   "train --resume runs/flip-flop-1"},
      .notes =
          "Ctrl-C, SIGTERM and the end of --max-minutes write a checkpoint before they stop the\n"
-         "run. A resumed run has the bits of one that was never stopped.",
+         "run. A resumed run has the bits of one that was never stopped, with whatever --threads.",
      .run = run}};
 
 }  // namespace

@@ -18,6 +18,9 @@ TrainingManner manner_from(const Arguments& arguments) {
     const std::chrono::minutes minutes(arguments.integer("max-minutes", 0, 1'000'000));
     manner.until = std::chrono::steady_clock::now() + minutes;
   }
+  if (arguments.given("threads")) {
+    manner.threads = static_cast<int>(arguments.integer("threads", 0, 1024));
+  }
   return manner;
 }
 
@@ -28,7 +31,9 @@ std::vector<Option> manner_options() {
 
 TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   const Config& config = folder.config();
-  const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
+  BackendOptions computing = config.backend_options();
+  computing.threads = manner.threads.value_or(computing.threads);
+  const auto backend = make_backend(config.text("compute.backend"), computing);
   const std::shared_ptr<const tasks::Task> task = config.task();
   std::vector<std::unique_ptr<tasks::Task>> tests;  // beside the task's distributions
   for (const tasks::Distribution& d : config.kind().distributions) {

@@ -15,11 +15,12 @@ namespace longhand::app {
 struct TrainingManner {
   bool quiet = false;
   std::optional<std::chrono::steady_clock::time_point> until = {};  // then it stops
+  std::optional<int> threads = {};  // none: as the run's config.ini says
 
   bool is_over() const { return until && std::chrono::steady_clock::now() >= *until; }
 };
 
-/// --quiet and --max-minutes; the minutes count from this call.
+/// --quiet, --max-minutes and --threads; the minutes count from this call.
 TrainingManner manner_from(const Arguments& arguments);
 std::vector<Option> manner_options();
 

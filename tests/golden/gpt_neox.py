@@ -15,6 +15,8 @@ cases = {
     "sequential": dict(hidden_size=24, num_attention_heads=2, intermediate_size=40, rotary_pct=0.5,
                        rotary_emb_base=500, hidden_act="gelu_new", use_parallel_residual=False,
                        layer_norm_eps=1e-3),
+    # 5 of 10 entries a head: transformers turns 6, with frequencies of base^(-2p/5)
+    "odd": dict(hidden_size=20, num_attention_heads=2, intermediate_size=24, rotary_pct=0.5),
 }
 lengths = [7, 1, 12, 5]
 
