@@ -32,13 +32,15 @@ Tensor constant(const Var& like, const Shape& shape, const std::vector<double>& 
   return Tensor::from(like.backend(), shape, like.value().dtype(), values);
 }
 
+Tensor ones(const Var& like, const Shape& shape) {
+  return constant(like, shape, std::vector<double>(static_cast<std::size_t>(shape.size()), 1.0));
+}
+
 /// Every entry of factors [1] or [batch], repeated to the shape [batch, ...].
-Var repeated(const Var& factors, const Shape& shape, DType type) {
+Var repeated(const Var& factors, const Shape& shape) {
   const std::int64_t count = factors.value().size(), each = shape.size() / count;
-  const Tensor ones = Tensor::from(factors.backend(), {1, each}, factors.value().dtype(),
-                                   std::vector<double>(static_cast<std::size_t>(each), 1.0));
-  const Var all = matmul(reshape(factors, {count, 1}), ones, {.math = Math::exact});
-  return cast(reshape(all, shape), type);
+  return reshape(
+      matmul(reshape(factors, {count, 1}), ones(factors, {1, each}), {.math = Math::exact}), shape);
 }
 
 struct Sequence {
@@ -58,8 +60,9 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
                             keys.lengths()[at]};
     if (sequence.queries == 0) continue;
     const Var y = body(sequence);  // [heads, queries, width]
-    const Var rows = reshape(swap_axes(reshape(y, {1, q.heads, sequence.queries, width})),
-                             {sequence.queries, columns});
+    const Var rows = cast(reshape(swap_axes(reshape(y, {1, q.heads, sequence.queries, width})),
+                                  {sequence.queries, columns}),
+                          all.value().dtype());
     // A matrix of zeros and ones carries them to their place.
     std::vector<double> place(static_cast<std::size_t>(tokens * sequence.queries), 0.0);
     for (std::int64_t t = 0; t < sequence.queries; ++t) {
@@ -71,7 +74,7 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
   return all;
 }
 
-/// P of one sequence, [q.heads, queries, keys].
+/// P of one sequence, [q.heads, queries, keys], in the master type.
 Var softmax_matrices(const ScoreVars& s, const Sequence& at) {
   const std::int64_t group = s.q.heads / s.k.heads;
   const Shape shape{s.q.heads, at.queries, at.keys};
@@ -99,7 +102,7 @@ Var softmax_matrices(const ScoreVars& s, const Sequence& at) {
       const std::int64_t n = s.temper == Temper::length ? at.keys : position(t) + 1;
       return std::log(static_cast<double>(std::max<std::int64_t>(2, n)));
     });
-    const Var tau = multiply(repeated(s.beta, shape, log_n.dtype()), log_n);
+    const Var tau = multiply(repeated(s.beta, shape), log_n);
     scores = multiply(scores, tau);
   }
   if (s.window > 0) {
@@ -108,7 +111,7 @@ Var softmax_matrices(const ScoreVars& s, const Sequence& at) {
                    return j > position(t) - s.window ? 0.0 : -infinity;
                  }));
   }
-  return cast(softmax(scores, true), s.q.data.value().dtype());
+  return softmax(scores, true);
 }
 
 /// P V with key heads shared by groups: [q heads, queries, keys] times [k heads, keys, width].
@@ -119,13 +122,16 @@ Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
   return reshape(matmul(grouped, v, {.math = math}), {heads, queries, width});
 }
 
-/// (1 - g) (I - g P-)^-1 x, for x [heads, T, columns]
-Var chained(const Var& p, const Var& gamma, const Var& x) {
+/// (1 - g) (I - g P-)^-1 x, for x [heads, T, columns]. All of it in the master type: of 1 - g bf16
+/// would keep a few bits or none, and an error of P is multiplied by up to 1 / (1 - g).
+Var chained(const Var& weights, const Var& gamma, const Var& x) {
+  const DType type = gamma.value().dtype();
+  const Var p = cast(weights, type), right = cast(x, type);
   const Var lower = triangle(p, false, -1);
-  const DType type = p.value().dtype();
-  const Var a = scale(multiply(lower, repeated(gamma, p.shape(), type)), -1);
-  const Var right = add(x, multiply(x, repeated(gamma, x.shape(), type)), 1, -1);
-  return solve_triangular(a, right, {.unit = true});
+  const Var a = scale(multiply(lower, repeated(gamma, p.shape())), -1);
+  const Var rest = add(ones(gamma, gamma.shape()), gamma, 1, -1);
+  const Var b = multiply(right, repeated(rest, x.shape()));
+  return cast(solve_triangular(a, b, {.unit = true}), x.value().dtype());
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 #include "autograd/fal.h"
 
 /// The three mechanisms put together from products, softmax and triangular solves, sequence by
-/// sequence, with every T x T matrix in memory. They prove the fused ones, and they are where one
-/// looks at weights or changes them: all of it is differentiable.
+/// sequence, with every T x T matrix in memory, in the master type. The fused ones are checked
+/// against them, and they are where one looks at weights or changes them: all of it is
+/// differentiable.
 namespace longhand {
 
 /// Given the softmax matrices P [heads, queries, keys] of a sequence, returns those to go on with.
