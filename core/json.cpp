@@ -132,6 +132,8 @@ Json Json::object() { return Json(Object()); }
 
 std::optional<Json> Json::parse(std::string_view text) {
   Builder builder;
+  if (text.find('\0') != std::string_view::npos)
+    return std::nullopt;  // which the parser takes for the end
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) return std::nullopt;
   return std::move(builder.whole);
 }

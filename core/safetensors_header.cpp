@@ -232,6 +232,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view text_of_header,
                                            const std::string& file) {
   // The parser would skip a byte order mark and leading space; the format knows neither.
   LONGHAND_CHECK(text_of_header.starts_with('{'), file, ": the header does not begin with {");
+  // And it would take a zero byte for the end, whatever comes after it.
+  LONGHAND_CHECK(text_of_header.find('\0') == std::string_view::npos, file,
+                 ": the header has a zero byte");
   SafetensorsHeader header;
   HeaderReader reader(file, header);
   json::sax_parse(text_of_header.begin(), text_of_header.end(), &reader);

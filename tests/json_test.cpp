@@ -76,6 +76,8 @@ BOOST_AUTO_TEST_CASE(outside_text_that_is_no_json_is_nothing) {
                            "{1:2}", "\"\n\"", "]"}) {
     BOOST_TEST(!Json::parse(text).has_value(), text);
   }
+  BOOST_TEST(!Json::parse(std::string_view("{}\0", 3)).has_value());
+  BOOST_TEST(!Json::parse(std::string_view("{}\0more", 7)).has_value());
   BOOST_TEST(Json::parse(R"({"a":1,"b":2,"a":3,"c":4,"a":5})")->dump() == R"({"b":2,"c":4,"a":5})");
   const auto nested = [](std::size_t deep) {
     return std::string(deep, '[') + std::string(deep, ']');
