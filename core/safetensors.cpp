@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "core/atomic_file.h"
+#include "core/crc32c.h"
 #include "core/error.h"
 #include "core/quote.h"
+#include "core/safetensors_checksums.h"
 #include "core/safetensors_header.h"
 
 namespace longhand {
@@ -126,7 +128,17 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::st
   result.name_ = std::move(name);
   result.by_name_ = std::move(header.by_name);
   result.metadata_ = std::move(header.metadata);
+  result.checksums_ = checksums::take(result.metadata_, result.entries_, result.name_);
   return result;
+}
+
+void SafetensorsFile::check_sums() const {
+  for (std::size_t i = 0; i < checksums_.size(); ++i) {
+    const std::string sum = checksums::hexadecimal(crc32c(entries_[i].bytes));
+    LONGHAND_CHECK(sum == checksums_[i], subject(name_, entries_[i].name),
+                   "damaged: its bytes have the checksum ", sum, ", expected ",
+                   quote(checksums_[i]));
+  }
 }
 
 const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
@@ -176,27 +188,39 @@ std::vector<std::int32_t> SafetensorsFile::to_i32(std::string_view name) const {
   return values;
 }
 
-void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsItem> items,
-                       const std::map<std::string, std::string, std::less<>>& metadata) {
+namespace {
+
+void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
+              const std::map<std::string, std::string, std::less<>>& metadata) {
+  const std::string path = file.target().string();
   std::vector<const SafetensorsItem*> order(items.size());
   std::ranges::transform(items, order.begin(), [](const SafetensorsItem& item) { return &item; });
   std::ranges::stable_sort(order, std::ranges::greater{},
                            [](const SafetensorsItem* item) { return size_of(item->dtype); });
 
-  std::string header = "{";
-  if (!metadata.empty()) {
-    header += "\"__metadata__\":{";
-    for (const auto& [key, value] : metadata) {
-      header += json_string(key) + ':' + json_string(value) + ',';
-    }
-    header.back() = '}';
-    header += ',';
+  for (const std::string_view key : {checksums::tensors_key, checksums::header_key}) {
+    LONGHAND_CHECK(!metadata.contains(key), path, ": metadata ", key,
+                   ": expected none, since the writer adds it");
   }
+  checksums::OfHeader header_sum(metadata);
+  std::string sums;  // of the tensors: written when their bytes have been
+  for (const SafetensorsItem* item : order) {
+    header_sum.add_tensor(item->name, type_name(item->dtype), item->shape);
+    sums += (sums.empty() ? "" : " ") + checksums::hexadecimal(0);
+  }
+  std::string header = text("{\"__metadata__\":{\"", checksums::tensors_key, "\":\"");
+  const std::size_t sums_begin = header.size();
+  header += text(sums, "\",\"", checksums::header_key, "\":\"",
+                 checksums::hexadecimal(header_sum.value()), "\"");
+  for (const auto& [key, value] : metadata) {
+    header += ',' + json_string(key) + ':' + json_string(value);
+  }
+  header += "},";
   std::set<std::string_view> names{"__metadata__"};
   std::uint64_t offset = 0;
   for (const SafetensorsItem* item : order) {
     LONGHAND_CHECK(
-        names.insert(item->name).second, subject(path.string(), item->name),
+        names.insert(item->name).second, subject(path, item->name),
         item->name == "__metadata__" ? "the format keeps this name for itself" : "given twice");
     const std::uint64_t size = byte_count(*item);
     std::ostringstream shape;
@@ -208,25 +232,42 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Safete
              shape.str(), "],\"data_offsets\":[", offset, ',', offset + size, "]},");
     offset += size;
   }
-  if (header.size() > 1) header.pop_back();
+  header.pop_back();
   header += '}';
   header.resize((header.size() + 7) / 8 * 8, ' ');
-  LONGHAND_CHECK(header.size() <= SafetensorsFile::max_header, path.native(),
+  LONGHAND_CHECK(header.size() <= SafetensorsFile::max_header, path,
                  ": expected a header of at most ", SafetensorsFile::max_header, " bytes, got ",
                  header.size());
 
-  AtomicFile file(path);
   const std::uint64_t length = header.size();
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(header);
+  sums.clear();
   for (const SafetensorsItem* item : order) {
     const std::span<const std::byte> bytes = item->bytes();
-    LONGHAND_CHECK(bytes.size() == byte_count(*item), subject(path.string(), item->name),
-                   "expected ", byte_count(*item), " bytes for ", item->dtype, ' ', item->shape,
-                   ", got ", bytes.size());
+    LONGHAND_CHECK(bytes.size() == byte_count(*item), subject(path, item->name), "expected ",
+                   byte_count(*item), " bytes for ", item->dtype, ' ', item->shape, ", got ",
+                   bytes.size());
     file.write(bytes);
+    sums += (sums.empty() ? "" : " ") + checksums::hexadecimal(crc32c(bytes));
   }
+  file.rewrite(sizeof length + sums_begin, sums);
   file.commit();
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsItem> items,
+                       const std::map<std::string, std::string, std::less<>>& metadata) {
+  AtomicFile file(path);
+  write_to(file, items, metadata);
+}
+
+void write_safetensors(const Folder& folder, const std::string& name,
+                       std::span<const SafetensorsItem> items,
+                       const std::map<std::string, std::string, std::less<>>& metadata) {
+  AtomicFile file(folder, name);
+  write_to(file, items, metadata);
 }
 
 }  // namespace longhand

@@ -20,9 +20,7 @@ fs::path whole_path(const fs::path& folder, const std::string& name) {
   return folder / (name + ".safetensors");
 }
 
-fs::path index_path(const fs::path& folder, const std::string& name) {
-  return folder / (name + ".safetensors.index.json");
-}
+std::string index_name(const std::string& name) { return name + ".safetensors.index.json"; }
 
 std::string part_name(const std::string& name, std::size_t part, std::size_t parts) {
   char numbers[64];
@@ -35,16 +33,17 @@ std::uint64_t data_bytes(const SafetensorsItem& item) {
 }
 
 /// At most what a file takes beside its tensors: lengths, brackets and padding, metadata, and for
-/// each tensor its name, and room for dtype, four extents and two offsets of 20 digits.
+/// each tensor its name, its checksum, and room for dtype, four extents and two offsets of 20
+/// digits.
 std::uint64_t header_bytes(const std::map<std::string, std::string, std::less<>>& metadata) {
-  std::uint64_t bytes = 64;
+  std::uint64_t bytes = 128;
   for (const auto& [key, value] : metadata) {
     bytes += json_string(key).size() + json_string(value).size() + 2;
   }
   return bytes;
 }
 std::uint64_t header_bytes(const SafetensorsItem& item) {
-  return json_string(item.name).size() + 192;
+  return json_string(item.name).size() + 201;
 }
 
 Json read_index(const std::string& name) {
@@ -65,7 +64,7 @@ SafetensorsParts::SafetensorsParts(SafetensorsFile file) : name_(file.name()) {
 }
 
 SafetensorsParts SafetensorsParts::open(const fs::path& folder, const std::string& name) {
-  const fs::path whole = whole_path(folder, name), index = index_path(folder, name);
+  const fs::path whole = whole_path(folder, name), index = folder / index_name(name);
   if (fs::exists(whole) || !fs::exists(index)) {
     return SafetensorsParts(SafetensorsFile::open(whole));
   }
@@ -140,6 +139,14 @@ void SafetensorsParts::check_exact() const {
                  ", the bytes of the tensors, got ", total_ ? std::to_string(*total_) : "none");
 }
 
+void SafetensorsParts::check_sums() const {
+  for (const SafetensorsFile& file : files_) file.check_sums();
+}
+
+bool SafetensorsParts::has_checksums() const {
+  return std::ranges::all_of(files_, &SafetensorsFile::has_checksums);
+}
+
 std::vector<std::vector<SafetensorsItem>> cut_into_parts(
     const std::string& name, std::span<const SafetensorsItem> items,
     const std::map<std::string, std::string, std::less<>>& metadata, std::uint64_t most) {
@@ -168,17 +175,17 @@ std::vector<std::vector<SafetensorsItem>> cut_into_parts(
   return parts;
 }
 
-void write_safetensors_parts(const fs::path& folder, const std::string& name,
+void write_safetensors_parts(const Folder& folder, const std::string& name,
                              std::span<const SafetensorsItem> items,
                              const std::map<std::string, std::string, std::less<>>& metadata,
                              std::uint64_t most) {
   const auto parts = cut_into_parts(name, items, metadata, most);
-  if (parts.size() == 1) return write_safetensors(whole_path(folder, name), items, metadata);
+  if (parts.size() == 1) return write_safetensors(folder, name + ".safetensors", items, metadata);
   std::uint64_t total = 0;
   Json::Object map;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string file = part_name(name, i, parts.size());
-    write_safetensors(folder / file, parts[i], metadata);
+    write_safetensors(folder, file, parts[i], metadata);
     for (const SafetensorsItem& item : parts[i]) {
       map.emplace_back(item.name, file);
       total += data_bytes(item);
@@ -187,7 +194,14 @@ void write_safetensors_parts(const fs::path& folder, const std::string& name,
   Json index;
   index["metadata"]["total_size"] = total;
   index["weight_map"] = Json(std::move(map));
-  write_atomically(index_path(folder, name), index.dump(2) + "\n");
+  write_atomically(folder, index_name(name), index.dump(2) + "\n");
+}
+
+void write_safetensors_parts(const fs::path& folder, const std::string& name,
+                             std::span<const SafetensorsItem> items,
+                             const std::map<std::string, std::string, std::less<>>& metadata,
+                             std::uint64_t most) {
+  write_safetensors_parts(Folder(folder), name, items, metadata, most);
 }
 
 }  // namespace longhand

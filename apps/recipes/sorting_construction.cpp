@@ -264,7 +264,11 @@ void save_as_run(const nn::Decoder& decoder, const SortingConstruction& construc
   config.set("model.beta", text(model.beta));
   config.set("model.positions", "none");
   config.set("training.steps", "0");
-  if (!std::filesystem::exists(path / "config.ini")) RunFolder::create(path, config).open_logs(0);
+  if (!std::filesystem::exists(path / "config.ini")) {
+    RunFolder fresh = RunFolder::create(path, config);
+    fresh.open();
+    fresh.open_logs(0);
+  }
   const RunFolder folder(path);
   LONGHAND_CHECK(folder.config().ini() == config.ini(), path.string(),
                  ": expected a run of this construction, got another; give another folder");
