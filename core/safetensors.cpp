@@ -7,7 +7,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "core/atomic_file.h"
@@ -81,6 +80,18 @@ SafetensorsEntry checked_entry(const std::string& file, SafetensorsRecord& recor
           data.subspan(record.begin, expected)};
 }
 
+/// Places of the records in the order of their names; refused where one is given twice.
+std::vector<std::uint32_t> order_of_names(const std::string& file,
+                                          std::span<const SafetensorsRecord> records) {
+  std::vector<std::uint32_t> order(records.size());
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  const auto name = [&](std::uint32_t i) -> std::string_view { return records[i].name; };
+  std::ranges::sort(order, {}, name);
+  const auto twice = std::ranges::adjacent_find(order, {}, name);
+  LONGHAND_CHECK(twice == order.end(), subject(file, name(*twice)), "given twice");
+  return order;
+}
+
 }  // namespace
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
@@ -104,16 +115,19 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::st
   SafetensorsHeader header = parse_safetensors_header(json, name);
 
   const std::span<const std::byte> data = rest.subspan(length);
-  std::ranges::stable_sort(header.records, {}, [](const SafetensorsRecord& record) {
+  const auto extent = [](const SafetensorsRecord& record) {
     return std::pair(record.begin, record.end);
-  });
+  };
+  if (!std::ranges::is_sorted(header.records, {}, extent)) {
+    std::ranges::stable_sort(header.records, {}, extent);
+  }
   SafetensorsFile result;
+  result.by_name_ = order_of_names(name, header.records);
   result.entries_.reserve(header.records.size());
   std::uint64_t covered = 0;
   for (SafetensorsRecord& record : header.records) {
     const std::uint64_t begin = record.begin;
     const std::uint64_t end = record.end;
-    header.by_name.find(record.name)->second = result.entries_.size();
     result.entries_.push_back(checked_entry(name, record, data));
     LONGHAND_CHECK(begin == covered, subject(name, result.entries_.back().name),
                    begin < covered ? "overlaps the tensor before it: "
@@ -124,14 +138,14 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::st
   LONGHAND_CHECK(covered == data.size(), name, ": expected ", covered,
                  " data bytes for its tensors, got ", data.size());
   result.name_ = std::move(name);
-  result.by_name_ = std::move(header.by_name);
   result.metadata_ = std::move(header.metadata);
   return result;
 }
 
 const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
-  const auto place = by_name_.find(name);
-  return place == by_name_.end() ? nullptr : &entries_[place->second];
+  const auto name_at = [&](std::uint32_t i) -> std::string_view { return entries_[i].name; };
+  const auto place = std::ranges::lower_bound(by_name_, name, {}, name_at);
+  return place == by_name_.end() || name_at(*place) != name ? nullptr : &entries_[*place];
 }
 
 const SafetensorsEntry& SafetensorsFile::existing(std::string_view name) const {
@@ -194,18 +208,23 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Safete
   }
   std::set<std::string_view> names{"__metadata__"};
   std::uint64_t offset = 0;
+  LONGHAND_CHECK(items.size() <= SafetensorsFile::max_entries, path.native(), ": expected at most ",
+                 SafetensorsFile::max_entries, " tensors, got ", items.size());
   for (const SafetensorsItem* item : order) {
+    LONGHAND_CHECK(item->name.size() <= SafetensorsFile::max_name,
+                   subject(path.string(), item->name), "expected a name of at most ",
+                   SafetensorsFile::max_name, " bytes, got ", item->name.size());
     LONGHAND_CHECK(
         names.insert(item->name).second, subject(path.string(), item->name),
         item->name == "__metadata__" ? "the format keeps this name for itself" : "given twice");
     const std::uint64_t size = byte_count(*item);
-    std::ostringstream shape;
+    std::string shape;
     for (const std::int64_t extent : item->shape.extents()) {
-      shape << (shape.tellp() > 0 ? "," : "") << extent;
+      shape += (shape.empty() ? "" : ",") + std::to_string(extent);
     }
     header +=
         text(json_string(item->name), ":{\"dtype\":\"", type_name(item->dtype), "\",\"shape\":[",
-             shape.str(), "],\"data_offsets\":[", offset, ',', offset + size, "]},");
+             shape, "],\"data_offsets\":[", offset, ',', offset + size, "]},");
     offset += size;
   }
   if (header.size() > 1) header.pop_back();

@@ -37,7 +37,10 @@ struct SafetensorsEntry {
 class SafetensorsFile {
  public:
   static constexpr std::uint64_t max_header = 100'000'000;  // bytes, the limit of other readers
-  static constexpr std::size_t max_entries = 1'000'000;     // tensors, and metadata keys
+  /// Tensors, and metadata keys: models of 10^12 parameters have about 10^5 tensors in all their
+  /// files together, and so many are read in a fraction of a second.
+  static constexpr std::size_t max_entries = 250'000;
+  static constexpr std::size_t max_name = 4096;  // bytes
 
   static SafetensorsFile open(const std::filesystem::path& path);
 
@@ -67,7 +70,7 @@ class SafetensorsFile {
   std::string name_;
   MappedFile file_;
   std::vector<SafetensorsEntry> entries_;
-  std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::vector<std::uint32_t> by_name_;  // places of the entries in the order of their names
   std::map<std::string, std::string, std::less<>> metadata_;
 };
 

@@ -159,8 +159,9 @@ class HeaderReader {
                    SafetensorsFile::max_entries, " tensors");
     record_ = {};
     record_.name = std::move(name);
-    LONGHAND_CHECK(header_.by_name.try_emplace(record_.name, header_.records.size()).second,
-                   subject(), "given twice");
+    LONGHAND_CHECK(record_.name.size() <= SafetensorsFile::max_name, subject(),
+                   "expected a name of at most ", SafetensorsFile::max_name, " bytes, got ",
+                   record_.name.size());
     has_type_ = has_shape_ = has_offsets_ = false;
     where_ = Where::name_value;
   }

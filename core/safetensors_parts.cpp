@@ -8,13 +8,12 @@
 #include "core/json.h"
 #include "core/quote.h"
 #include "core/safetensors_header.h"
+#include "core/safetensors_index.h"
 
 namespace fs = std::filesystem;
 
 namespace longhand {
 namespace {
-
-constexpr std::size_t max_index = 64 << 20;  // bytes
 
 fs::path whole_path(const fs::path& folder, const std::string& name) {
   return folder / (name + ".safetensors");
@@ -47,17 +46,6 @@ std::uint64_t header_bytes(const SafetensorsItem& item) {
   return json_string(item.name).size() + 192;
 }
 
-Json read_index(const std::string& name) {
-  const MappedFile file(name);
-  LONGHAND_CHECK(file.bytes().size() <= max_index, name, ": expected at most ", max_index,
-                 " bytes, got ", file.bytes().size());
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
-                              file.bytes().size());
-  std::optional<Json> json = Json::parse(text);
-  LONGHAND_CHECK(json && json->is_object(), name, ": expected JSON, an object, got something else");
-  return std::move(*json);
-}
-
 }  // namespace
 
 SafetensorsParts::SafetensorsParts(SafetensorsFile file) : name_(file.name()) {
@@ -76,34 +64,21 @@ SafetensorsParts SafetensorsParts::open(const fs::path& folder, const std::strin
 }
 
 void SafetensorsParts::open_parts(const fs::path& folder) {
-  const Json json = read_index(name_);
-  const Json* const map = json.find("weight_map");
-  LONGHAND_CHECK(map && map->is_object() && !map->empty(), name_,
-                 ": expected a weight_map of tensor names to files");
-  std::map<std::string, std::size_t> opened;
-  for (const auto& [tensor, file] : map->members()) {
-    const std::string part = file.is_string() ? file.string() : "";
-    LONGHAND_CHECK(!part.empty() && part.find('\0') == std::string::npos &&
-                       fs::path(part).filename() == part && part[0] != '.',
-                   name_, ": ", quote(tensor), ": expected a file of this folder, got ",
-                   quote(file.dump()));
-    const auto [place, fresh] = opened.emplace(part, files_.size());
-    if (fresh) {
-      LONGHAND_CHECK(opened.size() <= max_parts, name_, ": expected at most ", max_parts,
-                     " files, got more");
-      files_.push_back(SafetensorsFile::open(folder / part));
-    }
-    const SafetensorsFile& there = files_[place->second];
+  const MappedFile file(name_);
+  LONGHAND_CHECK(file.bytes().size() <= SafetensorsIndex::max_bytes, name_, ": expected at most ",
+                 SafetensorsIndex::max_bytes, " bytes, got ", file.bytes().size());
+  const SafetensorsIndex index = SafetensorsIndex::parse(
+      {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, name_);
+  for (const std::string& part : index.files) {
+    files_.push_back(SafetensorsFile::open(folder / part));
+  }
+  for (const auto& [tensor, part] : index.tensors) {
+    const SafetensorsFile& there = files_[part];
     LONGHAND_CHECK(there.find(tensor), there.name(), ": has no tensor ", quote(tensor), ", which ",
                    name_, " places there");
-    part_[tensor] = place->second;
+    part_[tensor] = part;
   }
-  const Json* const metadata = json.find("metadata");
-  const bool described = metadata && metadata->is_object();
-  const Json* const total = described ? metadata->find("total_size") : nullptr;
-  if (total && total->is_integer() && total->number() >= 0 && total->number() < 0x1p63) {
-    total_ = total->integer();
-  }
+  total_ = index.total;
 }
 
 SafetensorsParts::Place SafetensorsParts::find(std::string_view tensor) const {
@@ -162,9 +137,9 @@ std::vector<std::vector<SafetensorsItem>> cut_into_parts(
     parts.back().push_back(item);
     size += bytes;
   }
-  LONGHAND_CHECK(parts.size() <= SafetensorsParts::max_parts, name,
+  LONGHAND_CHECK(parts.size() <= SafetensorsIndex::max_files, name,
                  ".safetensors: in files of at most ", most, " bytes: expected at most ",
-                 SafetensorsParts::max_parts, " of them, got ", parts.size());
+                 SafetensorsIndex::max_files, " of them, got ", parts.size());
   return parts;
 }
 

@@ -20,8 +20,6 @@ namespace longhand {
 /// is said to be there.
 class SafetensorsParts {
  public:
-  static constexpr std::size_t max_parts = 1000;
-
   /// NAME.safetensors of the folder, or, where there is none, the parts that its index names.
   static SafetensorsParts open(const std::filesystem::path& folder, const std::string& name);
   explicit SafetensorsParts(SafetensorsFile file);

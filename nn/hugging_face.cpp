@@ -126,7 +126,10 @@ std::int64_t Fields::size(const char* key) const {
 }
 
 std::int64_t Fields::size(const char* key, std::int64_t otherwise) const {
-  return find(key) ? size(key) : otherwise;
+  if (find(key)) return size(key);
+  LONGHAND_CHECK(otherwise >= 1 && otherwise <= 1'000'000'000, source_, ": ", key,
+                 ": expected an integer from 1 to 1e9, got none, which stands for ", otherwise);
+  return otherwise;
 }
 
 double Fields::number(const char* key, double otherwise) const {
@@ -264,7 +267,11 @@ ForeignConfig parse_config(std::string_view json, std::string_view source) {
   for (const Family& family : families()) {
     if (family.type == type) {
       ForeignConfig result{&family, family.config(fields)};
-      check(result.config);
+      try {
+        check(result.config);
+      } catch (const Error& error) {
+        fail(source, ": ", error.what());
+      }
       return result;
     }
     names += (names.empty() ? "" : " or ") + std::string(family.type);

@@ -144,7 +144,16 @@ BOOST_AUTO_TEST_CASE(files_are_refused_with_the_line) {
   BOOST_TEST(has(refused_file(task + "[model]\nwidth = 66\n"), ":4: heads"));
   BOOST_TEST(has(refused_file(task + "[compute]\nbackend = tpu\n"), ":4: compute.backend"));
   BOOST_TEST(has(refused_file(""), ": expected a [task] section"));
-  BOOST_TEST(has(refused_file(std::string(20'000, 'x')), ":1: too long"));
+  const std::string twice = refused_file(task + "name = sorting\n");
+  BOOST_TEST(has(twice, ":3: task.name is given twice, first by "));
+  BOOST_TEST(twice.ends_with("run.ini:2"));
+}
+
+BOOST_AUTO_TEST_CASE(a_configuration_without_end_is_refused_while_it_is_read) {
+  BOOST_TEST(has(refused_file(std::string((1 << 20) + 1, 'x')),
+                 ": expected at most 1048576 bytes, got more"));
+  BOOST_TEST(refusal<Error>({"--config", "/dev/zero"}) ==
+             "/dev/zero: expected at most 1048576 bytes, got more");
 }
 
 BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <limits>
 #include <span>
 
 #include "apps/run/batches.h"
 #include "core/quote.h"
+#include "core/text_file.h"
 
 namespace longhand::app {
 namespace {
+
+constexpr std::size_t largest_ini = 1 << 20;  // bytes
 
 struct Default {
   std::string_view key, value, placeholder, meaning;
@@ -86,11 +88,10 @@ std::string shortest(double value) {
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
-std::string trimmed(std::string_view line) {
+std::string_view trimmed(std::string_view line) {
   const auto first = line.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
-  const auto last = line.find_last_not_of(" \t\r");
-  return std::string(line.substr(first, last - first + 1));
+  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
 }
 
 /// The flag of a key: task.name is --task, task.x stays, all others lose their section.
@@ -123,38 +124,39 @@ Config::Config(std::string_view task) {
 }
 
 Config Config::read(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  LONGHAND_CHECK(in, file.string(), ": cannot be read");
+  return parse(read_text(file, largest_ini), file.string());
+}
+
+Config Config::parse(std::string_view ini, const std::string& source) {
   struct Line {
     int number;
     std::string key, value;
   };
   std::vector<Line> lines;
-  std::string section, raw;
-  for (int number = 1; std::getline(in, raw); ++number) {
-    LONGHAND_CHECK(number <= 10'000 && raw.size() <= 10'000, file.string(), ':', number,
-                   ": too long for a configuration");
-    const std::string line = trimmed(raw);
+  std::string section;
+  for (int number = 1; !ini.empty(); ++number) {
+    const std::size_t end = std::min(ini.find('\n'), ini.size());
+    const std::string_view line = trimmed(ini.substr(0, end));
+    ini.remove_prefix(std::min(end + 1, ini.size()));
     if (line.empty() || line[0] == '#' || line[0] == ';') continue;
     if (line.front() == '[' && line.back() == ']') {
-      section = trimmed(std::string_view(line).substr(1, line.size() - 2));
+      section = trimmed(line.substr(1, line.size() - 2));
       continue;
     }
     const auto equals = line.find('=');
-    LONGHAND_CHECK(equals != std::string::npos && !section.empty(), file.string(), ':', number,
+    LONGHAND_CHECK(equals != std::string::npos && !section.empty(), source, ':', number,
                    ": expected [section] or key = value, got ", quote(line));
-    lines.push_back({number, section + "." + trimmed(std::string_view(line).substr(0, equals)),
-                     trimmed(std::string_view(line).substr(equals + 1))});
+    lines.push_back({number, section + "." + std::string(trimmed(line.substr(0, equals))),
+                     std::string(trimmed(line.substr(equals + 1)))});
   }
-  const auto named = std::find_if(lines.begin(), lines.end(),
-                                  [](const Line& line) { return line.key == "task.name"; });
-  LONGHAND_CHECK(named != lines.end(), file.string(), ": expected a [task] section with its name");
-  const auto place = [&](const Line& line) {
-    return file.string() + ":" + std::to_string(line.number);
-  };
+  const auto named = std::ranges::find(lines, "task.name", &Line::key);
+  LONGHAND_CHECK(named != lines.end(), source, ": expected a [task] section with its name");
+  const auto place = [&](const Line& line) { return source + ":" + std::to_string(line.number); };
   Config config = made_of(place(*named), [&] { return Config(named->value); });
   for (const Line& line : lines) {
     LONGHAND_CHECK(config.knows(line.key), place(line), ": unknown setting ", quote(line.key));
+    LONGHAND_CHECK(config.origin(line.key).empty(), place(line), ": ", line.key,
+                   " is given twice, first by ", config.origin(line.key));
     config.set(line.key, line.value, place(line));
   }
   return config;
@@ -212,6 +214,12 @@ const std::string& Config::text(std::string_view key) const {
     if (setting.key == key) return setting.value;
   }
   fail("there is no setting '", key, "'");
+}
+
+const std::string& Config::origin(std::string_view key) const {
+  const auto found = std::ranges::find(settings_, key, &Setting::key);
+  LONGHAND_CHECK(found != settings_.end(), "there is no setting '", key, "'");
+  return found->origin;
 }
 
 void Config::set(std::string_view key, std::string value, std::string origin) {
