@@ -6,6 +6,7 @@
 
 #include "apps/command.h"
 #include "apps/version.h"
+#include "core/quote.h"
 
 namespace longhand::app {
 namespace {
@@ -53,12 +54,11 @@ void run(const std::vector<std::string>& words) {
   }
 }
 
-/// Errors are one line, whatever is in the file or flag they quote.
-int report(int status, std::string message, const std::vector<std::string>& words) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
+/// Errors are one line of printable text, whatever is in the file or flag they quote.
+int report(int status, std::string_view message, const std::vector<std::string>& words) {
   std::cerr << "longhand";
   if (!words.empty() && commands().contains(words.front())) std::cerr << ' ' << words.front();
-  std::cerr << ": " << message << '\n';
+  std::cerr << ": " << printable(message) << '\n';
   return status;
 }
 

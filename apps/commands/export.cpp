@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "apps/run/run_folder.h"
+#include "core/quote.h"
 #include "nn/hugging_face.h"
 
 namespace longhand::app {
@@ -20,7 +21,7 @@ void run(const Arguments& arguments) {
                       {"folder", to}}
               << '\n';
   } else {
-    std::cout << "step " << loaded.step << " as " << family << ": " << to << '\n';
+    std::cout << "step " << loaded.step << " as " << family << ": " << printable(to) << '\n';
   }
 }
 
