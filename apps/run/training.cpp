@@ -4,6 +4,7 @@
 
 #include "apps/run/batches.h"
 #include "apps/run/evaluation.h"
+#include "apps/run/memory.h"
 #include "apps/run/peak.h"
 #include "apps/run/progress.h"
 #include "apps/run/run_report.h"
@@ -39,6 +40,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   for (const tasks::Distribution& d : config.kind().distributions) {
     tests.push_back(config.task(d.name));
   }
+  const std::string memory = require_memory(config, *task);
   nn::Decoder model(*backend, config.model(*task), config.seed());
 
   const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
@@ -111,7 +113,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   trainer.resume_latest();
   folder.open_logs(trainer.step());
   progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
-               " parameters\n" + config.ini());
+               " parameters\n# " + memory + "\n" + config.ini());
   const nn::Outcome outcome = trainer.run();
   if (scores.empty()) {  // it was done already
     for (const Json& line : folder.metrics()) {
