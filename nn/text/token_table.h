@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace longhand::nn {
+
+using TokenId = std::uint32_t;
+
+/// The tokens of a vocabulary: the bytes of each id, and the id of given bytes.
+class TokenTable {
+ public:
+  /// For ids below `ids`, of which there may be gaps.
+  explicit TokenTable(std::size_t ids = 0);
+
+  enum class Found { yes, no };
+  /// A token; Found::no: it has bytes to be decoded to, but no text is encoded as it. Adding an id
+  /// or findable bytes twice is an Error.
+  void add(TokenId id, std::string_view bytes, Found found);
+
+  /// Ids are below this.
+  std::size_t size() const { return entries_.size(); }
+  bool has(TokenId id) const { return id < entries_.size() && entries_[id].begin != absent; }
+  /// Empty where there is no such token.
+  std::string_view bytes(TokenId id) const;
+  std::optional<TokenId> find(std::string_view bytes) const;
+  /// The token whose bytes are those of two joined.
+  std::optional<TokenId> find_joined(TokenId left, TokenId right) const;
+
+ private:
+  struct Entry {
+    std::uint32_t begin, length;
+  };
+  /// A place of the index: an id and the upper half of its hash, or `free`.
+  struct Slot {
+    TokenId id;
+    std::uint32_t tag;
+  };
+  static constexpr std::uint32_t absent = 0xffffffff, free = 0xffffffff;
+
+  std::vector<Entry> entries_;
+  std::string pool_;  // the bytes of all
+  std::vector<Slot> slots_;
+  std::size_t mask_;
+};
+
+}  // namespace longhand::nn
