@@ -1,15 +1,17 @@
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <chrono>
 #include <iostream>
 #include <iterator>
 
 #include "apps/command.h"
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/mapped_file.h"
 #include "core/quote.h"
 #include "core/utf8.h"
+#include "nn/text/bpe_trainer.h"
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
 
@@ -33,16 +35,9 @@ class Input {
       return;
     }
     if (words.size() != 1) wrong_usage("expected one FILE, or -- and a TEXT");
-    name_ = words[0];
-    if (name_ == "-") {
-      name_ = "standard input";
-      text_.assign(std::istreambuf_iterator<char>(std::cin), {});
-      view_ = text_;
-    } else {
-      file_ = MappedFile(name_);
-      view_ = {reinterpret_cast<const char*>(file_.bytes().data()), file_.bytes().size()};
-    }
+    read(words[0]);
   }
+  explicit Input(const std::string& file) { read(file); }
 
   const std::string& name() const { return name_; }
   std::string_view text() const { return view_; }
@@ -53,6 +48,17 @@ class Input {
   }
 
  private:
+  void read(const std::string& file) {
+    name_ = file == "-" ? "standard input" : file;
+    if (file == "-") {
+      text_.assign(std::istreambuf_iterator<char>(std::cin), {});
+      view_ = text_;
+    } else {
+      file_ = MappedFile(file);
+      view_ = {reinterpret_cast<const char*>(file_.bytes().data()), file_.bytes().size()};
+    }
+  }
+
   std::string name_, text_;
   MappedFile file_;
   std::string_view view_;
@@ -177,7 +183,56 @@ void decode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   }
 }
 
+/// train FILE: a new tokenizer made from a text.
+void train(const Arguments& arguments) {
+  if (arguments.plain().size() != 2) wrong_usage("expected train FILE");
+  nn::BpeTraining training;
+  training.size = static_cast<std::size_t>(arguments.integer("size", 256, 1 << 24));
+  training.special = arguments.words("special");
+  for (const std::string& special : training.special) {
+    if (special.empty() || find_broken_utf8(special) != std::string::npos) {
+      wrong_usage("--special: expected a text in UTF-8, got ", quote(special));
+    }
+  }
+  const auto pattern = nn::pattern_named(arguments.word("pattern"));
+  if (!pattern || *pattern == nn::WordPattern::spaces) {
+    wrong_usage("--pattern: expected gpt2, llama3, qwen2 or digits-gpt2, got ",
+                quote(arguments.word("pattern")));
+  }
+  training.pattern = *pattern;
+  const std::string& out = arguments.word("out");
+  Input input(arguments.plain()[1]);
+  if (arguments.flag("lossy")) input.replace_broken();
+  const auto start = std::chrono::steady_clock::now();
+  const nn::TrainedBpe trained = [&] {
+    try {
+      return nn::train_bpe(input.text(), training);
+    } catch (const Error& error) {
+      fail(input.name(), ": ", error.what());
+    }
+  }();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  write_atomically(out, nn::tokenizer_json(trained).dump());
+  if (arguments.json()) {
+    std::cout << Json{{"tokens", trained.tokens.size()},
+                      {"merges", trained.merges.size()},
+                      {"distinct_words", trained.distinct_words},
+                      {"bytes", input.text().size()},
+                      {"seconds", seconds},
+                      {"out", out}}
+              << '\n';
+  } else {
+    std::cout << out << ": " << trained.tokens.size() << " tokens from " << trained.distinct_words
+              << " distinct words of " << input.text().size() << " bytes\n";
+  }
+}
+
 void run(const Arguments& arguments) {
+  const bool typed = !arguments.after_dashes().empty();
+  if (!typed && !arguments.plain().empty() && arguments.plain()[0] == "train") {
+    return train(arguments);
+  }
   const nn::Tokenizer tokenizer = nn::read_tokenizer(arguments.word("tokenizer"));
   if (arguments.flag("decode")) {
     decode(arguments, tokenizer);
@@ -190,21 +245,29 @@ const Register command{
     {.name = "tokenize",
      .summary = "turns text into the ids of a tokenizer, and back",
      .usage = {"FILE --tokenizer PATH [--ids | --count | --json] [--offsets]",
-               "--tokenizer PATH [...] -- TEXT", "FILE --tokenizer PATH --decode"},
-     .options = {{"tokenizer", "PATH",
-                  "a tokenizer.json, or a folder with one or with vocab.json and merges.txt"},
-                 {"ids", "", "print the ids alone, with spaces between"},
-                 {"count", "", "print how many tokens there are"},
-                 {"offsets", "", "also print which bytes of the text each token stands for"},
-                 {"decode", "", "FILE or TEXT holds ids: print their text"},
-                 {"bare", "",
-                  "without what the tokenizer puts around a text; with --decode: without "
-                  "special tokens"},
-                 {"lossy", "", "replace broken UTF-8 by U+FFFD; an error if not given"},
-                 json_option()},
+               "--tokenizer PATH [...] -- TEXT", "FILE --tokenizer PATH --decode",
+               "train FILE --out PATH [--size N] [--pattern NAME] [--special TEXT]..."},
+     .options =
+         {{"tokenizer", "PATH",
+           "a tokenizer.json, or a folder with one or with vocab.json and merges.txt"},
+          {"ids", "", "print the ids alone, with spaces between"},
+          {"count", "", "print how many tokens there are"},
+          {"offsets", "", "also print which bytes of the text each token stands for"},
+          {"decode", "", "FILE or TEXT holds ids: print their text"},
+          {"bare", "",
+           "without what the tokenizer puts around a text; with --decode: without "
+           "special tokens"},
+          {"lossy", "", "replace broken UTF-8 by U+FFFD; an error if not given"},
+          {"out", "PATH", "train: the tokenizer.json to write"},
+          {"size", "N", "train: how many tokens", "8192"},
+          {"pattern", "NAME",
+           "train: how text is cut into words, as gpt2, llama3, qwen2 or digits-gpt2 do", "gpt2"},
+          {"special", "TEXT", "train: a token that is found as it stands; ids 0, 1, ...", {}, true},
+          json_option()},
      .examples = {"tokenize book.txt --tokenizer llama/tokenizer.json --ids",
                   "tokenize --tokenizer gpt2 --offsets -- Hello world",
-                  "tokenize ids.txt --tokenizer gpt2 --decode"},
+                  "tokenize ids.txt --tokenizer gpt2 --decode",
+                  "tokenize train book.txt --out book.json --size 4096"},
      .notes = "FILE may be - for standard input. The ids are those of Hugging Face's tokenizers.",
      .takes_words = true,
      .run = run}};

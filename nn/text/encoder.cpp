@@ -213,7 +213,23 @@ void Encoder::merge_word(std::string_view word) {
   }
   LONGHAND_CHECK(word.size() <= 0xffffffff, "expected words of at most 4 GiB, got ", word.size());
   add_symbols(word);
-  merger_.merge(tokenizer_.parts().merges, symbols_);
+  find_merges(word);
+  merger_.merge(tokenizer_.parts().merges, symbols_, next_);
+}
+
+/// What merges of each symbol with the one after it say.
+void Encoder::find_merges(std::string_view word) {
+  const MergeTable& merges = tokenizer_.parts().merges;
+  next_.resize(symbols_.size());
+  for (std::size_t i = 0; i + 1 < symbols_.size(); ++i) {
+    const Symbol &left = symbols_[i], &right = symbols_[i + 1];
+    const auto a = static_cast<unsigned char>(word[left.begin]);
+    const auto b = static_cast<unsigned char>(word[right.begin]);
+    next_[i] = tokenizer_.is_ascii(a, left.id) && tokenizer_.is_ascii(b, right.id)
+                   ? tokenizer_.ascii_merge(a, b)
+                   : merges.find(left.id, right.id);
+  }
+  if (!next_.empty()) next_.back() = MergeTable::none;
 }
 
 void Encoder::add_symbols(std::string_view word) {

@@ -52,7 +52,7 @@ class Encoder {
     std::uint32_t count;
   };
   static constexpr std::size_t known_length = 31;
-  static constexpr std::size_t known_places = 1 << 15;
+  static constexpr std::size_t known_places = 1 << 16;
 
   void encode_between_added(std::string_view text, std::size_t begin);
   void encode_unnormalized(std::string_view text, std::size_t begin);
@@ -67,6 +67,7 @@ class Encoder {
   TokenId* encode_unknown(std::string_view word, TokenId* out);
   void merge_word(std::string_view word);
   void add_symbols(std::string_view word);
+  void find_merges(std::string_view word);
   void put(TokenId id, ByteRange range);
   void make_room(std::size_t count);
   void flush();
@@ -75,6 +76,7 @@ class Encoder {
   std::vector<Known> known_;
   Merger merger_;
   std::vector<Symbol> symbols_;  // of one word
+  std::vector<MergeTable::Merge> next_;
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
   std::uint64_t dropped_bytes_ = 0;

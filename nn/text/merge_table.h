@@ -32,6 +32,12 @@ class MergeTable {
     }
   }
 
+  /// Begins to fetch from memory what find() of the same pair will read: large tables lie outside
+  /// the CPU's caches, and several fetches at once take little longer than one.
+  void prefetch(TokenId left, TokenId right) const {
+    __builtin_prefetch(&slots_[place(left, right)]);
+  }
+
  private:
   struct Slot {
     std::uint64_t pair;

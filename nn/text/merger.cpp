@@ -1,29 +1,28 @@
 #include "nn/text/merger.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 
 #include "core/error.h"
 
 namespace longhand::nn {
 
-void Merger::merge(const MergeTable& merges, std::vector<Symbol>& symbols) {
+void Merger::merge(const MergeTable& merges, std::vector<Symbol>& symbols,
+                   std::vector<MergeTable::Merge>& next) {
   if (symbols.size() < 2) return;
   if (symbols.size() <= short_length) {
-    merge_short(merges, symbols);
+    merge_short(merges, symbols, next);
   } else {
-    merge_long(merges, symbols);
+    merge_long(merges, symbols, next);
   }
 }
 
-void Merger::merge_short(const MergeTable& merges, std::vector<Symbol>& symbols) {
-  std::array<MergeTable::Merge, short_length> next{};  // next[i]: of i and i + 1
+void Merger::merge_short(const MergeTable& merges, std::vector<Symbol>& symbols,
+                         std::vector<MergeTable::Merge>& next) {
   std::size_t count = symbols.size();
   const auto find = [&](std::size_t i) {
     next[i] = i + 1 < count ? merges.find(symbols[i].id, symbols[i + 1].id) : MergeTable::none;
   };
-  for (std::size_t i = 0; i < count; ++i) find(i);
   while (true) {
     std::size_t best = 0;
     for (std::size_t i = 1; i < count; ++i) {
@@ -36,13 +35,15 @@ void Merger::merge_short(const MergeTable& merges, std::vector<Symbol>& symbols)
       symbols[i] = symbols[i + 1];
       next[i] = next[i + 1];
     }
+    if (best > 0) merges.prefetch(symbols[best - 1].id, symbols[best].id);
     find(best);
     if (best > 0) find(best - 1);
   }
   symbols.resize(count);
 }
 
-void Merger::merge_long(const MergeTable& merges, std::vector<Symbol>& symbols) {
+void Merger::merge_long(const MergeTable& merges, std::vector<Symbol>& symbols,
+                        const std::vector<MergeTable::Merge>& next) {
   constexpr std::uint32_t none = 0xffffffff;
   LONGHAND_CHECK(symbols.size() < none, "expected words of less than 4 GiB, got one of ",
                  symbols.size(), " characters");
@@ -51,9 +52,7 @@ void Merger::merge_long(const MergeTable& merges, std::vector<Symbol>& symbols) 
   heap_.clear();
   for (std::uint32_t i = 0; i < count; ++i) {
     links_[i] = {i == 0 ? none : i - 1, i + 1 == count ? none : i + 1};
-    if (i + 1 == count) continue;
-    const auto merge = merges.find(symbols[i].id, symbols[i + 1].id);
-    if (merge.rank != MergeTable::none.rank) heap_.push_back({merge.rank, i});
+    if (next[i].rank != MergeTable::none.rank) heap_.push_back({next[i].rank, i});
   }
   std::ranges::make_heap(heap_, std::greater<>());
   const auto push = [&](std::uint32_t left, std::uint32_t right) {

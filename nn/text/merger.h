@@ -21,11 +21,15 @@ struct Symbol {
 class Merger {
  public:
   /// `symbols` are the word's tokens of one character or byte each; what remains is left there.
-  void merge(const MergeTable& merges, std::vector<Symbol>& symbols);
+  /// `next[i]` is what merges of i and i + 1 say; it is overwritten.
+  void merge(const MergeTable& merges, std::vector<Symbol>& symbols,
+             std::vector<MergeTable::Merge>& next);
 
  private:
-  void merge_short(const MergeTable& merges, std::vector<Symbol>& symbols);
-  void merge_long(const MergeTable& merges, std::vector<Symbol>& symbols);
+  static void merge_short(const MergeTable& merges, std::vector<Symbol>& symbols,
+                          std::vector<MergeTable::Merge>& next);
+  void merge_long(const MergeTable& merges, std::vector<Symbol>& symbols,
+                  const std::vector<MergeTable::Merge>& next);
 
   static constexpr std::size_t short_length = 48;
   struct Link {

@@ -55,6 +55,13 @@ Tokenizer::Tokenizer(TokenizerParts parts)
     ascii_tokens_[byte] =
         parts_.tokens.find(std::string(1, static_cast<char>(byte))).value_or(none);
   }
+  ascii_merges_.assign(std::size_t{128} * 128, MergeTable::none);
+  for (unsigned a = 0; a < 128; ++a) {
+    for (unsigned b = 0; b < 128; ++b) {
+      if (ascii_tokens_[a] == none || ascii_tokens_[b] == none) continue;
+      ascii_merges_[a * 128 + b] = parts_.merges.find(ascii_tokens_[a], ascii_tokens_[b]);
+    }
+  }
   if (byte_level()) {
     byte_tokens_ = ascii_tokens_;
     return;

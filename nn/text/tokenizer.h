@@ -77,6 +77,13 @@ class Tokenizer {
     const TokenId id = ascii_tokens_[static_cast<unsigned char>(character[0])];
     return id == none ? std::nullopt : std::optional(id);
   }
+  /// Whether `id` is the token of that ASCII character.
+  bool is_ascii(unsigned char c, TokenId id) const { return c < 128 && ascii_tokens_[c] == id; }
+  /// The merge of two ASCII characters that are tokens: most words begin with these, and a small
+  /// table stays in the CPU's cache.
+  MergeTable::Merge ascii_merge(unsigned char a, unsigned char b) const {
+    return ascii_merges_[a * 128u + b];
+  }
   /// Whether the text may be cut at `place`, which holds a space after a character other than a
   /// space, for WordPattern::spaces.
   bool may_cut(std::string_view text, std::size_t place) const;
@@ -85,6 +92,7 @@ class Tokenizer {
   TokenizerParts parts_;
   AddedTokenFinder added_, added_late_;
   std::array<TokenId, 256> byte_tokens_, ascii_tokens_;
+  std::vector<MergeTable::Merge> ascii_merges_;
   std::bitset<256> crossing_ends_;  // the last byte of a crossing's left part
   std::vector<bool> special_;
   std::vector<std::int16_t> byte_of_;  // WordPattern::spaces: of the tokens <0xNN>; others -1

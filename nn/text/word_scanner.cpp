@@ -25,11 +25,18 @@ constexpr std::array<std::pair<std::string_view, WordPattern>, 5> names{{
 
 }  // namespace
 
-std::optional<WordPattern> known_pattern(std::string_view regular_expression) {
+std::optional<WordPattern> known_pattern(std::string_view wanted) {
   for (const auto& [expression, pattern] : expressions) {
-    if (expression == regular_expression) return pattern;
+    if (expression == wanted) return pattern;
   }
   return std::nullopt;
+}
+
+std::string_view regular_expression(WordPattern wanted) {
+  for (const auto& [expression, pattern] : expressions) {
+    if (pattern == wanted) return expression;
+  }
+  return {};
 }
 
 std::string_view name_of(WordPattern pattern) {

@@ -20,7 +20,9 @@ enum class WordPattern {
 };
 
 /// The pattern of a regular expression, recognised by its text.
-std::optional<WordPattern> known_pattern(std::string_view regular_expression);
+std::optional<WordPattern> known_pattern(std::string_view expression);
+/// The other way; empty for those that are no single expression.
+std::string_view regular_expression(WordPattern pattern);
 std::string_view name_of(WordPattern pattern);
 std::optional<WordPattern> pattern_named(std::string_view name);
 
