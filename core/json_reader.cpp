@@ -1,6 +1,7 @@
 #include "core/json_reader.h"
 
 #include <charconv>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -155,7 +156,8 @@ std::int64_t JsonReader::integer() {
   skip_number();
   std::int64_t value = 0;
   const char* const end = text_.data() + place_;
-  if (std::from_chars(text_.data() + begin, end, value).ptr != end) {
+  const auto read = std::from_chars(text_.data() + begin, end, value);
+  if (read.ptr != end || read.ec != std::errc()) {
     place_ = begin;
     expected("an integer");
   }

@@ -205,8 +205,9 @@ Json pre_tokenizer(WordPattern pattern) {
 TrainedBpe train_bpe(std::string_view text, const BpeTraining& training) {
   const std::size_t broken = find_broken_utf8(text);
   LONGHAND_CHECK(broken == std::string_view::npos, "broken UTF-8 at byte ", broken);
-  TrainedBpe trained{
-      .pattern = training.pattern, .special = training.special.size(), .tokens = training.special,
+  TrainedBpe trained{.pattern = training.pattern,
+                     .special = training.special.size(),
+                     .tokens = training.special,
                      .merges = {},
                      .distinct_words = 0};
   LONGHAND_CHECK(training.size >= trained.special + 256, "expected at least ",

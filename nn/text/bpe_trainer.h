@@ -15,8 +15,8 @@ namespace longhand::nn {
 struct BpeTraining {
   std::size_t size = 8192;  // tokens wanted, with the special ones and the 256 bytes
   WordPattern pattern = WordPattern::gpt2;
-  std::vector<std::string> special;  // tokens 0, 1, ...; the text is cut at them
-  std::uint64_t least_count = 2;     // pairs met less often are not merged
+  std::vector<std::string> special = {};  // tokens 0, 1, ...; the text is cut at them
+  std::uint64_t least_count = 2;          // pairs met less often are not merged
 };
 
 /// A byte-level byte-pair encoding: special tokens, the 256 bytes, and one token for each merge.

@@ -1,6 +1,7 @@
 #include "nn/text/encoder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/error.h"
@@ -31,7 +32,7 @@ struct SpacesScanner {
 }  // namespace
 
 Encoder::Encoder(const Tokenizer& tokenizer)
-    : tokenizer_(tokenizer), known_(known_places, Known{}) {}
+    : tokenizer_(tokenizer), known_(fewest_known_places, Known{}) {}
 
 std::vector<TokenId> Encoder::encode(std::string_view text, Options options) {
   std::vector<TokenId> all;
@@ -45,6 +46,7 @@ std::vector<TokenId> Encoder::encode(std::string_view text, Options options) {
 void Encoder::encode(std::string_view text, Options options, Sink sink) {
   const std::size_t broken = find_broken_utf8(text);
   LONGHAND_CHECK(broken == std::string_view::npos, "broken UTF-8 at byte ", broken);
+  remember_more(text.size());
   options_ = options;
   sink_ = &sink;
   count_ = 0;
@@ -63,6 +65,13 @@ void Encoder::encode(std::string_view text, Options options, Sink sink) {
     for (const TokenId id : parts.after) put(id, {text.size(), text.size()});
   }
   flush();
+}
+
+/// Room for the words of a text of that length.
+void Encoder::remember_more(std::size_t bytes) {
+  const std::size_t places =
+      std::clamp(std::bit_ceil(bytes / 16 + 1), fewest_known_places, most_known_places);
+  if (places > known_.size()) known_.assign(places, Known{});
 }
 
 void Encoder::encode_between_added(std::string_view text, std::size_t begin) {
@@ -182,7 +191,7 @@ inline TokenId* Encoder::encode_short(std::string_view word, std::size_t readabl
   text[3] |= std::uint64_t{word.size()} << 56;
   std::uint64_t hash = hash_of(text[0], text[1] ^ text[3]);
   if (word.size() > 16) hash = hash_of(hash, text[2]);
-  Known& known = known_[hash % known_places];
+  Known& known = known_[hash & (known_.size() - 1)];
   if (std::memcmp(known.text, text, sizeof text) == 0) {
     std::memcpy(out, known.ids, sizeof known.ids);
     return out + known.count;

@@ -52,7 +52,7 @@ class Encoder {
     std::uint32_t count;
   };
   static constexpr std::size_t known_length = 31;
-  static constexpr std::size_t known_places = 1 << 16;
+  static constexpr std::size_t fewest_known_places = 1 << 10, most_known_places = 1 << 16;
 
   void encode_between_added(std::string_view text, std::size_t begin);
   void encode_unnormalized(std::string_view text, std::size_t begin);
@@ -71,9 +71,10 @@ class Encoder {
   void put(TokenId id, ByteRange range);
   void make_room(std::size_t count);
   void flush();
+  void remember_more(std::size_t bytes);
 
   const Tokenizer& tokenizer_;
-  std::vector<Known> known_;
+  std::vector<Known> known_;  // each word has one place; a power of two of them
   Merger merger_;
   std::vector<Symbol> symbols_;  // of one word
   std::vector<MergeTable::Merge> next_;

@@ -24,8 +24,9 @@ void TokenizerParts::set_merges(std::span<const std::pair<TokenId, TokenId>> pai
   std::uint32_t rank = 0;
   for (const auto& [left, right] : pairs) {
     const auto whole = tokens.find_joined(left, right);
-    LONGHAND_CHECK(whole, "merge ", rank, ": ", quote(tokens.bytes(left)), " and ",
-                   quote(tokens.bytes(right)), " joined are no token");
+    LONGHAND_CHECK(whole && !tokens.bytes(left).empty() && !tokens.bytes(right).empty(), "merge ",
+                   rank, ": ", quote(tokens.bytes(left)), " and ", quote(tokens.bytes(right)),
+                   " joined are no token");
     merges.add(left, right, {rank++, *whole});
     if (pattern == WordPattern::spaces && tokens.bytes(left).back() != ' ' &&
         tokens.bytes(right).front() == ' ') {

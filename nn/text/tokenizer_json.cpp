@@ -172,7 +172,7 @@ class Reader {
   }
 
   /// Ids lie close together: an id may not make the tables much larger than the file.
-  static constexpr std::int64_t allowed_gaps = 1 << 16;
+  static constexpr std::int64_t allowed_gaps = 1 << 12;
 
   TokenId checked_id(std::int64_t id, std::string_view content) const {
     LONGHAND_CHECK(id >= 0 && id < (std::int64_t{1} << 30), file_, ": token ", quote(content),

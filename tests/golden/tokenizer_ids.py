@@ -1,8 +1,8 @@
-"""Writes tokenizers.json: small tokenizers of each supported kind, texts, and the ids and decoded
+"""Writes tokenizer_ids.json: small tokenizers of each supported kind, texts, and the ids and decoded
 texts that Hugging Face's tokenizers 0.23.3 gives for them.
 
     pip install tokenizers==0.23.3
-    python3 tests/golden/tokenizers.py build/release/apps/longhand
+    python3 tests/golden/tokenizer_ids.py build/release/apps/longhand
 
 "trained" is what `longhand tokenize train` made of "training_text".
 """
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers import processors, trainers
 
 ENGLISH = """The tokens of a text are what a model reads. A tokenizer cuts the text into words, and each word
@@ -145,7 +145,7 @@ def main():
             "mixed_decoded": [tokenizer.decode(row, skip_special_tokens=False) for row in mixed]}
     lines = [f'{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}' for k, v in
              result["tokenizers"].items()]
-    out = pathlib.Path(__file__).parent / "tokenizers.json"
+    out = pathlib.Path(__file__).parent / "tokenizer_ids.json"
     out.write_text('{"training_text": %s,\n"texts": %s,\n"tokenizers": {\n%s\n}}\n' % (
         json.dumps(result["training_text"], ensure_ascii=False),
         json.dumps(TEXTS, ensure_ascii=False), ",\n".join(lines)))
