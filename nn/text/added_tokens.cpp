@@ -49,14 +49,14 @@ std::optional<AddedTokenFinder::Match> AddedTokenFinder::match_at(std::string_vi
   auto low = tokens_.begin() + first_[first], high = tokens_.begin() + first_[first + 1u];
   if (low != high && low->content.size() == 1) longest = {place, place + 1, low->id};
   for (std::size_t depth = 1; place + depth < text.size() && low != high; ++depth) {
+    const int wanted = static_cast<unsigned char>(text[place + depth]);
     const auto byte = [&](const AddedToken& token) {
       return depth < token.content.size() ? int{static_cast<unsigned char>(token.content[depth])}
                                           : -1;
     };
-    const auto range = std::ranges::equal_range(
-        low, high, int{static_cast<unsigned char>(text[place + depth])}, {}, byte);
-    low = range.begin();
-    high = range.end();
+    low = std::partition_point(low, high, [&](const auto& token) { return byte(token) < wanted; });
+    high =
+        std::partition_point(low, high, [&](const auto& token) { return byte(token) == wanted; });
     if (low != high && low->content.size() == depth + 1) {
       longest = {place, place + depth + 1, low->id};
     }

@@ -120,8 +120,7 @@ class PairCounts {
       add(place);
     }
     std::ranges::sort(raised_);
-    const auto repeated = std::ranges::unique(raised_);
-    raised_.erase(repeated.begin(), repeated.end());
+    raised_.erase(std::unique(raised_.begin(), raised_.end()), raised_.end());
     for (const std::uint64_t pair : raised_) push(pair, pairs_.at(pair).count);
   }
 
