@@ -1,5 +1,7 @@
 #include "nn/text/token_table.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 
 #include "core/error.h"
@@ -38,7 +40,10 @@ std::string_view TokenTable::bytes(TokenId id) const {
 }
 
 std::optional<TokenId> TokenTable::find(std::string_view bytes) const {
-  const std::uint64_t hash = hash_of(bytes);
+  return find(bytes, hash_of(bytes));
+}
+
+std::optional<TokenId> TokenTable::find(std::string_view bytes, std::uint64_t hash) const {
   const auto tag = static_cast<std::uint32_t>(hash >> 32);
   for (std::size_t at = hash & mask_; slots_[at].id != free; at = (at + 1) & mask_) {
     if (slots_[at].tag == tag && this->bytes(slots_[at].id) == bytes) return slots_[at].id;
@@ -46,15 +51,27 @@ std::optional<TokenId> TokenTable::find(std::string_view bytes) const {
   return std::nullopt;
 }
 
-std::optional<TokenId> TokenTable::find_joined(TokenId left, TokenId right) const {
-  const std::string_view a = bytes(left), b = bytes(right);
-  char small[128];
-  if (a.size() + b.size() <= sizeof small) {
-    a.copy(small, a.size());
-    b.copy(small + a.size(), b.size());
-    return find({small, a.size() + b.size()});
+void TokenTable::find_all(std::span<const std::string_view> wanted, std::span<TokenId> ids) const {
+  constexpr std::size_t at_once = 32;
+  std::array<std::uint64_t, at_once> hashes{};
+  for (std::size_t begin = 0; begin < wanted.size(); begin += at_once) {
+    const std::size_t count = std::min(at_once, wanted.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_of(wanted[begin + i]);
+      __builtin_prefetch(&slots_[hashes[i] & mask_]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Slot& slot = slots_[hashes[i] & mask_];
+      if (slot.id != free) __builtin_prefetch(&entries_[slot.id]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Slot& slot = slots_[hashes[i] & mask_];
+      if (slot.id != free) __builtin_prefetch(pool_.data() + entries_[slot.id].begin);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      ids[begin + i] = find(wanted[begin + i], hashes[i]).value_or(none);
+    }
   }
-  return find(std::string(a).append(b));
 }
 
 }  // namespace longhand::nn

@@ -21,16 +21,37 @@ std::string byte_token_text(unsigned byte) {
 void TokenizerParts::set_merges(std::span<const std::pair<TokenId, TokenId>> pairs) {
   merges = MergeTable(pairs.size());
   crossings.clear();
-  std::uint32_t rank = 0;
-  for (const auto& [left, right] : pairs) {
-    const auto whole = tokens.find_joined(left, right);
-    LONGHAND_CHECK(whole && !tokens.bytes(left).empty() && !tokens.bytes(right).empty(), "merge ",
-                   rank, ": ", quote(tokens.bytes(left)), " and ", quote(tokens.bytes(right)),
-                   " joined are no token");
-    merges.add(left, right, {rank++, *whole});
-    if (pattern == WordPattern::spaces && tokens.bytes(left).back() != ' ' &&
-        tokens.bytes(right).front() == ' ') {
-      crossings.push_back({std::string(tokens.bytes(left)), std::string(tokens.bytes(right))});
+  constexpr std::size_t at_once = 1024;
+  std::string joined;
+  std::vector<std::size_t> ends;
+  std::vector<std::string_view> texts;
+  std::vector<TokenId> wholes;
+  for (std::size_t begin = 0; begin < pairs.size(); begin += at_once) {
+    const auto some = pairs.subspan(begin, std::min(at_once, pairs.size() - begin));
+    joined.clear();
+    ends.clear();
+    for (const auto& [left, right] : some) {
+      joined.append(tokens.bytes(left)).append(tokens.bytes(right));
+      ends.push_back(joined.size());
+    }
+    texts.clear();
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      const std::size_t start = i == 0 ? 0 : ends[i - 1];
+      texts.push_back(std::string_view(joined).substr(start, ends[i] - start));
+    }
+    wholes.resize(some.size());
+    tokens.find_all(texts, wholes);
+    for (const auto& [left, right] : some) merges.prefetch(left, right);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      const auto [left, right] = some[i];
+      const std::string_view first = tokens.bytes(left), second = tokens.bytes(right);
+      const auto rank = static_cast<std::uint32_t>(begin + i);
+      LONGHAND_CHECK(wholes[i] != TokenTable::none && !first.empty() && !second.empty(), "merge ",
+                     rank, ": ", quote(first), " and ", quote(second), " joined are no token");
+      merges.add(left, right, {rank, wholes[i]});
+      if (pattern == WordPattern::spaces && first.back() != ' ' && second.front() == ' ') {
+        crossings.push_back({std::string(first), std::string(second)});
+      }
     }
   }
 }

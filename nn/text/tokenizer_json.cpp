@@ -259,9 +259,9 @@ class Reader {
     return byte_map.bytes(text).value_or(std::string(text));
   }
 
-  std::optional<TokenId> find_token(std::string_view text) const {
-    const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
-    return parts_.tokens.find(printable ? text : std::string_view(table_bytes(text)));
+  /// Such a text is its own bytes.
+  static bool is_printable(std::string_view text) {
+    return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
   }
 
   void read_added_tokens(const std::vector<Added>& added) {
@@ -289,33 +289,54 @@ class Reader {
   void read_merges() {
     const auto found = model_.find("merges");
     LONGHAND_CHECK(found != model_.end(), file_, ": the model has no \"merges\"");
-    std::vector<std::pair<TokenId, TokenId>> merges;
+    std::string pool;               // the bytes of all parts: left, right, left, ...
+    std::vector<std::size_t> ends;  // of each in the pool
     JsonReader reader = whole_.at(found->second);
-    const auto token = [&](std::string_view text) {
-      const auto known = text.empty() ? std::nullopt : find_token(text);
-      LONGHAND_CHECK(known, file_, ": merge ", merges.size(), ": ", quote(text), " is no token");
-      return *known;
+    const auto add = [&](std::string_view text) {
+      if (is_printable(text)) {
+        pool += text;
+      } else {
+        pool += table_bytes(text);
+      }
+      ends.push_back(pool.size());
     };
     for (reader.open_array(); reader.next_element();) {
+      const std::size_t rank = ends.size() / 2;
       if (reader.at_string()) {
         const std::string_view both = reader.string();
         const std::size_t space = both.find(' ');
         LONGHAND_CHECK(space != both.npos && both.find(' ', space + 1) == both.npos, file_,
-                       ": merge ", merges.size(),
-                       ": expected two tokens with a space between, got ", quote(both));
-        const TokenId left = token(both.substr(0, space));
-        merges.emplace_back(left, token(both.substr(space + 1)));
+                       ": merge ", rank, ": expected two tokens with a space between, got ",
+                       quote(both));
+        add(both.substr(0, space));
+        add(both.substr(space + 1));
         continue;
       }
-      TokenId pair[2] = {};
       std::size_t count = 0;
       for (reader.open_array(); reader.next_element(); ++count) {
-        const TokenId id = token(reader.string());
-        if (count < 2) pair[count] = id;
+        const std::string_view text = reader.string();
+        if (count < 2) add(text);
       }
-      LONGHAND_CHECK(count == 2, file_, ": merge ", merges.size(), ": expected two tokens, got ",
-                     count);
-      merges.emplace_back(pair[0], pair[1]);
+      LONGHAND_CHECK(count == 2, file_, ": merge ", rank, ": expected two tokens, got ", count);
+    }
+    set_merges(pool, ends);
+  }
+
+  void set_merges(std::string_view pool, const std::vector<std::size_t>& ends) {
+    std::vector<std::string_view> parts;
+    parts.reserve(ends.size());
+    for (std::size_t begin = 0; const std::size_t end : ends) {
+      parts.push_back(pool.substr(begin, end - begin));
+      begin = end;
+    }
+    std::vector<TokenId> ids(parts.size());
+    parts_.tokens.find_all(parts, ids);
+    std::vector<std::pair<TokenId, TokenId>> merges;
+    merges.reserve(ids.size() / 2);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      LONGHAND_CHECK(ids[i] != TokenTable::none, file_, ": merge ", i / 2, ": ", quote(parts[i]),
+                     " is no token");
+      if (i % 2 == 1) merges.emplace_back(ids[i - 1], ids[i]);
     }
     try {
       parts_.set_merges(merges);
