@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/safetensors_parts.h"
+#include "nn/released_names.h"
 
 namespace fs = std::filesystem;
 
@@ -38,6 +39,17 @@ std::vector<Named> named(const AdamOptimizer& optimizer) {
   std::vector<Named> all;
   for (auto& state : optimizer.state()) all.push_back({std::move(state.name), state.tensor});
   return all;
+}
+
+/// Under their released names where the file has those (nn/released_names.h).
+std::vector<Named> as_named_in(const SafetensorsParts& parts, std::vector<Named> tensors) {
+  for (Named& n : tensors) {
+    if (parts.find(n.name).entry) continue;
+    if (std::string released = released_name(n.name); parts.find(released).entry) {
+      n.name = std::move(released);
+    }
+  }
+  return tensors;
 }
 
 /// Their bytes come through `host`, one tensor at a time.
@@ -190,11 +202,11 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
                                const AdamOptimizer* optimizer) {
   const auto model = open(folder, model_file);
   const CheckpointInfo info = info_of(model);
-  const auto values = named(parameters);
+  const auto values = as_named_in(model, named(parameters));
   require_fit(model, values);
   if (optimizer) {
     const auto file = open(folder, optimizer_file);
-    const auto moments = named(*optimizer);
+    const auto moments = as_named_in(file, named(*optimizer));
     require_fit(file, moments);
     const std::int64_t step = info_of(file).step;
     LONGHAND_CHECK(step == info.step, file.name(), ": metadata step: expected ", info.step,

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "autograd/tape.h"
-#include "nn/decoder.h"
+#include "nn/models/decoder.h"
 #include "nn/trainer.h"
 #include "tests/tolerance.h"
 
@@ -54,26 +54,31 @@ void check_operation(const catalog::Operation& operation, const Setting& s, Back
   }
 }
 
-/// Two that between them have every kind of head and every way to know a position.
+/// Models that between them have every kind of head and every way to know a position.
 std::vector<nn::DecoderConfig> models() {
   nn::DecoderConfig parallel{.vocabulary = 7,
                              .width = 16,
                              .layers = 2,
+                             .mixers = nn::parse_layers("softmax:2x4,fal:1x8", 16),
                              .inner = 24,
-                             .heads = nn::parse_layers("softmax:2x4,fal:1x8", 16),
                              .deviation = 0.3};
   nn::DecoderConfig sequential = parallel;
-  sequential.heads = nn::parse_layers("softmax:2;softmax:1x4,chacal:3x4", 16);
-  sequential.gamma = 0.7;
-  sequential.learned_gamma = nn::Learned::head;
+  sequential.mixers = nn::parse_layers(
+      "softmax:2;softmax:1x4,chacal:3x4", 16,
+      {{"gamma", "0.7"}, {"learned_gamma", "head"}, {"temper", "position"}, {"window", "4"}});
   sequential.order = nn::Order::sequential;
   sequential.activation = Activation::gelu_tanh;
   sequential.positions = nn::Positions::learned;
   sequential.longest = 32;
   sequential.tied = true;
-  sequential.temper = Temper::position;
-  sequential.window = 4;
-  return {parallel, sequential};
+  nn::DecoderConfig gated = parallel;
+  gated.mixers = nn::parse_layers("softmax:4/2x4{window=3};softmax:4/2x4{rope_base=100}", 16);
+  gated.norm = nn::NormKind::rms_plus_one;
+  gated.order = nn::Order::sequential;
+  gated.norms_after = gated.gated = true;
+  gated.projection_bias = gated.mixing_bias = gated.feed_forward_bias = false;
+  gated.embedding_scale = 4;
+  return {parallel, sequential, gated};
 }
 
 /// Ragged sequences of random tokens, each to name the one before it.

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "nn/decoder.h"
+#include "nn/models/decoder.h"
 #include "nn/trainer.h"
 
 using namespace longhand;
@@ -34,8 +34,8 @@ std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t mos
                   {.vocabulary = 5,
                    .width = 8,
                    .layers = 1,
-                   .inner = 8,
-                   .heads = parse_layers("softmax:1,fal:1", 8)},
+                   .mixers = parse_layers("softmax:1,fal:1", 8),
+                   .inner = 8},
                   1);
   Trainer trainer(decoder, batch_of,
                   {.steps = 30,

@@ -146,8 +146,8 @@ BOOST_AUTO_TEST_CASE(folders_that_do_not_fit_are_one_line) {
   std::string ini = contents(folder / "a/config.ini");
   ini.replace(ini.find("width = 16"), 10, "width = 32");
   std::ofstream(path("a/config.ini")) << ini;
-  refuses(1, "eval a", "embed_in");
-  refuses(1, "train --resume a --quiet", "embed_in");
+  refuses(1, "eval a", "embedding.weight");
+  refuses(1, "train --resume a --quiet", "embedding.weight");
 
   // A checkpoint that was cut.
   train("b");

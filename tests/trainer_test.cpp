@@ -10,7 +10,8 @@
 
 #include "autograd/loss.h"
 #include "core/error.h"
-#include "nn/layers.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/linear.h"
 
 using namespace longhand;
 using namespace longhand::nn;

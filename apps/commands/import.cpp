@@ -2,7 +2,7 @@
 
 #include "apps/run/run_folder.h"
 #include "nn/checkpoint.h"
-#include "nn/hugging_face.h"
+#include "nn/models/hugging_face.h"
 
 namespace longhand::app {
 namespace {
@@ -66,7 +66,7 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "import",
-     .summary = "makes a run of a Hugging Face folder: GPT-2 or GPT-NeoX",
+     .summary = "makes a run of a Hugging Face folder: GPT-2, GPT-NeoX, Llama or Qwen 2",
      .usage = {"DIR --out RUN [--task NAME] [flags]"},
      .options = join({{"out", "RUN", "the run folder"}}, join(config_options(), {json_option()})),
      .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"464 3290\"",

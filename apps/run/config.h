@@ -10,7 +10,7 @@
 #include "apps/command.h"
 #include "apps/run/batches.h"
 #include "core/backend.h"
-#include "nn/decoder.h"
+#include "nn/models/decoder.h"
 #include "nn/optimizer.h"
 #include "nn/schedule.h"
 #include "tasks/task.h"
@@ -53,6 +53,7 @@ class Config {
   /// The training task, or the task changed to one of its distributions.
   std::unique_ptr<tasks::Task> task(std::string_view distribution = {}) const;
   nn::DecoderConfig model(const tasks::Task& task) const;
+  nn::MixerOptions mixer_options() const;  // what they say of all mixers
   /// Settings with which model() gives this one, under a task of its vocabulary and outputs.
   void set_model(const nn::DecoderConfig& model);
   nn::Schedule schedule() const;

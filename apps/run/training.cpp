@@ -8,7 +8,7 @@
 #include "apps/run/progress.h"
 #include "apps/run/run_report.h"
 #include "core/atomic_file.h"
-#include "nn/work.h"
+#include "nn/models/work.h"
 
 namespace longhand::app {
 
