@@ -18,7 +18,7 @@ using catalog::Role;
 
 HostTensor floats(const SafetensorsFile& file, const std::string& name) {
   const SafetensorsEntry& entry = file.at(name);
-  LONGHAND_CHECK(is_float(*entry.dtype), file.name(), ": tensor ", quoted(name),
+  LONGHAND_CHECK(is_float(*entry.dtype), file.name(), ": tensor ", quote(name),
                  ": expected F64, F32 or BF16, got ", entry.type);
   HostTensor host{entry.shape, std::vector<double>(static_cast<std::size_t>(entry.shape.size()))};
   const auto convert = [&]<class T>(T value) {
@@ -99,7 +99,7 @@ AuditFile read_audit_file(const std::filesystem::path& path, const Operation& op
     const bool known =
         result.values.inputs.contains(entry.name) ||
         (entry.name.starts_with('d') && result.output_gradients.contains(entry.name.substr(1)));
-    LONGHAND_CHECK(known, file.name(), ": tensor ", quoted(entry.name), ": ", operation.name,
+    LONGHAND_CHECK(known, file.name(), ": tensor ", quote(entry.name), ": ", operation.name,
                    " knows only ", known_names(operation));
   }
   result.type = first_activation.value_or(first_float.value_or(DType::f32));

@@ -1,5 +1,6 @@
 #include "apps/command.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <sstream>
@@ -88,6 +89,11 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
   }
   if (found.count(plain_words)) {
     arguments.plain_ = found[plain_words].as<std::vector<std::string>>();
+    const auto dashes = std::ranges::find(words, "--");
+    if (dashes != words.end()) {
+      arguments.after_dashes_ =
+          std::min(static_cast<std::size_t>(words.end() - dashes - 1), arguments.plain_.size());
+    }
   }
   if (!takes_words && !arguments.plain_.empty()) {
     wrong_usage("unexpected '", one_line(arguments.plain_.front()), "'");

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,10 @@ class Arguments {
   std::int64_t integer(std::string_view name, std::int64_t low, std::int64_t high) const;
   /// The words that belong to no option, in order.
   const std::vector<std::string>& plain() const { return plain_; }
+  /// The last of the plain words, those that stood after "--".
+  std::span<const std::string> after_dashes() const {
+    return std::span(plain_).last(after_dashes_);
+  }
   /// --json was given.
   bool json() const { return flag("json"); }
 
@@ -62,6 +67,7 @@ class Arguments {
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::set<std::string, std::less<>> given_;
   std::vector<std::string> plain_;
+  std::size_t after_dashes_ = 0;
 };
 
 /// One command of the program. A file of apps/commands/ makes one and registers it; nothing else

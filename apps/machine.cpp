@@ -1,5 +1,7 @@
 #include "apps/machine.h"
 
+#include <algorithm>
+#include <charconv>
 #include <fstream>
 
 #include "core/cpu/isa.h"
@@ -16,6 +18,27 @@ std::string find_line(const std::string& path, const std::string& key) {
     if (start != std::string::npos) return line.substr(start);
   }
   return {};
+}
+
+MachineMemory machine_memory() {
+  const auto number = [](const std::string& digits) {
+    double value = -1;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  };
+  const auto told = [&](const char* key) {  // in KiB; 0 where it is not
+    return 1024 * std::max(0.0, number(find_line("/proc/meminfo", key)));
+  };
+  MachineMemory memory{.total = told("MemTotal") + told("SwapTotal"),
+                       .available = told("MemAvailable") + told("SwapFree")};
+  const double limit = number(find_line("/sys/fs/cgroup/memory.max", ""));
+  if (limit >= 0) {
+    const double used = std::max(0.0, number(find_line("/sys/fs/cgroup/memory.current", "")));
+    memory.total = std::min(memory.total, limit);
+    memory.available = std::min(memory.available, std::max(0.0, limit - used));
+  }
+  LONGHAND_CHECK(memory.total > 0, "/proc/meminfo: expected MemTotal, got none");
+  return memory;
 }
 
 std::string machine() {

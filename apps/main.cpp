@@ -1,4 +1,9 @@
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <iomanip>
 #include <iostream>
@@ -6,6 +11,8 @@
 
 #include "apps/command.h"
 #include "apps/version.h"
+#include "core/quote.h"
+#include "nn/stop_signals.h"
 
 namespace longhand::app {
 namespace {
@@ -53,20 +60,30 @@ void run(const std::vector<std::string>& words) {
   }
 }
 
-/// Errors are one line, whatever is in the file or flag they quote.
-int report(int status, std::string message, const std::vector<std::string>& words) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
+/// Errors are one line of printable text, whatever is in the file or flag they quote.
+int report(int status, std::string_view message, const std::vector<std::string>& words) {
   std::cerr << "longhand";
   if (!words.empty() && commands().contains(words.front())) std::cerr << ' ' << words.front();
-  std::cerr << ": " << message << '\n';
+  std::cerr << ": " << printable(message) << '\n';
   return status;
+}
+
+/// Holds descriptors 0 to 2 where they are closed, so that no file of ours becomes standard error.
+/// They are opened the wrong way round: what is read or written there fails, as it should.
+void hold_standard_streams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
+    const int held = ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
+    if (held != descriptor) std::_Exit(failed);  // nobody could be told anything
+  }
 }
 
 int guarded(const std::vector<std::string>& words) {
   try {
     run(words);
     LONGHAND_CHECK(std::cout.flush(), "standard output cannot be written");
-    return done;
+    const int signal = nn::StopSignals::raised();
+    return signal == 0 ? done : 128 + signal;
   } catch (const UsageError& error) {
     return report(misused, error.what(), words);
   } catch (const std::bad_alloc&) {
@@ -80,6 +97,8 @@ int guarded(const std::vector<std::string>& words) {
 }  // namespace longhand::app
 
 int main(int count, char** words) {
+  longhand::app::hold_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to tell, not the end
   return longhand::app::guarded(
       std::vector<std::string>(words + std::min(count, 1), words + count));
 }

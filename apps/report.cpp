@@ -6,13 +6,14 @@
 #include <ostream>
 
 #include "core/error.h"
+#include "core/quote.h"
 
 namespace longhand::app {
 namespace {
 
 std::string cell(const Report::Column& column, const Json& value) {
   if (value.is_null()) return "-";
-  if (value.is_string()) return value.string();
+  if (value.is_string()) return printable(value.string());
   if (value.is_number() && !value.is_integer()) {
     char buffer[64];
     const char* format = column.format.empty() ? "%.4g" : column.format.c_str();

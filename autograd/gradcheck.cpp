@@ -4,26 +4,86 @@
 #include <cmath>
 
 #include "autograd/tape.h"
+#include "autograd/tolerance.h"
 #include "core/error.h"
 
 namespace longhand {
 namespace {
 
-/// The step: its square is the quotient's own error, 2^-53 / h that of the difference.
-constexpr double h = 1e-5;
+/// The step. R is off by some h^4 and, by rounding, by some 2^-53 / h: 10^-12 and 10^-13.
+constexpr double h = 1e-3;
 
 using catalog::Case;
 using catalog::Operation;
 using catalog::Output;
+using Values = std::vector<double>;
 
-/// sum over outputs of r . y, with r drawn anew from the same stream each time.
-double project(const std::vector<Output>& outputs, Rng weights) {
-  double sum = 0;
+/// L = sum over outputs of r . y, with r drawn anew from the same stream each time.
+struct Projection {
+  double sum = 0, squares = 0;  // of r_k y_k
+};
+
+Projection project(const std::vector<Output>& outputs, Rng weights) {
+  Projection result;
   for (const Output& output : outputs) {
     if (!is_float(output.value.value().dtype())) continue;
-    for (const double y : output.value.value().to_doubles()) sum += weights.normal() * y;
+    for (const double y : output.value.value().to_doubles()) {
+      const double term = weights.normal() * y;
+      result.sum += term;
+      result.squares += term * term;
+    }
   }
-  return sum;
+  return result;
+}
+
+/// Both quotients of one entry.
+struct Quotient {
+  double plain = 0, extrapolated = 0;  // D(h) and R
+};
+
+Quotient quotient(const Operation& operation, Case& values, double& x, Backend& reference,
+                  const Rng& weights) {
+  const double at = x;
+  const auto slope = [&](double step) {
+    const auto run = [&] {
+      return project(operation.run(prepare(operation, values, reference, DType::f64, false)),
+                     weights)
+          .sum;
+    };
+    const double right = at + step, left = at - step;
+    x = right;
+    const double above = run();
+    x = left;
+    const double below = run();
+    x = at;
+    return (above - below) / (right - left);  // the step as it was, rounded
+  };
+  const double once = slope(h), twice = slope(2 * h);
+  return {once, (4 * once - twice) / 3};
+}
+
+/// One input of one case: its derivatives against the quotients.
+void compare(const std::string& where, const Values& analytic, const std::vector<Quotient>& numeric,
+             double rounding, GradcheckResult& result) {
+  double largest = 0, squares = 0;
+  for (std::size_t i = 0; i < analytic.size(); ++i) {
+    largest = std::max({largest, std::abs(analytic[i]), std::abs(numeric[i].extrapolated)});
+    squares += std::pow(numeric[i].extrapolated - numeric[i].plain, 2);
+  }
+  const double unit = largest < 1e-6 ? 1 : largest;
+  const double typical = std::sqrt(squares / static_cast<double>(analytic.size()));
+  for (std::size_t i = 0; i < analytic.size(); ++i) {
+    const auto [plain, extrapolated] = numeric[i];
+    const double error = std::abs(analytic[i] - extrapolated);
+    const double truncation = 1e-2 * std::abs(extrapolated - plain) + 1e-3 * typical;
+    const double share = error / (truncation + rounding + 1e-300);
+    ++result.entries;
+    if (!(error / unit <= result.worst)) result.worst = error / unit;  // NaN counts as worst
+    if (!(share <= result.bound)) {
+      result.bound = share;
+      result.where = text(where, '[', i, "]: ", analytic[i], ", quotient ", extrapolated);
+    }
+  }
 }
 
 }  // namespace
@@ -44,59 +104,63 @@ GradcheckResult gradcheck(const Operation& operation, Backend& reference, std::u
       const Recording recording(tape);
       outputs = operation.run(call);
     }
+    double squares = project(outputs, weights).squares;
     Rng draw = weights;
-    std::vector<Var> wanted;
+    bool wanted = false;
     for (const Output& output : outputs) {
       if (!is_float(output.value.value().dtype())) continue;
-      std::vector<double> r(static_cast<std::size_t>(output.value.value().size()));
+      Values r(static_cast<std::size_t>(output.value.value().size()));
       for (double& value : r) value = draw.normal();
       if (!output.value.wants_grad()) continue;
       output.value.sink().add(Tensor::from(reference, output.value.shape(), DType::f64, r));
-      wanted.push_back(output.value);
+      wanted = true;
     }
-    if (wanted.empty()) continue;
+    if (!wanted) continue;
     tape.backward({});
     ++result.cases;
 
+    std::map<std::string, Values> gradients;
     for (const catalog::Argument& argument : operation.inputs) {
       const auto found = values.inputs.find(argument.name);
       if (found == values.inputs.end() || !argument.differentiable) continue;
       const Var& input = call.in(argument.name);
       if (!input.wants_grad() || input.value().size() == 0) continue;
-      const std::vector<double> analytic =
-          input.grad() ? input.grad().to_doubles()
-                       : std::vector<double>(found->second.values.size(), 0.0);
-
+      Values& g = gradients[argument.name];
+      g = input.grad() ? input.grad().to_doubles() : Values(found->second.values.size(), 0.0);
+      for (std::size_t i = 0; i < g.size(); ++i)
+        squares += std::pow(found->second.values[i] * g[i], 2);
+    }
+    const double rounding = 32 * 0x1p-53 / h * std::sqrt(squares);
+    for (const auto& [name, analytic] : gradients) {
       Case moved = values;
-      std::vector<double>& x = moved.inputs.at(argument.name).values;
-      std::vector<double> numeric(x.size());
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double at = x[i];
-        x[i] = at + h;
-        const double above = project(
-            operation.run(prepare(operation, moved, reference, DType::f64, false)), weights);
-        x[i] = at - h;
-        const double below = project(
-            operation.run(prepare(operation, moved, reference, DType::f64, false)), weights);
-        x[i] = at;
-        numeric[i] = (above - below) / (2 * h);
+      std::vector<Quotient> numeric;
+      for (double& x : moved.inputs.at(name).values) {
+        numeric.push_back(quotient(operation, moved, x, reference, weights));
       }
-
-      double largest = 0;
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        largest = std::max({largest, std::abs(analytic[i]), std::abs(numeric[i])});
-      }
-      const double unit = largest < 1e-6 ? 1 : largest;
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double error = std::abs(analytic[i] - numeric[i]) / unit;
-        ++result.entries;
-        if (!(error <= result.worst)) {  // NaN counts as worst
-          result.worst = error;
-          result.where = text("case ", number, ", ", argument.name, '[', i, ']');
-        }
-      }
+      compare(text("case ", number, ", ", name), analytic, numeric, rounding, result);
     }
   }
+  return result;
+}
+
+GradcheckResult gradcheck_on(const Operation& operation, Backend& backend, DType activations,
+                             double unit, Backend& reference, std::uint64_t seed) {
+  GradcheckResult result;
+  Rng rng(seed, Purpose::test);
+  std::vector<Case> cases = operation.cases(rng);
+  result.cases = static_cast<std::int64_t>(cases.size());
+  tolerance::Standard standard(operation, std::move(cases), reference);
+  const tolerance::Worst worst =
+      standard.compare(activations, unit, [&](const Case& values, const tolerance::Results&) {
+        tolerance::Results got = tolerance::run(operation, values, backend, activations);
+        for (const catalog::Argument& argument : operation.inputs) {
+          const auto gradient = got.find("d" + argument.name);
+          if (gradient != got.end()) result.entries += gradient->second.shape.size();
+        }
+        return got;
+      });
+  result.bound = worst.used;
+  result.where = worst.where;
   return result;
 }
 

@@ -65,6 +65,17 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(longhand_isa_flags_amx ${longhand_isa_flags_avx512bf16} -mamx-tile -mamx-bf16 -mamx-int8)
 endif()
 
+# A build that times nothing may do with fewer: the list ends with this one.
+if(LONGHAND_STRONGEST_ISA)
+  list(FIND longhand_isas ${LONGHAND_STRONGEST_ISA} last)
+  if(last LESS 0)
+    message(FATAL_ERROR "LONGHAND_STRONGEST_ISA: expected one of ${longhand_isas}")
+  endif()
+  math(EXPR last "${last} + 1")
+  list(SUBLIST longhand_isas 0 ${last} longhand_isas)
+  add_compile_definitions(LONGHAND_STRONGEST_ISA=${LONGHAND_STRONGEST_ISA})
+endif()
+
 # longhand_simd(TARGET): adds the folder's *.simd.cpp files to TARGET once per instruction set up to
 # avx512. The sets above it have something to offer to few files: these, whose tables say
 # `strongest = ...`.

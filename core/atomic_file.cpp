@@ -17,31 +17,41 @@ namespace {
 constexpr std::size_t buffer_size = std::size_t{1} << 16;
 constexpr std::string_view temporary_prefix = ".longhand-";
 
-std::filesystem::path folder_of(const std::filesystem::path& file) {
-  return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+Folder folder_of(const std::filesystem::path& file) {
+  LONGHAND_CHECK(file.has_filename(), file.native(), ": cannot write: not a file name");
+  try {
+    return Folder(file.parent_path());
+  } catch (const Error& error) {
+    fail(file.native(), ": cannot write: ", error.what());
+  }
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
-  LONGHAND_CHECK(target_.has_filename(), target_.native(), ": cannot write: not a file name");
+AtomicFile::AtomicFile(const std::filesystem::path& target)
+    : AtomicFile(folder_of(target), target.filename().string()) {}
+
+AtomicFile::AtomicFile(Folder folder, std::string name)
+    : folder_(std::move(folder)), name_(std::move(name)) {
   buffer_.reserve(buffer_size);
   static std::atomic<unsigned> count{0};
   // The name is free unless a process of the same number died while writing here.
   do {
-    temporary_ = folder_of(target_) / text(temporary_prefix, ::getpid(), '-', count++, ".tmp");
-    file_ =
-        FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    temporary_ = text(temporary_prefix, ::getpid(), '-', count++, ".tmp");
+    file_ = folder_.open(temporary_, O_WRONLY | O_CREAT | O_EXCL);
   } while (!file_.valid() && errno == EEXIST);
-  if (!file_.valid()) fail_with_errno("create a file beside it");
+  if (!file_.valid()) {
+    temporary_.clear();
+    fail_with_errno("create a file in its folder");
+  }
 }
 
 AtomicFile::~AtomicFile() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlinkat(folder_.descriptor(), temporary_.c_str(), 0);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  LONGHAND_CHECK(file_.valid(), target_.native(), ": cannot write: already committed");
+  LONGHAND_CHECK(file_.valid(), target().native(), ": cannot write: already committed");
   if (buffer_.size() + bytes.size() > buffer_size) {
     put(buffer_);
     buffer_.clear();
@@ -64,19 +74,38 @@ void AtomicFile::put(std::span<const std::byte> bytes) {
   }
 }
 
+void AtomicFile::rewrite(std::uint64_t offset, std::string_view text) {
+  LONGHAND_CHECK(file_.valid(), target().native(), ": cannot write: already committed");
+  put(buffer_);
+  buffer_.clear();
+  while (!text.empty()) {
+    const ssize_t written =
+        ::pwrite(file_.get(), text.data(), text.size(), static_cast<off_t>(offset));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail_with_errno("write");
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+}
+
 void AtomicFile::commit() {
-  LONGHAND_CHECK(file_.valid(), target_.native(), ": cannot write: already committed");
+  LONGHAND_CHECK(file_.valid(), target().native(), ": cannot write: already committed");
   put(buffer_);
   buffer_.clear();
   if (::fsync(file_.get()) != 0) fail_with_errno("write");
   if (!file_.close()) fail_with_errno("write");
-  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail_with_errno("replace");
+  const int folder = folder_.descriptor();
+  if (::renameat(folder, temporary_.c_str(), folder, name_.c_str()) != 0) {
+    fail_with_errno("replace");
+  }
   temporary_.clear();
-  sync_folder(folder_of(target_));
+  folder_.sync();
 }
 
 void AtomicFile::fail_with_errno(std::string_view step) const {
-  fail(target_.native(), ": cannot ", step, ": ", std::strerror(errno));
+  fail(target().native(), ": cannot ", step, ": ", std::strerror(errno));
 }
 
 bool is_temporary(std::string_view file_name) {
@@ -89,11 +118,10 @@ void write_atomically(const std::filesystem::path& target, std::string_view text
   file.commit();
 }
 
-void sync_folder(const std::filesystem::path& folder) {
-  const FileDescriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a folder and say EINVAL; there is nothing more to do on them.
-  LONGHAND_CHECK(directory.valid() && (::fsync(directory.get()) == 0 || errno == EINVAL),
-                 folder.native(), ": cannot sync the folder: ", std::strerror(errno));
+void write_atomically(const Folder& folder, const std::string& name, std::string_view text) {
+  AtomicFile file(folder, name);
+  file.write(text);
+  file.commit();
 }
 
 }  // namespace longhand

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/file_descriptor.h"
+#include "core/folder.h"
 
 namespace longhand {
 
@@ -16,21 +19,26 @@ namespace longhand {
 /// an older target stays as it was.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path target);
+  explicit AtomicFile(const std::filesystem::path& target);
+  AtomicFile(Folder folder, std::string name);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Writes over bytes that were written before.
+  void rewrite(std::uint64_t offset, std::string_view text);
   void commit();
+
+  std::filesystem::path target() const { return folder_.path() / name_; }
 
  private:
   void put(std::span<const std::byte> bytes);
   [[noreturn]] void fail_with_errno(std::string_view step) const;
 
-  std::filesystem::path target_;
-  std::filesystem::path temporary_;
+  Folder folder_;
+  std::string name_, temporary_;
   FileDescriptor file_;
   std::vector<std::byte> buffer_;  // gathers small writes
 };
@@ -40,8 +48,6 @@ bool is_temporary(std::string_view file_name);
 
 /// Writes all of `text` to `target`, whole or not at all.
 void write_atomically(const std::filesystem::path& target, std::string_view text);
-
-/// Makes the names in a folder (files made, renamed, removed) survive a power cut.
-void sync_folder(const std::filesystem::path& folder);
+void write_atomically(const Folder& folder, const std::string& name, std::string_view text);
 
 }  // namespace longhand

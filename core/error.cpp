@@ -1,6 +1,9 @@
 #include "core/error.h"
 
+#include <locale>
 #include <sstream>
+
+#include "core/quote.h"
 
 namespace longhand {
 
@@ -10,10 +13,12 @@ void Piece::print_text(std::ostream& out, const void* text) {
 
 std::string message_of(std::initializer_list<Piece> pieces) {
   std::ostringstream out;
+  out.imbue(std::locale::classic());  // numbers as they are, whatever the user's language
   for (const Piece& piece : pieces) piece.print_(out, piece.value_);
   return out.str();
 }
 
-void fail_with(std::initializer_list<Piece> pieces) { throw Error(message_of(pieces)); }
+// A path, or a name in a file, may hold anything: what is shown of it cannot act on a terminal.
+void fail_with(std::initializer_list<Piece> pieces) { throw Error(printable(message_of(pieces))); }
 
 }  // namespace longhand

@@ -12,6 +12,10 @@
 namespace longhand {
 namespace {
 
+/// Values in one text. Each takes 40 bytes or more, and two bytes of text are enough for one:
+/// without a limit a file of some MiB would take a GiB.
+constexpr std::size_t most_values = 4'000'000;
+
 /// Builds the value that the library's parser tells of, from the inside out.
 class Builder {
  public:
@@ -77,6 +81,7 @@ class Builder {
   }
 
   bool add(Json value) {
+    if (++values_ > most_values) return false;
     if (open_.empty()) {
       whole = std::move(value);
     } else if (Open& around = open_.back(); around.is_object) {
@@ -88,6 +93,7 @@ class Builder {
   }
 
   std::vector<Open> open_;
+  std::size_t values_ = 0;
 };
 
 std::string written(const nlohmann::json& scalar) {
@@ -132,6 +138,8 @@ Json Json::object() { return Json(Object()); }
 
 std::optional<Json> Json::parse(std::string_view text) {
   Builder builder;
+  if (text.find('\0') != std::string_view::npos)
+    return std::nullopt;  // which the parser takes for the end
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) return std::nullopt;
   return std::move(builder.whole);
 }

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "core/error.h"
 
@@ -56,10 +57,19 @@ ThreadPool::ThreadPool(int threads) {
   keep_apart_ = total <= cores;
   caller_core_ = sched_getcpu();
   workers_.reserve(static_cast<std::size_t>(total - 1));
-  for (int i = 1; i < total; ++i) workers_.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 1; i < total; ++i) workers_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& error) {
+    const std::size_t started = workers_.size() + 1;
+    join();
+    fail("threads: expected ", total, ", could start ", started, ": ", error.code().message(),
+         "; --threads ", started, " or a higher limit (ulimit -u) helps");
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { join(); }
+
+void ThreadPool::join() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

@@ -52,6 +52,7 @@ class ThreadPool {
  private:
   using Body = FunctionRef<void(std::int64_t, int)>;
   void work(int worker);
+  void join();
   void take_chunks(std::uint64_t job, int worker);
 
   std::vector<std::thread> workers_;

@@ -1,7 +1,10 @@
 #include "core/quote.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 
 namespace longhand {
 namespace {
@@ -29,28 +32,90 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+/// First and last of each range of code points that are not shown as they are: C1 controls, soft
+/// hyphen, joiners, fillers, zero-width and bidirectional marks, line and paragraph separators,
+/// variation selectors, byte order mark, annotation and musical marks, tags.
+constexpr std::array<std::array<std::uint32_t, 2>, 19> unseen{{{0x80, 0x9f},
+                                                               {0xad, 0xad},
+                                                               {0x34f, 0x34f},
+                                                               {0x61c, 0x61c},
+                                                               {0x115f, 0x1160},
+                                                               {0x17b4, 0x17b5},
+                                                               {0x180b, 0x180f},
+                                                               {0x200b, 0x200f},
+                                                               {0x2028, 0x202e},
+                                                               {0x2060, 0x206f},
+                                                               {0x3164, 0x3164},
+                                                               {0xfe00, 0xfe0f},
+                                                               {0xfeff, 0xfeff},
+                                                               {0xffa0, 0xffa0},
+                                                               {0xfff0, 0xfffb},
+                                                               {0x13430, 0x1343f},
+                                                               {0x1bca0, 0x1bca3},
+                                                               {0x1d173, 0x1d17a},
+                                                               {0xe0000, 0xe0fff}}};
+
+std::uint32_t code_point(std::string_view sequence) {
+  const auto first = static_cast<std::uint8_t>(sequence[0]);
+  if (sequence.size() == 1) return first;
+  std::uint32_t code = first & (0x7fu >> sequence.size());
+  for (const char c : sequence.substr(1)) code = code << 6 | (static_cast<std::uint8_t>(c) & 0x3f);
+  return code;
+}
+
+bool is_unseen(std::uint32_t code) {
+  return std::ranges::any_of(
+      unseen, [&](const auto& range) { return range[0] <= code && code <= range[1]; });
+}
+
+/// Moves the first character of `text`, which is not empty, to `out`.
+void move_character(std::string_view& text, std::string& out) {
+  const auto byte = static_cast<std::uint8_t>(text[0]);
+  std::size_t length = byte < 0x20 || byte == 0x7f ? 0 : utf8_length(text);
+  char escape[16];
+  if (length == 0) {
+    length = 1;
+    std::snprintf(escape, sizeof escape, "\\x%02x", byte);
+    out += escape;
+  } else if (const std::uint32_t code = code_point(text.substr(0, length)); is_unseen(code)) {
+    std::snprintf(escape, sizeof escape, "\\u{%04x}", code);
+    out += escape;
+  } else {
+    out += text.substr(0, length);
+  }
+  text.remove_prefix(length);
+}
+
 }  // namespace
 
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) move_character(text, out);
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    if (text[0] == '\n') {
+      out += '\n';
+      text.remove_prefix(1);
+    } else {
+      move_character(text, out);
+    }
+  }
+  return out;
+}
+
 std::string quote(std::string_view text) {
-  constexpr std::string_view hex = "0123456789abcdef";
   std::string out = "\"";
   for (std::size_t shown = 0; !text.empty(); ++shown) {
     if (shown == longest) {
       out += "...";
       break;
     }
-    const auto byte = static_cast<std::uint8_t>(text[0]);
-    const std::size_t length = byte < 0x20 || byte == 0x7f ? 0 : utf8_length(text);
-    if (length == 0) {
-      out += "\\x";
-      out += hex[byte >> 4];
-      out += hex[byte & 15];
-      text.remove_prefix(1);
-    } else {
-      if (byte == '"' || byte == '\\') out += '\\';
-      out += text.substr(0, length);
-      text.remove_prefix(length);
-    }
+    if (text[0] == '"' || text[0] == '\\') out += '\\';
+    move_character(text, out);
   }
   return out + '"';
 }

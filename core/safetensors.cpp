@@ -7,12 +7,13 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "core/atomic_file.h"
+#include "core/crc32c.h"
 #include "core/error.h"
 #include "core/quote.h"
+#include "core/safetensors_checksums.h"
 #include "core/safetensors_header.h"
 
 namespace longhand {
@@ -81,6 +82,18 @@ SafetensorsEntry checked_entry(const std::string& file, SafetensorsRecord& recor
           data.subspan(record.begin, expected)};
 }
 
+/// Places of the records in the order of their names; refused where one is given twice.
+std::vector<std::uint32_t> order_of_names(const std::string& file,
+                                          std::span<const SafetensorsRecord> records) {
+  std::vector<std::uint32_t> order(records.size());
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  const auto name = [&](std::uint32_t i) -> std::string_view { return records[i].name; };
+  std::ranges::sort(order, {}, name);
+  const auto twice = std::ranges::adjacent_find(order, {}, name);
+  LONGHAND_CHECK(twice == order.end(), subject(file, name(*twice)), "given twice");
+  return order;
+}
+
 }  // namespace
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
@@ -104,16 +117,19 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::st
   SafetensorsHeader header = parse_safetensors_header(json, name);
 
   const std::span<const std::byte> data = rest.subspan(length);
-  std::ranges::stable_sort(header.records, {}, [](const SafetensorsRecord& record) {
+  const auto extent = [](const SafetensorsRecord& record) {
     return std::pair(record.begin, record.end);
-  });
+  };
+  if (!std::ranges::is_sorted(header.records, {}, extent)) {
+    std::ranges::stable_sort(header.records, {}, extent);
+  }
   SafetensorsFile result;
+  result.by_name_ = order_of_names(name, header.records);
   result.entries_.reserve(header.records.size());
   std::uint64_t covered = 0;
   for (SafetensorsRecord& record : header.records) {
     const std::uint64_t begin = record.begin;
     const std::uint64_t end = record.end;
-    header.by_name.find(record.name)->second = result.entries_.size();
     result.entries_.push_back(checked_entry(name, record, data));
     LONGHAND_CHECK(begin == covered, subject(name, result.entries_.back().name),
                    begin < covered ? "overlaps the tensor before it: "
@@ -124,14 +140,24 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::st
   LONGHAND_CHECK(covered == data.size(), name, ": expected ", covered,
                  " data bytes for its tensors, got ", data.size());
   result.name_ = std::move(name);
-  result.by_name_ = std::move(header.by_name);
   result.metadata_ = std::move(header.metadata);
+  result.checksums_ = checksums::take(result.metadata_, result.entries_, result.name_);
   return result;
 }
 
+void SafetensorsFile::check_sums() const {
+  for (std::size_t i = 0; i < checksums_.size(); ++i) {
+    const std::string sum = checksums::hexadecimal(crc32c(entries_[i].bytes));
+    LONGHAND_CHECK(sum == checksums_[i], subject(name_, entries_[i].name),
+                   "damaged: its bytes have the checksum ", sum, ", expected ",
+                   quote(checksums_[i]));
+  }
+}
+
 const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
-  const auto place = by_name_.find(name);
-  return place == by_name_.end() ? nullptr : &entries_[place->second];
+  const auto name_at = [&](std::uint32_t i) -> std::string_view { return entries_[i].name; };
+  const auto place = std::ranges::lower_bound(by_name_, name, {}, name_at);
+  return place == by_name_.end() || name_at(*place) != name ? nullptr : &entries_[*place];
 }
 
 const SafetensorsEntry& SafetensorsFile::existing(std::string_view name) const {
@@ -176,57 +202,91 @@ std::vector<std::int32_t> SafetensorsFile::to_i32(std::string_view name) const {
   return values;
 }
 
-void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsItem> items,
-                       const std::map<std::string, std::string, std::less<>>& metadata) {
+namespace {
+
+void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
+              const std::map<std::string, std::string, std::less<>>& metadata) {
+  const std::string path = file.target().string();
   std::vector<const SafetensorsItem*> order(items.size());
   std::ranges::transform(items, order.begin(), [](const SafetensorsItem& item) { return &item; });
   std::ranges::stable_sort(order, std::ranges::greater{},
                            [](const SafetensorsItem* item) { return size_of(item->dtype); });
 
-  std::string header = "{";
-  if (!metadata.empty()) {
-    header += "\"__metadata__\":{";
-    for (const auto& [key, value] : metadata) {
-      header += json_string(key) + ':' + json_string(value) + ',';
-    }
-    header.back() = '}';
-    header += ',';
+  for (const std::string_view key : {checksums::tensors_key, checksums::header_key}) {
+    LONGHAND_CHECK(!metadata.contains(key), path, ": metadata ", key,
+                   ": expected none, since the writer adds it");
   }
+  checksums::OfHeader header_sum(metadata);
+  std::string sums;  // of the tensors: written when their bytes have been
+  for (const SafetensorsItem* item : order) {
+    header_sum.add_tensor(item->name, type_name(item->dtype), item->shape);
+    sums += (sums.empty() ? "" : " ") + checksums::hexadecimal(0);
+  }
+  std::string header = text("{\"__metadata__\":{\"", checksums::tensors_key, "\":\"");
+  const std::size_t sums_begin = header.size();
+  header += text(sums, "\",\"", checksums::header_key, "\":\"",
+                 checksums::hexadecimal(header_sum.value()), "\"");
+  for (const auto& [key, value] : metadata) {
+    header += ',' + json_string(key) + ':' + json_string(value);
+  }
+  header += "},";
   std::set<std::string_view> names{"__metadata__"};
   std::uint64_t offset = 0;
+  LONGHAND_CHECK(items.size() <= SafetensorsFile::max_entries, path, ": expected at most ",
+                 SafetensorsFile::max_entries, " tensors, got ", items.size());
   for (const SafetensorsItem* item : order) {
+    LONGHAND_CHECK(item->name.size() <= SafetensorsFile::max_name, subject(path, item->name),
+                   "expected a name of at most ", SafetensorsFile::max_name, " bytes, got ",
+                   item->name.size());
     LONGHAND_CHECK(
-        names.insert(item->name).second, subject(path.string(), item->name),
+        names.insert(item->name).second, subject(path, item->name),
         item->name == "__metadata__" ? "the format keeps this name for itself" : "given twice");
     const std::uint64_t size = byte_count(*item);
-    std::ostringstream shape;
+    std::string shape;
     for (const std::int64_t extent : item->shape.extents()) {
-      shape << (shape.tellp() > 0 ? "," : "") << extent;
+      shape += (shape.empty() ? "" : ",") + std::to_string(extent);
     }
     header +=
         text(json_string(item->name), ":{\"dtype\":\"", type_name(item->dtype), "\",\"shape\":[",
-             shape.str(), "],\"data_offsets\":[", offset, ',', offset + size, "]},");
+             shape, "],\"data_offsets\":[", offset, ',', offset + size, "]},");
     offset += size;
   }
-  if (header.size() > 1) header.pop_back();
+  header.pop_back();
   header += '}';
   header.resize((header.size() + 7) / 8 * 8, ' ');
-  LONGHAND_CHECK(header.size() <= SafetensorsFile::max_header, path.native(),
+  LONGHAND_CHECK(header.size() <= SafetensorsFile::max_header, path,
                  ": expected a header of at most ", SafetensorsFile::max_header, " bytes, got ",
                  header.size());
 
-  AtomicFile file(path);
   const std::uint64_t length = header.size();
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(header);
+  sums.clear();
   for (const SafetensorsItem* item : order) {
     const std::span<const std::byte> bytes = item->bytes();
-    LONGHAND_CHECK(bytes.size() == byte_count(*item), subject(path.string(), item->name),
-                   "expected ", byte_count(*item), " bytes for ", item->dtype, ' ', item->shape,
-                   ", got ", bytes.size());
+    LONGHAND_CHECK(bytes.size() == byte_count(*item), subject(path, item->name), "expected ",
+                   byte_count(*item), " bytes for ", item->dtype, ' ', item->shape, ", got ",
+                   bytes.size());
     file.write(bytes);
+    sums += (sums.empty() ? "" : " ") + checksums::hexadecimal(crc32c(bytes));
   }
+  file.rewrite(sizeof length + sums_begin, sums);
   file.commit();
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsItem> items,
+                       const std::map<std::string, std::string, std::less<>>& metadata) {
+  AtomicFile file(path);
+  write_to(file, items, metadata);
+}
+
+void write_safetensors(const Folder& folder, const std::string& name,
+                       std::span<const SafetensorsItem> items,
+                       const std::map<std::string, std::string, std::less<>>& metadata) {
+  AtomicFile file(folder, name);
+  write_to(file, items, metadata);
 }
 
 }  // namespace longhand

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/folder.h"
 #include "core/mapped_file.h"
 #include "core/shape.h"
 
@@ -37,7 +38,10 @@ struct SafetensorsEntry {
 class SafetensorsFile {
  public:
   static constexpr std::uint64_t max_header = 100'000'000;  // bytes, the limit of other readers
-  static constexpr std::size_t max_entries = 1'000'000;     // tensors, and metadata keys
+  /// Tensors, and metadata keys: models of 10^12 parameters have about 10^5 tensors in all their
+  /// files together, and so many are read in a fraction of a second.
+  static constexpr std::size_t max_entries = 250'000;
+  static constexpr std::size_t max_name = 4096;  // bytes
 
   static SafetensorsFile open(const std::filesystem::path& path);
 
@@ -47,6 +51,12 @@ class SafetensorsFile {
 
   const std::string& name() const { return name_; }
   const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
+
+  /// Whether the file has checksums (core/safetensors_checksums.h), as those that longhand writes
+  /// do. The header is compared with its own when the file is opened.
+  bool has_checksums() const { return !checksums_.empty() || entries_.empty(); }
+  /// Refused where the bytes of a tensor have another checksum than the file says.
+  void check_sums() const;
 
   /// The tensors in the order of their bytes.
   std::span<const SafetensorsEntry> entries() const { return entries_; }
@@ -67,8 +77,9 @@ class SafetensorsFile {
   std::string name_;
   MappedFile file_;
   std::vector<SafetensorsEntry> entries_;
-  std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::vector<std::uint32_t> by_name_;  // places of the entries in the order of their names
   std::map<std::string, std::string, std::less<>> metadata_;
+  std::vector<std::string> checksums_;  // of the entries; empty: the file has none
 };
 
 /// One tensor to write. Its bytes are asked for once, when their turn comes, and must stay until
@@ -80,9 +91,12 @@ struct SafetensorsItem {
   std::function<std::span<const std::byte>()> bytes;
 };
 
-/// Writes a file, whole or not at all (AtomicFile). The header is padded to 8 bytes and wider
-/// element types go first, otherwise in the order given, so that every tensor is aligned.
+/// Writes a file, whole or not at all (AtomicFile), with checksums. The header is padded to 8 bytes
+/// and wider element types go first, otherwise in the order given, so that every tensor is aligned.
 void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsItem> items,
+                       const std::map<std::string, std::string, std::less<>>& metadata = {});
+void write_safetensors(const Folder& folder, const std::string& name,
+                       std::span<const SafetensorsItem> items,
                        const std::map<std::string, std::string, std::less<>>& metadata = {});
 
 }  // namespace longhand

@@ -159,8 +159,9 @@ class HeaderReader {
                    SafetensorsFile::max_entries, " tensors");
     record_ = {};
     record_.name = std::move(name);
-    LONGHAND_CHECK(header_.by_name.try_emplace(record_.name, header_.records.size()).second,
-                   subject(), "given twice");
+    LONGHAND_CHECK(record_.name.size() <= SafetensorsFile::max_name, subject(),
+                   "expected a name of at most ", SafetensorsFile::max_name, " bytes, got ",
+                   record_.name.size());
     has_type_ = has_shape_ = has_offsets_ = false;
     where_ = Where::name_value;
   }
@@ -232,6 +233,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view text_of_header,
                                            const std::string& file) {
   // The parser would skip a byte order mark and leading space; the format knows neither.
   LONGHAND_CHECK(text_of_header.starts_with('{'), file, ": the header does not begin with {");
+  // And it would take a zero byte for the end, whatever comes after it.
+  LONGHAND_CHECK(text_of_header.find('\0') == std::string_view::npos, file,
+                 ": the header has a zero byte");
   SafetensorsHeader header;
   HeaderReader reader(file, header);
   json::sax_parse(text_of_header.begin(), text_of_header.end(), &reader);

@@ -21,13 +21,13 @@ struct SafetensorsRecord {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsRecord> records;
-  std::map<std::string, std::size_t, std::less<>> by_name;
+  std::vector<SafetensorsRecord> records;  // their names not yet compared
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
 /// Reads the JSON of a header. Refused in one line that begins with `file`: anything that is not
-/// the format's own structure, a name, field or metadata key given twice, a missing field.
+/// the format's own structure, a field or metadata key given twice, a missing field, more or longer
+/// names than SafetensorsFile's limits.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file);
 
 /// `text` as a JSON string; refused unless it is UTF-8.

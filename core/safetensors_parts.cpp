@@ -8,21 +8,18 @@
 #include "core/json.h"
 #include "core/quote.h"
 #include "core/safetensors_header.h"
+#include "core/safetensors_index.h"
 
 namespace fs = std::filesystem;
 
 namespace longhand {
 namespace {
 
-constexpr std::size_t max_index = 64 << 20;  // bytes
-
 fs::path whole_path(const fs::path& folder, const std::string& name) {
   return folder / (name + ".safetensors");
 }
 
-fs::path index_path(const fs::path& folder, const std::string& name) {
-  return folder / (name + ".safetensors.index.json");
-}
+std::string index_name(const std::string& name) { return name + ".safetensors.index.json"; }
 
 std::string part_name(const std::string& name, std::size_t part, std::size_t parts) {
   char numbers[64];
@@ -35,27 +32,17 @@ std::uint64_t data_bytes(const SafetensorsItem& item) {
 }
 
 /// At most what a file takes beside its tensors: lengths, brackets and padding, metadata, and for
-/// each tensor its name, and room for dtype, four extents and two offsets of 20 digits.
+/// each tensor its name, its checksum, and room for dtype, four extents and two offsets of 20
+/// digits.
 std::uint64_t header_bytes(const std::map<std::string, std::string, std::less<>>& metadata) {
-  std::uint64_t bytes = 64;
+  std::uint64_t bytes = 128;
   for (const auto& [key, value] : metadata) {
     bytes += json_string(key).size() + json_string(value).size() + 2;
   }
   return bytes;
 }
 std::uint64_t header_bytes(const SafetensorsItem& item) {
-  return json_string(item.name).size() + 192;
-}
-
-Json read_index(const std::string& name) {
-  const MappedFile file(name);
-  LONGHAND_CHECK(file.bytes().size() <= max_index, name, ": expected at most ", max_index,
-                 " bytes, got ", file.bytes().size());
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
-                              file.bytes().size());
-  std::optional<Json> json = Json::parse(text);
-  LONGHAND_CHECK(json && json->is_object(), name, ": expected JSON, an object, got something else");
-  return std::move(*json);
+  return json_string(item.name).size() + 201;
 }
 
 }  // namespace
@@ -65,7 +52,7 @@ SafetensorsParts::SafetensorsParts(SafetensorsFile file) : name_(file.name()) {
 }
 
 SafetensorsParts SafetensorsParts::open(const fs::path& folder, const std::string& name) {
-  const fs::path whole = whole_path(folder, name), index = index_path(folder, name);
+  const fs::path whole = whole_path(folder, name), index = folder / index_name(name);
   if (fs::exists(whole) || !fs::exists(index)) {
     return SafetensorsParts(SafetensorsFile::open(whole));
   }
@@ -76,34 +63,21 @@ SafetensorsParts SafetensorsParts::open(const fs::path& folder, const std::strin
 }
 
 void SafetensorsParts::open_parts(const fs::path& folder) {
-  const Json json = read_index(name_);
-  const Json* const map = json.find("weight_map");
-  LONGHAND_CHECK(map && map->is_object() && !map->empty(), name_,
-                 ": expected a weight_map of tensor names to files");
-  std::map<std::string, std::size_t> opened;
-  for (const auto& [tensor, file] : map->members()) {
-    const std::string part = file.is_string() ? file.string() : "";
-    LONGHAND_CHECK(!part.empty() && part.find('\0') == std::string::npos &&
-                       fs::path(part).filename() == part && part[0] != '.',
-                   name_, ": ", quote(tensor), ": expected a file of this folder, got ",
-                   quote(file.dump()));
-    const auto [place, fresh] = opened.emplace(part, files_.size());
-    if (fresh) {
-      LONGHAND_CHECK(opened.size() <= max_parts, name_, ": expected at most ", max_parts,
-                     " files, got more");
-      files_.push_back(SafetensorsFile::open(folder / part));
-    }
-    const SafetensorsFile& there = files_[place->second];
+  const MappedFile file(name_);
+  LONGHAND_CHECK(file.bytes().size() <= SafetensorsIndex::max_bytes, name_, ": expected at most ",
+                 SafetensorsIndex::max_bytes, " bytes, got ", file.bytes().size());
+  const SafetensorsIndex index = SafetensorsIndex::parse(
+      {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, name_);
+  for (const std::string& part : index.files) {
+    files_.push_back(SafetensorsFile::open(folder / part));
+  }
+  for (const auto& [tensor, part] : index.tensors) {
+    const SafetensorsFile& there = files_[part];
     LONGHAND_CHECK(there.find(tensor), there.name(), ": has no tensor ", quote(tensor), ", which ",
                    name_, " places there");
-    part_[tensor] = place->second;
+    part_[tensor] = part;
   }
-  const Json* const metadata = json.find("metadata");
-  const bool described = metadata && metadata->is_object();
-  const Json* const total = described ? metadata->find("total_size") : nullptr;
-  if (total && total->is_integer() && total->number() >= 0 && total->number() < 0x1p63) {
-    total_ = total->integer();
-  }
+  total_ = index.total;
 }
 
 SafetensorsParts::Place SafetensorsParts::find(std::string_view tensor) const {
@@ -140,6 +114,14 @@ void SafetensorsParts::check_exact() const {
                  ", the bytes of the tensors, got ", total_ ? std::to_string(*total_) : "none");
 }
 
+void SafetensorsParts::check_sums() const {
+  for (const SafetensorsFile& file : files_) file.check_sums();
+}
+
+bool SafetensorsParts::has_checksums() const {
+  return std::ranges::all_of(files_, &SafetensorsFile::has_checksums);
+}
+
 std::vector<std::vector<SafetensorsItem>> cut_into_parts(
     const std::string& name, std::span<const SafetensorsItem> items,
     const std::map<std::string, std::string, std::less<>>& metadata, std::uint64_t most) {
@@ -162,23 +144,23 @@ std::vector<std::vector<SafetensorsItem>> cut_into_parts(
     parts.back().push_back(item);
     size += bytes;
   }
-  LONGHAND_CHECK(parts.size() <= SafetensorsParts::max_parts, name,
+  LONGHAND_CHECK(parts.size() <= SafetensorsIndex::max_files, name,
                  ".safetensors: in files of at most ", most, " bytes: expected at most ",
-                 SafetensorsParts::max_parts, " of them, got ", parts.size());
+                 SafetensorsIndex::max_files, " of them, got ", parts.size());
   return parts;
 }
 
-void write_safetensors_parts(const fs::path& folder, const std::string& name,
+void write_safetensors_parts(const Folder& folder, const std::string& name,
                              std::span<const SafetensorsItem> items,
                              const std::map<std::string, std::string, std::less<>>& metadata,
                              std::uint64_t most) {
   const auto parts = cut_into_parts(name, items, metadata, most);
-  if (parts.size() == 1) return write_safetensors(whole_path(folder, name), items, metadata);
+  if (parts.size() == 1) return write_safetensors(folder, name + ".safetensors", items, metadata);
   std::uint64_t total = 0;
   Json::Object map;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string file = part_name(name, i, parts.size());
-    write_safetensors(folder / file, parts[i], metadata);
+    write_safetensors(folder, file, parts[i], metadata);
     for (const SafetensorsItem& item : parts[i]) {
       map.emplace_back(item.name, file);
       total += data_bytes(item);
@@ -187,7 +169,14 @@ void write_safetensors_parts(const fs::path& folder, const std::string& name,
   Json index;
   index["metadata"]["total_size"] = total;
   index["weight_map"] = Json(std::move(map));
-  write_atomically(index_path(folder, name), index.dump(2) + "\n");
+  write_atomically(folder, index_name(name), index.dump(2) + "\n");
+}
+
+void write_safetensors_parts(const fs::path& folder, const std::string& name,
+                             std::span<const SafetensorsItem> items,
+                             const std::map<std::string, std::string, std::less<>>& metadata,
+                             std::uint64_t most) {
+  write_safetensors_parts(Folder(folder), name, items, metadata, most);
 }
 
 }  // namespace longhand

@@ -20,8 +20,6 @@ namespace longhand {
 /// is said to be there.
 class SafetensorsParts {
  public:
-  static constexpr std::size_t max_parts = 1000;
-
   /// NAME.safetensors of the folder, or, where there is none, the parts that its index names.
   static SafetensorsParts open(const std::filesystem::path& folder, const std::string& name);
   explicit SafetensorsParts(SafetensorsFile file);
@@ -42,6 +40,9 @@ class SafetensorsParts {
   /// Refused unless the parts hold what the index names and nothing else, each tensor once, of
   /// total_size bytes altogether. Folders made by other programs are seldom as strict.
   void check_exact() const;
+  /// Refused where a tensor's bytes have another checksum than its file says.
+  void check_sums() const;
+  bool has_checksums() const;  // all of them
 
  private:
   SafetensorsParts() = default;
@@ -62,6 +63,10 @@ std::vector<std::vector<SafetensorsItem>> cut_into_parts(
 /// Writes NAME.safetensors, or parts and then their index where one file would be larger than
 /// `most` bytes (0: no limit). Every part has the metadata. Each file appears whole or not at all.
 void write_safetensors_parts(const std::filesystem::path& folder, const std::string& name,
+                             std::span<const SafetensorsItem> items,
+                             const std::map<std::string, std::string, std::less<>>& metadata,
+                             std::uint64_t most);
+void write_safetensors_parts(const Folder& folder, const std::string& name,
                              std::span<const SafetensorsItem> items,
                              const std::map<std::string, std::string, std::less<>>& metadata,
                              std::uint64_t most);

@@ -1,8 +1,11 @@
 #include "nn/batch.h"
 
+#include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "core/error.h"
+#include "nn/interruption.h"
 
 namespace longhand::nn {
 
@@ -14,8 +17,13 @@ double Batch::total_weight() const {
   return sum;
 }
 
-Prefetcher::Prefetcher(BatchSource source, Plan plan)
-    : source_(std::move(source)), plan_(plan), thread_([this] { work(); }) {}
+Prefetcher::Prefetcher(BatchSource source, Plan plan) : source_(std::move(source)), plan_(plan) {
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    fail("data: expected a thread to make batches on, got none: ", error.code().message());
+  }
+}
 
 Prefetcher::~Prefetcher() {
   {
@@ -36,6 +44,7 @@ void Prefetcher::work() {
       }
       std::vector<Batch> parts;
       for (std::int64_t part = 0; part < plan_.parts; ++part) {
+        if (stopped()) return;
         parts.push_back(source_(step, plan_.first_part + part));
       }
       const std::lock_guard lock(mutex_);
@@ -49,9 +58,18 @@ void Prefetcher::work() {
   }
 }
 
-std::vector<Batch> Prefetcher::next() {
+bool Prefetcher::stopped() {
+  const std::lock_guard lock(mutex_);
+  return stop_;
+}
+
+std::vector<Batch> Prefetcher::next(const std::function<bool()>& interrupt) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || !ready_.empty(); });
+  const auto made = [&] { return error_ || !ready_.empty(); };
+  // Signals wake nobody who waits, so they are looked for.
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(100), made)) {
+    if (interrupt && interrupt()) throw Interrupted();
+  }
   if (ready_.empty()) std::rethrow_exception(error_);
   std::vector<Batch> parts = std::move(ready_.front());
   ready_.pop_front();

@@ -50,11 +50,13 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// The parts of the next step. What the source threw is thrown here.
-  std::vector<Batch> next();
+  /// The parts of the next step. What the source threw is thrown here; Interrupted where that is
+  /// asked for while they are being made.
+  std::vector<Batch> next(const std::function<bool()>& interrupt = {});
 
  private:
   void work();
+  bool stopped();
 
   BatchSource source_;
   Plan plan_;

@@ -5,14 +5,18 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
+#include "core/folder.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
 
 namespace longhand::nn {
 
 using Metadata = std::map<std::string, std::string, std::less<>>;
+
+/// How names of folders begin that are not a whole checkpoint, whatever they hold.
+inline constexpr std::string_view unfinished_prefix = ".unfinished-";
 
 /// What a checkpoint says beside its tensors.
 struct CheckpointInfo {
@@ -22,9 +26,13 @@ struct CheckpointInfo {
 };
 
 /// A checkpoint is a folder: model.safetensors, with the parameters by name, and, when it is for
-/// going on, optimizer.safetensors with the moments. Either all of it is there or none. Where one
-/// of the two would be larger than `most` bytes (0: no limit) it lies in parts with an index
+/// going on, optimizer.safetensors with the moments, both with checksums; and the file `score` once
+/// there is one. Either all of model and optimizer is there or none. Where one of the two would be
+/// larger than `most` bytes (0: no limit) it lies in parts with an index
 /// (core/safetensors_parts.h).
+void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
+                     const Parameters& parameters, const AdamOptimizer* optimizer,
+                     std::uint64_t most = 0);
 void save_checkpoint(const std::filesystem::path& folder, const CheckpointInfo& info,
                      const Parameters& parameters, const AdamOptimizer* optimizer,
                      std::uint64_t most = 0);
@@ -33,36 +41,23 @@ void save_checkpoint(const std::filesystem::path& folder, const CheckpointInfo& 
 void check_file_size(const Parameters& parameters, const AdamOptimizer& optimizer,
                      const Metadata& more, std::uint64_t most);
 
+/// Writes the score of a checkpoint that is there, `folder`.
+void save_score(const Folder& folder, double score);
+
 /// Reads it into parameters (and moments, if wanted) of the same names, types and shapes. What does
-/// not fit is told in one line that names the tensor, before anything is changed.
+/// not fit, or not match its checksum, is told in one line that names the tensor, before anything
+/// is changed.
 CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parameters& parameters,
                                const AdamOptimizer* optimizer = nullptr);
 CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
 
-/// checkpoints/ of a run: step-N folders and the file `best`, which names one of them. The last
-/// `keep` and the best are kept. Files have at most `most` bytes; 0: no limit.
-class CheckpointStore {
- public:
-  CheckpointStore(std::filesystem::path folder, int keep, std::uint64_t most = 0);
-
-  /// Removes what an interrupted save left behind.
-  void clean() const;
-
-  void save(const CheckpointInfo& info, const Parameters& parameters,
-            const AdamOptimizer& optimizer) const;
-  void mark_best(std::int64_t step) const;
-
-  std::filesystem::path path(std::int64_t step) const;
-  std::vector<std::int64_t> steps() const;  // ascending
-  std::optional<std::int64_t> latest() const;
-  std::optional<std::int64_t> best() const;
-
- private:
-  void prune() const;
-
-  std::filesystem::path folder_;
-  int keep_;
-  std::uint64_t most_;
+/// Reads all of it and compares it with its checksums; refused in one line where it is damaged.
+struct CheckedCheckpoint {
+  bool checksums = false;  // false: it was written without; only sizes and steps were compared
+  bool optimizer = false;  // false: there are no moments, so training cannot go on from it
 };
+CheckedCheckpoint check_checkpoint(const std::filesystem::path& folder);
+/// Whether a folder holds files of a checkpoint, sound or not.
+bool is_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace longhand::nn

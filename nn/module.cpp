@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "nn/normal.h"
+#include "nn/released_names.h"
 
 namespace longhand::nn {
 namespace {
@@ -38,7 +39,7 @@ Parameter Parameters::add(const std::string& name, const Shape& shape, Initial i
     (*backend_)(Fill{.value = initial.mean, .y = value});
   } else {
     const NormalStream numbers{.seed = seed_,
-                               .stream = stream_of(name),
+                               .stream = stream_of(released_name(name)),
                                .mean = static_cast<float>(initial.mean),
                                .deviation = static_cast<float>(initial.deviation)};
     ThreadPool pool(shape.size() > normal_chunk ? backend_->options().threads : 1);

@@ -53,7 +53,8 @@ class Parameters {
   Parameters(Backend& backend, DType type, std::uint64_t seed);
 
   /// Initial values are a pure function of (seed, name, shape, initial): another model option does
-  /// not change them, nor does the backend or the number of threads.
+  /// not change them, nor does the backend or the number of threads. The name is the released one
+  /// (nn/released_names.h).
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays);
 
   std::span<const Parameter> all() const { return all_; }
@@ -83,6 +84,7 @@ class Scope {
 
   Parameter add(std::string_view leaf, const Shape& shape, Initial initial, bool decays) const;
   const std::string& name() const { return name_; }
+  const Parameters& parameters() const { return *parameters_; }
 
  private:
   Parameters* parameters_;

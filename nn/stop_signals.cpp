@@ -1,30 +1,39 @@
-#include <csignal>
+#include "nn/stop_signals.h"
 
-#include "nn/trainer.h"
+#include <atomic>
 
 namespace longhand::nn {
 namespace {
 
-volatile std::sig_atomic_t raised_flag = 0;
+std::atomic<int> first{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a handler may use it");
 
 extern "C" void on_stop_signal(int signal) {
-  raised_flag = 1;
-  std::signal(signal, SIG_DFL);
+  int none = 0;
+  first.compare_exchange_strong(none, signal);
+  if (signal == SIGINT || signal == SIGTERM) std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
 
 StopSignals::StopSignals() {
-  raised_flag = 0;
-  std::signal(SIGINT, on_stop_signal);
-  std::signal(SIGTERM, on_stop_signal);
+  first = 0;
+  struct sigaction action {};
+  action.sa_handler = on_stop_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    ::sigaction(signals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) ::sigaction(signals[i], &action, nullptr);
+  }
 }
 
 StopSignals::~StopSignals() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    ::sigaction(signals[i], &before_[i], nullptr);
+  }
 }
 
-bool StopSignals::raised() { return raised_flag != 0; }
+int StopSignals::raised() { return first; }
 
 }  // namespace longhand::nn

@@ -7,6 +7,8 @@
 
 #include "autograd/tape.h"
 #include "core/error.h"
+#include "nn/finite.h"
+#include "nn/interruption.h"
 
 namespace longhand::nn {
 namespace {
@@ -17,21 +19,15 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// How many entries are infinite or NaN.
-std::int64_t count_nonfinite(const Tensor& x) {
-  if (x.size() == 0 || !is_float(x.dtype())) return 0;
-  const Tensor rows(x.backend(), {x.rows()}, master_type(x.dtype()));
-  x.backend()(Reduce{.reduction = Reduction::nonfinite, .x = x, .y = rows});
-  const Tensor all(x.backend(), {1}, rows.dtype());
-  x.backend()(Reduce{.reduction = Reduction::sum, .x = rows.reshape({1, rows.size()}), .y = all});
-  return static_cast<std::int64_t>(all.item());
-}
-
 std::string described(const std::string& name, const Tensor& x) {
   return text(name, " (", count_nonfinite(x), " of ", x.size(), " entries)");
 }
 
 }  // namespace
+
+struct Trainer::NotFinite : Error {
+  using Error::Error;
+};
 
 Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, TrainerHooks hooks,
                  Communicator& communicator)
@@ -56,16 +52,13 @@ void Trainer::resume(const std::filesystem::path& checkpoint) {
   const CheckpointInfo info = load_checkpoint(checkpoint, model_.parameters(), &optimizer_);
   step_ = info.step;
   saved_ = info.step;
-  score_ = info.score;
   if (info.score) evaluated_ = info.step;
   if (const auto best = store_ ? store_->best() : std::nullopt) {
     best_ = read_checkpoint_info(store_->path(*best)).score;
   }
-  if (score_ && (!best_ || *score_ > *best_)) {  // the run ended before it was marked
-    best_ = score_;
-    if (store_ && communicator_.rank() == 0 && store_->path(step_) == checkpoint) {
-      store_->mark_best(step_);
-    }
+  if (info.score && (!best_ || *info.score > *best_)) {  // the run ended before it was marked
+    best_ = info.score;
+    if (writes() && store_->path(step_) == checkpoint) store_->mark_best(step_);
   }
 }
 
@@ -79,22 +72,39 @@ bool Trainer::resume_latest() {
 Outcome Trainer::run() {
   try {
     return take_steps();
-  } catch (...) {
-    read();  // what was taken is reported whatever came after it
+  } catch (const Interrupted&) {
+    model_.parameters().clear_gradients();
+    save();
+    return Outcome::stopped;
+  } catch (const NotFinite&) {
     throw;
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    try {
+      save();  // what was taken is reported and kept whatever came after it
+    } catch (const NotFinite&) {
+      throw;
+    } catch (const std::exception&) {  // what came first is the one to tell
+    }
+    std::rethrow_exception(error);
   }
 }
 
 Outcome Trainer::take_steps() {
-  const bool writes = store_ && communicator_.rank() == 0;
-  if (writes) store_->clean();
+  const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
+  if (writes()) store_->open();
+  if (step_ > 0 && due(options_.evaluate_every)) evaluate();  // it ended before that was done
   Prefetcher data(source_, {.first_step = step_ + 1,
                             .last_step = options_.steps,
                             .first_part = communicator_.rank() * options_.accumulation,
                             .parts = options_.accumulation});
-  const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
   while (step_ < options_.steps) {
-    take(next_step(data));
+    Unread step = next_step(data);
+    if (step.report.skipped) {
+      skip(std::move(step));
+    } else {
+      take(std::move(step));
+    }
     if (due(options_.look_every)) read();
     if (due(options_.evaluate_every)) evaluate();
     if (due(options_.checkpoint_every)) save();
@@ -103,16 +113,20 @@ Outcome Trainer::take_steps() {
       return Outcome::stopped;
     }
   }
-  evaluate();
   save();
+  evaluate();
   return Outcome::finished;
+}
+
+std::function<bool()> Trainer::interrupt() const {
+  return communicator_.size() == 1 ? hooks_.interrupt : nullptr;
 }
 
 Trainer::Unread Trainer::next_step(Prefetcher& data) {
   Unread step{.report = {.step = step_ + 1}, .parts = {}, .shares = {}, .start = Clock::now()};
   StepReport& report = step.report;
   report.rate = options_.schedule.at(report.step);
-  step.parts = data.next();
+  step.parts = data.next(interrupt());
   report.waited = seconds_since(step.start);
 
   // The step's loss is one weighted mean over all its targets, however they are spread over parts
@@ -126,7 +140,9 @@ Trainer::Unread Trainer::next_step(Prefetcher& data) {
     for (const std::int32_t n : part.lengths) totals[2] += 0.5 * n * (n + 1.0);
   }
   communicator_.sum(totals);
-  LONGHAND_CHECK(totals[0] > 0, "step ", report.step, ": no target of the batch counts");
+  report.skipped = totals[0] == 0;
+  LONGHAND_CHECK(report.skipped || totals[0] > 0, "step ", report.step,
+                 ": expected weights that add up to more than 0, got ", totals[0]);
   for (double& share : step.shares) share /= totals[0];
   std::erase_if(step.parts, [](const Batch& part) { return part.total_weight() == 0; });
   report.tokens = static_cast<std::int64_t>(totals[1]);
@@ -188,18 +204,30 @@ void Trainer::take(Unread step) {
   if (!repeated || unread_.size() >= together_) read();
 }
 
+void Trainer::skip(Unread step) {
+  read();
+  step_ = step.report.step;
+  step.report.seconds = seconds_since(step.start);
+  step.report.memory = model_.parameters().backend().memory().use();
+  if (hooks_.report) hooks_.report(step.report);
+}
+
 void Trainer::run_operations(Place& place) {
   Backend& backend = place.numbers.backend();
   const auto count = std::ssize(place.parts);
   const auto put = [&](const Tensor& number, std::int64_t at) {
     backend(Copy{.x = number, .y = place.numbers.slice(at, 1)});
   };
-  for (std::int64_t i = 0; i < count; ++i) {
-    const PlacedBatch& part = place.parts[static_cast<std::size_t>(i)];
-    const Loss loss = add_gradients(part, place.shares.slice(i, 1));
-    put(loss.value.value(), i);
-    if (loss.hits) put(loss.hits, count + i);
-    place.choices = place.choices && loss.hits;
+  {
+    // To the optimizer, which changes parameters, it comes whole or not at all.
+    const Interruptible gradients(backend, place.repeat ? nullptr : interrupt());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const PlacedBatch& part = place.parts[static_cast<std::size_t>(i)];
+      const Loss loss = add_gradients(part, place.shares.slice(i, 1));
+      put(loss.value.value(), i);
+      if (loss.hits) put(loss.hits, count + i);
+      place.choices = place.choices && loss.hits;
+    }
   }
   const Tensor losses = place.numbers.slice(0, count);
   optimizer_.step(communicator_.size() > 1 ? sum_over_ranks(losses) : losses);
@@ -215,13 +243,16 @@ void Trainer::read() {
   double waited = 0;
   for (const Unread& step : steps) waited += step.report.waited / count;
   together_ = static_cast<std::size_t>(std::clamp(options_.together / seconds, 1.0, most_together));
-  for (Unread& step : steps) {
-    StepReport& report = step.report;
-    if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm)) not_finite(step);
-    report.seconds = seconds;
-    report.waited = waited;
-    if (hooks_.report) hooks_.report(report);
+  const auto bad = std::ranges::find_if(steps, [](const Unread& step) {
+    return !std::isfinite(step.report.loss) || !std::isfinite(step.report.gradient_norm);
+  });
+  if (bad != steps.end()) step_ = bad->report.step - 1;  // neither it nor a later one did anything
+  for (auto step = steps.begin(); step != bad; ++step) {
+    step->report.seconds = seconds;
+    step->report.waited = waited;
+    if (hooks_.report) hooks_.report(step->report);
   }
+  if (bad != steps.end()) not_finite(*bad);
 }
 
 void Trainer::finish(Unread& step) {
@@ -264,7 +295,6 @@ Tensor Trainer::sum_over_ranks(const Tensor& losses) {
 }
 
 void Trainer::not_finite(const Unread& step) {
-  step_ = step.report.step - 1;
   std::string where;
   const auto look = [&](const std::string& name, const Tensor& x) {
     if (where.empty() && count_nonfinite(x) > 0) where = described(name, x);
@@ -286,29 +316,31 @@ void Trainer::not_finite(const Unread& step) {
   optimizer_.go_on();
   std::string kept;
   if (saved_) kept = text("; the checkpoint of step ", *saved_, " is kept");
-  fail("step ", step.report.step, ": loss ", step.report.loss, ", gradient norm ",
-       step.report.gradient_norm,
-       "; first tensor that is not finite: ", where.empty() ? "the loss" : where, kept);
+  throw NotFinite(text("step ", step.report.step, ": loss ", step.report.loss, ", gradient norm ",
+                       step.report.gradient_norm, "; first tensor that is not finite: ",
+                       where.empty() ? "the loss" : where, kept));
 }
 
 void Trainer::evaluate() {
-  read();
-  if (!hooks_.evaluate || evaluated_ == step_) return;
-  evaluated_ = step_;
-  score_ = hooks_.evaluate(step_);
-  if (!score_ || (best_ && !(*score_ > *best_))) return;
-  best_ = score_;
-  if (!store_ || communicator_.rank() != 0) return;
+  if (!hooks_.evaluate || evaluated()) return;
   save();
-  store_->mark_best(step_);
+  std::optional<double> score;
+  {
+    const Interruptible evaluation(model_.parameters().backend(), interrupt());
+    score = hooks_.evaluate(step_);
+  }
+  evaluated_ = step_;
+  if (!score) return;
+  if (writes()) store_->save_score(step_, *score);
+  if (best_ && !(*score > *best_)) return;
+  best_ = score;
+  if (writes()) store_->mark_best(step_);
 }
 
 void Trainer::save() {
   read();
-  if (!store_ || communicator_.rank() != 0 || saved_ == step_) return;
-  CheckpointInfo info{.step = step_, .more = options_.metadata};
-  if (evaluated_ == step_) info.score = score_;
-  store_->save(info, model_.parameters(), optimizer_);
+  if (!writes() || saved_ == step_) return;
+  store_->save({.step = step_, .more = options_.metadata}, model_.parameters(), optimizer_);
   saved_ = step_;
   if (hooks_.saved) hooks_.saved(step_, store_->path(step_));
 }

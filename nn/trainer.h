@@ -9,7 +9,7 @@
 
 #include "core/memory.h"
 #include "nn/batch.h"
-#include "nn/checkpoint.h"
+#include "nn/checkpoint_store.h"
 #include "nn/communicator.h"
 #include "nn/model.h"
 #include "nn/optimizer.h"
@@ -51,6 +51,9 @@ struct StepReport {
   double seconds = 0;
   double waited = 0;
   MemoryUse memory = {};
+  /// No target of its batch counts, so there was nothing to learn: parameters and moments stayed as
+  /// they were, and loss and norm mean nothing.
+  bool skipped = false;
 };
 
 struct TrainerHooks {
@@ -61,6 +64,10 @@ struct TrainerHooks {
   std::function<void(std::int64_t step, const std::filesystem::path& folder)> saved = {};
   /// Asked after every step: true writes a checkpoint and returns from run().
   std::function<bool()> stop = {};
+  /// Asked between operations: true leaves a step or an evaluation unfinished, writes a checkpoint
+  /// of the last finished step and returns from run(). Not asked while recorded work is repeated,
+  /// nor where there are several ranks: there the step is finished.
+  std::function<bool()> interrupt = {};
 };
 
 enum class Outcome { finished, stopped };
@@ -69,8 +76,10 @@ enum class Outcome { finished, stopped };
 /// schedules. A run depends on its options, seeds and step number alone, so one that was cut and
 /// resumed has the bits of one that was not.
 ///
-/// A loss or gradient that is not finite ends the run with an Error naming the step and the first
-/// such tensor; parameters and checkpoints stay as they were before that step.
+/// A checkpoint is written before every evaluation and before run() ends, whatever ends it, so that
+/// neither a failing evaluation nor a full log loses what was trained. One exception: a loss or
+/// gradient that is not finite ends the run with an Error naming the step and the first such
+/// tensor; parameters and checkpoints stay as they were before that step.
 ///
 /// Where the backend can repeat recorded work (core/backend.h), a step like an earlier one in shape
 /// is repeated: the host brings up its batch and waits for nothing. Its numbers are read some steps
@@ -87,6 +96,7 @@ class Trainer {
 
   Outcome run();
   std::int64_t step() const { return step_; }  // the last one taken
+  bool evaluated() const { return evaluated_ == step_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -108,9 +118,14 @@ class Trainer {
     bool choices = true;
   };
 
+  struct NotFinite;  // the Error of a step whose loss or gradient is not finite
+
   Outcome take_steps();
+  bool writes() const { return store_ && communicator_.rank() == 0; }
+  std::function<bool()> interrupt() const;
   Unread next_step(Prefetcher& data);
   void take(Unread step);
+  void skip(Unread step);
   bool repeats() const;
   Place place_for(const std::vector<Batch>& parts, bool recorded) const;
   void run_operations(Place& place);
@@ -139,19 +154,7 @@ class Trainer {
   std::int64_t step_ = 0;
   std::optional<std::int64_t> saved_;      // the step of the last checkpoint
   std::optional<std::int64_t> evaluated_;  // the step of the last evaluation
-  std::optional<double> score_, best_;     // of that evaluation, and the best so far
-};
-
-/// While it stands, SIGINT and SIGTERM set a flag instead of ending the process; the second one of
-/// the same kind ends it.
-class StopSignals {
- public:
-  StopSignals();
-  ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
-  static bool raised();
+  std::optional<double> best_;             // score so far
 };
 
 }  // namespace longhand::nn

@@ -1,11 +1,14 @@
 #!/bin/sh
 # Installs the Debian packages that building and testing longhand needs and this machine lacks.
-#   scripts/setup.sh [lint]     lint: also clang-tidy, for scripts/tidy.sh
+#   scripts/setup.sh [lint|fuzz]     lint: also clang-tidy, for scripts/tidy.sh; fuzz: also clang
 set -eu
 
 packages="g++ cmake ninja-build libboost-program-options-dev libboost-test-dev nlohmann-json3-dev
-  clang-format"
-[ "${1:-}" = lint ] && packages="$packages clang-tidy"
+  clang-format locales-all"
+case ${1:-} in
+  lint) packages="$packages clang-tidy" ;;
+  fuzz) packages="$packages clang" ;;
+esac
 
 missing=""
 for package in $packages; do

@@ -1,8 +1,9 @@
-#include "nn/checkpoint.h"
+#include "nn/checkpoint_store.h"
 
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cstring>
 #include <fstream>
 
 #include "core/error.h"
@@ -96,19 +97,21 @@ BOOST_FIXTURE_TEST_CASE(a_folder_that_was_there_is_replaced_as_a_whole, Fixture)
 }
 
 BOOST_FIXTURE_TEST_CASE(what_an_interrupted_save_left_is_no_checkpoint_and_is_cleaned, Fixture) {
-  const CheckpointStore store(folder, 1);
+  CheckpointStore store(folder, 1);
   fs::create_directories(folder / ".unfinished-1-step-9");
   std::ofstream(folder / ".unfinished-1-step-9" / "model.safetensors") << "half";
   fs::create_directories(folder / "step-x");
+  fs::create_directories(folder / "step-999");  // empty
   BOOST_TEST(!store.latest());
-  store.clean();
+  store.open();
   BOOST_TEST(!fs::exists(folder / ".unfinished-1-step-9"));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_written_is_told, Fixture) {
   std::ofstream(folder / "file") << "x";
   const Parameters one = make({1, 1}, 1);
-  expect([&] { save_checkpoint(folder / "file" / "a", {.step = 1}, one, nullptr); }, "cannot make");
+  expect([&] { save_checkpoint(folder / "file" / "a", {.step = 1}, one, nullptr); },
+         "cannot be made");
 }
 
 BOOST_FIXTURE_TEST_CASE(in_parts_it_is_loaded_bit_for_bit_too, Fixture) {
@@ -120,7 +123,7 @@ BOOST_FIXTURE_TEST_CASE(in_parts_it_is_loaded_bit_for_bit_too, Fixture) {
   const Parameters saved = make_many(1), loaded = make_many(2);
   const AdamOptimizer adam(saved, {}), other(loaded, {});
   (*backend)(Fill{.value = 0.1, .y = adam.state()[3].tensor});
-  const CheckpointStore store(folder, 1, 2000);
+  CheckpointStore store(folder, 1, 2000);
   store.save({.step = 12, .score = -1.25e-300}, saved, adam);
   int files = 0;
   for (const auto& entry : fs::directory_iterator(store.path(12))) {
@@ -180,6 +183,85 @@ BOOST_FIXTURE_TEST_CASE(a_tensor_that_fits_into_no_file_is_told_before_there_is_
     break;
   }
   BOOST_TEST(fs::exists(folder / "a"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_flipped_bit_anywhere_is_noticed, Fixture) {
+  Parameters saved(*backend, DType::f32, 1), loaded(*backend, DType::f32, 2);
+  for (Parameters* p : {&saved, &loaded}) {
+    p->add("first", {3, 5}, normal(1), false);
+    p->add("empty", {0}, normal(1), false);
+    p->add("last", {2}, normal(1), true);
+  }
+  const AdamOptimizer adam(saved, {}), other(loaded, {});
+  (*backend)(Fill{.value = 0.1, .y = adam.state()[1].tensor});
+  const auto load = [&](const fs::path& from) { load_checkpoint(from, loaded, &other); };
+  for (const std::uint64_t most : {0, 700}) {
+    const fs::path at = folder / ("of" + std::to_string(most));
+    save_checkpoint(at, {.step = 12, .more = {{"k", "v"}}}, saved, &adam, most);
+    BOOST_TEST(check_checkpoint(at).checksums);
+    int files = 0;
+    for (const auto& entry : fs::directory_iterator(at)) {
+      if (entry.path().extension() != ".safetensors") continue;
+      ++files;
+      std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+      const auto size = static_cast<std::int64_t>(entry.file_size());
+      for (std::int64_t bit = 0; bit < 8 * size; bit += most == 0 ? 1 : 7) {
+        const auto put = [&](char byte) {
+          file.seekp(bit / 8);
+          file.put(byte).flush();
+        };
+        file.seekg(bit / 8);
+        const char byte = static_cast<char>(file.get());
+        put(static_cast<char>(byte ^ (1 << (bit % 8))));
+        BOOST_TEST_CONTEXT(entry.path() << ", bit " << bit % 8 << " of byte " << bit / 8) {
+          BOOST_CHECK_THROW(check_checkpoint(at), Error);
+          if (bit % 5 == 0) BOOST_CHECK_THROW(load(at), Error);
+        }
+        put(byte);
+      }
+    }
+    BOOST_TEST(files == (most == 0 ? 2 : 5));
+    load(at);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_checkpoint_written_without_checksums_is_loaded, Fixture) {
+  const Parameters saved = make({3, 5}, 1), loaded = make({3, 5}, 2);
+  save_checkpoint(folder / "a", {.step = 12}, saved, nullptr);
+  // As earlier versions wrote it, with the score in the metadata.
+  const fs::path path = folder / "a" / "model.safetensors";
+  std::string bytes;
+  {
+    std::ifstream file(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  std::string header = bytes.substr(8, length);
+  const std::size_t begin = header.find("\"crc32c\""), end = header.find("\"step\"");
+  BOOST_REQUIRE((begin != std::string::npos && end != std::string::npos && begin < end));
+  header.replace(begin, end - begin, "\"score\":\"0.25\",");
+  header.resize(length, ' ');
+  std::ofstream(path, std::ios::binary) << bytes.substr(0, 8) + header + bytes.substr(8 + length);
+  const CheckpointInfo info = load_checkpoint(folder / "a", loaded);
+  BOOST_TEST(info.score.value() == 0.25);
+  BOOST_TEST(info.more.empty());
+  BOOST_TEST(!check_checkpoint(folder / "a").checksums);
+  BOOST_TEST(saved.all()[1].value().to_doubles() == loaded.all()[1].value().to_doubles());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_that_was_moved_is_told_after_it_got_its_checkpoint, Fixture) {
+  const Parameters parameters = make({3, 5}, 1);
+  const AdamOptimizer adam(parameters, {});
+  CheckpointStore store(folder / "run", 1);
+  store.open();
+  fs::rename(folder / "run", folder / "moved");
+  expect([&] { store.save({.step = 1}, parameters, adam); }, "moved or replaced");
+  BOOST_TEST(!fs::exists(folder / "run"));
+  BOOST_TEST(check_checkpoint(folder / "moved" / "step-1").optimizer);
+  fs::remove_all(folder / "moved");
+  expect([&] { store.save({.step = 2}, parameters, adam); }, "run: the folder was removed");
+  BOOST_TEST(!fs::exists(folder / "run"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,6 @@
 #include "apps/run/config.h"
+#include "nn/mixers/chacal.h"
+#include "nn/mixers/softmax.h"
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
@@ -88,21 +90,45 @@ BOOST_AUTO_TEST_CASE(flags_and_files_say_what_the_model_is) {
             "--start",         "residual",   "--deviation",   "0.5"});
   const Config again = Config::read(file(config.ini()));
   const nn::DecoderConfig model = again.model(*again.task());
-  BOOST_TEST(nn::text_of(model.heads) == "softmax:4x8;chacal:4x8");
+  BOOST_TEST(nn::text_of(model.mixers, again.mixer_options()) == "softmax:4x8;chacal:4x8");
+  const auto& heads = dynamic_cast<const nn::SoftmaxHeads&>(*model.mixers[0][0]);
+  const auto& chained = dynamic_cast<const nn::ChacalHeads&>(*model.mixers[1][0]);
   BOOST_TEST((model.order == nn::Order::sequential));
   BOOST_TEST((model.activation == Activation::gelu_tanh));
   BOOST_TEST(model.epsilon == 1e-6);
-  BOOST_TEST(model.score_scale.value() == 0.5);
-  BOOST_TEST(model.window == 9);
-  BOOST_TEST(model.gamma == 0.5);
-  BOOST_TEST((model.learned_gamma == nn::Learned::head));
-  BOOST_TEST((model.temper == Temper::position));
-  BOOST_TEST(model.beta == 0.25);
+  BOOST_TEST(heads.scores.scale == 0.5);
+  BOOST_TEST(heads.window == 9);
+  BOOST_TEST(chained.gamma == 0.5);
+  BOOST_TEST((chained.learned_gamma == nn::Learned::head));
+  BOOST_TEST((chained.scores.temper == Temper::position));
+  BOOST_TEST(heads.scores.beta == 0.25);
   BOOST_TEST((model.positions == nn::Positions::learned));
   BOOST_TEST(model.longest == 99);
   BOOST_TEST(model.tied);
   BOOST_TEST((model.start == nn::Start::residual));
   BOOST_TEST(model.deviation == 0.5);
+}
+
+BOOST_AUTO_TEST_CASE(a_model_set_from_outside_reads_back_as_it_was) {
+  const Config plain("flip-flop");
+  nn::DecoderConfig model = plain.model(*plain.task());
+  model.mixers = nn::parse_layers(
+      "softmax:4/2x8{window=3,score_scale=0.5},fal:1x8;softmax:2x8{rope_base=500}", 64);
+  model.layers = 2;
+  model.norm = nn::NormKind::rms_plus_one;
+  model.order = nn::Order::sequential;
+  model.norms_after = model.gated = true;
+  model.mixing_bias = model.feed_forward_bias = false;
+  model.embedding_scale = 8;
+  Config config("flip-flop");
+  config.set_model(model);
+  const Config read = Config::read(file(config.ini()));
+  const nn::DecoderConfig again = read.model(*read.task());
+  BOOST_TEST(nn::text_of(again.mixers) == nn::text_of(model.mixers));
+  BOOST_TEST((again.norm == model.norm && again.order == model.order));
+  BOOST_TEST((again.norms_after && again.gated && again.projection_bias));
+  BOOST_TEST((!again.mixing_bias && !again.feed_forward_bias));
+  BOOST_TEST(again.embedding_scale == 8);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_without_a_setting_has_its_default) {
@@ -113,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_file_without_a_setting_has_its_default) {
   BOOST_TEST((model.positions == nn::Positions::rotary));
   BOOST_TEST((model.activation == Activation::gelu));
   BOOST_TEST(!model.tied);
-  BOOST_TEST(!model.score_scale);
+  BOOST_TEST(nn::text_of(model.mixers) == "softmax:4x16");
   BOOST_TEST(model.longest == config.task()->longest());
 }
 
@@ -144,7 +170,16 @@ BOOST_AUTO_TEST_CASE(files_are_refused_with_the_line) {
   BOOST_TEST(has(refused_file(task + "[model]\nwidth = 66\n"), ":4: heads"));
   BOOST_TEST(has(refused_file(task + "[compute]\nbackend = tpu\n"), ":4: compute.backend"));
   BOOST_TEST(has(refused_file(""), ": expected a [task] section"));
-  BOOST_TEST(has(refused_file(std::string(20'000, 'x')), ":1: too long"));
+  const std::string twice = refused_file(task + "name = sorting\n");
+  BOOST_TEST(has(twice, ":3: task.name is given twice, first by "));
+  BOOST_TEST(twice.ends_with("run.ini:2"));
+}
+
+BOOST_AUTO_TEST_CASE(a_configuration_without_end_is_refused_while_it_is_read) {
+  BOOST_TEST(has(refused_file(std::string((1 << 20) + 1, 'x')),
+                 ": expected at most 1048576 bytes, got more"));
+  BOOST_TEST(refusal<Error>({"--config", "/dev/zero"}) ==
+             "/dev/zero: expected at most 1048576 bytes, got more");
 }
 
 BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {

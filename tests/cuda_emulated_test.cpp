@@ -2,9 +2,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "autograd/tolerance.h"
 #include "cuda/emulator/backend.h"
 #include "tests/cuda_parity.h"
-#include "tests/tolerance.h"
 
 using namespace longhand;
 
@@ -18,7 +18,8 @@ namespace {
 bool same_bits(const tolerance::Results& a, const tolerance::Results& b) {
   const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
   return std::ranges::equal(a, b, [&](const auto& one, const auto& other) {
-    return one.first == other.first && std::ranges::equal(one.second, other.second, same);
+    return one.first == other.first &&
+           std::ranges::equal(one.second.values, other.second.values, same);
   });
 }
 

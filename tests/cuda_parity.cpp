@@ -6,9 +6,9 @@
 #include <cstdlib>
 
 #include "autograd/tape.h"
-#include "nn/decoder.h"
+#include "autograd/tolerance.h"
+#include "nn/models/decoder.h"
 #include "nn/trainer.h"
-#include "tests/tolerance.h"
 
 namespace longhand::cuda_parity {
 namespace {
@@ -22,58 +22,52 @@ constexpr Setting settings[] = {{DType::f32, Math::exact},
                                 {DType::f32, Math::bf16},
                                 {DType::bf16, Math::fast}};
 
-/// As on the CPU, but for fast products: TF32 keeps 10 bits of fraction of an operand.
-double unit(const catalog::Operation& operation, const Setting& s) {
-  if (operation.products && s.math == Math::fast && s.activations == DType::f32) return 0x1p-11;
-  return tolerance::unit(operation, s.activations, s.math);
-}
-
-void check_operation(const catalog::Operation& operation, const Setting& s, Backend& reference,
-                     const MakeBackend& make, Cases cases) {
-  const auto backend = make({.math = s.math});
+void check_operation(const catalog::Operation& operation, Backend& reference,
+                     const std::vector<std::shared_ptr<Backend>>& backends, Cases cases) {
   Rng rng(3, Purpose::test);
-  tolerance::Comparison worst;
-  for (const catalog::Case& drawn :
-       cases == Cases::all ? all_cases(operation, rng) : operation.cases(rng)) {
-    const auto values = tolerance::rounded(operation, drawn, s.activations);
-    const auto expected = tolerance::run(operation, values, reference, DType::f64);
-    const auto bounds = tolerance::bounds(operation, values, reference, expected, s.activations,
-                                          unit(operation, s));
-    const auto got = tolerance::run(operation, values, *backend, s.activations);
-    const auto used = tolerance::compare(expected, got, bounds);
-    if (used.used >= worst.used) worst = used;
-  }
-  BOOST_TEST_CONTEXT(operation.name << ", " << s.activations << ", " << name_of(s.math) << ": "
-                                    << worst.where) {
-    BOOST_TEST(worst.used <= 1.0);
-  }
-  if (std::getenv("LONGHAND_PARITY_TABLE") != nullptr) {
-    std::printf("%-27s %-5s %-6s %.3f\n", operation.name.c_str(),
-                std::string(name_of(s.activations)).c_str(), std::string(name_of(s.math)).c_str(),
-                worst.used);
+  tolerance::Standard standard(
+      operation, cases == Cases::all ? all_cases(operation, rng) : operation.cases(rng), reference);
+  for (std::size_t i = 0; i < std::size(settings); ++i) {
+    const Setting& s = settings[i];
+    const tolerance::Worst worst = standard.compare(
+        *backends[i], s.activations, tolerance::unit(operation, s.activations, s.math, true));
+    BOOST_TEST_CONTEXT(operation.name << ", " << s.activations << ", " << name_of(s.math) << ": "
+                                      << worst.where) {
+      BOOST_TEST(worst.used <= 1.0);
+    }
+    if (std::getenv("LONGHAND_PARITY_TABLE") != nullptr) {
+      std::printf("%-27s %-5s %-6s %.3f  %s\n", operation.name.c_str(),
+                  std::string(name_of(s.activations)).c_str(), std::string(name_of(s.math)).c_str(),
+                  worst.used, worst.where.c_str());
+    }
   }
 }
 
-/// Two that between them have every kind of head and every way to know a position.
+/// Models that between them have every kind of head and every way to know a position.
 std::vector<nn::DecoderConfig> models() {
   nn::DecoderConfig parallel{.vocabulary = 7,
                              .width = 16,
                              .layers = 2,
+                             .mixers = nn::parse_layers("softmax:2x4,fal:1x8", 16),
                              .inner = 24,
-                             .heads = nn::parse_layers("softmax:2x4,fal:1x8", 16),
                              .deviation = 0.3};
   nn::DecoderConfig sequential = parallel;
-  sequential.heads = nn::parse_layers("softmax:2;softmax:1x4,chacal:3x4", 16);
-  sequential.gamma = 0.7;
-  sequential.learned_gamma = nn::Learned::head;
+  sequential.mixers = nn::parse_layers(
+      "softmax:2;softmax:1x4,chacal:3x4", 16,
+      {{"gamma", "0.7"}, {"learned_gamma", "head"}, {"temper", "position"}, {"window", "4"}});
   sequential.order = nn::Order::sequential;
   sequential.activation = Activation::gelu_tanh;
   sequential.positions = nn::Positions::learned;
   sequential.longest = 32;
   sequential.tied = true;
-  sequential.temper = Temper::position;
-  sequential.window = 4;
-  return {parallel, sequential};
+  nn::DecoderConfig gated = parallel;
+  gated.mixers = nn::parse_layers("softmax:4/2x4{window=3};softmax:4/2x4{rope_base=100}", 16);
+  gated.norm = nn::NormKind::rms_plus_one;
+  gated.order = nn::Order::sequential;
+  gated.norms_after = gated.gated = true;
+  gated.projection_bias = gated.mixing_bias = gated.feed_forward_bias = false;
+  gated.embedding_scale = 4;
+  return {parallel, sequential, gated};
 }
 
 /// Ragged sequences of random tokens, each to name the one before it.
@@ -115,10 +109,10 @@ Gradients gradients(Backend& backend, const nn::DecoderConfig& config, DType typ
 
 void check_operations(const MakeBackend& make, Cases cases) {
   const auto reference = make_reference_backend();
+  std::vector<std::shared_ptr<Backend>> backends;
+  for (const Setting& s : settings) backends.push_back(make({.math = s.math}));
   for (const catalog::Operation& operation : catalog::operations()) {
-    for (const Setting& s : settings) {
-      check_operation(operation, s, *reference, make, cases);
-    }
+    check_operation(operation, *reference, backends, cases);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "cuda/emulator/backend.h"
-#include "nn/decoder.h"
+#include "nn/models/decoder.h"
 #include "nn/trainer.h"
 
 using namespace longhand;
@@ -58,8 +58,8 @@ DecoderConfig config() {
   return {.vocabulary = 7,
           .width = 8,
           .layers = 1,
+          .mixers = parse_layers("softmax:1x4,fal:1x4,chacal:1x4", 8),
           .inner = 12,
-          .heads = parse_layers("softmax:1x4,fal:1x4,chacal:1x4", 8),
           .deviation = 0.3};
 }
 

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/tolerance.h"
 #include "core/segments.h"
 #include "cuda/emulator/backend.h"
-#include "tests/tolerance.h"
 
 using namespace longhand;
 using catalog::Case;
@@ -22,12 +22,14 @@ using Attributes = std::map<std::string, std::string>;
 tolerance::Results expect_reference(const std::string& name, const Case& drawn, DType type) {
   const catalog::Operation& operation = catalog::find(name);
   const auto reference = make_reference_backend();
-  const auto values = tolerance::rounded(operation, drawn, type);
-  const auto expected = tolerance::run(operation, values, *reference, DType::f64);
-  const auto bounds = tolerance::bounds(operation, values, *reference, expected, type,
-                                        tolerance::unit(operation, type, Math::exact));
-  const auto got = tolerance::run(operation, values, *make_emulated_cuda_backend(), type);
-  const auto used = tolerance::compare(expected, got, bounds);
+  tolerance::Results got;
+  const auto used =
+      tolerance::Standard(operation, {drawn}, *reference)
+          .compare(type, tolerance::unit(operation, type, Math::exact),
+                   [&](const Case& values, const tolerance::Results&) {
+                     got = tolerance::run(operation, values, *make_emulated_cuda_backend(), type);
+                     return got;
+                   });
   BOOST_TEST_CONTEXT(name << ", " << type << ": " << used.where) { BOOST_TEST(used.used <= 1.0); }
   return got;
 }

@@ -1,4 +1,4 @@
-#include "nn/decode.h"
+#include "nn/models/decode.h"
 
 #include <boost/test/unit_test.hpp>
 #include <set>
@@ -19,8 +19,8 @@ struct Fixture {
   DecoderConfig config{.vocabulary = 9,
                        .width = 16,
                        .layers = 2,
+                       .mixers = parse_layers("softmax:1x6,fal:1x4,softmax:1x6", 16),
                        .inner = 24,
-                       .heads = parse_layers("softmax:1x6,fal:1x4,softmax:1x6", 16),
                        .deviation = 0.7};
   Decoder decoder{*backend, config, 3};
   std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}, {8, 8}};

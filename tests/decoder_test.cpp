@@ -1,4 +1,4 @@
-#include "nn/decoder.h"
+#include "nn/models/decoder.h"
 
 #include <unistd.h>
 
@@ -10,6 +10,7 @@
 #include "autograd/rope.h"
 #include "autograd/tape.h"
 #include "core/error.h"
+#include "nn/mixers/softmax.h"
 #include "nn/trainer.h"
 
 using namespace longhand;
@@ -26,8 +27,8 @@ DecoderConfig small() {
   return {.vocabulary = 7,
           .width = 16,
           .layers = 2,
+          .mixers = parse_layers("softmax:2x4,fal:1x8", 16),
           .inner = 24,
-          .heads = parse_layers("softmax:2x4,fal:1x8", 16),
           .deviation = 0.3};
 }
 
@@ -39,9 +40,12 @@ std::map<std::string, DecoderConfig> variants() {
     change(config);
     all[name] = config;
   };
-  const auto chained = [](DecoderConfig& c) {
-    c.heads = parse_layers("softmax:2;softmax:1x4,chacal:3x4", 16);
-    c.gamma = 0.7;
+  const auto set = [](std::string_view option, std::string_view value) {
+    return [=](DecoderConfig& c) { set_option(c.mixers, option, value); };
+  };
+  const auto chained = [&](DecoderConfig& c) {
+    c.mixers = parse_layers("softmax:2;softmax:1x4,chacal:3x4", 16);
+    set("gamma", "0.7")(c);
   };
   add("plain", [](DecoderConfig&) {});
   add("sequential", [](DecoderConfig& c) { c.order = Order::sequential; });
@@ -50,32 +54,52 @@ std::map<std::string, DecoderConfig> variants() {
   add("sinusoidal positions", [](DecoderConfig& c) { c.positions = Positions::sinusoidal; });
   add("tied", [](DecoderConfig& c) { c.tied = true; });
   add("tanh GELU", [](DecoderConfig& c) { c.activation = Activation::gelu_tanh; });
-  add("window", [](DecoderConfig& c) { c.window = 3; });
-  add("scale", [](DecoderConfig& c) { c.score_scale = 1.5; });
-  add("tempered", [](DecoderConfig& c) {
-    c.temper = Temper::position;
-    c.beta = 0.8;
+  add("window", set("window", "3"));
+  add("scale", set("score_scale", "1.5"));
+  add("tempered", [&](DecoderConfig& c) {
+    set("temper", "position")(c);
+    set("beta", "0.8")(c);
   });
-  add("tempered by length", [](DecoderConfig& c) { c.temper = Temper::length; });
+  add("tempered by length", set("temper", "length"));
+  add("fewer keys", [](DecoderConfig& c) { c.mixers = parse_layers("softmax:4/2x4", 16); });
+  add("neighbours turn together", set("rope_interleaved", "1"));
+  add("stretched wavelengths", [&](DecoderConfig& c) {
+    set("rope_factor", "4")(c);
+    set("rope_original", "8")(c);
+  });
+  add("RMS norms", [](DecoderConfig& c) { c.norm = NormKind::rms; });
+  add("a gate", [](DecoderConfig& c) {
+    c.gated = true;
+    c.activation = Activation::silu;
+    c.feed_forward_bias = c.mixing_bias = false;
+  });
+  add("scaled embeddings", [](DecoderConfig& c) { c.embedding_scale = 3; });
+  add("norms after, of one more than their weight", [&](DecoderConfig& c) {
+    c.order = Order::sequential;
+    c.norm = NormKind::rms_plus_one;
+    c.norms_after = true;
+    c.mixers = parse_layers("softmax:4/1x6{window=2};softmax:4/1x6{rope_base=100}", 16);
+    set("head_norm", "rms_plus_one")(c);
+  });
   add("ChaCAL", chained);
   add("gamma of layers", [&](DecoderConfig& c) {
     chained(c);
-    c.learned_gamma = Learned::layer;
+    set("learned_gamma", "layer")(c);
   });
   add("gamma of heads", [&](DecoderConfig& c) {
     chained(c);
-    c.learned_gamma = Learned::head;
+    set("learned_gamma", "head")(c);
   });
   add("GPT-2 with all of it", [&](DecoderConfig& c) {
     chained(c);
-    c.learned_gamma = Learned::head;
+    set("learned_gamma", "head")(c);
     c.order = Order::sequential;
     c.activation = Activation::gelu_tanh;
     c.positions = Positions::learned;
     c.longest = 32;
     c.tied = true;
-    c.temper = Temper::position;
-    c.window = 4;
+    set("temper", "position")(c);
+    set("window", "4")(c);
     c.start = Start::residual;
   });
   return all;
@@ -167,7 +191,7 @@ BOOST_AUTO_TEST_CASE(every_variant_decodes_with_a_cache_as_in_one_pass) {
   for (const auto& [name, config] : variants()) {
     Decoder decoder(*backend, config, 2);
     const std::vector<std::int32_t> room{11};
-    if (config.temper == Temper::length) {
+    if (name == "tempered by length") {
       BOOST_CHECK_THROW(decoder.make_cache(room), Error);
       continue;
     }
@@ -193,10 +217,9 @@ BOOST_AUTO_TEST_CASE(every_variant_decodes_with_a_cache_as_in_one_pass) {
 BOOST_AUTO_TEST_CASE(gamma_zero_is_softmax_bit_for_bit) {
   const auto backend = make_cpu_backend({.threads = 1});
   DecoderConfig config = small();
-  config.heads = parse_layers("softmax:4", 16);
+  config.mixers = parse_layers("softmax:4", 16);
   Decoder standard(*backend, config, 2);
-  config.heads = parse_layers("chacal:4", 16);
-  config.gamma = 0;
+  config.mixers = parse_layers("chacal:4{gamma=0}", 16);
   Decoder chained(*backend, config, 2);
   BOOST_TEST(loss_of(standard, batch_of(1, 0)) == loss_of(chained, batch_of(1, 0)));
 }
@@ -205,11 +228,18 @@ BOOST_AUTO_TEST_CASE(gamma_moves_by_layer_or_by_head) {
   const auto backend = make_cpu_backend({.threads = 1});
   for (const auto& [name, size] : {std::pair("gamma of layers", 1), {"gamma of heads", 3}}) {
     Decoder decoder(*backend, variants().at(name), 2);
-    BOOST_TEST(!decoder.parameters().find("gpt_neox.layers.0.attention.gamma_logit"));
-    const Parameter* logit = decoder.parameters().find("gpt_neox.layers.1.attention.gamma_logit");
+    BOOST_TEST(!decoder.parameters().find("blocks.0.mixing.gamma_logit"));
+    const Parameter* logit = decoder.parameters().find("blocks.1.mixing.gamma_logit");
     BOOST_REQUIRE(logit);
     BOOST_TEST(!logit->decays());
-    const auto gammas = [&] { return decoder.head_options(1).gamma.value().to_doubles(); };
+    const auto gammas = [&] {
+      std::vector<double> all;
+      for (const auto& [number, value] : decoder.learned_numbers()) {
+        BOOST_TEST(number.starts_with("gamma 1"));
+        all.push_back(value);
+      }
+      return all;
+    };
     BOOST_REQUIRE_EQUAL(gammas().size(), static_cast<std::size_t>(size));
     for (const double gamma : gammas()) BOOST_TEST(std::abs(gamma - 0.7) < 1e-6);
     Trainer(
@@ -222,9 +252,9 @@ BOOST_AUTO_TEST_CASE(gamma_moves_by_layer_or_by_head) {
 
 BOOST_AUTO_TEST_CASE(sinusoids_are_the_formula_at_any_length) {
   const auto backend = make_reference_backend();
-  PositionTables tables(10000, 2);
-  tables.sinusoidal(*backend, DType::f64, 6, 2);
-  const Tensor table = tables.sinusoidal(*backend, DType::f64, 6, 5);  // grown
+  Sinusoids tables(10000, 2);
+  tables.table(*backend, DType::f64, 6, 2);
+  const Tensor table = tables.table(*backend, DType::f64, 6, 5);  // grown
   BOOST_TEST(table.rows() >= 5);
   const auto x = table.to_doubles();
   for (std::size_t p = 0; p < 5; ++p) {
@@ -242,8 +272,7 @@ BOOST_AUTO_TEST_CASE(a_learned_table_ends_and_says_so) {
   config.positions = Positions::learned;
   config.longest = 3;
   Decoder decoder(*backend, config, 2);
-  BOOST_TEST(decoder.parameters().find("gpt_neox.embed_positions.weight")->value().shape() ==
-             Shape({3, 16}));
+  BOOST_TEST(decoder.positions().weight.value().shape() == Shape({3, 16}));
   const Tokens tokens{1, 2, 3, 4};
   decoder.features(make_input(*backend, std::span(tokens).first(3), std::vector{3}));
   BOOST_CHECK_EXCEPTION(
@@ -262,8 +291,8 @@ BOOST_AUTO_TEST_CASE(what_adds_to_the_stream_starts_smaller_when_asked) {
     for (const double value : x) sum += value * value;
     return std::sqrt(sum / static_cast<double>(x.size()));
   };
-  for (const char* part : {"attention.dense", "mlp.dense_4h_to_h"}) {
-    const std::string name = std::string("gpt_neox.layers.1.") + part + ".weight";
+  for (const char* part : {"mixing.out", "feed_forward.down"}) {
+    const std::string name = std::string("blocks.1.") + part + ".weight";
     config.start = Start::plain;
     const double plain = deviation(name.c_str());
     config.start = Start::residual;
@@ -278,7 +307,8 @@ BOOST_AUTO_TEST_CASE(a_tied_model_has_one_table_for_both_ends) {
   config.tied = true;
   const Decoder tied(*backend, config, 2);
   BOOST_TEST(tied.parameters().count() == apart - 7 * 16);
-  BOOST_TEST(!tied.parameters().find("embed_out.weight"));
+  BOOST_TEST(!tied.parameters().find("output.weight"));
+  BOOST_TEST(tied.output().weight.name() == "embedding.weight");
 }
 
 BOOST_AUTO_TEST_CASE(configurations_without_a_model_are_refused_in_one_line) {
@@ -300,16 +330,15 @@ BOOST_AUTO_TEST_CASE(configurations_without_a_model_are_refused_in_one_line) {
   BOOST_TEST(refusal([](DecoderConfig&) {}) == "accepted");
   starts("model: expected a vocabulary", [](DecoderConfig& c) { c.vocabulary = 0; });
   starts("heads: expected one entry for all layers or one for each of 2, got 3",
-         [](DecoderConfig& c) { c.heads = parse_layers("softmax:2;fal:2;softmax:2", 16); });
-  starts("heads: ", [](DecoderConfig& c) { c.heads = {}; });
-  starts("gamma: expected 0 <= gamma < 1, got 1", [](DecoderConfig& c) { c.gamma = 1; });
+         [](DecoderConfig& c) { c.mixers = parse_layers("softmax:2;fal:2;softmax:2", 16); });
+  starts("heads: ", [](DecoderConfig& c) { c.mixers = {}; });
+  starts("gamma: expected 0 <= gamma < 1, got 1",
+         [](DecoderConfig& c) { c.mixers = parse_layers("chacal:2{gamma=1}", 16); });
   starts("gamma: expected 0 < gamma < 1 where it is learned", [](DecoderConfig& c) {
-    c.heads = parse_layers("chacal:2", 16);
-    c.learned_gamma = Learned::head;
-    c.gamma = 0;
+    c.mixers = parse_layers("chacal:2{gamma=0,learned_gamma=head}", 16);
   });
-  starts("learned gamma: expected ChaCAL heads",
-         [](DecoderConfig& c) { c.learned_gamma = Learned::layer; });
+  starts("norms after: expected blocks in sequential order",
+         [](DecoderConfig& c) { c.norms_after = true; });
   starts("tied: ", [](DecoderConfig& c) {
     c.tied = true;
     c.outputs = {8};
@@ -356,9 +385,8 @@ BOOST_AUTO_TEST_CASE(positions_matter_to_softmax_heads_and_to_fal_heads_only_whe
   const auto backend = make_reference_backend();
   const auto loss = [&](const char* heads, double share, bool in_fal) {
     DecoderConfig config = small();
-    config.heads = parse_layers(heads, 16);
-    config.rope_share = share;
-    config.rope_in_fal = in_fal;
+    config.mixers = parse_layers(
+        heads, 16, {{"rope_share", shortest(share)}, {"rope_in_fal", in_fal ? "1" : "0"}});
     Decoder decoder(*backend, config, 2);
     return loss_of(decoder, batch_of(1, 0, 9));
   };
@@ -393,6 +421,15 @@ BOOST_AUTO_TEST_CASE(turning_in_place_is_turning) {
   BOOST_CHECK(run(true) == run(false));
 }
 
+BOOST_AUTO_TEST_CASE(parts_are_found_by_their_types) {
+  const auto backend = make_reference_backend();
+  const Decoder decoder(*backend, small(), 2);
+  BOOST_TEST(decoder.block(1).mixer<SoftmaxHeads>(0).heads == 2);
+  BOOST_CHECK_THROW(decoder.block(1).mixer<SoftmaxHeads>(1), Error);
+  BOOST_CHECK_THROW(decoder.block(1).mixer<SoftmaxHeads>(2), Error);
+  BOOST_TEST(decoder.block(0).mixing.projection.weight.value().shape() == Shape({48, 16}));
+}
+
 BOOST_AUTO_TEST_CASE(each_output_layer_learns_from_its_own_batches) {
   const auto backend = make_cpu_backend({.threads = 1});
   DecoderConfig config = small();
@@ -404,8 +441,8 @@ BOOST_AUTO_TEST_CASE(each_output_layer_learns_from_its_own_batches) {
     for (std::int32_t& target : batch.targets) target = target < 0 ? -1 : target % 3;
     return batch;
   };
-  const Parameter& first = *decoder.parameters().find("embed_out.0.weight");
-  const Parameter& second = *decoder.parameters().find("embed_out.1.weight");
+  const Parameter& first = decoder.output(0).weight;
+  const Parameter& second = decoder.output(1).weight;
   BOOST_TEST(second.value().shape() == Shape({3, 16}));
   const auto before = std::pair(first.value().to_doubles(), second.value().to_doubles());
   Trainer(decoder, source, options(2)).run();
@@ -454,7 +491,7 @@ BOOST_AUTO_TEST_CASE(in_bf16_it_computes_nearly_the_same_and_learns) {
   Decoder one(*exact, small(), 2), two(*rounded, small(), 2);
   DType seen{};
   two.watch = [&](const std::string& name, const Tensor& x) {
-    if (name == "layers.1.mlp") seen = x.dtype();
+    if (name == "blocks.1.feed_forward") seen = x.dtype();
   };
   const double expected = loss_of(one, batch_of(1, 0)), got = loss_of(two, batch_of(1, 0));
   two.watch = nullptr;
@@ -485,10 +522,10 @@ BOOST_AUTO_TEST_CASE(every_activation_can_be_watched) {
   decoder.loss(batch);
   const auto tokens = static_cast<std::int64_t>(batch.tokens.size());
   BOOST_TEST(seen.at("embedding") == Shape({tokens, 16}));
-  BOOST_TEST(seen.at("layers.1.attention.query_key_value") == Shape({tokens, 48}));
-  BOOST_TEST(seen.at("layers.0.attention.matches.1") == Shape({tokens, 1}));
-  BOOST_TEST(seen.at("layers.1.attention") == Shape({tokens, 16}));
-  BOOST_TEST(seen.at("layers.1.mlp") == Shape({tokens, 16}));
+  BOOST_TEST(seen.at("blocks.1.mixing.projection") == Shape({tokens, 48}));
+  BOOST_TEST(seen.at("blocks.0.mixing.heads") == Shape({tokens, 16}));
+  BOOST_TEST(seen.at("blocks.1.mixing") == Shape({tokens, 16}));
+  BOOST_TEST(seen.at("blocks.1.feed_forward") == Shape({tokens, 16}));
   BOOST_TEST(seen.at("logits") == Shape({tokens, 7}));
 }
 

@@ -5,7 +5,7 @@
 
 #include "apps/run/batches.h"
 #include "core/backend.h"
-#include "nn/decode.h"
+#include "nn/models/decode.h"
 #include "nn/trainer.h"
 
 using namespace longhand;
@@ -35,8 +35,8 @@ struct Trained {
               {.vocabulary = task->vocabulary().size(),
                .width = 16,
                .layers = 1,
-               .inner = 32,
-               .heads = nn::parse_layers("softmax:2", 16)},
+               .mixers = nn::parse_layers("softmax:2", 16),
+               .inner = 32},
               1) {
     nn::Trainer(model, training_batches(task, 1, {.sequences = 8}),
                 {.steps = steps, .schedule = {.peak = 1e-2, .steps = 1000}})

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "autograd/tape.h"
-#include "tests/tolerance.h"
+#include "autograd/tolerance.h"
 
 using namespace longhand;
 
@@ -24,10 +24,10 @@ BOOST_AUTO_TEST_CASE(it_agrees_with_its_composed_twin_in_every_gradient) {
   };
   Rng rng(11, Purpose::test);
   for (const catalog::Case& values : fused.cases(rng)) {
-    const auto one = tolerance::run(fused, values, *reference, DType::f64);
-    const auto two = tolerance::run(composed, values, *reference, DType::f64);
-    const auto bound = tolerance::bounds(fused, values, *reference, two, DType::f64, 0x1p-53);
-    const auto comparison = tolerance::compare(two, one, bound);
+    const auto comparison = tolerance::Standard(composed, {values}, *reference)
+                                .compare(DType::f64, 0x1p-53, [&](const auto&, const auto&) {
+                                  return tolerance::run(fused, values, *reference, DType::f64);
+                                });
     BOOST_TEST_CONTEXT(comparison.where) { BOOST_TEST(comparison.used <= 1.0); }
   }
 }

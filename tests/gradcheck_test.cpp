@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include "autograd/tape.h"
+#include "autograd/tolerance.h"
+#include "tests/altered_backend.h"
 
 using namespace longhand;
 
@@ -15,6 +17,7 @@ BOOST_AUTO_TEST_CASE(every_op_agrees_with_difference_quotients) {
     const GradcheckResult result = gradcheck(operation, *reference);
     BOOST_TEST_CONTEXT(operation.name << " at " << result.where) {
       BOOST_TEST(result.worst < 1e-6);
+      BOOST_TEST(result.bound < 1);
     }
     bool differentiable = false;
     for (const auto& input : operation.inputs) differentiable |= input.differentiable;
@@ -35,6 +38,65 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
   };
   const auto reference = make_reference_backend();
   BOOST_TEST(gradcheck(wrong, *reference).worst > 0.1);
+}
+
+// Relative to the largest derivative of the input, 2000, the wrong one is 5e-9 off.
+BOOST_AUTO_TEST_CASE(a_wrong_derivative_that_is_small_is_found) {
+  catalog::Operation square = catalog::find("scale");
+  square.attributes.clear();
+  square.cases = [](Rng&) { return std::vector<catalog::Case>{{{{"x", {{2}, {1000, 1e-5}}}}}}; };
+  const auto with_factors = [&](double small) {
+    square.run = [small](const catalog::Call& c) -> std::vector<catalog::Output> {
+      const Var x = c.in("x");
+      const Tensor y = empty_like(x.value());
+      y.backend()(Multiply{.a = x.value(), .b = x.value(), .y = y});
+      return {{"y", record("square", {&x}, y, [x, small](const Tensor& dy) {
+                 std::vector<double> dx = x.value().to_doubles();
+                 const std::vector<double> r = dy.to_doubles();
+                 dx[0] *= 2 * r[0];
+                 dx[1] *= small * r[1];
+                 x.sink().add(Tensor::from(dy.backend(), dy.shape(), dy.dtype(), dx));
+               })}};
+    };
+  };
+  const auto reference = make_reference_backend();
+  with_factors(2);
+  BOOST_TEST(gradcheck(square, *reference).passed());
+  with_factors(1);
+  const GradcheckResult wrong = gradcheck(square, *reference);
+  BOOST_TEST(wrong.worst < 1e-6);
+  BOOST_TEST(wrong.bound > 1);
+  BOOST_TEST(!wrong.passed());
+}
+
+// What `longhand gradcheck --backend cpu` runs.
+BOOST_AUTO_TEST_CASE(every_op_of_the_cpu_backend_agrees_with_the_reference) {
+  const auto reference = make_reference_backend();
+  for (const Math math : {Math::fast, Math::bf16}) {
+    const DType type = math == Math::bf16 ? DType::bf16 : DType::f32;
+    const auto cpu = make_backend("cpu", {.math = math});
+    for (const catalog::Operation& operation : catalog::operations()) {
+      const GradcheckResult result =
+          gradcheck_on(operation, *cpu, type, tolerance::unit(operation, type, math), *reference);
+      BOOST_TEST_CONTEXT(operation.name << " at " << result.where) { BOOST_TEST(result.passed()); }
+      BOOST_TEST(result.cases > 0);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_broken_backend_is_found) {
+  const auto reference = make_reference_backend();
+  const auto broken = std::make_shared<AlteredBackend>(make_backend("cpu"));
+  broken->alter<LayerNormBackward>([](LayerNormBackward& op, const auto& run) {
+    run(op);
+    if (op.dgain)
+      op.dgain.tensor.backend()(Scale{.x = op.dgain.tensor, .alpha = 1.02, .y = op.dgain.tensor});
+  });
+  const auto check = [&](const char* name) {
+    return gradcheck_on(catalog::find(name), *broken, DType::f32, 0x1p-24, *reference);
+  };
+  BOOST_TEST(!check("layer_norm").passed());
+  BOOST_TEST(check("rms_norm").passed());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-#include "nn/hugging_face.h"
+#include "nn/models/hugging_face.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -7,8 +7,7 @@
 
 #include "autograd/tape.h"
 #include "core/error.h"
-#include "nn/gpt2.h"
-#include "nn/gpt_neox.h"
+#include "nn/models/decode.h"
 #include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
@@ -23,8 +22,9 @@ BOOST_AUTO_TEST_SUITE(hugging_face_test)
 namespace {
 
 const fs::path golden = fs::path(test_data) / "golden";
-constexpr const char* models[] = {"gpt_neox_parallel", "gpt_neox_sequential", "gpt2_tied",
-                                  "gpt2_separate", "gpt_neox_odd"};
+constexpr const char* models[] = {
+    "gpt_neox_parallel", "gpt_neox_sequential", "gpt_neox_odd", "gpt2_tied",      "gpt2_separate",
+    "llama_tied",        "llama_biased",        "qwen2_tied",   "qwen2_windowed", "gemma3_tied"};
 
 struct Golden {
   SafetensorsFile file;
@@ -37,6 +37,12 @@ struct Golden {
     batch.tokens = file.to_i32("golden.tokens");
     batch.lengths = file.to_i32("golden.lengths");
     batch.targets = file.to_i32("golden.targets");
+  }
+  /// How many tensors it has that are the model's own.
+  std::int64_t parameters() const {
+    return std::ranges::count_if(file.entries(), [](const SafetensorsEntry& entry) {
+      return !entry.name.starts_with("golden.") && !entry.name.starts_with("gradient.");
+    });
   }
   Weights weights() const { return Weights(SafetensorsFile::open(file.name())); }
   std::unique_ptr<Decoder> decoder(Backend& backend, DType type = DType::f32) const {
@@ -84,9 +90,9 @@ void agrees_with_transformers(Backend& backend, DType type, double tolerance) {
     BOOST_TEST(distance(expected.values("golden.loss"), loss.value.value().to_doubles()) <
                tolerance);
     const auto tensors = expected.foreign.family->tensors(*decoder);
-    BOOST_TEST(tensors.size() == decoder->parameters().all().size());
+    BOOST_TEST(std::ssize(tensors) == expected.parameters());
     for (const Exchange& tensor : tensors) {
-      const auto gradient = to_theirs(tensor, tensor.ours.var().grad().to_doubles());
+      const auto gradient = to_theirs(tensor, tensor.piece(tensor.ours.var().grad()).to_doubles());
       BOOST_TEST_CONTEXT(name << " " << tensor.names[0]) {
         BOOST_TEST(distance(expected.values("gradient." + tensor.names[0]), gradient) < tolerance);
       }
@@ -189,19 +195,17 @@ BOOST_AUTO_TEST_CASE(an_export_imports_as_the_same_model) {
     const auto again = import_model(folder / "out", *backend);
     BOOST_TEST(logits_of(*again, expected.batch) == logits_of(*decoder, expected.batch));
     const DecoderConfig &before = expected.foreign.config, &after = again->config();
-    BOOST_TEST((after.heads == before.heads));
+    BOOST_TEST(text_of(after.mixers) == text_of(before.mixers));
     BOOST_TEST((after.order == before.order));
     BOOST_TEST((after.positions == before.positions));
     BOOST_TEST((after.start == before.start));
     BOOST_TEST((after.activation == before.activation));
-    BOOST_TEST(after.rope_share == before.rope_share);
-    BOOST_TEST(after.rope_base == before.rope_base);
     BOOST_TEST(after.epsilon == before.epsilon);
     BOOST_TEST(after.longest == before.longest);
     BOOST_TEST(after.deviation == before.deviation);
     // The file's bytes are Hugging Face's.
     const auto file = SafetensorsFile::open(folder / "out" / "model.safetensors");
-    BOOST_TEST(file.entries().size() == decoder->parameters().all().size());
+    BOOST_TEST(std::ssize(file.entries()) == expected.parameters());
     for (const SafetensorsEntry& entry : file.entries()) {
       const auto& original = expected.file.at(entry.name);
       BOOST_TEST(original.shape == entry.shape);
@@ -213,17 +217,49 @@ BOOST_AUTO_TEST_CASE(an_export_imports_as_the_same_model) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(both_forms_of_a_configuration_say_the_same) {
+  for (const std::string name :
+       {"llama_tied", "llama_biased", "qwen2_tied", "qwen2_windowed", "gemma3_tied"}) {
+    const Golden golden_file(name);
+    const DecoderConfig old =
+        parse_config(golden_file.file.metadata().at("config_v4"), name).config;
+    const DecoderConfig& now = golden_file.foreign.config;
+    BOOST_TEST(text_of(old.mixers) == text_of(now.mixers));
+    BOOST_TEST(old.epsilon == now.epsilon);
+    BOOST_TEST(old.tied == now.tied);
+    BOOST_TEST((old.projection_bias == now.projection_bias && old.mixing_bias == now.mixing_bias));
+  }
+  BOOST_TEST(text_of(Golden("qwen2_windowed").foreign.config.mixers) ==
+             "softmax:3x8;softmax:3x8{window=4}");
+}
+
+BOOST_AUTO_TEST_CASE(greedy_decoding_says_what_transformers_says) {
+  const auto backend = make_cpu_backend({.threads = 1, .math = Math::exact});
+  for (const std::string name :
+       {"llama_tied", "llama_biased", "qwen2_tied", "qwen2_windowed", "gemma3_tied"}) {
+    const Golden expected(name);
+    const auto decoder = expected.decoder(*backend);
+    const std::vector<std::int32_t> prompt(
+        expected.batch.tokens.begin(), expected.batch.tokens.begin() + expected.batch.lengths[0]);
+    const auto said = decode_greedy(*decoder, {&prompt, 1}, {.most = 64});
+    BOOST_TEST(said[0] == expected.file.to_i32("golden.said"), boost::test_tools::per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(configurations_say_what_the_goldens_are) {
   const Golden tied("gpt2_tied"), separate("gpt2_separate"), neox("gpt_neox_sequential");
+  const auto heads = [](const Golden& model) {
+    return dynamic_cast<const SoftmaxHeads&>(*model.foreign.config.mixers.front().front());
+  };
   BOOST_TEST(tied.foreign.config.tied);
   BOOST_TEST(tied.foreign.config.inner == 64);  // n_inner null: four times the width
   BOOST_TEST((tied.foreign.config.activation == Activation::gelu_tanh));
-  BOOST_TEST(!tied.foreign.config.score_scale);
+  BOOST_TEST(heads(tied).scores.scale == 0);
   BOOST_TEST(!separate.foreign.config.tied);
-  BOOST_TEST(separate.foreign.config.score_scale.value() == 1);
+  BOOST_TEST(heads(separate).scores.scale == 1);
   BOOST_TEST((separate.foreign.config.activation == Activation::gelu));
-  BOOST_TEST(neox.foreign.config.rope_share == 0.5);
-  BOOST_TEST(neox.foreign.config.rope_base == 500.0);
+  BOOST_TEST(heads(neox).rope.share == 0.5);
+  BOOST_TEST(heads(neox).rope.base == 500.0);
   BOOST_TEST((neox.foreign.config.order == Order::sequential));
 }
 
@@ -330,24 +366,28 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_form_are_not_exported) {
     DecoderConfig config{.vocabulary = 5,
                          .width = 8,
                          .layers = 2,
-                         .inner = 8,
-                         .heads = parse_layers("softmax:2", 8)};
+                         .mixers = parse_layers("softmax:2", 8),
+                         .inner = 8};
     change(config);
     expect([&] { export_model(Decoder(*backend, config, 0), folder / "out"); }, message);
   };
-  refuses([](auto& c) { c.heads = parse_layers("softmax:1,fal:1", 8); },
+  refuses([](auto& c) { c.mixers = parse_layers("softmax:1,fal:1", 8); },
           "expected softmax heads of one width in all layers, got softmax:1x4,fal:1x4");
-  refuses([](auto& c) { c.heads = parse_layers("softmax:2;softmax:1", 8); }, "got softmax:2x4;");
-  refuses([](auto& c) { c.heads = parse_layers("softmax:1x4", 8); },
+  refuses([](auto& c) { c.mixers = parse_layers("softmax:2;softmax:1", 8); }, "got softmax:2x4;");
+  refuses([](auto& c) { c.mixers = parse_layers("softmax:1x4", 8); },
           "make up the width 8, got softmax:1x4");
   refuses([](auto& c) { c.outputs = {5, 5}; }, "one output layer");
-  refuses([](auto& c) { c.window = 3; }, "got a window of 3");
-  refuses([](auto& c) { c.temper = Temper::position; }, "got a temper");
+  refuses([](auto& c) { set_option(c.mixers, "window", "3"); }, "got a window of 3");
+  refuses([](auto& c) { set_option(c.mixers, "temper", "position"); }, "got a temper");
+  refuses([](auto& c) { c.norm = NormKind::rms; }, "no family has a model of this form");
+  refuses([](auto& c) { c.gated = true; }, "expected LayerNorms before plain feed forwards");
+  refuses([](auto& c) { c.mixers = parse_layers("softmax:2/1", 8); }, "got softmax:2/1x4");
   refuses([](auto& c) { c.positions = Positions::none; }, "gpt_neox: expected rotary positions");
   refuses([](auto& c) { c.tied = true; }, "gpt_neox: expected an output layer of its own");
-  refuses([](auto& c) { c.score_scale = 1; }, "gpt_neox: expected scores times 1/sqrt(width)");
+  refuses([](auto& c) { set_option(c.mixers, "score_scale", "1"); },
+          "gpt_neox: expected scores times 1/sqrt(width)");
   refuses([](auto& c) { c.activation = Activation::tanh; }, "activation tanh has no name");
-  refuses([](auto& c) { c.heads = parse_layers("softmax:2", c.width = 6); },
+  refuses([](auto& c) { c.mixers = parse_layers("softmax:2", c.width = 6); },
           "turn at most 3 entries, the width of a head, in pairs, got 3");
   const auto gpt2 = [&](auto change, const std::string& message) {
     refuses(
@@ -359,8 +399,9 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_form_are_not_exported) {
         message);
   };
   gpt2([](auto& c) { c.order = Order::parallel; }, "gpt2: expected blocks in sequential order");
-  gpt2([](auto& c) { c.attention_bias = false; }, "gpt2: expected biases");
-  gpt2([](auto& c) { c.score_scale = 2; }, "gpt2: expected scores times 1/sqrt(width) or 1");
+  gpt2([](auto& c) { c.mixing_bias = false; }, "gpt2: expected biases");
+  gpt2([](auto& c) { set_option(c.mixers, "score_scale", "2"); },
+       "gpt2: expected scores times 1/sqrt(width) or 1");
   BOOST_TEST(!fs::exists(folder / "out"));
 }
 
@@ -369,8 +410,8 @@ BOOST_AUTO_TEST_CASE(heads_of_other_kinds_read_the_same_weights) {
   const auto backend = make_reference_backend();
   const Golden expected("gpt2_separate");
   DecoderConfig config = expected.foreign.config;
-  config.heads = parse_layers("chacal:3;softmax:1,chacal:1,softmax:1", config.width);
-  config.gamma = 0;
+  config.mixers = parse_layers("chacal:3;softmax:1,chacal:1,softmax:1", config.width,
+                               {{"gamma", "0"}, {"score_scale", "1"}});
   Decoder chained(*backend, config, 0);
   read_tensors(expected.weights(), expected.foreign.family->tensors(chained));
   const auto plain = logits_of(*expected.decoder(*backend), expected.batch);
@@ -385,7 +426,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_configuration_is_told_in_one_line) {
   const auto parse = [](const std::string& fields) {
     return parse_config(fields, "c.json").config;
   };
-  BOOST_TEST(parse("{" + neox + "}").rope_share == 0.25);
+  BOOST_TEST(text_of(parse("{" + neox + "}").mixers) == "softmax:2x4{rope_share=0.25}");
   BOOST_TEST(parse("{" + gpt2 + "}").vocabulary == 50257);
   const auto refuses = [&](const std::string& good, const std::string& more,
                            const std::string& message) {
@@ -394,7 +435,26 @@ BOOST_AUTO_TEST_CASE(a_wrong_configuration_is_told_in_one_line) {
   expect([&] { parse("{"); }, "c.json: expected JSON");
   expect([&] { parse("[]"); }, "c.json: expected a JSON object");
   expect([&] { parse(R"({"model_type":"bert"})"); },
-         "model_type: expected gpt2 or gpt_neox, got \"bert\"");
+         "model_type: expected gemma3_text, gpt2, gpt_neox, llama or qwen2, got \"bert\"");
+  const std::string llama =
+      R"("model_type":"llama","vocab_size":5,"hidden_size":8,"num_hidden_layers":2,)"
+      R"("intermediate_size":8,"num_attention_heads":2)";
+  BOOST_TEST(text_of(parse("{" + llama + "}").mixers) == "softmax:2x4");
+  BOOST_TEST(text_of(parse("{" + llama + R"(,"head_dim":6,"num_key_value_heads":1})").mixers) ==
+             "softmax:2/1x6");
+  refuses(llama, R"(,"num_key_value_heads":3)", "num_key_value_heads: expected a divisor of 2");
+  refuses(llama, R"(,"head_dim":3)", "head_dim: expected an even number");
+  refuses(llama, R"(,"num_hidden_layers":1000000)", "num_hidden_layers: expected at most 1000");
+  refuses(llama, R"(,"rope_scaling":{"type":"yarn"})", "rope_type: expected default or llama3");
+  refuses(llama, R"(,"rope_parameters":{"rope_type":"llama3","high_freq_factor":1})",
+          "0 < low_freq_factor < high_freq_factor");
+  refuses(llama, R"(,"quantization_config":{})", "quantization_config: expected none");
+  const std::string qwen = llama + R"(,"model_type":"qwen2")";
+  refuses(qwen, R"(,"layer_types":["full_attention"])", "layer_types: expected one for each of 2");
+  refuses(qwen, R"(,"layer_types":["full_attention","chunked"])",
+          "layer_types: expected full_attention or sliding_attention");
+  refuses(qwen, R"(,"layer_types":["full_attention","sliding_attention"])",
+          "sliding_window: expected an integer");
   refuses(neox, R"(,"hidden_act":"swish")", "hidden_act: expected gelu");
   refuses(neox, R"(,"vocab_size":"5")", "vocab_size: expected an integer");
   refuses(neox, R"(,"num_attention_heads":3)", "num_attention_heads: expected a divisor of 8");

@@ -79,7 +79,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_imported_or_exported_is_one_line_and_leaves_
   longhand.refuses(1, "import theirs --out run --width 32", "wte.weight\": expected [11, 32]");
   longhand.refuses(2, "import theirs --out run --gamma 2", "--gamma");
   std::ofstream(longhand.path("theirs/config.json")) << R"({"model_type": "t5"})";
-  longhand.refuses(1, "import theirs --out run", "expected gpt2 or gpt_neox, got \"t5\"");
+  longhand.refuses(1, "import theirs --out run",
+                   "expected gemma3_text, gpt2, gpt_neox, llama or qwen2, got \"t5\"");
   BOOST_TEST(!fs::exists(longhand.path("run")));
 
   const auto trained = longhand(
@@ -92,6 +93,38 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_imported_or_exported_is_one_line_and_leaves_
   BOOST_TEST(!fs::exists(longhand.path("out")));
   folder("again", "gpt2_tied");
   longhand.refuses(1, "import again --out run", "holds a run already");
+}
+
+BOOST_AUTO_TEST_CASE(damage_and_weights_that_are_no_numbers_are_told_on_import) {
+  folder("theirs", "gpt2_tied");
+  const auto file = SafetensorsFile::open(longhand.path("theirs/model.safetensors"));
+  std::vector<std::vector<std::byte>> values;
+  std::vector<SafetensorsItem> items;
+  for (const SafetensorsEntry& entry : file.entries()) {
+    if (entry.dtype) values.emplace_back(entry.bytes.begin(), entry.bytes.end());
+  }
+  std::size_t at = 0;
+  for (const SafetensorsEntry& entry : file.entries()) {
+    if (!entry.dtype) continue;
+    auto& bytes = values[at++];
+    if (entry.name.ends_with("wte.weight")) {
+      for (std::size_t i = 0; i < 3 * 4; ++i) bytes[i] = std::byte{0xff};  // three NaN
+    }
+    items.push_back({entry.name, *entry.dtype, entry.shape,
+                     [&bytes] { return std::span<const std::byte>(bytes); }});
+  }
+  write_safetensors(longhand.path("theirs/model.safetensors"), items);
+  const auto outcome = longhand("import theirs --out run");
+  BOOST_TEST(outcome.status == 0);
+  BOOST_TEST(outcome.err ==
+             "longhand import: warning: 3 entries of 1 tensors are NaN or infinite, the first in "
+             "embedding.weight\n");
+
+  std::string bytes = contents(longhand.path("theirs/model.safetensors"));
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  std::ofstream(longhand.path("theirs/model.safetensors"), std::ios::binary) << bytes;
+  longhand.refuses(1, "import theirs --out other", "damaged: its bytes have the checksum");
+  BOOST_TEST(!fs::exists(longhand.path("other")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

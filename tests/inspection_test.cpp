@@ -13,18 +13,16 @@ BOOST_AUTO_TEST_SUITE(inspection_test)
 BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
   const auto backend = make_reference_backend();
   constexpr std::int64_t width = 12, n = 7, window = 3;
-  nn::Decoder model(*backend,
-                    {.vocabulary = 5,
-                     .width = width,
-                     .layers = 2,
-                     .inner = 8,
-                     .heads = {nn::parse_heads("softmax:2,fal:1", width)},
-                     .score_scale = 0.7,
-                     .window = window,
-                     .temper = Temper::position,
-                     .beta = 1.6,
-                     .deviation = 0.8},
-                    3, DType::f64);
+  nn::Decoder model(
+      *backend,
+      {.vocabulary = 5,
+       .width = width,
+       .layers = 2,
+       .mixers = nn::parse_layers(
+           "softmax:2{score_scale=0.7,window=3,temper=position,beta=1.6},fal:1", width),
+       .inner = 8,
+       .deviation = 0.8},
+      3, DType::f64);
   const std::vector<std::int32_t> tokens{0, 3, 1, 4, 4, 2, 0};
   const std::int32_t count = n;
   std::map<std::string, std::vector<double>> seen;
@@ -38,9 +36,9 @@ BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
   BOOST_TEST(views.size() == 6);
   double worst = 0, spread = 0;
   for (const app::HeadView& view : views) {
-    if (view.kind != nn::HeadKind::softmax) continue;
-    const std::string layer = "layers." + std::to_string(view.layer) + ".attention.";
-    const auto& qkv = seen.at(layer + "query_key_value");
+    if (view.weights.empty()) continue;
+    const std::string layer = "blocks." + std::to_string(view.layer) + ".mixing.";
+    const auto& qkv = seen.at(layer + "projection");
     const auto& heads = seen.at(layer + "heads");
     constexpr std::int64_t each = width / 3, values = 2 * 2 * each;  // after 2 heads' q and k
     for (std::int64_t i = 0; i < n; ++i) {

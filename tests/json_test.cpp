@@ -76,6 +76,8 @@ BOOST_AUTO_TEST_CASE(outside_text_that_is_no_json_is_nothing) {
                            "{1:2}", "\"\n\"", "]"}) {
     BOOST_TEST(!Json::parse(text).has_value(), text);
   }
+  BOOST_TEST(!Json::parse(std::string_view("{}\0", 3)).has_value());
+  BOOST_TEST(!Json::parse(std::string_view("{}\0more", 7)).has_value());
   BOOST_TEST(Json::parse(R"({"a":1,"b":2,"a":3,"c":4,"a":5})")->dump() == R"({"b":2,"c":4,"a":5})");
   const auto nested = [](std::size_t deep) {
     return std::string(deep, '[') + std::string(deep, ']');
@@ -83,6 +85,15 @@ BOOST_AUTO_TEST_CASE(outside_text_that_is_no_json_is_nothing) {
   BOOST_TEST(Json::parse(nested(Json::deepest)).has_value());
   BOOST_TEST(!Json::parse(nested(Json::deepest + 1)).has_value());
   BOOST_TEST(!Json::parse(std::string(1 << 20, '[')).has_value());
+  const auto many = [](std::size_t count) {  // so many values and the array itself
+    std::string text(2 * count + 1, ',');
+    for (std::size_t i = 1; i < text.size(); i += 2) text[i] = '0';
+    text.front() = '[';
+    text.back() = ']';
+    return text;
+  };
+  BOOST_TEST(Json::parse(many(3'999'999)).has_value());
+  BOOST_TEST(!Json::parse(many(4'000'000)).has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

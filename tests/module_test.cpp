@@ -8,7 +8,8 @@
 
 #include "core/error.h"
 #include "core/rng.h"
-#include "nn/layers.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/norm.h"
 #include "nn/normal.h"
 
 using namespace longhand;

@@ -30,12 +30,12 @@ struct Rigged : Reference {
     }();
     model = std::make_unique<nn::Decoder>(run, config.model(*task), 1, DType::f64);
     for (const nn::Parameter& p : model->parameters().all()) {
-      if (p.name().find(".layers.") != std::string::npos) run(Fill{.value = 0, .y = p.value()});
+      if (p.name().starts_with("blocks.")) run(Fill{.value = 0, .y = p.value()});
     }
     Values unit(static_cast<std::size_t>(task->vocabulary().size() * width));
     for (std::int64_t i = 0; i < task->vocabulary().size(); ++i)
       unit[static_cast<std::size_t>(i * width + i)] = 1;
-    put("embed_out.weight", unit);
+    put("output.weight", unit);
   }
   void put(const std::string& name, const Values& values) const {
     const Tensor to = model->parameters().find(name)->value();
@@ -48,7 +48,7 @@ struct Rigged : Reference {
       row.resize(static_cast<std::size_t>(width));
       all.insert(all.end(), row.begin(), row.end());
     }
-    put("gpt_neox.embed_in.weight", all);
+    put("embedding.weight", all);
   }
 };
 

@@ -135,7 +135,20 @@ BOOST_AUTO_TEST_CASE(gradcheck_reports_each_op_it_was_asked_for) {
   BOOST_TEST(report["rows"][0]["op"] == "softmax");
   BOOST_TEST(report["rows"][0]["error"].number() < 1e-6);
   BOOST_TEST(report["rows"][0]["derivatives"].integer() > 100);
+  BOOST_TEST(report["rows"][0]["bound"].number() < 1);
   BOOST_TEST(report["rows"][2]["error"].is_null());
+}
+
+BOOST_AUTO_TEST_CASE(gradcheck_holds_another_backend_against_the_reference) {
+  for (const char* math : {"exact", "bf16"}) {
+    const Json report =
+        json(std::string("gradcheck softmax matmul argmax --backend cpu --json --math ") + math);
+    BOOST_TEST(report["rows"].size() == 3);
+    BOOST_TEST(report["rows"][1]["bound"].number() > 0);
+    BOOST_TEST(report["rows"][1]["bound"].number() < 1);
+    BOOST_TEST(report["rows"][1]["derivatives"].integer() > 100);
+    BOOST_TEST(report["rows"][2]["derivatives"].integer() == 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(op_list_names_the_whole_catalog_and_each_is_described) {

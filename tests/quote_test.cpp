@@ -3,6 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+#include "core/error.h"
+
 using namespace longhand;
 
 BOOST_AUTO_TEST_SUITE(quote_test)
@@ -23,6 +25,36 @@ BOOST_AUTO_TEST_CASE(broken_utf8_is_escaped_byte_by_byte) {
   BOOST_TEST(quote("\xc3") == "\"\\xc3\"");                    // cut off
   BOOST_TEST(quote("\xc0\xaf") == "\"\\xc0\\xaf\"");           // overlong
   BOOST_TEST(quote("\xed\xa0\x80") == "\"\\xed\\xa0\\x80\"");  // surrogate
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_seen_or_turns_the_line_round_is_escaped) {
+  BOOST_TEST(quote("a\u202eb") == "\"a\\u{202e}b\"");      // right-to-left override
+  BOOST_TEST(quote("\xc2\x9b[2J") == "\"\\u{009b}[2J\"");  // C1: the same as ESC [
+  BOOST_TEST(quote("\u200b\u2066\u2028\ufeff\u00ad") ==
+             "\"\\u{200b}\\u{2066}\\u{2028}\\u{feff}\\u{00ad}\"");
+  BOOST_TEST(quote("\U000e0041") == "\"\\u{e0041}\"");  // a tag
+  BOOST_TEST(quote("\u00a0\u00ae\u2010\u2027\u202f\u2070") ==
+             "\"\u00a0\u00ae\u2010\u2027\u202f\u2070\"");
+}
+
+BOOST_AUTO_TEST_CASE(printable_text_is_whole_and_without_quotes) {
+  BOOST_TEST(printable("say \"größe\" \\x") == "say \"größe\" \\x");
+  BOOST_TEST(printable("a\nb\x1b[2J\u202e\xff") == "a\\x0ab\\x1b[2J\\u{202e}\\xff");
+  const std::string text(1000, 'x');
+  BOOST_TEST(printable(text) == text);
+  BOOST_TEST(printable(printable("a\n\u202e")) == printable("a\n\u202e"));
+}
+
+BOOST_AUTO_TEST_CASE(printable_lines_keep_their_breaks) {
+  BOOST_TEST(printable_lines("a\x1b\n\nb\u202e\n") == "a\\x1b\n\nb\\u{202e}\n");
+}
+
+BOOST_AUTO_TEST_CASE(every_message_is_one_line_of_printable_text) {
+  try {
+    fail("folder\n\u202e/\xff: cannot be read");
+  } catch (const Error& error) {
+    BOOST_TEST(error.what() == "folder\\x0a\\u{202e}/\\xff: cannot be read");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(long_text_is_cut) {

@@ -32,6 +32,7 @@ BOOST_FIXTURE_TEST_SUITE(run_folder_test, Fixture)
 BOOST_AUTO_TEST_CASE(nothing_is_written_before_the_logs_are_opened) {
   RunFolder run = RunFolder::create(path, config);
   BOOST_TEST(!fs::exists(path));
+  run.open();
   run.open_logs(0);
   BOOST_TEST(RunFolder(path).config().ini() == config.ini());
 }
@@ -39,12 +40,14 @@ BOOST_AUTO_TEST_CASE(nothing_is_written_before_the_logs_are_opened) {
 BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_one_is_passed_over) {
   {
     RunFolder run = RunFolder::create(path, config);
+    run.open();
     run.open_logs(0);
     for (int step = 1; step <= 5; ++step) run.log({{"step", step}, {"loss", 1.0 / step}});
   }
   std::ofstream(path / "metrics.jsonl", std::ios::app) << "{\"step\":6,\"lo";
   BOOST_TEST(steps() == (Steps{1, 2, 3, 4, 5}), boost::test_tools::per_element());
   RunFolder run(path);
+  run.open();
   run.open_logs(3);
   run.log({{"step", 4}, {"loss", 0.5}});
   BOOST_TEST(steps() == (Steps{1, 2, 3, 4}), boost::test_tools::per_element());
@@ -53,10 +56,44 @@ BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_one_is_pas
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_with_a_run_is_not_taken_for_a_new_one) {
-  RunFolder::create(path, config).open_logs(0);
+  {
+    RunFolder run = RunFolder::create(path, config);
+    BOOST_CHECK_THROW(run.open_logs(0), Error);  // it is not held yet
+    run.open();
+    run.open_logs(0);
+  }
   BOOST_CHECK_THROW(RunFolder::create(path, config), Error);
   BOOST_CHECK_THROW(RunFolder{folder / "absent"}, Error);
   BOOST_CHECK_THROW(load_run(path), Error);  // no checkpoint yet
+}
+
+BOOST_AUTO_TEST_CASE(only_one_of_two_writes_and_only_one_of_two_new_runs_is_made) {
+  RunFolder first = RunFolder::create(path, config), second = RunFolder::create(path, config);
+  {
+    RunFolder holder = std::move(first);
+    holder.open();
+    BOOST_CHECK_THROW(RunFolder(path).open(), Error);
+    BOOST_TEST(fs::exists(path / "lock"));
+  }
+  BOOST_TEST(!fs::exists(path / "lock"));
+  BOOST_CHECK_THROW(second.open(), Error);  // there is a run now
+  RunFolder(path).open();
+}
+
+BOOST_AUTO_TEST_CASE(an_evaluation_that_will_be_made_again_is_dropped) {
+  {
+    RunFolder run = RunFolder::create(path, config);
+    run.open();
+    run.open_logs(0);
+    for (int step = 1; step <= 2; ++step) run.log({{"step", step}, {"loss", 1.0}});
+    run.log({{"step", 2}, {"intervals", Json::object()}});
+  }
+  for (const bool evaluated : {true, false}) {
+    RunFolder run(path);
+    run.open();
+    run.open_logs(2, evaluated);
+    BOOST_TEST(run.metrics().size() == (evaluated ? 3u : 2u));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(settings_that_cannot_be_used_make_no_folder) {

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/rng.h"
+#include "core/safetensors_index.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
@@ -146,8 +147,8 @@ BOOST_AUTO_TEST_CASE(a_tensor_larger_than_a_part_is_refused_before_anything_is_w
   BOOST_TEST(folder.count() == 0);
   BOOST_TEST(write(1000, 4700) == "");
   // More parts than a reader takes.
-  const Tensors many(std::vector<std::int64_t>(SafetensorsParts::max_parts + 1, 100));
-  BOOST_CHECK_EXCEPTION(cut_into_parts("model", many.items(), {}, 700), Error, [](const Error& e) {
+  const Tensors many(std::vector<std::int64_t>(SafetensorsIndex::max_files + 1, 100));
+  BOOST_CHECK_EXCEPTION(cut_into_parts("model", many.items(), {}, 800), Error, [](const Error& e) {
     return std::string(e.what()).find("at most 1000 of them, got 1001") != std::string::npos;
   });
 }

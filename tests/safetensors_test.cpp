@@ -84,7 +84,46 @@ BOOST_AUTO_TEST_CASE(a_file_without_tensors_reads_back) {
   const TemporaryFolder folder;
   write_safetensors(folder / "a.safetensors", {});
   BOOST_TEST(SafetensorsFile::open(folder / "a.safetensors").entries().empty());
-  BOOST_TEST(std::filesystem::file_size(folder / "a.safetensors") == 16u);
+  BOOST_TEST(std::filesystem::file_size(folder / "a.safetensors") == 8 + 64u);
+}
+
+/// A file of so many tensors of one byte, the last one first.
+std::string file_of_many(std::size_t count) {
+  std::string header = "{";
+  for (std::size_t i = count; i-- > 0;) {
+    header += entry("t" + std::to_string(i), "U8", "[1]",
+                    '[' + std::to_string(i) + ',' + std::to_string(i + 1) + ']');
+    header += i > 0 ? ',' : '}';
+  }
+  return file_of(header, std::string(count, 'x'));
+}
+
+BOOST_AUTO_TEST_CASE(as_many_tensors_as_the_limit_says_are_read_and_no_more) {
+  constexpr std::size_t most = SafetensorsFile::max_entries;
+  const std::string bytes = file_of_many(most);
+  const SafetensorsFile file = parse(bytes);
+  BOOST_TEST(file.entries().size() == most);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{99'999}, most - 1}) {
+    BOOST_TEST(file.find("t" + std::to_string(i)) == &file.entries()[i]);
+  }
+  BOOST_TEST(!file.find("t"));
+  BOOST_TEST(!file.find("z"));
+  BOOST_TEST(refusal(file_of_many(most + 1)) == "x: more than 250000 tensors");
+}
+
+BOOST_AUTO_TEST_CASE(a_name_is_as_long_as_the_limit_says_and_no_longer) {
+  const auto named = [](std::size_t length) {
+    return file_of('{' + entry(std::string(length, 'n'), "U8", "[1]", "[0,1]") + '}', "a");
+  };
+  BOOST_TEST(refusal(named(SafetensorsFile::max_name)) == "accepted");
+  BOOST_TEST(refusal(named(SafetensorsFile::max_name + 1)) ==
+             "x: tensor \"" + std::string(60, 'n') +
+                 "...\": expected a name of at most 4096 bytes, got 4097");
+  const TemporaryFolder folder;
+  const std::vector<std::uint8_t> byte{1};
+  const std::vector<SafetensorsItem> items{item(std::string(4097, 'n'), DType::u8, {1}, byte)};
+  BOOST_CHECK_THROW(write_safetensors(folder / "a.safetensors", items), Error);
+  BOOST_TEST(folder.count() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(tensors_come_in_the_order_of_their_bytes) {

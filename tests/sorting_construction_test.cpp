@@ -10,7 +10,7 @@
 #include "apps/run/run_folder.h"
 #include "core/error.h"
 #include "core/rng.h"
-#include "nn/decode.h"
+#include "nn/models/decode.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
@@ -179,28 +179,28 @@ BOOST_AUTO_TEST_CASE(states_are_those_of_the_derivation) {
     }
   };
   // before ⊥: e + tilde + hat';  at ⊥: e + tilde + hat' of the least
-  is("layers.0.mlp", 1, at.e(7), 1);
-  is("layers.0.mlp", 1, at.tilde(7), 1);
-  is("layers.0.mlp", 1, at.hat_prime(7), 1);
-  is("layers.0.mlp", 5, at.e(10), 1);
-  is("layers.0.mlp", 5, at.tilde(10), 1);
-  is("layers.0.mlp", 5, at.hat_prime(2), 1);
+  is("blocks.0.feed_forward", 1, at.e(7), 1);
+  is("blocks.0.feed_forward", 1, at.tilde(7), 1);
+  is("blocks.0.feed_forward", 1, at.hat_prime(7), 1);
+  is("blocks.0.feed_forward", 5, at.e(10), 1);
+  is("blocks.0.feed_forward", 5, at.tilde(10), 1);
+  is("blocks.0.feed_forward", 5, at.hat_prime(2), 1);
   // after ⊥: e - tilde + hat', and nothing left of tilde ⊥
-  is("layers.0.mlp", 8, at.e(4), 1);
-  is("layers.0.mlp", 8, at.tilde(4), -1);
-  is("layers.0.mlp", 8, at.tilde(10), 0);
-  is("layers.0.mlp", 8, at.hat_prime(4), 1);
+  is("blocks.0.feed_forward", 8, at.e(4), 1);
+  is("blocks.0.feed_forward", 8, at.tilde(4), -1);
+  is("blocks.0.feed_forward", 8, at.tilde(10), 0);
+  is("blocks.0.feed_forward", 8, at.hat_prime(4), 1);
   // copies before minus copies after, over all of them: 3 and 1, 2, 3
-  is("layers.1.attention", 6, at.hat(2), 0);
-  is("layers.1.attention", 7, at.hat(4), 2.0 / 4);
-  is("layers.1.attention", 8, at.hat(4), 1.0 / 5);
-  is("layers.1.attention", 9, at.hat(4), 0);
-  is("layers.1.attention", 9, at.hat_prime(4), 1);
-  is("layers.1.attention", 9, at.hat_prime(7), construction.successor);
+  is("blocks.1.mixing", 6, at.hat(2), 0);
+  is("blocks.1.mixing", 7, at.hat(4), 2.0 / 4);
+  is("blocks.1.mixing", 8, at.hat(4), 1.0 / 5);
+  is("blocks.1.mixing", 9, at.hat(4), 0);
+  is("blocks.1.mixing", 9, at.hat_prime(4), 1);
+  is("blocks.1.mixing", 9, at.hat_prime(7), construction.successor);
   // the number itself is taken away, exactly where no copy is left
-  is("layers.1.mlp", 9, at.hat_prime(4), 0);
-  is("layers.1.mlp", 9, at.hat_prime(7), construction.successor);
-  BOOST_TEST(states.at("layers.1.mlp", 8, at.hat(4)) > 1 + construction.successor);
+  is("blocks.1.feed_forward", 9, at.hat_prime(4), 0);
+  is("blocks.1.feed_forward", 9, at.hat_prime(7), construction.successor);
+  BOOST_TEST(states.at("blocks.1.feed_forward", 8, at.hat(4)) > 1 + construction.successor);
 }
 
 BOOST_AUTO_TEST_CASE(as_printed_it_goes_on_to_the_next_number_too_early) {

@@ -1,4 +1,4 @@
-#include "tests/tolerance.h"
+#include "autograd/tolerance.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -9,17 +9,32 @@ using namespace longhand;
 BOOST_AUTO_TEST_SUITE(tolerance_test)
 
 namespace {
-const tolerance::Results expected{{"y", {1.0, -2.0, 0.0}}};
-const tolerance::Results bound{{"y", {1e-3, 1e-3, 1e-3}}};
-double used(std::vector<double> y) {
-  return tolerance::compare(expected, {{"y", std::move(y)}}, bound).used;
+
+tolerance::Result result(tolerance::Values values, DType type = DType::f32) {
+  return {{static_cast<std::int64_t>(values.size())}, type, std::move(values)};
 }
+
+/// y = (1, -2, 0) with a standard deviation of 1e-5 (in units of 2^-24), held against `got`.
+tolerance::Worst compared(const tolerance::Results& got, tolerance::Values y = {1, -2, 0}) {
+  tolerance::Noise noise;
+  for (int t = 0; t < tolerance::trials; ++t) {
+    noise.operands["y"].emplace_back(y.size(), t % 2 == 0 ? 1e-5 : -1e-5);
+    noise.all["y"].emplace_back(y.size(), 0.0);
+  }
+  tolerance::Comparison comparison(catalog::find("scale"), DType::f32, 0x1p-24);
+  comparison.add({}, {{"y", result(y)}}, noise, got);
+  return comparison.worst();
+}
+double used(tolerance::Values y) { return compared({{"y", result(std::move(y))}}).used; }
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(equal_values_use_nothing_of_the_bound) { BOOST_TEST(used({1, -2, 0}) == 0); }
 
 BOOST_AUTO_TEST_CASE(the_share_of_the_bound_is_reported) {
-  BOOST_TEST(used({1.0005, -2, 0}) == 0.5, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(std::abs(used({1, -2, 6e-5}) - 0.5) < 0.01);
+  BOOST_TEST(used({1, -2, 11e-5}) < 1);
+  BOOST_TEST(used({1, -2, 13e-5}) > 1);
 }
 
 BOOST_AUTO_TEST_CASE(sign_factor_nan_infinity_size_and_names_are_seen) {
@@ -28,9 +43,45 @@ BOOST_AUTO_TEST_CASE(sign_factor_nan_infinity_size_and_names_are_seen) {
   BOOST_TEST(used({1, -2, std::nan("")}) > 1);
   BOOST_TEST(used({1, -2, HUGE_VAL}) > 1);
   BOOST_TEST(used({1, -2}) > 1);
-  BOOST_TEST(tolerance::compare(expected, {{"z", {1, -2, 0}}}, bound).used > 1);
-  BOOST_TEST(tolerance::compare({{"y", {HUGE_VAL}}}, {{"y", {-HUGE_VAL}}}, bound).used > 1);
-  BOOST_TEST(tolerance::compare({{"y", {HUGE_VAL}}}, {{"y", {HUGE_VAL}}}, bound).used == 0);
+  BOOST_TEST(compared({{"z", result({1, -2, 0})}}).used > 1);
+  BOOST_TEST(compared({}).used > 1);
+  BOOST_TEST(compared({{"y", result({-HUGE_VAL})}}, {HUGE_VAL}).used > 1);
+  BOOST_TEST(compared({{"y", result({HUGE_VAL})}}, {HUGE_VAL}).used == 0);
+  BOOST_TEST(compared({{"y", result({std::nan("")})}}, {std::nan("")}).used == 0);
+}
+
+// Each of a thousand entries may be 12 sigma off; all of them together by a hundredth of that.
+BOOST_AUTO_TEST_CASE(a_factor_is_seen_where_no_single_entry_stands_out) {
+  Rng rng(1, Purpose::test);
+  constexpr double sigma = 0.05;
+  const auto noisy = [&](tolerance::Values x) {
+    for (double& value : x) value += sigma * rng.normal();
+    return x;
+  };
+  tolerance::Values y(1000);
+  for (double& value : y) value = rng.normal();
+  tolerance::Noise noise;
+  for (int t = 0; t < tolerance::trials; ++t) {
+    noise.operands["y"].push_back(noisy(tolerance::Values(y.size(), 0.0)));
+    noise.all["y"].emplace_back(y.size(), 0.0);
+  }
+  const auto used = [&](double factor) {
+    tolerance::Values got = noisy(y);
+    for (double& value : got) value *= factor;
+    tolerance::Comparison comparison(catalog::find("scale"), DType::f32, 0x1p-24);
+    comparison.add({}, {{"y", result(y)}}, noise, {{"y", result(got)}});
+    return comparison.worst();
+  };
+  BOOST_TEST(used(1).used < 1);
+  const tolerance::Worst off = used(1.04);
+  BOOST_TEST(off.used > 1);
+  BOOST_TEST(off.where.find("slope of") != off.where.npos);
+}
+
+BOOST_AUTO_TEST_CASE(integers_are_equal_or_wrong) {
+  tolerance::Comparison comparison(catalog::find("argmax"), DType::f32, 0x1p-24);
+  comparison.add({}, {{"y", result({1, 2}, DType::i32)}}, {}, {{"y", result({1, 3}, DType::i32)}});
+  BOOST_TEST(comparison.worst().used > 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,5 @@
 #include "nn/trainer.h"
+#include "nn/stop_signals.h"
 
 #include <unistd.h>
 
@@ -10,7 +11,8 @@
 
 #include "autograd/loss.h"
 #include "core/error.h"
-#include "nn/layers.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/linear.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -62,10 +64,10 @@ Batch batch_of(std::int64_t step, std::int64_t part, int rows = 30) {
   return batch;
 }
 
-struct Folder {
+struct Scratch {
   fs::path path = fs::temp_directory_path() / ("longhand_trainer_" + std::to_string(::getpid()));
-  Folder() { fs::remove_all(path); }
-  ~Folder() { fs::remove_all(path); }
+  Scratch() { fs::remove_all(path); }
+  ~Scratch() { fs::remove_all(path); }
 };
 
 TrainerOptions options(std::int64_t steps) {
@@ -151,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_run_cut_and_resumed_has_the_bits_of_one_that_was_not) {
           {.report = [&](const StepReport& r) { whole_losses.push_back(r.loss); }})
       .run();
 
-  const Folder folder;
+  const Scratch folder;
   TrainerOptions cut_options = options(40);
   cut_options.checkpoints = folder.path;
   const TrainerHooks hooks{.report = [&](const StepReport& r) { cut_losses.push_back(r.loss); },
@@ -175,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_run_cut_and_resumed_has_the_bits_of_one_that_was_not) {
 BOOST_AUTO_TEST_CASE(the_last_ones_and_the_best_are_kept) {
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams model(*backend);
-  const Folder folder;
+  const Scratch folder;
   TrainerOptions o = options(30);
   o.checkpoints = folder.path;
   o.checkpoint_every = 5;
@@ -191,7 +193,7 @@ BOOST_AUTO_TEST_CASE(the_last_ones_and_the_best_are_kept) {
   trainer.run();
   BOOST_TEST(evaluated == std::vector<std::int64_t>({4, 8, 12, 16, 20, 24, 28, 30}));
   const CheckpointStore store(folder.path, 2);
-  BOOST_TEST(store.steps() == std::vector<std::int64_t>({8, 25, 30}));
+  BOOST_TEST(store.steps() == std::vector<std::int64_t>({8, 28, 30}));  // one before each score
   BOOST_TEST(store.best().value() == 8);
   const CheckpointInfo info = read_checkpoint_info(store.path(8));
   BOOST_TEST(info.score.value() == 1.0);
@@ -201,7 +203,7 @@ BOOST_AUTO_TEST_CASE(the_last_ones_and_the_best_are_kept) {
 BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_stops_and_names_step_and_tensor) {
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams model(*backend);
-  const Folder folder;
+  const Scratch folder;
   TrainerOptions o = options(20);
   o.checkpoints = folder.path;
   o.checkpoint_every = 5;
@@ -252,15 +254,150 @@ BOOST_AUTO_TEST_CASE(what_the_batch_source_throws_ends_the_run) {
   BOOST_TEST(trainer.step() == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_without_a_counted_target_is_refused) {
+BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams model(*backend);
+  const Scratch folder;
+  TrainerOptions o = options(6);
+  o.checkpoints = folder.path;
   const auto source = [](std::int64_t step, std::int64_t part) {
     Batch batch = batch_of(step, part);
-    batch.targets.assign(batch.targets.size(), -1);
+    if (step == 1 || step == 4 || step == 6) batch.targets.assign(batch.targets.size(), -1);
     return batch;
   };
-  BOOST_CHECK_THROW(Trainer(model, source, options(2)).run(), Error);
+  std::vector<std::int64_t> skipped, taken;
+  std::vector<std::vector<double>> before = values(model);
+  const TrainerHooks hooks{.report = [&](const StepReport& r) {
+    (r.skipped ? skipped : taken).push_back(r.step);
+    BOOST_TEST((values(model) == before) == r.skipped);
+    before = values(model);
+  }};
+  Trainer trainer(model, source, o, hooks);
+  BOOST_TEST((trainer.run() == Outcome::finished));
+  BOOST_TEST(skipped == std::vector<std::int64_t>({1, 4, 6}));
+  BOOST_TEST(taken == std::vector<std::int64_t>({2, 3, 5}));
+
+  // It may be the step at which a run goes on.
+  Bigrams again(*backend);
+  o.checkpoints = folder.path / "cut";
+  skipped.clear();
+  taken.clear();
+  before = values(again);
+  {
+    Bigrams first(*backend);
+    Trainer(first, source, o, {.stop = [count = 0]() mutable { return ++count == 3; }}).run();
+  }
+  Trainer second(again, source, o);
+  BOOST_TEST(second.resume_latest());
+  BOOST_TEST(second.step() == 3);
+  second.run();
+  BOOST_CHECK(values(again) == values(model));
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_add_up_to_nothing_sensible_are_refused) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  for (const float weight : {-1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    Bigrams model(*backend);
+    const auto source = [&](std::int64_t step, std::int64_t part) {
+      Batch batch = batch_of(step, part);
+      batch.weights.assign(batch.weights.size(), weight);
+      return batch;
+    };
+    BOOST_CHECK_THROW(Trainer(model, source, options(2)).run(), Error);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(whatever_ends_a_run_its_last_finished_step_is_saved) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
+  const auto ends = [&](TrainerHooks hooks, const BatchSource& data, std::int64_t at) {
+    const Scratch folder;
+    TrainerOptions o = options(9);
+    o.checkpoints = folder.path;
+    Bigrams model(*backend), whole(*backend);
+    BOOST_CHECK_THROW(Trainer(model, data, o, std::move(hooks)).run(), Error);
+    const CheckpointStore store(folder.path, 1);
+    BOOST_TEST(store.latest().value_or(-1) == at);
+    // And goes on as if nothing had been.
+    Trainer second(model, source, o);
+    second.resume_latest();
+    second.run();
+    Trainer(whole, source, options(9)).run();
+    BOOST_CHECK(values(model) == values(whole));
+  };
+  ends({.evaluate = [](auto) -> std::optional<double> { fail("cannot be scored"); }}, source, 9);
+  ends({.report =
+            [](const StepReport& r) {
+              if (r.step == 4) fail("disk full");
+            }},
+       source, 4);
+  ends(
+      {},
+      [&](auto step, auto part) {
+        return step == 6 ? (fail("no data"), Batch{}) : source(step, part);
+      },
+      5);
+}
+
+BOOST_AUTO_TEST_CASE(a_step_that_is_left_changes_nothing) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
+  Bigrams whole(*backend);
+  Trainer(whole, source, options(6)).run();
+  // Asked before each operation of the gradients; so every place in a step is tried.
+  int questions = 0;
+  for (int leave = 1;; leave += 3) {
+    const Scratch folder;
+    TrainerOptions o = options(6);
+    o.checkpoints = folder.path;
+    questions = 0;
+    Bigrams model(*backend);
+    Trainer trainer(model, source, o, {.interrupt = [&] { return ++questions == leave; }});
+    const Outcome outcome = trainer.run();
+    BOOST_TEST((outcome == Outcome::stopped) == (questions == leave));
+    Bigrams other(*backend);
+    Trainer second(other, source, o);
+    BOOST_TEST(second.resume_latest());
+    BOOST_TEST(second.step() == trainer.step());
+    BOOST_CHECK(values(other) == values(model));
+    second.run();
+    BOOST_CHECK(values(other) == values(whole));
+    if (outcome == Outcome::finished) break;
+  }
+  BOOST_TEST(questions > 50);
+}
+
+BOOST_AUTO_TEST_CASE(an_evaluation_that_was_left_is_made_up_for) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
+  const Scratch folder;
+  TrainerOptions o = options(6);
+  o.checkpoints = folder.path;
+  o.evaluate_every = 3;
+  Bigrams model(*backend);
+  std::vector<std::int64_t> scored;
+  bool leave = false;
+  const TrainerHooks hooks{.evaluate = [&](std::int64_t step) -> std::optional<double> {
+                             leave = scored.empty();
+                             static_cast<Model&>(model).loss(batch_of(1, 0));
+                             scored.push_back(step);
+                             return 1.0;
+                           },
+                           .interrupt = [&] { return std::exchange(leave, false); }};
+  scored = {};
+  {
+    Trainer first(model, source, o, hooks);
+    BOOST_TEST((first.run() == Outcome::stopped));
+    BOOST_TEST(first.step() == 3);
+    BOOST_TEST(scored.empty());
+  }
+  scored = {0};  // so that it is not left again
+  Trainer second(model, source, o, hooks);
+  BOOST_TEST(second.resume_latest());
+  BOOST_TEST(!second.evaluated());
+  second.run();
+  BOOST_TEST(scored == std::vector<std::int64_t>({0, 3, 6}));
+  BOOST_TEST(CheckpointStore(folder.path, 1).best().value() == 3);
 }
 
 BOOST_AUTO_TEST_CASE(ranks_that_add_up_train_like_one) {
@@ -293,9 +430,21 @@ BOOST_AUTO_TEST_CASE(ranks_that_add_up_train_like_one) {
 
 BOOST_AUTO_TEST_CASE(a_signal_raises_the_flag) {
   const StopSignals signals;
-  BOOST_TEST(!StopSignals::raised());
-  std::raise(SIGTERM);
-  BOOST_TEST(StopSignals::raised());
+  BOOST_TEST(StopSignals::raised() == 0);
+  for (const int signal : {SIGHUP, SIGTERM, SIGPIPE, SIGPIPE}) {
+    std::raise(signal);
+    BOOST_TEST(StopSignals::raised() == SIGHUP);  // the first counts
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_that_was_ignored_stays_so) {
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    const StopSignals signals;
+    std::raise(SIGHUP);
+    BOOST_TEST(StopSignals::raised() == 0);
+  }
+  BOOST_TEST((std::signal(SIGHUP, SIG_DFL) == SIG_IGN));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

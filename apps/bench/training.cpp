@@ -5,8 +5,8 @@
 #include "apps/compute.h"
 #include "apps/run/batches.h"
 #include "apps/run/config.h"
+#include "nn/models/work.h"
 #include "nn/trainer.h"
-#include "nn/work.h"
 
 namespace longhand::app {
 namespace {

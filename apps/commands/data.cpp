@@ -1,9 +1,10 @@
-#include <fstream>
 #include <iostream>
 
 #include "apps/compute.h"
 #include "apps/report.h"
+#include "apps/run/answers.h"
 #include "apps/run/config.h"
+#include "core/text_file.h"
 
 namespace longhand::app {
 namespace {
@@ -41,20 +42,14 @@ void check(const Arguments& arguments, const std::string& file) {
   const Config config = Config::from(arguments);
   const auto task = config.task();
   const auto head = static_cast<int>(arguments.integer("head", 0, task->heads() - 1));
-  std::ifstream in(file);
-  LONGHAND_CHECK(in, file, ": cannot be read");
+  LineReader lines(file, Answer::longest_line);
   std::int64_t number = 0, wrong = 0;
   Report report({{"line", "line"}, {"verdict", "what is wrong"}});
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    if (line.empty()) continue;
-    LONGHAND_CHECK(line.size() <= (std::size_t{16} << 20), file, ':', number,
-                   ": longer than 16 MiB");
-    const Json pair = Json::parse(line).value_or(nullptr);
-    LONGHAND_CHECK(pair.is_object() && pair.contains("prompt") && pair["prompt"].is_string() &&
-                       pair.contains("answer") && pair["answer"].is_string(),
-                   file, ':', number, R"(: expected {"prompt": "...", "answer": "..."})");
-    const auto verdict = task->check(pair["prompt"].string(), pair["answer"].string(), head);
+  while (const auto line = lines.next()) {
+    number = lines.number();
+    if (line->empty()) continue;
+    const Answer pair = Answer::parse(*line, text(file, ':', number));
+    const auto verdict = task->check(pair.prompt, pair.answer, head);
     if (!verdict) continue;
     ++wrong;
     report.add({{"line", number}, {"verdict", *verdict}});

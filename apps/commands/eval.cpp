@@ -6,6 +6,7 @@
 #include "apps/run/evaluation.h"
 #include "apps/run/run_folder.h"
 #include "apps/run/sweep.h"
+#include "apps/run/test_scores.h"
 #include "core/atomic_file.h"
 #include "core/quote.h"
 
@@ -23,6 +24,15 @@ void add_rows(Report& report, const std::string& name, const tasks::Tally& tally
     }
     report.add(row);
   }
+}
+
+void add_skipped(Report& report, const std::string& name, const std::string& why) {
+  report.add({{"on", name},
+              {"metric", "skipped: " + why},
+              {"value", {}},
+              {"low", {}},
+              {"high", {}},
+              {"count", 0}});
 }
 
 void run(const Arguments& arguments) {
@@ -78,6 +88,12 @@ void run(const Arguments& arguments) {
       tests.push_back(as_usage("on", [&] { return loaded.config.task(name); }));
     }
     for (std::size_t i = 0; i < tests.size(); ++i) {
+      const std::string why = unreadable(loaded.model->config(), *tests[i]);
+      LONGHAND_CHECK(why.empty() || !arguments.given("on"), wanted[i], ": ", why);
+      if (!why.empty()) {
+        add_skipped(report, wanted[i], why);
+        continue;
+      }
       add_rows(report, wanted[i], evaluate(*loaded.model, *tests[i], options));
     }
   }

@@ -1,7 +1,8 @@
 #include <iostream>
 
 #include "apps/run/run_folder.h"
-#include "nn/hugging_face.h"
+#include "core/quote.h"
+#include "nn/models/hugging_face.h"
 
 namespace longhand::app {
 namespace {
@@ -20,21 +21,23 @@ void run(const Arguments& arguments) {
                       {"folder", to}}
               << '\n';
   } else {
-    std::cout << "step " << loaded.step << " as " << family << ": " << to << '\n';
+    std::cout << "step " << loaded.step << " as " << family << ": " << printable(to) << '\n';
   }
 }
 
 const Register command{
     {.name = "export",
-     .summary = "writes a run's model as a Hugging Face folder: GPT-2 or GPT-NeoX",
+     .summary = "writes a run's model as a Hugging Face folder: GPT-2, GPT-NeoX, Llama or Qwen 2",
      .usage = {"RUN --out DIR [--step N]"},
      .options = join({{"out", "DIR", "gets config.json and model.safetensors"},
                       {"part_mib", "N", "largest file of the weights; 0: no limit", "0"}},
                      join(run_options(), {json_option()})),
      .examples = {"export runs/flip-flop-1 --out flip-flop-hf"},
      .notes =
-         "Learned positions, sequential order: GPT-2. Rotary positions: GPT-NeoX. Models that\n"
-         "have neither form, such as those with heads that are not softmax, are refused.",
+         "Learned positions: GPT-2. Rotary positions: with LayerNorms GPT-NeoX, with RMS norms "
+         "and\n"
+         "a gate Llama, or Qwen 2 where queries, keys and values alone have biases. Models of no\n"
+         "such form, as those with heads that are not softmax, are refused.",
      .takes_words = true,
      .run = run}};
 

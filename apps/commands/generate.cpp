@@ -2,7 +2,7 @@
 
 #include "apps/compute.h"
 #include "apps/run/run_folder.h"
-#include "nn/decode.h"
+#include "nn/models/decode.h"
 
 namespace longhand::app {
 namespace {

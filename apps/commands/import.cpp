@@ -1,8 +1,10 @@
 #include <iostream>
 
 #include "apps/run/run_folder.h"
-#include "nn/checkpoint.h"
-#include "nn/hugging_face.h"
+#include "core/safetensors_parts.h"
+#include "nn/checkpoint_store.h"
+#include "nn/finite.h"
+#include "nn/models/hugging_face.h"
 
 namespace longhand::app {
 namespace {
@@ -28,21 +30,39 @@ Config config_for(const nn::DecoderConfig& model, const Arguments& arguments) {
   return config;
 }
 
+/// Such a model can be looked at, but not be trained.
+void warn_of_nonfinite(const nn::Parameters& parameters) {
+  std::int64_t tensors = 0, entries = 0;
+  std::string first;
+  for (const nn::Parameter& p : parameters.all()) {
+    const std::int64_t count = nn::count_nonfinite(p.value());
+    if (count == 0) continue;
+    if (tensors++ == 0) first = p.name();
+    entries += count;
+  }
+  if (tensors == 0) return;
+  std::cerr << "longhand import: warning: " << entries << " entries of " << tensors
+            << " tensors are NaN or infinite, the first in " << first << '\n';
+}
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one folder with a config.json");
   const fs::path from = arguments.plain()[0], to = arguments.word("out");
   const nn::ForeignConfig foreign = nn::read_config(from);
   const nn::Weights weights = nn::Weights::open(from, foreign.config);
+  SafetensorsParts::open(from, "model").check_sums();  // where longhand wrote it
   RunFolder folder = RunFolder::create(to, config_for(foreign.config, arguments));
   const Config& config = folder.config();
   const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
   const nn::Decoder model(*backend, config.model(*config.task()), config.seed());
   nn::read_tensors(weights, foreign.family->tensors(model));
+  warn_of_nonfinite(model.parameters());
 
   const bool fresh = !fs::exists(to);
   try {
+    folder.open();
     folder.open_logs(0);
-    const nn::CheckpointStore store(folder.checkpoints(), 1, config.most_file_bytes());
+    nn::CheckpointStore store(folder.checkpoints(), 1, config.most_file_bytes());
     store.save({}, model.parameters(), nn::AdamOptimizer(model.parameters(), config.adam()));
   } catch (const Error&) {
     std::error_code ignored;
@@ -66,7 +86,7 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "import",
-     .summary = "makes a run of a Hugging Face folder: GPT-2 or GPT-NeoX",
+     .summary = "makes a run of a Hugging Face folder: GPT-2, GPT-NeoX, Llama or Qwen 2",
      .usage = {"DIR --out RUN [--task NAME] [flags]"},
      .options = join({{"out", "RUN", "the run folder"}}, join(config_options(), {json_option()})),
      .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"464 3290\"",

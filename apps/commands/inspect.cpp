@@ -7,6 +7,7 @@
 #include "apps/run/probe.h"
 #include "apps/run/run_folder.h"
 #include "core/atomic_file.h"
+#include "core/quote.h"
 
 namespace longhand::app {
 namespace {
@@ -87,7 +88,7 @@ void run(const Arguments& arguments) {
                 {"count", share.count}});
   }
   if (!shares.empty() || arguments.json()) report.print(std::cout, arguments.json());
-  if (!arguments.json()) std::cout << "pictures: " << file.string() << '\n';
+  if (!arguments.json()) std::cout << "pictures: " << printable(file.string()) << '\n';
 }
 
 const Register command{

@@ -39,6 +39,7 @@ const char* role_name(Role role) {
     case Role::activation:
       return "activation";
     case Role::master:
+    case Role::weight:
       return "master";
     default:
       return "index";

@@ -7,6 +7,7 @@
 #include "apps/recipes/grid.h"
 #include "apps/version.h"
 #include "core/atomic_file.h"
+#include "core/quote.h"
 
 namespace longhand::app {
 namespace {
@@ -136,7 +137,7 @@ void run(const Arguments& arguments) {
   report.print(std::cout, arguments.json());
   if (!arguments.json()) {
     std::cout << (result.stopped ? "stopped; the same command goes on\n"
-                                 : "report: " + file.string() + "\n");
+                                 : "report: " + printable(file.string()) + "\n");
   }
 }
 

@@ -1,5 +1,7 @@
 #include "apps/html/page.h"
 
+#include "core/quote.h"
+
 namespace longhand::app::html {
 namespace {
 
@@ -34,7 +36,7 @@ pre { background: var(--panel); padding: .8rem; overflow-x: auto; border-radius:
 
 std::string escape(std::string_view text) {
   std::string safe;
-  for (const char c : text) {
+  for (const char c : printable_lines(text)) {
     switch (c) {
       case '&':
         safe += "&amp;";

@@ -1,21 +1,24 @@
 #include "apps/html/svg.h"
 
-#include <cstdio>
+#include <charconv>
 
 #include "apps/html/page.h"
 
 namespace longhand::app::html {
 
+// Not by printf: in a program that speaks German its numbers have commas.
 std::string number(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.5g", value);
-  return buffer;
+  char digits[32];
+  const auto end =
+      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 5).ptr;
+  return {digits, end};
 }
 
 std::string pixels(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.1f", value);
-  return buffer;
+  char digits[400];  // as long as the largest number
+  const auto end =
+      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, 1).ptr;
+  return {digits, end};
 }
 
 std::string colour(std::size_t index) { return "var(--c" + std::to_string(index % 6) + ")"; }

@@ -9,6 +9,7 @@
 
 #include "apps/run/training.h"
 #include "core/error.h"
+#include "nn/stop_signals.h"
 
 namespace longhand::app {
 namespace fs = std::filesystem;
@@ -26,8 +27,11 @@ bool finished(const fs::path& path, const Config& config) {
   if (!fs::exists(path / "config.ini")) return false;
   const RunFolder folder(path);
   const nn::CheckpointStore store(folder.checkpoints(), 1);
-  return same_run(folder.config(), config) &&
-         store.latest() == config.integer("training.steps", 0, std::int64_t{1} << 40);
+  const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
+  if (!same_run(folder.config(), config) || store.latest() != steps) return false;
+  // The last checkpoint comes before the last evaluation.
+  return config.integer("training.evaluate_samples", 0, 1 << 24) == 0 ||
+         nn::read_checkpoint_info(store.path(steps)).score.has_value();
 }
 
 /// The 97.5% point of Student's t with n degrees of freedom, from 1 on; beyond, nearly the normal
@@ -63,7 +67,7 @@ bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
     if (finished(path, run.config)) continue;
     if (options.manner.is_over()) return false;
     RunFolder folder = open_or_create(path, run.config);
-    if (!train(folder, options.manner).finished) return false;
+    if (!train(folder, options.manner).finished || nn::StopSignals::raised()) return false;
   }
   return true;
 }

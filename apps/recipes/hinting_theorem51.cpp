@@ -10,7 +10,7 @@
 #include "apps/run/probe.h"
 #include "core/error.h"
 #include "core/rng.h"
-#include "nn/decode.h"
+#include "nn/models/decode.h"
 #include "tasks/tally.h"
 #include "tasks/task.h"
 
@@ -215,7 +215,7 @@ std::string weights_of(const Trial& trial) {
   const nn::DecoderConfig& config = trial.model->config();
   const SortingConstruction& c = trial.construction;
   return text("numbers ", c.numbers, ", inputs of up to ", c.longest, ", width ", config.width,
-              ", heads ", nn::text_of(config.heads), ", inner ", config.inner, ", ",
+              ", heads ", nn::text_of(config.mixers), ", inner ", config.inner, ", ",
               trial.model->parameters().count(), " parameters\nbeta ", c.sharpness, ", epsilon ",
               c.successor, ", G ", c.gain);
 }

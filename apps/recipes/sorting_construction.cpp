@@ -6,6 +6,7 @@
 #include "apps/run/run_folder.h"
 #include "core/error.h"
 #include "nn/checkpoint.h"
+#include "nn/mixers/softmax.h"
 
 namespace longhand::app {
 namespace {
@@ -14,8 +15,8 @@ namespace {
 /// residual stream have two entries for each direction.
 class Weights {
  public:
-  Weights(const nn::Decoder& decoder, const std::string& name, std::int64_t directions)
-      : parameter_(*decoder.parameters().find(name)),
+  Weights(const nn::Parameter& parameter, std::int64_t directions)
+      : parameter_(parameter),
         columns_(parameter_.value().columns()),
         directions_(directions),
         values_(static_cast<std::size_t>(parameter_.value().size())) {}
@@ -47,7 +48,7 @@ class Weights {
   }
 
  private:
-  const nn::Parameter& parameter_;
+  nn::Parameter parameter_;
   std::int64_t columns_, directions_;
   std::vector<double> values_;
 };
@@ -69,9 +70,13 @@ class Builder {
   }
 
  private:
-  Weights weights(const std::string& name) const { return {decoder_, name, at_.count()}; }
-  Weights weights(int layer, const std::string& name) const {
-    return weights(text("gpt_neox.layers.", layer, '.', name));
+  Weights weights(const nn::Parameter& parameter) const { return {parameter, at_.count()}; }
+  Weights projection(int layer) const {
+    return weights(decoder_.block(layer).mixing.projection.weight);
+  }
+  Weights mixed(int layer) const { return weights(decoder_.block(layer).mixing.out.weight); }
+  const nn::FeedForward& feed_forward(int layer) const {
+    return decoder_.block(layer).feed_forward;
   }
 
   /// Rows of the fused projection: entry `symbol` of a head's queries, keys or values.
@@ -87,7 +92,7 @@ class Builder {
   double gamma(std::int64_t number) const { return static_cast<double>(q_ - number + 1); }
 
   void embed() const {
-    Weights table = weights("gpt_neox.embed_in.weight");
+    Weights table = weights(decoder_.embedding().weight);
     for (std::int64_t s = 1; s <= mark_; ++s) table.place(s, at_.e(s));
     table.store();
   }
@@ -95,14 +100,14 @@ class Builder {
   /// Identities on states whose coordinates have the sum of squares that there is.
   void norms() const {
     const double told = 3 + c_.successor * c_.successor;
-    norm("layers.0.input_layernorm", 1);
-    norm("layers.0.post_attention_layernorm", 3);
-    norm("layers.1.input_layernorm", 3);
-    norm("layers.1.post_attention_layernorm", told);
-    norm("final_layer_norm", told);
+    norm(decoder_.block(0).norm1, 1);
+    norm(decoder_.block(0).norm2, 3);
+    norm(decoder_.block(1).norm1, 3);
+    norm(decoder_.block(1).norm2, told);
+    norm(decoder_.final_norm(), told);
   }
-  void norm(const std::string& name, double squares) const {
-    Weights gain = weights("gpt_neox." + name + ".weight");
+  void norm(const nn::Norm& norm, double squares) const {
+    Weights gain = weights(norm.weight());
     gain.fill(std::sqrt(squares / static_cast<double>(at_.count()) + decoder_.config().epsilon));
     gain.store();
   }
@@ -111,8 +116,8 @@ class Builder {
   /// smallest number.
   void first_attention() const {
     constexpr double delimiter_first = 3;  // C
-    Weights in = weights(0, "attention.query_key_value.weight");
-    Weights out = weights(0, "attention.dense.weight");
+    Weights in = projection(0);
+    Weights out = mixed(0);
     for (std::int64_t s = 1; s <= mark_; ++s) {
       in.read(query(0, s), at_.e(s));
       if (s != mark_) in.read(query(0, mark_), at_.e(s), delimiter_first);
@@ -133,9 +138,9 @@ class Builder {
 
   /// tilde ⊥ of a number b becomes -tilde b: 2 relu(e_b + tilde ⊥ - 3/2) is 1 where both are there.
   void first_feed_forward() const {
-    Weights up = weights(0, "mlp.dense_h_to_4h.weight");
-    Weights bias = weights(0, "mlp.dense_h_to_4h.bias");
-    Weights down = weights(0, "mlp.dense_4h_to_h.weight");
+    Weights up = weights(feed_forward(0).up.weight);
+    Weights bias = weights(feed_forward(0).up.bias);
+    Weights down = weights(feed_forward(0).down.weight);
     for (std::int64_t b = 1; b <= q_; ++b) {
       const std::int64_t unit = b - 1;
       up.read(unit, at_.e(b));
@@ -147,14 +152,14 @@ class Builder {
     up.store();
     bias.store();
     down.store();
-    weights(0, "mlp.dense_4h_to_h.bias").store();
+    weights(feed_forward(0).down.bias).store();
   }
 
   /// Head 0: the mean of tilde, + before ⊥ and - after it, over all copies of a number. Head 1: the
   /// next greater number.
   void second_attention() const {
-    Weights in = weights(1, "attention.query_key_value.weight");
-    Weights out = weights(1, "attention.dense.weight");
+    Weights in = projection(1);
+    Weights out = mixed(1);
     for (std::int64_t s = 1; s <= mark_; ++s) {
       in.read(query(0, s), at_.e(s));
       in.read(key(0, s), at_.e(s));
@@ -174,8 +179,8 @@ class Builder {
 
   /// After ⊥ the number itself is taken away, and told again, G times, as far as copies are left.
   void second_feed_forward() const {
-    Weights up = weights(1, "mlp.dense_h_to_4h.weight");
-    Weights down = weights(1, "mlp.dense_4h_to_h.weight");
+    Weights up = weights(feed_forward(1).up.weight);
+    Weights down = weights(feed_forward(1).down.weight);
     for (std::int64_t b = 1; b <= q_; ++b) {
       const std::int64_t again = b - 1, left = q_ + b - 1;
       up.read(again, at_.tilde(b), -1);
@@ -185,12 +190,12 @@ class Builder {
     }
     up.store();
     down.store();
-    weights(1, "mlp.dense_h_to_4h.bias").store();
-    weights(1, "mlp.dense_4h_to_h.bias").store();
+    weights(feed_forward(1).up.bias).store();
+    weights(feed_forward(1).down.bias).store();
   }
 
   void decode() const {
-    Weights table = weights("embed_out.weight");
+    Weights table = weights(decoder_.output().weight);
     for (std::int64_t a = 1; a <= q_; ++a) {
       table.place(a, at_.hat(a));
       table.place(a, at_.hat_prime(a));
@@ -219,17 +224,19 @@ SortingConstruction SortingConstruction::as_printed(std::int64_t numbers, std::i
 }
 
 nn::DecoderConfig decoder_config(const SortingConstruction& c) {
+  nn::SoftmaxHeads heads;
+  heads.heads = heads.key_heads = 2;
+  heads.width = c.numbers + 1;
+  heads.scores = {.scale = 1, .temper = Temper::position, .beta = c.sharpness};
   return {.vocabulary = c.vocabulary(),
           .width = 2 * c.directions(),
           .layers = 2,
-          .inner = 2 * c.numbers,
           .order = nn::Order::sequential,
+          .mixers = nn::softmax_layers(heads),
+          .projection_bias = false,
+          .mixing_bias = false,
+          .inner = 2 * c.numbers,
           .activation = Activation::relu,
-          .heads = {{{nn::HeadKind::softmax, 2, c.numbers + 1}}},
-          .attention_bias = false,
-          .score_scale = 1,
-          .temper = Temper::position,
-          .beta = c.sharpness,
           .positions = nn::Positions::none,
           .deviation = 0};
 }
@@ -252,19 +259,13 @@ void save_as_run(const nn::Decoder& decoder, const SortingConstruction& construc
   const nn::DecoderConfig& model = decoder.config();
   Config config("sorting");
   config.set("task.numbers", text(construction.numbers));
-  config.set("model.width", text(model.width));
-  config.set("model.layers", text(model.layers));
-  config.set("model.heads", nn::text_of(model.heads));
-  config.set("model.inner", text(model.inner));
-  config.set("model.order", "sequential");
-  config.set("model.activation", "relu");
-  config.set("model.attention_bias", "0");
-  config.set("model.score_scale", "1");
-  config.set("model.temper", "position");
-  config.set("model.beta", text(model.beta));
-  config.set("model.positions", "none");
+  config.set_model(model);
   config.set("training.steps", "0");
-  if (!std::filesystem::exists(path / "config.ini")) RunFolder::create(path, config).open_logs(0);
+  if (!std::filesystem::exists(path / "config.ini")) {
+    RunFolder fresh = RunFolder::create(path, config);
+    fresh.open();
+    fresh.open_logs(0);
+  }
   const RunFolder folder(path);
   LONGHAND_CHECK(folder.config().ini() == config.ini(), path.string(),
                  ": expected a run of this construction, got another; give another folder");

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "nn/decoder.h"
+#include "nn/models/decoder.h"
 
 namespace longhand::app {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/decoder.h"
+#include "nn/models/decoder.h"
 
 /// What Theorem 5.1 says of a sorting model's insides, measured. Sequences are tokens: an input,
 /// ⊥, and the input sorted.

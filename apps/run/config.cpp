@@ -2,18 +2,25 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <limits>
 #include <span>
 
 #include "apps/run/batches.h"
 #include "core/quote.h"
+#include "core/text_file.h"
 
 namespace longhand::app {
 namespace {
 
+constexpr std::size_t largest_ini = 1 << 20;  // bytes
+
 struct Default {
   std::string_view key, value, placeholder, meaning;
+};
+
+/// The same, of any origin.
+struct DefaultSetting {
+  std::string key, value, placeholder, meaning;
 };
 
 constexpr Default defaults[] = {
@@ -22,21 +29,17 @@ constexpr Default defaults[] = {
     {"model.heads", "softmax:4", "LIST",
      "heads of all layers, such as softmax:3,fal:1, or of each: softmax:8;chacal:8"},
     {"model.inner", "0", "N", "width inside the feed forward; 0: 3 times the width"},
+    {"model.norm", "layer", "NAME", "norms of the blocks: layer, rms or rms_plus_one"},
+    {"model.norm_epsilon", "1e-5", "X", "added to the variance in the norms"},
+    {"model.norms_after", "0", "0|1", "1: attention and feed forward are normed again after"},
     {"model.order", "parallel", "NAME", "attention and feed forward parallel or sequential"},
     {"model.activation", "gelu", "NAME", "gelu (exact), gelu_tanh, relu or silu"},
-    {"model.norm_epsilon", "1e-5", "X", "added to the variance in the norms"},
+    {"model.gated", "0", "0|1", "1: the feed forward has a gate"},
+    {"model.feed_forward_bias", "1", "0|1", "1: biases in the feed forward's products"},
     {"model.attention_bias", "1", "0|1", "1: biases in the attention's products"},
-    {"model.score_scale", "0", "X", "factor of all scores; 0: 1/sqrt(a head's width)"},
-    {"model.window", "0", "N", "keys that a softmax head sees; 0: all"},
-    {"model.gamma", "0.9", "X", "ChaCAL's gamma, at first when it is learned"},
-    {"model.learned_gamma", "no", "NAME", "no, or one for each layer or head"},
-    {"model.temper", "none", "NAME",
-     "none; position or length: scores times beta ln n, n the keys up to there or in all"},
-    {"model.beta", "1", "X", "the temper's beta at first; learned, one a layer"},
+    {"model.out_bias", "1", "0|1", "0: none in the attention's last product"},
+    {"model.embedding_scale", "1", "X", "factor of the embeddings"},
     {"model.positions", "rotary", "NAME", "none, rotary, learned or sinusoidal"},
-    {"model.rope_share", "1", "X", "share of a softmax head's entries that rotate"},
-    {"model.rope_base", "10000", "X", "of the wavelengths of rotary and sinusoidal positions"},
-    {"model.rope_in_fal", "0", "0|1", "1: rotary positions in FAL heads too"},
     {"model.longest", "0", "N", "learned positions; 0: as many as the task's longest sample has"},
     {"model.tied", "0", "0|1", "1: the output layer is the embedding"},
     {"model.start", "plain", "NAME",
@@ -68,29 +71,35 @@ constexpr Default defaults[] = {
     {"compute.math", "fast", "MODE", "how products are computed: exact, fast or bf16"},
 };
 
+/// All of them: those of the mixers (nn/mixers/) follow the model's.
+const std::vector<DefaultSetting>& all_defaults() {
+  static const std::vector<DefaultSetting> all = [] {
+    std::vector<DefaultSetting> settings;
+    bool model = false;
+    const auto add_mixers = [&] {
+      for (const nn::MixerOption& o : nn::all_mixer_options()) {
+        settings.push_back({"model." + o.name, o.otherwise, o.placeholder, o.meaning});
+      }
+    };
+    for (const Default& d : defaults) {
+      const bool still = d.key.starts_with("model.");
+      if (model && !still) add_mixers();
+      model = still;
+      settings.push_back({std::string(d.key), std::string(d.value), std::string(d.placeholder),
+                          std::string(d.meaning)});
+    }
+    return settings;
+  }();
+  return all;
+}
+
 /// The activations that a feed forward may have.
 constexpr std::string_view activations[] = {"gelu", "gelu_tanh", "relu", "silu"};
 
-std::string listed(std::span<const std::string_view> names) {
-  std::string list;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    list += i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
-    list += names[i];
-  }
-  return list;
-}
-
-/// The shortest text that reads back as the same number.
-std::string shortest(double value) {
-  char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
-}
-
-std::string trimmed(std::string_view line) {
+std::string_view trimmed(std::string_view line) {
   const auto first = line.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
-  const auto last = line.find_last_not_of(" \t\r");
-  return std::string(line.substr(first, last - first + 1));
+  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
 }
 
 /// The flag of a key: task.name is --task, task.x stays, all others lose their section.
@@ -117,44 +126,43 @@ Config::Config(std::string_view task) {
   for (const tasks::Option& option : tasks::task_kind(task).options) {
     settings_.push_back({"task." + option.name, option.otherwise, option.otherwise});
   }
-  for (const Default& d : defaults) {
-    settings_.push_back({std::string(d.key), std::string(d.value), std::string(d.value)});
-  }
+  for (const DefaultSetting& d : all_defaults()) settings_.push_back({d.key, d.value, d.value});
 }
 
 Config Config::read(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  LONGHAND_CHECK(in, file.string(), ": cannot be read");
+  return parse(read_text(file, largest_ini), file.string());
+}
+
+Config Config::parse(std::string_view ini, const std::string& source) {
   struct Line {
     int number;
     std::string key, value;
   };
   std::vector<Line> lines;
-  std::string section, raw;
-  for (int number = 1; std::getline(in, raw); ++number) {
-    LONGHAND_CHECK(number <= 10'000 && raw.size() <= 10'000, file.string(), ':', number,
-                   ": too long for a configuration");
-    const std::string line = trimmed(raw);
+  std::string section;
+  for (int number = 1; !ini.empty(); ++number) {
+    const std::size_t end = std::min(ini.find('\n'), ini.size());
+    const std::string_view line = trimmed(ini.substr(0, end));
+    ini.remove_prefix(std::min(end + 1, ini.size()));
     if (line.empty() || line[0] == '#' || line[0] == ';') continue;
     if (line.front() == '[' && line.back() == ']') {
-      section = trimmed(std::string_view(line).substr(1, line.size() - 2));
+      section = trimmed(line.substr(1, line.size() - 2));
       continue;
     }
     const auto equals = line.find('=');
-    LONGHAND_CHECK(equals != std::string::npos && !section.empty(), file.string(), ':', number,
+    LONGHAND_CHECK(equals != std::string::npos && !section.empty(), source, ':', number,
                    ": expected [section] or key = value, got ", quote(line));
-    lines.push_back({number, section + "." + trimmed(std::string_view(line).substr(0, equals)),
-                     trimmed(std::string_view(line).substr(equals + 1))});
+    lines.push_back({number, section + "." + std::string(trimmed(line.substr(0, equals))),
+                     std::string(trimmed(line.substr(equals + 1)))});
   }
-  const auto named = std::find_if(lines.begin(), lines.end(),
-                                  [](const Line& line) { return line.key == "task.name"; });
-  LONGHAND_CHECK(named != lines.end(), file.string(), ": expected a [task] section with its name");
-  const auto place = [&](const Line& line) {
-    return file.string() + ":" + std::to_string(line.number);
-  };
+  const auto named = std::ranges::find(lines, "task.name", &Line::key);
+  LONGHAND_CHECK(named != lines.end(), source, ": expected a [task] section with its name");
+  const auto place = [&](const Line& line) { return source + ":" + std::to_string(line.number); };
   Config config = made_of(place(*named), [&] { return Config(named->value); });
   for (const Line& line : lines) {
     LONGHAND_CHECK(config.knows(line.key), place(line), ": unknown setting ", quote(line.key));
+    LONGHAND_CHECK(config.origin(line.key).empty(), place(line), ": ", line.key,
+                   " is given twice, first by ", config.origin(line.key));
     config.set(line.key, line.value, place(line));
   }
   return config;
@@ -214,6 +222,12 @@ const std::string& Config::text(std::string_view key) const {
   fail("there is no setting '", key, "'");
 }
 
+const std::string& Config::origin(std::string_view key) const {
+  const auto found = std::ranges::find(settings_, key, &Setting::key);
+  LONGHAND_CHECK(found != settings_.end(), "there is no setting '", key, "'");
+  return found->origin;
+}
+
 void Config::set(std::string_view key, std::string value, std::string origin) {
   for (Setting& setting : settings_) {
     if (setting.key == key) {
@@ -262,39 +276,49 @@ std::unique_ptr<tasks::Task> Config::task(std::string_view distribution) const {
 std::size_t Config::choice(std::string_view key, std::span<const std::string_view> names) const {
   const std::string& value = text(key);
   const auto found = std::find(names.begin(), names.end(), value);
-  LONGHAND_CHECK(found != names.end(), key, ": expected ", listed(names), ", got ", quote(value));
+  LONGHAND_CHECK(found != names.end(), key, ": expected ", nn::listed(names), ", got ",
+                 quote(value));
   return static_cast<std::size_t>(found - names.begin());
+}
+
+nn::MixerOptions Config::mixer_options() const {
+  nn::MixerOptions options;
+  for (const nn::MixerOption& option : nn::all_mixer_options()) {
+    options[option.name] = text("model." + option.name);
+  }
+  return options;
 }
 
 nn::DecoderConfig Config::model(const tasks::Task& task) const {
   const std::int64_t width = integer("model.width", 1, 1 << 16);
   const std::int64_t inner = integer("model.inner", 0, 1 << 18);
   const std::int64_t longest = integer("model.longest", 0, 1 << 24);
-  const double scale = number("model.score_scale", 0, 1e6);
   const std::string_view f = activations[choice("model.activation", activations)];
+  const nn::MixerOptions options = mixer_options();
+  nn::check_options(options);
   nn::DecoderConfig model{.vocabulary = task.vocabulary().size(),
                           .width = width,
                           .layers = integer("model.layers", 0, 1000),
-                          .inner = inner ? inner : 3 * width,
-                          .order = named<nn::Order>("model.order"),
-                          .activation = *activation_from_name(f),
+                          .embedding_scale = number("model.embedding_scale", 1e-6, 1e6),
+                          .norm = named<nn::NormKind>("model.norm"),
                           .epsilon = number("model.norm_epsilon", 0, 1),
-                          .heads = nn::parse_layers(text("model.heads"), width),
-                          .attention_bias = flag("model.attention_bias"),
-                          .window = integer("model.window", 0, 1 << 24),
-                          .gamma = number("model.gamma", 0, 1),
-                          .learned_gamma = named<nn::Learned>("model.learned_gamma"),
-                          .temper = named<Temper>("model.temper"),
-                          .beta = number("model.beta", -1e6, 1e6),
+                          .norms_after = flag("model.norms_after"),
+                          .order = named<nn::Order>("model.order"),
+                          .mixers = nn::parse_layers(text("model.heads"), width, options),
+                          .projection_bias = flag("model.attention_bias"),
+                          .mixing_bias = flag("model.attention_bias") && flag("model.out_bias"),
+                          .inner = inner ? inner : 3 * width,
+                          .activation = *activation_from_name(f),
+                          .gated = flag("model.gated"),
+                          .feed_forward_bias = flag("model.feed_forward_bias"),
                           .positions = named<nn::Positions>("model.positions"),
-                          .rope_share = number("model.rope_share", 0, 1),
-                          .rope_base = number("model.rope_base", 1, 1e12),
-                          .rope_in_fal = flag("model.rope_in_fal"),
+                          .sinusoid_base = number("model.rope_base", 1, 1e12),
                           .longest = longest ? longest : task.longest(),
                           .tied = flag("model.tied"),
                           .start = named<nn::Start>("model.start"),
                           .deviation = number("model.deviation", 0, 100)};
-  if (scale != 0) model.score_scale = scale;
+  LONGHAND_CHECK(text("model.learned_gamma") == "no" || nn::has_kind(model.mixers, "chacal"),
+                 "learned gamma: expected ChaCAL heads, got ", nn::text_of(model.mixers));
   const tasks::Outputs outputs = task.outputs();
   model.outputs.assign(static_cast<std::size_t>(task.heads()), outputs.groups * outputs.classes);
   nn::check(model);
@@ -308,26 +332,29 @@ void Config::set_model(const nn::DecoderConfig& model) {
   const auto flag = [](bool value) { return std::string(value ? "1" : "0"); };
   set("model.width", std::to_string(model.width));
   set("model.layers", std::to_string(model.layers));
+  set("model.embedding_scale", nn::shortest(model.embedding_scale));
   set("model.inner", std::to_string(model.inner));
+  set("model.norm", name(model.norm));
+  set("model.norm_epsilon", nn::shortest(model.epsilon));
+  set("model.norms_after", flag(model.norms_after));
   set("model.order", name(model.order));
   set("model.activation", std::string(name_of(model.activation)));
-  set("model.norm_epsilon", shortest(model.epsilon));
-  set("model.heads", nn::text_of(model.heads));
-  set("model.attention_bias", flag(model.attention_bias));
-  set("model.score_scale", shortest(model.score_scale.value_or(0)));
-  set("model.window", std::to_string(model.window));
-  set("model.gamma", shortest(model.gamma));
-  set("model.learned_gamma", name(model.learned_gamma));
-  set("model.temper", name(model.temper));
-  set("model.beta", shortest(model.beta));
+  set("model.gated", flag(model.gated));
+  set("model.feed_forward_bias", flag(model.feed_forward_bias));
+  set("model.attention_bias", flag(model.projection_bias));
+  set("model.out_bias", flag(model.mixing_bias || !model.projection_bias));
   set("model.positions", name(model.positions));
-  set("model.rope_share", shortest(model.rope_share));
-  set("model.rope_base", shortest(model.rope_base));
-  set("model.rope_in_fal", flag(model.rope_in_fal));
   set("model.longest", std::to_string(model.longest));
   set("model.tied", flag(model.tied));
   set("model.start", name(model.start));
-  set("model.deviation", shortest(model.deviation));
+  set("model.deviation", nn::shortest(model.deviation));
+  // What the first layer's mixers say holds for all; where others differ the list says so.
+  const nn::MixerOptions options = nn::options_of(model.mixers.front());
+  for (const auto& [option, value] : options) set("model." + option, value);
+  set("model.heads", nn::text_of(model.mixers, mixer_options()));
+  if (model.positions == nn::Positions::sinusoidal) {
+    set("model.rope_base", nn::shortest(model.sinusoid_base));
+  }
 }
 
 nn::Schedule Config::schedule() const {
@@ -441,9 +468,8 @@ std::vector<Option> config_options() {
       }
     }
   }
-  for (const Default& d : defaults) {
-    options.push_back({flag_of(d.key), std::string(d.placeholder),
-                       std::string(d.meaning) + " (" + std::string(d.value) + ")"});
+  for (const DefaultSetting& d : all_defaults()) {
+    options.push_back({flag_of(d.key), d.placeholder, d.meaning + " (" + d.value + ")"});
   }
   return options;
 }

@@ -10,7 +10,7 @@
 #include "apps/command.h"
 #include "apps/run/batches.h"
 #include "core/backend.h"
-#include "nn/decoder.h"
+#include "nn/models/decoder.h"
 #include "nn/optimizer.h"
 #include "nn/schedule.h"
 #include "tasks/task.h"
@@ -33,6 +33,7 @@ class Config {
 
   /// Reads a config.ini; a section or key that is not known is an Error naming the line.
   static Config read(const std::filesystem::path& file);
+  static Config parse(std::string_view ini, const std::string& source);
   /// The flags of `train` over the defaults or over --config's file, checked.
   static Config from(const Arguments& arguments);
   void set_flags(const Arguments& arguments);  // those of them that were given, unchecked
@@ -53,6 +54,7 @@ class Config {
   /// The training task, or the task changed to one of its distributions.
   std::unique_ptr<tasks::Task> task(std::string_view distribution = {}) const;
   nn::DecoderConfig model(const tasks::Task& task) const;
+  nn::MixerOptions mixer_options() const;  // what they say of all mixers
   /// Settings with which model() gives this one, under a task of its vocabulary and outputs.
   void set_model(const nn::DecoderConfig& model);
   nn::Schedule schedule() const;
@@ -73,8 +75,9 @@ class Config {
   struct Setting {
     std::string key, value, otherwise, origin = {};  // otherwise: the default
   };
-  void read_all() const;      // an Error if a setting cannot be used
-  std::string wrong() const;  // its message; empty: all can be used
+  const std::string& origin(std::string_view key) const;  // empty: the default
+  void read_all() const;                                  // an Error if a setting cannot be used
+  std::string wrong() const;                              // its message; empty: all can be used
   friend std::vector<Option> config_options();
 
   std::vector<Setting> settings_;

@@ -8,7 +8,7 @@
 #include "apps/run/batches.h"
 #include "core/error.h"
 #include "core/rng.h"
-#include "nn/decode.h"
+#include "nn/models/decode.h"
 
 namespace longhand::app {
 namespace {
@@ -45,7 +45,9 @@ std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
 std::int64_t tokens_in_cache(const nn::Decoder& model) {
   std::int64_t bytes = 0;  // of a token: keys and values of every layer
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
-    bytes += 8 * nn::columns(model.config().heads_of(layer));
+    for (const nn::AnyMixer& mixer : model.config().mixers_of(layer)) {
+      bytes += 4 * mixer->cached_columns();
+    }
   }
   return std::clamp((std::int64_t{256} << 20) / std::max<std::int64_t>(1, bytes),
                     std::int64_t{1024}, std::int64_t{65536});

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "nn/decoder.h"
+#include "nn/models/decoder.h"
 #include "tasks/task.h"
 
 namespace longhand::app {

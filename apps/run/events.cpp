@@ -3,25 +3,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <bit>
 #include <chrono>
 #include <cstring>
 
+#include "core/crc32c.h"
 #include "core/error.h"
 
 namespace longhand::app {
 namespace {
-
-constexpr std::array<std::uint32_t, 256> crc_table() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t word = i;
-    for (int bit = 0; bit < 8; ++bit) word = (word >> 1) ^ (word & 1 ? 0x82F63B78u : 0u);
-    table[i] = word;
-  }
-  return table;
-}
 
 template <class T>
 void append(std::string& bytes, T value) {  // little endian
@@ -67,20 +57,12 @@ std::uint32_t masked(std::string_view bytes) {
 
 }  // namespace
 
-std::uint32_t crc32c(std::string_view bytes) {
-  static constexpr auto table = crc_table();
-  std::uint32_t crc = ~0u;
-  for (const char byte : bytes) {
-    crc = (crc >> 8) ^ table[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
-  }
-  return ~crc;
-}
-
-EventsFile::EventsFile(const std::filesystem::path& folder) {
+EventsFile::EventsFile(const Folder& folder) {
   const double wall = now();
-  path_ = folder /
-          ("events.out.tfevents." + std::to_string(static_cast<std::int64_t>(wall)) + ".longhand");
-  file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const std::string name =
+      text("events.out.tfevents.", static_cast<std::int64_t>(wall), ".longhand");
+  path_ = folder.path() / name;
+  file_ = folder.open(name, O_WRONLY | O_CREAT | O_APPEND, 0644);
   LONGHAND_CHECK(file_.valid(), path_.string(), ": cannot be written: ", std::strerror(errno));
   write(eight(1, wall) + nested(3, "brain.Event:2"));
 }

@@ -8,27 +8,25 @@
 #include "apps/html/chart.h"
 #include "apps/html/page.h"
 #include "apps/run/batches.h"
-#include "autograd/attention.h"
 #include "core/error.h"
 #include "core/rng.h"
+#include "nn/mixers/fal.h"
 
 namespace longhand::app {
 namespace {
 
-/// The layer's groups with the number of their first head.
+/// Every mixer with what it did: visit(layer, first head, mixer, view).
 template <class F>
-void for_each_group(const nn::Decoder& model, F visit) {
+void for_each_mixer(const nn::Decoder& model, const std::vector<std::vector<nn::MixerView>>& views,
+                    F visit) {
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
-    std::int64_t first = 0, index = 0;
-    for (const nn::HeadPlace& place : nn::places(model.config().heads_of(layer))) {
-      visit(layer, index++, first, place);
-      first += place.group.heads;
+    std::int64_t first = 0;
+    const nn::MixerList& mixers = model.block(layer).mixing.mixers();
+    for (std::size_t i = 0; i < mixers.size(); ++i) {
+      visit(layer, first, *mixers[i], views[static_cast<std::size_t>(layer)][i]);
+      first += mixers[i]->heads;
     }
   }
-}
-
-std::string match_name(std::int64_t layer, std::int64_t group) {
-  return text("layers.", layer, ".attention.matches.", group);
 }
 
 std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens) {
@@ -62,36 +60,40 @@ std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input
 std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
                                  const EvaluationOptions& options) {
   std::vector<FalShare> shares;
-  for_each_group(
-      model, [&](std::int64_t layer, std::int64_t, std::int64_t first, const nn::HeadPlace& place) {
-        if (place.group.kind != nn::HeadKind::fal) return;
-        for (std::int64_t h = 0; h < place.group.heads; ++h) shares.push_back({layer, first + h});
-      });
+  for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
+    std::int64_t head = 0;
+    for (const nn::AnyMixer& mixer : model.block(layer).mixing.mixers()) {
+      const bool selects = dynamic_cast<const nn::FalHeads*>(&*mixer) != nullptr;
+      for (std::int64_t h = 0; h < mixer->heads; ++h, ++head) {
+        if (selects) shares.push_back({layer, head});
+      }
+    }
+  }
   if (shares.empty()) return shares;
   for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
     const nn::Batch batch = batch_of(samples, task);
     const nn::Input input = nn::make_input(model.backend(), batch.tokens, batch.lengths);
-    const auto seen = watched(model, input, "attention.matches");
     auto share = shares.begin();
-    for_each_group(model, [&](std::int64_t layer, std::int64_t index, std::int64_t,
-                              const nn::HeadPlace& place) {
-      if (place.group.kind != nn::HeadKind::fal) return;
-      const std::vector<std::int32_t> matches = seen.at(match_name(layer, index)).to_ints();
-      std::int64_t begin = 0;
-      for (const tasks::Sample& sample : samples) {
-        for (const tasks::ReferenceRow& row : task.reference(sample)) {
-          if (row.columns.empty()) continue;
-          for (std::int64_t h = 0; h < place.group.heads; ++h) {
-            const std::int64_t at = (begin + row.row) * place.group.heads + h;
-            const std::int32_t match = matches[static_cast<std::size_t>(at)];
-            ++share[h].count;
-            share[h].hits += match >= 0 && match + 1 == row.columns.back();
+    for_each_mixer(
+        model, model.look(input),
+        [&](std::int64_t, std::int64_t, const nn::Mixer& mixer, const nn::MixerView& view) {
+          if (!view.selected) return;
+          const std::vector<std::int32_t> matches = view.selected.to_ints();
+          std::int64_t begin = 0;
+          for (const tasks::Sample& sample : samples) {
+            for (const tasks::ReferenceRow& row : task.reference(sample)) {
+              if (row.columns.empty()) continue;
+              for (std::int64_t h = 0; h < mixer.heads; ++h) {
+                const std::int64_t at = (begin + row.row) * mixer.heads + h;
+                const std::int32_t match = matches[static_cast<std::size_t>(at)];
+                ++share[h].count;
+                share[h].hits += match >= 0 && match + 1 == row.columns.back();
+              }
+            }
+            begin += static_cast<std::int64_t>(sample.tokens.size());
           }
-        }
-        begin += static_cast<std::int64_t>(sample.tokens.size());
-      }
-      share += place.group.heads;
-    });
+          share += mixer.heads;
+        });
   });
   return shares;
 }
@@ -99,44 +101,37 @@ std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
 std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32_t> tokens) {
   const auto count = static_cast<std::int32_t>(tokens.size());
   const nn::Input input = nn::make_input(model.backend(), tokens, {&count, 1});
-  const auto seen = watched(model, input, ".attention.");
-  std::vector<HeadView> views;
-  for_each_group(model, [&](std::int64_t layer, std::int64_t index, std::int64_t first,
-                            const nn::HeadPlace& place) {
-    const auto [kind, heads, width] = place.group;
-    std::vector<double> weights;
-    std::vector<std::int32_t> matches;
-    if (kind == nn::HeadKind::fal) {
-      matches = seen.at(match_name(layer, index)).to_ints();
-    } else {
-      const Var qkv(seen.at(text("layers.", layer, ".attention.query_key_value")));
-      const HeadVars q{qkv, place.projection, heads, width};
-      const HeadVars k{qkv, place.projection + place.group.columns(), heads, width};
-      weights = attention_weights(
-                    nn::scores_of(kind, q, k, input.segments, {}, model.head_options(layer)))
-                    .to_doubles();
-    }
-    const std::ptrdiff_t size = std::ptrdiff_t{count} * count;
-    for (std::int64_t h = 0; h < heads; ++h) {
-      HeadView view{.layer = layer, .head = first + h, .kind = kind};
-      if (kind == nn::HeadKind::fal) {
-        for (std::int64_t t = 0; t < count; ++t) {
-          view.selected.push_back(matches[static_cast<std::size_t>(t * heads + h)]);
+  std::vector<HeadView> all;
+  for_each_mixer(
+      model, model.look(input),
+      [&](std::int64_t layer, std::int64_t first, const nn::Mixer& mixer,
+          const nn::MixerView& view) {
+        std::vector<double> weights;
+        std::vector<std::int32_t> matches;
+        if (view.weights) weights = view.weights.to_doubles();
+        if (view.selected) matches = view.selected.to_ints();
+        const std::ptrdiff_t size = std::ptrdiff_t{count} * count;
+        for (std::int64_t h = 0; h < mixer.heads; ++h) {
+          HeadView head{.layer = layer, .head = first + h};
+          if (view.selected) {
+            for (std::int64_t t = 0; t < count; ++t) {
+              head.selected.push_back(matches[static_cast<std::size_t>(t * mixer.heads + h)]);
+            }
+          }
+          if (view.weights) {
+            head.weights.assign(weights.begin() + h * size, weights.begin() + (h + 1) * size);
+          }
+          all.push_back(std::move(head));
         }
-      } else {
-        view.weights.assign(weights.begin() + h * size, weights.begin() + (h + 1) * size);
-      }
-      views.push_back(std::move(view));
-    }
-  });
-  return views;
+      });
+  return all;
 }
 
 std::string selection_pictures(const tasks::Task& task, const tasks::Sample& sample,
                                const std::vector<HeadView>& views) {
   std::string content;
   for (const HeadView& view : views) {
-    if (view.kind != nn::HeadKind::fal) continue;
+    if (view.selected.empty()) continue;
     const std::size_t count = view.selected.size();
     std::vector<bool> asked(count);
     for (const std::int32_t output : sample.asked) {

@@ -31,14 +31,13 @@ std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
 /// What one head does with one sequence.
 struct HeadView {
   std::int64_t layer = 0, head = 0;
-  nn::HeadKind kind = nn::HeadKind::softmax;
-  std::vector<double> weights = {};         // softmax: P, tokens * tokens
-  std::vector<std::int64_t> selected = {};  // FAL: m of each token, -1 where there is none
+  std::vector<double> weights = {};         // P, tokens * tokens; or empty
+  std::vector<std::int64_t> selected = {};  // m of each token, -1 where there is none; or empty
 };
 std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32_t> tokens);
 
 /// A sample's first `most` tokens as HTML: the selections of every FAL head with the asked tokens
-/// strong, and the attention of every softmax head as a map.
+/// strong, and the attention of every other head as a map.
 std::string selection_pictures(const tasks::Task& task, const tasks::Sample& sample,
                                const std::vector<HeadView>& views);
 std::string attention_maps(const tasks::Task& task, const tasks::Sample& sample,

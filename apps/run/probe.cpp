@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::string_view place_names[] = {"before the MLP", "after the MLP"};
 
-Tensor weight_of(const nn::Decoder& model, const std::string& name) {
-  const nn::Parameter* const found = model.parameters().find(name);
-  LONGHAND_CHECK(found, "probe: the model has no parameter ", name);
-  return found->value();
-}
-
 /// x B^T in the type of B.
 Tensor products(const Tensor& x, const Tensor& basis) {
   return matmul(Var(x), Var(basis), {.transpose_b = true, .out = basis.dtype()}).value();
@@ -70,7 +64,7 @@ Tensor rows_of(const Tensor& x, std::span<const std::int32_t> rows) {
 }
 
 std::string stream_name(std::int64_t layer, Place place) {
-  return text("layers.", layer, place == Place::before_mlp ? ".attention" : ".mlp");
+  return text("blocks.", layer, place == Place::before_mlp ? ".mixing" : ".feed_forward");
 }
 
 std::string figure_text(double value) {
@@ -98,7 +92,7 @@ void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor&
                       std::span<const tasks::Sample> samples, Mechanisms& counts) {
   const nn::Batch batch = batch_of(samples, task);
   const auto seen =
-      watched(model, nn::make_input(model.backend(), batch.tokens, batch.lengths), ".attention");
+      watched(model, nn::make_input(model.backend(), batch.tokens, batch.lengths), ".mixing");
   // Rows of the batch: every mark, then every number of an output that a greater one follows.
   std::vector<std::int32_t> marks, numbers;
   std::vector<std::int32_t> least, own, next;
@@ -141,16 +135,12 @@ void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor&
 }  // namespace
 
 Bases bases_of(const nn::Decoder& model, std::int64_t head) {
-  const Tensor encoder = weight_of(model, "gpt_neox.embed_in.weight");
-  if (model.config().tied) return {encoder, encoder};
-  const bool one = model.config().outputs.size() == 1;
-  return {encoder,
-          weight_of(model, one ? "embed_out.weight" : text("embed_out.", head, ".weight"))};
+  return {model.embedding().weight.value(), model.output(head).weight.value()};
 }
 
 std::vector<Projection> project(nn::Decoder& model, const nn::Batch& batch, const Bases& bases) {
   const auto seen =
-      watched(model, nn::make_input(model.backend(), batch.tokens, batch.lengths), "layers.");
+      watched(model, nn::make_input(model.backend(), batch.tokens, batch.lengths), "blocks.");
   std::vector<Projection> all;
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     for (const Place place : {Place::before_mlp, Place::after_mlp}) {

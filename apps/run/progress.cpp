@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/quote.h"
+
 namespace longhand::app {
 namespace {
 
@@ -67,9 +69,9 @@ void Progress::show(const nn::StepReport& r, double operations) {
   open_ = terminal_ && !last;
 }
 
-void Progress::say(const std::string& line) {
+void Progress::say(std::string_view text) {
   if (quiet_) return;
-  std::fprintf(stderr, "%s%s\n", open_ ? "\n" : "", line.c_str());
+  std::fprintf(stderr, "%s%s\n", open_ ? "\n" : "", printable_lines(text).c_str());
   open_ = false;
 }
 

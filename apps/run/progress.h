@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "nn/trainer.h"
 
@@ -16,7 +16,7 @@ class Progress {
 
   /// operations: of the step.
   void show(const nn::StepReport& report, double operations);
-  void say(const std::string& line);
+  void say(std::string_view text);  // one line or several
 
  private:
   std::int64_t steps_;

@@ -1,9 +1,9 @@
 #include "apps/run/run_folder.h"
 
-#include <fcntl.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "core/atomic_file.h"
 
@@ -12,10 +12,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+const std::string config_file = "config.ini";
+
 Config config_in(const fs::path& folder) {
-  LONGHAND_CHECK(fs::exists(folder / "config.ini"), folder.string(),
+  LONGHAND_CHECK(fs::exists(folder / config_file), folder.string(),
                  ": holds no run (no config.ini)");
-  Config config = Config::read(folder / "config.ini");
+  Config config = Config::read(folder / config_file);
   config.check();
   return config;
 }
@@ -26,26 +28,31 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)), config_(config_in(
 
 RunFolder RunFolder::create(const fs::path& path, const Config& config) {
   LONGHAND_CHECK(!path.empty(), "run folder: expected a name, got an empty one");
-  LONGHAND_CHECK(!fs::exists(path / "config.ini"), path.string(),
+  LONGHAND_CHECK(!fs::exists(path / config_file), path.string(),
                  ": holds a run already; --resume goes on with it");
   config.check();
   return {path, config};
 }
 
-void RunFolder::open_logs(std::int64_t step) {
-  std::error_code error;
-  fs::create_directories(path_, error);
-  LONGHAND_CHECK(!error, path_.string(), ": cannot be made: ", error.message());
-  if (!fs::exists(path_ / "config.ini")) write_atomically(path_ / "config.ini", config_.ini());
-  const fs::path file = path_ / "metrics.jsonl";
-  std::string kept;
-  for (const Json& line : metrics()) {
-    if (line["step"].integer() <= step) kept += line.dump() + "\n";
+void RunFolder::open() {
+  Folder folder = Folder::make(path_);
+  FolderLock lock(folder);
+  for (const std::string& name : folder.names()) {
+    if (is_temporary(name)) folder.remove(name);
   }
-  write_atomically(file, kept);
-  metrics_ = FileDescriptor(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  LONGHAND_CHECK(metrics_.valid(), file.string(), ": cannot be written: ", std::strerror(errno));
-  events_ = std::make_unique<EventsFile>(path_);
+  const bool there = folder.contains(config_file);
+  LONGHAND_CHECK(there != fresh_, path_.string(), ": ",
+                 there ? "holds a run already; --resume goes on with it" : "its run was removed");
+  if (fresh_) write_atomically(folder, config_file, config_.ini());
+  fresh_ = false;
+  folder_ = std::move(folder);
+  lock_.emplace(std::move(lock));
+}
+
+void RunFolder::open_logs(std::int64_t step, bool evaluated) {
+  LONGHAND_CHECK(folder_, path_.string(), ": expected a folder that is held open");
+  metrics_ = open_metrics(*folder_, step, evaluated);
+  events_ = std::make_unique<EventsFile>(*folder_);
 }
 
 void RunFolder::log(const Json& line) {
@@ -60,14 +67,12 @@ void RunFolder::log(const Json& line) {
   events_->add(line["step"].integer(), scalars);
 }
 
-std::vector<Json> RunFolder::metrics() const {
-  std::vector<Json> lines;
-  std::ifstream in(path_ / "metrics.jsonl");
-  for (std::string line; std::getline(in, line);) {
-    std::optional<Json> json = Json::parse(line);
-    if (json && json->is_object() && json->contains("step")) lines.push_back(std::move(*json));
-  }
-  return lines;
+void RunFolder::write_report(const std::string& page) {
+  write_atomically(*folder_, "report.html", page);
+}
+
+Metrics RunFolder::read_metrics() const {
+  return app::read_metrics(folder_ ? *folder_ : Folder(path_));
 }
 
 std::vector<Option> run_options() {

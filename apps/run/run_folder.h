@@ -8,7 +8,8 @@
 #include "apps/report.h"
 #include "apps/run/config.h"
 #include "apps/run/events.h"
-#include "core/file_descriptor.h"
+#include "apps/run/folder_lock.h"
+#include "apps/run/metrics_file.h"
 #include "nn/trainer.h"
 
 namespace longhand::app {
@@ -19,9 +20,10 @@ namespace longhand::app {
 ///   events.*         the same numbers for TensorBoard
 ///   checkpoints/     step-N folders
 ///   report.html      when it is done
+///   lock             while a process writes to it
 class RunFolder {
  public:
-  /// A new run: the folder must not hold one already. Nothing is written before open_logs().
+  /// A new run: the folder must not hold one already. Nothing is written before open().
   static RunFolder create(const std::filesystem::path& path, const Config& config);
   /// An existing one.
   explicit RunFolder(std::filesystem::path path);
@@ -30,21 +32,32 @@ class RunFolder {
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   const Config& config() const { return config_; }
 
-  /// Makes the folder if it is new; opens metrics.jsonl and an events file for adding to. Lines of
-  /// steps after `step` are dropped: they were written after the checkpoint that the run goes on
-  /// from.
-  void open_logs(std::int64_t step);
+  /// Makes the folder if it is new, holds it open and locks it, and removes temporary files that
+  /// killed processes left. From here on all is written to this folder, wherever its path leads.
+  void open();
+  /// Opens metrics.jsonl and an events file for adding to. Lines that were written after the
+  /// checkpoint of `step` are dropped, an evaluation of it too unless it was `evaluated`.
+  void open_logs(std::int64_t step, bool evaluated = true);
   void log(const Json& line);  // {"step": ..., ...}; its numbers also go to the events file
+  void write_report(const std::string& page);
 
-  /// Every line of metrics.jsonl; a last line cut short is passed over.
-  std::vector<Json> metrics() const;
+  /// Whether the path still leads to the folder that is held open.
+  bool in_place() const { return folder_->in_place(); }
+  void require_in_place() const { folder_->require_in_place(); }
+
+  /// metrics.jsonl; its lines, but for damaged ones.
+  Metrics read_metrics() const;
+  std::vector<Json> metrics() const { return read_metrics().sound(); }
 
  private:
   RunFolder(std::filesystem::path path, Config config)
-      : path_(std::move(path)), config_(std::move(config)) {}
+      : path_(std::move(path)), config_(std::move(config)), fresh_(true) {}
 
   std::filesystem::path path_;
   Config config_;
+  bool fresh_ = false;  // there must be no run yet
+  std::optional<Folder> folder_;
+  std::optional<FolderLock> lock_;
   FileDescriptor metrics_;
   std::unique_ptr<EventsFile> events_;
 };

@@ -43,6 +43,11 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
       rows.push_back(std::move(row));
     }
   }
+  if (const Json* const too_long = last->find("too_long")) {
+    for (const Json& name : too_long->elements()) {
+      rows.push_back({html::escape(name.string()), "skipped: longer than the model reads", "", ""});
+    }
+  }
   std::string content =
       html::table({"distribution", "metric", "value", "95%"}, rows) +
       html::paragraph("Step " + (*last)["step"].dump() + ", teacher forcing, Wilson's intervals.");

@@ -16,6 +16,8 @@ void add_values(std::string_view item, std::vector<std::string>& values) {
   const std::size_t dots = item.find("..");
   if (dots == std::string_view::npos) {
     LONGHAND_CHECK(!item.empty(), "expected a value, got none");
+    LONGHAND_CHECK(values.size() < most_values, "expected at most ", most_values,
+                   " values, got more");
     values.emplace_back(item);
     return;
   }
@@ -35,8 +37,10 @@ void add_values(std::string_view item, std::vector<std::string>& values) {
   const std::int64_t from = integer(item.substr(0, dots)), to = integer(last);
   LONGHAND_CHECK(step >= 1 && from <= to && from >= -1'000'000'000 && to <= 1'000'000'000,
                  "expected a range such as 10..100:10, got ", quote(item));
+  const auto more = static_cast<std::size_t>((to - from) / step) + 1;
+  LONGHAND_CHECK(values.size() + more <= most_values, "expected at most ", most_values,
+                 " values, got ", values.size() + more);
   for (std::int64_t value = from; value <= to; value += step) {
-    LONGHAND_CHECK(values.size() < most_values, "expected at most ", most_values, " values");
     values.push_back(std::to_string(value));
   }
 }

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "apps/run/batches.h"
-#include "apps/run/evaluation.h"
+#include "apps/run/memory.h"
 #include "apps/run/peak.h"
 #include "apps/run/progress.h"
 #include "apps/run/run_report.h"
-#include "core/atomic_file.h"
-#include "nn/work.h"
+#include "apps/run/test_scores.h"
+#include "nn/models/work.h"
+#include "nn/stop_signals.h"
 
 namespace longhand::app {
 
@@ -29,17 +30,56 @@ std::vector<Option> manner_options() {
           {"quiet", "", "no progress"}};
 }
 
+namespace {
+
+/// Goes on from the manner's checkpoint, or the latest there is. Where that is damaged, the message
+/// says which one is not.
+void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner& manner) {
+  nn::CheckpointStore store(folder.checkpoints(), 1);
+  if (manner.from_step) {
+    LONGHAND_CHECK(std::ranges::count(store.steps(), *manner.from_step), folder.path().string(),
+                   ": holds no checkpoint of step ", *manner.from_step);
+    trainer.resume(store.path(*manner.from_step));
+    store.set_aside_after(*manner.from_step);
+    return;
+  }
+  try {
+    trainer.resume_latest();
+  } catch (const Error& error) {
+    const auto sound = store.last_sound_before(store.latest().value_or(0));
+    if (!sound) fail(error.what(), "; no earlier checkpoint is sound");
+    fail(error.what(), "; the last sound checkpoint is that of step ", *sound, ": --from-step ",
+         *sound, " goes on from it");
+  }
+}
+
+Json line_of(const nn::StepReport& r) {
+  if (r.skipped) return {{"step", r.step}, {"skipped", true}, {"tokens", r.tokens}};
+  return {{"step", r.step},
+          {"loss", r.loss},
+          {"accuracy", r.accuracy ? Json(*r.accuracy) : Json()},
+          {"rate", r.rate},
+          {"gradient_norm", r.gradient_norm},
+          {"tokens", r.tokens},
+          {"seconds", r.seconds},
+          {"waited", r.waited},
+          {"peak_bytes", r.memory.peak}};
+}
+
+}  // namespace
+
 TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
+  const nn::StopSignals signals;
   const Config& config = folder.config();
   BackendOptions computing = config.backend_options();
   computing.threads = manner.threads.value_or(computing.threads);
   const auto backend = make_backend(config.text("compute.backend"), computing);
   const std::shared_ptr<const tasks::Task> task = config.task();
-  std::vector<std::unique_ptr<tasks::Task>> tests;  // beside the task's distributions
-  for (const tasks::Distribution& d : config.kind().distributions) {
-    tests.push_back(config.task(d.name));
-  }
-  nn::Decoder model(*backend, config.model(*task), config.seed());
+  const TestScores tests(config);
+  const nn::DecoderConfig shape = config.model(*task);
+  require_readable(shape, *task);
+  const std::string memory = require_memory(config, *task);
+  nn::Decoder model(*backend, shape, config.seed());
 
   const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
   const std::int64_t parts = config.integer("training.accumulation", 1, 1 << 16);
@@ -55,70 +95,57 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
       .keep = static_cast<int>(config.integer("training.keep", 1, 1000)),
       .most_file_bytes = config.most_file_bytes(),
       .look_every = model.learned_numbers().empty() ? 0 : numbers_every};
-  const EvaluationOptions scoring{
-      .samples = config.integer("training.evaluate_samples", 0, 1 << 24), .seed = config.seed()};
 
   Progress progress(steps, manner.quiet, manner.quiet ? 0 : measure_peak(*backend));
   Json scores = Json::object();
+  std::int64_t skipped = 0;
   nn::TrainerHooks hooks;
   hooks.report = [&](const nn::StepReport& r) {
-    Json line{{"step", r.step},
-              {"loss", r.loss},
-              {"accuracy", r.accuracy ? Json(*r.accuracy) : Json()},
-              {"rate", r.rate},
-              {"gradient_norm", r.gradient_norm},
-              {"tokens", r.tokens},
-              {"seconds", r.seconds},
-              {"waited", r.waited},
-              {"peak_bytes", r.memory.peak}};
+    Json line = line_of(r);
     if (task->heads() > 1)
       line["head"] = task->head_name(static_cast<int>((r.step - 1) % task->heads()));
     if (r.step % numbers_every == 0 || r.step == steps) {
       for (const auto& [name, value] : model.learned_numbers()) line[name] = value;
     }
     folder.log(line);
+    if (r.skipped) {
+      if (skipped++ == 0) progress.say(text("step ", r.step, ": skipped, no target counts"));
+      return;
+    }
     progress.show(r, nn::work_of(model, static_cast<double>(r.tokens), r.pairs).operations);
   };
   hooks.evaluate = [&](std::int64_t step) -> std::optional<double> {
-    if (scoring.samples == 0) return std::nullopt;
+    if (!tests.wanted()) return std::nullopt;
     Json line{{"step", step}};
-    double score = 0;
-    Json intervals = Json::object();
-    for (std::size_t i = 0; i < tests.size(); ++i) {
-      const tasks::Distribution& d = config.kind().distributions[i];
-      const tasks::Tally tally = evaluate(model, *tests[i], scoring);
-      for (const tasks::Metric& metric : tally.metrics()) {
-        line[d.name + "/" + metric.name] = metric.mean();
-        if (metric.is_share) {
-          const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
-          intervals[d.name + "/" + metric.name] = {interval.low, interval.high};
-        }
-        progress.say("step " + std::to_string(step) + "  " + d.title + "  " + metric.name + " " +
-                     text_of(metric));
-      }
-      score += tally.at(tests[i]->main_metric()).mean();
-    }
-    line["intervals"] = intervals;
+    const Json of = tests.of(
+        model, [&](const std::string& words) { progress.say(text("step ", step, "  ", words)); });
+    for (const auto& [name, value] : of.members()) line[name] = value;
     folder.log(line);
     scores = line;
-    return score;
+    return tests.total(line);
   };
-  const nn::StopSignals signals;
-  hooks.stop = [&] { return nn::StopSignals::raised() || manner.is_over(); };
+  hooks.interrupt = [] { return nn::StopSignals::raised() != 0; };
+  hooks.stop = [&] {
+    return nn::StopSignals::raised() != 0 || manner.is_over() || !folder.in_place();
+  };
 
   nn::Trainer trainer(model, training_batches(task, config.seed(), config.batch_plan()), options,
                       hooks);
-  trainer.resume_latest();
-  folder.open_logs(trainer.step());
+  folder.open();
+  resume(trainer, folder, manner);
+  folder.open_logs(trainer.step(), trainer.evaluated());
   progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
-               " parameters\n" + config.ini());
+               " parameters\n# " + memory + "\n" + config.ini());
+  for (const std::string& damage : folder.read_metrics().damage()) progress.say(damage);
   const nn::Outcome outcome = trainer.run();
+  folder.require_in_place();
   if (scores.empty()) {  // it was done already
     for (const Json& line : folder.metrics()) {
       if (line.contains("intervals")) scores = line;
     }
   }
-  write_atomically(folder.path() / "report.html", run_report(folder));
+  folder.write_report(run_report(folder));
+  if (skipped > 0) progress.say(text(skipped, " steps were skipped, as no target counted"));
   if (outcome == nn::Outcome::stopped) {
     progress.say("stopped after step " + std::to_string(trainer.step()) +
                  "; `longhand train --resume " + folder.path().string() + "` goes on");

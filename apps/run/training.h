@@ -15,7 +15,8 @@ namespace longhand::app {
 struct TrainingManner {
   bool quiet = false;
   std::optional<std::chrono::steady_clock::time_point> until = {};  // then it stops
-  std::optional<int> threads = {};  // none: as the run's config.ini says
+  std::optional<int> threads = {};             // none: as the run's config.ini says
+  std::optional<std::int64_t> from_step = {};  // the checkpoint to go on from; none: the latest
 
   bool is_over() const { return until && std::chrono::steady_clock::now() >= *until; }
 };
@@ -32,7 +33,8 @@ struct TrainingResult {
 };
 
 /// Trains what the folder's config.ini describes, from its latest checkpoint if there is one, and
-/// writes metrics, events and checkpoints into it.
+/// writes metrics, events and checkpoints into it. Meanwhile signals that ask the program to end
+/// stop the training (nn/stop_signals.h).
 TrainingResult train(RunFolder& folder, const TrainingManner& manner);
 
 }  // namespace longhand::app

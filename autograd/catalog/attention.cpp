@@ -51,8 +51,15 @@ std::vector<Case> small_cases(Rng& rng) {
   return cases;
 }
 
+std::vector<Case> medium_cases(Rng& rng) {
+  std::vector<Case> cases = plain(rng, medium_heads());
+  cases.push_back(tempered(head_case(rng, medium_heads()[0]), "position", 0.6));
+  return cases;
+}
+
 std::vector<Case> large_cases(Rng& rng) {
-  std::vector<Case> cases = plain(rng, large_heads());
+  std::vector<Case> cases = medium_cases(rng);
+  for (Case& c : plain(rng, large_heads())) cases.push_back(std::move(c));
   vary(cases, rng, large_heads()[1]);
   for (const char* keys_back : {"40", "64"}) {
     cases.push_back(head_case(rng, large_heads()[0]));
@@ -90,8 +97,7 @@ Operation fused_or_composed(bool fused) {
           },
           .cases = small_cases,
           .products = true,
-          .large = fused ? large_cases : std::function<std::vector<Case>(Rng&)>(),
-          .slack = 8};
+          .large = fused ? large_cases : medium_cases};
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ DType type_of(Role role, DType activations) {
     case Role::activation:
       return activations;
     case Role::master:
+    case Role::weight:
       return master_type(activations);
     default:
       return DType::i32;

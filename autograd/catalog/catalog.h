@@ -16,8 +16,9 @@ namespace longhand::catalog {
 /// What type an argument has when activations are f64, f32 or bf16.
 enum class Role {
   activation,  // that type
-  master,      // f64 with f64, else f32: parameters, statistics, weights
+  master,      // f64 with f64, else f32: parameters, statistics
   index,       // i32
+  weight,      // as master, and rounded like an activation where it is used
 };
 DType type_of(Role role, DType activations);
 
@@ -92,10 +93,6 @@ struct Operation {
   bool products = false;  // it contains matrix products: the math mode decides its precision
   /// More cases, too large for difference quotients; backends are compared on them too.
   std::function<std::vector<Case>(Rng&)> large = {};
-  /// How much further backends may be apart than moved inputs tell: above 1 where gradients are
-  /// differences of larger numbers that were rounded on the way (dP - D in attention), which cancel
-  /// to the last digit when only inputs move.
-  double slack = 1;
 };
 
 std::vector<Case> all_cases(const Operation& operation, Rng& rng);  // cases, then large

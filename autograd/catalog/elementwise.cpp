@@ -113,7 +113,7 @@ std::vector<Operation> elementwise() {
            [](Rng& rng) {
              std::vector<Case> cases;
              for (const Activation f : all_activations) {
-               for (const Shape& s : {Shape{3, 2}, Shape{4, 34}, Shape{1, 128}}) {
+               for (const Shape& s : {Shape{3, 2}, Shape{9, 34}, Shape{1, 128}}) {
                  cases.push_back({{{"x", smooth(rng, s, f)}}, {{"f", std::string(name_of(f))}}});
                }
              }
@@ -133,7 +133,7 @@ std::vector<Operation> elementwise() {
        .cases =
            [](Rng& rng) {
              std::vector<Case> cases;
-             for (const Shape& s : {Shape{1, 1}, Shape{5, 17}, Shape{33, 64}}) {
+             for (const Shape& s : {Shape{1, 1}, Shape{5, 17}, Shape{33, 20}}) {
                const Shape columns{s.back()};
                cases.push_back({{{"x", normals(rng, s)}, {"bias", normals(rng, columns)}}});
                cases.push_back({{{"x", normals(rng, s)}, {"residual", normals(rng, s)}}});

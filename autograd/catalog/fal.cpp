@@ -66,7 +66,6 @@ Operation fused_or_composed(bool fused) {
             return {{"y", r.y}, {"match", r.match}};
           },
           .cases = small_cases,
-          .products = !fused,
           .large = fused ? large_cases : std::function<std::vector<Case>(Rng&)>()};
 }
 

@@ -9,7 +9,7 @@ std::vector<Operation> gather() {
       {.name = "embedding",
        .page = "gather",
        .formula = "y_i = table_(ids_i)",
-       .inputs = {{"table", "[vocabulary, n]", Role::master},
+       .inputs = {{"table", "[vocabulary, n]", Role::weight},
                   {"ids", "[rows]", Role::index, false}},
        .attributes = {},
        .outputs = {"y"},
@@ -27,6 +27,11 @@ std::vector<Operation> gather() {
                  {{{"table", normals(rng, {50, 33})}, {"ids", integers(rng, {9}, 0, 49)}}});
              cases.push_back({{{"table", normals(rng, {4, 8})}, {"ids", constant({0}, 0)}}});
              return cases;
+           },
+       .large =
+           [](Rng& rng) {  // hundreds of rows of one id
+             return std::vector<Case>{
+                 {{{"table", normals(rng, {3, 17})}, {"ids", integers(rng, {1500}, 0, 2)}}}};
            }},
       {.name = "gather",
        .page = "gather",

@@ -114,6 +114,12 @@ std::vector<HeadShape> small_heads() {
           {.lengths = {9}, .width = 16, .v_width = 16, .gap = 0}};
 }
 
+std::vector<HeadShape> medium_heads() {
+  return {{.lengths = {20, 24, 40}, .heads = 2, .key_heads = 2, .width = 16, .v_width = 16},
+          {.lengths = {30, 34}, .heads = 4, .key_heads = 2, .width = 12, .v_width = 20, .gap = 0},
+          {.lengths = {48}, .heads = 2, .key_heads = 2, .width = 24, .v_width = 8}};
+}
+
 std::vector<HeadShape> large_heads() {
   return {
       {.lengths = {150}, .width = 16, .v_width = 16},

@@ -26,6 +26,7 @@ struct HeadShape {
   std::vector<int> key_lengths = {};  // empty: as the queries
 };
 std::vector<HeadShape> small_heads();     // one of each kind, cheap enough for gradcheck
+std::vector<HeadShape> medium_heads();    // enough entries for averages in bf16
 std::vector<HeadShape> large_heads();     // longer than any block of a kernel
 std::vector<HeadShape> decoding_heads();  // fewer queries than keys
 std::int64_t total(const std::vector<int>& lengths);

@@ -31,9 +31,11 @@ std::vector<Operation> norm() {
                                  {"gain", normals(rng, n, 0.5, 1)},
                                  {"bias", normals(rng, n)}}});
              }
-             // Without a bias; a mean far larger than the deviation; a larger epsilon.
+             // Without a bias; a mean far larger than the deviation; an epsilon that counts.
              cases.push_back({{{"x", normals(rng, {3, 24})}, {"gain", normals(rng, {24})}}});
              cases.push_back({{{"x", normals(rng, {3, 24}, 1, 30)}, {"gain", normals(rng, {24})}},
+                              {{"epsilon", "0.1"}}});
+             cases.push_back({{{"x", normals(rng, {9, 24}, 0.5)}, {"gain", normals(rng, {24})}},
                               {{"epsilon", "0.1"}}});
              return cases;
            }},
@@ -57,6 +59,8 @@ std::vector<Operation> norm() {
                       {{"offset", offset}}});
                }
              }
+             cases.push_back({{{"x", normals(rng, {9, 24}, 0.5)}, {"gain", normals(rng, {24})}},
+                              {{"epsilon", "0.1"}}});
              return cases;
            }},
   };

@@ -1,5 +1,7 @@
 #include "autograd/reduce.h"
 
+#include <algorithm>
+
 #include "autograd/catalog/catalog.h"
 
 namespace longhand::catalog {
@@ -13,7 +15,20 @@ std::vector<Case> matrices(Rng& rng) {
   return cases;
 }
 
-Operation unary(std::string name, std::string formula, Var (*run)(const Var&)) {
+/// The largest of each row stands out: another one taking over would be a kink.
+std::vector<Case> with_clear_maxima(Rng& rng) {
+  std::vector<Case> cases = matrices(rng);
+  for (Case& c : cases) {
+    HostTensor& x = c.inputs["x"];
+    for (auto row = x.values.begin(); row != x.values.end(); row += x.shape.columns()) {
+      *std::max_element(row, row + x.shape.columns()) += 0.1;
+    }
+  }
+  return cases;
+}
+
+Operation unary(std::string name, std::string formula, Var (*run)(const Var&),
+                std::vector<Case> (*cases)(Rng&) = matrices) {
   return {.name = std::move(name),
           .page = "reduce",
           .formula = std::move(formula),
@@ -23,7 +38,7 @@ Operation unary(std::string name, std::string formula, Var (*run)(const Var&)) {
           .run = [run](const Call& c) -> std::vector<Output> {
             return {{"y", run(c.in("x"))}};
           },
-          .cases = matrices};
+          .cases = cases};
 }
 
 /// The reductions without a gradient.
@@ -50,7 +65,7 @@ std::vector<Operation> reduce() {
           unary("row_sum", "y_i = sum_j x_ij", row_sum),
           unary("sum", "y = sum_ij x_ij", sum),
           unary("mean", "y = sum_ij x_ij / (rows n)", mean),
-          unary("row_max", "y_i = max_j x_ij", row_max),
+          unary("row_max", "y_i = max_j x_ij", row_max, with_clear_maxima),
           plain(Reduction::smallest, "y_i = min_j x_ij"),
           plain(Reduction::square_sum, "y_i = sum_j x_ij^2"),
           plain(Reduction::nonfinite, "y_i = how many x_ij are infinite or NaN")};

@@ -58,6 +58,7 @@ bool supports(Isa isa, std::string_view* reason) {
   };
   if (reason) *reason = {};
   if (isa == Isa::portable) return true;
+  if (isa > strongest_built) return no("this build has no kernels for it");
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
     return no("the processor lacks AVX2 and FMA");

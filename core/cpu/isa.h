@@ -48,18 +48,30 @@ constexpr Isa strongest() {
   return Isa::avx512;
 }
 
+/// The strongest set there are kernels of in this build; cmake/longhand.cmake may cut the list.
+#if defined(LONGHAND_STRONGEST_ISA)
+constexpr Isa strongest_built = Isa::LONGHAND_STRONGEST_ISA;
+#elif defined(__x86_64__)
+constexpr Isa strongest_built = Isa::amx;
+#else
+constexpr Isa strongest_built = Isa::portable;
+#endif
+
 template <class Table>
 const Table& kernels_for(Isa isa) {
-#if defined(__x86_64__)
-  if constexpr (strongest<Table>() >= Isa::amx) {
+  constexpr auto built = [](Isa i) { return strongest_built >= i && strongest<Table>() >= i; };
+  if constexpr (built(Isa::amx)) {
     if (isa >= Isa::amx) return kernels<Table, Isa::amx>();
   }
-  if constexpr (strongest<Table>() >= Isa::avx512bf16) {
+  if constexpr (built(Isa::avx512bf16)) {
     if (isa >= Isa::avx512bf16) return kernels<Table, Isa::avx512bf16>();
   }
-  if (isa >= Isa::avx512) return kernels<Table, Isa::avx512>();
-  if (isa == Isa::avx2) return kernels<Table, Isa::avx2>();
-#endif
+  if constexpr (built(Isa::avx512)) {
+    if (isa >= Isa::avx512) return kernels<Table, Isa::avx512>();
+  }
+  if constexpr (built(Isa::avx2)) {
+    if (isa >= Isa::avx2) return kernels<Table, Isa::avx2>();
+  }
   return kernels<Table, Isa::portable>();
 }
 

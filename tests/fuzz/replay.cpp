@@ -1,5 +1,6 @@
 // A fuzz target without a fuzzer: runs it on every file of the corpus, then on a fixed number of
-// inputs made from them by random edits, the same ones every time.
+// inputs made from them by random edits, the same ones every time. A target's own mutator is used
+// as libFuzzer would use it.
 //   replay CORPUS_FOLDER COUNT
 #include <algorithm>
 #include <cstdint>
@@ -17,9 +18,20 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t room);
+
+/// A target may have its own.
+extern "C" __attribute__((weak)) std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data,
+                                                                     std::size_t size,
+                                                                     std::size_t room, unsigned) {
+  return LLVMFuzzerMutate(data, size, room);
+}
+
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::size_t room_to_grow = 256;  // bytes
 
 std::vector<Bytes> read_corpus(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
@@ -69,22 +81,21 @@ void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
   }
 }
 
-/// Sets the first 8 bytes, little-endian, to what follows them less the `tail` bytes of tensors.
-void set_header_length(Bytes& input, std::size_t tail) {
-  if (input.size() < 8 + tail) return;
-  const std::uint64_t length = input.size() - 8 - tail;
-  std::memcpy(input.data(), &length, sizeof length);
-}
-
-/// How many bytes follow the header of a well-formed input.
-std::size_t tail_of(const Bytes& input) {
-  std::uint64_t length = 0;
-  if (input.size() < 8) return 0;
-  std::memcpy(&length, input.data(), sizeof length);
-  return length <= input.size() - 8 ? input.size() - 8 - length : 0;
-}
+// What the mutation under way draws from: libFuzzer's interface has no room for it.
+const std::vector<Bytes>* corpus_at_work = nullptr;
+longhand::Rng* rng_at_work = nullptr;
 
 }  // namespace
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t room) {
+  Bytes input(data, data + size);
+  for (std::uint32_t edits = 1 + rng_at_work->below(4); edits > 0; --edits) {
+    edit(input, *corpus_at_work, *rng_at_work);
+  }
+  if (input.size() > room) input.resize(room);
+  std::ranges::copy(input, data);
+  return input.size();
+}
 
 int main(int count_of_arguments, char** arguments) try {
   LONGHAND_CHECK(count_of_arguments == 3, "usage: replay CORPUS_FOLDER COUNT");
@@ -92,12 +103,14 @@ int main(int count_of_arguments, char** arguments) try {
   LONGHAND_CHECK(!corpus.empty(), arguments[1], ": expected inputs, got an empty folder");
   for (const Bytes& input : corpus) LLVMFuzzerTestOneInput(input.data(), input.size());
   const std::uint64_t runs = std::strtoull(arguments[2], nullptr, 10);
+  corpus_at_work = &corpus;
   for (std::uint64_t run = 0; run < runs; ++run) {
     longhand::Rng rng(1, longhand::Purpose::test, run);
+    rng_at_work = &rng;
     Bytes input = corpus[rng.below(static_cast<std::uint32_t>(corpus.size()))];
-    const std::size_t tail = tail_of(input);
-    for (std::uint32_t edits = 1 + rng.below(4); edits > 0; --edits) edit(input, corpus, rng);
-    if (rng.below(4) != 0) set_header_length(input, tail);
+    const std::size_t size = input.size();
+    input.resize(size + room_to_grow);
+    input.resize(LLVMFuzzerCustomMutator(input.data(), size, input.size(), rng.below(1u << 30)));
     LLVMFuzzerTestOneInput(input.data(), input.size());
   }
   std::cout << corpus.size() << " corpus files and " << runs << " edited inputs: no finding\n";

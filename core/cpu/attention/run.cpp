@@ -22,7 +22,7 @@ Scores in_f32(Backend& backend, Scores scores) {
   for (Tensor* x : {&scores.q.data, &scores.k.data}) {
     if (x->dtype() == DType::f32) continue;
     const Tensor wide(backend, x->shape(), DType::f32);
-    backend(Copy{.x = *x, .y = wide});
+    backend.run(Copy{.x = *x, .y = wide});
     *x = wide;
   }
   return scores;

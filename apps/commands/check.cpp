@@ -1,0 +1,88 @@
+#include <iostream>
+
+#include "apps/report.h"
+#include "apps/run/run_folder.h"
+#include "nn/checkpoint_store.h"
+
+namespace longhand::app {
+namespace {
+
+/// One line for each thing that was looked at.
+class Findings {
+ public:
+  /// What `look` returns is said of a sound one; its Error of a damaged one.
+  template <class Look>
+  void add(const std::string& what, Look look) {
+    bool sound = true;
+    std::string found;
+    try {
+      found = look();
+    } catch (const Error& error) {
+      sound = false;
+      found = error.what();
+      ++damaged_;
+    }
+    ++all_;
+    report_.add({{"what", what}, {"sound", sound}, {"found", found}});
+  }
+  void print(const std::string& run, bool json) {
+    report_.set("run", run);
+    report_.set("damaged", damaged_);
+    report_.print(std::cout, json);
+    std::cout.flush();
+    LONGHAND_CHECK(damaged_ == 0, run, ": ", damaged_, " of ", all_, " are damaged");
+  }
+
+ private:
+  Report report_{{{"what", "what"}, {"sound", "sound"}, {"found", "found"}}};
+  std::int64_t all_ = 0, damaged_ = 0;
+};
+
+std::string look_at_metrics(const std::filesystem::path& run) {
+  const Metrics metrics = read_metrics(Folder(run));
+  const std::vector<std::string> damage = metrics.damage();
+  if (!damage.empty()) {
+    fail(damage.front(), damage.size() > 1 ? text(" (and ", damage.size() - 1, " more)") : "");
+  }
+  return text(metrics.lines.size(), metrics.cut ? " lines and one cut short" : " lines");
+}
+
+std::string look_at_checkpoint(const std::filesystem::path& folder) {
+  const nn::CheckedCheckpoint checked = nn::check_checkpoint(folder);
+  return text(checked.checksums ? "checksums match" : "has no checksums; sizes and steps match",
+              checked.optimizer ? "" : "; no optimizer");
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::filesystem::path run = arguments.plain()[0];
+  LONGHAND_CHECK(std::filesystem::exists(run / "config.ini"), run.string(),
+                 ": holds no run (no config.ini)");
+  Findings findings;
+  findings.add("config.ini", [&] {
+    RunFolder{run};
+    return std::string("every setting can be used");
+  });
+  findings.add("metrics.jsonl", [&] { return look_at_metrics(run); });
+  const nn::CheckpointStore store(run / "checkpoints", 1);
+  for (const std::int64_t step : store.steps()) {
+    findings.add(text("checkpoints/step-", step),
+                 [&] { return look_at_checkpoint(store.path(step)); });
+  }
+  findings.print(run.string(), arguments.json());
+}
+
+const Register command{
+    {.name = "check",
+     .summary = "reads all of a run's files and compares checkpoints with their checksums",
+     .usage = {"RUN"},
+     .options = {json_option()},
+     .examples = {"check runs/flip-flop-1"},
+     .notes =
+         "Exits with 1 if something is damaged. `longhand train --resume RUN --from-step N` goes\n"
+         "on from a checkpoint that is not the latest.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

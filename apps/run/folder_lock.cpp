@@ -1,0 +1,67 @@
+#include "apps/run/folder_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+
+namespace longhand::app {
+namespace {
+
+const std::string lock_file = "lock";
+
+/// "process 123 on HOST", as the holder of a lock wrote it.
+std::string holder(const FileDescriptor& file) {
+  std::array<char, 128> written{};
+  const ssize_t size = ::pread(file.get(), written.data(), written.size(), 0);
+  std::string name(written.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size)));
+  name.erase(std::ranges::find_if(name, [](char c) { return c < ' ' || c > '~'; }), name.end());
+  return name.empty() ? "another process" : name;
+}
+
+std::string own_name() {
+  std::array<char, 65> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return text("process ", ::getpid(), " on ", host.data());
+}
+
+}  // namespace
+
+FolderLock::FolderLock(Folder folder) : folder_(std::move(folder)) {
+  const std::string path = (folder_.path() / lock_file).string();
+  for (;;) {
+    file_ = folder_.open(lock_file, O_RDWR | O_CREAT);
+    LONGHAND_CHECK(file_.valid(), path, ": cannot be written: ", std::strerror(errno));
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+      LONGHAND_CHECK(errno == EWOULDBLOCK, path, ": cannot be locked: ", std::strerror(errno));
+      fail(folder_.path().string(), ": is in use by ", holder(file_));
+    }
+    // Its last holder may have removed the file after it was opened here.
+    struct stat held {
+    }, there{};
+    if (::fstat(file_.get(), &held) == 0 &&
+        ::fstatat(folder_.descriptor(), lock_file.c_str(), &there, 0) == 0 &&
+        held.st_dev == there.st_dev && held.st_ino == there.st_ino) {
+      break;
+    }
+  }
+  const std::string name = own_name() + "\n";
+  const bool written =
+      ::ftruncate(file_.get(), 0) == 0 &&
+      ::pwrite(file_.get(), name.data(), name.size(), 0) == static_cast<ssize_t>(name.size());
+  LONGHAND_CHECK(written, path, ": cannot be written: ", std::strerror(errno));
+}
+
+FolderLock::~FolderLock() {
+  if (file_.valid()) ::unlinkat(folder_.descriptor(), lock_file.c_str(), 0);
+}
+
+}  // namespace longhand::app

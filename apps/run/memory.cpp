@@ -1,0 +1,63 @@
+#include "apps/run/memory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+
+#include "apps/machine.h"
+#include "apps/run/batches.h"
+
+namespace longhand::app {
+namespace {
+
+constexpr std::int64_t looked_at = 32;  // sequences
+
+std::string size_of(double bytes) {
+  const char* const units[] = {"KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  bytes /= 1024;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
+  char buffer[48];
+  std::snprintf(buffer, sizeof buffer, bytes < 10 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+  return buffer;
+}
+
+}  // namespace
+
+nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task) {
+  const BatchPlan plan = config.batch_plan();
+  nn::DecoderConfig model = config.model(task);
+  model.deviation = 0;  // no numbers need to be drawn
+  const auto made = [&](Backend& backend) {
+    return std::make_unique<nn::Decoder>(backend, model, 0);
+  };
+  BatchPlan few = plan;
+  few.sequences = std::min(plan.sequences, looked_at);
+  few.tokens = std::min(plan.tokens, looked_at * task.longest());
+  const std::shared_ptr<const tasks::Task> borrowed(std::shared_ptr<const tasks::Task>(), &task);
+  const nn::Batch batch = training_batches(borrowed, config.seed(), few)(1, 0);
+  const double times =
+      plan.tokens ? static_cast<double>(plan.tokens) / static_cast<double>(std::ssize(batch.tokens))
+                  : static_cast<double>(plan.sequences) / static_cast<double>(few.sequences);
+  return nn::estimate_training(made, config.backend_options(), batch, times);
+}
+
+std::string require_memory(const Config& config, const tasks::Task& task) {
+  const nn::MemoryEstimate need = memory_for(config, task);
+  const BatchPlan plan = config.batch_plan();
+  const std::string line =
+      text("about ", size_of(need.total()), " of memory: parameters ", size_of(need.parameters),
+           ", gradients ", size_of(need.gradients), ", moments ", size_of(need.moments),
+           ", activations ", size_of(need.activations), " for ",
+           plan.tokens ? plan.tokens : plan.sequences, plan.tokens ? " tokens" : " sequences",
+           " at once");
+  if (config.text("compute.backend") == "cuda") return "needs " + line;
+  const MachineMemory machine = machine_memory();
+  const std::string there = text("; this machine has ", size_of(machine.total), ", ",
+                                 size_of(machine.available), " of it free");
+  LONGHAND_CHECK(need.total() <= machine.total, "training: needs ", line, there,
+                 ". A smaller training.batch, or more training.accumulation, takes less");
+  return "needs " + line + there;
+}
+
+}  // namespace longhand::app

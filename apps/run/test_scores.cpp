@@ -1,0 +1,59 @@
+#include "apps/run/test_scores.h"
+
+#include "core/error.h"
+
+namespace longhand::app {
+
+std::string unreadable(const nn::DecoderConfig& c, const tasks::Task& task) {
+  if (c.positions != nn::Positions::learned || task.longest() <= c.longest) return {};
+  return text("samples of up to ", task.longest(), " tokens, the model reads at most ", c.longest,
+              " (--longest)");
+}
+
+void require_readable(const nn::DecoderConfig& model, const tasks::Task& task) {
+  const std::string why = unreadable(model, task);
+  LONGHAND_CHECK(why.empty(), "model.longest: the task has ", why);
+}
+
+TestScores::TestScores(const Config& config)
+    : options_{.samples = config.integer("training.evaluate_samples", 0, 1 << 24),
+               .seed = config.seed()} {
+  for (const tasks::Distribution& d : config.kind().distributions) {
+    tests_.push_back({d.name, d.title, config.task(d.name)});
+  }
+}
+
+Json TestScores::of(nn::Decoder& model, const std::function<void(const std::string&)>& say) const {
+  Json line = Json::object(), intervals = Json::object(), too_long = Json::array();
+  for (const Test& test : tests_) {
+    if (const std::string why = unreadable(model.config(), *test.task); !why.empty()) {
+      too_long.push_back(test.name);
+      say(test.title + "  skipped: " + why);
+      continue;
+    }
+    const tasks::Tally tally = evaluate(model, *test.task, options_);
+    for (const tasks::Metric& metric : tally.metrics()) {
+      const std::string key = test.name + "/" + metric.name;
+      line[key] = metric.mean();
+      if (metric.is_share) {
+        const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
+        intervals[key] = {interval.low, interval.high};
+      }
+      say(test.title + "  " + metric.name + " " + text_of(metric));
+    }
+  }
+  line["intervals"] = intervals;
+  if (!too_long.empty()) line["too_long"] = too_long;
+  return line;
+}
+
+double TestScores::total(const Json& scores) const {
+  double sum = 0;
+  for (const Test& test : tests_) {
+    const std::string key = test.name + "/" + std::string(test.task->main_metric());
+    if (scores.contains(key)) sum += scores[key].number();
+  }
+  return sum;
+}
+
+}  // namespace longhand::app

@@ -1,0 +1,151 @@
+#include "core/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+
+namespace longhand {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+std::vector<std::string> names_in(int descriptor, const fs::path& path) {
+  // A descriptor of its own: reading moves the place in the folder, which copies would share.
+  const int own = ::openat(descriptor, ".", folder_flags);
+  DIR* const folder = own < 0 ? nullptr : ::fdopendir(own);
+  if (!folder && own >= 0) ::close(own);
+  LONGHAND_CHECK(folder, path.native(), ": cannot be listed: ", std::strerror(errno));
+  std::vector<std::string> names;
+  while (const dirent* const entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  ::closedir(folder);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// False (errno set) where something could not be removed.
+bool remove_all(int parent, const std::string& name, const fs::path& path) {
+  if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
+  if (errno != EISDIR && errno != EPERM) return false;
+  const FileDescriptor folder(::openat(parent, name.c_str(), folder_flags | O_NOFOLLOW));
+  if (!folder.valid()) return false;
+  for (const std::string& inner : names_in(folder.get(), path)) {
+    if (!remove_all(folder.get(), inner, path)) return false;
+  }
+  return ::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+}  // namespace
+
+Folder::Folder(fs::path path, FileDescriptor descriptor)
+    : path_(std::move(path)),
+      descriptor_(std::make_shared<const FileDescriptor>(std::move(descriptor))) {
+  LONGHAND_CHECK(descriptor_->valid(), path_.native(),
+                 ": cannot open the folder: ", std::strerror(errno));
+}
+
+Folder::Folder(fs::path path)
+    : Folder(path, FileDescriptor(::open(path.empty() ? "." : path.c_str(), folder_flags))) {}
+
+Folder Folder::make(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  LONGHAND_CHECK(!error, path.native(), ": cannot be made: ", error.message());
+  return Folder(path);
+}
+
+Folder Folder::make_folder(const std::string& name) const {
+  const bool made = ::mkdirat(descriptor(), name.c_str(), 0777) == 0;
+  LONGHAND_CHECK(made || errno == EEXIST, (path_ / name).native(),
+                 ": cannot be made: ", std::strerror(errno));
+  return {path_ / name, FileDescriptor(::openat(descriptor(), name.c_str(), folder_flags))};
+}
+
+FileDescriptor Folder::open(const std::string& name, int flags, unsigned mode) const {
+  return FileDescriptor(::openat(descriptor(), name.c_str(), flags | O_CLOEXEC, mode));
+}
+
+std::optional<std::string> Folder::read(const std::string& name) const {
+  const auto refuse = [&] {
+    fail((path_ / name).native(), ": cannot be read: ", std::strerror(errno));
+  };
+  // O_NONBLOCK: a pipe by that name is refused below, not waited for.
+  const FileDescriptor file = open(name, O_RDONLY | O_NONBLOCK);
+  if (!file.valid() && errno == ENOENT) return std::nullopt;
+  struct stat status {};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0) refuse();
+  LONGHAND_CHECK(S_ISREG(status.st_mode), (path_ / name).native(),
+                 ": cannot be read: it is no file");
+  std::string all;
+  std::array<char, 1 << 16> piece{};
+  for (;;) {
+    const ssize_t count = ::read(file.get(), piece.data(), piece.size());
+    if (count == 0) return all;
+    if (count > 0) {
+      all.append(piece.data(), static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      refuse();
+    }
+  }
+}
+
+bool Folder::contains(const std::string& name) const {
+  struct stat status {};
+  return ::fstatat(descriptor(), name.c_str(), &status, 0) == 0;
+}
+
+std::vector<std::string> Folder::names() const { return names_in(descriptor(), path_); }
+
+void Folder::rename(const std::string& from, const std::string& to) const {
+  LONGHAND_CHECK(::renameat(descriptor(), from.c_str(), descriptor(), to.c_str()) == 0,
+                 (path_ / from).native(), ": cannot be renamed to ", to, ": ",
+                 std::strerror(errno));
+}
+
+bool Folder::exchange(const std::string& one, const std::string& other) const {
+  return ::renameat2(descriptor(), one.c_str(), descriptor(), other.c_str(), RENAME_EXCHANGE) == 0;
+}
+
+void Folder::remove(const std::string& name) const {
+  LONGHAND_CHECK(remove_all(descriptor(), name, path_ / name), (path_ / name).native(),
+                 ": cannot be removed: ", std::strerror(errno));
+}
+
+void Folder::sync() const {
+  // Some file systems cannot sync a folder and say EINVAL; there is nothing more to do on them.
+  LONGHAND_CHECK(::fsync(descriptor()) == 0 || errno == EINVAL, path_.native(),
+                 ": cannot sync the folder: ", std::strerror(errno));
+}
+
+bool Folder::in_place() const {
+  struct stat held {
+  }, there{};
+  return ::fstat(descriptor(), &held) == 0 &&
+         ::stat(path_.empty() ? "." : path_.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+         held.st_ino == there.st_ino;
+}
+
+void Folder::require_in_place() const {
+  if (in_place()) return;
+  struct stat held {};
+  const bool removed = ::fstat(descriptor(), &held) != 0 || held.st_nlink == 0;
+  fail(path_.native(), removed ? ": the folder was removed while it was in use"
+                               : ": the folder was moved or replaced while it was in use");
+}
+
+}  // namespace longhand

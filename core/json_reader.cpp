@@ -1,0 +1,251 @@
+#include "core/json_reader.h"
+
+#include <charconv>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+
+namespace longhand {
+
+JsonReader::JsonReader(std::string_view text, std::string file)
+    : text_(text), file_(std::move(file)) {
+  const std::size_t broken = find_broken_utf8(text);
+  LONGHAND_CHECK(broken == std::string_view::npos, file_, ": not JSON: broken UTF-8 at byte ",
+                 broken);
+}
+
+JsonReader JsonReader::at(std::string_view value) const {
+  JsonReader reader;
+  reader.file_ = file_;
+  reader.place_ = static_cast<std::size_t>(value.data() - text_.data());
+  reader.text_ = text_.substr(0, reader.place_ + value.size());
+  return reader;
+}
+
+void JsonReader::expected(std::string_view what) const {
+  if (place_ == text_.size())
+    fail(file_, ": expected ", what, " at byte ", place_, ", got the end");
+  fail(file_, ": expected ", what, " at byte ", place_, ", got ", quote(text_.substr(place_, 20)));
+}
+
+void JsonReader::skip_space() {
+  while (place_ < text_.size()) {
+    const char c = text_[place_];
+    if (c != ' ' && c != '\n' && c != '\t' && c != '\r') break;
+    ++place_;
+  }
+}
+
+char JsonReader::peek() {
+  skip_space();
+  return place_ < text_.size() ? text_[place_] : '\0';
+}
+
+void JsonReader::take(char wanted, std::string_view what) {
+  if (peek() != wanted) expected(what);
+  ++place_;
+}
+
+void JsonReader::open_object() {
+  take('{', "an object");
+  if (++depth_ > Json::deepest) fail(file_, ": JSON nested more than ", Json::deepest, " deep");
+  first_ = true;
+}
+
+void JsonReader::open_array() {
+  take('[', "an array");
+  if (++depth_ > Json::deepest) fail(file_, ": JSON nested more than ", Json::deepest, " deep");
+  first_ = true;
+}
+
+bool JsonReader::next(char end) {
+  const bool first = std::exchange(first_, false);
+  if (peek() == end) {
+    ++place_;
+    --depth_;
+    return false;
+  }
+  if (!first) take(',', end == ']' ? "',' or ']'" : "',' or '}'");
+  return true;
+}
+
+bool JsonReader::next_member() {
+  if (!next('}')) return false;
+  if (peek() != '"') expected("a member's name");
+  name_ = read_string(name_scratch_);
+  take(':', "':'");
+  return true;
+}
+
+bool JsonReader::next_element() { return next(']'); }
+
+std::string_view JsonReader::string() {
+  if (peek() != '"') expected("a text");
+  return read_string(string_scratch_);
+}
+
+std::string_view JsonReader::read_string(std::string& unescaped) {
+  const std::size_t begin = ++place_;
+  bool escapes = false;
+  for (;; ++place_) {
+    if (place_ == text_.size()) expected("the end of a text");
+    const char c = text_[place_];
+    if (c == '"') break;
+    if (static_cast<unsigned char>(c) < 0x20) expected("a text without control characters");
+    if (c != '\\') continue;
+    escapes = true;
+    unescaped.assign(text_.substr(begin, place_ - begin));
+    break;
+  }
+  if (!escapes) return text_.substr(begin, place_++ - begin);
+  while (true) {
+    if (place_ == text_.size()) expected("the end of a text");
+    const char c = text_[place_];
+    if (static_cast<unsigned char>(c) < 0x20) expected("a text without control characters");
+    ++place_;
+    if (c == '"') return unescaped;
+    if (c == '\\') {
+      unescape(unescaped);
+    } else {
+      unescaped += c;
+    }
+  }
+}
+
+char32_t JsonReader::four_digits() {
+  unsigned value = 0;
+  const char* const begin = text_.data() + place_;
+  const char* const end = text_.data() + text_.size();
+  if (end - begin < 4 || std::from_chars(begin, begin + 4, value, 16).ptr != begin + 4) {
+    expected("four hexadecimal digits");
+  }
+  place_ += 4;
+  return value;
+}
+
+void JsonReader::unescape(std::string& out) {
+  constexpr std::string_view names = "\"\\/bfnrt", values = "\"\\/\b\f\n\r\t";
+  const char c = place_ < text_.size() ? text_[place_] : '\0';
+  if (const std::size_t known = names.find(c); known != std::string_view::npos && c != '\0') {
+    out += values[known];
+    ++place_;
+    return;
+  }
+  if (c != 'u') expected("an escape");
+  ++place_;
+  char32_t unit = four_digits();
+  if (unit >= 0xd800 && unit < 0xdc00 && text_.substr(place_, 2) == "\\u") {
+    place_ += 2;
+    const char32_t low = four_digits();
+    if (low < 0xdc00 || low > 0xdfff) expected("the second half of a surrogate pair before this");
+    unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+  } else if (unit >= 0xd800 && unit <= 0xdfff) {
+    expected("no half of a surrogate pair before this");
+  }
+  append_utf8(out, unit);
+}
+
+std::int64_t JsonReader::integer() {
+  const char c = peek();
+  if (c != '-' && (c < '0' || c > '9')) expected("an integer");
+  const std::size_t begin = place_;
+  skip_number();
+  std::int64_t value = 0;
+  const char* const end = text_.data() + place_;
+  const auto read = std::from_chars(text_.data() + begin, end, value);
+  if (read.ptr != end || read.ec != std::errc()) {
+    place_ = begin;
+    expected("an integer");
+  }
+  return value;
+}
+
+/// -? (0 | [1-9][0-9]*) ('.' [0-9]+)? ([eE] [+-]? [0-9]+)?
+void JsonReader::skip_number() {
+  const auto at = [&](char c) { return place_ < text_.size() && text_[place_] == c; };
+  const auto digits = [&] {
+    const std::size_t begin = place_;
+    while (place_ < text_.size() && text_[place_] >= '0' && text_[place_] <= '9') ++place_;
+    if (place_ == begin) expected("a digit");
+  };
+  if (at('-')) ++place_;
+  if (at('0')) {
+    ++place_;
+  } else {
+    digits();
+  }
+  if (at('.')) {
+    ++place_;
+    digits();
+  }
+  if (at('e') || at('E')) {
+    ++place_;
+    if (at('+') || at('-')) ++place_;
+    digits();
+  }
+}
+
+void JsonReader::skip_word(std::string_view word) {
+  if (text_.substr(place_, word.size()) != word) expected("a value");
+  place_ += word.size();
+}
+
+bool JsonReader::at_string() { return peek() == '"'; }
+bool JsonReader::at_array() { return peek() == '['; }
+bool JsonReader::at_null() { return peek() == 'n'; }
+
+std::string_view JsonReader::skip() {
+  peek();
+  const std::size_t begin = place_;
+  std::vector<char> open;  // what closes each array and object around
+  do {
+    if (!open.empty() && !(open.back() == '}' ? next_member() : next_element())) {
+      open.pop_back();
+      continue;
+    }
+    switch (peek()) {
+      case '{':
+        open_object();
+        open.push_back('}');
+        break;
+      case '[':
+        open_array();
+        open.push_back(']');
+        break;
+      case '"':
+        string();
+        break;
+      case 't':
+        skip_word("true");
+        break;
+      case 'f':
+        skip_word("false");
+        break;
+      case 'n':
+        skip_word("null");
+        break;
+      default:
+        if (const char c = peek(); c != '-' && (c < '0' || c > '9')) expected("a value");
+        skip_number();
+    }
+  } while (!open.empty());
+  return text_.substr(begin, place_ - begin);
+}
+
+Json JsonReader::value() {
+  const std::size_t begin = place_;
+  auto parsed = Json::parse(skip());
+  LONGHAND_CHECK(parsed, file_, ": not JSON at byte ", begin);
+  return std::move(*parsed);
+}
+
+void JsonReader::finish() {
+  peek();
+  if (place_ != text_.size()) expected("the end");
+}
+
+}  // namespace longhand

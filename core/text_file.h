@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/file_descriptor.h"
+
+namespace longhand {
+
+/// All of a file or pipe of at most `most` bytes. A longer one is refused as soon as that many are
+/// read, whatever size it claims.
+std::string read_text(const std::filesystem::path& path, std::size_t most);
+
+/// The lines of a file or pipe, in order. A line of more than `longest` bytes is refused when that
+/// many are read: no more is ever held.
+class LineReader {
+ public:
+  LineReader(const std::filesystem::path& path, std::size_t longest);
+
+  /// The next line without its line break, valid until the next call; none at the end.
+  std::optional<std::string_view> next();
+  std::int64_t number() const { return number_; }  // of that line, from 1
+
+ private:
+  std::string name_;
+  FileDescriptor file_;
+  std::size_t longest_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // of what is not handed out yet
+  bool at_end_ = false;    // nothing is left to read into the buffer
+  std::int64_t number_ = 0;
+};
+
+}  // namespace longhand

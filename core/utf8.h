@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace longhand {
+
+/// Where the first byte that is not part of well-formed UTF-8 is; npos: the text is well-formed.
+std::size_t find_broken_utf8(std::string_view text);
+
+/// The text with each broken sequence replaced by U+FFFD: one for each longest part that could have
+/// begun a code point, as Unicode recommends.
+std::string replace_broken_utf8(std::string_view text);
+
+void append_utf8(std::string& out, char32_t code_point);
+
+struct CodePoint {
+  char32_t value;
+  std::size_t length;  // bytes
+};
+
+/// The code point that begins at `text`, which is well-formed there.
+inline CodePoint decode_utf8(const char* text) {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[i]));
+  };
+  const char32_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  if (first < 0xe0) return {(first & 0x1f) << 6 | (byte(1) & 0x3f), 2};
+  if (first < 0xf0) return {(first & 0xf) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f), 3};
+  return {(first & 7) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
+}
+
+/// True for a byte that continues a code point.
+inline bool continues_utf8(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+}  // namespace longhand

@@ -1,0 +1,114 @@
+#include <cmath>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "nn/models/llama_form.h"
+
+/// Gemma 3, the text model: norms of 1 + w before and after, normed queries and keys, embeddings
+/// times sqrt(width), and, but for every sixth layer, windows with a rotary base of their own.
+namespace longhand::nn {
+namespace {
+
+constexpr std::string_view global = "full_attention", local = "sliding_attention";
+
+/// Of one kind of layer: version 5 has a description for each, version 4 a base for each.
+RopeOptions rope_of(const Fields& fields, std::string_view kind) {
+  const bool all = kind == global;
+  RopeOptions rope;
+  rope.base = all ? fields.number("rope_theta", 1e6) : fields.number("rope_local_base_freq", 1e4);
+  if (const Json* const parameters = fields.find("rope_parameters")) {
+    const Json* const own = parameters->is_object() ? parameters->find(kind) : nullptr;
+    LONGHAND_CHECK(own, fields.source(), ": rope_parameters: expected ", kind, ", got none");
+    return rope_from(own, rope, fields.source());
+  }
+  return rope_from(all ? fields.find("rope_scaling") : nullptr, rope, fields.source());
+}
+
+bool is_global(const Fields& fields, const std::vector<std::int64_t>& windows, std::int64_t layer) {
+  if (fields.find("layer_types")) return windows[static_cast<std::size_t>(layer)] == 0;
+  const std::int64_t other = fields.size("_sliding_window_pattern", 6);
+  return (layer + 1) % fields.size("sliding_window_pattern", other) == 0;
+}
+
+DecoderConfig config_from(const Fields& fields) {
+  for (const char* const cap : {"attn_logit_softcapping", "final_logit_softcapping"}) {
+    LONGHAND_CHECK(!fields.find(cap), fields.source(), ": ", cap, ": expected none, got ",
+                   quote(fields.find(cap)->dump()));
+  }
+  DecoderConfig config = llama_config(fields);
+  config.projection_bias = config.mixing_bias = fields.flag("attention_bias", false);
+  config.activation = fields.activation("hidden_activation", "gelu_pytorch_tanh");
+  config.norm = NormKind::rms_plus_one;
+  config.norms_after = true;
+  config.tied = fields.flag("tie_word_embeddings", true);
+  config.embedding_scale = std::sqrt(static_cast<float>(config.width));
+  SoftmaxHeads heads = heads_of(config, 0);
+  heads.width = fields.size("head_dim", 256);
+  LONGHAND_CHECK(heads.width % 2 == 0, fields.source(),
+                 ": head_dim: expected an even number, whose entries turn in pairs, got ",
+                 heads.width);
+  heads.head_norm = HeadNorm::rms_plus_one;
+  const double divisor = fields.number("query_pre_attn_scalar", 256);
+  LONGHAND_CHECK(divisor > 0, fields.source(),
+                 ": query_pre_attn_scalar: expected a number above 0, got ", divisor);
+  heads.scores.scale = 1 / std::sqrt(divisor);
+  const std::vector<std::int64_t> windows = windows_of(fields, config.layers);
+  config.mixers.clear();
+  for (std::int64_t i = 0; i < config.layers; ++i) {
+    SoftmaxHeads layer = heads;
+    const bool all = is_global(fields, windows, i);
+    layer.window = all ? 0 : fields.size("sliding_window", 4096);
+    layer.rope = rope_of(fields, all ? global : local);
+    config.mixers.push_back({layer.clone()});
+  }
+  return config;
+}
+
+bool claims(const DecoderConfig& config) {
+  return has_llama_blocks(config) && config.norm == NormKind::rms_plus_one && config.norms_after;
+}
+
+std::string json_of(const DecoderConfig& config) {
+  Json json = llama_json(config, "gemma3_text");
+  const SoftmaxHeads& first = heads_of(config, 0);
+  LONGHAND_CHECK(
+      config.embedding_scale == std::sqrt(static_cast<float>(config.width)) &&
+          first.head_norm == HeadNorm::rms_plus_one && first.scores.scale > 0 &&
+          !config.feed_forward_bias && config.projection_bias == config.mixing_bias,
+      "gemma3_text: expected embeddings times sqrt(width), normed queries and keys and a "
+      "factor of their scores, got others");
+  Json::Object ropes;
+  for (std::int64_t i = 0; i < config.layers; ++i) {
+    const SoftmaxHeads& heads = heads_of(config, i);
+    const std::string kind(heads.window == 0 ? global : local);
+    const Json rope = rope_json(heads.rope);
+    bool known = false;
+    for (const auto& [other, theirs] : ropes) {
+      if (other != kind) continue;
+      known = true;
+      LONGHAND_CHECK(theirs == rope, "gemma3_text: expected the same rotary positions in all ",
+                     kind, " layers, got others");
+    }
+    if (!known) ropes.emplace_back(kind, rope);
+    json[heads.window == 0 ? "rope_theta" : "rope_local_base_freq"] = heads.rope.base;
+  }
+  json["rope_parameters"] = Json(std::move(ropes));
+  add_windows(json, config, "gemma3_text");
+  json["architectures"] = {"Gemma3ForCausalLM"};
+  json["model_type"] = "gemma3_text";
+  json["hidden_activation"] = hugging_face_name(config.activation);
+  json["attention_bias"] = config.projection_bias;
+  // In f32, so that it reads back as the same factor.
+  const double divisor = 1 / (first.scores.scale * first.scores.scale);
+  json["query_pre_attn_scalar"] = static_cast<double>(static_cast<float>(divisor));
+  json["attn_logit_softcapping"] = nullptr;
+  json["final_logit_softcapping"] = nullptr;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+extern const Family gemma3_family;
+constinit const Family gemma3_family{"gemma3_text", config_from, claims, json_of, llama_tensors};
+
+}  // namespace longhand::nn

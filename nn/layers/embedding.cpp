@@ -1,0 +1,17 @@
+#include "nn/layers/embedding.h"
+
+#include "autograd/elementwise.h"
+#include "autograd/gather.h"
+
+namespace longhand::nn {
+
+Embedding::Embedding(const Scope& scope, std::int64_t vocabulary, std::int64_t width,
+                     Initial initial, double times)
+    : weight(scope.add("weight", {vocabulary, width}, initial, true)), scale(times) {}
+
+Var Embedding::operator()(const Tensor& ids, DType type) const {
+  const Var rows = embedding(weight, ids, type);
+  return scale == 1 ? rows : longhand::scale(rows, scale);
+}
+
+}  // namespace longhand::nn

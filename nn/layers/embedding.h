@@ -1,0 +1,21 @@
+#pragma once
+
+#include "autograd/variable.h"
+#include "nn/module.h"
+
+namespace longhand::nn {
+
+/// Rows of a table, times `scale`. weight [vocabulary, width]
+class Embedding {
+ public:
+  Embedding() = default;
+  Embedding(const Scope& scope, std::int64_t vocabulary, std::int64_t width, Initial initial,
+            double times = 1);
+
+  Var operator()(const Tensor& ids, DType type) const;
+
+  Parameter weight;
+  double scale = 1;
+};
+
+}  // namespace longhand::nn

@@ -1,0 +1,70 @@
+#include "nn/layers/rope.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+namespace longhand::nn {
+namespace {
+
+/// Rows of a new table, whatever the configuration says is the longest sequence.
+constexpr std::int64_t most_at_first = 1 << 14;
+
+}  // namespace
+
+std::int64_t position_rows(std::int64_t longest, std::int64_t at_least) {
+  const auto power = std::bit_ceil(static_cast<std::uint64_t>(longest));
+  return std::max(std::min(at_least, most_at_first), static_cast<std::int64_t>(power));
+}
+
+void RopeOptions::declare(Options& options) {
+  options.number("rope_share", share, 0, 1, "share of a softmax head's entries that rotate");
+  options.number("rope_base", base, 1, 1e12,
+                 "of the wavelengths of rotary and sinusoidal positions");
+  options.flag("rope_interleaved", interleaved, "1: neighbouring entries rotate together");
+  options.number("rope_factor", factor, 1, 1e6, "how far long wavelengths are stretched; 1: not");
+  options.number("rope_low", low, 1e-6, 1e6, "of the stretching: where it is whole");
+  options.number("rope_high", high, 1e-6, 1e6, "of the stretching: where it begins");
+  options.integer("rope_original", original, 1, 1 << 30,
+                  "of the stretching: tokens that the wavelengths were made for");
+}
+
+std::int64_t RopeOptions::dims(std::int64_t width) const {
+  const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
+  return dims + dims % 2 <= width ? dims : dims - 1;
+}
+
+std::vector<double> RopeOptions::frequencies(std::int64_t dims) const {
+  std::vector<double> all;
+  for (std::int64_t p = 0; 2 * p < dims; ++p) {
+    const float exponent = static_cast<float>(2 * p) / static_cast<float>(dims);
+    float f = 1.0f / std::pow(static_cast<float>(base), exponent);
+    if (factor != 1) {
+      const auto context = static_cast<float>(original);
+      const float wavelength = 2 * std::numbers::pi_v<float> / f;
+      const auto stretch = static_cast<float>(factor);
+      if (wavelength > context / static_cast<float>(low)) {
+        f /= stretch;
+      } else if (wavelength >= context / static_cast<float>(high)) {
+        const float s = (context / wavelength - static_cast<float>(low)) /
+                        (static_cast<float>(high) - static_cast<float>(low));
+        f = (1 - s) * f / stretch + s * f;
+      }
+    }
+    all.push_back(f);
+  }
+  return all;
+}
+
+const Tensor& RopeTables::table(Backend& backend, DType type,
+                                const std::vector<double>& frequencies, std::int64_t longest) {
+  Tensor& table = tables_[frequencies];
+  if (!table || table.rows() < longest) {
+    if (table) replaced_.push_back(table);
+    table = rope_table(backend, type, position_rows(longest, rows_), frequencies);
+  }
+  return table;
+}
+
+}  // namespace longhand::nn

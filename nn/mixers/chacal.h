@@ -1,0 +1,39 @@
+#pragma once
+
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+
+/// Whether training changes a number of the heads, and how many there are of it.
+enum class Learned { no, layer, head };
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};
+
+/// ChaCAL heads (core/contract/chacal.h): softmax attention whose values are, to the share gamma,
+/// the outputs at earlier tokens.
+class ChacalHeads final : public AttentionHeads {
+ public:
+  ScoreOptions scores;
+  double gamma = 0.9;                   // at first, when it is learned
+  Learned learned_gamma = Learned::no;  // else the sigmoid of a parameter
+
+  std::unique_ptr<Mixer> clone() const override { return std::make_unique<ChacalHeads>(*this); }
+  std::string_view kind() const override { return "chacal"; }
+  void declare(Options& options) override;
+  void check() const override;
+  bool caches_outputs() const override { return true; }
+  void check_decoding() const override { scores.check_decoding(); }
+  void build(MixerScope& layer, const MixerPlace& place) override;
+  HeadsBackward forward(const MixerPass& pass) const override;
+  std::vector<Var> learned() const override { return {beta_, logit_}; }
+  std::vector<LearnedNumber> learned_numbers() const override;
+  double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
+
+ private:
+  Var gammas() const;  // [1] or [heads]
+
+  Parameter beta_, logit_;
+  Tensor fixed_gamma_;  // where it is not learned
+};
+
+}  // namespace longhand::nn

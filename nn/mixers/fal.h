@@ -1,0 +1,24 @@
+#pragma once
+
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+
+/// First-After-Last heads (core/contract/fal.h): each token reads what came after the last key that
+/// agreed with it.
+class FalHeads final : public AttentionHeads {
+ public:
+  bool turned = false;  // rotary positions here too
+
+  std::unique_ptr<Mixer> clone() const override { return std::make_unique<FalHeads>(*this); }
+  std::string_view kind() const override { return "fal"; }
+  void declare(Options& options) override;
+  HeadsBackward forward(const MixerPass& pass) const override;
+  /// The search is not counted: how far it goes depends on the numbers.
+  double operations_of_pair() const override { return 0; }
+
+ protected:
+  bool turns() const override { return turned; }
+};
+
+}  // namespace longhand::nn

@@ -1,0 +1,133 @@
+#include "nn/mixing/attention_heads.h"
+
+#include "autograd/elementwise.h"
+#include "autograd/rope.h"
+#include "autograd/tape.h"
+#include "core/error.h"
+
+namespace longhand::nn {
+namespace {
+
+/// Copies heads to the last rows of each sequence.
+void put(const Heads& x, const Segments& from, const Heads& y, const Segments& to) {
+  x.data.backend()(Append{x, from, y, to});
+}
+
+}  // namespace
+
+void AttentionHeads::declare(Options& options) {
+  options.choice("head_norm", head_norm,
+                 "none, rms or rms_plus_one: each head's queries and keys are normed");
+  rope.declare(options);
+}
+
+void AttentionHeads::build(MixerScope& layer, const MixerPlace& place) {
+  place_ = place;
+  const std::int64_t counted = layer.rotary() && turns() ? rope.dims(width) : 0;
+  frequencies_ = rope.frequencies(counted);
+  dims_ = 2 * static_cast<std::int64_t>(frequencies_.size());
+  if (head_norm == HeadNorm::none) return;
+  const Scope own = layer.scope() / place.index;
+  const bool plus_one = head_norm == HeadNorm::rms_plus_one;
+  query_norm_ = RmsNorm(own / "query_norm", width, layer.epsilon(), plus_one);
+  key_norm_ = RmsNorm(own / "key_norm", width, layer.epsilon(), plus_one);
+}
+
+void AttentionHeads::prepare(RopeTables& tables, Backend& backend, DType type,
+                             std::int64_t longest) const {
+  if (dims_ > 0) tables.table(backend, type, frequencies_, longest);
+}
+
+Var AttentionHeads::turned(Var x, std::int64_t first_column, std::int64_t count, const Input& input,
+                           RopeTables& tables) const {
+  if (dims_ == 0) return x;
+  const Tensor& table =
+      tables.table(x.backend(), master_type(x.value().dtype()), frequencies_, input.longest);
+  return rope_in_place(x, input.positions, table,
+                       {.first_column = first_column,
+                        .heads = count,
+                        .width = width,
+                        .dims = dims_,
+                        .interleaved = rope.interleaved});
+}
+
+Var AttentionHeads::turn(Var projection, const Input& input, RopeTables& tables) const {
+  if (head_norm != HeadNorm::none) return projection;  // turned after they are normed
+  return turned(std::move(projection), place_.projection, heads + key_heads, input, tables);
+}
+
+HeadVars AttentionHeads::normed(const MixerPass& pass, std::int64_t first_column,
+                                std::int64_t count, const RmsNorm& norm) const {
+  const Tensor& x = pass.projection.value();
+  const Heads theirs{x, first_column, count, width};
+  const Heads ours{Tensor(x.backend(), {x.rows(), count * width}, x.dtype()), 0, count, width};
+  const Segments& rows = pass.input.segments;
+  put(theirs, rows, ours, rows);
+  // These columns are read here alone, so that their gradient is this one.
+  const Var copy = record(
+      "heads", {&pass.projection}, ours.data,
+      [sink = pass.projection.sink(), first_column, count, width = width, rows](const Tensor& dy) {
+        const Heads from{dy, 0, count, width};
+        const Heads to{sink.sum_in_place(), first_column, count, width};
+        put(from, rows, to, rows);
+      });
+  const Var each = norm(reshape(copy, {x.rows() * count, width}));
+  const Var y = reshape(each, {x.rows(), count * width});
+  return {turned(y, 0, count, pass.input, pass.tables), 0, count, width};
+}
+
+AttentionHeads::Operands AttentionHeads::operands(const MixerPass& pass) const {
+  const std::int64_t q = place_.projection, k = q + heads * width, v = k + key_heads * width;
+  Operands all{{pass.projection, q, heads, width},
+               {pass.projection, k, key_heads, width},
+               {pass.projection, v, key_heads, width}};
+  if (head_norm != HeadNorm::none) {
+    all.q = normed(pass, q, heads, query_norm_);
+    all.k = normed(pass, k, key_heads, key_norm_);
+  }
+  if (!pass.cache) return all;
+  const Tensor& kept = pass.cache->keys_values;
+  const HeadVars keys{kept, 0, key_heads, width};
+  const HeadVars values{kept, key_heads * width, key_heads, width};
+  put(all.k.value(), pass.input.segments, keys.value(), *pass.cached);
+  put(all.v.value(), pass.input.segments, values.value(), *pass.cached);
+  return {all.q, keys, values};
+}
+
+Heads AttentionHeads::output(const MixerPass& pass) const {
+  return {pass.y, place_.output, heads, width};
+}
+
+Segments cached_segments(const MixerPass& pass) { return pass.cached ? *pass.cached : Segments(); }
+
+void ScoreOptions::declare(Options& options) {
+  options.number("score_scale", scale, 0, 1e6, "factor of all scores; 0: 1/sqrt(a head's width)");
+  options.choice("temper", temper,
+                 "none; position or length: scores times beta ln n, n the keys up to there or in "
+                 "all");
+  options.number("beta", beta, -1e6, 1e6, "the temper's beta at first; learned, one a layer");
+}
+
+Parameter ScoreOptions::build(MixerScope& layer) const {
+  return temper == Temper::none ? Parameter() : layer.shared("beta", {1}, beta);
+}
+
+void ScoreOptions::check_decoding() const {
+  LONGHAND_CHECK(temper != Temper::length,
+                 "decoding: expected rows that do not depend on what comes later, got a model "
+                 "tempered by the whole length");
+}
+
+ScoreVars ScoreOptions::scores(const HeadVars& q, const HeadVars& k, const MixerPass& pass,
+                               const Parameter& learned_beta) const {
+  return {.q = q,
+          .k = k,
+          .queries = pass.input.segments,
+          .keys = cached_segments(pass),
+          .scale = scale == 0 ? std::optional<double>() : scale,
+          .temper = temper,
+          .beta = learned_beta,
+          .window = 0};
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "autograd/attention.h"
+#include "nn/layers/norm.h"
+#include "nn/mixing/mixer.h"
+
+namespace longhand::nn {
+
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
+
+/// Whether each head's queries and keys are normed before they turn.
+enum class HeadNorm { none, rms, rms_plus_one };
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<HeadNorm>{"none", "rms", "rms_plus_one"};
+
+/// What mixers whose heads have queries, keys and values have in common. Their columns of the
+/// projection are [queries | keys | values], so that queries and keys, which may turn, lie side by
+/// side, and so do keys and values, which are cached.
+class AttentionHeads : public Mixer {
+ public:
+  RopeOptions rope;
+  HeadNorm head_norm = HeadNorm::none;
+
+  void declare(Options& options) override;
+  std::int64_t projection_columns() const override { return (heads + 2 * key_heads) * width; }
+  std::int64_t cached_columns() const override { return 2 * key_heads * width; }
+  void build(MixerScope& layer, const MixerPlace& place) override;
+  void prepare(RopeTables& tables, Backend& backend, DType type,
+               std::int64_t longest) const override;
+  Var turn(Var projection, const Input& input, RopeTables& tables) const override;
+
+  /// Of the queries' and keys' norms; empty without them.
+  const Parameter& query_norm() const { return query_norm_.weight; }
+  const Parameter& key_norm() const { return key_norm_.weight; }
+
+ protected:
+  virtual bool turns() const { return true; }  // where the model tells positions by turning
+
+  /// Queries, keys and values as the mechanism reads them: normed and turned. In decoding keys and
+  /// values are those of the cache, into which the new ones were put.
+  struct Operands {
+    HeadVars q, k, v;
+  };
+  Operands operands(const MixerPass& pass) const;
+  Heads output(const MixerPass& pass) const;
+  const MixerPlace& place() const { return place_; }
+
+ private:
+  /// Some of the projection's heads by themselves, normed and turned.
+  HeadVars normed(const MixerPass& pass, std::int64_t first_column, std::int64_t count,
+                  const RmsNorm& norm) const;
+  Var turned(Var x, std::int64_t first_column, std::int64_t count, const Input& input,
+             RopeTables& tables) const;
+
+  MixerPlace place_;
+  std::vector<double> frequencies_;  // empty: nothing turns
+  std::int64_t dims_ = 0;            // of a head, turned in pairs
+  RmsNorm query_norm_, key_norm_;    // or empty
+};
+
+/// How scores are read, of mixers that have a softmax.
+struct ScoreOptions {
+  double scale = 0;              // factor of all scores; 0: 1/sqrt(width)
+  Temper temper = Temper::none;  // core/contract/attention.h
+  double beta = 1;               // the temper's at first; learned, one a layer
+
+  void declare(Options& options);
+  /// The layer's beta; empty without a temper.
+  Parameter build(MixerScope& layer) const;
+  /// An Error for a temper that looks ahead.
+  void check_decoding() const;
+  ScoreVars scores(const HeadVars& q, const HeadVars& k, const MixerPass& pass,
+                   const Parameter& learned_beta) const;
+};
+
+/// The sequences of a pass's keys, where they are not the tokens' own.
+Segments cached_segments(const MixerPass& pass);
+
+}  // namespace longhand::nn

@@ -1,0 +1,18 @@
+#include "nn/mixing/mixer.h"
+
+namespace longhand::nn {
+
+Parameter MixerScope::shared(std::string_view name, const Shape& shape, double initial) {
+  for (const auto& [known, parameter] : shared_) {
+    if (known == name) return parameter;
+  }
+  shared_.emplace_back(name, scope_.add(name, shape, nn::constant(initial), false));
+  return shared_.back().second;
+}
+
+Tensor MixerScope::constant(double value) const {
+  const Parameters& parameters = scope_.parameters();
+  return Tensor::from(parameters.backend(), {1}, parameters.type(), std::vector<double>{value});
+}
+
+}  // namespace longhand::nn

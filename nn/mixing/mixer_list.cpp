@@ -1,0 +1,258 @@
+#include "nn/mixing/mixer_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "core/error.h"
+#include "core/quote.h"
+
+namespace longhand::nn {
+namespace {
+
+std::string kind_names() {
+  std::vector<std::string_view> names;
+  for (const MixerKind* const kind : mixer_kinds()) names.push_back(kind->name);
+  return listed(names);
+}
+
+[[noreturn]] void not_heads(std::string_view text, std::string_view part) {
+  fail("heads ", quote(text),
+       ": expected KIND:COUNT or KIND:COUNTxWIDTH, COUNT/KEYS for fewer keys, with KIND ",
+       kind_names(), ", joined by commas, got ", quote(part));
+}
+
+std::optional<std::int64_t> positive(std::string_view digits) {
+  std::int64_t value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, value);
+  if (error != std::errc() || stop != end || value < 1 || value > 1'000'000) return std::nullopt;
+  return value;
+}
+
+/// The parts of a text between separators that do not lie within braces.
+std::vector<std::string_view> cut(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
+    if (text[i] == separator && depth == 0) {
+      parts.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+Options declared(Mixer& mixer) {
+  Options options;
+  mixer.declare(options);
+  return options;
+}
+
+/// "name=value,..." into the mixer's options.
+void assign(Mixer& mixer, std::string_view text, std::string_view settings) {
+  const Options options = declared(mixer);
+  for (const std::string_view setting : cut(settings, ',')) {
+    const auto equals = setting.find('=');
+    if (equals == std::string_view::npos) not_heads(text, settings);
+    const std::string_view name = setting.substr(0, equals);
+    const Option* const option = options.find(name);
+    LONGHAND_CHECK(option, "heads ", quote(text), ": ", mixer.kind(), " has no option ",
+                   quote(name));
+    option->assign(setting.substr(equals + 1));
+  }
+}
+
+/// Null where there is none.
+const MixerKind* find_kind(std::string_view name) {
+  for (const MixerKind* const kind : mixer_kinds()) {
+    if (kind->name == name) return kind;
+  }
+  return nullptr;
+}
+
+/// width 0: not given
+AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOptions& given) {
+  const auto colon = part.find(':');
+  if (colon == std::string_view::npos) not_heads(text, part);
+  const std::string_view name = part.substr(0, colon);
+  std::string_view sizes = part.substr(colon + 1), settings;
+  if (const auto brace = sizes.find('{'); brace != std::string_view::npos) {
+    if (sizes.back() != '}') not_heads(text, part);
+    settings = sizes.substr(brace + 1, sizes.size() - brace - 2);
+    sizes = sizes.substr(0, brace);
+  }
+  const auto cross = sizes.find('x');
+  const std::string_view counts = sizes.substr(0, cross);
+  const auto slash = counts.find('/');
+  const auto count = positive(counts.substr(0, slash));
+  const auto keys = slash == std::string_view::npos ? count : positive(counts.substr(slash + 1));
+  const auto width = cross == std::string_view::npos ? std::optional<std::int64_t>(0)
+                                                     : positive(sizes.substr(cross + 1));
+  if (!count || !keys || !width) not_heads(text, part);
+  const MixerKind* const kind = find_kind(name);
+  if (!kind) not_heads(text, part);
+  AnyMixer mixer = kind->make();
+  mixer->heads = *count;
+  mixer->key_heads = *keys;
+  mixer->width = *width;
+  LONGHAND_CHECK(*count % *keys == 0, "heads ", quote(text), ": expected a divisor of ", *count,
+                 " key heads, got ", *keys);
+  for (const auto& [option, value] : given) {
+    const Options options = declared(*mixer);
+    if (const Option* const found = options.find(option)) found->assign(value);
+  }
+  if (!settings.empty()) assign(*mixer, text, settings);
+  return mixer;
+}
+
+/// A fresh mixer of the same kind, for its defaults.
+AnyMixer fresh(const Mixer& mixer) { return find_kind(mixer.kind())->make(); }
+
+}  // namespace
+
+MixerList parse_mixers(std::string_view text, std::int64_t width, const MixerOptions& options) {
+  MixerList mixers;
+  for (const std::string_view part : cut(text, ',')) {
+    mixers.push_back(parse_mixer(text, part, options));
+  }
+  std::int64_t left = width, sharing = 0;
+  for (const AnyMixer& mixer : mixers) {
+    left -= mixer->heads * mixer->width;
+    if (mixer->width == 0) sharing += mixer->heads;
+  }
+  if (sharing > 0) {
+    LONGHAND_CHECK(left > 0 && left % sharing == 0, "heads ", quote(text), ": expected ", sharing,
+                   " heads to share the width evenly, got ", left, " of ", width, " left for them");
+    for (const AnyMixer& mixer : mixers) {
+      if (mixer->width == 0) mixer->width = left / sharing;
+    }
+  }
+  return mixers;
+}
+
+std::vector<MixerList> parse_layers(std::string_view text, std::int64_t width,
+                                    const MixerOptions& options) {
+  std::vector<MixerList> layers;
+  for (const std::string_view part : cut(text, ';')) {
+    layers.push_back(parse_mixers(part, width, options));
+  }
+  return layers;
+}
+
+std::string text_of(const MixerList& mixers, const MixerOptions& otherwise) {
+  std::string all;
+  for (const AnyMixer& mixer : mixers) {
+    if (!all.empty()) all += ',';
+    all += text(mixer->kind(), ':', mixer->heads);
+    if (mixer->key_heads != mixer->heads) all += text('/', mixer->key_heads);
+    all += text('x', mixer->width);
+    const AnyMixer plain = fresh(*mixer);
+    const Options defaults = declared(*plain), options = declared(*mixer);
+    std::string settings;
+    for (const Option& option : options.all()) {
+      const auto given = otherwise.find(option.name);
+      const std::string value = option.text();
+      if (value == (given != otherwise.end() ? given->second : defaults.find(option.name)->text()))
+        continue;
+      settings += text(settings.empty() ? "{" : ",", option.name, '=', value);
+    }
+    if (!settings.empty()) all += settings + '}';
+  }
+  return all;
+}
+
+std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& otherwise) {
+  std::string all;
+  for (const MixerList& mixers : layers) {
+    if (!all.empty()) all += ';';
+    all += text_of(mixers, otherwise);
+  }
+  return all;
+}
+
+void check_options(const MixerOptions& given) {
+  for (const MixerKind* const kind : mixer_kinds()) {
+    const AnyMixer mixer = kind->make();
+    const Options options = declared(*mixer);
+    for (const auto& [name, value] : given) {
+      if (const Option* const option = options.find(name)) option->assign(value);
+    }
+    mixer->check();
+  }
+}
+
+MixerOptions options_of(const MixerList& mixers) {
+  MixerOptions all;
+  for (const AnyMixer& mixer : mixers) {
+    const Options options = declared(*mixer);
+    for (const Option& option : options.all()) {
+      all.emplace(std::string(option.name), option.text());
+    }
+  }
+  return all;
+}
+
+void set_option(std::vector<MixerList>& layers, std::string_view name, std::string_view value) {
+  for (const MixerList& mixers : layers) {
+    for (const AnyMixer& mixer : mixers) {
+      const Options options = declared(*mixer);
+      if (const Option* const option = options.find(name)) option->assign(value);
+    }
+  }
+}
+
+std::int64_t columns(const MixerList& mixers) {
+  std::int64_t sum = 0;
+  for (const AnyMixer& mixer : mixers) sum += mixer->columns();
+  return sum;
+}
+
+std::int64_t projection_columns(const MixerList& mixers) {
+  std::int64_t sum = 0;
+  for (const AnyMixer& mixer : mixers) sum += mixer->projection_columns();
+  return sum;
+}
+
+std::vector<MixerPlace> places(const MixerList& mixers) {
+  std::map<std::string_view, std::int64_t> counts;
+  for (const AnyMixer& mixer : mixers) counts[mixer->kind()] += mixer->heads;
+  std::map<std::string_view, std::int64_t> before;
+  std::vector<MixerPlace> all;
+  MixerPlace next;
+  for (const AnyMixer& mixer : mixers) {
+    next.heads_before = before[mixer->kind()];
+    next.heads_alike = counts[mixer->kind()];
+    all.push_back(next);
+    ++next.index;
+    next.projection += mixer->projection_columns();
+    next.output += mixer->columns();
+    before[mixer->kind()] += mixer->heads;
+  }
+  return all;
+}
+
+bool has_kind(const std::vector<MixerList>& layers, std::string_view kind) {
+  return std::ranges::any_of(layers, [&](const MixerList& mixers) {
+    return std::ranges::any_of(mixers, [&](const AnyMixer& m) { return m->kind() == kind; });
+  });
+}
+
+std::vector<MixerOption> all_mixer_options() {
+  std::vector<MixerOption> all;
+  for (const MixerKind* const kind : mixer_kinds()) {
+    const AnyMixer mixer = kind->make();
+    const Options options = declared(*mixer);
+    for (const Option& option : options.all()) {
+      if (std::ranges::find(all, option.name, &MixerOption::name) != all.end()) continue;
+      all.push_back({std::string(option.name), std::string(option.placeholder),
+                     std::string(option.meaning), option.text()});
+    }
+  }
+  return all;
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,101 @@
+#include "nn/mixing/mixing.h"
+
+#include <algorithm>
+
+#include "autograd/tape.h"
+#include "core/error.h"
+
+namespace longhand::nn {
+
+Mixing::Mixing(const Scope& scope, const Shape& shape, const MixerList& mixers, Initial first,
+               Initial last)
+    : projection(scope / "projection", shape.width, projection_columns(mixers),
+                 shape.projection_bias, first),
+      out(scope / "out", columns(mixers), shape.width, shape.out_bias, last),
+      scope_(scope),
+      shape_(shape),
+      mixers_(mixers),
+      places_(nn::places(mixers)) {}
+
+void Mixing::build() {
+  MixerScope layer(*scope_, shape_.rotary, shape_.epsilon);
+  for (std::size_t i = 0; i < mixers_.size(); ++i) mixers_[i]->build(layer, places_[i]);
+}
+
+Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) const {
+  Var columns_of_all = projection(x);
+  for (const AnyMixer& mixer : mixers_) {
+    columns_of_all = mixer->turn(columns_of_all, pass.input, pass.tables);
+  }
+  const Var projected = columns_of_all;
+  if (pass.show) pass.show("projection", projected.value());
+  const Tensor y(x.backend(), {projected.value().rows(), columns(mixers_)},
+                 projected.value().dtype());
+  std::vector<HeadsBackward> backward;
+  std::vector<Heads> outputs;  // of each mixer, without data
+  std::vector<Var> learned;
+  for (std::size_t i = 0; i < mixers_.size(); ++i) {
+    const Mixer& mixer = *mixers_[i];
+    MixerPass own{projected, pass.input, pass.tables, y};
+    if (pass.cache) {
+      own.cache = &pass.cache->mixers[i];
+      own.cached = &pass.cache->keys;
+    }
+    if (pass.views) own.view = &pass.views->emplace_back();
+    backward.push_back(mixer.forward(own));
+    outputs.push_back({{}, places_[i].output, mixer.heads, mixer.width});
+    for (const Var& var : mixer.learned()) learned.push_back(var);
+  }
+  if (pass.show) pass.show("heads", y);
+  // One of them that wants a gradient stands for all.
+  const auto wanting = std::ranges::find_if(learned, &Var::wants_grad);
+  const Var& input = wanting == learned.end() ? projected : *wanting;
+  const Var mixed = record("mixing", {&projected, &input}, y,
+                           [backward = std::move(backward), outputs = std::move(outputs),
+                            gradient = projected.sink()](const Tensor& dy) {
+                             // The mixers cover all columns of the projection.
+                             const bool assign = gradient && !gradient.target().add;
+                             for (std::size_t i = 0; i < outputs.size(); ++i) {
+                               Heads heads = outputs[i];
+                               heads.data = dy;
+                               if (backward[i]) backward[i](heads, assign);
+                             }
+                           });
+  const Var result = out(mixed, {.residual = residual});
+  if (pass.show) pass.show("", result.value());
+  return result;
+}
+
+void Mixing::prepare(RopeTables& tables, std::int64_t longest) const {
+  const Tensor& weight = projection.weight.value();
+  for (const AnyMixer& mixer : mixers_) {
+    mixer->prepare(tables, weight.backend(), weight.dtype(), longest);
+  }
+}
+
+std::vector<MixerCache> Mixing::make_cache(DType type, std::int64_t rows) const {
+  Backend& backend = projection.weight.value().backend();
+  std::vector<MixerCache> caches;
+  for (const AnyMixer& mixer : mixers_) {
+    mixer->check_decoding();
+    MixerCache cache{.keys_values = Tensor(backend, {rows, mixer->cached_columns()}, type)};
+    if (mixer->caches_outputs()) cache.outputs = Tensor(backend, {rows, mixer->columns()}, type);
+    caches.push_back(std::move(cache));
+  }
+  return caches;
+}
+
+std::vector<LearnedNumber> Mixing::learned_numbers() const {
+  std::vector<LearnedNumber> all;
+  for (const AnyMixer& mixer : mixers_) {
+    for (const LearnedNumber& number : mixer->learned_numbers()) {
+      const bool known = std::ranges::any_of(all, [&](const LearnedNumber& other) {
+        return other.name == number.name && other.head == number.head;
+      });
+      if (!known) all.push_back(number);  // what mixers share is told once
+    }
+  }
+  return all;
+}
+
+}  // namespace longhand::nn

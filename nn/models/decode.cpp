@@ -1,0 +1,128 @@
+#include "nn/models/decode.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace longhand::nn {
+namespace {
+
+/// The likeliest class of each choice; the lowest among equals.
+std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) {
+  const Tensor best(logits.backend(), {choices}, DType::i32);
+  logits.backend()(Argmax{
+      .x = logits.reshape({choices, choices == 0 ? logits.columns() : logits.size() / choices}),
+      .y = best});
+  return best.to_ints();
+}
+
+/// The rows of x that end a sequence with tokens.
+Tensor last_rows(const Tensor& x, std::span<const std::int32_t> lengths) {
+  std::vector<std::int32_t> rows;
+  std::int32_t end = 0;
+  for (const std::int32_t length : lengths) {
+    end += length;
+    if (length > 0) rows.push_back(end - 1);
+  }
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const Tensor ids = Tensor::from(x.backend(), {count}, rows);
+  const Tensor y(x.backend(), {count, x.columns()}, x.dtype());
+  x.backend()(longhand::Embedding{.table = x, .ids = ids, .y = y});
+  return y;
+}
+
+}  // namespace
+
+std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch) {
+  const Input input = make_input(decoder.backend(), batch.tokens, batch.lengths);
+  const Var logits = decoder.logits(decoder.features(input), batch.head);
+  return likeliest(logits.value(), input.ids.size() * batch.groups);
+}
+
+std::vector<std::vector<std::int32_t>> decode_greedy(
+    Decoder& decoder, std::span<const std::vector<std::int32_t>> prompts,
+    const DecodeOptions& options) {
+  const std::size_t count = prompts.size();
+  LONGHAND_CHECK(options.most_each.empty() || options.most_each.size() == count,
+                 "decoding: expected ", count, " limits (prompts), got ", options.most_each.size());
+  std::vector<std::int64_t> left(count, options.most);
+  if (!options.most_each.empty()) left = options.most_each;
+
+  std::vector<std::int32_t> tokens, fresh(count), capacities(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    LONGHAND_CHECK(!prompts[i].empty(), "decoding: prompt ", i, " is empty");
+    if (left[i] <= 0) continue;  // nothing to be done for this one
+    tokens.insert(tokens.end(), prompts[i].begin(), prompts[i].end());
+    fresh[i] = static_cast<std::int32_t>(prompts[i].size());
+    capacities[i] = fresh[i] + static_cast<std::int32_t>(left[i]) - 1;
+  }
+
+  std::vector<std::vector<std::int32_t>> answers(count);
+  KeyValueCache cache = decoder.make_cache(capacities);
+  while (!tokens.empty()) {
+    cache.extend(fresh);
+    const Input input = make_input(decoder.backend(), tokens, fresh, cache.lengths());
+    const Var features = decoder.features(input, &cache);
+    const Var logits = decoder.logits(last_rows(features.value(), fresh), options.head);
+    const auto next = likeliest(logits.value(), logits.value().rows());
+
+    tokens.clear();
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (fresh[i] == 0) continue;
+      const std::int32_t token = next[row++];
+      answers[i].push_back(token);
+      const bool goes_on = --left[i] > 0 && token != options.stop;
+      fresh[i] = goes_on ? 1 : 0;
+      if (goes_on) tokens.push_back(token);
+    }
+  }
+  return answers;
+}
+
+std::vector<std::vector<std::int32_t>> decode_asked(
+    Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
+    std::span<const std::vector<std::int32_t>> asked, std::int64_t head) {
+  const std::size_t count = sequences.size();
+  LONGHAND_CHECK(asked.size() == count, "decoding: expected outputs of ", count,
+                 " sequences, got those of ", asked.size());
+  std::vector<std::int32_t> capacities, read(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int32_t last = -1;
+    for (const std::int32_t output : asked[i]) {
+      LONGHAND_CHECK(output > last && output < static_cast<std::int32_t>(sequences[i].size()),
+                     "decoding: expected ascending outputs of the ", sequences[i].size(),
+                     " tokens of sequence ", i, ", got ", output, " after ", last);
+      last = output;
+    }
+    capacities.push_back(last + 1);
+  }
+  KeyValueCache cache = decoder.make_cache(capacities);
+  std::vector<std::vector<std::int32_t>> said(count);
+  while (true) {
+    // Each sequence is read from where it stands up to its next asked output.
+    std::vector<std::int32_t> tokens, fresh(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (said[i].size() == asked[i].size()) continue;
+      const std::int32_t end = asked[i][said[i].size()] + 1;
+      for (std::int32_t t = read[i]; t < end; ++t) {
+        const bool own = !said[i].empty() && t == asked[i][said[i].size() - 1] + 1;
+        tokens.push_back(own ? said[i].back() : sequences[i][static_cast<std::size_t>(t)]);
+      }
+      fresh[i] = end - read[i];
+      read[i] = end;
+    }
+    if (tokens.empty()) return said;
+    cache.extend(fresh);
+    const Input input = make_input(decoder.backend(), tokens, fresh, cache.lengths());
+    const Var features = decoder.features(input, &cache);
+    const Var logits = decoder.logits(last_rows(features.value(), fresh), head);
+    const auto next = likeliest(logits.value(), logits.value().rows());
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (fresh[i] > 0) said[i].push_back(next[row++]);
+    }
+  }
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nn/models/decoder.h"
+
+namespace longhand::nn {
+
+/// Teacher forcing: for every token of the batch, and every group, the likeliest class (the lowest
+/// among equals) after what was given. Targets are not looked at.
+std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch);
+
+struct DecodeOptions {
+  std::int64_t most = 0;                     // new tokens for each prompt
+  std::vector<std::int64_t> most_each = {};  // or so many for each; empty: `most` for all
+  std::int32_t stop = -1;                    // a sequence ends after this token
+  std::int64_t head = 0;                     // output layer
+};
+
+/// Continues every prompt by its likeliest next token, again and again, with cached keys and
+/// values. Prompts of different lengths go together; one that is done costs nothing more. Returns
+/// the new tokens, the stop token included.
+std::vector<std::vector<std::int32_t>> decode_greedy(
+    Decoder& decoder, std::span<const std::vector<std::int32_t>> prompts,
+    const DecodeOptions& options);
+
+/// Reads sequences of which some tokens are the model's own: at each output o of asked[i],
+/// ascending, the likeliest next token is noted and stands in place of token o + 1 of sequence i
+/// for all that follows. Cached keys and values; sequences go together whatever their lengths.
+/// Returns what was said at the asked outputs.
+std::vector<std::vector<std::int32_t>> decode_asked(
+    Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
+    std::span<const std::vector<std::int32_t>> asked, std::int64_t head = 0);
+
+}  // namespace longhand::nn

@@ -1,0 +1,224 @@
+#include "nn/models/decoder.h"
+
+#include <cmath>
+
+#include "autograd/elementwise.h"
+#include "autograd/gather.h"
+#include "autograd/loss.h"
+
+namespace longhand::nn {
+namespace {
+
+bool supports(const Backend& backend, DType type) {
+  try {
+    backend.require_dtype(type);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+DType activation_type(Backend& backend, DType parameters) {
+  return backend.options().math == Math::bf16 && parameters == DType::f32 &&
+                 supports(backend, DType::bf16)
+             ? DType::bf16
+             : parameters;
+}
+
+}  // namespace
+
+Decoder::Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, DType type)
+    : config_(std::move(config)),
+      activations_(activation_type(backend, type)),
+      parameters_(backend, type, seed),
+      turns_(config_.longest),
+      sinusoids_(config_.sinusoid_base, config_.longest) {
+  check(config_);
+  const DecoderConfig& c = config_;
+  if (config_.outputs.empty()) config_.outputs = {c.vocabulary};
+  const Initial initial = normal(c.deviation);
+  const Scope root(parameters_);
+  embedding_ = Embedding(root / "embedding", c.vocabulary, c.width, initial, c.embedding_scale);
+  if (c.positions == Positions::learned) {
+    positions_ = Embedding(root / "positions", c.longest, c.width, initial);
+  }
+  for (std::int64_t i = 0; i < c.layers; ++i) {
+    blocks_.push_back(make_block(root / "blocks" / i, i));
+    blocks_.back().mixing.build();
+  }
+  final_norm_ = Norm(root / "final_norm", c.width, c.norm, c.epsilon);
+  if (c.tied) {
+    outputs_.emplace_back().weight = embedding_.weight;
+    return;
+  }
+  for (std::size_t i = 0; i < c.outputs.size(); ++i) {
+    const Scope out = root / "output";
+    outputs_.emplace_back(c.outputs.size() == 1 ? out : out / static_cast<std::int64_t>(i), c.width,
+                          c.outputs[i], false, initial);
+  }
+}
+
+Decoder::Block Decoder::make_block(const Scope& scope, std::int64_t layer) const {
+  const DecoderConfig& c = config_;
+  const Initial read = normal(c.deviation);
+  const Initial added = c.start == Start::residual
+                            ? normal(c.deviation / std::sqrt(2.0 * static_cast<double>(c.layers)))
+                            : read;
+  const auto norm = [&](std::string_view name) {
+    return Norm(scope / name, c.width, c.norm, c.epsilon);
+  };
+  Block block;
+  block.norm1 = norm("norm1");
+  block.norm2 = norm("norm2");
+  if (c.norms_after) {
+    block.norm1_after = norm("norm1_after");
+    block.norm2_after = norm("norm2_after");
+  }
+  block.mixing = Mixing(scope / "mixing",
+                        {.width = c.width,
+                         .projection_bias = c.projection_bias,
+                         .out_bias = c.mixing_bias,
+                         .rotary = c.positions == Positions::rotary,
+                         .epsilon = c.epsilon},
+                        c.mixers_of(layer), read, added);
+  const FeedForwardShape shape{c.width, c.inner, c.activation, c.feed_forward_bias};
+  if (c.gated) {
+    block.gated = GatedFeedForward(scope / "feed_forward", shape, read, added);
+  } else {
+    block.feed_forward = FeedForward(scope / "feed_forward", shape, read, added);
+  }
+  return block;
+}
+
+const Linear& Decoder::output(std::int64_t head) const {
+  LONGHAND_CHECK(head >= 0 && head < static_cast<std::int64_t>(outputs_.size()),
+                 "model: expected an output layer from 0 to ", outputs_.size() - 1, ", got ", head);
+  return outputs_[static_cast<std::size_t>(head)];
+}
+
+std::vector<std::pair<std::string, double>> Decoder::learned_numbers() const {
+  std::vector<std::pair<std::string, double>> numbers;
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    for (const LearnedNumber& number : blocks_[layer].mixing.learned_numbers()) {
+      numbers.emplace_back(number.head ? text(number.name, ' ', layer, '.', *number.head)
+                                       : text(number.name, ' ', layer),
+                           number.value);
+    }
+  }
+  return numbers;
+}
+
+void Decoder::prepare(std::int64_t longest) {
+  switch (config_.positions) {
+    case Positions::learned:
+      LONGHAND_CHECK(longest <= config_.longest, "model: expected sequences of at most ",
+                     config_.longest, " tokens, its learned positions, got ", longest);
+      break;
+    case Positions::sinusoidal:
+      sinusoids_.table(backend(), parameters_.type(), config_.width, longest);
+      break;
+    default:
+      break;
+  }
+  for (const Block& block : blocks_) block.mixing.prepare(turns_, longest);
+}
+
+Var Decoder::embed(const Input& input) {
+  const Var x = embedding_(input.ids, activations_);
+  switch (config_.positions) {
+    case Positions::learned:
+      return add(x, positions_(input.positions, activations_));
+    case Positions::sinusoidal:
+      return add(x, longhand::embedding(sinusoids_.table(backend(), parameters_.type(),
+                                                         config_.width, input.longest),
+                                        input.positions, activations_));
+    default:
+      return x;
+  }
+}
+
+Var Decoder::mix(const Block& block, const Var& x, const Var& residual, const Pass& pass) {
+  Mixing::Pass own{pass.input, turns_};
+  if (pass.cache) own.cache.emplace(pass.cache->layer(pass.layer));
+  if (pass.views) own.views = &pass.views->emplace_back();
+  if (watch) {
+    own.show = [&](std::string_view part, const Tensor& y) {
+      show(text(pass.name, part.empty() ? "mixing" : "mixing.", part), y);
+    };
+  }
+  if (!block.norm1_after) return block.mixing(x, residual, own);
+  return add(residual, block.norm1_after(block.mixing(x, {}, own)));
+}
+
+Var Decoder::feed(const Block& block, const Var& x, const Var& residual) const {
+  const auto of = [&](const Var& added_to) {
+    return config_.gated ? block.gated(x, added_to) : block.feed_forward(x, added_to);
+  };
+  return block.norm2_after ? add(residual, block.norm2_after(of({}))) : of(residual);
+}
+
+Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
+  const Var normed = block.norm1(x);
+  if (config_.order == Order::sequential) {
+    const Var h = mix(block, normed, x, pass);
+    return feed(block, block.norm2(h), h);
+  }
+  // Both norms come first on the tape: backward then adds their shares to the gradient of x where
+  // it lies.
+  const Var normed2 = block.norm2(x);
+  return feed(block, normed2, mix(block, normed, x, pass));
+}
+
+Var Decoder::run(Pass& pass) {
+  prepare(pass.input.longest);
+  Var x = embed(pass.input);
+  show("embedding", x.value());
+  for (const Block& block : blocks_) {
+    if (watch) pass.name = text("blocks.", pass.layer, '.');
+    x = run(block, x, pass);
+    show(pass.name + "feed_forward", x.value());
+    ++pass.layer;
+  }
+  x = final_norm_(x);
+  show("final_norm", x.value());
+  return x;
+}
+
+Var Decoder::features(const Input& input, KeyValueCache* cache) {
+  Pass pass{.input = input, .cache = cache};
+  return run(pass);
+}
+
+std::vector<std::vector<MixerView>> Decoder::look(const Input& input) {
+  Views views;
+  Pass pass{.input = input, .views = &views};
+  run(pass);
+  return views;
+}
+
+KeyValueCache Decoder::make_cache(std::span<const std::int32_t> capacities) const {
+  KeyValueCache cache(backend(), capacities);
+  for (const Block& block : blocks_) {
+    cache.add_layer(block.mixing.make_cache(activations_, cache.rows()));
+  }
+  return cache;
+}
+
+Var Decoder::logits(const Var& features, std::int64_t head) const {
+  const Var y = output(head)(features, {.out = parameters_.type()});
+  show("logits", y.value());
+  return y;
+}
+
+Loss Decoder::loss(const PlacedBatch& batch) {
+  const Tensor hits(backend(), {1}, parameters_.type());
+  const Var y = logits(features(batch.input), batch.head);
+  return {cross_entropy(y, batch.targets,
+                        {.groups = batch.targets.columns(),
+                         .weights = batch.weights,
+                         .hits = hits,
+                         .consume_logits = !watch}),
+          hits};
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/feed_forward.h"
+#include "nn/layers/sinusoids.h"
+#include "nn/mixing/mixing.h"
+#include "nn/model.h"
+#include "nn/models/cache.h"
+#include "nn/models/decoder_config.h"
+
+namespace longhand::nn {
+
+class Decoder final : public Model {
+ public:
+  /// A block and its parts; DecoderConfig says how they are joined. `feed_forward` or `gated`.
+  struct Block {
+    Norm norm1, norm2;              // of what mixing and feed forward read
+    Norm norm1_after, norm2_after;  // of what they add; or empty
+    Mixing mixing;
+    FeedForward feed_forward;
+    GatedFeedForward gated;
+
+    /// The block's mixer of this place, which must be of that class.
+    template <class M>
+    const M& mixer(std::size_t place = 0) const {
+      LONGHAND_CHECK(place < mixing.mixers().size(), "model: expected a mixer of place 0 to ",
+                     mixing.mixers().size() - 1, ", got ", place);
+      const auto* const found = dynamic_cast<const M*>(&*mixing.mixers()[place]);
+      LONGHAND_CHECK(found, "model: expected another kind of mixer at place ", place, ", got ",
+                     mixing.mixers()[place]->kind());
+      return *found;
+    }
+  };
+
+  /// Activations are bf16 where the backend computes in bf16, else of the parameters' type.
+  Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, DType type = DType::f32);
+
+  const DecoderConfig& config() const { return config_; }
+  const Parameters& parameters() const override { return parameters_; }
+  Backend& backend() const { return parameters_.backend(); }
+  DType activations() const { return activations_; }
+
+  const Embedding& embedding() const { return embedding_; }
+  const Embedding& positions() const { return positions_; }  // learned ones; or empty
+  const Block& block(std::int64_t layer) const { return blocks_[static_cast<std::size_t>(layer)]; }
+  const Norm& final_norm() const { return final_norm_; }
+  /// An output layer. Where the model is tied its weight is the embedding's.
+  const Linear& output(std::int64_t head = 0) const;
+  std::int64_t outputs() const { return static_cast<std::int64_t>(outputs_.size()); }
+
+  void prepare(std::int64_t longest) override;
+  using Model::loss;
+  Loss loss(const PlacedBatch& batch) override;
+  /// For sequences of at most so many tokens. Refused where a token's row depends on what comes
+  /// later: tempered by the length.
+  KeyValueCache make_cache(std::span<const std::int32_t> capacities) const;
+  /// The residual stream after the final norm: [tokens, width]. With a cache, extended by the
+  /// input's lengths, its tokens are read as well and the input's are stored in it.
+  Var features(const Input& input, KeyValueCache* cache = nullptr);
+  /// [tokens, classes], of the parameters' type.
+  Var logits(const Var& features, std::int64_t head = 0) const;
+  /// What the mixers do with these tokens, by layer and mixer.
+  std::vector<std::vector<MixerView>> look(const Input& input);
+  /// What training has made of the mixers' numbers: "gamma 0.3" of layer 0's head 3 (or "gamma 0"
+  /// of all its heads), "beta 1" of layer 1.
+  std::vector<std::pair<std::string, double>> learned_numbers() const;
+
+ private:
+  using Views = std::vector<std::vector<MixerView>>;
+  /// One pass through the blocks: what all of them see alike.
+  struct Pass {
+    const Input& input;
+    KeyValueCache* cache = nullptr;
+    Views* views = nullptr;
+    std::int64_t layer = 0;
+    std::string name = {};  // of the block, when somebody watches
+  };
+  Block make_block(const Scope& scope, std::int64_t layer) const;
+  Var run(Pass& pass);
+  Var run(const Block& block, const Var& x, const Pass& pass);
+  Var mix(const Block& block, const Var& x, const Var& residual, const Pass& pass);
+  Var feed(const Block& block, const Var& x, const Var& residual) const;
+  Var embed(const Input& input);
+  void show(const std::string& name, const Tensor& x) const {
+    if (watch) watch(name, x);
+  }
+
+  DecoderConfig config_;
+  DType activations_;
+  Parameters parameters_;
+  Embedding embedding_, positions_;
+  std::vector<Block> blocks_;
+  Norm final_norm_;
+  std::vector<Linear> outputs_;
+  RopeTables turns_;
+  Sinusoids sinusoids_;
+};
+
+}  // namespace longhand::nn

@@ -1,0 +1,352 @@
+#include "nn/models/hugging_face.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/quote.h"
+
+namespace fs = std::filesystem;
+
+namespace longhand::nn {
+namespace {
+
+constexpr std::uintmax_t most_config = 1 << 20;  // bytes
+
+struct ActivationName {
+  std::string_view name;
+  Activation f;
+};
+/// The first name of an activation is the one that is written.
+constexpr std::array<ActivationName, 6> activations{{{"gelu", Activation::gelu},
+                                                     {"gelu_new", Activation::gelu_tanh},
+                                                     {"gelu_fast", Activation::gelu_tanh},
+                                                     {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                     {"relu", Activation::relu},
+                                                     {"silu", Activation::silu}}};
+
+std::string read_text(const fs::path& path, std::uintmax_t most) {
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  LONGHAND_CHECK(!error, path.string(), ": cannot be read: ", error.message());
+  LONGHAND_CHECK(size <= most, path.string(), ": expected at most ", most, " bytes, got ", size);
+  std::ifstream stream(path, std::ios::binary);
+  std::string text(static_cast<std::size_t>(size), '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(size));
+  LONGHAND_CHECK(stream, path.string(), ": cannot be read");
+  return text;
+}
+
+/// IEEE binary16.
+float from_f16(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+  const int exponent = (bits >> 10) & 0x1f;
+  const std::uint32_t fraction = bits & 0x3ffu;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (fraction << 13));
+  const int steps = static_cast<int>(exponent == 0 ? fraction : fraction | 0x400u);
+  const float size = std::ldexp(static_cast<float>(steps), std::max(exponent, 1) - 25);
+  return sign ? -size : size;
+}
+
+/// A tensor's numbers, whatever float type the file has.
+std::vector<double> numbers_of(const SafetensorsEntry& entry, std::string_view file) {
+  std::vector<double> values(static_cast<std::size_t>(entry.shape.size()));
+  const auto read = [&]<class T>(T, auto convert) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      T x;
+      std::memcpy(&x, entry.bytes.data() + i * sizeof(T), sizeof(T));
+      values[i] = static_cast<double>(convert(x));
+    }
+  };
+  const auto same = [](auto x) { return x; };
+  if (entry.type == "F32") {
+    read(float{}, same);
+  } else if (entry.type == "F64") {
+    read(double{}, same);
+  } else if (entry.type == "BF16") {
+    read(bf16{}, [](bf16 x) { return static_cast<float>(x); });
+  } else if (entry.type == "F16") {
+    read(std::uint16_t{}, from_f16);
+  } else {
+    fail(file, ": tensor ", quote(entry.name), ": expected F32, F64, F16 or BF16, got ",
+         entry.type);
+  }
+  return values;
+}
+
+Shape shape_there(const Exchange& tensor) {
+  const Shape shape = tensor.piece(tensor.ours.value()).shape();
+  return tensor.transposed ? Shape{shape[1], shape[0]} : shape;
+}
+
+/// Entry i of ours is entry place(i) of theirs.
+template <class F>
+void for_each_place(const Exchange& tensor, F visit) {
+  const Shape shape = tensor.piece(tensor.ours.value()).shape();
+  const std::int64_t rows = shape[0], width = shape.size() / std::max<std::int64_t>(1, rows);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t row = tensor.rows.empty() ? r : tensor.rows[static_cast<std::size_t>(r)];
+    for (std::int64_t c = 0; c < width; ++c) {
+      visit(static_cast<std::size_t>(r * width + c),
+            static_cast<std::size_t>(tensor.transposed ? c * rows + row : row * width + c));
+    }
+  }
+}
+
+std::string shown(const Json* value) { return value ? quote(value->dump()) : "none"; }
+
+/// Numbers in the parameters of a model, or fewer; computed without overflow.
+double at_least(const DecoderConfig& c) {
+  const auto size = [](std::int64_t n) { return static_cast<double>(n); };
+  double sum = size(c.vocabulary) * size(c.width) * (c.tied ? 1 : 2);
+  if (c.positions == Positions::learned) sum += size(c.longest) * size(c.width);
+  const MixerList& mixers = c.mixers.front();
+  return sum + size(c.layers) * size(c.width) *
+                   (size(projection_columns(mixers)) + size(columns(mixers)) +
+                    (c.gated ? 3 : 2) * size(c.inner));
+}
+
+}  // namespace
+
+Fields::Fields(const Json& object, std::string_view source) : object_(object), source_(source) {
+  LONGHAND_CHECK(object.is_object(), source, ": expected a JSON object");
+}
+
+std::int64_t Fields::size(const char* key) const {
+  const Json* const value = find(key);
+  LONGHAND_CHECK(value && value->is_integer() && value->number() >= 1 && value->number() <= 1e9,
+                 source_, ": ", key, ": expected an integer from 1 to 1e9, got ", shown(value));
+  return value->integer();
+}
+
+std::int64_t Fields::size(const char* key, std::int64_t otherwise) const {
+  if (find(key)) return size(key);
+  LONGHAND_CHECK(otherwise >= 1 && otherwise <= 1'000'000'000, source_, ": ", key,
+                 ": expected an integer from 1 to 1e9, got none, which stands for ", otherwise);
+  return otherwise;
+}
+
+double Fields::number(const char* key, double otherwise) const {
+  const Json* const value = find(key);
+  LONGHAND_CHECK(!value || (value->is_number() && std::isfinite(value->number())), source_, ": ",
+                 key, ": expected a number, got ", shown(value));
+  return value ? value->number() : otherwise;
+}
+
+bool Fields::flag(const char* key, bool otherwise) const {
+  const Json* const value = find(key);
+  LONGHAND_CHECK(!value || value->is_boolean(), source_, ": ", key,
+                 ": expected true or false, got ", shown(value));
+  return value ? value->boolean() : otherwise;
+}
+
+void Fields::must_be(const char* key, bool value, bool otherwise) const {
+  LONGHAND_CHECK(flag(key, otherwise) == value, source_, ": ", key, ": expected ",
+                 value ? "true" : "false", ", got ", value ? "false" : "true");
+}
+
+std::string Fields::word(const char* key, const char* otherwise) const {
+  const Json* const value = find(key);
+  LONGHAND_CHECK(!value || value->is_string(), source_, ": ", key, ": expected a text, got ",
+                 shown(value));
+  return value ? value->string() : otherwise;
+}
+
+Activation Fields::activation(const char* key, const char* otherwise) const {
+  const std::string name = word(key, otherwise);
+  const auto found = std::ranges::find(activations, name, &ActivationName::name);
+  LONGHAND_CHECK(found != activations.end(), source_, ": ", key, ": expected gelu, gelu_new, ",
+                 "gelu_fast, gelu_pytorch_tanh, relu or silu, got ", quote(name));
+  return found->f;
+}
+
+const Json* Fields::find(const char* key) const {
+  const Json* const found = object_.find(key);
+  return found && !found->is_null() ? found : nullptr;
+}
+
+Json parse_json(std::string_view json, std::string_view source) {
+  std::optional<Json> object = Json::parse(json);
+  LONGHAND_CHECK(object, source, ": expected JSON, got something else");
+  return std::move(*object);
+}
+
+std::string hugging_face_name(Activation activation) {
+  const auto found = std::ranges::find(activations, activation, &ActivationName::f);
+  LONGHAND_CHECK(found != activations.end(), "activation ", name_of(activation),
+                 " has no name in Hugging Face's form");
+  return std::string(found->name);
+}
+
+Weights Weights::open(const fs::path& folder, const DecoderConfig& model) {
+  Weights weights(SafetensorsParts::open(folder, "model"));
+  const double least = at_least(model), held = weights.numbers();
+  LONGHAND_CHECK(least <= held, weights.parts_.name(), ": expected ", least,
+                 " numbers or more, for the model of config.json, got ", held);
+  return weights;
+}
+
+SafetensorsParts::Place Weights::at(std::span<const std::string> names) const {
+  for (const std::string& name : names) {
+    if (const auto place = parts_.find(name); place.entry) return place;
+  }
+  fail(parts_.name(), ": has no tensor ", quote(names.front()));
+}
+
+double Weights::numbers() const {
+  double sum = 0;
+  for (const SafetensorsFile& file : parts_.files()) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      sum += static_cast<double>(entry.shape.size());
+    }
+  }
+  return sum;
+}
+
+std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours) {
+  std::vector<double> theirs(ours.size());
+  for_each_place(tensor, [&](std::size_t i, std::size_t place) { theirs[place] = ours[i]; });
+  return theirs;
+}
+
+std::vector<double> to_ours(const Exchange& tensor, std::span<const double> theirs) {
+  std::vector<double> ours(theirs.size());
+  for_each_place(tensor, [&](std::size_t i, std::size_t place) { ours[i] = theirs[place]; });
+  return ours;
+}
+
+void read_tensors(const Weights& weights, std::span<const Exchange> tensors) {
+  for (const Exchange& tensor : tensors) {
+    const auto [entry, file] = weights.at(tensor.names);
+    const Shape expected = shape_there(tensor);
+    LONGHAND_CHECK(entry->shape == expected, file->name(), ": tensor ", quote(entry->name),
+                   ": expected ", expected, ", got ", entry->shape);
+    LONGHAND_CHECK((entry->dtype && is_float(*entry->dtype)) || entry->type == "F16", file->name(),
+                   ": tensor ", quote(entry->name), ": expected F32, F64, F16 or BF16, got ",
+                   entry->type);
+  }
+  for (const Exchange& tensor : tensors) {
+    const auto [entry, file] = weights.at(tensor.names);
+    const std::vector<double> ours = to_ours(tensor, numbers_of(*entry, file->name()));
+    const Tensor value = tensor.piece(tensor.ours.value());
+    value.backend()(
+        Copy{.x = Tensor::from(value.backend(), value.shape(), value.dtype(), ours), .y = value});
+  }
+}
+
+void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, std::uint64_t most) {
+  std::vector<float> host;  // one tensor at a time
+  std::vector<SafetensorsItem> items;
+  for (const Exchange& tensor : tensors) {
+    const auto bytes = [&host, &tensor]() -> std::span<const std::byte> {
+      const std::vector<double> theirs =
+          to_theirs(tensor, tensor.piece(tensor.ours.value()).to_doubles());
+      host.assign(theirs.begin(), theirs.end());
+      return std::as_bytes(std::span(host));
+    };
+    items.push_back({tensor.names.front(), DType::f32, shape_there(tensor), bytes});
+  }
+  write_safetensors_parts(folder, "model", items, {{"format", "pt"}}, most);
+}
+
+ForeignConfig parse_config(std::string_view json, std::string_view source) {
+  const Json object = parse_json(json, source);
+  const Fields fields(object, source);
+  const std::string type = fields.word("model_type", "");
+  std::vector<std::string_view> names;
+  for (const Family* const family : families()) {
+    if (family->type == type) {
+      ForeignConfig result{family, family->config(fields)};
+      try {
+        check(result.config);
+      } catch (const Error& error) {
+        fail(source, ": ", error.what());
+      }
+      return result;
+    }
+    names.push_back(family->type);
+  }
+  fail(source, ": model_type: expected ", listed(names), ", got ", quote(type));
+}
+
+ForeignConfig read_config(const fs::path& folder) {
+  const fs::path path = folder / "config.json";
+  return parse_config(read_text(path, most_config), path.string());
+}
+
+std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, DType type) {
+  ForeignConfig foreign = read_config(folder);
+  const Weights weights = Weights::open(folder, foreign.config);
+  auto decoder = std::make_unique<Decoder>(backend, std::move(foreign.config), 0, type);
+  read_tensors(weights, foreign.family->tensors(*decoder));
+  return decoder;
+}
+
+std::string_view export_model(const Decoder& decoder, const fs::path& folder, std::uint64_t most) {
+  const auto claiming = std::ranges::find_if(
+      families(), [&](const Family* family) { return family->claims(decoder.config()); });
+  LONGHAND_CHECK(claiming != families().end(), "export: no family has a model of this form");
+  const Family& family = **claiming;
+  const std::string json = family.json(decoder.config());
+  for (const char* file : {"config.json", "model.safetensors", "model.safetensors.index.json"}) {
+    LONGHAND_CHECK(!fs::exists(folder / file), (folder / file).string(),
+                   ": expected a folder without a model, got one");
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  LONGHAND_CHECK(!error, folder.string(), ": cannot be made: ", error.message());
+  write_tensors(folder, family.tensors(decoder), most);
+  write_atomically(folder / "config.json", json);
+  return family.type;
+}
+
+PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
+  const auto other = [&](const std::string& got) {
+    fail(family, ": expected softmax heads of one width in all layers, got ", got,
+         "; Hugging Face's form has no other");
+  };
+  PlainHeads all;
+  for (const MixerList& mixers : config.mixers) {
+    if (text_of(mixers) != text_of(config.mixers.front())) other(text_of(config.mixers));
+  }
+  for (const AnyMixer& mixer : config.mixers.front()) {
+    const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*mixer);
+    if (!heads) other(text_of(config.mixers));
+    if (!all.options) all.options = heads;
+    // Alike but for how many they are.
+    SoftmaxHeads same = *all.options;
+    same.heads = heads->heads;
+    same.key_heads = heads->heads;
+    if (text_of(MixerList{same.clone()}) != text_of(MixerList{mixer}))
+      other(text_of(config.mixers));
+    all.heads += heads->heads;
+  }
+  all.width = all.options->width;
+  LONGHAND_CHECK(all.heads * all.width == config.width, family,
+                 ": expected heads that make up the width ", config.width, ", got ",
+                 text_of(config.mixers));
+  LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
+                 ": expected one output layer over the vocabulary of ", config.vocabulary, ", got ",
+                 config.outputs.size(), ", the first over ", config.outputs.front());
+  LONGHAND_CHECK(all.options->window == 0, family,
+                 ": expected heads that see all keys, got a window of ", all.options->window);
+  LONGHAND_CHECK(all.options->scores.temper == Temper::none, family,
+                 ": expected plain softmax, got a temper");
+  const RopeOptions& rope = all.options->rope;
+  LONGHAND_CHECK(!rope.interleaved && rope.factor == 1, family,
+                 ": expected rotary positions by halves of a head, not stretched");
+  LONGHAND_CHECK(config.norm == NormKind::layer && !config.norms_after && !config.gated &&
+                     config.embedding_scale == 1 && config.feed_forward_bias,
+                 family,
+                 ": expected LayerNorms before plain feed forwards with biases, and "
+                 "embeddings as they are, got other blocks");
+  return all;
+}
+
+}  // namespace longhand::nn

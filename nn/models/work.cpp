@@ -1,0 +1,44 @@
+#include "nn/models/work.h"
+
+namespace longhand::nn {
+namespace {
+
+/// Entries of matrices that a token is multiplied by.
+double matrix_entries(const Decoder& model) {
+  double entries = 0;
+  const auto add = [&](const Linear& linear) {
+    if (linear.weight) entries += static_cast<double>(linear.weight.value().size());
+  };
+  for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
+    const Decoder::Block& block = model.block(layer);
+    for (const Linear* const linear :
+         {&block.mixing.projection, &block.mixing.out, &block.feed_forward.up,
+          &block.feed_forward.down, &block.gated.gate_up, &block.gated.down}) {
+      add(*linear);
+    }
+  }
+  for (std::int64_t head = 0; head < model.outputs(); ++head) add(model.output(head));
+  return entries;
+}
+
+}  // namespace
+
+StepWork work_of(const Decoder& model, double tokens, double pairs) {
+  const DecoderConfig& c = model.config();
+  double kept = 0;  // numbers for backward, of a token
+  double of_pair = 0;
+  for (std::int64_t layer = 0; layer < c.layers; ++layer) {
+    const MixerList& mixers = c.mixers_of(layer);
+    for (const AnyMixer& mixer : mixers) of_pair += mixer->operations_of_pair();
+    // x, both norms of it, what the mixers read and give, and the feed forward's two or three.
+    kept += static_cast<double>(3 * c.width + projection_columns(mixers) + columns(mixers) +
+                                (c.gated ? 3 : 2) * c.inner);
+  }
+  return {.operations = 6 * matrix_entries(model) * tokens + of_pair * pairs,
+          .bytes = 4 * kept * tokens * static_cast<double>(size_of(model.activations())) +
+                   8 * static_cast<double>(
+                           model.parameters().count() *
+                           static_cast<std::int64_t>(size_of(model.parameters().type())))};
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/text/token_table.h"
+
+namespace longhand::nn {
+
+/// A token that is looked for in the text itself, before it is cut into words.
+struct AddedToken {
+  TokenId id;
+  std::string content;
+  bool special;  // may be left out of decoded text
+};
+
+/// Finds added tokens in texts: the leftmost, and of those that begin there the longest.
+class AddedTokenFinder {
+ public:
+  AddedTokenFinder() = default;
+  /// No content is empty or longer than longest_content.
+  explicit AddedTokenFinder(std::vector<AddedToken> tokens);
+  static constexpr std::size_t longest_content = 256;
+
+  struct Match {
+    std::size_t begin, end;
+    TokenId id;
+  };
+  /// The first at or after `from`.
+  std::optional<Match> find(std::string_view text, std::size_t from) const;
+
+  bool empty() const { return tokens_.empty(); }
+
+ private:
+  std::optional<Match> match_at(std::string_view text, std::size_t place) const;
+
+  std::vector<AddedToken> tokens_;  // by content
+  /// Where in tokens_ those that begin with a byte or a higher one start.
+  std::array<std::uint32_t, 257> first_ = {};
+  std::optional<char> only_first_byte_;  // of all
+};
+
+}  // namespace longhand::nn

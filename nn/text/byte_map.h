@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace longhand::nn {
+
+/// How GPT-2's tokenizer files write bytes as printable characters: 33-126, 161-172 and 174-255
+/// stand for themselves, the other 68 in order for U+0100, U+0101, ...
+class ByteMap {
+ public:
+  ByteMap();
+
+  /// The bytes that a token's text in such a file stands for; nothing, if a character of it
+  /// stands for no byte.
+  std::optional<std::string> bytes(std::string_view text) const;
+  /// The other way.
+  std::string text(std::string_view bytes) const;
+
+ private:
+  static constexpr char32_t characters = 256 + 68;
+  static constexpr std::uint16_t none = 256;
+  std::array<char32_t, 256> character_of_;
+  std::array<std::uint16_t, characters> byte_of_;
+};
+
+extern const ByteMap byte_map;
+
+}  // namespace longhand::nn

@@ -1,0 +1,329 @@
+#include "nn/text/encoder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/error.h"
+#include "nn/text/hash.h"
+
+namespace longhand::nn {
+namespace {
+
+constexpr std::size_t block_size = 1 << 16;  // bytes of a text worked on at once, at least
+
+/// A word begins before each run of spaces where no merge reaches across.
+struct SpacesScanner {
+  const Tokenizer& tokenizer;
+  std::string_view block;
+
+  const char* word_end(const char* p, const char* end) const {
+    while (p != end && *p == ' ') ++p;
+    while (true) {
+      p = static_cast<const char*>(std::memchr(p, ' ', static_cast<std::size_t>(end - p)));
+      if (!p) return end;
+      if (tokenizer.may_cut(block, static_cast<std::size_t>(p - block.data()))) return p;
+      while (p != end && *p == ' ') ++p;
+      if (p == end) return end;
+    }
+  }
+};
+
+}  // namespace
+
+Encoder::Encoder(const Tokenizer& tokenizer)
+    : tokenizer_(tokenizer), known_(fewest_known_places, Known{}) {}
+
+std::vector<TokenId> Encoder::encode(std::string_view text, Options options) {
+  std::vector<TokenId> all;
+  options.ranges = false;
+  encode(text, options, [&](std::span<const TokenId> ids, std::span<const ByteRange>) {
+    all.insert(all.end(), ids.begin(), ids.end());
+  });
+  return all;
+}
+
+void Encoder::encode(std::string_view text, Options options, Sink sink) {
+  const std::size_t broken = find_broken_utf8(text);
+  LONGHAND_CHECK(broken == std::string_view::npos, "broken UTF-8 at byte ", broken);
+  remember_more(text.size());
+  options_ = options;
+  sink_ = &sink;
+  count_ = 0;
+  const TokenizerParts& parts = tokenizer_.parts();
+  if (options.around) {
+    for (const TokenId id : parts.before) put(id, {0, 0});
+  }
+  std::size_t done = 0;
+  while (const auto match = tokenizer_.added().find(text, done)) {
+    encode_between_added(text.substr(done, match->begin - done), done);
+    put(match->id, {match->begin, match->end});
+    done = match->end;
+  }
+  encode_between_added(text.substr(done), done);
+  if (options.around) {
+    for (const TokenId id : parts.after) put(id, {text.size(), text.size()});
+  }
+  flush();
+}
+
+/// Room for the words of a text of that length.
+void Encoder::remember_more(std::size_t bytes) {
+  const std::size_t places =
+      std::clamp(std::bit_ceil(bytes / 16 + 1), fewest_known_places, most_known_places);
+  if (places > known_.size()) known_.assign(places, Known{});
+}
+
+void Encoder::encode_between_added(std::string_view text, std::size_t begin) {
+  std::size_t done = 0;
+  while (const auto match = tokenizer_.added_late().find(text, done)) {
+    encode_unnormalized(text.substr(done, match->begin - done), begin + done);
+    put(match->id, {begin + match->begin, begin + match->end});
+    done = match->end;
+  }
+  encode_unnormalized(text.substr(done), begin + done);
+}
+
+void Encoder::encode_unnormalized(std::string_view text, std::size_t begin) {
+  for (std::size_t done = 0; done < text.size();) {
+    const std::size_t end = end_of_block(text, done);
+    encode_block(text.substr(done, end - done), begin + done);
+    done = end;
+  }
+}
+
+/// A place where the text may be cut: no word, no merge and no normalization reaches across.
+std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) const {
+  if (text.size() - begin <= 2 * block_size) return text.size();
+  std::size_t at = begin + block_size;
+  while (continues_utf8(text[at])) ++at;
+  if (tokenizer_.byte_level()) {
+    // Every pattern ends a word where letters end.
+    bool after_letter = false;
+    while (at < text.size()) {
+      const CodePoint point = decode_utf8(text.data() + at);
+      const bool letter = class_of(point.value) == CodeClass::letter;
+      if (after_letter && !letter && attention_of(point.value) == 0) return at;
+      after_letter = letter;
+      at += point.length;
+    }
+    return text.size();
+  }
+  for (++at; at < text.size(); ++at) {
+    const bool after_mark = at >= 3 && text.substr(at - 3, 3) == "\xe2\x96\x81";
+    if (text[at] == ' ' && text[at - 1] != ' ' && !after_mark &&
+        tokenizer_.may_cut(text.substr(begin), at - begin)) {
+      return at;
+    }
+  }
+  return text.size();
+}
+
+std::string_view Encoder::normalize(std::string_view block) {
+  if (tokenizer_.parts().nfc) return to_nfc(block, normalized_, rewritten_);
+  rewritten_.clear();
+  if (tokenizer_.byte_level()) return block;
+  // U+2581 and the space are the same.
+  constexpr std::string_view mark = "\xe2\x96\x81";
+  std::size_t found = block.find(mark);
+  if (found == std::string_view::npos) return block;
+  normalized_.clear();
+  std::size_t copied = 0;
+  for (; found != std::string_view::npos; found = block.find(mark, copied)) {
+    normalized_ += block.substr(copied, found - copied);
+    rewritten_.push_back({normalized_.size(), normalized_.size() + 1, found, found + mark.size()});
+    normalized_ += ' ';
+    copied = found + mark.size();
+  }
+  normalized_ += block.substr(copied);
+  return normalized_;
+}
+
+void Encoder::encode_block(std::string_view block, std::size_t begin) {
+  const std::string_view text = normalize(block);
+  make_room(3 * text.size());
+  const auto with = [&](const auto& scanner) {
+    if (options_.ranges) {
+      encode_words_with_ranges(text, begin, scanner);
+    } else {
+      encode_words(text, scanner);
+    }
+  };
+  switch (tokenizer_.parts().pattern) {
+    case WordPattern::gpt2:
+      return with(Gpt2Scanner());
+    case WordPattern::llama3:
+      return with(Llama3Scanner<3>());
+    case WordPattern::qwen2:
+      return with(Llama3Scanner<1>());
+    case WordPattern::digits_gpt2:
+      return with(DigitsGpt2Scanner());
+    case WordPattern::spaces:
+      return with(SpacesScanner{tokenizer_, text});
+  }
+}
+
+template <class Scanner>
+void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
+  TokenId* out = ids_.data() + count_;
+  const char* const end = block.data() + block.size();
+  for (const char* p = block.data(); p != end;) {
+    const char* const word_end = scanner.word_end(p, end);
+    const std::string_view word(p, static_cast<std::size_t>(word_end - p));
+    out = word.size() <= known_length ? encode_short(word, static_cast<std::size_t>(end - p), out)
+                                      : encode_unknown(word, out);
+    p = word_end;
+  }
+  count_ = static_cast<std::size_t>(out - ids_.data());
+}
+
+/// A word that may be remembered; the first `readable` bytes from its beginning may be read.
+inline TokenId* Encoder::encode_short(std::string_view word, std::size_t readable, TokenId* out) {
+  // The word as numbers, with zeros after it.
+  std::uint64_t text[4] = {};
+  if (const std::size_t length = word.size(); length <= 16 && readable >= 16) {
+    std::memcpy(text, word.data(), 16);
+    text[0] &= ~std::uint64_t{0} >> (length < 8 ? 64 - 8 * length : 0);
+    text[1] &= length <= 8 ? 0 : ~std::uint64_t{0} >> (128 - 8 * length);
+  } else {
+    std::memcpy(text, word.data(), length);
+  }
+  text[3] |= std::uint64_t{word.size()} << 56;
+  std::uint64_t hash = hash_of(text[0], text[1] ^ text[3]);
+  if (word.size() > 16) hash = hash_of(hash, text[2]);
+  Known& known = known_[hash & (known_.size() - 1)];
+  if (std::memcmp(known.text, text, sizeof text) == 0) {
+    std::memcpy(out, known.ids, sizeof known.ids);
+    return out + known.count;
+  }
+  const std::uint64_t dropped = dropped_bytes_;
+  TokenId* const after = encode_unknown(word, out);
+  if (const auto count = after - out; count <= 7 && dropped == dropped_bytes_) {
+    std::memcpy(known.text, text, sizeof text);
+    std::copy(out, after, known.ids);
+    known.count = static_cast<std::uint32_t>(count);
+  }
+  return after;
+}
+
+TokenId* Encoder::encode_unknown(std::string_view word, TokenId* out) {
+  merge_word(word);
+  for (const Symbol& symbol : symbols_) *out++ = symbol.id;
+  return out;
+}
+
+void Encoder::merge_word(std::string_view word) {
+  symbols_.clear();
+  if (tokenizer_.parts().whole_words) {
+    if (const auto whole = tokenizer_.parts().tokens.find(word)) {
+      symbols_.push_back({*whole, 0});
+      return;
+    }
+  }
+  LONGHAND_CHECK(word.size() <= 0xffffffff, "expected words of at most 4 GiB, got ", word.size());
+  add_symbols(word);
+  find_merges(word);
+  merger_.merge(tokenizer_.parts().merges, symbols_, next_);
+}
+
+/// What merges of each symbol with the one after it say.
+void Encoder::find_merges(std::string_view word) {
+  const MergeTable& merges = tokenizer_.parts().merges;
+  next_.resize(symbols_.size());
+  for (std::size_t i = 0; i + 1 < symbols_.size(); ++i) {
+    const Symbol &left = symbols_[i], &right = symbols_[i + 1];
+    const auto a = static_cast<unsigned char>(word[left.begin]);
+    const auto b = static_cast<unsigned char>(word[right.begin]);
+    next_[i] = tokenizer_.is_ascii(a, left.id) && tokenizer_.is_ascii(b, right.id)
+                   ? tokenizer_.ascii_merge(a, b)
+                   : merges.find(left.id, right.id);
+  }
+  if (!next_.empty()) next_.back() = MergeTable::none;
+}
+
+void Encoder::add_symbols(std::string_view word) {
+  const auto add = [&](TokenId id, std::size_t begin) {
+    symbols_.push_back({id, static_cast<std::uint32_t>(begin)});
+  };
+  if (tokenizer_.byte_level()) {
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const TokenId id = tokenizer_.byte_token(static_cast<unsigned char>(word[i]));
+      if (id == Tokenizer::none) {
+        ++dropped_bytes_;
+      } else {
+        add(id, i);
+      }
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < word.size();) {
+    const std::size_t length = decode_utf8(word.data() + i).length;
+    const std::string_view character = word.substr(i, length);
+    if (const auto id = tokenizer_.character_token(character)) {
+      add(*id, i);
+    } else {
+      const std::string_view spelled = character == " " ? "\xe2\x96\x81" : character;
+      for (std::size_t k = 0; k < spelled.size(); ++k) {
+        add(tokenizer_.byte_token(static_cast<unsigned char>(spelled[k])),
+            i + std::min(k, length - 1));
+      }
+    }
+    i += length;
+  }
+}
+
+template <class Scanner>
+void Encoder::encode_words_with_ranges(std::string_view block, std::size_t begin,
+                                       const Scanner& scanner) {
+  // A place in the block as a place in the text: `next` is the first rewritten part that ends
+  // after it.
+  std::size_t next = 0;
+  const auto original = [&](std::size_t place, bool is_end) {
+    while (next < rewritten_.size() && rewritten_[next].end <= place) ++next;
+    if (next < rewritten_.size() && rewritten_[next].begin < place + (is_end ? 0 : 1)) {
+      return begin + (is_end ? rewritten_[next].original_end : rewritten_[next].original_begin);
+    }
+    if (next == 0) return begin + place;
+    const Rewritten& last = rewritten_[next - 1];
+    return begin + place - last.end + last.original_end;
+  };
+  const char* const end = block.data() + block.size();
+  for (const char* p = block.data(); p != end;) {
+    const char* const word_end = scanner.word_end(p, end);
+    merge_word({p, static_cast<std::size_t>(word_end - p)});
+    const auto word_begin = static_cast<std::size_t>(p - block.data());
+    const auto word_end_place = static_cast<std::size_t>(word_end - block.data());
+    for (std::size_t i = 0; i < symbols_.size(); ++i) {
+      const std::size_t first = original(word_begin + symbols_[i].begin, false);
+      const std::size_t kept = next;  // this token's end may lie in the part its beginning lies in
+      const std::size_t last = original(
+          i + 1 < symbols_.size() ? word_begin + symbols_[i + 1].begin : word_end_place, true);
+      next = kept;
+      ids_[count_] = symbols_[i].id;
+      ranges_[count_++] = {first, last};
+    }
+    p = word_end;
+  }
+}
+
+void Encoder::put(TokenId id, ByteRange range) {
+  make_room(1);
+  ids_[count_] = id;
+  if (options_.ranges) ranges_[count_] = range;
+  ++count_;
+}
+
+/// Room for `count` more; the loop over words writes up to 7 beyond what it counts.
+void Encoder::make_room(std::size_t count) {
+  if (count_ >= block_size / 4) flush();
+  if (ids_.size() < count_ + count + 8) ids_.resize(2 * (count_ + count) + 8);
+  if (options_.ranges && ranges_.size() < ids_.size()) ranges_.resize(ids_.size());
+}
+
+void Encoder::flush() {
+  if (count_ == 0) return;
+  (*sink_)(std::span(ids_).first(count_), std::span(ranges_).first(options_.ranges ? count_ : 0));
+  count_ = 0;
+}
+
+}  // namespace longhand::nn

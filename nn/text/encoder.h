@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/parallel.h"
+#include "nn/text/merger.h"
+#include "nn/text/nfc.h"
+#include "nn/text/tokenizer.h"
+
+namespace longhand::nn {
+
+/// Bytes [begin, end) of a text.
+struct ByteRange {
+  std::size_t begin, end;
+  bool operator==(const ByteRange&) const = default;
+};
+
+/// Turns texts into the ids of their tokens: added tokens are found; what stands between is
+/// normalized, cut into words, and each word is merged. Words met often are remembered. It changes
+/// as it works: each thread has its own.
+class Encoder {
+ public:
+  explicit Encoder(const Tokenizer& tokenizer);
+
+  struct Options {
+    bool around = true;   // with the ids that the tokenizer puts before and after each text
+    bool ranges = false;  // also which bytes of the text each token stands for
+  };
+  /// Called with the next tokens, some ten thousand at a time; no ranges unless they are wanted.
+  /// The ids around a text have empty ranges; where normalization rewrote a part of the text,
+  /// tokens in it have the range of the whole part.
+  using Sink = FunctionRef<void(std::span<const TokenId> ids, std::span<const ByteRange> ranges)>;
+
+  /// An Error with the place of the first byte that is no UTF-8, if there is one, before anything
+  /// is encoded.
+  void encode(std::string_view text, Options options, Sink sink);
+  std::vector<TokenId> encode(std::string_view text, Options options = {true, false});
+
+  /// Bytes of all texts so far that were dropped because the vocabulary has no token for them.
+  std::uint64_t dropped_bytes() const { return dropped_bytes_; }
+
+ private:
+  /// A word of at most 31 bytes, its length in the last byte of its text; and its tokens. One line
+  /// of a CPU's cache.
+  struct alignas(64) Known {
+    std::uint64_t text[4];
+    TokenId ids[7];
+    std::uint32_t count;
+  };
+  static constexpr std::size_t known_length = 31;
+  static constexpr std::size_t fewest_known_places = 1 << 10, most_known_places = 1 << 16;
+
+  void encode_between_added(std::string_view text, std::size_t begin);
+  void encode_unnormalized(std::string_view text, std::size_t begin);
+  void encode_block(std::string_view block, std::size_t begin);
+  template <class Scanner>
+  void encode_words(std::string_view block, const Scanner& scanner);
+  template <class Scanner>
+  void encode_words_with_ranges(std::string_view block, std::size_t begin, const Scanner& scanner);
+  std::string_view normalize(std::string_view block);
+  std::size_t end_of_block(std::string_view text, std::size_t begin) const;
+  TokenId* encode_short(std::string_view word, std::size_t readable, TokenId* out);
+  TokenId* encode_unknown(std::string_view word, TokenId* out);
+  void merge_word(std::string_view word);
+  void add_symbols(std::string_view word);
+  void find_merges(std::string_view word);
+  void put(TokenId id, ByteRange range);
+  void make_room(std::size_t count);
+  void flush();
+  void remember_more(std::size_t bytes);
+
+  const Tokenizer& tokenizer_;
+  std::vector<Known> known_;  // each word has one place; a power of two of them
+  Merger merger_;
+  std::vector<Symbol> symbols_;  // of one word
+  std::vector<MergeTable::Merge> next_;
+  std::string normalized_;
+  std::vector<Rewritten> rewritten_;
+  std::uint64_t dropped_bytes_ = 0;
+
+  // Of the text being encoded.
+  Options options_;
+  const Sink* sink_ = nullptr;
+  std::vector<TokenId> ids_;  // the first count_ wait for the sink
+  std::vector<ByteRange> ranges_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace longhand::nn

@@ -1,0 +1,149 @@
+#include "nn/text/nfc.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "nn/text/unicode.h"
+
+namespace longhand::nn {
+namespace {
+
+// Hangul syllables are computed: S = L, V, T by place.
+constexpr char32_t first_syllable = 0xac00, first_lead = 0x1100, first_vowel = 0x1161,
+                   first_tail = 0x11a7;  // the tail before the first: none
+constexpr char32_t leads = 19, vowels = 21, tails = 28, syllables = leads * vowels * tails;
+
+/// The canonical combining class.
+std::uint8_t combining(char32_t c) {
+  const std::uint8_t attention = attention_of(c);
+  return attention == 255 ? 0 : attention;
+}
+
+void decompose(char32_t c, std::vector<char32_t>& out) {
+  if (c - first_syllable < syllables) {
+    const char32_t s = c - first_syllable, tail = s % tails;
+    out.push_back(first_lead + s / (vowels * tails));
+    out.push_back(first_vowel + s / tails % vowels);
+    if (tail) out.push_back(first_tail + tail);
+    return;
+  }
+  const std::span from(unicode_tables::decomposed, unicode_tables::decomposed_count);
+  const auto found = std::ranges::lower_bound(from, c);
+  if (found == from.end() || *found != c) {
+    out.push_back(c);
+    return;
+  }
+  const auto* const start = unicode_tables::decomposition_start + (found - from.begin());
+  out.insert(out.end(), unicode_tables::decomposition + start[0],
+             unicode_tables::decomposition + start[1]);
+}
+
+std::optional<char32_t> compose(char32_t first, char32_t second) {
+  if (first - first_lead < leads && second - first_vowel < vowels) {
+    return first_syllable + ((first - first_lead) * vowels + (second - first_vowel)) * tails;
+  }
+  if (first - first_syllable < syllables && (first - first_syllable) % tails == 0 &&
+      second - first_tail - 1 < tails - 1) {
+    return first + (second - first_tail);
+  }
+  const std::span pairs(unicode_tables::composed_pair, unicode_tables::composition_count);
+  const std::uint64_t pair = std::uint64_t{first} << 21 | second;
+  const auto found = std::ranges::lower_bound(pairs, pair);
+  if (found == pairs.end() || *found != pair) return std::nullopt;
+  return unicode_tables::composition[found - pairs.begin()];
+}
+
+/// Marks by combining class, those of one class in their order.
+void sort_marks(std::vector<char32_t>& points) {
+  for (auto begin = points.begin(); begin != points.end();) {
+    begin = std::find_if(begin, points.end(), combining);
+    const auto end = std::find_if_not(begin, points.end(), combining);
+    std::stable_sort(begin, end,
+                     [](char32_t a, char32_t b) { return combining(a) < combining(b); });
+    begin = end;
+  }
+}
+
+/// Each mark joins the last base where the two have a composition and nothing between them has the
+/// mark's class or is a base.
+void compose_all(std::vector<char32_t>& points) {
+  std::size_t kept = 0, base = 0;
+  bool has_base = false;
+  int last = -1;  // the class before; -1: the base itself
+  for (const char32_t c : points) {
+    const int mark = combining(c);
+    if (has_base && last < mark) {
+      if (const auto whole = compose(points[base], c)) {
+        points[base] = *whole;
+        continue;
+      }
+    }
+    if (mark == 0) {
+      base = kept;
+      has_base = true;
+      last = -1;
+    } else {
+      last = mark;
+    }
+    points[kept++] = c;
+  }
+  points.resize(kept);
+}
+
+std::string normal_form(std::string_view text) {
+  std::vector<char32_t> points;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = decode_utf8(text.data() + at);
+    decompose(point.value, points);
+    at += point.length;
+  }
+  sort_marks(points);
+  compose_all(points);
+  std::string out;
+  for (const char32_t c : points) append_utf8(out, c);
+  return out;
+}
+
+}  // namespace
+
+std::string_view to_nfc(std::string_view text, std::string& buffer,
+                        std::vector<Rewritten>& changes) {
+  changes.clear();
+  buffer.clear();
+  std::size_t copied = 0;  // of the text
+  std::size_t base = 0;    // the last code point that begins anew
+  for (std::size_t at = 0; at < text.size();) {
+    if (static_cast<signed char>(text[at]) >= 0) {
+      base = at++;
+      continue;
+    }
+    const CodePoint point = decode_utf8(text.data() + at);
+    if (attention_of(point.value) == 0) {
+      base = at;
+      at += point.length;
+      continue;
+    }
+    // From the base up to the next that begins anew nothing outside has a say.
+    std::size_t end = at;
+    while (end < text.size()) {
+      const CodePoint next = decode_utf8(text.data() + end);
+      if (attention_of(next.value) == 0) break;
+      end += next.length;
+    }
+    const std::string_view before = text.substr(base, end - base);
+    const std::string after = normal_form(before);
+    if (after != before) {
+      buffer += text.substr(copied, base - copied);
+      changes.push_back({buffer.size(), buffer.size() + after.size(), base, end});
+      buffer += after;
+      copied = end;
+    }
+    base = at = end;
+  }
+  if (changes.empty()) return text;
+  buffer += text.substr(copied);
+  return buffer;
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,150 @@
+#include "nn/text/tokenizer.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+
+namespace longhand::nn {
+namespace {
+
+std::string byte_token_text(unsigned byte) {
+  char text[8];
+  std::snprintf(text, sizeof text, "<0x%02X>", byte);
+  return text;
+}
+
+}  // namespace
+
+void TokenizerParts::set_merges(std::span<const std::pair<TokenId, TokenId>> pairs) {
+  merges = MergeTable(pairs.size());
+  crossings.clear();
+  constexpr std::size_t at_once = 1024;
+  std::string joined;
+  std::vector<std::size_t> ends;
+  std::vector<std::string_view> texts;
+  std::vector<TokenId> wholes;
+  for (std::size_t begin = 0; begin < pairs.size(); begin += at_once) {
+    const auto some = pairs.subspan(begin, std::min(at_once, pairs.size() - begin));
+    joined.clear();
+    ends.clear();
+    for (const auto& [left, right] : some) {
+      joined.append(tokens.bytes(left)).append(tokens.bytes(right));
+      ends.push_back(joined.size());
+    }
+    texts.clear();
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      const std::size_t start = i == 0 ? 0 : ends[i - 1];
+      texts.push_back(std::string_view(joined).substr(start, ends[i] - start));
+    }
+    wholes.resize(some.size());
+    tokens.find_all(texts, wholes);
+    for (const auto& [left, right] : some) merges.prefetch(left, right);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      const auto [left, right] = some[i];
+      const std::string_view first = tokens.bytes(left), second = tokens.bytes(right);
+      const auto rank = static_cast<std::uint32_t>(begin + i);
+      LONGHAND_CHECK(wholes[i] != TokenTable::none && !first.empty() && !second.empty(), "merge ",
+                     rank, ": ", quote(first), " and ", quote(second), " joined are no token");
+      merges.add(left, right, {rank, wholes[i]});
+      if (pattern == WordPattern::spaces && first.back() != ' ' && second.front() == ' ') {
+        crossings.push_back({std::string(first), std::string(second)});
+      }
+    }
+  }
+}
+
+Tokenizer::Tokenizer(TokenizerParts parts)
+    : parts_(std::move(parts)), added_(parts_.added), added_late_(parts_.added_late) {
+  for (const auto* const added : {&parts_.added, &parts_.added_late}) {
+    for (const AddedToken& token : *added) {
+      LONGHAND_CHECK(parts_.tokens.has(token.id), "the added token ", quote(token.content),
+                     " has the id ", token.id, ", which is no token");
+      if (!token.special) continue;
+      special_.resize(std::max<std::size_t>(special_.size(), token.id + 1));
+      special_[token.id] = true;
+    }
+  }
+  for (const auto* const around : {&parts_.before, &parts_.after}) {
+    for (const TokenId id : *around) {
+      LONGHAND_CHECK(parts_.tokens.has(id), "the template names the id ", id,
+                     ", which is no token");
+    }
+  }
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    ascii_tokens_[byte] =
+        parts_.tokens.find(std::string(1, static_cast<char>(byte))).value_or(none);
+  }
+  ascii_merges_.assign(std::size_t{128} * 128, MergeTable::none);
+  for (unsigned a = 0; a < 128; ++a) {
+    for (unsigned b = 0; b < 128; ++b) {
+      if (ascii_tokens_[a] == none || ascii_tokens_[b] == none) continue;
+      ascii_merges_[a * 128 + b] = parts_.merges.find(ascii_tokens_[a], ascii_tokens_[b]);
+    }
+  }
+  if (byte_level()) {
+    byte_tokens_ = ascii_tokens_;
+    return;
+  }
+  LONGHAND_CHECK(!parts_.whole_words && !parts_.nfc,
+                 "expected neither NFC nor ignore_merges with a vocabulary of characters");
+  // Each is compared with the text at each space: there must be few.
+  constexpr std::size_t many = 64;
+  LONGHAND_CHECK(parts_.crossings.size() <= many, "expected at most ", many,
+                 " merges from a character to a space, got ", parts_.crossings.size());
+  for (const auto& crossing : parts_.crossings) {
+    crossing_ends_.set(static_cast<unsigned char>(crossing.left.back()));
+  }
+  byte_of_.assign(parts_.tokens.size(), -1);
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto found = parts_.tokens.find(byte_token_text(byte));
+    LONGHAND_CHECK(found, "expected the token ", byte_token_text(byte),
+                   " in a vocabulary of characters");
+    byte_tokens_[byte] = *found;
+    byte_of_[*found] = static_cast<std::int16_t>(byte);
+  }
+}
+
+std::string Tokenizer::token_bytes(TokenId id) const {
+  if (!byte_level() && id < byte_of_.size() && byte_of_[id] >= 0) {
+    return {1, static_cast<char>(byte_of_[id])};
+  }
+  return std::string(parts_.tokens.bytes(id));
+}
+
+bool Tokenizer::may_cut(std::string_view text, std::size_t place) const {
+  if (!crossing_ends_[static_cast<unsigned char>(text[place - 1])]) return true;
+  const std::string_view before = text.substr(0, place), after = text.substr(place);
+  return std::ranges::none_of(parts_.crossings, [&](const TokenizerParts::Crossing& crossing) {
+    return before.ends_with(crossing.left) && after.starts_with(crossing.right);
+  });
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids, bool with_special) const {
+  std::string out, byte_run;
+  const auto end_run = [&] {
+    if (find_broken_utf8(byte_run) == std::string::npos) {
+      out += byte_run;
+    } else {
+      for (std::size_t i = 0; i < byte_run.size(); ++i) out += "\xef\xbf\xbd";
+    }
+    byte_run.clear();
+  };
+  for (const TokenId id : ids) {
+    LONGHAND_CHECK(parts_.tokens.has(id), "expected the ids of tokens, all below ", size(),
+                   ", got ", id);
+    if (!with_special && special(id)) continue;
+    if (!byte_level() && byte_of_[id] >= 0) {
+      byte_run += static_cast<char>(byte_of_[id]);
+      continue;
+    }
+    end_run();
+    out += parts_.tokens.bytes(id);
+  }
+  end_run();
+  return byte_level() ? replace_broken_utf8(out) : out;
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,456 @@
+#include "nn/text/tokenizer_json.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/error.h"
+#include "core/json_reader.h"
+#include "core/mapped_file.h"
+#include "core/quote.h"
+#include "nn/text/byte_map.h"
+
+namespace longhand::nn {
+namespace {
+
+constexpr std::string_view space_mark = "\xe2\x96\x81";  // U+2581
+
+std::string_view chars(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+/// The members of one object, each by its text, to be read in whatever order is useful.
+using Sections = std::map<std::string, std::string_view, std::less<>>;
+
+Sections sections(JsonReader reader, const std::string& file) {
+  Sections found;
+  for (reader.open_object(); reader.next_member();) {
+    std::string name(reader.name());
+    const std::string_view value = reader.skip();
+    LONGHAND_CHECK(found.emplace(name, value).second, file, ": ", quote(name), " is given twice");
+  }
+  reader.finish();
+  return found;
+}
+
+/// A member of an object, or null; anything but an object has none.
+const Json& member(const Json& object, std::string_view name) {
+  static const Json null;
+  const Json* const found = object.is_object() ? object.find(name) : nullptr;
+  return found ? *found : null;
+}
+
+bool is(const Json& object, std::string_view name, const Json& value) {
+  return member(object, name) == value;
+}
+
+bool is_true(const Json& object, std::string_view name) { return is(object, name, true); }
+
+/// The elements of `list` in {"type": "Sequence", list: [...]}; of anything else the value itself;
+/// of null nothing.
+std::vector<Json> steps(const Json& value, std::string_view list) {
+  if (value.is_null()) return {};
+  if (!is(value, "type", "Sequence") || !member(value, list).is_array()) return {value};
+  return member(value, list).elements();
+}
+
+[[noreturn]] void refuse(const std::string& file, std::string_view what, const Json& value,
+                         std::string_view known) {
+  fail(file, ": ", what, ": expected ", known, ", got ", quote(value.dump()));
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, std::string file)
+      : file_(std::move(file)),
+        whole_(text, file_),
+        all_(sections(whole_, file_)),
+        model_(model_sections()) {}
+
+  Tokenizer read() {
+    LONGHAND_CHECK(member_of(model_, "type").is_null() || member_of(model_, "type") == "BPE", file_,
+                   ": model: expected BPE, got ", quote(member_of(model_, "type").dump()));
+    read_pattern();
+    read_normalizer();
+    read_decoder();
+    const std::vector<Added> added = read_added();
+    read_vocabulary(added);
+    read_added_tokens(added);
+    read_merges();
+    read_post_processor();
+    read_model_flags();
+    try {
+      return Tokenizer(std::move(parts_));
+    } catch (const Error& error) {
+      fail(file_, ": ", error.what());
+    }
+  }
+
+ private:
+  struct Added {
+    TokenId id;
+    std::string content;
+    bool special, normalized;
+  };
+
+  Sections model_sections() const {
+    const auto found = all_.find("model");
+    LONGHAND_CHECK(found != all_.end(), file_, ": not a tokenizer.json: it has no \"model\"");
+    return sections(whole_.at(found->second), file_);
+  }
+  /// null, where there is none.
+  Json member_of(const Sections& all, std::string_view name) const {
+    const auto found = all.find(name);
+    return found == all.end() ? Json() : whole_.at(found->second).value();
+  }
+  bool spaces() const { return parts_.pattern == WordPattern::spaces; }
+
+  /// Which of the known pre-tokenizers it is.
+  void read_pattern() {
+    const Json whole = member_of(all_, "pre_tokenizer");
+    const std::vector<Json> list = steps(whole, "pretokenizers");
+    const auto byte_level = [](const Json& step, bool own_pattern) {
+      return is(step, "type", "ByteLevel") && !is_true(step, "add_prefix_space") &&
+             (is(step, "use_regex", false) ? !own_pattern : own_pattern);
+    };
+    if (list.size() == 1 && byte_level(list[0], true)) {
+      parts_.pattern = WordPattern::gpt2;
+      return;
+    }
+    if (list.size() == 2 && is(list[0], "type", "Digits") &&
+        is_true(list[0], "individual_digits") && byte_level(list[1], true)) {
+      parts_.pattern = WordPattern::digits_gpt2;
+      return;
+    }
+    if (list.size() == 2 && is(list[0], "type", "Split") && is(list[0], "behavior", "Isolated") &&
+        !is_true(list[0], "invert") && byte_level(list[1], false)) {
+      const Json& expression = member(member(list[0], "pattern"), "Regex");
+      const auto known = expression.is_string() ? known_pattern(expression.string()) : std::nullopt;
+      if (known) {
+        parts_.pattern = *known;
+        return;
+      }
+    }
+    // Gemma's never finds a space: the normalizer has replaced them all.
+    if (list.size() == 1 && is(list[0], "type", "Split") &&
+        is(member(list[0], "pattern"), "String", " ")) {
+      parts_.pattern = WordPattern::spaces;
+      return;
+    }
+    refuse(file_, "pre_tokenizer", whole,
+           "that of GPT-2, Llama 3, Qwen 2, SmolLM2 or Gemma (without add_prefix_space)");
+  }
+
+  void read_normalizer() {
+    const Json whole = member_of(all_, "normalizer");
+    const std::vector<Json> list = steps(whole, "normalizers");
+    if (spaces()) {
+      const bool known = list.size() == 1 && is(list[0], "type", "Replace") &&
+                         is(member(list[0], "pattern"), "String", " ") &&
+                         is(list[0], "content", space_mark);
+      if (!known) refuse(file_, "normalizer", whole, "that of Gemma (a space to U+2581)");
+      return;
+    }
+    parts_.nfc = list.size() == 1 && is(list[0], "type", "NFC");
+    if (!list.empty() && !parts_.nfc) refuse(file_, "normalizer", whole, "none or NFC");
+    normalizes_ = parts_.nfc;
+  }
+
+  void read_decoder() const {
+    const Json whole = member_of(all_, "decoder");
+    const std::vector<Json> list = steps(whole, "decoders");
+    if (!spaces()) {
+      if (list.size() == 1 && is(list[0], "type", "ByteLevel")) return;
+      refuse(file_, "decoder", whole, "ByteLevel");
+    }
+    const bool known = list.size() == 3 && is(list[0], "type", "Replace") &&
+                       is(member(list[0], "pattern"), "String", space_mark) &&
+                       is(list[0], "content", " ") && is(list[1], "type", "ByteFallback") &&
+                       is(list[2], "type", "Fuse");
+    if (!known) refuse(file_, "decoder", whole, "that of Gemma (Replace, ByteFallback, Fuse)");
+  }
+
+  /// Ids lie close together: an id may not make the tables much larger than the file.
+  static constexpr std::int64_t allowed_gaps = 1 << 12;
+
+  TokenId checked_id(std::int64_t id, std::string_view content) const {
+    LONGHAND_CHECK(id >= 0 && id < (std::int64_t{1} << 30), file_, ": token ", quote(content),
+                   ": expected an id from 0 to 2^30 - 1, got ", id);
+    return static_cast<TokenId>(id);
+  }
+
+  std::vector<Added> read_added() const {
+    std::vector<Added> added;
+    const auto found = all_.find("added_tokens");
+    if (found == all_.end()) return added;
+    JsonReader reader = whole_.at(found->second);
+    for (reader.open_array(); reader.next_element();) {
+      const Json token = reader.value();
+      const Json &id = member(token, "id"), &content = member(token, "content");
+      LONGHAND_CHECK(id.is_integer() && content.is_string(), file_,
+                     ": added_tokens: expected an id and a content, got ", quote(token.dump()));
+      for (const std::string_view flag : {"single_word", "lstrip", "rstrip"}) {
+        LONGHAND_CHECK(!is_true(token, flag), file_, ": added token ", quote(content.string()),
+                       ": ", flag, " is not supported");
+      }
+      if (content.string().empty()) continue;  // matches nothing
+      added.push_back({checked_id(id.integer(), content.string()), content.string(),
+                       is_true(token, "special"), is_true(token, "normalized")});
+    }
+    return added;
+  }
+
+  void read_vocabulary(const std::vector<Added>& added) {
+    const auto found = model_.find("vocab");
+    LONGHAND_CHECK(found != model_.end(), file_, ": the model has no \"vocab\"");
+    std::vector<std::pair<std::size_t, std::size_t>> texts;  // in `pool`
+    std::vector<TokenId> ids;
+    std::string pool;
+    std::int64_t highest = -1;
+    JsonReader reader = whole_.at(found->second);
+    for (reader.open_object(); reader.next_member();) {
+      texts.emplace_back(pool.size(), reader.name().size());
+      pool += reader.name();
+      ids.push_back(
+          checked_id(reader.integer(), std::string_view(pool).substr(texts.back().first)));
+      highest = std::max<std::int64_t>(highest, ids.back());
+    }
+    for (const Added& token : added) highest = std::max<std::int64_t>(highest, token.id);
+    const auto count = static_cast<std::int64_t>(ids.size() + added.size());
+    LONGHAND_CHECK(highest < 2 * count + allowed_gaps, file_, ": ", count,
+                   " tokens: expected ids without large gaps, got ", highest);
+    parts_.tokens = TokenTable(static_cast<std::size_t>(highest + 1));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      add_token(ids[i], std::string_view(pool).substr(texts[i].first, texts[i].second));
+    }
+  }
+
+  /// A token as the file writes it.
+  void add_token(TokenId id, std::string_view text) {
+    try {
+      if (spaces()) {
+        // After normalization there are no spaces: a token with one is never found.
+        const bool found = text.find(' ') == std::string_view::npos;
+        parts_.tokens.add(id, with_spaces(text),
+                          found ? TokenTable::Found::yes : TokenTable::Found::no);
+      } else if (const auto bytes = byte_map.bytes(text)) {
+        parts_.tokens.add(id, *bytes, TokenTable::Found::yes);
+      } else {
+        parts_.tokens.add(id, text, TokenTable::Found::no);
+      }
+    } catch (const Error& error) {
+      fail(file_, ": vocab: ", error.what());
+    }
+  }
+
+  static std::string with_spaces(std::string_view text) {
+    std::string out;
+    for (std::size_t found = 0; (found = text.find(space_mark)) != std::string_view::npos;) {
+      out.append(text.substr(0, found)) += ' ';
+      text.remove_prefix(found + space_mark.size());
+    }
+    return out.append(text);
+  }
+
+  /// The bytes of a token named in the file, as the table has them.
+  std::string table_bytes(std::string_view text) const {
+    if (spaces()) return with_spaces(text);
+    return byte_map.bytes(text).value_or(std::string(text));
+  }
+
+  /// Such a text is its own bytes.
+  static bool is_printable(std::string_view text) {
+    return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
+  }
+
+  void read_added_tokens(const std::vector<Added>& added) {
+    for (const Added& token : added) {
+      const std::string bytes = table_bytes(token.content);
+      const auto known = parts_.tokens.find(bytes);
+      LONGHAND_CHECK(!known || *known == token.id, file_, ": added token ", quote(token.content),
+                     " has the id ", token.id, ", but ", known.value_or(0), " in the vocabulary");
+      if (!parts_.tokens.has(token.id)) {
+        parts_.tokens.add(token.id, bytes, TokenTable::Found::no);
+      } else {
+        LONGHAND_CHECK(parts_.tokens.bytes(token.id) == bytes, file_, ": added token ",
+                       quote(token.content), " has the id ", token.id, " of ",
+                       quote(parts_.tokens.bytes(token.id)));
+      }
+      // Without a normalizer the text before and after it is the same, but the others are found
+      // first.
+      LONGHAND_CHECK(!token.normalized || !normalizes_, file_, ": added token ",
+                     quote(token.content), ": normalized is not supported beside a normalizer");
+      auto& where = token.normalized ? parts_.added_late : parts_.added;
+      where.push_back({token.id, token.content, token.special});
+    }
+  }
+
+  void read_merges() {
+    const auto found = model_.find("merges");
+    LONGHAND_CHECK(found != model_.end(), file_, ": the model has no \"merges\"");
+    std::string pool;               // the bytes of all parts: left, right, left, ...
+    std::vector<std::size_t> ends;  // of each in the pool
+    JsonReader reader = whole_.at(found->second);
+    const auto add = [&](std::string_view text) {
+      if (is_printable(text)) {
+        pool += text;
+      } else {
+        pool += table_bytes(text);
+      }
+      ends.push_back(pool.size());
+    };
+    for (reader.open_array(); reader.next_element();) {
+      const std::size_t rank = ends.size() / 2;
+      if (reader.at_string()) {
+        const std::string_view both = reader.string();
+        const std::size_t space = both.find(' ');
+        LONGHAND_CHECK(space != both.npos && both.find(' ', space + 1) == both.npos, file_,
+                       ": merge ", rank, ": expected two tokens with a space between, got ",
+                       quote(both));
+        add(both.substr(0, space));
+        add(both.substr(space + 1));
+        continue;
+      }
+      std::size_t count = 0;
+      for (reader.open_array(); reader.next_element(); ++count) {
+        const std::string_view text = reader.string();
+        if (count < 2) add(text);
+      }
+      LONGHAND_CHECK(count == 2, file_, ": merge ", rank, ": expected two tokens, got ", count);
+    }
+    set_merges(pool, ends);
+  }
+
+  void set_merges(std::string_view pool, const std::vector<std::size_t>& ends) {
+    std::vector<std::string_view> parts;
+    parts.reserve(ends.size());
+    for (std::size_t begin = 0; const std::size_t end : ends) {
+      parts.push_back(pool.substr(begin, end - begin));
+      begin = end;
+    }
+    std::vector<TokenId> ids(parts.size());
+    parts_.tokens.find_all(parts, ids);
+    std::vector<std::pair<TokenId, TokenId>> merges;
+    merges.reserve(ids.size() / 2);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      LONGHAND_CHECK(ids[i] != TokenTable::none, file_, ": merge ", i / 2, ": ", quote(parts[i]),
+                     " is no token");
+      if (i % 2 == 1) merges.emplace_back(ids[i - 1], ids[i]);
+    }
+    try {
+      parts_.set_merges(merges);
+    } catch (const Error& error) {
+      fail(file_, ": ", error.what());
+    }
+  }
+
+  void read_post_processor() {
+    const Json whole = member_of(all_, "post_processor");
+    for (const Json& step : steps(whole, "processors")) {
+      if (is(step, "type", "ByteLevel")) continue;  // changes offsets alone
+      if (!is(step, "type", "TemplateProcessing") || !member(step, "single").is_array()) {
+        refuse(file_, "post_processor", step, "ByteLevel or TemplateProcessing");
+      }
+      read_template(step);
+    }
+  }
+
+  void read_template(const Json& step) {
+    bool after = false;
+    for (const Json& part : member(step, "single")) {
+      if (is(member(part, "Sequence"), "id", "A") && !std::exchange(after, true)) continue;
+      const Json& name = member(member(part, "SpecialToken"), "id");
+      if (!name.is_string()) refuse(file_, "post_processor", part, "a SpecialToken or sequence A");
+      const Json& ids = member(member(member(step, "special_tokens"), name.string()), "ids");
+      if (!ids.is_array()) refuse(file_, "post_processor", name, "one of its special_tokens");
+      for (const Json& id : ids) {
+        if (!id.is_integer()) refuse(file_, "post_processor", id, "an id");
+        (after ? parts_.after : parts_.before).push_back(checked_id(id.integer(), name.string()));
+      }
+    }
+    LONGHAND_CHECK(after, file_, ": post_processor: expected a template with sequence A");
+  }
+
+  void read_model_flags() {
+    const auto nothing = [&](std::string_view name) {
+      const Json value = member_of(model_, name);
+      LONGHAND_CHECK(value.is_null() || value == "" || value == 0, file_, ": ", name,
+                     ": expected none, got ", quote(value.dump()));
+    };
+    nothing("dropout");
+    nothing("continuing_subword_prefix");
+    nothing("end_of_word_suffix");
+    parts_.whole_words = member_of(model_, "ignore_merges") == true;
+    const bool fallback = member_of(model_, "byte_fallback") == true;
+    if (spaces()) {
+      LONGHAND_CHECK(fallback, file_, ": expected byte_fallback with a vocabulary of characters");
+      return;
+    }
+    LONGHAND_CHECK(!fallback, file_, ": byte_fallback: expected none with a ByteLevel vocabulary");
+    const Json unknown = member_of(model_, "unk_token");
+    if (!unknown.is_string() || !parts_.tokens.find(table_bytes(unknown.string()))) return;
+    for (unsigned byte = 0; byte < 0xf5; ++byte) {
+      if (byte == 0xc0 || byte == 0xc1) continue;  // in no text
+      LONGHAND_CHECK(parts_.tokens.find(std::string(1, static_cast<char>(byte))), file_,
+                     ": unk_token ", quote(unknown.string()),
+                     " is not supported where the vocabulary lacks a byte, here ", byte);
+    }
+  }
+
+  std::string file_;
+  JsonReader whole_;
+  Sections all_, model_;
+  TokenizerParts parts_;
+  bool normalizes_ = false;
+};
+
+}  // namespace
+
+Tokenizer parse_tokenizer_json(std::string_view text, const std::string& file) {
+  return Reader(text, file).read();
+}
+
+Tokenizer parse_vocabulary_and_merges(std::string_view vocabulary, std::string_view merges,
+                                      const std::string& folder) {
+  // As the tokenizer.json they are the older form of.
+  Json list = Json::array();
+  while (!merges.empty()) {
+    const std::size_t end = std::min(merges.find('\n'), merges.size());
+    std::string_view line = merges.substr(0, end);
+    merges.remove_prefix(std::min(end + 1, merges.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty() && !line.starts_with("#version")) list.push_back(line);
+  }
+  constexpr std::string_view end_of_text = "<|endoftext|>";
+  Json added = Json::array();
+  JsonReader reader(vocabulary, folder + "/vocab.json");
+  for (reader.open_object(); reader.next_member();) {
+    const bool is_end = reader.name() == end_of_text;
+    const std::int64_t id = reader.integer();
+    if (is_end) added.push_back({{"id", id}, {"content", end_of_text}, {"special", true}});
+  }
+  reader.finish();
+  const Json byte_level{{"type", "ByteLevel"}};
+  const std::string whole =
+      text(R"({"added_tokens":)", added, R"(,"pre_tokenizer":)", byte_level, R"(,"decoder":)",
+           byte_level, R"(,"model":{"vocab":)", vocabulary, R"(,"merges":)", list, "}}");
+  return parse_tokenizer_json(whole, folder);
+}
+
+Tokenizer read_tokenizer(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) {
+    const MappedFile file(path);
+    return parse_tokenizer_json(chars(file), path.string());
+  }
+  if (std::filesystem::exists(path / "tokenizer.json")) {
+    return read_tokenizer(path / "tokenizer.json");
+  }
+  LONGHAND_CHECK(
+      std::filesystem::exists(path / "vocab.json") && std::filesystem::exists(path / "merges.txt"),
+      path.string(), ": expected tokenizer.json, or vocab.json and merges.txt, in this folder");
+  const MappedFile vocabulary(path / "vocab.json"), merges(path / "merges.txt");
+  return parse_vocabulary_and_merges(chars(vocabulary), chars(merges), path.string());
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "nn/text/unicode.h"
+
+/// Cuts texts into words: the parts of a text that a tokenizer treats each by itself. Tokenizers
+/// say how with a regular expression; each one known here is a scanner written by hand, which never
+/// looks at a character more than a few times. A scanner's end(p, end) is where the word that
+/// begins at p ends; p < end. In the comments L, N, S are \p{L}, \p{N}, \s.
+namespace longhand::nn {
+
+enum class WordPattern {
+  gpt2,         // 's|'t|'re|'ve|'m|'ll|'d| ?L+| ?N+| ?[^SLN]+|S+(?!\S)|S+
+  llama3,       // (?i:...)|[^\r\nLN]?L+|N{1,3}| ?[^SLN]+[\r\n]*|S*[\r\n]+|S+(?!\S)|S+
+  qwen2,        // the same with N instead of N{1,3}
+  digits_gpt2,  // each N alone; gpt2 on the texts between
+  spaces,       // a word begins before each run of spaces: not a pattern, see Encoder
+};
+
+/// The pattern of a regular expression, recognised by its text.
+std::optional<WordPattern> known_pattern(std::string_view expression);
+/// The other way; empty for those that are no single expression.
+std::string_view regular_expression(WordPattern pattern);
+std::string_view name_of(WordPattern pattern);
+std::optional<WordPattern> pattern_named(std::string_view name);
+
+/// The end of the run of `wanted` that begins at p.
+inline const char* end_of_run(CodeClass wanted, const char* p, const char* end) {
+  while (p != end) {
+    const std::uint8_t known = byte_classes[static_cast<unsigned char>(*p)];
+    if (known == static_cast<std::uint8_t>(wanted)) {
+      ++p;
+      continue;
+    }
+    if (known != beyond) break;
+    const CodePoint point = decode_utf8(p);
+    if (class_of(point.value) != wanted) break;
+    p += point.length;
+  }
+  return p;
+}
+
+/// The start of the code point that ends at p.
+inline const char* code_point_before(const char* p) {
+  do {
+    --p;
+  } while (continues_utf8(*p));
+  return p;
+}
+
+/// S+(?!\S)|S+: a run of white space without its last character, unless the run ends the text
+/// or is that character.
+inline const char* end_of_spaces(const char* p, const char* run_end, const char* end) {
+  if (run_end == end) return end;
+  const char* const last = code_point_before(run_end);
+  return last == p ? run_end : last;
+}
+
+/// Where the contraction whose apostrophe is at p ends ('s 't 're 've 'm 'll 'd); null: there is
+/// none.
+template <bool any_case>
+const char* end_of_contraction(const char* p, const char* end) {
+  const auto letter = [&](std::ptrdiff_t i) -> char {
+    if (end - p <= i) return 0;
+    const char c = p[i];
+    return any_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  switch (letter(1)) {
+    case 's':
+    case 't':
+    case 'm':
+    case 'd':
+      return p + 2;
+    case 'r':
+    case 'v':
+      return letter(2) == 'e' ? p + 3 : nullptr;
+    case 'l':
+      return letter(2) == 'l' ? p + 3 : nullptr;
+    default:  // U+017F, the long s, is an s in any case
+      return any_case && letter(1) == '\xc5' && letter(2) == '\xbf' ? p + 3 : nullptr;
+  }
+}
+
+struct Gpt2Scanner {
+  static const char* word_end(const char* p, const char* end) {
+    if (*p == '\'') {
+      if (const char* const contraction = end_of_contraction<false>(p, end)) return contraction;
+    }
+    const char* start = p;
+    ClassedCodePoint first = class_at(p);
+    if (*p == ' ' && end - p > 1) {
+      const ClassedCodePoint second = class_at(p + 1);
+      if (second.value != CodeClass::space) {
+        first = second;
+        ++start;
+      }
+    }
+    const char* const run_end = end_of_run(first.value, start + first.length, end);
+    return first.value == CodeClass::space ? end_of_spaces(p, run_end, end) : run_end;
+  }
+};
+
+/// `digits`: how many numbers make a word at most.
+template <int digits>
+struct Llama3Scanner {
+  static const char* word_end(const char* p, const char* end) {
+    if (*p == '\'') {
+      if (const char* const contraction = end_of_contraction<true>(p, end)) return contraction;
+    }
+    const ClassedCodePoint first = class_at(p);
+    const char* const after = p + first.length;
+    if (first.value == CodeClass::letter) return end_of_run(CodeClass::letter, after, end);
+    if (first.value == CodeClass::number) {
+      const char* q = after;
+      for (int count = 1; count < digits && q != end; ++count) {
+        const ClassedCodePoint next = class_at(q);
+        if (next.value != CodeClass::number) break;
+        q += next.length;
+      }
+      return q;
+    }
+    const auto line_break = [](char c) { return c == '\r' || c == '\n'; };
+    if (after != end && !line_break(*p)) {
+      const ClassedCodePoint second = class_at(after);
+      if (second.value == CodeClass::letter) {
+        return end_of_run(CodeClass::letter, after + second.length, end);
+      }
+      if (*p == ' ' && second.value == CodeClass::other) {
+        return with_line_breaks(after + second.length, end);
+      }
+    }
+    if (first.value == CodeClass::other) return with_line_breaks(after, end);
+    const char* const run_end = end_of_run(CodeClass::space, after, end);
+    for (const char* q = run_end; q != p; --q) {  // no byte of a longer space is a line break
+      if (line_break(q[-1])) return q;
+    }
+    return end_of_spaces(p, run_end, end);
+  }
+
+ private:
+  /// [^SLN]*[\r\n]*
+  static const char* with_line_breaks(const char* p, const char* end) {
+    p = end_of_run(CodeClass::other, p, end);
+    while (p != end && (*p == '\r' || *p == '\n')) ++p;
+    return p;
+  }
+};
+
+struct DigitsGpt2Scanner {
+  static const char* word_end(const char* p, const char* end) {
+    const ClassedCodePoint first = class_at(p);
+    if (first.value == CodeClass::number) return p + first.length;
+    // A text between numbers ends where the next number begins.
+    if (first.value == CodeClass::space) {
+      const char* const run_end = end_of_run(CodeClass::space, p + first.length, end);
+      if (run_end == end || class_at(run_end).value == CodeClass::number) return run_end;
+    }
+    return Gpt2Scanner::word_end(p, end);
+  }
+};
+
+}  // namespace longhand::nn

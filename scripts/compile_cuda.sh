@@ -1,0 +1,22 @@
+#!/bin/sh
+# Compiles the CUDA backend for one architecture, where there is an nvcc: the tests run its kernels in
+# an emulator, which another compiler builds. Nothing is linked, so core/ is not built again.
+set -eu
+cd "$(dirname "$0")/.."
+
+mkdir -p build
+cmake --preset cuda -B build/cuda-compiled -DCMAKE_CUDA_ARCHITECTURES=90-real \
+  -DLONGHAND_WERROR=ON >build/cuda-compiled.log
+if grep -q 'No nvcc' build/cuda-compiled.log; then
+  echo "compile_cuda: there is no nvcc here; nothing is compiled"
+  exit 0
+fi
+objects=$(ninja -C build/cuda-compiled -t targets all |
+  sed -n 's|^\(cuda/CMakeFiles/longhand_cuda\.dir/.*\.o\): .*|\1|p')
+[ -n "$objects" ] || {
+  echo "compile_cuda: expected the backend's files in the build, got none" >&2
+  exit 1
+}
+# shellcheck disable=SC2086  # one word a file
+ninja -C build/cuda-compiled $objects
+echo "compile_cuda: $(echo "$objects" | wc -w) files compiled for sm_90"

@@ -1,0 +1,59 @@
+#include "core/folder.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+namespace fs = std::filesystem;
+
+BOOST_AUTO_TEST_SUITE(folder_test)
+
+BOOST_AUTO_TEST_CASE(what_is_written_follows_the_folder_and_not_its_path) {
+  const TemporaryFolder scratch;
+  const Folder folder = Folder::make(scratch / "a/b");
+  BOOST_TEST(folder.in_place());
+  fs::rename(scratch / "a/b", scratch / "c");
+  fs::create_directory(scratch / "a/b");
+  BOOST_TEST(!folder.in_place());
+  write_atomically(folder, "file", "text");
+  BOOST_TEST(fs::is_empty(scratch / "a/b"));
+  BOOST_TEST(fs::exists(scratch / "c/file"));
+  BOOST_TEST(folder.read("file").value() == "text");
+  BOOST_CHECK_THROW(folder.require_in_place(), Error);
+  fs::remove_all(scratch / "c");
+  BOOST_CHECK_THROW(write_atomically(folder, "file", "text"), Error);
+  BOOST_TEST(fs::is_empty(scratch / "a/b"));
+}
+
+BOOST_AUTO_TEST_CASE(names_are_listed_renamed_exchanged_and_removed_with_all_in_them) {
+  const TemporaryFolder scratch;
+  const Folder folder(scratch.path());
+  write_atomically(folder.make_folder("x").make_folder("y"), "deep", "1");
+  fs::create_directory_symlink(scratch / "x", scratch / "x/y/loop");
+  write_atomically(folder, "z", "2");
+  BOOST_TEST(folder.names() == (std::vector<std::string>{"x", "z"}));
+  if (folder.exchange("x", "z")) {
+    BOOST_TEST(folder.read("x").value() == "2");
+    BOOST_TEST(folder.exchange("x", "z"));
+  }
+  folder.rename("x", "w");
+  folder.remove("w");
+  folder.remove("w");  // nothing is there any more
+  BOOST_TEST(folder.names() == (std::vector<std::string>{"z"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_file_is_nothing_and_one_that_cannot_be_read_is_refused) {
+  const TemporaryFolder scratch;
+  const Folder folder(scratch.path());
+  BOOST_TEST(!folder.read("absent"));
+  folder.make_folder("taken");
+  BOOST_CHECK_THROW(folder.read("taken"), Error);
+  BOOST_CHECK_THROW(Folder(scratch / "absent"), Error);
+  write_atomically(folder, "file", "");
+  BOOST_CHECK_THROW(folder.make_folder("file"), Error);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

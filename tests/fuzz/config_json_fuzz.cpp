@@ -1,0 +1,18 @@
+// Any bytes, read as the config.json of a Hugging Face folder: refused, or a model whose
+// export reads back as the same.
+#include "nn/models/hugging_face.h"
+#include "tests/fuzz/promise.h"
+
+using namespace longhand;
+using namespace longhand::fuzz;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  nn::ForeignConfig foreign;
+  if (!done_or_refused([&] { foreign = nn::parse_config(text, source); })) return 0;
+  const std::string json = foreign.family->json(foreign.config);
+  const nn::ForeignConfig again = nn::parse_config(json, source);
+  require(again.family->type == foreign.family->type, "an export is of the same family");
+  require(again.family->json(again.config) == json, "what is exported reads back as the same");
+  return 0;
+}

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/quote.h"
+
+/// What every target is held to: whatever the bytes are, they are read or refused by one Error
+/// whose message is a short line of printable text that begins with the input's name.
+namespace longhand::fuzz {
+
+inline const std::string source = "input";
+
+inline void require(bool condition, std::string_view what) {
+  if (condition) return;
+  std::cerr << "broken promise: " << what << '\n';
+  std::abort();
+}
+
+/// Calls `body`; an Error it throws must keep the promise. False if there was one.
+template <class Body>
+bool done_or_refused(Body body, std::string_view beginning = source) {
+  try {
+    body();
+    return true;
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    require(message.starts_with(beginning), "a message begins with the input's name");
+    require(message == printable(message), "a message is one line of printable text");
+    require(message.size() < 1000, "a message is short");
+    return false;
+  }
+}
+
+}  // namespace longhand::fuzz

@@ -1,0 +1,34 @@
+// Any bytes, read as the index of a model in several files: refused, or one whose files all lie in
+// its own folder.
+#include <filesystem>
+#include <set>
+
+#include "core/safetensors_index.h"
+#include "tests/fuzz/promise.h"
+
+using namespace longhand;
+using namespace longhand::fuzz;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  done_or_refused([&] {
+    const SafetensorsIndex index = SafetensorsIndex::parse(text, source);
+    require(!index.files.empty() && index.files.size() <= SafetensorsIndex::max_files,
+            "there are files, and not too many");
+    const std::set<std::string> names(index.files.begin(), index.files.end());
+    require(names.size() == index.files.size(), "each file is listed once");
+    for (const std::string& name : index.files) {
+      const auto there = (std::filesystem::path("/folder") / name).lexically_normal();
+      require(there.parent_path() == "/folder" && there.filename() == name &&
+                  name.find('\0') == std::string::npos,
+              "a file lies in the index's folder");
+    }
+    std::set<std::string_view> tensors;
+    for (const auto& [tensor, file] : index.tensors) {
+      require(tensors.insert(tensor).second, "each tensor is in one file");
+      require(file < index.files.size(), "a tensor's file is in the list");
+    }
+    require(!index.total || *index.total >= 0, "a total is no negative number");
+  });
+  return 0;
+}

@@ -1,0 +1,67 @@
+// Any bytes at all, read as a tokenizer.json: either one Error of one line, or a tokenizer whose
+// ids are tokens, whose ranges lie in the text, and whose texts decode.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/utf8.h"
+#include "nn/text/encoder.h"
+#include "nn/text/tokenizer_json.h"
+
+namespace {
+
+using namespace longhand;
+
+void require(bool condition, std::string_view what) {
+  if (condition) return;
+  std::cerr << "broken promise: " << what << '\n';
+  std::abort();
+}
+
+void check(const nn::Tokenizer& tokenizer, std::string_view text) {
+  nn::Encoder encoder(tokenizer);
+  std::vector<nn::TokenId> ids;
+  std::size_t before = 0;
+  encoder.encode(text, {.around = true, .ranges = true}, [&](auto some, auto ranges) {
+    require(some.size() == ranges.size(), "each id has a range");
+    for (const nn::ByteRange range : ranges) {
+      require(before <= range.end && range.begin <= range.end, "ranges are in order");
+      require(range.end <= text.size(), "a range lies in the text");
+      before = range.end;
+    }
+    ids.insert(ids.end(), some.begin(), some.end());
+  });
+  for (const nn::TokenId id : ids) {
+    require(id < tokenizer.size() && tokenizer.parts().tokens.has(id), "an id is a token");
+  }
+  require(ids == encoder.encode(text), "the ids are the same with and without ranges");
+  require(find_broken_utf8(tokenizer.decode(ids)) == std::string::npos, "decoded text is UTF-8");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  try {
+    const nn::Tokenizer tokenizer = nn::parse_tokenizer_json(input, "input");
+    check(tokenizer,
+          "ab  abc e\u0301 123 \n\n<s> \u2581x\u65e5\U0001f600's "
+          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    if (find_broken_utf8(input) == std::string::npos) check(tokenizer, input);
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    require(message.starts_with("input: "), "a message begins with the file's name");
+    require(
+        std::ranges::none_of(message, [](char c) { return static_cast<unsigned char>(c) < 0x20; }),
+        "a message is one line of printable text");
+    require(message.size() < 600, "a message is short");
+  }
+  return 0;
+}

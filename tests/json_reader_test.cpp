@@ -1,0 +1,136 @@
+#include "core/json_reader.h"
+
+#include <boost/test/unit_test.hpp>
+#include <map>
+
+#include "core/error.h"
+
+using namespace longhand;
+
+namespace {
+
+bool accepts(std::string_view text) {
+  try {
+    JsonReader reader(text, "file");
+    reader.skip();
+    reader.finish();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(json_reader_test)
+
+BOOST_AUTO_TEST_CASE(members_and_elements_are_read_in_order) {
+  JsonReader reader(R"( {"a": [1, -20 ,3], "b\u00e9\n": "x\"\ud83d\ude00", "c": {}, "d": [] } )",
+                    "file");
+  std::map<std::string, std::string> found;
+  std::int64_t sum = 0;
+  for (reader.open_object(); reader.next_member();) {
+    const std::string name(reader.name());
+    if (reader.at_array()) {
+      for (reader.open_array(); reader.next_element();) sum += reader.integer();
+      found[name] = "array";
+    } else if (reader.at_string()) {
+      found[name] = reader.string();
+    } else {
+      found[name] = reader.value().dump();
+    }
+  }
+  reader.finish();
+  BOOST_TEST(sum == -16);
+  BOOST_TEST(found["a"] == "array");
+  BOOST_TEST(found["b\u00e9\n"] == "x\"\U0001f600");
+  BOOST_TEST(found["c"] == "{}");
+  BOOST_TEST(found["d"] == "array");
+}
+
+BOOST_AUTO_TEST_CASE(a_value_passed_over_can_be_read_later) {
+  const std::string text = R"({"late": {"n": [5, "six"]}, "early": 1})";
+  const JsonReader whole(text, "file");
+  JsonReader reader = whole;
+  reader.open_object();
+  BOOST_TEST(reader.next_member());
+  const std::string_view late = reader.skip();
+  BOOST_TEST(late == R"({"n": [5, "six"]})");
+  BOOST_TEST(whole.at(late).value() == (Json{{"n", Json::Array{5, "six"}}}));
+}
+
+BOOST_AUTO_TEST_CASE(it_takes_what_the_parser_of_whole_values_takes) {
+  for (const std::string_view text : {"",
+                                      "{",
+                                      "}",
+                                      "[1,]",
+                                      "[,1]",
+                                      "[1 2]",
+                                      "{\"a\":}",
+                                      "{\"a\" 1}",
+                                      "{a:1}",
+                                      "{\"a\":1,}",
+                                      "01",
+                                      "1.",
+                                      ".5",
+                                      "-",
+                                      "1e",
+                                      "1e+",
+                                      "-0.5e-3",
+                                      "0",
+                                      "1E5",
+                                      "tru",
+                                      "true",
+                                      "false",
+                                      "null",
+                                      "nul",
+                                      "\"",
+                                      "\"a",
+                                      "\"\\x\"",
+                                      "\"\\u12\"",
+                                      "\"\\u12g4\"",
+                                      "\"\\ud800\"",
+                                      "\"\\udc00\"",
+                                      "\"\\ud800\\u0041\"",
+                                      "\"\\ud83d\\ude00\"",
+                                      "\"\n\"",
+                                      "\"\xff\"",
+                                      "[] []",
+                                      "[[]]",
+                                      "[\"a\",{\"b\":[1,2,{}]}]",
+                                      " \t\r\n[ ] ",
+                                      "\"\\/\\b\\f\"",
+                                      "+1",
+                                      "NaN",
+                                      "[1}",
+                                      "{]"}) {
+    BOOST_TEST_CONTEXT(text) { BOOST_TEST(accepts(text) == Json::parse(text).has_value()); }
+  }
+  const std::string deep(Json::deepest, '['), closed(Json::deepest, ']');
+  BOOST_TEST(accepts(deep + closed));
+  BOOST_TEST(!accepts('[' + deep + closed + ']'));
+  BOOST_TEST(!accepts(std::string(1000000, '[')));
+}
+
+BOOST_AUTO_TEST_CASE(an_error_names_the_file_and_the_byte) {
+  const auto says = [](std::string_view text) {
+    try {
+      JsonReader reader(text, "some.json");
+      reader.open_array();
+      while (reader.next_element()) (void)reader.integer();
+      reader.finish();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  BOOST_TEST(says("[1, x]") == "some.json: expected an integer at byte 4, got \"x]\"");
+  BOOST_TEST(says("[1, 2") == "some.json: expected ',' or ']' at byte 5, got the end");
+  BOOST_TEST(says("[1.5]") == "some.json: expected an integer at byte 1, got \"1.5]\"");
+  BOOST_TEST(says("[99999999999999999999]") ==
+             "some.json: expected an integer at byte 1, got \"99999999999999999999\"");
+  BOOST_TEST(says("[\x80]") == "some.json: not JSON: broken UTF-8 at byte 1");
+  BOOST_TEST(says("[] 1") == "some.json: expected the end at byte 3, got \"1\"");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,136 @@
+// Numbers are written and read alike whatever the user's language: under German settings a number
+// has a comma, under Turkish ones the small i is not the capital I's.
+#include <boost/test/unit_test.hpp>
+#include <cctype>
+#include <clocale>
+#include <locale>
+
+#include "apps/html/svg.h"
+#include "apps/run/config.h"
+#include "core/quote.h"
+#include "core/safetensors.h"
+#include "nn/schedule.h"
+#include "tests/program.h"
+
+using namespace longhand;
+
+namespace {
+
+constexpr const char* languages[] = {"de_DE.UTF-8", "tr_TR.UTF-8"};
+
+/// The whole process in a language, as a program that embeds the library may be.
+class Language {
+ public:
+  explicit Language(const char* name) {
+    BOOST_REQUIRE_MESSAGE(std::setlocale(LC_ALL, name), name << ": scripts/setup.sh installs it");
+    before_ = std::locale::global(std::locale(name));
+    char number[16];
+    std::snprintf(number, sizeof number, "%.1f", 1.5);
+    BOOST_REQUIRE(number == std::string("1,5"));
+  }
+  ~Language() {
+    std::locale::global(before_);
+    std::setlocale(LC_ALL, "C");
+  }
+  Language(const Language&) = delete;
+  Language& operator=(const Language&) = delete;
+
+ private:
+  std::locale before_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(locale_test)
+
+BOOST_AUTO_TEST_CASE(the_library_writes_and_reads_numbers_alike_in_every_language) {
+  for (const char* name : languages) {
+    const Language language(name);
+    BOOST_TEST_CONTEXT(name) {
+      BOOST_TEST(text(1.5, ' ', 1234567, ' ', 2.5e-7) == "1.5 1234567 2.5e-07");
+      const Json json{{"a", 1.5}, {"b", 1e300}, {"c", 1234567}, {"d", -2.5e-7}};
+      BOOST_TEST(json.dump() == R"({"a":1.5,"b":1e+300,"c":1234567,"d":-2.5e-07})");
+      BOOST_TEST((*Json::parse(json.dump()) == json));
+      BOOST_TEST(!Json::parse("1,5"));
+
+      app::Config config("flip-flop");
+      config.set("training.rate", "2.5e-4");
+      const app::Config again = app::Config::parse(config.ini(), "run.ini");
+      BOOST_TEST(again.number("training.rate", 0, 1) == 2.5e-4);
+      config.set("training.rate", "0,5");
+      BOOST_CHECK_THROW(config.number("training.rate", 0, 1), Error);
+      BOOST_TEST(config.text("model.activation") == "gelu");
+      BOOST_TEST(nn::schedule_from_name("linear").has_value());
+
+      BOOST_TEST(app::html::number(1234.5) == "1234.5");
+      BOOST_TEST(app::html::pixels(1234.56) == "1234.6");
+
+      const TemporaryFolder folder;
+      const std::vector<std::uint8_t> bytes(2'000'000);
+      const std::vector<SafetensorsItem> items{
+          {"I", DType::u8, {1000, 2000}, [&] { return std::as_bytes(std::span(bytes)); }}};
+      write_safetensors(folder / "a.safetensors", items);
+      BOOST_TEST(
+          (SafetensorsFile::open(folder / "a.safetensors").at("I").shape == Shape{1000, 2000}));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_has_the_same_files_and_figures_in_every_language) {
+  const std::string settings =
+      " --task flip-flop --task.instructions 8 --task.ignore 0.7 --width 16 --layers 1 "
+      "--heads softmax:1,fal:1 --batch 4 --steps 3 --rate 2.5e-3 --evaluate_samples 5 --threads 1";
+  const auto made_in = [&](const std::string& name) {
+    const Program longhand;
+    const std::string environment = "LC_ALL=" + name + " LANG=" + name;
+    const Program::Outcome trained = longhand("train --out run" + settings, environment);
+    BOOST_TEST(trained.status == 0, trained.err);
+    std::string all = contents(longhand.path("run/config.ini"));
+    for (const std::string& line : std::initializer_list<std::string>{
+             "eval run --json --samples 5", "inspect run --json --samples 2",
+             "data --count 2 --json" + settings}) {
+      const Program::Outcome outcome = longhand(line, environment);
+      BOOST_TEST(outcome.status == 0, outcome.err);
+      const auto seconds = outcome.out.find("\"seconds\"");
+      all += line + outcome.out.substr(0, seconds);
+    }
+    std::ifstream metrics(longhand.path("run/metrics.jsonl"));
+    for (std::string line; std::getline(metrics, line);) {
+      Json json = Json::parse(line).value();
+      for (const char* timed : {"seconds", "waited"}) {
+        if (json.contains(timed)) json[timed] = nullptr;
+      }
+      all += json.dump();
+    }
+    for (const char* file : {"run/report.html", "run/inspect.html"}) {
+      const std::string page = contents(longhand.path(file));
+      BOOST_TEST(page.find("<svg") != std::string::npos);
+      all += page;
+    }
+    return all;
+  };
+  const std::string plain = made_in("C");
+  for (const char* name : languages) BOOST_TEST((made_in(name) == plain), name);
+}
+
+BOOST_AUTO_TEST_CASE(tables_and_refusals_have_points_in_every_language) {
+  for (const char* name : languages) {
+    const Program longhand;
+    const std::string environment = std::string("LC_ALL=") + name;
+    const Program::Outcome refused = longhand("train --task flip-flop --rate 0,5", environment);
+    BOOST_TEST(refused.status == 2);
+    BOOST_TEST(refused.err.find("expected a number from 0 to 1000, got \"0,5\"") !=
+               std::string::npos);
+    const Program::Outcome table = longhand("gradcheck layer_norm", environment);
+    BOOST_TEST(table.status == 0);
+    const auto comma_within_a_number = [&](std::size_t i) {
+      const auto digit = [&](std::size_t at) { return std::isdigit(table.out[at]) != 0; };
+      return table.out[i] == ',' && digit(i - 1) && digit(i + 1);
+    };
+    for (std::size_t i = 1; i + 1 < table.out.size(); ++i) {
+      BOOST_TEST(!comma_within_a_number(i), table.out);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

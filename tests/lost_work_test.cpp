@@ -1,0 +1,260 @@
+#include <sys/resource.h>
+
+#include <set>
+#include <sstream>
+
+#include "tests/program.h"
+
+/// What must not be lost, and what must not be said to be done: `train` run as a user runs it, and
+/// disturbed.
+namespace {
+
+using namespace longhand;
+namespace fs = std::filesystem;
+
+const std::string tiny =
+    "train --task flip-flop --task.instructions 8 --width 16 --layers 1 --heads softmax:1,fal:1 "
+    "--batch 4 --evaluate_samples 5 --threads 1 --quiet ";
+
+struct Disturbed : Program {
+  std::string checkpoint(const std::string& run, int step) const {
+    const fs::path at = folder / run / "checkpoints" / ("step-" + std::to_string(step));
+    return contents(at / "model.safetensors") + contents(at / "optimizer.safetensors");
+  }
+  std::set<std::string> checkpoints(const std::string& run) const {
+    std::set<std::string> names;
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(folder / run / "checkpoints", missing)) {
+      names.insert(entry.path().filename());
+    }
+    return names;
+  }
+  /// Starts a long training and waits until it has taken some steps.
+  pid_t start_training(const std::string& out, const std::string& more = "") const {
+    std::vector<std::string> words;
+    std::istringstream split(tiny + "--steps 1000000 --out " + out + " " + more);
+    for (std::string word; split >> word;) words.push_back(word);
+    const pid_t child = start(words);
+    for (int tries = 0; tries < 6000; ++tries) {
+      const std::string text = contents(folder / out / "metrics.jsonl");
+      if (std::count(text.begin(), text.end(), '\n') >= 5) return child;
+      ::usleep(10'000);
+    }
+    BOOST_FAIL("the run does not get on");
+    return child;
+  }
+  int shell(const std::string& line) const {
+    const int status = std::system(("cd " + folder.path().string() + " && " + line).c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  void flip(const std::string& file, std::size_t byte) const {
+    std::string bytes = contents(folder / file);
+    bytes.at(byte) = static_cast<char>(bytes[byte] ^ 4);
+    std::ofstream(folder / file, std::ios::binary) << bytes;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(lost_work_test, Disturbed)
+
+BOOST_AUTO_TEST_CASE(distributions_longer_than_the_model_reads_are_skipped_by_name) {
+  const std::string learned = tiny + "--steps 4 --positions learned ";
+  const Json result = json(learned + "--json --out a");
+  BOOST_TEST(result["finished"] == true);
+  BOOST_TEST(result["scores"].contains("sparse/reads"));
+  BOOST_TEST(!result["scores"].contains("2x/reads"));
+  BOOST_TEST(result["scores"]["too_long"].dump() == R"(["2x","4x"])");
+  BOOST_TEST(checkpoints("a").contains("step-4"));
+  const Outcome table = (*this)("eval a --samples 5");
+  BOOST_TEST(table.status == 0);
+  BOOST_TEST(table.out.find("4x            skipped: samples of up to 64 tokens, the model reads at "
+                            "most 16") != std::string::npos,
+             table.out);
+  refuses(1, "eval a --samples 5 --on 2x", "2x: samples of up to 32 tokens");
+  refuses(1, learned + "--longest 8 --out b", "model.longest: the task has samples of up to 16");
+  BOOST_TEST(!fs::exists(folder / "b"));
+}
+
+BOOST_AUTO_TEST_CASE(metrics_that_cannot_be_read_are_refused_and_kept) {
+  json(tiny + "--steps 4 --checkpoint_every 2 --keep 3 --json --out a");
+  fs::remove_all(folder / "a/checkpoints/step-4");
+  fs::rename(folder / "a/metrics.jsonl", folder / "a/kept");
+  fs::create_directory(folder / "a/metrics.jsonl");
+  refuses(1, "train --resume a --quiet", "a/metrics.jsonl: cannot be read");
+  BOOST_TEST(fs::is_directory(folder / "a/metrics.jsonl"));
+  fs::remove(folder / "a/metrics.jsonl");
+
+  // A damaged line is told and kept, and the run goes on.
+  std::string text = contents(folder / "a/kept");
+  text[text.find('\n') + 1] = '[';
+  std::ofstream(folder / "a/metrics.jsonl") << text;
+  const Outcome outcome = (*this)("train --resume a");
+  BOOST_TEST(outcome.status == 0);
+  BOOST_TEST(outcome.err.find("a/metrics.jsonl:2: damaged") != std::string::npos, outcome.err);
+  BOOST_TEST(contents(folder / "a/metrics.jsonl").find("\n[\"step\":2,") != std::string::npos);
+  const Outcome check = (*this)("check a");
+  BOOST_TEST(check.status == 1);
+  BOOST_TEST(check.out.find("a/metrics.jsonl:2: damaged") != std::string::npos, check.out);
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_standard_error_is_not_replaced_by_a_file_of_the_run) {
+  const std::string loud = tiny.substr(0, tiny.find("--quiet"));
+  BOOST_TEST(shell(std::string(built_program) + " " + loud + "--steps 6 --out a <&- >&- 2>&-") ==
+             0);
+  std::istringstream lines(contents(folder / "a/metrics.jsonl"));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    BOOST_TEST(Json::parse(line).has_value(), line);
+  }
+  BOOST_TEST(count == 7);
+  BOOST_TEST(shell(std::string(built_program) + " op list >&-") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_that_was_moved_gets_the_checkpoint_and_the_run_ends) {
+  const pid_t child = start_training("a");
+  fs::rename(folder / "a", folder / "b");
+  BOOST_TEST(finish(child) == 1);
+  BOOST_TEST(!fs::exists(folder / "a"));
+  BOOST_TEST(checkpoints("b").size() == 1u);
+  BOOST_TEST(json("train --resume b --max-minutes 0 --quiet --json")["step"].integer() > 5);
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_that_was_removed_ends_the_run_and_is_not_made_again) {
+  const pid_t child = start_training("a", "--checkpoint_every 1");
+  fs::rename(folder / "a", folder / "b");  // at once, whatever is being written
+  std::error_code error;
+  while (fs::remove_all(folder / "b", error) == static_cast<std::uintmax_t>(-1)) {
+  }
+  BOOST_TEST(finish(child) == 1);
+  BOOST_TEST(!fs::exists(folder / "a"));
+  BOOST_TEST(!fs::exists(folder / "b"));
+}
+
+BOOST_AUTO_TEST_CASE(every_signal_that_asks_to_end_saves_and_is_told_by_the_status) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXCPU}) {
+    const std::string out = "run" + std::to_string(signal);
+    const pid_t child = start_training(out);
+    ::kill(child, signal);
+    BOOST_TEST(finish(child) == 128 + signal);
+    BOOST_TEST(checkpoints(out).size() == 1u);
+    BOOST_TEST(!fs::exists(folder / out / "lock"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_pipe_ends_a_training_with_a_checkpoint_and_a_list_without_a_word) {
+  const std::string loud = tiny.substr(0, tiny.find("--quiet"));
+  shell("(" + std::string(built_program) + " " + loud +
+        "--steps 1000000 --out a; echo $? >status) 2>&1 | head -1 >/dev/null");
+  BOOST_TEST(contents(folder / "status") == "141\n");
+  BOOST_TEST(checkpoints("a").size() == 1u);
+  shell("(" + std::string(built_program) + " train --help; echo $? >status) 2>err | true");
+  BOOST_TEST(contents(folder / "err") == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_long_step_is_left_and_the_one_before_it_saved) {
+  // 2^16 parts of a step: minutes.
+  std::vector<std::string> words;
+  std::istringstream split(
+      "train --task flip-flop --width 64 --layers 2 --batch 65536 --accumulation 65536 --steps 3 "
+      "--threads 1 --quiet --out a");
+  for (std::string word; split >> word;) words.push_back(word);
+  const pid_t child = start(words);
+  for (int tries = 0; tries < 1000 && !fs::exists(folder / "a/metrics.jsonl"); ++tries) {
+    ::usleep(10'000);
+  }
+  ::usleep(500'000);  // into the step
+  ::kill(child, SIGTERM);
+  BOOST_TEST(finish(child) == 128 + SIGTERM);
+  BOOST_TEST((checkpoints("a") == std::set<std::string>{"step-0"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_grid_that_a_signal_stopped_says_so_by_its_status) {
+  std::vector<std::string> words{"repro",     "fal/table1", "--scale", "smoke", "--quiet",
+                                 "--threads", "1",          "--out",   "grid"};
+  const pid_t child = start(words);
+  for (int tries = 0; tries < 6000; ++tries) {
+    bool running = false;
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(folder / "grid", missing)) {
+      running = running || !contents(entry.path() / "metrics.jsonl").empty();
+    }
+    if (running) break;
+    ::usleep(10'000);
+  }
+  ::kill(child, SIGTERM);
+  BOOST_TEST(finish(child) == 128 + SIGTERM);
+  BOOST_TEST(!fs::exists(folder / "grid/report.html"));
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_told_with_the_last_sound_one_and_the_way_to_it) {
+  json(tiny + "--steps 8 --checkpoint_every 2 --keep 4 --json --out a");
+  BOOST_TEST((*this)("check a").status == 0);
+  const std::string bits = checkpoint("a", 8);
+  const std::string last = "a/checkpoints/step-8/", before = "a/checkpoints/step-6/";
+  flip(last + "optimizer.safetensors",
+       contents(folder / last / "optimizer.safetensors").size() - 9);
+  flip(before + "model.safetensors", contents(folder / before / "model.safetensors").size() - 1);
+  refuses(1, "train --resume a --quiet", "damaged: its bytes have the checksum ");
+  refuses(1, "train --resume a --quiet",
+          "the last sound checkpoint is that of step 4: --from-step 4 goes on from it");
+  const Json check = Json::parse((*this)("check a --json").out).value();
+  BOOST_TEST(check["damaged"] == 2);
+  BOOST_TEST(check["rows"].size() == 6);
+  refuses(1, "train --resume a --quiet --from-step 6", "step-6/model.safetensors: tensor ");
+  refuses(1, "train --resume a --quiet --from-step 5", "holds no checkpoint of step 5");
+  refuses(2, "train --from-step 4 --out x", "--from-step");
+  refuses(1, "eval a --step 6", "damaged");
+  BOOST_TEST(json("train --resume a --quiet --from-step 4 --json")["step"] == 8);
+  BOOST_TEST((checkpoint("a", 8) == bits));
+  BOOST_TEST(checkpoints("a").contains("set-aside-step-8"));
+  BOOST_TEST((*this)("check a").status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_second_process_in_a_run_folder_is_refused_by_name) {
+  const pid_t child = start_training("a");
+  refuses(1, "train --resume a --quiet", "a: is in use by process " + std::to_string(child));
+  ::kill(child, SIGKILL);
+  BOOST_TEST(finish(child) == -SIGKILL);
+  BOOST_TEST(fs::exists(folder / "a/lock"));  // of one that is dead
+  BOOST_TEST(json("train --resume a --max-minutes 0 --quiet --json")["step"] == 1);
+  BOOST_TEST(!fs::exists(folder / "a/lock"));
+}
+
+BOOST_AUTO_TEST_CASE(what_killed_runs_left_is_removed_and_an_empty_checkpoint_is_none) {
+  json(tiny + "--steps 4 --checkpoint_every 2 --keep 3 --json --out a");
+  fs::remove_all(folder / "a/checkpoints/step-4");
+  std::ofstream(folder / "a/.longhand-1-0.tmp") << "half";
+  fs::create_directories(folder / "a/checkpoints/step-999999");
+  fs::create_directories(folder / "a/checkpoints/.unfinished-1-step-4");
+  const Json result = json("train --resume a --quiet --json");
+  BOOST_TEST(result["step"] == 4);
+  BOOST_TEST(!fs::exists(folder / "a/.longhand-1-0.tmp"));
+  BOOST_TEST(!fs::exists(folder / "a/checkpoints/.unfinished-1-step-4"));
+  BOOST_TEST(json("eval a --samples 5 --json")["step"] == 4);
+}
+
+BOOST_AUTO_TEST_CASE(threads_that_cannot_start_are_one_line) {
+  for (int tries = 0; tries < 5; ++tries) {
+    const int err = ::open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    BOOST_REQUIRE(err >= 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::dup2(err, STDERR_FILENO);
+      const rlimit two{2, 2};  // processes and threads of the user; root has no such limit
+      ::setrlimit(RLIMIT_NPROC, &two);
+      if (::geteuid() == 0 && (::setgid(61234) != 0 || ::setuid(61234) != 0)) ::_exit(126);
+      ::alarm(60);  // so that one who hangs is found
+      ::execl(built_program, built_program, "train", "--task", "flip-flop", "--threads", "4",
+              "--quiet", "--out", "/nowhere/run", nullptr);
+      ::_exit(127);
+    }
+    ::close(err);
+    BOOST_TEST(finish(child) == 1);
+    const std::string said = contents(folder / "err");
+    BOOST_TEST(std::count(said.begin(), said.end(), '\n') == 1, said);
+    BOOST_TEST(said.find("threads: expected 4, could start ") != std::string::npos, said);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

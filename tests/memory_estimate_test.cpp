@@ -1,0 +1,132 @@
+#include "nn/memory_estimate.h"
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <iostream>
+
+#include "apps/run/memory.h"
+#include "core/accounting_backend.h"
+#include "nn/models/decoder.h"
+#include "nn/trainer.h"
+
+using namespace longhand;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+struct Case {
+  const char* name;
+  std::int64_t width, layers, vocabulary, sequences, length;
+  const char* heads;
+  Math math = Math::fast;
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+const Case cases[] = {
+    {"narrow, many tokens", 64, 4, 64, 16, 256, "softmax:4"},
+    {"wide, few tokens", 512, 2, 64, 2, 32, "softmax:8"},
+    {"large vocabulary", 64, 2, 20'000, 4, 128, "softmax:4"},
+    {"FAL and ChaCAL heads", 128, 3, 64, 8, 200, "softmax:2,fal:1,chacal:1"},
+    {"bf16", 128, 3, 64, 8, 200, "softmax:4", Math::bf16},
+};
+
+nn::Batch batch_of(const Case& c, std::int64_t sequences) {
+  nn::Batch batch;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    batch.lengths.push_back(static_cast<std::int32_t>(c.length));
+    for (std::int64_t i = 0; i < c.length; ++i) {
+      batch.tokens.push_back(static_cast<std::int32_t>(i % c.vocabulary));
+      batch.targets.push_back(static_cast<std::int32_t>((i + 1) % c.vocabulary));
+    }
+  }
+  return batch;
+}
+
+std::unique_ptr<nn::Model> model_of(const Case& c, Backend& backend) {
+  nn::DecoderConfig config{.vocabulary = c.vocabulary,
+                           .width = c.width,
+                           .layers = c.layers,
+                           .mixers = {},
+                           .inner = 3 * c.width};
+  config.mixers = {nn::parse_mixers(c.heads, c.width)};
+  return std::make_unique<nn::Decoder>(backend, config, 1);
+}
+
+/// The allocator's peak in a training of two steps.
+double measured(const Case& c) {
+  const auto backend = make_cpu_backend({.threads = 2, .math = c.math});
+  const auto model = model_of(c, *backend);
+  nn::Trainer trainer(*model, [&](std::int64_t, std::int64_t) { return batch_of(c, c.sequences); },
+                      {.steps = 2, .schedule = {.peak = 1e-3, .steps = 2}});
+  trainer.run();
+  return static_cast<double>(backend->memory().use().peak);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(memory_estimate_test)
+
+BOOST_DATA_TEST_CASE(an_estimate_is_near_the_peak_that_is_measured, data::make(cases), c) {
+  const auto made = [&](Backend& backend) { return model_of(c, backend); };
+  const nn::MemoryEstimate whole =
+      nn::estimate_training(made, {.threads = 2, .math = c.math}, batch_of(c, c.sequences));
+  const double peak = measured(c), ratio = whole.total() / peak;
+  BOOST_TEST_MESSAGE(c.name << ": " << whole.total() / (1 << 20) << " MiB estimated, "
+                            << peak / (1 << 20) << " MiB measured, ratio " << ratio);
+  BOOST_TEST(ratio > 0.99);
+  BOOST_TEST(ratio < 1.01);
+
+  const nn::MemoryEstimate from_half =
+      nn::estimate_training(made, {.threads = 2, .math = c.math}, batch_of(c, c.sequences / 2), 2);
+  BOOST_TEST(from_half.total() == whole.total(), boost::test_tools::tolerance(0.01));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_needed_is_told_by_what_it_holds) {
+  const Case c = cases[1];
+  const auto made = [&](Backend& backend) { return model_of(c, backend); };
+  const nn::MemoryEstimate need = nn::estimate_training(made, {}, batch_of(c, 2));
+  const auto backend = make_accounting_backend();
+  const double numbers = static_cast<double>(model_of(c, *backend)->parameters().count());
+  BOOST_TEST(need.parameters == 4 * numbers, boost::test_tools::tolerance(0.13));  // size classes
+  BOOST_TEST(need.gradients == need.parameters, boost::test_tools::tolerance(0.01));
+  BOOST_TEST(need.moments == 2 * need.parameters, boost::test_tools::tolerance(0.01));
+  BOOST_TEST(need.activations > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_need_beyond_any_machine_is_known_at_once) {
+  const Case c{"huge", 1 << 15, 500, 1 << 16, 1, 64, "softmax:8"};
+  const auto made = [&](Backend& backend) -> std::unique_ptr<nn::Model> {
+    nn::DecoderConfig config{.vocabulary = c.vocabulary,
+                             .width = c.width,
+                             .layers = c.layers,
+                             .mixers = {},
+                             .inner = 3 * c.width};
+    config.mixers = {nn::parse_mixers(c.heads, c.width)};
+    config.deviation = 0;
+    return std::make_unique<nn::Decoder>(backend, config, 1);
+  };
+  const nn::MemoryEstimate need = nn::estimate_training(made, {}, batch_of(c, 1), 1 << 24);
+  BOOST_TEST(need.parameters > 1e12);
+  BOOST_TEST(need.activations > 1e14);
+}
+
+BOOST_AUTO_TEST_CASE(a_training_that_cannot_fit_is_refused_with_its_size) {
+  app::Config config("flip-flop");
+  config.set("task.instructions", "16");
+  const auto refusal = [&] {
+    try {
+      return app::require_memory(config, *config.task());
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  BOOST_TEST(refusal().starts_with("needs about "));
+  config.set("training.batch", "16777216");
+  BOOST_TEST(refusal().starts_with("training: needs about "), refusal());
+  BOOST_TEST(refusal().find(" for 16777216 sequences at once; this machine has ") !=
+             std::string::npos);
+  config.set("training.accumulation", "65536");
+  BOOST_TEST(refusal().starts_with("needs about "));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

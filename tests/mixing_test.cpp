@@ -1,0 +1,320 @@
+#include "nn/mixing/mixing.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "autograd/chacal.h"
+#include "autograd/elementwise.h"
+#include "autograd/fal.h"
+#include "autograd/tape.h"
+#include "core/error.h"
+#include "core/rng.h"
+#include "nn/mixers/chacal.h"
+#include "nn/mixers/fal.h"
+#include "nn/mixers/softmax.h"
+#include "nn/models/cache.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+
+BOOST_AUTO_TEST_SUITE(mixing_test)
+
+namespace {
+
+Tensor random(Backend& backend, const Shape& shape, DType type, std::uint64_t seed,
+              double size = 1) {
+  Rng rng(seed, Purpose::test);
+  std::vector<double> values(static_cast<std::size_t>(shape.size()));
+  for (double& x : values) x = size * rng.normal();
+  return Tensor::from(backend, shape, type, values);
+}
+
+/// A layer between streams of `width`, with weights so large that all of it counts.
+struct Layer {
+  Parameters parameters;
+  Mixing mixing;
+  RopeTables tables;
+
+  Layer(Backend& backend, std::string_view mixers, std::int64_t width, DType type,
+        bool rotary = false)
+      : parameters(backend, type, 7),
+        mixing(Scope(parameters) / "mixing", {.width = width, .rotary = rotary},
+               parse_mixers(mixers, width), normal(0.7), normal(0.7)) {
+    mixing.build();
+    for (const Parameter& p : parameters.all()) {
+      if (p.value().shape().rank() != 1 || p.value().size() == 1) continue;
+      backend(Copy{.x = random(backend, p.value().shape(), type, 9), .y = p.value()});
+    }
+  }
+  Var operator()(const Var& x, const Input& input,
+                 std::optional<Mixing::Cache> cache = std::nullopt) {
+    Mixing::Pass pass{input, tables};
+    if (cache) pass.cache.emplace(*cache);
+    return mixing(x, {}, pass);
+  }
+};
+
+Input input_of(Backend& backend, const std::vector<std::int32_t>& lengths,
+               std::span<const std::int32_t> totals = {}) {
+  std::int32_t tokens = 0;
+  for (const std::int32_t n : lengths) tokens += n;
+  return make_input(backend, std::vector<std::int32_t>(static_cast<std::size_t>(tokens)), lengths,
+                    totals);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(heads_without_a_width_share_what_the_others_leave) {
+  const auto list = [](std::string_view text, std::int64_t width) {
+    return text_of(parse_mixers(text, width));
+  };
+  BOOST_TEST(list("softmax:3,fal:1", 64) == "softmax:3x16,fal:1x16");
+  BOOST_TEST(list("softmax:1x704,fal:1x64", 768) == "softmax:1x704,fal:1x64");
+  BOOST_TEST(list("softmax:1,fal:1x64", 768) == "softmax:1x704,fal:1x64");
+  BOOST_TEST(list("softmax:1", 768) == "softmax:1x768");
+  BOOST_TEST(list("fal:2x5", 7) == "fal:2x5");
+  BOOST_TEST(list("softmax:8/2", 64) == "softmax:8/2x8");
+  BOOST_TEST(columns(parse_mixers("softmax:3x5,fal:2x4", 64)) == 23);
+  BOOST_TEST(projection_columns(parse_mixers("softmax:4/2x5", 64)) == (4 + 2 * 2) * 5);
+  const auto all = places(parse_mixers("softmax:3x5,fal:2x4,softmax:1x5", 64));
+  BOOST_TEST(all[1].projection == 45);
+  BOOST_TEST(all[1].output == 15);
+  BOOST_TEST(all[2].heads_before == 3);
+  BOOST_TEST(all[2].heads_alike == 4);
+}
+
+BOOST_AUTO_TEST_CASE(lists_of_layers_are_parted_by_semicolons) {
+  BOOST_TEST(text_of(parse_layers("softmax:2", 8)) == "softmax:2x4");
+  BOOST_TEST(text_of(parse_layers("softmax:2;softmax:1x2,chacal:1", 8)) ==
+             "softmax:2x4;softmax:1x2,chacal:1x6");
+  for (const char* text : {"", ";", "softmax:2;", ";softmax:2", "softmax:2;;softmax:2"}) {
+    BOOST_TEST_CONTEXT(text) { BOOST_CHECK_THROW(parse_layers(text, 8), Error); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(options_stand_in_braces_over_those_of_all_mixers) {
+  const MixerOptions given{{"window", "16"}, {"gamma", "0.5"}};
+  const auto layers =
+      parse_layers("softmax:2,softmax:1{window=3,temper=position};chacal:3", 12, given);
+  BOOST_TEST(text_of(layers) ==
+             "softmax:2x4{window=16},softmax:1x4{temper=position,window=3};chacal:3x4{gamma=0.5}");
+  BOOST_TEST(text_of(layers, given) ==
+             "softmax:2x4,softmax:1x4{temper=position,window=3};chacal:3x4");
+  // What is written reads back as the same.
+  BOOST_TEST(text_of(parse_layers(text_of(layers), 12)) == text_of(layers));
+  BOOST_TEST(text_of(parse_layers(text_of(layers, given), 12, given)) == text_of(layers));
+  for (const char* text : {"softmax:1{", "softmax:1{}x", "softmax:1{window}", "softmax:1{window=}",
+                           "softmax:1{gamma=0.5}", "fal:1{window=3}", "softmax:1{window=-1}"}) {
+    BOOST_TEST_CONTEXT(text) { BOOST_CHECK_THROW(parse_layers(text, 8), Error); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_a_list_of_heads_is_refused) {
+  for (const char* text :
+       {"", "softmax", "softmax:", "softmax:0", "softmax:-1", "soft:1", "softmax:1,", ",softmax:1",
+        "softmax:1x", "softmax:1x0", "softmax:1x2x3", "softmax:3", "softmax:1x64,fal:1",
+        "softmax:99999999999999999999", "softmax:3/2x4", "softmax:2/0x4", "softmax:2/4x4"}) {
+    BOOST_TEST_CONTEXT(text) { BOOST_CHECK_THROW(parse_mixers(text, 64), Error); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(mixers_are_each_by_itself_side_by_side) {
+  // With the projection and the last product as identities, the layer is the mechanisms alone.
+  const auto backend = make_reference_backend();
+  const std::vector<std::int32_t> lengths{5, 1, 9};
+  const std::int64_t tokens = 15;
+  Layer layer(*backend, "softmax:2x3,fal:1x4,chacal:2x3,softmax:4/2x2,chacal:1x5", 3, DType::f64);
+  const MixerList& mixers = layer.mixing.mixers();
+  const std::vector<MixerPlace>& all = layer.mixing.places();
+  const std::int64_t wide = projection_columns(mixers), out = columns(mixers);
+  const Tensor projection = random(*backend, {tokens, wide}, DType::f64, 1);
+  const Tensor dy = random(*backend, {tokens, out}, DType::f64, 2);
+  const Segments segments(*backend, lengths);
+
+  const Var x(projection, true);
+  const Tensor y(*backend, {tokens, out}, DType::f64);
+  const Input input = input_of(*backend, lengths);
+  const MixerPass pass{x, input, layer.tables, y};
+  Tape tape;
+  std::vector<HeadsBackward> backward;
+  {
+    const Recording recording(tape);
+    for (const AnyMixer& mixer : mixers) backward.push_back(mixer->forward(pass));
+  }
+  for (std::size_t i = 0; i < mixers.size(); ++i) {
+    backward[i]({dy, all[i].output, mixers[i]->heads, mixers[i]->width}, true);
+  }
+
+  const auto part = [](const Tensor& t, std::int64_t first, std::int64_t count) {
+    const auto whole = t.to_doubles();
+    std::vector<double> values;
+    for (std::int64_t row = 0; row < t.rows(); ++row) {
+      for (std::int64_t j = first; j < first + count; ++j) {
+        values.push_back(whole[static_cast<std::size_t>(row * t.columns() + j)]);
+      }
+    }
+    return values;
+  };
+  for (std::size_t i = 0; i < mixers.size(); ++i) {
+    const Mixer& mixer = *mixers[i];
+    const std::int64_t sizes[] = {mixer.heads * mixer.width, mixer.key_heads * mixer.width,
+                                  mixer.key_heads * mixer.width};
+    std::int64_t first = all[i].projection;
+    std::vector<Var> operands;
+    std::vector<std::int64_t> begins;
+    for (const std::int64_t n : sizes) {
+      operands.emplace_back(
+          Tensor::from(*backend, {tokens, n}, DType::f64, part(projection, first, n)), true);
+      begins.push_back(first);
+      first += n;
+    }
+    const HeadVars q = all_columns(operands[0], mixer.heads);
+    const HeadVars k = all_columns(operands[1], mixer.key_heads);
+    const HeadVars v = all_columns(operands[2], mixer.key_heads);
+    const ScoreVars scores{.q = q, .k = k, .queries = segments};
+    Tape alone;
+    Var result;
+    {
+      const Recording recording(alone);
+      if (mixer.kind() == "fal") {
+        result = fal({.q = q, .k = k, .v = v, .queries = segments}).y;
+      } else if (mixer.kind() == "chacal") {
+        result =
+            chacal(scores, v, Tensor::from(*backend, {1}, DType::f64, std::vector<double>{0.9}));
+      } else {
+        result = attention(scores, v);
+      }
+    }
+    BOOST_TEST_CONTEXT("mixer " << i) {
+      BOOST_TEST(result.value().to_doubles() == part(y, all[i].output, sizes[0]));
+      alone.backward(result, Tensor::from(*backend, {tokens, sizes[0]}, DType::f64,
+                                          part(dy, all[i].output, sizes[0])));
+      for (std::size_t o = 0; o < 3; ++o) {
+        BOOST_TEST(operands[o].grad().to_doubles() == part(x.grad(), begins[o], sizes[o]));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_reach_every_parameter_and_a_layer_used_twice) {
+  const auto backend = make_reference_backend();
+  const std::vector<std::int32_t> lengths{4, 3};
+  Layer layer(*backend,
+              "chacal:2x2{learned_gamma=head,gamma=0.4,temper=position,beta=0.7},"
+              "softmax:2/1x3{temper=position,beta=0.7,rope_share=0.7},fal:1x2,"
+              "chacal:1x3{learned_gamma=head,gamma=0.4},"
+              "softmax:2/1x4{head_norm=rms},fal:1x3{head_norm=rms_plus_one}",
+              6, DType::f64, true);
+  BOOST_TEST(layer.parameters.find("mixing.gamma_logit")->value().size() == 3);
+  BOOST_TEST(layer.parameters.find("mixing.beta")->value().size() == 1);
+  const Input input = input_of(*backend, lengths);
+  const Tensor x = random(*backend, {7, 6}, DType::f64, 3),
+               dy = random(*backend, {7, 6}, DType::f64, 4);
+  const auto forward = [&](const Var& at) {
+    const Var once = layer(at, input);
+    return add(once, layer(at, input), 0.25, 0.75);  // twice: gradients add up
+  };
+  const auto value = [&] {
+    const auto all = forward(x).value().to_doubles(), weights = dy.to_doubles();
+    double sum = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) sum += all[i] * weights[i];
+    return sum;
+  };
+  const Var in(x, true);
+  Tape tape;
+  Var y;
+  {
+    const Recording recording(tape);
+    y = forward(in);
+  }
+  tape.backward(y, dy);
+  constexpr double h = 1e-6;
+  const auto check = [&](const std::string& name, double* entries, const Tensor& gradient) {
+    const auto got = gradient.to_doubles();
+    for (std::size_t i = 0; i<got.size(); i += got.size()> 20 ? 7 : 1) {
+      const double kept = entries[i];
+      entries[i] = kept + h;
+      const double above = value();
+      entries[i] = kept - h;
+      const double below = value();
+      entries[i] = kept;
+      BOOST_TEST_CONTEXT(name << "[" << i << "]") {
+        BOOST_TEST(std::abs(got[i] - (above - below) / (2 * h)) < 1e-7);
+      }
+    }
+  };
+  check("x", x.data<double>(), in.grad());
+  for (const Parameter& p : layer.parameters.all()) {
+    BOOST_REQUIRE(p.var().grad());
+    check(p.name(), p.value().data<double>(), p.var().grad());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(mixers_decode_in_chunks_of_any_size) {
+  for (const char* name : {"reference", "cpu"}) {
+    const auto backend = make_backend(name);
+    Layer layer(*backend,
+                "softmax:2x8{window=11,temper=position,beta=0.8},softmax:4/2x4,fal:2/1x4,"
+                "chacal:2x6{temper=position,beta=0.8},chacal:2/1x5,softmax:2/1x6{head_norm=rms}",
+                6, DType::f32, true);
+    const std::vector<std::int32_t> lengths{23, 7};
+    const Tensor x = random(*backend, {30, 6}, DType::f32, 5);
+    const auto values = x.to_doubles();
+    const auto once = layer(x, input_of(*backend, lengths)).value().to_doubles();
+    for (const std::int32_t chunk : {1, 2, 5, 23}) {
+      KeyValueCache cache(*backend, std::vector<std::int32_t>{30, 7});
+      cache.add_layer(layer.mixing.make_cache(DType::f32, cache.rows()));
+      for (std::int32_t first = 0; first < 23; first += chunk) {
+        std::vector<std::int32_t> now;
+        std::vector<double> rows, expected;
+        std::int32_t begin = 0;
+        for (const std::int32_t n : lengths) {
+          const std::int32_t last = std::min(n, first + chunk);
+          now.push_back(std::max(0, last - first));
+          for (std::int32_t t = first; t < last; ++t) {
+            const auto row = static_cast<std::ptrdiff_t>(6 * (begin + t));
+            rows.insert(rows.end(), values.begin() + row, values.begin() + row + 6);
+            expected.insert(expected.end(), once.begin() + row, once.begin() + row + 6);
+          }
+          begin += n;
+        }
+        cache.extend(now);
+        const Tensor part = Tensor::from(*backend, {static_cast<std::int64_t>(rows.size()) / 6, 6},
+                                         DType::f32, rows);
+        const auto y = layer(part, input_of(*backend, now, cache.lengths()), cache.layer(0))
+                           .value()
+                           .to_doubles();
+        BOOST_REQUIRE_EQUAL(y.size(), expected.size());
+        for (std::size_t i = 0; i < y.size(); ++i) {
+          BOOST_TEST_CONTEXT(name << ", chunks of " << chunk << ", from " << first) {
+            BOOST_REQUIRE(std::abs(y[i] - expected[i]) < 1e-4);
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_mixer_shows_is_what_it_did) {
+  const auto backend = make_reference_backend();
+  Layer layer(*backend, "softmax:2x3,fal:1x3", 9, DType::f64, true);
+  const Input input = input_of(*backend, {5, 2});
+  std::vector<MixerView> views;
+  std::map<std::string, Shape, std::less<>> seen;
+  Mixing::Pass pass{input, layer.tables};
+  pass.views = &views;
+  pass.show = [&](std::string_view part, const Tensor& x) {
+    seen.emplace(std::string(part), x.shape());
+  };
+  layer.mixing(random(*backend, {7, 9}, DType::f64, 6), {}, pass);
+  BOOST_REQUIRE(views.size() == 2u);
+  BOOST_TEST(views[0].weights.size() == 2 * (5 * 5 + 2 * 2));
+  BOOST_TEST(!views[0].selected);
+  BOOST_TEST(views[1].selected.shape() == Shape({7, 1}));
+  BOOST_TEST(views[1].selected.to_ints()[0] == -1);  // nothing comes before the first
+  BOOST_TEST(seen.at("projection") == Shape({7, 27}));
+  BOOST_TEST(seen.at("heads") == Shape({7, 9}));
+  BOOST_TEST(seen.at("") == Shape({7, 9}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,455 @@
+#include "tests/mutants.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/catalog/heads.h"
+#include "autograd/composed_attention.h"
+#include "autograd/elementwise.h"
+
+namespace longhand::mutants {
+namespace {
+
+using tolerance::Block;
+using tolerance::Result;
+
+// ---- of results
+
+bool scale_block(Result& r, const Block& b, double factor) {
+  const std::int64_t columns = r.shape.columns();
+  bool changed = false;
+  for (std::int64_t row = b.row; row < b.row + b.rows; ++row) {
+    for (std::int64_t column = b.column; column < b.column + b.columns; ++column) {
+      double& value = r.values[static_cast<std::size_t>(row * columns + column)];
+      changed = changed || (std::isfinite(value) && value != 0);
+      value *= factor;
+    }
+  }
+  return changed;
+}
+
+std::vector<Block> parts(const Result& r, const std::vector<Block>& blocks, bool of_rows) {
+  std::vector<Block> chosen;
+  for (const Block& b : blocks) {
+    const bool all_columns = b.columns == r.shape.columns(), all_rows = b.rows == r.shape.rows();
+    if ((of_rows ? all_columns && !all_rows : all_rows && !all_columns) && b.rows > 0) {
+      chosen.push_back(b);
+    }
+  }
+  return chosen;
+}
+
+bool swap_blocks(Result& r, const Block& a, const Block& b) {
+  if (a.rows != b.rows || a.columns != b.columns) return false;
+  const Result before = r;
+  const std::int64_t columns = r.shape.columns();
+  for (std::int64_t i = 0; i < a.rows; ++i) {
+    for (std::int64_t j = 0; j < a.columns; ++j) {
+      std::swap(r.values[static_cast<std::size_t>((a.row + i) * columns + a.column + j)],
+                r.values[static_cast<std::size_t>((b.row + i) * columns + b.column + j)]);
+    }
+  }
+  return r.values != before.values;
+}
+
+/// The place of the entry of median size among those that are not 0, or -1.
+std::int64_t median_entry(const Result& r) {
+  std::vector<std::int64_t> places;
+  for (std::size_t i = 0; i < r.values.size(); ++i) {
+    if (std::isfinite(r.values[i]) && r.values[i] != 0) places.push_back(static_cast<int>(i));
+  }
+  if (places.empty()) return -1;
+  const auto middle = places.begin() + static_cast<std::ptrdiff_t>(places.size() / 2);
+  std::ranges::nth_element(places, middle, {}, [&](std::int64_t i) {
+    return std::abs(r.values[static_cast<std::size_t>(i)]);
+  });
+  return *middle;
+}
+
+// ---- of backends
+
+/// Every entry of x through f(row, value).
+template <class F>
+Tensor mapped(const Tensor& x, const F& f) {
+  std::vector<double> values = x.to_doubles();
+  const std::int64_t columns = std::max<std::int64_t>(1, x.columns());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = f(static_cast<std::int64_t>(i) / columns, values[i]);
+  }
+  return Tensor::from(x.backend(), x.shape(), x.dtype(), values);
+}
+
+Tensor times(const Tensor& x, double factor) {
+  return mapped(x, [&](std::int64_t, double value) { return factor * value; });
+}
+
+Tensor integers(const Tensor& x, const std::function<std::int32_t(std::size_t)>& f) {
+  std::vector<std::int32_t> values(static_cast<std::size_t>(x.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = f(i);
+  return Tensor::from(x.backend(), x.shape(), values);
+}
+
+/// Op altered by f and run.
+template <class Op, class F>
+void before(AlteredBackend& backend, F f) {
+  backend.alter<Op>([f](Op& op, const std::function<void(const Op&)>& run) {
+    f(op);
+    run(op);
+  });
+}
+
+/// The scores of every operation that has some.
+template <class F>
+void alter_scores(AlteredBackend& backend, F f) {
+  const auto each = [f](auto& op) { f(op.scores); };
+  before<Attention>(backend, each);
+  before<AttentionBackward>(backend, each);
+  before<AttentionWeights>(backend, each);
+  before<Chacal>(backend, each);
+  before<ChacalBackward>(backend, each);
+}
+
+/// tau of one position further: ln(n + 1) for ln n.
+void one_key_more(Scores& s) {
+  if (s.temper == Temper::none) return;
+  std::vector<double> factor(static_cast<std::size_t>(s.q.data.rows()), 1.0);
+  for (std::size_t i = 0; i < s.queries.lengths().size(); ++i) {
+    const std::int64_t queries = s.queries.lengths()[i], keys = s.keys.lengths()[i];
+    for (std::int64_t t = 0; t < queries; ++t) {
+      const auto n = static_cast<double>(
+          std::max<std::int64_t>(2, s.temper == Temper::length ? keys : keys - queries + t + 1));
+      factor[static_cast<std::size_t>(s.queries.begins()[i] + t)] = std::log(n + 1) / std::log(n);
+    }
+  }
+  s.q.data = mapped(s.q.data, [&](std::int64_t row, double value) {
+    return factor[static_cast<std::size_t>(row)] * value;
+  });
+}
+
+double to_bf16(double value) { return static_cast<float>(bf16(static_cast<float>(value))); }
+
+/// 1 / (sqrt(v) + epsilon) for 1 / sqrt(v + epsilon).
+void epsilon_outside(const Tensor& rstd, double epsilon, const Tensor& y, const Tensor& bias) {
+  const std::vector<double> inside = rstd.to_doubles();
+  const std::vector<double> shift =
+      bias ? bias.to_doubles() : std::vector<double>(static_cast<std::size_t>(y.columns()), 0.0);
+  std::vector<double> values = y.to_doubles();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double r = inside[i / shift.size()], root = std::sqrt(std::max(0., 1 / r / r - epsilon));
+    const double b = shift[i % shift.size()];
+    values[i] = b + (values[i] - b) / r / (root + epsilon);
+  }
+  const Tensor altered = Tensor::from(y.backend(), y.shape(), y.dtype(), values);
+  y.backend()(Copy{.x = altered, .y = y});
+}
+
+Activation other(Activation f) {
+  return f == Activation::gelu        ? Activation::gelu_tanh
+         : f == Activation::gelu_tanh ? Activation::gelu
+         : f == Activation::silu      ? Activation::gelu
+         : f == Activation::relu      ? Activation::silu
+                                      : f;
+}
+
+/// A matrix without its last row.
+Tensor shorter(const Tensor& x) {
+  return x.shape().rank() >= 2 && x.shape()[0] > 1 ? x.slice(0, x.shape()[0] - 1) : x;
+}
+
+// ---- of operations
+
+/// Attention that does not read the value of the last visible key but one.
+std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chained) {
+  ScoreVars s = catalog::tempered_call(c);
+  const HeadVars v = catalog::value_call(c, s);
+  if (!chained) s.window = c.integer("window");
+  const EditWeights drop = [](const Var& w, std::int64_t) {
+    const std::int64_t queries = w.shape()[1], keys = w.shape()[2];
+    std::vector<double> kept(static_cast<std::size_t>(w.shape().size()), 1.0);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const std::int64_t j = static_cast<std::int64_t>(i) % keys;
+      const std::int64_t t = static_cast<std::int64_t>(i) / keys % queries;
+      if (j == keys - queries + t - 1) kept[i] = 0;
+    }
+    return multiply(w, Tensor::from(w.backend(), w.shape(), w.value().dtype(), kept));
+  };
+  return {
+      {"y", chained ? composed_chacal(s, v, c.in("gamma"), drop) : composed_attention(s, v, drop)}};
+}
+
+/// FAL that reads the value after the first key that agrees, not after the last. No gradients.
+std::vector<catalog::Output> first_match(const catalog::Call& c) {
+  const ScoreVars s = catalog::score_call(c);
+  const HeadVars v = catalog::value_call(c, s);
+  const Segments keys = s.keys ? s.keys : s.queries;
+  const auto read = [](const HeadVars& x) { return x.data.value().to_doubles(); };
+  const std::vector<double> q = read(s.q), k = read(s.k), values = read(v);
+  const auto at = [](const std::vector<double>& x, const HeadVars& h, std::int64_t row,
+                     std::int64_t head, std::int64_t entry) {
+    return x[static_cast<std::size_t>(row * h.data.value().columns() + h.first_column +
+                                      head * h.width + entry)];
+  };
+  const std::int64_t tokens = s.q.data.value().rows(), group = s.q.heads / s.k.heads;
+  std::vector<double> y(static_cast<std::size_t>(tokens * s.q.heads * v.width), 0.0);
+  std::vector<std::int32_t> match(static_cast<std::size_t>(tokens * s.q.heads), -1);
+  for (std::size_t n = 0; n < s.queries.lengths().size(); ++n) {
+    const std::int64_t count = s.queries.lengths()[n], before = keys.lengths()[n] - count;
+    for (std::int64_t t = 0; t < count; ++t) {
+      const std::int64_t row = s.queries.begins()[n] + t, first = keys.begins()[n];
+      for (std::int64_t h = 0; h < s.q.heads; ++h) {
+        for (std::int64_t m = 0; m < before + t; ++m) {
+          double score = 0;
+          for (std::int64_t e = 0; e < s.q.width; ++e) {
+            score += at(q, s.q, row, h, e) * at(k, s.k, first + m, h / group, e);
+          }
+          if (score <= 0) continue;
+          match[static_cast<std::size_t>(row * s.q.heads + h)] = static_cast<std::int32_t>(m);
+          for (std::int64_t e = 0; e < v.width; ++e) {
+            y[static_cast<std::size_t>((row * s.q.heads + h) * v.width + e)] =
+                score * at(values, v, first + m + 1, h / group, e);
+          }
+          break;
+        }
+      }
+    }
+  }
+  Backend& backend = c.backend();
+  return {{"y", Tensor::from(backend, {tokens, s.q.heads * v.width}, s.q.data.value().dtype(), y)},
+          {"match", Tensor::from(backend, {tokens, s.q.heads}, match)}};
+}
+
+}  // namespace
+
+const std::vector<ResultMutant>& of_results() {
+  using Blocks = std::vector<Block>;
+  static const std::vector<ResultMutant> all{
+      {"1.02 times", [](Result& r, const Blocks& b) { return scale_block(r, b.front(), 1.02); }},
+      {"1.02 times one head or block of columns",
+       [](Result& r, const Blocks& b) {
+         const Blocks columns = parts(r, b, false);
+         return !columns.empty() && scale_block(r, columns.back(), 1.02);
+       }},
+      {"1.02 times one sequence or block of rows",
+       [](Result& r, const Blocks& b) {
+         const Blocks rows = parts(r, b, true);
+         return !rows.empty() && scale_block(r, rows.back(), 1.02);
+       }},
+      {"last sequence or block of rows is zero",
+       [](Result& r, const Blocks& b) {
+         const Blocks rows = parts(r, b, true);
+         return !rows.empty() && scale_block(r, rows.back(), 0);
+       }},
+      {"one row is zero",
+       [](Result& r, const Blocks&) {
+         return r.shape.rows() > 1 &&
+                scale_block(r, {"", r.shape.rows() / 2, 1, 0, r.shape.columns()}, 0);
+       }},
+      {"one entry has the other sign",
+       [](Result& r, const Blocks&) {
+         const std::int64_t at = median_entry(r);
+         if (at >= 0) r.values[static_cast<std::size_t>(at)] *= -1;
+         return at >= 0;
+       }},
+      {"two neighbouring rows swapped",
+       [](Result& r, const Blocks&) {
+         const std::int64_t row = r.shape.rows() / 2, columns = r.shape.columns();
+         return row >= 1 && swap_blocks(r, {"", row - 1, 1, 0, columns}, {"", row, 1, 0, columns});
+       }},
+      {"two heads or blocks of columns swapped",
+       [](Result& r, const Blocks& b) {
+         const Blocks columns = parts(r, b, false);
+         return columns.size() > 1 && swap_blocks(r, columns[0], columns[1]);
+       }},
+  };
+  return all;
+}
+
+const std::vector<BackendMutant>& of_backends() {
+  using B = AlteredBackend;
+  static const std::vector<BackendMutant> all{
+      {"scores without 1 / sqrt(width)",
+       [](B& b) {
+         alter_scores(b, [](Scores& s) { s.scale *= std::sqrt(static_cast<double>(s.q.width)); });
+       }},
+      {"a window of one key more",
+       [](B& b) { alter_scores(b, [](Scores& s) { s.window += s.window > 0 ? 1 : 0; }); }},
+      {"temper: position and length exchanged",
+       [](B& b) {
+         alter_scores(b, [](Scores& s) {
+           s.temper = s.temper == Temper::position ? Temper::length
+                      : s.temper == Temper::length ? Temper::position
+                                                   : Temper::none;
+         });
+       }},
+      {"temper: ln(n + 1)", [](B& b) { alter_scores(b, one_key_more); }},
+      {"attention backward without scale",
+       [](B& b) {
+         before<AttentionBackward>(b, [](AttentionBackward& op) {
+           op.scores.scale *= std::sqrt(static_cast<double>(op.scores.q.width));
+         });
+       }},
+      {"attention backward without the row sum D",
+       [](B& b) {
+         before<AttentionBackward>(b,
+                                   [](AttentionBackward& op) { op.y.data = times(op.y.data, 0); });
+       }},
+      {"gamma 2% smaller",
+       [](B& b) { before<Chacal>(b, [](Chacal& op) { op.gamma = times(op.gamma, 0.98); }); }},
+      {"gamma 2% smaller in backward",
+       [](B& b) {
+         before<ChacalBackward>(b, [](ChacalBackward& op) { op.gamma = times(op.gamma, 0.98); });
+       }},
+      {"gamma in bf16",
+       [](B& b) {
+         before<Chacal>(b, [](Chacal& op) {
+           op.gamma = mapped(op.gamma, [](std::int64_t, double g) { return to_bf16(g); });
+         });
+       }},
+      {"rope: one position earlier",
+       [](B& b) {
+         before<Rope>(b, [](Rope& op) {
+           const auto positions = op.positions.to_ints();
+           op.positions =
+               integers(op.positions, [&](std::size_t i) { return std::max(0, positions[i] - 1); });
+         });
+       }},
+      {"rope: the other pairs",
+       [](B& b) { before<Rope>(b, [](Rope& op) { op.interleaved = !op.interleaved; }); }},
+      {"rope: the other way round",
+       [](B& b) { before<Rope>(b, [](Rope& op) { op.inverse = !op.inverse; }); }},
+      {"epsilon outside the root",
+       [](B& b) {
+         b.alter<LayerNorm>([](LayerNorm& op, const auto& run) {
+           run(op);
+           epsilon_outside(op.rstd, op.epsilon, op.y, op.bias);
+         });
+         b.alter<RmsNorm>([](RmsNorm& op, const auto& run) {
+           run(op);
+           epsilon_outside(op.rstd, op.epsilon, op.y, {});
+         });
+       }},
+      {"gain offset left out",
+       [](B& b) { before<RmsNorm>(b, [](RmsNorm& op) { op.offset = 0; }); }},
+      {"bias added twice",
+       [](B& b) {
+         before<AddBias>(b, [](AddBias& op) {
+           if (op.bias) op.bias = times(op.bias, 2);
+         });
+         before<Matmul>(b, [](Matmul& op) {
+           if (op.bias) op.bias = times(op.bias, 2);
+         });
+         before<LayerNorm>(b, [](LayerNorm& op) {
+           if (op.bias) op.bias = times(op.bias, 2);
+         });
+       }},
+      {"residual left out",
+       [](B& b) {
+         before<AddBias>(b, [](AddBias& op) {
+           if (op.bias) op.residual = {};
+         });
+         before<Matmul>(b, [](Matmul& op) { op.residual = {}; });
+       }},
+      {"product without its factor",
+       [](B& b) { before<Matmul>(b, [](Matmul& op) { op.alpha = 1; }); }},
+      {"product assigned where it should be added",
+       [](B& b) { before<Matmul>(b, [](Matmul& op) { op.beta = 0; }); }},
+      {"backward epilogue left out",
+       [](B& b) {
+         before<Matmul>(b, [](Matmul& op) {
+           if (!op.at) return;
+           op.at = {};
+           op.f = {};
+         });
+       }},
+      {"another activation",
+       [](B& b) {
+         before<Activate>(b, [](Activate& op) { op.f = other(op.f); });
+         before<Gate>(b, [](Gate& op) { op.f = other(op.f); });
+         before<Matmul>(b, [](Matmul& op) {
+           if (op.f) op.f = other(*op.f);
+         });
+       }},
+      {"the last row left out of a sum over rows",
+       [](B& b) {
+         before<ColumnSum>(b, [](ColumnSum& op) { op.x = shorter(op.x); });
+         before<EmbeddingBackward>(b, [](EmbeddingBackward& op) {
+           if (op.dy.rows() < 2) return;
+           op.dy = op.dy.slice(0, op.dy.rows() - 1);
+           op.ids = op.ids.slice(0, op.ids.size() - 1);
+         });
+       }},
+      {"indices of the row before",
+       [](B& b) {
+         const auto shifted = [](const Tensor& x) {
+           const auto values = x.to_ints();
+           return integers(x, [&](std::size_t i) { return values[i == 0 ? 0 : i - 1]; });
+         };
+         before<Embedding>(b, [=](Embedding& op) { op.ids = shifted(op.ids); });
+         before<Gather>(b, [=](Gather& op) { op.index = shifted(op.index); });
+       }},
+      {"softmax without its mask",
+       [](B& b) { before<Softmax>(b, [](Softmax& op) { op.causal = false; }); }},
+      {"softmax backward without the row sum",
+       [](B& b) {
+         b.alter<SoftmaxBackward>([](SoftmaxBackward& op, const auto&) {
+           op.y.backend()(Multiply{.a = op.y, .b = op.dy, .y = op.dx});
+         });
+       }},
+      {"loss without its weights",
+       [](B& b) {
+         before<CrossEntropy>(b, [](CrossEntropy& op) { op.weights = {}; });
+         before<BinaryCrossEntropy>(b, [](BinaryCrossEntropy& op) { op.weights = {}; });
+       }},
+      {"loss backward without its weights",
+       [](B& b) {
+         before<CrossEntropyBackward>(b, [](CrossEntropyBackward& op) { op.weights = {}; });
+         before<BinaryCrossEntropyBackward>(
+             b, [](BinaryCrossEntropyBackward& op) { op.weights = {}; });
+       }},
+      {"the next diagonal", [](B& b) { before<Triangle>(b, [](Triangle& op) { ++op.diagonal; }); }},
+      {"the diagonal taken as ones, or not",
+       [](B& b) { before<SolveTriangular>(b, [](SolveTriangular& op) { op.unit = !op.unit; }); }},
+      {"norm of all tensors but the last",
+       [](B& b) {
+         before<GlobalNorm>(b, [](GlobalNorm& op) {
+           if (op.tensors.size() > 1) op.tensors.pop_back();
+         });
+       }},
+      {"a limit 2% larger",
+       [](B& b) { before<GlobalNorm>(b, [](GlobalNorm& op) { op.largest *= 1.02; }); }},
+      {"the other kind of decay",
+       [](B& b) { before<Adam>(b, [](Adam& op) { op.decoupled = !op.decoupled; }); }},
+      {"moments without bias correction",
+       [](B& b) {
+         before<Adam>(b, [](Adam& op) {
+           const auto now = op.now.to_doubles();
+           op.now = Tensor::from(op.now.backend(), {3}, op.now.dtype(),
+                                 std::vector<double>{now[0], now[0], 1});
+         });
+       }},
+      {"beta2 for beta1", [](B& b) { before<Adam>(b, [](Adam& op) { op.beta1 = op.beta2; }); }},
+      {"copied one column to the left",
+       [](B& b) {
+         before<Append>(b, [](Append& op) {
+           if (op.x.first_column > 0) --op.x.first_column;
+         });
+       }},
+  };
+  return all;
+}
+
+const std::vector<OperationMutant>& of_operations() {
+  const auto attention = [](const catalog::Call& c) { return one_key_dropped(c, false); };
+  const auto chacal = [](const catalog::Call& c) { return one_key_dropped(c, true); };
+  static const std::vector<OperationMutant> all{
+      {"attention", "one key dropped", attention},
+      {"composed_attention", "one key dropped", attention},
+      {"chacal", "one key dropped", chacal},
+      {"composed_chacal", "one key dropped", chacal},
+      {"fal", "the first match", first_match},
+      {"composed_fal", "the first match", first_match},
+  };
+  return all;
+}
+
+}  // namespace longhand::mutants

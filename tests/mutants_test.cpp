@@ -1,0 +1,189 @@
+#include "tests/mutants.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/cpu/cpu_backend.h"
+#include "core/cpu/isa.h"
+
+using namespace longhand;
+
+// Parity has to notice mistakes: every op of the catalog is computed in wrong ways, in each type
+// and math mode, and held against the reference as parity_test does. LONGHAND_MUTANTS_TABLE in the
+// environment prints a line for each op and setting.
+BOOST_AUTO_TEST_SUITE(mutants_test)
+
+namespace {
+
+using tolerance::Results;
+
+struct Setting {
+  const char* name;
+  DType activations;
+  Math math;
+  bool tf32;
+  std::shared_ptr<Backend> backend;  // computes what is then altered
+};
+
+std::vector<Setting> settings() {
+  const auto cpu = [](Math math) {
+    return std::make_shared<cpu::CpuBackend>(BackendOptions{.threads = 2, .math = math},
+                                             cpu::supported_isas().back());
+  };
+  return {{"f32 exact", DType::f32, Math::exact, false, cpu(Math::exact)},
+          {"f32 fast", DType::f32, Math::fast, false, cpu(Math::fast)},
+          {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
+          {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
+          // No host backend computes in TF32: results without its noise, within its bounds.
+          {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
+}
+
+/// A mutant that nothing could notice.
+struct Excuse {
+  std::string mutant, operation, setting, reason;  // "": any operation, any setting
+};
+const std::vector<Excuse>& excuses() {
+  static const std::vector<Excuse> all{};
+  return all;
+}
+
+struct Count {
+  int made = 0, caught = 0, excused = 0;
+};
+
+/// One op in one setting.
+class Trial {
+ public:
+  Trial(const catalog::Operation& operation, const Setting& setting, tolerance::Standard& standard)
+      : operation_(operation),
+        setting_(setting),
+        standard_(standard),
+        unit_(tolerance::unit(operation, setting.activations, setting.math, setting.tf32)) {
+    for (const auto& [values, expected] : standard.answers(setting.activations)) {
+      right_.push_back(tolerance::run(operation, values, *setting.backend, setting.activations));
+    }
+  }
+
+  Count run() {
+    for (const mutants::ResultMutant& mutant : mutants::of_results()) {
+      for (const auto& [name, result] : right_.front()) {
+        if (is_float(result.dtype)) alter_results(mutant, name);
+      }
+    }
+    for (const mutants::BackendMutant& mutant : mutants::of_backends()) {
+      const auto backend = std::make_shared<AlteredBackend>(setting_.backend);
+      mutant.install(*backend);
+      const std::vector<Results> got = computed(operation_, *backend);
+      if (backend->reached()) judge(mutant.name, got);
+    }
+    for (const mutants::OperationMutant& mutant : mutants::of_operations()) {
+      if (mutant.operation != operation_.name) continue;
+      catalog::Operation wrong = operation_;
+      wrong.run = mutant.run;
+      judge(mutant.name, computed(wrong, *setting_.backend));
+    }
+    return count_;
+  }
+
+ private:
+  /// The first case alone where the op does not run what is altered.
+  template <class B>
+  std::vector<Results> computed(const catalog::Operation& wrong, B& backend) const {
+    std::vector<Results> all;
+    for (const auto& [values, expected] : standard_.answers(setting_.activations)) {
+      all.push_back(tolerance::run(wrong, values, backend, setting_.activations));
+      if constexpr (std::is_same_v<B, AlteredBackend>) {
+        if (!backend.reached()) break;
+      }
+    }
+    return all;
+  }
+
+  void alter_results(const mutants::ResultMutant& mutant, const std::string& name) {
+    std::vector<Results> got(right_.size());
+    const auto& answers = standard_.answers(setting_.activations);
+    for (std::size_t i = 0; i < right_.size(); ++i) {
+      const auto found = right_[i].find(name);
+      if (found == right_[i].end()) continue;
+      tolerance::Result result = found->second;
+      mutant.apply(result, tolerance::blocks(operation_, answers[i].values, name, result.shape));
+      got[i][name] = std::move(result);
+    }
+    judge(mutant.name + " in " + name, got);
+  }
+
+  /// Compares what `got` has, when it is not what the backend computes.
+  void judge(const std::string& mutant, const std::vector<Results>& got) {
+    const auto& answers = standard_.answers(setting_.activations);
+    tolerance::Comparison comparison(operation_, setting_.activations, unit_);
+    bool differs = false;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      Results expected;
+      for (const auto& [name, result] : got[i]) {
+        if (!is_float(result.dtype)) continue;
+        expected[name] = answers[i].expected.at(name);
+        differs = differs || !(right_[i].at(name) == result);
+      }
+      Results floats;
+      for (const auto& [name, result] : expected) floats[name] = got[i].at(name);
+      comparison.add(answers[i].values, expected, standard_.noise(i), floats);
+    }
+    if (!differs) return;  // the op has nothing of the kind
+    ++count_.made;
+    const tolerance::Worst worst = comparison.worst();
+    if (worst.used > 1) {
+      ++count_.caught;
+      return;
+    }
+    for (const Excuse& e : excuses()) {
+      if (mutant.starts_with(e.mutant) && (e.operation.empty() || e.operation == operation_.name) &&
+          (e.setting.empty() || e.setting == setting_.name)) {
+        ++count_.excused;
+        return;
+      }
+    }
+    BOOST_ERROR(operation_.name << ", " << setting_.name << ": " << mutant << " is not noticed: "
+                                << worst.used << " of a bound, " << worst.where);
+  }
+
+  const catalog::Operation& operation_;
+  const Setting& setting_;
+  tolerance::Standard& standard_;
+  double unit_;
+  std::vector<Results> right_;
+  Count count_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(parity_notices_every_mistake) {
+  const auto reference = make_reference_backend();
+  const std::vector<Setting> all_settings = settings();
+  const bool table = std::getenv("LONGHAND_MUTANTS_TABLE") != nullptr;
+  if (table) std::printf("op                        setting    mutants  noticed  excused\n");
+  std::map<std::string, Count> sums;
+  for (const catalog::Operation& operation : catalog::operations()) {
+    Rng rng(3, Purpose::test);
+    tolerance::Standard standard(operation, all_cases(operation, rng), *reference);
+    for (const Setting& setting : all_settings) {
+      const Count count = Trial(operation, setting, standard).run();
+      Count& sum = sums[setting.name];
+      sum.made += count.made;
+      sum.caught += count.caught;
+      sum.excused += count.excused;
+      if (table) {
+        std::printf("%-25s %-10s %7d  %7d  %7d\n", operation.name.c_str(), setting.name, count.made,
+                    count.caught, count.excused);
+      }
+    }
+  }
+  for (const auto& [name, sum] : sums) {
+    if (table) {
+      std::printf("%-25s %-10s %7d  %7d  %7d\n", "all", name.c_str(), sum.made, sum.caught,
+                  sum.excused);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

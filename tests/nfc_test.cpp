@@ -1,0 +1,67 @@
+#include "nn/text/nfc.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "nn/text/unicode.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+
+namespace {
+
+std::string nfc(std::string_view text) {
+  std::string buffer;
+  std::vector<Rewritten> changes;
+  return std::string(to_nfc(text, buffer, changes));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nfc_test)
+
+BOOST_AUTO_TEST_CASE(bases_and_marks_are_joined_and_sorted) {
+  BOOST_TEST(nfc("e\u0301") == "\u00e9");
+  BOOST_TEST(nfc("s\u0307\u0323") == "\u1e69");  // marks in the other order
+  BOOST_TEST(nfc("a\u0315\u0300b") == "\u00e0\u0315b");
+  BOOST_TEST(nfc("\u212b\u2126") == "\u00c5\u03a9");  // replaced by other letters
+  BOOST_TEST(nfc("\u0958") == "\u0915\u093c");        // never composed
+  BOOST_TEST(nfc("\u1100\u1161\u11a8") == "\uac01");
+  BOOST_TEST(nfc("\uac00\u11a8") == "\uac01");
+  BOOST_TEST(nfc("\uac01\u11a8") == "\uac01\u11a8");  // has a tail already
+  BOOST_TEST(nfc("\u0f73") == "\u0f71\u0f72");
+  BOOST_TEST(nfc("\u0301\u0301") == "\u0301\u0301");  // no base
+}
+
+BOOST_AUTO_TEST_CASE(a_code_point_later_than_unicode_9_stays) {
+  BOOST_TEST(nfc("\U00011935\U00011930") == "\U00011935\U00011930");  // Unicode 13 composes these
+}
+
+BOOST_AUTO_TEST_CASE(the_parts_rewritten_are_told) {
+  const std::string text = "ab e\u0301 cd \u212b!";
+  std::string buffer;
+  std::vector<Rewritten> changes;
+  const std::string_view normal = to_nfc(text, buffer, changes);
+  BOOST_TEST(normal == "ab \u00e9 cd \u00c5!");
+  BOOST_REQUIRE(changes.size() == 2u);
+  BOOST_TEST(normal.substr(changes[0].begin, changes[0].end - changes[0].begin) == "\u00e9");
+  BOOST_TEST(changes[0].original_begin == 3u);
+  BOOST_TEST(changes[0].original_end == 6u);
+  BOOST_TEST(text.substr(changes[1].original_begin,
+                         changes[1].original_end - changes[1].original_begin) == " \u212b");
+  const std::string already = "\u00e9 \u0915\u093f";
+  BOOST_TEST(to_nfc(already, buffer, changes).data() == already.data());
+  BOOST_TEST(changes.empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_classes_have_as_many_code_points_as_unicode_16_says) {
+  int counts[4] = {};
+  for (char32_t c = 0; c < 0x110000; ++c) ++counts[static_cast<int>(class_of(c))];
+  BOOST_TEST(counts[static_cast<int>(CodeClass::letter)] == 141028);
+  BOOST_TEST(counts[static_cast<int>(CodeClass::number)] == 1911);
+  BOOST_TEST(counts[static_cast<int>(CodeClass::space)] == 25);
+  for (char32_t c = 0; c < 128; ++c) {
+    BOOST_TEST(byte_classes[c] == static_cast<std::uint8_t>(class_of(c)));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

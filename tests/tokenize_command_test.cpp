@@ -1,0 +1,178 @@
+#include <boost/test/unit_test.hpp>
+
+#include "core/json.h"
+#include "tests/program.h"
+
+using namespace longhand;
+
+namespace {
+
+/// The program and, in its folder, the small tokenizers of golden/tokenizer_ids.json.
+struct Files : Program {
+  Json golden =
+      Json::parse(contents(std::string(test_data) + "/golden/tokenizer_ids.json")).value();
+
+  Files() {
+    for (const auto& [name, kind] : golden["tokenizers"].members()) {
+      write(name + ".json", kind["tokenizer"].dump());
+    }
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(tokenize_command_test, Files)
+
+BOOST_AUTO_TEST_CASE(a_file_goes_to_ids_and_back) {
+  const std::string& text = golden["training_text"].string();
+  write("text", text);
+  for (const auto& [name, kind] : golden["tokenizers"].members()) {
+    BOOST_TEST_CONTEXT(name) {
+      const auto ids = (*this)("tokenize text --ids --bare --tokenizer " + name + ".json");
+      BOOST_TEST(ids.status == 0);
+      write("ids", ids.out);
+      BOOST_TEST((*this)("tokenize ids --decode --tokenizer " + name + ".json").out == text);
+      const Json all = json("tokenize text --json --offsets --bare --tokenizer " + name + ".json");
+      BOOST_TEST(all["ids"].size() == all["offsets"].size());
+      BOOST_TEST((*this)("tokenize text --count --bare --tokenizer " + name + ".json").out ==
+                 std::to_string(all["ids"].size()) + "\n");
+      BOOST_TEST((*this)("tokenize - --ids --bare --tokenizer " + name + ".json <text").out ==
+                 ids.out);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(typed_text_is_shown_token_by_token) {
+  const auto table = (*this)("tokenize --tokenizer llama3.json --offsets -- a1 'b  c'");
+  BOOST_TEST(table.status == 0);
+  BOOST_TEST(table.out.starts_with("1\t0\t0\t\"<|start|>\"\n"));
+  BOOST_TEST(table.out.find("\t0\t1\t\"a\"\n") != std::string::npos);
+  BOOST_TEST(table.out.find("\t6\t7\t") == std::string::npos);  // "a1 b  c" has 7 bytes
+  const auto bare = (*this)("tokenize --tokenizer llama3.json --bare -- --ids");
+  BOOST_TEST(bare.out.find("start") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_with_a_vocabulary_and_merges_is_gpt2s) {
+  const Json& model = golden["tokenizers"]["gpt2"]["tokenizer"]["model"];
+  std::string merges = "#version: 0.2\n";
+  for (const Json& merge : model["merges"]) {
+    merges += merge[0].string() + " " + merge[1].string() + "\n";
+  }
+  std::filesystem::create_directory(path("old"));
+  write("old/vocab.json", model["vocab"].dump());
+  write("old/merges.txt", merges);
+  write("text", golden["training_text"].string());
+  BOOST_TEST((*this)("tokenize text --ids --tokenizer old").out ==
+             (*this)("tokenize text --ids --tokenizer gpt2.json").out);
+}
+
+BOOST_AUTO_TEST_CASE(a_tokenizer_is_trained_and_used) {
+  write("text", golden["training_text"].string());
+  const std::string train =
+      "tokenize train text --size 500 --pattern llama3 --special '<|end|>' --special '<|start|>'";
+  const Json told = json(train + " --out new.json --json");
+  BOOST_TEST(told["tokens"].integer() ==
+             static_cast<std::int64_t>(
+                 golden["tokenizers"]["trained"]["tokenizer"]["model"]["vocab"].members().size()));
+  BOOST_TEST(contents(path("new.json")) == contents(path("trained.json")));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_usage_and_broken_input_are_refused_in_one_line) {
+  write("broken", "ab\xff");
+  refuses(1, "tokenize broken --tokenizer gpt2.json", "broken: broken UTF-8 at byte 2");
+  refuses(1, "tokenize train broken --out x.json", "broken: broken UTF-8 at byte 2");
+  BOOST_TEST((*this)("tokenize broken --lossy --ids --tokenizer gpt2.json").status == 0);
+  refuses(2, "tokenize", "--tokenizer is missing");
+  refuses(2, "tokenize --tokenizer gpt2.json", "expected one FILE");
+  refuses(2, "tokenize broken --tokenizer gpt2.json -- text", "expected FILE or -- TEXT");
+  refuses(2, "tokenize broken --ids --json --tokenizer gpt2.json", "expected one of --ids");
+  refuses(1, "tokenize nowhere --tokenizer gpt2.json", "nowhere");
+  refuses(1, "tokenize --decode --tokenizer gpt2.json -- 1 x", "expected ids at byte 2");
+  refuses(1, "tokenize --decode --tokenizer gpt2.json -- 999999", "got 999999");
+  refuses(2, "tokenize train broken --out x.json --pattern perl", "--pattern: expected gpt2");
+  refuses(1, "tokenize broken --tokenizer .", "expected tokenizer.json, or vocab.json");
+}
+
+BOOST_AUTO_TEST_CASE(a_tokenizer_that_asks_for_something_else_is_refused_by_name) {
+  const auto with = [&](const std::string& kind, auto change, const std::string& message) {
+    Json whole = golden["tokenizers"][kind]["tokenizer"];
+    change(whole);
+    write("other.json", whole.dump());
+    refuses(1, "tokenize --tokenizer other.json -- x", message);
+  };
+  with(
+      "gpt2", [](Json& t) { t["model"]["type"] = "Unigram"; }, "model: expected BPE");
+  with(
+      "gpt2",
+      [](Json& t) {
+        t["pre_tokenizer"] = {{"type", "Whitespace"}};
+      },
+      "pre_tokenizer: expected");
+  with(
+      "gpt2", [](Json& t) { t["pre_tokenizer"]["add_prefix_space"] = true; }, "add_prefix_space");
+  with(
+      "qwen2",
+      [](Json& t) {
+        t["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {{"Regex", "\\s+"}};
+      },
+      "pre_tokenizer: expected");
+  with(
+      "gpt2",
+      [](Json& t) {
+        t["normalizer"] = {{"type", "Lowercase"}};
+      },
+      "normalizer: expected");
+  with(
+      "gpt2",
+      [](Json& t) {
+        t["decoder"] = {{"type", "WordPiece"}};
+      },
+      "decoder: expected");
+  with(
+      "gpt2",
+      [](Json& t) {
+        t["post_processor"] = {{"type", "BertProcessing"}};
+      },
+      "post_processor");
+  with(
+      "gpt2", [](Json& t) { t["added_tokens"][0]["lstrip"] = true; }, "lstrip is not supported");
+  with(
+      "gpt2", [](Json& t) { t["added_tokens"][0]["id"] = 5; }, "has the id 5");
+  with(
+      "gpt2", [](Json& t) { t["model"]["vocab"]["zzz"] = 5; }, "two tokens have the id 5");
+  with(
+      "gpt2", [](Json& t) { t["model"]["vocab"]["zzz"] = 1 << 29; }, "without large gaps");
+  with(
+      "gpt2", [](Json& t) { t["model"]["vocab"]["zzz"] = -1; }, "expected an id from 0");
+  with(
+      "gpt2",
+      [](Json& t) {
+        t["model"]["merges"].push_back(Json::Array{"q", "qq"});
+      },
+      "is no token");
+  with(
+      "gpt2", [](Json& t) { t["model"]["merges"].push_back("q"); }, "expected two tokens");
+  with(
+      "gpt2",
+      [](Json& t) {
+        t["model"]["merges"].push_back(Json::Array{"q", "z"});
+      },
+      "joined are no token");
+  with(
+      "gpt2", [](Json& t) { t["model"]["dropout"] = 0.1; }, "dropout: expected none");
+  with(
+      "gpt2", [](Json& t) { t["model"]["byte_fallback"] = true; }, "byte_fallback");
+  with(
+      "gemma", [](Json& t) { t["model"]["byte_fallback"] = false; }, "byte_fallback");
+  with(
+      "gemma", [](Json& t) { t["normalizer"] = nullptr; }, "normalizer: expected that of Gemma");
+  with(
+      "smollm2", [](Json& t) { t["model"]["unk_token"] = "a"; }, "lacks a byte");
+  write("other.json", "{\"model\": {}");
+  refuses(1, "tokenize --tokenizer other.json -- x", "other.json: expected ',' or '}'");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

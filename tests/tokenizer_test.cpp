@@ -1,0 +1,170 @@
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "nn/text/bpe_trainer.h"
+#include "nn/text/encoder.h"
+#include "nn/text/tokenizer_json.h"
+#include "tests/paths.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+
+namespace {
+
+/// What Hugging Face's tokenizers say (golden/tokenizer_ids.py).
+const Json& golden() {
+  static const Json all = [] {
+    std::ifstream file(std::string(test_data) + "/golden/tokenizer_ids.json");
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    return Json::parse(text).value();
+  }();
+  return all;
+}
+
+std::vector<TokenId> ids_of(const Json& list) {
+  std::vector<TokenId> ids;
+  for (const Json& id : list) ids.push_back(static_cast<TokenId>(id.integer()));
+  return ids;
+}
+
+Tokenizer tokenizer_of(const Json& kind) {
+  return parse_tokenizer_json(kind["tokenizer"].dump(), "golden");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(tokenizer_test)
+
+BOOST_AUTO_TEST_CASE(ids_and_decoded_texts_are_those_of_hugging_face) {
+  BOOST_TEST(golden()["tokenizers"].members().size() == 6u);
+  for (const auto& [name, kind] : golden()["tokenizers"].members()) {
+    const Tokenizer tokenizer = tokenizer_of(kind);
+    Encoder encoder(tokenizer);
+    // Twice: what is remembered is the same.
+    for (int round = 0; round < 2; ++round) {
+      for (std::size_t i = 0; i < golden()["texts"].size(); ++i) {
+        const std::string& text = golden()["texts"][i].string();
+        BOOST_TEST_CONTEXT(name << ", text " << i << ": " << text) {
+          const std::vector<TokenId> ids = ids_of(kind["ids"][i]), bare = ids_of(kind["bare"][i]);
+          BOOST_TEST(encoder.encode(text) == ids, boost::test_tools::per_element());
+          BOOST_TEST(encoder.encode(text, {.around = false, .ranges = false}) == bare,
+                     boost::test_tools::per_element());
+          BOOST_TEST(tokenizer.decode(ids) == kind["decoded"][i].string());
+          BOOST_TEST(tokenizer.decode(ids, false) == kind["plain"][i].string());
+        }
+      }
+    }
+    for (std::size_t i = 0; i < kind["mixed"].size(); ++i) {
+      BOOST_TEST(tokenizer.decode(ids_of(kind["mixed"][i])) == kind["mixed_decoded"][i].string());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ranges_cover_the_text_and_the_ids_are_the_same) {
+  for (const auto& [name, kind] : golden()["tokenizers"].members()) {
+    const Tokenizer tokenizer = tokenizer_of(kind);
+    Encoder encoder(tokenizer);
+    for (const Json& line : golden()["texts"]) {
+      const std::string& text = line.string();
+      std::vector<TokenId> ids;
+      std::vector<ByteRange> ranges;
+      encoder.encode(text, {.around = false, .ranges = true}, [&](auto some, auto where) {
+        ids.insert(ids.end(), some.begin(), some.end());
+        ranges.insert(ranges.end(), where.begin(), where.end());
+      });
+      BOOST_TEST_CONTEXT(name << ": " << text) {
+        BOOST_TEST(ids == encoder.encode(text, {.around = false, .ranges = false}),
+                   boost::test_tools::per_element());
+        BOOST_REQUIRE(ids.size() == ranges.size());
+        std::size_t end = 0;
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+          const auto [first, last] = ranges[i];
+          BOOST_TEST(first <= last);
+          BOOST_TEST(last <= text.size());
+          if (name != "qwen2" && name != "smollm2") BOOST_TEST(first <= end);  // nothing dropped
+          BOOST_TEST(last >= end);
+          end = last;
+          const std::string part = text.substr(first, last - first);
+          if (name == "gpt2" || name == "llama3") BOOST_TEST(tokenizer.token_bytes(ids[i]) == part);
+        }
+        if (name != "smollm2") BOOST_TEST(end == text.size());
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_long_text_is_cut_without_a_trace) {
+  std::string text, end;
+  for (int i = 0; text.size() < 600000; ++i) {
+    for (const Json& line : golden()["texts"]) {
+      if (line.string().find("  ") == std::string::npos) text += line.string();
+      text += i % 3 ? " x" : "\u00e9";
+    }
+  }
+  for (const auto& [name, kind] : golden()["tokenizers"].members()) {
+    const Tokenizer tokenizer = tokenizer_of(kind);
+    Encoder encoder(tokenizer);
+    const std::vector<TokenId> whole = encoder.encode(text, {.around = false, .ranges = false});
+    // Parts short enough not to be cut, which begin where a special token does.
+    std::vector<TokenId> joined;
+    const std::string_view mark = "<|end|>";
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t next = std::min(text.find(mark, at + 1), text.size());
+      BOOST_REQUIRE(next - at < 100000);
+      const auto part =
+          encoder.encode(text.substr(at, next - at), {.around = false, .ranges = false});
+      joined.insert(joined.end(), part.begin(), part.end());
+      at = next;
+    }
+    BOOST_TEST_CONTEXT(name) { BOOST_TEST(whole == joined); }
+    // Without special tokens one text is long enough to be cut.
+    std::string plain = text;
+    for (std::size_t at = 0; (at = plain.find('<', at)) != std::string::npos;) plain[at] = ',';
+    const auto pieces = encoder.encode(plain, {.around = false, .ranges = false});
+    BOOST_TEST(tokenizer.decode(pieces).size() > 0u);
+    std::vector<TokenId> ranged;
+    encoder.encode(plain, {.around = false, .ranges = true},
+                   [&](auto some, auto) { ranged.insert(ranged.end(), some.begin(), some.end()); });
+    BOOST_TEST_CONTEXT(name) { BOOST_TEST(pieces == ranged); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(runs_of_one_character_take_no_more_than_linear_time) {
+  const Tokenizer tokenizer = tokenizer_of(golden()["tokenizers"]["gpt2"]);
+  const Tokenizer gemma = tokenizer_of(golden()["tokenizers"]["gemma"]);
+  for (const std::string unit : {"a", " ", "\n", "0", "e\u0301", "'", "\u0301", "<"}) {
+    std::string text;
+    while (text.size() < 1000000) text += unit;
+    for (const Tokenizer* const which : {&tokenizer, &gemma}) {
+      const auto start = std::chrono::steady_clock::now();
+      BOOST_TEST(Encoder(*which).encode(text).size() > 0u);
+      // By squares it would be an hour.
+      BOOST_TEST(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() <
+                 30);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(broken_text_and_unknown_ids_are_refused) {
+  const Tokenizer tokenizer = tokenizer_of(golden()["tokenizers"]["gpt2"]);
+  BOOST_CHECK_EXCEPTION(Encoder(tokenizer).encode("ab\xff"), Error, [](const Error& error) {
+    return std::string(error.what()) == "broken UTF-8 at byte 2";
+  });
+  const std::vector<TokenId> wrong{0, 100000};
+  BOOST_CHECK_THROW((void)tokenizer.decode(wrong), Error);
+}
+
+BOOST_AUTO_TEST_CASE(training_gives_the_tokenizer_that_was_held_against_hugging_face) {
+  const Json& kind = golden()["tokenizers"]["trained"];
+  const std::string& text = golden()["training_text"].string();
+  const BpeTraining training{
+      .size = 500, .pattern = WordPattern::llama3, .special = {"<|end|>", "<|start|>"}};
+  const TrainedBpe trained = train_bpe(text, training);
+  BOOST_TEST(tokenizer_json(trained).dump() == kind["tokenizer"].dump());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
