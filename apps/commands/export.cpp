@@ -27,7 +27,8 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "export",
-     .summary = "writes a run's model as a Hugging Face folder: GPT-2, GPT-NeoX, Llama or Qwen 2",
+     .summary =
+         "writes a run's model as a Hugging Face folder: GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3",
      .usage = {"RUN --out DIR [--step N]"},
      .options = join({{"out", "DIR", "gets config.json and model.safetensors"},
                       {"part_mib", "N", "largest file of the weights; 0: no limit", "0"}},
@@ -36,8 +37,9 @@ const Register command{
      .notes =
          "Learned positions: GPT-2. Rotary positions: with LayerNorms GPT-NeoX, with RMS norms "
          "and\n"
-         "a gate Llama, or Qwen 2 where queries, keys and values alone have biases. Models of no\n"
-         "such form, as those with heads that are not softmax, are refused.",
+         "a gate Llama, Qwen 2 where queries, keys and values alone have biases, or Gemma 3 with\n"
+         "norms after as well. Models of no such form, as those with heads that are not softmax,\n"
+         "are refused.",
      .takes_words = true,
      .run = run}};
 

@@ -86,7 +86,7 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "import",
-     .summary = "makes a run of a Hugging Face folder: GPT-2, GPT-NeoX, Llama or Qwen 2",
+     .summary = "makes a run of a Hugging Face folder: GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3",
      .usage = {"DIR --out RUN [--task NAME] [flags]"},
      .options = join({{"out", "RUN", "the run folder"}}, join(config_options(), {json_option()})),
      .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"464 3290\"",

@@ -48,10 +48,8 @@ DecoderConfig config_from(const Fields& fields) {
                  ": head_dim: expected an even number, whose entries turn in pairs, got ",
                  heads.width);
   heads.head_norm = HeadNorm::rms_plus_one;
-  const double divisor = fields.number("query_pre_attn_scalar", 256);
-  LONGHAND_CHECK(divisor > 0, fields.source(),
-                 ": query_pre_attn_scalar: expected a number above 0, got ", divisor);
-  heads.scores.scale = 1 / std::sqrt(divisor);
+  heads.scores.scale =
+      1 / std::sqrt(static_cast<double>(fields.size("query_pre_attn_scalar", 256)));
   const std::vector<std::int64_t> windows = windows_of(fields, config.layers);
   config.mixers.clear();
   for (std::int64_t i = 0; i < config.layers; ++i) {
@@ -66,6 +64,15 @@ DecoderConfig config_from(const Fields& fields) {
 
 bool claims(const DecoderConfig& config) {
   return has_llama_blocks(config) && config.norm == NormKind::rms_plus_one && config.norms_after;
+}
+
+/// The whole number n with scale = 1 / sqrt(n), which is all that the form has.
+std::int64_t divisor_of(double scale) {
+  const double divisor = 1 / (scale * scale), whole = std::round(divisor);
+  LONGHAND_CHECK(whole >= 1 && whole <= 1e9 && std::abs(divisor - whole) <= 1e-9 * whole,
+                 "gemma3_text: expected scores times 1/sqrt(n) for a whole number n, got times ",
+                 scale);
+  return static_cast<std::int64_t>(whole);
 }
 
 std::string json_of(const DecoderConfig& config) {
@@ -98,9 +105,7 @@ std::string json_of(const DecoderConfig& config) {
   json["model_type"] = "gemma3_text";
   json["hidden_activation"] = hugging_face_name(config.activation);
   json["attention_bias"] = config.projection_bias;
-  // In f32, so that it reads back as the same factor.
-  const double divisor = 1 / (first.scores.scale * first.scores.scale);
-  json["query_pre_attn_scalar"] = static_cast<double>(static_cast<float>(divisor));
+  json["query_pre_attn_scalar"] = divisor_of(first.scores.scale);
   json["attn_logit_softcapping"] = nullptr;
   json["final_logit_softcapping"] = nullptr;
   return json.dump(2) + "\n";
