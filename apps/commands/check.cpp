@@ -60,7 +60,7 @@ void run(const Arguments& arguments) {
                  ": holds no run (no config.ini)");
   Findings findings;
   findings.add("config.ini", [&] {
-    RunFolder{run};
+    const RunFolder folder(run);
     return std::string("every setting can be used");
   });
   findings.add("metrics.jsonl", [&] { return look_at_metrics(run); });

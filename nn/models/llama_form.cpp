@@ -28,8 +28,7 @@ RopeOptions rope_from(const Json* parameters, RopeOptions rope, std::string_view
   }
   LONGHAND_CHECK(rope.base > 0, source, ": rope_theta: expected a number above 0, got ", rope.base);
   LONGHAND_CHECK(rope.factor >= 1 && rope.low > 0 && rope.high > rope.low, source,
-                 ": expected a factor of at least 1 and 0 < low_freq_factor < high_freq_factor, "
-                 "got ",
+                 ": expected factor >= 1 and 0 < low_freq_factor < high_freq_factor, got ",
                  rope.factor, ", ", rope.low, " and ", rope.high);
   return rope;
 }

@@ -37,7 +37,9 @@ class Merger {
   };
   struct Candidate {  // the symbol at `place` with the one after it, when its rank was `rank`
     std::uint32_t rank, place;
-    auto operator<=>(const Candidate&) const = default;
+    friend bool operator>(const Candidate& a, const Candidate& b) {
+      return a.rank != b.rank ? a.rank > b.rank : a.place > b.place;
+    }
   };
   std::vector<Link> links_;
   std::vector<Candidate> heap_;
