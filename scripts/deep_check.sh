@@ -1,12 +1,13 @@
 #!/bin/sh
-# What takes too long for every change (.ci/run): the whole suite under sanitizers with the kernels of
-# every instruction set, a thousand kills, and fuzzing. Hours on two cores.
+# What takes too long for every change (.ci/run): the library under sanitizers, then the whole suite
+# with the kernels of every instruction set, a thousand kills, and fuzzing. Hours on two cores.
 #   scripts/deep_check.sh [MINUTES]     of fuzzing each target (10)
 set -eu
 cd "$(dirname "$0")/.."
 minutes=${1:-10}
 
 scripts/test.sh
+scripts/sanitize.sh
 tests/kill_test.sh build/release/apps/longhand 1000
 for sanitizer in asan tsan; do
   cmake --preset "$sanitizer" >/dev/null

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What CI runs under sanitizers: the suites of core/, its files and nn/ under the address and
+# The library under sanitizers: the suites of core/, its files and nn/ under the address and
 # undefined-behaviour ones, and a training on two threads under the thread one. Kernels end with AVX2,
 # since compiling all sets would take longer than all else; scripts/deep_check.sh has every set.
 #   scripts/sanitize.sh [address] [thread]     both if none is named
