@@ -41,7 +41,15 @@ const Folder& CheckpointStore::held() {
 
 void CheckpointStore::open() {
   for (const std::string& name : held().names()) {
-    if (name.starts_with(unfinished_prefix) || is_temporary(name)) held().remove(name);
+    if (name.starts_with(unfinished_prefix) || is_temporary(name)) {
+      held().remove(name);
+    } else if (step_of(name) && fs::is_directory(folder_ / name)) {
+      // A score that was being written.
+      const Folder checkpoint = held().make_folder(name);
+      for (const std::string& file : checkpoint.names()) {
+        if (is_temporary(file)) checkpoint.remove(file);
+      }
+    }
   }
 }
 

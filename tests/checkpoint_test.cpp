@@ -102,9 +102,11 @@ BOOST_FIXTURE_TEST_CASE(what_an_interrupted_save_left_is_no_checkpoint_and_is_cl
   std::ofstream(folder / ".unfinished-1-step-9" / "model.safetensors") << "half";
   fs::create_directories(folder / "step-x");
   fs::create_directories(folder / "step-999");  // empty
+  std::ofstream(folder / "step-999" / ".longhand-1-2.tmp") << "half a score";
   BOOST_TEST(!store.latest());
   store.open();
   BOOST_TEST(!fs::exists(folder / ".unfinished-1-step-9"));
+  BOOST_TEST(fs::is_empty(folder / "step-999"));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_written_is_told, Fixture) {
