@@ -9,7 +9,7 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::size_t most_values = 100'000;
+constexpr std::size_t most_values = 1000;  // of an axis, and points of all axes
 
 /// "2..100:2", or one value, which may be any word.
 void add_values(std::string_view item, std::vector<std::string>& values) {
