@@ -1,6 +1,6 @@
 #include "nn/text/added_tokens.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/error.h"
 

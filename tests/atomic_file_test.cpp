@@ -3,9 +3,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <string>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "core/mapped_file.h"

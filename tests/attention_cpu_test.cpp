@@ -1,6 +1,6 @@
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/backend.h"
 #include "core/cpu/attention/attention.h"

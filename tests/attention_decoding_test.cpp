@@ -1,5 +1,5 @@
-#include <boost/test/unit_test.hpp>
 #include <cmath>
+#include "tests/check.h"
 
 #include "tests/head_problem.h"
 

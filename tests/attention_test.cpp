@@ -1,9 +1,9 @@
 #include "autograd/attention.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include "tests/check.h"
 
 #include "autograd/composed_attention.h"
 #include "autograd/elementwise.h"

@@ -1,4 +1,4 @@
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "autograd/elementwise.h"
 #include "autograd/loss.h"

@@ -1,8 +1,8 @@
 #include "apps/run/batches.h"
 
-#include <boost/test/unit_test.hpp>
 #include <map>
 #include <set>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "core/rng.h"

@@ -1,10 +1,10 @@
 #include "tasks/boxes.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
 #include <set>
 #include <sstream>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "tasks/boxes_world.h"

@@ -1,7 +1,7 @@
 #include "nn/text/bpe_trainer.h"
 
-#include <boost/test/unit_test.hpp>
 #include <map>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "nn/text/encoder.h"

@@ -1,7 +1,7 @@
 #include "autograd/chacal.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
+#include "tests/check.h"
 
 #include "autograd/composed_attention.h"
 #include "autograd/tape.h"

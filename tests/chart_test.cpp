@@ -1,8 +1,8 @@
 #include "apps/html/chart.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
+#include "tests/check.h"
 
 using namespace longhand::app::html;
 

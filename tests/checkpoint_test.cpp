@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <fstream>
+#include "tests/check.h"
 
 #include "core/error.h"
 

@@ -1,8 +1,8 @@
 #include "tests/chi_square.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/error.h"
 

@@ -2,8 +2,8 @@
 #include "nn/mixers/chacal.h"
 #include "nn/mixers/softmax.h"
 
-#include <boost/test/unit_test.hpp>
 #include <fstream>
+#include "tests/check.h"
 
 #include "tests/temporary_folder.h"
 

@@ -1,5 +1,5 @@
-#include <boost/test/unit_test.hpp>
 #include <string>
+#include "tests/check.h"
 
 #include "core/backend.h"
 #include "core/error.h"

@@ -1,8 +1,8 @@
 #include "core/crc32c.h"
 
-#include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/rng.h"
 

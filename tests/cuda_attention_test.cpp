@@ -1,4 +1,4 @@
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "autograd/tolerance.h"
 #include "cuda/emulator/backend.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
 #include <cmath>
+#include "tests/check.h"
 
 #include "autograd/tolerance.h"
 #include "cuda/emulator/backend.h"

@@ -1,5 +1,5 @@
 // Compiled as a kernel is, so that it can be one: see tests/CMakeLists.txt.
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "cuda/device.h"

@@ -1,9 +1,9 @@
 #include "tests/cuda_parity.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include "tests/check.h"
 
 #include "autograd/tape.h"
 #include "autograd/tolerance.h"

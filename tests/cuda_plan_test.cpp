@@ -1,5 +1,5 @@
 // Sees the emulated library's insides: compiled as they are, see tests/CMakeLists.txt.
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "cuda/emulator/backend.h"

@@ -1,6 +1,6 @@
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "cuda/emulator/backend.h"

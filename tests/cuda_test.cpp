@@ -1,4 +1,4 @@
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "tests/cuda_parity.h"

@@ -1,6 +1,6 @@
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
+#include "tests/check.h"
 
 #include "autograd/tolerance.h"
 #include "core/segments.h"

@@ -1,8 +1,8 @@
 #include "tasks/cycle_tracing.h"
 
-#include <boost/test/unit_test.hpp>
 #include <set>
 #include <sstream>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "tests/chi_square.h"

@@ -1,7 +1,7 @@
 #include "nn/models/decode.h"
 
-#include <boost/test/unit_test.hpp>
 #include <set>
+#include "tests/check.h"
 
 #include "core/error.h"
 

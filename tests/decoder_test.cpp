@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include "tests/check.h"
 
 #include "autograd/rope.h"
 #include "autograd/tape.h"

@@ -1,7 +1,7 @@
 #include "apps/run/evaluation.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
+#include "tests/check.h"
 
 #include "apps/run/batches.h"
 #include "core/backend.h"

@@ -1,7 +1,7 @@
 #include "apps/run/events.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cstring>
+#include "tests/check.h"
 
 #include "core/crc32c.h"
 #include "tests/temporary_folder.h"

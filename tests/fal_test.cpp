@@ -1,6 +1,6 @@
 #include "autograd/fal.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "autograd/tape.h"
 #include "tests/head_problem.h"

@@ -1,7 +1,7 @@
 #include "autograd/feed_forward.h"
 
-#include <boost/test/unit_test.hpp>
 #include <set>
+#include "tests/check.h"
 
 #include "autograd/tape.h"
 #include "autograd/tolerance.h"

@@ -1,6 +1,6 @@
 #include "tasks/flip_flop.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "tests/chi_square.h"

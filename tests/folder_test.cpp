@@ -1,6 +1,6 @@
 #include "core/folder.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/atomic_file.h"
 #include "core/error.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -7,6 +6,7 @@
 #include <numeric>
 #include <string>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/cpu/gemm/gemm.h"
 #include "core/cpu/gemm/kernels.h"

@@ -1,7 +1,7 @@
 #include "autograd/gradcheck.h"
 
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "autograd/tape.h"
 #include "autograd/tolerance.h"

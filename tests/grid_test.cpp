@@ -1,8 +1,8 @@
 #include "apps/recipes/grid.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <set>
+#include "tests/check.h"
 
 #include "apps/html/page.h"
 #include "core/error.h"

@@ -1,9 +1,9 @@
 // The grids of the task-hinting recipes.
 #include "apps/recipes/hinting.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <set>
+#include "tests/check.h"
 
 #include "core/error.h"
 

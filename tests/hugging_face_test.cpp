@@ -1,9 +1,9 @@
 #include "nn/models/hugging_face.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include "tests/check.h"
 
 #include "autograd/tape.h"
 #include "core/error.h"

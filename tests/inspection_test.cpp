@@ -1,8 +1,8 @@
 #include "apps/run/inspection.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
+#include "tests/check.h"
 
 using namespace longhand;
 

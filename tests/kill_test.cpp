@@ -2,9 +2,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <optional>
+#include "tests/check.h"
 
 #include "nn/models/decoder.h"
 #include "nn/trainer.h"

@@ -1,9 +1,9 @@
 // Numbers are written and read alike whatever the user's language: under German settings a number
 // has a comma, under Turkish ones the small i is not the capital I's.
-#include <boost/test/unit_test.hpp>
 #include <cctype>
 #include <clocale>
 #include <locale>
+#include "tests/check.h"
 
 #include "apps/html/svg.h"
 #include "apps/run/config.h"

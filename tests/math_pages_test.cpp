@@ -1,9 +1,9 @@
-#include <boost/test/unit_test.hpp>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include "tests/check.h"
 
 #include "autograd/catalog/catalog.h"
 #include "tests/paths.h"

@@ -1,8 +1,8 @@
 #include "nn/memory_estimate.h"
 
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 #include <iostream>
+#include "tests/check.h"
 
 #include "apps/run/memory.h"
 #include "core/accounting_backend.h"

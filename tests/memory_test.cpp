@@ -1,6 +1,6 @@
 #include "core/memory.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/error.h"
 

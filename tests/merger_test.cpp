@@ -1,7 +1,7 @@
 #include "nn/text/merger.h"
 
-#include <boost/test/unit_test.hpp>
 #include <map>
+#include "tests/check.h"
 
 #include "core/rng.h"
 

@@ -1,5 +1,5 @@
 // What a path or a name from outside holds cannot act on the terminal that a message is shown on.
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/quote.h"
 #include "tests/program.h"

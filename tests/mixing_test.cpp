@@ -1,7 +1,7 @@
 #include "nn/mixing/mixing.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
+#include "tests/check.h"
 
 #include "autograd/chacal.h"
 #include "autograd/elementwise.h"

@@ -1,10 +1,10 @@
 #include "nn/module.h"
 
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <numbers>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "core/rng.h"

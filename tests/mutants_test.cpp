@@ -1,8 +1,8 @@
 #include "tests/mutants.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include "tests/check.h"
 
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/isa.h"

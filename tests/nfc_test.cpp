@@ -1,6 +1,6 @@
 #include "nn/text/nfc.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "nn/text/unicode.h"
 

@@ -1,8 +1,8 @@
 #include "nn/optimizer.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
+#include "tests/check.h"
 
 #include "core/error.h"
 

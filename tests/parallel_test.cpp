@@ -1,10 +1,10 @@
 #include "core/parallel.h"
 
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 #include <numeric>
 #include <stdexcept>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/error.h"
 

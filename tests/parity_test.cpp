@@ -1,6 +1,6 @@
-#include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <set>
+#include "tests/check.h"
 
 #include "autograd/tolerance.h"
 #include "core/cpu/cpu_backend.h"

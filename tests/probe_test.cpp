@@ -1,6 +1,6 @@
 #include "apps/run/probe.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "apps/run/config.h"
 #include "tests/reference_fixture.h"

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "core/json.h"

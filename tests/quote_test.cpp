@@ -1,7 +1,7 @@
 #include "core/quote.h"
 
-#include <boost/test/unit_test.hpp>
 #include <string>
+#include "tests/check.h"
 
 #include "core/error.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/backend.h"
 #include "core/error.h"

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <numeric>
 #include <set>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "tests/chi_square.h"

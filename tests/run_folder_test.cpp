@@ -1,7 +1,7 @@
 #include "apps/run/run_folder.h"
 
-#include <boost/test/unit_test.hpp>
 #include <fstream>
+#include "tests/check.h"
 
 #include "tests/temporary_folder.h"
 

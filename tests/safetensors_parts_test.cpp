@@ -2,10 +2,10 @@
 
 #include <sys/stat.h>
 
-#include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <numeric>
 #include <sstream>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "core/json.h"

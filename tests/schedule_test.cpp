@@ -1,6 +1,6 @@
 #include "nn/schedule.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/error.h"
 

@@ -2,12 +2,12 @@
 #include <unistd.h>
 
 #include <bit>
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/cpu/isa.h"
 #include "tests/simd_probe.h"

@@ -1,9 +1,9 @@
 #include "apps/recipes/sorting_construction.h"
 
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
+#include "tests/check.h"
 
 #include "apps/recipes/sorting_probe.h"
 #include "apps/run/evaluation.h"

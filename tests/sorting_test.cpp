@@ -1,7 +1,7 @@
 #include "tasks/sorting.h"
 
-#include <boost/test/unit_test.hpp>
 #include <map>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "tests/chi_square.h"

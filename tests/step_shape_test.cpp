@@ -1,8 +1,8 @@
 #include "nn/step_shape.h"
 
-#include <boost/test/unit_test.hpp>
 #include <numeric>
 #include <set>
+#include "tests/check.h"
 
 #include "nn/recent.h"
 

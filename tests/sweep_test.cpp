@@ -1,6 +1,6 @@
 #include "apps/run/sweep.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/error.h"
 

@@ -1,7 +1,7 @@
 #include "tasks/tally.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
+#include "tests/check.h"
 
 #include "core/error.h"
 

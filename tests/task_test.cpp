@@ -1,9 +1,9 @@
 // What holds for every task under every distribution.
 #include "tasks/task.h"
 
-#include <boost/test/unit_test.hpp>
 #include <functional>
 #include <set>
+#include "tests/check.h"
 
 #include "core/error.h"
 

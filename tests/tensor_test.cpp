@@ -1,7 +1,7 @@
 #include "core/tensor.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
+#include "tests/check.h"
 
 #include "core/backend.h"
 #include "core/error.h"

@@ -2,10 +2,10 @@
 
 #include <sys/stat.h>
 
-#include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <thread>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "tests/temporary_folder.h"

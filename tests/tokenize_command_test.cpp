@@ -1,4 +1,4 @@
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/json.h"
 #include "tests/program.h"

@@ -1,7 +1,7 @@
-#include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include "tests/check.h"
 
 #include "core/error.h"
 #include "core/json.h"

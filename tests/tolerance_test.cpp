@@ -1,7 +1,7 @@
 #include "autograd/tolerance.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
+#include "tests/check.h"
 
 using namespace longhand;
 

@@ -3,11 +3,11 @@
 
 #include <unistd.h>
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <limits>
+#include "tests/check.h"
 
 #include "autograd/loss.h"
 #include "core/error.h"

@@ -1,6 +1,6 @@
 #include "core/utf8.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 using namespace longhand;
 

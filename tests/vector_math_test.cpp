@@ -1,9 +1,9 @@
 #include <bit>
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
+#include "tests/check.h"
 
 #include "core/cpu/isa.h"
 #include "tests/simd_probe.h"

@@ -1,6 +1,6 @@
 #include "tasks/vocabulary.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 
 #include "core/error.h"
 

@@ -1,8 +1,8 @@
 #include "nn/text/word_scanner.h"
 
-#include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
+#include "tests/check.h"
 
 using namespace longhand::nn;
 
