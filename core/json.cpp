@@ -1,103 +1,53 @@
 #include "core/json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <numeric>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <ostream>
 #include <utility>
 
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "core/quote.h"
+#include "core/utf8.h"
 
 namespace longhand {
 namespace {
 
-/// Values in one text. Each takes 40 bytes or more, and two bytes of text are enough for one:
-/// without a limit a file of some MiB would take a GiB.
-constexpr std::size_t most_values = 4'000'000;
-
-/// Builds the value that the library's parser tells of, from the inside out.
-class Builder {
- public:
-  bool null() { return add(nullptr); }
-  bool boolean(bool value) { return add(value); }
-  bool number_integer(std::int64_t value) { return add(value); }
-  bool number_unsigned(std::uint64_t value) { return add(value); }
-  bool number_float(double value, const std::string&) { return add(value); }
-  bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(nlohmann::json::binary_t&) { return false; }
-
-  bool start_array(std::size_t) { return open(false); }
-  bool start_object(std::size_t) { return open(true); }
-  bool key(std::string& name) {
-    open_.back().name = std::move(name);
-    return true;
+/// With the fewest digits that read back as the same, and a point or an exponent.
+void write_real(std::string& out, double value) {
+  std::array<char, 32> shortest;  // d.ddde-dd
+  const auto written = std::to_chars(shortest.data(), shortest.data() + shortest.size(), value,
+                                     std::chars_format::scientific);
+  std::string_view text(shortest.data(), static_cast<std::size_t>(written.ptr - shortest.data()));
+  if (text.front() == '-') {
+    out += '-';
+    text.remove_prefix(1);
   }
-  bool end_array() {
-    Json::Array elements = std::move(open_.back().elements);
-    open_.pop_back();
-    return add(std::move(elements));
+  const std::size_t e = text.find('e');
+  int exponent = 0;
+  const char* const sign = text.data() + e + 1;
+  std::from_chars(*sign == '+' ? sign + 1 : sign, text.data() + text.size(), exponent);
+  std::string digits(1, text.front());
+  if (e > 1) digits += text.substr(2, e - 2);
+  const int count = static_cast<int>(digits.size());
+  const int point = exponent + 1;  // digits before it
+  if (point > 15 || point <= -4) {
+    out += digits.front();
+    if (count > 1) out.append(".").append(digits, 1);
+    const int size = std::abs(exponent);
+    out += exponent < 0 ? "e-" : "e+";
+    out += (size < 10 ? "0" : "") + std::to_string(size);
+  } else if (point <= 0) {
+    out.append("0.").append(static_cast<std::size_t>(-point), '0') += digits;
+  } else if (point >= count) {
+    out.append(digits).append(static_cast<std::size_t>(point - count), '0') += ".0";
+  } else {
+    out.append(digits, 0, static_cast<std::size_t>(point)) += '.';
+    out.append(digits, static_cast<std::size_t>(point));
   }
-  bool end_object() {
-    Json::Object members = last_of_each(std::move(open_.back().members));
-    open_.pop_back();
-    return add(Json(std::move(members)));
-  }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) {
-    return false;
-  }
-
-  Json whole;
-
- private:
-  struct Open {
-    bool is_object;
-    std::string name = {};  // of the member that comes next
-    Json::Array elements = {};
-    Json::Object members = {};
-  };
-
-  /// The last of several members of one name counts.
-  static Json::Object last_of_each(Json::Object members) {
-    std::vector<std::size_t> order(members.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto name = [&](std::size_t i) -> std::string_view { return members[i].first; };
-    std::ranges::stable_sort(order, {}, name);
-    std::vector<bool> repeated(members.size());
-    for (std::size_t i = 0; i + 1 < order.size(); ++i) {
-      repeated[order[i]] = name(order[i]) == name(order[i + 1]);
-    }
-    Json::Object kept;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (!repeated[i]) kept.push_back(std::move(members[i]));
-    }
-    return kept;
-  }
-
-  bool open(bool is_object) {
-    if (open_.size() == Json::deepest) return false;
-    open_.push_back({.is_object = is_object});
-    return true;
-  }
-
-  bool add(Json value) {
-    if (++values_ > most_values) return false;
-    if (open_.empty()) {
-      whole = std::move(value);
-    } else if (Open& around = open_.back(); around.is_object) {
-      around.members.emplace_back(std::move(around.name), std::move(value));
-    } else {
-      around.elements.push_back(std::move(value));
-    }
-    return true;
-  }
-
-  std::vector<Open> open_;
-  std::size_t values_ = 0;
-};
-
-std::string written(const nlohmann::json& scalar) {
-  return scalar.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -137,11 +87,34 @@ Json Json::array() { return Array(); }
 Json Json::object() { return Json(Object()); }
 
 std::optional<Json> Json::parse(std::string_view text) {
-  Builder builder;
-  if (text.find('\0') != std::string_view::npos)
-    return std::nullopt;  // which the parser takes for the end
-  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) return std::nullopt;
-  return std::move(builder.whole);
+  try {
+    JsonReader reader(text, "JSON");
+    Json value = reader.value();
+    reader.finish();
+    return value;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string json_string(std::string_view text) {
+  LONGHAND_CHECK(find_broken_utf8(text) == std::string_view::npos, "expected UTF-8 text, got ",
+                 quote(text));
+  constexpr std::string_view hex = "0123456789abcdef";
+  constexpr std::string_view values = "\b\t\n\f\r\"\\", names = "btnfr\"\\";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (const std::size_t known = values.find(c); known != std::string_view::npos) {
+      out += '\\';
+      out += names[known];
+    } else if (byte < 0x20) {
+      out.append("\\u00") += {hex[byte / 16], hex[byte % 16]};
+    } else {
+      out += c;
+    }
+  }
+  return out += '"';
 }
 
 std::string Json::dump(int indent) const {
@@ -169,7 +142,7 @@ void Json::write(std::string& out, int indent, int depth) const {
     for (const Member& member : members()) {
       out += before;
       line(depth + 1);
-      out += written(member.first) + (indent < 0 ? ":" : ": ");
+      out += json_string(replace_broken_utf8(member.first)) + (indent < 0 ? ":" : ": ");
       member.second.write(out, indent, depth + 1);
       before = ',';
     }
@@ -178,15 +151,15 @@ void Json::write(std::string& out, int indent, int depth) const {
   } else if (is_array() || is_object()) {
     out += is_array() ? "[]" : "{}";
   } else if (is_string()) {
-    out += written(string());
+    out += json_string(replace_broken_utf8(string()));
   } else if (const auto* whole = std::get_if<std::int64_t>(&value_)) {
     out += std::to_string(*whole);
   } else if (const auto* great = std::get_if<std::uint64_t>(&value_)) {
     out += std::to_string(*great);
-  } else if (is_number()) {
-    out += written(number());
+  } else if (is_number() && std::isfinite(number())) {
+    write_real(out, number());
   } else {
-    out += is_null() ? "null" : boolean() ? "true" : "false";
+    out += is_null() || is_number() ? "null" : boolean() ? "true" : "false";
   }
 }
 

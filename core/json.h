@@ -16,8 +16,7 @@
 namespace longhand {
 
 /// A JSON value; an object's members keep their order. Asking for what is not there is an Error.
-/// The library that reads and writes the text is json.cpp's alone: its
-/// templates are slow to compile.
+/// core/json_reader.h reads texts with more values than one wants to hold.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -111,5 +110,8 @@ class Json {
                Object>
       value_;
 };
+
+/// `text`, which is UTF-8, as a string of JSON.
+std::string json_string(std::string_view text);
 
 }  // namespace longhand

@@ -1,6 +1,10 @@
 #include "core/json_reader.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -10,6 +14,49 @@
 #include "core/utf8.h"
 
 namespace longhand {
+namespace {
+
+/// Values in one text. Each takes 40 bytes or more, and two bytes of text are enough for one:
+/// without a limit a file of some MiB would take a GiB.
+constexpr std::size_t most_values = 4'000'000;
+
+template <class Integer>
+std::optional<Integer> whole(std::string_view digits) {
+  Integer value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, value);
+  return read.ptr == end && read.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+/// Nothing where it is too large. What is too small is zero: the wider type, read when the double's
+/// range is left, tells them apart.
+std::optional<double> real(std::string_view digits) {
+  const char* const end = digits.data() + digits.size();
+  double value = 0;
+  if (std::from_chars(digits.data(), end, value).ec == std::errc()) return value;
+  long double wide = 0;
+  if (std::from_chars(digits.data(), end, wide).ec != std::errc()) return std::nullopt;
+  value = static_cast<double>(wide);
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+Json::Object last_of_each(Json::Object members) {
+  std::vector<std::size_t> order(members.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto name = [&](std::size_t i) -> std::string_view { return members[i].first; };
+  std::ranges::stable_sort(order, {}, name);
+  std::vector<bool> repeated(members.size());
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+    repeated[order[i]] = name(order[i]) == name(order[i + 1]);
+  }
+  Json::Object kept;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!repeated[i]) kept.push_back(std::move(members[i]));
+  }
+  return kept;
+}
+
+}  // namespace
 
 JsonReader::JsonReader(std::string_view text, std::string file)
     : text_(text), file_(std::move(file)) {
@@ -150,22 +197,20 @@ void JsonReader::unescape(std::string& out) {
 }
 
 std::int64_t JsonReader::integer() {
-  const char c = peek();
-  if (c != '-' && (c < '0' || c > '9')) expected("an integer");
+  if (!at_number()) expected("an integer");
   const std::size_t begin = place_;
-  skip_number();
-  std::int64_t value = 0;
-  const char* const end = text_.data() + place_;
-  const auto read = std::from_chars(text_.data() + begin, end, value);
-  if (read.ptr != end || read.ec != std::errc()) {
+  const auto value = whole<std::int64_t>(number());
+  if (!value) {
     place_ = begin;
     expected("an integer");
   }
-  return value;
+  return *value;
 }
 
 /// -? (0 | [1-9][0-9]*) ('.' [0-9]+)? ([eE] [+-]? [0-9]+)?
-void JsonReader::skip_number() {
+std::string_view JsonReader::number() {
+  if (!at_number()) expected("a value");
+  const std::size_t start = place_;
   const auto at = [&](char c) { return place_ < text_.size() && text_[place_] == c; };
   const auto digits = [&] {
     const std::size_t begin = place_;
@@ -187,6 +232,7 @@ void JsonReader::skip_number() {
     if (at('+') || at('-')) ++place_;
     digits();
   }
+  return text_.substr(start, place_ - start);
 }
 
 void JsonReader::skip_word(std::string_view word) {
@@ -194,9 +240,32 @@ void JsonReader::skip_word(std::string_view word) {
   place_ += word.size();
 }
 
-bool JsonReader::at_string() { return peek() == '"'; }
+bool JsonReader::at_object() { return peek() == '{'; }
 bool JsonReader::at_array() { return peek() == '['; }
-bool JsonReader::at_null() { return peek() == 'n'; }
+bool JsonReader::at_string() { return peek() == '"'; }
+bool JsonReader::at_number() {
+  const char c = peek();
+  return c == '-' || (c >= '0' && c <= '9');
+}
+
+std::string JsonReader::in_words() {
+  switch (peek()) {
+    case '{':
+      return "an object";
+    case '[':
+      return "an array";
+    case '"':
+      return "a string";
+    case 't':
+    case 'f':
+      return "a boolean";
+    case 'n':
+      return "null";
+    default:
+      JsonReader ahead = at(text_.substr(place_));
+      return text("the number ", ahead.number().substr(0, 30));
+  }
+}
 
 std::string_view JsonReader::skip() {
   peek();
@@ -229,18 +298,58 @@ std::string_view JsonReader::skip() {
         skip_word("null");
         break;
       default:
-        if (const char c = peek(); c != '-' && (c < '0' || c > '9')) expected("a value");
-        skip_number();
+        number();
     }
   } while (!open.empty());
   return text_.substr(begin, place_ - begin);
 }
 
 Json JsonReader::value() {
-  const std::size_t begin = place_;
-  auto parsed = Json::parse(skip());
-  LONGHAND_CHECK(parsed, file_, ": not JSON at byte ", begin);
-  return std::move(*parsed);
+  std::size_t values = 0;
+  return read_value(values);
+}
+
+Json JsonReader::read_value(std::size_t& values) {
+  if (++values > most_values) fail(file_, ": expected at most ", most_values, " values of JSON");
+  switch (peek()) {
+    case '{': {
+      Json::Object members;
+      for (open_object(); next_member();) {
+        std::string name(name_);
+        Json member = read_value(values);
+        members.emplace_back(std::move(name), std::move(member));
+      }
+      return Json(last_of_each(std::move(members)));
+    }
+    case '[': {
+      Json::Array elements;
+      for (open_array(); next_element();) elements.push_back(read_value(values));
+      return elements;
+    }
+    case '"':
+      return std::string(string());
+    case 't':
+      skip_word("true");
+      return true;
+    case 'f':
+      skip_word("false");
+      return false;
+    case 'n':
+      skip_word("null");
+      return nullptr;
+    default: {
+      const std::size_t begin = place_;
+      const std::string_view digits = number();
+      if (const auto small = whole<std::int64_t>(digits)) return *small;
+      if (const auto great = whole<std::uint64_t>(digits)) return *great;
+      const std::optional<double> value = real(digits);
+      if (!value) {
+        place_ = begin;
+        expected("a number that a double can hold");
+      }
+      return *value;
+    }
+  }
 }
 
 void JsonReader::finish() {

@@ -11,7 +11,7 @@ namespace longhand {
 
 /// Reads JSON text from front to back, value by value, and keeps nothing: for files with a great
 /// many small values, where Json would build each of them. What is not there as asked is an Error
-/// that names the file and the byte.
+/// that names the file and the byte, and so is a nesting of more than Json::deepest.
 ///
 ///   for (reader.open_object(); reader.next_member();) {
 ///     if (reader.name() == "size") size = reader.integer(); else reader.skip();
@@ -36,12 +36,16 @@ class JsonReader {
 
   std::string_view string();  // until the next string is read; copies only if it has escapes
   std::int64_t integer();
-  bool at_string();
+  std::string_view number();  // its text, whatever its size
+  bool at_object();
   bool at_array();
-  bool at_null();
+  bool at_string();
+  bool at_number();
+  /// What comes next, for messages: "an object", "the number 2.0".
+  std::string in_words();
   /// One whole value of any kind; its text.
   std::string_view skip();
-  /// One whole value, at most Json::deepest deep.
+  /// One whole value. Of several members of one name the last counts.
   Json value();
   /// Nothing may follow.
   void finish();
@@ -56,8 +60,8 @@ class JsonReader {
   std::string_view read_string(std::string& unescaped);
   void unescape(std::string& out);
   char32_t four_digits();
-  void skip_number();
   void skip_word(std::string_view word);
+  Json read_value(std::size_t& values);
 
   std::string_view text_;
   std::string file_;

@@ -12,6 +12,7 @@
 #include "core/atomic_file.h"
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/quote.h"
 #include "core/safetensors_checksums.h"
 #include "core/safetensors_header.h"

@@ -30,7 +30,4 @@ struct SafetensorsHeader {
 /// names than SafetensorsFile's limits.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file);
 
-/// `text` as a JSON string; refused unless it is UTF-8.
-std::string json_string(std::string_view text);
-
 }  // namespace longhand

@@ -3,7 +3,7 @@
 #   scripts/setup.sh [lint|fuzz]     lint: also clang-tidy, for scripts/tidy.sh; fuzz: also clang
 set -eu
 
-packages="g++ cmake ninja-build libboost-program-options-dev libboost-test-dev nlohmann-json3-dev
+packages="g++ cmake ninja-build libboost-program-options-dev libboost-test-dev
   clang-format locales-all"
 case ${1:-} in
   lint) packages="$packages clang-tidy" ;;

@@ -1,7 +1,7 @@
 #include "core/json_reader.h"
 
-#include <boost/test/unit_test.hpp>
 #include <map>
+#include "tests/check.h"
 
 #include "core/error.h"
 
@@ -59,7 +59,13 @@ BOOST_AUTO_TEST_CASE(a_value_passed_over_can_be_read_later) {
   BOOST_TEST(whole.at(late).value() == (Json{{"n", Json::Array{5, "six"}}}));
 }
 
-BOOST_AUTO_TEST_CASE(it_takes_what_the_parser_of_whole_values_takes) {
+BOOST_AUTO_TEST_CASE(the_grammar_is_that_of_json) {
+  for (const std::string_view text :
+       {"-0.5e-3", "0", "-0", "1E5", "1e+400", "true", "false", "null", "\"\"", "[[]]", "{}",
+        "\"\\ud83d\\ude00\"", "[\"a\",{\"b\":[1,2,{}]}]", " \t\r\n[ ] ", "\"\\/\\b\\f\\u0000\"",
+        "\"\x7f\""}) {
+    BOOST_TEST_CONTEXT(text) { BOOST_TEST(accepts(text)); }
+  }
   for (const std::string_view text : {"",
                                       "{",
                                       "}",
@@ -76,14 +82,13 @@ BOOST_AUTO_TEST_CASE(it_takes_what_the_parser_of_whole_values_takes) {
                                       "-",
                                       "1e",
                                       "1e+",
-                                      "-0.5e-3",
-                                      "0",
-                                      "1E5",
+                                      "+1",
+                                      "0x1",
+                                      "NaN",
+                                      "Infinity",
                                       "tru",
-                                      "true",
-                                      "false",
-                                      "null",
                                       "nul",
+                                      "nullx",
                                       "\"",
                                       "\"a",
                                       "\"\\x\"",
@@ -92,19 +97,17 @@ BOOST_AUTO_TEST_CASE(it_takes_what_the_parser_of_whole_values_takes) {
                                       "\"\\ud800\"",
                                       "\"\\udc00\"",
                                       "\"\\ud800\\u0041\"",
-                                      "\"\\ud83d\\ude00\"",
                                       "\"\n\"",
                                       "\"\xff\"",
+                                      "'a'",
                                       "[] []",
-                                      "[[]]",
-                                      "[\"a\",{\"b\":[1,2,{}]}]",
-                                      " \t\r\n[ ] ",
-                                      "\"\\/\\b\\f\"",
-                                      "+1",
-                                      "NaN",
                                       "[1}",
-                                      "{]"}) {
-    BOOST_TEST_CONTEXT(text) { BOOST_TEST(accepts(text) == Json::parse(text).has_value()); }
+                                      "{]",
+                                      "[1]// comment"}) {
+    BOOST_TEST_CONTEXT(text) {
+      BOOST_TEST(!accepts(text));
+      BOOST_TEST(!Json::parse(text).has_value());
+    }
   }
   const std::string deep(Json::deepest, '['), closed(Json::deepest, ']');
   BOOST_TEST(accepts(deep + closed));

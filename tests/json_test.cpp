@@ -1,8 +1,8 @@
 #include "core/json.h"
 
-#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
+#include "tests/check.h"
 
 #include "core/error.h"
 
@@ -36,6 +36,44 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
   BOOST_TEST(before.dump().find('\n') == std::string::npos);
   BOOST_TEST(!Json::parse("3.0")->is_integer());
   BOOST_TEST(*Json::parse("3.0") == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_real_number_has_the_fewest_digits_and_a_point_or_an_exponent) {
+  const std::vector<std::pair<double, std::string>> cases{
+      {0, "0.0"},
+      {-0.0, "-0.0"},
+      {3, "3.0"},
+      {-1.5, "-1.5"},
+      {0.1, "0.1"},
+      {1e-4, "0.0001"},
+      {1.25e-3, "0.00125"},
+      {1e-5, "1e-05"},
+      {1.5e-5, "1.5e-05"},
+      {123456.75, "123456.75"},
+      {1e14, "100000000000000.0"},
+      {1e15, "1e+15"},
+      {1.25e300, "1.25e+300"},
+      {4.9e-324, "5e-324"},
+      {1.0 / 3, "0.3333333333333333"},
+      {std::numeric_limits<double>::max(), "1.7976931348623157e+308"}};
+  for (const auto& [value, text] : cases) {
+    BOOST_TEST(Json(value).dump() == text);
+    BOOST_TEST(Json::parse(text)->number() == value);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_zero_or_none) {
+  BOOST_TEST(Json::parse("1e-400")->number() == 0.0);
+  BOOST_TEST(Json::parse("-0")->is_integer());
+  BOOST_TEST(!Json::parse("1e400").has_value());
+  BOOST_TEST(!Json::parse("-1e5000").has_value());
+  BOOST_TEST(Json::parse("18446744073709551616")->number() == 0x1p64);
+  BOOST_TEST(!Json::parse("18446744073709551616")->is_integer());
+}
+
+BOOST_AUTO_TEST_CASE(control_characters_are_escaped) {
+  BOOST_TEST(Json("\b\t\n\f\r\"\\/\x01\x1f\x7f").dump() ==
+             "\"\\b\\t\\n\\f\\r\\\"\\\\/\\u0001\\u001f\x7f\"");
 }
 
 BOOST_AUTO_TEST_CASE(numbers_that_json_lacks_are_null_and_broken_text_is_replaced) {
