@@ -65,6 +65,17 @@ std::int64_t Arguments::integer(std::string_view name, std::int64_t low, std::in
   return parse_integer(text("--", name), word(name), low, high);
 }
 
+double Arguments::number(std::string_view name, double low, double high) const {
+  const std::string& value = word(name);
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() ||
+      !(number >= low && number <= high)) {
+    wrong_usage("--", name, ": expected a number from ", low, " to ", high, ", got '", value, "'");
+  }
+  return number;
+}
+
 Arguments Command::parse(const std::vector<std::string>& words) const {
   constexpr auto style =
       po::command_line_style::default_style & ~po::command_line_style::allow_guessing;

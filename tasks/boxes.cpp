@@ -234,7 +234,7 @@ class Boxes final : public Task {
 
   BoxesRules rules_;
   bool every_token_;
-  Vocabulary vocabulary_;
+  WordVocabulary vocabulary_;
 };
 
 }  // namespace

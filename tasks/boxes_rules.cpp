@@ -114,7 +114,7 @@ std::vector<std::string_view> boxes_objects(int count) {
   return objects;
 }
 
-Vocabulary boxes_vocabulary(const BoxesRules& rules) {
+WordVocabulary boxes_vocabulary(const BoxesRules& rules) {
   std::vector<std::string> texts{std::string(boxes_begin), std::string(boxes_answer),
                                  std::string(boxes_end), ",", "."};
   const auto add = [&](std::initializer_list<std::string_view> list) {
@@ -126,7 +126,7 @@ Vocabulary boxes_vocabulary(const BoxesRules& rules) {
   if (!rules.one_at_start) add({"are"});
   for (int box = 0; box < rules.boxes; ++box) texts.push_back({' ', static_cast<char>('A' + box)});
   for (const std::string_view object : boxes_objects(rules.objects)) add({object});
-  return Vocabulary(std::move(texts));
+  return WordVocabulary(std::move(texts));
 }
 
 }  // namespace longhand::tasks

@@ -43,7 +43,7 @@ struct BoxesRules {
 std::vector<std::string_view> boxes_objects(int count);
 
 /// Words with the space before them, so that tokens side by side are the text.
-Vocabulary boxes_vocabulary(const BoxesRules& rules);
+WordVocabulary boxes_vocabulary(const BoxesRules& rules);
 
 inline constexpr std::string_view boxes_begin = "<begin>";
 inline constexpr std::string_view boxes_answer = " <answer>";

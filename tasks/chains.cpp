@@ -11,11 +11,11 @@
 namespace longhand::tasks {
 namespace {
 
-Vocabulary make_vocabulary(std::int64_t blocks, std::int64_t size) {
+WordVocabulary make_vocabulary(std::int64_t blocks, std::int64_t size) {
   std::vector<std::string> texts;
   for (std::int64_t value = 0; value < size; ++value) texts.push_back(text('v', value));
   for (std::int64_t p = 0; p < (blocks - 1) * size; ++p) texts.push_back(std::to_string(p));
-  return Vocabulary(std::move(texts), " ");
+  return WordVocabulary(std::move(texts), " ");
 }
 
 /// The words of a text, parted by spaces.
@@ -198,7 +198,7 @@ class Chains final : public Task {
 
   std::int64_t blocks_, size_;
   bool by_depth_;
-  Vocabulary vocabulary_;
+  WordVocabulary vocabulary_;
 };
 
 }  // namespace

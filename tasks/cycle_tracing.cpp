@@ -17,12 +17,12 @@ std::string three_digits(std::int64_t id) {
   return digits.substr(1);
 }
 
-Vocabulary make_vocabulary(bool numbers) {
+WordVocabulary make_vocabulary(bool numbers) {
   std::vector<std::string> texts{"E", "C", " ", ","};
   for (std::int64_t id = 0; id < (numbers ? ids : 10); ++id) {
     texts.push_back(numbers ? three_digits(id) : std::to_string(id));
   }
-  return Vocabulary(std::move(texts));
+  return WordVocabulary(std::move(texts));
 }
 
 /// The words of a text with a single space between each two; an empty word where there is more.
@@ -223,7 +223,7 @@ class CycleTracing final : public Task {
   std::int64_t least_, most_;
   std::int64_t width_;  // tokens of a node
   bool every_token_;
-  Vocabulary vocabulary_;
+  WordVocabulary vocabulary_;
   std::int64_t budget_ = 0;
 };
 

@@ -33,7 +33,7 @@ class FlipFlop final : public Task {
       : instructions_(options.integer("instructions", 1, 1 << 20)),
         ignore_(options.number("ignore", 0, 1)),
         every_token_(options.choice("loss", {"reads", "all"}) == 1),
-        vocabulary_(Vocabulary::of_characters("wri01")) {}
+        vocabulary_(WordVocabulary::of_characters("wri01")) {}
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::int64_t longest() const override { return 2 * instructions_; }
@@ -115,7 +115,7 @@ class FlipFlop final : public Task {
   std::int64_t instructions_;
   double ignore_;
   bool every_token_;
-  Vocabulary vocabulary_;
+  WordVocabulary vocabulary_;
 };
 
 /// Samples of `factor` times the instructions.

@@ -13,12 +13,12 @@ using Tokens = std::vector<std::int32_t>;
 
 constexpr std::int32_t mark = 10, carry_mark = 11;  // in the vocabulary's order
 
-Vocabulary make_vocabulary() {
+WordVocabulary make_vocabulary() {
   std::vector<std::string> texts;
   for (int digit = 0; digit < 10; ++digit) texts.push_back(std::to_string(digit));
   // The paper's vocabulary has 14 tokens, of which samples use 12.
   for (const char* text : {"⊥", "↑", "PAD", "UNUSED"}) texts.emplace_back(text);
-  return Vocabulary(std::move(texts), " ");
+  return WordVocabulary(std::move(texts), " ");
 }
 
 class Increment final : public Task {
@@ -158,7 +158,7 @@ class Increment final : public Task {
   bool hint_;
   LengthMix lengths_;
   double nines_;
-  Vocabulary vocabulary_;
+  WordVocabulary vocabulary_;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ struct Option {
   std::string name;
   std::string otherwise;  // the default
   std::string meaning;
+  std::string flag = {};  // in place of --task.NAME
 };
 
 /// The values of a task's options: the defaults until set. Values are text; who reads one says what

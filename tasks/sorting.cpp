@@ -18,12 +18,12 @@ constexpr std::array<std::string_view, 4> kind_names{"sort", "successor", "count
 
 constexpr std::int64_t most_numbers = 1000;
 
-Vocabulary make_vocabulary(std::int64_t largest) {
+WordVocabulary make_vocabulary(std::int64_t largest) {
   std::vector<std::string> texts;
   for (std::int64_t k = 0; k <= largest; ++k) texts.push_back(std::to_string(k));
   texts.emplace_back("⊥");
   texts.emplace_back("PAD");
-  return Vocabulary(std::move(texts), " ");
+  return WordVocabulary(std::move(texts), " ");
 }
 
 std::uint32_t bound(std::int64_t size) { return static_cast<std::uint32_t>(size); }
@@ -348,7 +348,7 @@ class Sorting final : public Task {
   LengthMix lengths_;
   std::int64_t repeat_;
   double repetition_;
-  Vocabulary vocabulary_;
+  WordVocabulary vocabulary_;
   std::int32_t mark_;
   std::vector<Kind> kinds_{Kind::sort};  // of the heads
 };

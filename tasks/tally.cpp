@@ -42,6 +42,12 @@ void Tally::add_value(std::string_view name, double value) {
   sum.count += 1;
 }
 
+void Tally::add_ratio(std::string_view name, double sum, std::int64_t count) {
+  Metric& of = metric(name, false);
+  of.sum += sum;
+  of.count += count;
+}
+
 void Tally::add(const Tally& other) {
   for (const Metric& more : other.metrics_) {
     Metric& sum = metric(more.name, more.is_share);

@@ -36,6 +36,8 @@ class Tally {
   void add_share(std::string_view name, std::int64_t hits, std::int64_t trials);
   /// One more value of a quantity that is no share, such as an edit distance.
   void add_value(std::string_view name, double value);
+  /// More of a quantity that is told per unit: loss per token, bits per byte.
+  void add_ratio(std::string_view name, double sum, std::int64_t count);
   void add(const Tally& other);
 
   std::span<const Metric> metrics() const { return metrics_; }

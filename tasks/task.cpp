@@ -10,6 +10,7 @@
 #include "tasks/flip_flop.h"
 #include "tasks/increment.h"
 #include "tasks/sorting.h"
+#include "tasks/text.h"
 #include "tasks/tokens.h"
 
 namespace longhand::tasks {
@@ -62,8 +63,8 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
 }
 
 std::span<const TaskKind> all_tasks() {
-  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing(), chains(), sorting(),
-                                           increment(), boxes(),         tokens()};
+  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing(), chains(),   sorting(),
+                                           increment(), boxes(),         own_text(), tokens()};
   return kinds;
 }
 

@@ -56,6 +56,9 @@ class Task {
   virtual std::string_view head_name(int /*head*/) const { return "task"; }
   virtual std::int64_t longest() const = 0;  // tokens a sample can have
 
+  /// Tokens after which there is no more to be said.
+  virtual std::vector<std::int32_t> ends() const { return {}; }
+
   /// Drawn from the stream alone; `head` below heads().
   virtual Sample sample(Rng& rng, int head) const = 0;
 
@@ -66,6 +69,10 @@ class Task {
                      Tally& tally) const = 0;
   /// The metric by which models are compared.
   virtual std::string_view main_metric() const = 0;
+  virtual bool less_is_better() const { return false; }
+  /// Bytes of the text that a sample's targets stand for; 0: the task is not about text. Where it
+  /// is, its metrics are joined by those of the loss: loss, perplexity and bits_per_byte.
+  virtual std::int64_t target_bytes(const Sample&) const { return 0; }
 
   /// The attention a perfect model would need at the asked outputs, ascending by row.
   virtual std::vector<ReferenceRow> reference(const Sample& sample) const = 0;
@@ -97,6 +104,7 @@ struct Distribution {
   std::string name;
   std::string title;  // as a table's column has it
   std::function<void(OptionValues&)> change;
+  bool compared = true;  // by its main metric a checkpoint may be the best
 };
 
 /// A task before its options are known.

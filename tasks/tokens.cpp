@@ -5,10 +5,10 @@
 namespace longhand::tasks {
 namespace {
 
-Vocabulary make_vocabulary(std::int64_t count) {
+WordVocabulary make_vocabulary(std::int64_t count) {
   std::vector<std::string> texts;
   for (std::int64_t token = 0; token < count; ++token) texts.push_back(std::to_string(token));
-  return Vocabulary(std::move(texts), " ");
+  return WordVocabulary(std::move(texts), " ");
 }
 
 class Tokens final : public Task {
@@ -54,7 +54,7 @@ class Tokens final : public Task {
 
  private:
   std::int64_t length_;
-  Vocabulary vocabulary_;
+  WordVocabulary vocabulary_;
 };
 
 }  // namespace

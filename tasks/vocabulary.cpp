@@ -8,7 +8,7 @@
 
 namespace longhand::tasks {
 
-Vocabulary::Vocabulary(std::vector<std::string> texts, std::string separator)
+WordVocabulary::WordVocabulary(std::vector<std::string> texts, std::string separator)
     : texts_(std::move(texts)), separator_(std::move(separator)) {
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     LONGHAND_CHECK(!texts_[i].empty(), "vocabulary: token ", i, " is empty");
@@ -20,19 +20,19 @@ Vocabulary::Vocabulary(std::vector<std::string> texts, std::string separator)
   }
 }
 
-Vocabulary Vocabulary::of_characters(std::string_view characters) {
+WordVocabulary WordVocabulary::of_characters(std::string_view characters) {
   std::vector<std::string> texts;
   for (const char character : characters) texts.emplace_back(1, character);
-  return Vocabulary(std::move(texts));
+  return WordVocabulary(std::move(texts));
 }
 
-const std::string& Vocabulary::text(std::int32_t token) const {
+std::string WordVocabulary::text(std::int32_t token) const {
   LONGHAND_CHECK(token >= 0 && token < size(), "vocabulary: expected a token from 0 to ",
                  size() - 1, ", got ", token);
   return texts_[static_cast<std::size_t>(token)];
 }
 
-std::optional<std::int32_t> Vocabulary::find(std::string_view text) const {
+std::optional<std::int32_t> WordVocabulary::find(std::string_view text) const {
   const auto place = tokens_.find(text);
   return place == tokens_.end() ? std::nullopt : std::optional(place->second);
 }
@@ -43,7 +43,7 @@ std::int32_t Vocabulary::at(std::string_view text) const {
   return *token;
 }
 
-std::vector<std::int32_t> Vocabulary::encode(std::string_view text) const {
+std::vector<std::int32_t> WordVocabulary::encode(std::string_view text) const {
   std::vector<std::int32_t> tokens;
   tokens.reserve(text.size());
   for (std::size_t place = 0; place < text.size();) {
@@ -77,7 +77,7 @@ std::string Vocabulary::encode(std::string_view text, std::vector<std::int32_t>&
 std::string Vocabulary::decode(std::span<const std::int32_t> tokens) const {
   std::string text;
   for (const std::int32_t token : tokens) {
-    if (!text.empty()) text += separator_;
+    if (!text.empty()) text += separator();
     text += this->text(token);
   }
   return text;

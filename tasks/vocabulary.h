@@ -12,27 +12,42 @@
 
 namespace longhand::tasks {
 
-/// The tokens of a task: token i is written texts[i]. With a separator, one stands between each two
-/// tokens, and text is cut there; further separators are passed over. Without one, text is cut
-/// greedily, the longest token that fits first, so a vocabulary may hold both "345" and "3".
+/// The tokens of a task, numbered from 0, and how text is cut into them.
 class Vocabulary {
  public:
-  explicit Vocabulary(std::vector<std::string> texts, std::string separator = {});
+  virtual ~Vocabulary() = default;
 
-  /// One token for each character.
-  static Vocabulary of_characters(std::string_view characters);
-
-  std::int32_t size() const { return static_cast<std::int32_t>(texts_.size()); }
-  const std::string& text(std::int32_t token) const;
-  std::span<const std::string> texts() const { return texts_; }
-  std::optional<std::int32_t> find(std::string_view text) const;
+  virtual std::int32_t size() const = 0;
+  /// The bytes of text that a token stands for; refused unless it is one.
+  virtual std::string text(std::int32_t token) const = 0;
+  virtual std::optional<std::int32_t> find(std::string_view text) const = 0;
   std::int32_t at(std::string_view text) const;  // refused where there is none
+  /// What stands between the texts of two tokens.
+  virtual std::string_view separator() const { return {}; }
 
   /// Refused, with the place, where no token fits.
-  std::vector<std::int32_t> encode(std::string_view text) const;
+  virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   /// The same for text from outside: says what is wrong with it, or nothing.
   std::string encode(std::string_view text, std::vector<std::int32_t>& tokens) const;
-  std::string decode(std::span<const std::int32_t> tokens) const;
+  virtual std::string decode(std::span<const std::int32_t> tokens) const;
+};
+
+/// A list of words: token i is written texts[i]. With a separator, one stands between each two
+/// tokens, and text is cut there; further separators are passed over. Without one, text is cut
+/// greedily, the longest token that fits first, so a vocabulary may hold both "345" and "3".
+class WordVocabulary final : public Vocabulary {
+ public:
+  explicit WordVocabulary(std::vector<std::string> texts, std::string separator = {});
+
+  /// One token for each character.
+  static WordVocabulary of_characters(std::string_view characters);
+
+  std::int32_t size() const override { return static_cast<std::int32_t>(texts_.size()); }
+  std::string text(std::int32_t token) const override;
+  std::optional<std::int32_t> find(std::string_view text) const override;
+  std::string_view separator() const override { return separator_; }
+  using Vocabulary::encode;
+  std::vector<std::int32_t> encode(std::string_view text) const override;
 
  private:
   struct Hash : std::hash<std::string_view> {

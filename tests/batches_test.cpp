@@ -16,7 +16,8 @@ namespace {
 /// A task whose sample says where it comes from: a number of its stream, and the head.
 class Echo final : public tasks::Task {
  public:
-  explicit Echo(int heads) : heads_(heads), vocabulary_(tasks::Vocabulary::of_characters("01")) {}
+  explicit Echo(int heads)
+      : heads_(heads), vocabulary_(tasks::WordVocabulary::of_characters("01")) {}
   const tasks::Vocabulary& vocabulary() const override { return vocabulary_; }
   int heads() const override { return heads_; }
   std::int64_t longest() const override { return 2; }
@@ -35,7 +36,7 @@ class Echo final : public tasks::Task {
 
  private:
   int heads_;
-  tasks::Vocabulary vocabulary_;
+  tasks::WordVocabulary vocabulary_;
 };
 
 /// The numbers of the samples of steps 1 .. steps, by head.

@@ -41,7 +41,7 @@ struct Fixture {
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(cached_and_batched_it_says_what_it_says_token_by_token, Fixture) {
-  const auto answers = decode_greedy(decoder, prompts, {.most = 20});
+  const auto answers = generate(decoder, prompts, {.most = 20});
   std::set<std::int32_t> said;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     BOOST_TEST(answers[i] == slowly(prompts[i], 20));
@@ -51,9 +51,9 @@ BOOST_FIXTURE_TEST_CASE(cached_and_batched_it_says_what_it_says_token_by_token, 
 }
 
 BOOST_FIXTURE_TEST_CASE(each_has_its_own_limit_and_ends_at_the_stop_token, Fixture) {
-  const auto free = decode_greedy(decoder, prompts, {.most = 20});
+  const auto free = generate(decoder, prompts, {.most = 20});
   const std::int32_t stop = free[0][5];
-  const auto answers = decode_greedy(decoder, prompts, {.most_each = {20, 0, 3, 1}, .stop = stop});
+  const auto answers = generate(decoder, prompts, {.most_each = {20, 0, 3, 1}, .stops = {stop}});
   BOOST_TEST(answers[0] == slowly(prompts[0], 20, stop));
   BOOST_TEST(answers[0].size() <= 6u);
   BOOST_TEST(answers[1].empty());
@@ -125,16 +125,16 @@ BOOST_FIXTURE_TEST_CASE(positions_go_on_beyond_the_first_tables, Fixture) {
   DecoderConfig small = config;
   small.longest = 4;
   Decoder grown(*backend, small, 3);
-  const auto far = decode_greedy(grown, prompts, {.most = 40});
-  BOOST_TEST(far[0] == decode_greedy(decoder, prompts, {.most = 40})[0],
+  const auto far = generate(grown, prompts, {.most = 40});
+  BOOST_TEST(far[0] == generate(decoder, prompts, {.most = 40})[0],
              boost::test_tools::per_element());
 }
 
 BOOST_FIXTURE_TEST_CASE(wrong_prompts_are_refused, Fixture) {
   const std::vector<Tokens> empty{{1}, {}};
-  BOOST_CHECK_THROW(decode_greedy(decoder, empty, {.most = 1}), Error);
-  BOOST_CHECK_THROW(decode_greedy(decoder, prompts, {.most_each = {1, 2}}), Error);
-  BOOST_TEST(decode_greedy(decoder, {}, {.most = 3}).empty());
+  BOOST_CHECK_THROW(generate(decoder, empty, {.most = 1}), Error);
+  BOOST_CHECK_THROW(generate(decoder, prompts, {.most_each = {1, 2}}), Error);
+  BOOST_TEST(generate(decoder, {}, {.most = 3}).empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -63,9 +63,9 @@ BOOST_AUTO_TEST_CASE(exact_match_is_what_generating_finds) {
       for (const tasks::Sample& sample : samples) {
         const auto given = sample.tokens.begin() + sample.asked.front() + 1;
         const std::vector<std::int32_t> prompt(sample.tokens.begin(), given);
-        const auto answer = nn::decode_greedy(
+        const auto answer = nn::generate(
             run.model, {&prompt, 1},
-            {.most = run.task->longest(), .stop = run.task->vocabulary().at(" <end>")});
+            {.most = run.task->longest(), .stops = {run.task->vocabulary().at(" <end>")}});
         generated += answer[0] == std::vector<std::int32_t>(given, sample.tokens.end());
       }
     });

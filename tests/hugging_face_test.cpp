@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(greedy_decoding_says_what_transformers_says) {
     const auto decoder = expected.decoder(*backend);
     const std::vector<std::int32_t> prompt(
         expected.batch.tokens.begin(), expected.batch.tokens.begin() + expected.batch.lengths[0]);
-    const auto said = decode_greedy(*decoder, {&prompt, 1}, {.most = 64});
+    const auto said = generate(*decoder, {&prompt, 1}, {.most = 64});
     BOOST_TEST(said[0] == expected.file.to_i32("golden.said"), boost::test_tools::per_element());
   }
 }

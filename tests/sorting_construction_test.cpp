@@ -30,12 +30,12 @@ struct Sorter {
 
   std::vector<Tokens> sort(const std::vector<Tokens>& inputs) const {
     std::vector<Tokens> prompts = inputs;
-    nn::DecodeOptions options;
+    nn::GenerateOptions options;
     for (Tokens& prompt : prompts) {
       options.most_each.push_back(static_cast<std::int64_t>(prompt.size()));
       prompt.push_back(construction.delimiter());
     }
-    return decode_greedy(*model, prompts, options);
+    return generate(*model, prompts, options);
   }
 
   void sorts(const std::vector<Tokens>& inputs) const {

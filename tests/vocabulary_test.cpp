@@ -16,7 +16,7 @@ using Tokens = std::vector<std::int32_t>;
 BOOST_AUTO_TEST_SUITE(vocabulary_test)
 
 BOOST_AUTO_TEST_CASE(text_becomes_tokens_and_back) {
-  const Vocabulary vocabulary = Vocabulary::of_characters("wri01");
+  const WordVocabulary vocabulary = WordVocabulary::of_characters("wri01");
   BOOST_TEST(vocabulary.size() == 5);
   BOOST_TEST(vocabulary.encode("w1r1") == (Tokens{0, 4, 1, 4}));
   BOOST_TEST(vocabulary.decode(Tokens{0, 4, 1, 4}) == "w1r1");
@@ -24,12 +24,12 @@ BOOST_AUTO_TEST_CASE(text_becomes_tokens_and_back) {
 }
 
 BOOST_AUTO_TEST_CASE(the_longest_token_that_fits_is_taken) {
-  const Vocabulary vocabulary({"3", "34", "345", "4", "5"});
+  const WordVocabulary vocabulary({"3", "34", "345", "4", "5"});
   BOOST_TEST(vocabulary.encode("3453434553") == (Tokens{2, 1, 2, 4, 0}));
 }
 
 BOOST_AUTO_TEST_CASE(words_stand_between_separators) {
-  const Vocabulary vocabulary({"1", "12", "⊥"}, " ");
+  const WordVocabulary vocabulary({"1", "12", "⊥"}, " ");
   BOOST_TEST(vocabulary.encode("12 1 ⊥ 1") == (Tokens{1, 0, 2, 0}));
   BOOST_TEST(vocabulary.decode(Tokens{1, 0, 2, 0}) == "12 1 ⊥ 1");
   BOOST_TEST(vocabulary.encode("  12   1 ") == (Tokens{1, 0}));
@@ -37,26 +37,26 @@ BOOST_AUTO_TEST_CASE(words_stand_between_separators) {
   BOOST_CHECK_EXCEPTION(vocabulary.encode("1 121 1"), Error, [](const Error& error) {
     return error.what() == std::string("text: no token fits at character 3: \"121 1\"");
   });
-  BOOST_CHECK_THROW(Vocabulary({"a", "b c"}, " "), Error);
+  BOOST_CHECK_THROW(WordVocabulary({"a", "b c"}, " "), Error);
 }
 
 BOOST_AUTO_TEST_CASE(tokens_are_found_by_their_text) {
-  const Vocabulary vocabulary({"a", "größe"});
+  const WordVocabulary vocabulary({"a", "größe"});
   BOOST_TEST(vocabulary.at("größe") == 1);
   BOOST_TEST(!vocabulary.find("b").has_value());
   BOOST_TEST(vocabulary.text(0) == "a");
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
-  const Vocabulary vocabulary({"ab", "c"});
+  const WordVocabulary vocabulary({"ab", "c"});
   BOOST_CHECK_EXCEPTION(vocabulary.encode("abca"), Error, [](const Error& error) {
     return error.what() == std::string("text: no token fits at character 4: \"a\"");
   });
   BOOST_CHECK_THROW(vocabulary.text(2), Error);
   BOOST_CHECK_THROW(vocabulary.text(-1), Error);
   BOOST_CHECK_THROW(vocabulary.at("x"), Error);
-  BOOST_CHECK_THROW(Vocabulary({"a", "a"}), Error);
-  BOOST_CHECK_THROW(Vocabulary({"a", ""}), Error);
+  BOOST_CHECK_THROW(WordVocabulary({"a", "a"}), Error);
+  BOOST_CHECK_THROW(WordVocabulary({"a", ""}), Error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,60 +1,210 @@
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 
 #include "apps/compute.h"
 #include "apps/run/run_folder.h"
+#include "core/tensor_file.h"
+#include "core/utf8.h"
 #include "nn/models/decode.h"
 
 namespace longhand::app {
 namespace {
 
-void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
-  const std::string& prompt = arguments.word("prompt");
-  if (prompt.empty()) wrong_usage("--prompt: expected at least one token");
-  const std::int64_t most = arguments.integer("tokens", 0, 1 << 24);
-  const LoadedRun loaded =
-      load_run(arguments.plain()[0], step_from(arguments), compute_flags(arguments));
-  const auto head = arguments.integer("head", 0, loaded.task->heads() - 1);
-  if (loaded.task->outputs().groups != 1) {
-    fail(arguments.plain()[0], ": its task ", loaded.config.kind().name,
-         " does not say the next token");
+using Tokens = std::vector<std::int32_t>;
+
+/// A continuation, token by token: its text so far, and where a wanted end was found in it.
+class Continuation {
+ public:
+  Continuation(const tasks::Vocabulary& vocabulary, Tokens prompt)
+      : vocabulary_(vocabulary), prompt_(std::move(prompt)) {}
+
+  const Tokens& prompt() const { return prompt_; }
+  const std::string& text() const { return text_; }
+  const std::vector<nn::Choice>& choices() const { return choices_; }
+
+  void add(const nn::Choice& choice, bool is_shown) {
+    choices_.push_back(choice);
+    if (!is_shown) return;
+    if (!text_.empty()) text_ += vocabulary_.separator();
+    text_ += vocabulary_.text(choice.token);
+  }
+  /// Whether the text holds `end`; it is cut there.
+  bool cut_at(const std::string& end) {
+    const std::size_t place = end.empty() ? std::string::npos : text_.find(end);
+    if (place != std::string::npos) text_.resize(place);
+    return place != std::string::npos;
+  }
+  /// What may be shown now of what was not shown before: whole characters, and nothing that may
+  /// yet turn out to be the beginning of `end`.
+  std::string_view fresh(const std::string& end, bool is_last) {
+    std::size_t until = text_.size();
+    if (!is_last) {
+      while (until > shown_ && until + 4 > text_.size() && !is_whole(until)) --until;
+      for (std::size_t n = std::min(end.size(), until - shown_); n > 0; --n) {
+        if (!std::string_view(text_).substr(0, until).ends_with(end.substr(0, n))) continue;
+        until -= n;
+        break;
+      }
+    }
+    const std::string_view piece = std::string_view(text_).substr(shown_, until - shown_);
+    shown_ = until;
+    return piece;
   }
 
+ private:
+  bool is_whole(std::size_t until) const {
+    return find_broken_utf8(std::string_view(text_).substr(shown_, until - shown_)) ==
+           std::string_view::npos;
+  }
+
+  const tasks::Vocabulary& vocabulary_;
+  Tokens prompt_;
+  std::string text_;
+  std::vector<nn::Choice> choices_;
+  std::size_t shown_ = 0;  // bytes of the text
+};
+
+std::vector<std::string> prompts_from(const Arguments& arguments) {
+  std::vector<std::string> prompts = arguments.words("prompt");
+  for (std::string& prompt : prompts) {
+    if (prompt == "-") prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
+  }
+  const bool empty = std::ranges::any_of(prompts, &std::string::empty);
+  if (prompts.empty() || empty) wrong_usage("--prompt: expected at least one token");
+  return prompts;
+}
+
+nn::Sampling sampling_from(const Arguments& arguments) {
+  return {.repetition_penalty = arguments.number("repetition-penalty", 1e-3, 1e3),
+          .temperature = arguments.number("temperature", 0, 1e3),
+          .top_k = arguments.integer("top-k", 0, 1 << 24),
+          .top_p = arguments.number("top-p", 0, 1),
+          .min_p = arguments.number("min-p", 0, 1)};
+}
+
+/// The logits at every token of a prompt, as a file.
+void write_logits(const LoadedRun& loaded, const Tokens& prompt, std::int64_t head,
+                  const std::string& file) {
+  Backend& backend = *loaded.backend;
+  const auto length = static_cast<std::int32_t>(prompt.size());
+  const nn::Input input = nn::make_input(backend, prompt, {&length, 1});
+  const Tensor logits = loaded.model->logits(loaded.model->features(input), head).value();
+  const std::vector<NamedTensor> tensors{{"logits", logits},
+                                         {"tokens", Tensor::from(backend, {length}, prompt)}};
+  save_tensors(file, tensors);
+}
+
+Json in_json(const Continuation& c, const std::string& prompt) {
+  Json tokens = Json::array(), probabilities = Json::array();
+  for (const nn::Choice& choice : c.choices()) {
+    tokens.push_back(choice.token);
+    probabilities.push_back(choice.log_probability);
+  }
+  return {{"prompt", prompt},
+          {"prompt_tokens", c.prompt()},
+          {"text", c.text()},
+          {"tokens", tokens},
+          {"log_probabilities", probabilities}};
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::string& folder = arguments.plain()[0];
+  const std::vector<std::string> prompts = prompts_from(arguments);
+  const std::string stop = arguments.given("stop") ? arguments.word("stop") : "";
+  nn::GenerateOptions options{.most = arguments.integer("tokens", 0, 1 << 24),
+                              .sampling = sampling_from(arguments),
+                              .seed = seed_from(arguments),
+                              .probabilities = arguments.json()};
+  const LoadedRun loaded = load_run(folder, step_from(arguments), compute_flags(arguments));
+  options.head = arguments.integer("head", 0, loaded.task->heads() - 1);
+  if (loaded.task->outputs().groups != 1) {
+    fail(folder, ": its task ", loaded.config.kind().name, " does not say the next token");
+  }
   const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
-  const std::vector<std::int32_t> tokens =
-      as_usage("prompt", [&] { return vocabulary.encode(prompt); });
-  nn::DecodeOptions options{.most = most, .head = head};
-  if (arguments.given("stop")) {
-    options.stop = as_usage("stop", [&] { return vocabulary.at(arguments.word("stop")); });
+  const bool is_text = loaded.config.kind().name == "text";
+  const Tokens ends = loaded.task->ends();
+  options.stops = ends;
+  if (!stop.empty() && !is_text) {
+    options.stops.push_back(as_usage("stop", [&] { return vocabulary.at(stop); }));
   }
-  const auto answer = nn::decode_greedy(*loaded.model, {&tokens, 1}, options)[0];
-  const std::string text = vocabulary.decode(answer);
-  if (arguments.json()) {
-    std::cout << Json{{"run", arguments.plain()[0]},
-                      {"step", loaded.step},
-                      {"prompt", prompt},
-                      {"text", text},
-                      {"tokens", answer}}
-              << '\n';
+  const std::string cut = is_text ? stop : "";
+
+  std::vector<Continuation> all;
+  std::vector<Tokens> read;
+  for (const std::string& prompt : prompts) {
+    read.push_back(as_usage("prompt", [&] { return vocabulary.encode(prompt); }));
+    if (read.back().empty()) wrong_usage("--prompt: expected at least one token");
+    all.emplace_back(vocabulary, read.back());
+  }
+  if (arguments.given("logits")) {
+    if (prompts.size() != 1) wrong_usage("--logits: expected one --prompt");
+    write_logits(loaded, read[0], options.head, arguments.word("logits"));
+  }
+
+  // One prompt's words are shown as they come.
+  const bool streams = prompts.size() == 1 && !arguments.json();
+  if (streams) std::cout << vocabulary.decode(read[0]) << std::flush;
+  bool first = true;
+  options.said = [&](std::size_t i, const nn::Choice& choice) {
+    all[i].add(choice, std::ranges::count(ends, choice.token) == 0);
+    const bool goes_on = !all[i].cut_at(cut);
+    if (streams) {
+      if (std::exchange(first, false)) std::cout << vocabulary.separator();
+      std::cout << all[i].fresh(cut, !goes_on) << std::flush;
+    }
+    return goes_on;
+  };
+  nn::generate(*loaded.model, read, options);
+  if (streams) {
+    std::cout << all[0].fresh(cut, true) << '\n';
+    return;
+  }
+  if (!arguments.json()) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i > 0) std::cout << "----\n";
+      std::cout << vocabulary.decode(read[i]) << vocabulary.separator() << all[i].text() << '\n';
+    }
+    return;
+  }
+  Json whole{{"run", folder}, {"step", loaded.step}};
+  if (all.size() == 1) {
+    const Json one = in_json(all[0], prompts[0]);
+    for (const auto& [name, value] : one.members()) whole[name] = value;
   } else {
-    std::vector<std::int32_t> whole = tokens;
-    whole.insert(whole.end(), answer.begin(), answer.end());
-    std::cout << vocabulary.decode(whole) << '\n';
+    Json continuations = Json::array();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      continuations.push_back(in_json(all[i], prompts[i]));
+    }
+    whole["continuations"] = continuations;
   }
+  std::cout << whole << '\n';
 }
 
 const Register command{
     {.name = "generate",
      .summary = "continues a prompt with a run's model",
-     .usage = {"RUN --prompt TEXT [--tokens N] [--stop TEXT]"},
-     .options = join(run_options(),
-                     {{"prompt", "TEXT", "what the model reads first, in its task's tokens"},
-                      {"tokens", "N", "new tokens, at most", "32"},
-                      {"stop", "TEXT", "end after this token"},
-                      {"head", "N", "the output head", "0"},
-                      json_option()}),
-     .examples = {"generate runs/flip-flop-1 --prompt w1i0i0r --tokens 1"},
-     .notes = "Each new token is the likeliest one.",
+     .usage = {"RUN --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]"},
+     .options =
+         join(run_options(),
+              {{"prompt", "TEXT", "what the model reads first; - for standard input", {}, true},
+               {"tokens", "N", "new tokens, at most", "32"},
+               {"stop", "TEXT", "end before this text; in tasks of words: after this token"},
+               {"head", "N", "the output head", "0"},
+               {"temperature", "X", "0: the likeliest token; 1: as the model has it", "0"},
+               {"top-k", "N", "only the N likeliest; 0: all", "0"},
+               {"top-p", "X", "the fewest that together have this probability", "1"},
+               {"min-p", "X", "those at least this likely beside the likeliest", "0"},
+               {"repetition-penalty", "X", "divides the logits of tokens that came before", "1"},
+               {"seed", "N", "names the random numbers", "1"},
+               {"logits", "FILE", "also write the logits at every token of the prompt"},
+               json_option()}),
+     .examples = {"generate runs/flip-flop-1 --prompt w1i0i0r --tokens 1",
+                  "generate runs/book --prompt \"Once upon\" --temperature 0.8 --top-p 0.95",
+                  "generate runs/book --prompt - --json < prompt.txt"},
+     .notes = "--prompt may be given several times: the prompts are continued together.\n"
+              "The same seed gives the same text on any number of threads.",
      .takes_words = true,
      .run = run}};
 

@@ -11,22 +11,41 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The run's settings: the model's from the folder, all others from defaults and flags.
-Config config_for(const nn::DecoderConfig& model, const Arguments& arguments) {
-  const bool named = arguments.given("task");
-  Config config =
-      as_usage("task", [&] { return Config(named ? arguments.word("task") : "tokens"); });
-  if (!named) {
+bool has_tokenizer(const fs::path& folder) {
+  return fs::exists(folder / "tokenizer.json") ||
+         (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt"));
+}
+
+/// The run's settings: the model's from the folder, all others from defaults and flags. With a
+/// tokenizer the run is one of text, otherwise one of token numbers.
+Config config_for(const fs::path& folder, const nn::ForeignConfig& foreign,
+                  const Arguments& arguments) {
+  const nn::DecoderConfig& model = foreign.config;
+  const std::string task = arguments.given("task") ? arguments.word("task")
+                           : has_tokenizer(folder) ? "text"
+                                                   : "tokens";
+  Config config = as_usage("task", [&] { return Config(task); });
+  if (!arguments.given("task")) {
     config.set("task.vocabulary", std::to_string(model.vocabulary));
-    config.set("task.length", std::to_string(std::min<std::int64_t>(model.longest, 64)));
+    std::int64_t length = task == "text" ? 257 : 64;
+    if (model.longest > 0) length = std::min(length, model.longest);
+    config.set("task.length",
+               std::to_string(task == "text" ? std::max<std::int64_t>(1, length - 1) : length));
+  }
+  if (task == "text") {
+    if (has_tokenizer(folder)) config.set("task.tokenizer", folder.string());
+    std::string ends;
+    for (const std::int32_t token : foreign.ends)
+      ends += (ends.empty() ? "" : ",") + std::to_string(token);
+    if (!ends.empty()) config.set("task.end", ends);
   }
   config.set_model(model);
   config.set_flags(arguments);
   config.check();
-  const auto task = config.task();
-  LONGHAND_CHECK(task->vocabulary().size() == model.vocabulary, "task ", config.text("task.name"),
+  const auto made = config.task();
+  LONGHAND_CHECK(made->vocabulary().size() == model.vocabulary, "task ", task,
                  ": expected a vocabulary of ", model.vocabulary, " tokens, the model's, got ",
-                 task->vocabulary().size());
+                 made->vocabulary().size());
   return config;
 }
 
@@ -51,7 +70,7 @@ void run(const Arguments& arguments) {
   const nn::ForeignConfig foreign = nn::read_config(from);
   const nn::Weights weights = nn::Weights::open(from, foreign.config);
   SafetensorsParts::open(from, "model").check_sums();  // where longhand wrote it
-  RunFolder folder = RunFolder::create(to, config_for(foreign.config, arguments));
+  RunFolder folder = RunFolder::create(to, config_for(from, foreign, arguments));
   const Config& config = folder.config();
   const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
   const nn::Decoder model(*backend, config.model(*config.task()), config.seed());
@@ -89,12 +108,14 @@ const Register command{
      .summary = "makes a run of a Hugging Face folder: GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3",
      .usage = {"DIR --out RUN [--task NAME] [flags]"},
      .options = join({{"out", "RUN", "the run folder"}}, join(config_options(), {json_option()})),
-     .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"464 3290\"",
+     .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"The dog\"",
                   "import gpt2 --out runs/chained --heads chacal:12 --gamma 0.1"},
      .notes = "Reads config.json and model.safetensors, or the shards of\n"
-              "model.safetensors.index.json, in f32, f16 or bf16. Without --task the run's tokens\n"
-              "are numbers; a task must have the model's vocabulary. Other flags set what the run\n"
-              "goes on with, heads of another kind included.",
+              "model.safetensors.index.json, in f32, f16 or bf16. Where the folder has a\n"
+              "tokenizer (tokenizer.json, or vocab.json and merges.txt) the run is one of text;\n"
+              "otherwise, without --task, its tokens are numbers. A task must have the model's\n"
+              "vocabulary. Other flags set what the run goes on with, heads of another kind\n"
+              "included.",
      .takes_words = true,
      .run = run}};
 

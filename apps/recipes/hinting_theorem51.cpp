@@ -69,13 +69,13 @@ void sort_all(Trial& trial, std::uint64_t seed, bool quiet) {
   trial.sorted.assign(trial.lengths.size(), 0);
   const auto flush = [&] {
     std::vector<Tokens> prompts;
-    nn::DecodeOptions options;
+    nn::GenerateOptions options;
     for (const Case& c : waiting) {
       prompts.push_back(c.input);
       prompts.back().push_back(trial.construction.delimiter());
       options.most_each.push_back(static_cast<std::int64_t>(c.input.size()));
     }
-    const auto said = decode_greedy(*trial.model, prompts, options);
+    const auto said = generate(*trial.model, prompts, options);
     for (std::size_t i = 0; i < said.size(); ++i) {
       if (is_sorted(waiting[i].input, said[i])) ++trial.sorted[waiting[i].length];
     }

@@ -102,11 +102,18 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// The flag of a key: task.name is --task, task.x stays, all others lose their section.
-std::string flag_of(std::string_view key) {
-  if (key == "task.name") return "task";
-  if (key.starts_with("task.")) return std::string(key);
-  return std::string(key.substr(key.find('.') + 1));
+/// The flag of a task's option.
+std::string flag_of(const tasks::Option& option) {
+  return option.flag.empty() ? "task." + option.name : option.flag;
+}
+
+/// The flag of a key: task.name is --task, a task's option has its own, all others lose their
+/// section.
+std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
+  const std::string name(key.substr(key.find('.') + 1));
+  if (!key.starts_with("task.")) return name;
+  const auto option = std::ranges::find(task.options, name, &tasks::Option::name);
+  return option == task.options.end() ? "task" : flag_of(*option);
 }
 
 /// What `make` gives; its Error named by the place that asked for it.
@@ -186,7 +193,7 @@ void Config::set_flags(const Arguments& arguments) {
     if (!arguments.given(option.name) || option.name == "task") continue;
     bool found = false;
     for (Setting& setting : settings_) {
-      if (flag_of(setting.key) != option.name) continue;
+      if (flag_of(setting.key, kind()) != option.name) continue;
       setting.value = arguments.word(option.name);
       setting.origin = "--" + option.name;
       found = true;
@@ -457,7 +464,7 @@ std::vector<Option> config_options() {
   options.push_back({"task", "NAME", names, tasks::all_tasks().front().name});
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
     for (const tasks::Option& option : kind.options) {
-      const std::string name = "task." + option.name;
+      const std::string name = flag_of(option);
       const auto same = std::find_if(options.begin(), options.end(),
                                      [&](const Option& o) { return o.name == name; });
       const std::string meaning = kind.name + ": " + option.meaning + " (" + option.otherwise + ")";
@@ -469,7 +476,8 @@ std::vector<Option> config_options() {
     }
   }
   for (const DefaultSetting& d : all_defaults()) {
-    options.push_back({flag_of(d.key), d.placeholder, d.meaning + " (" + d.value + ")"});
+    options.push_back(
+        {d.key.substr(d.key.find('.') + 1), d.placeholder, d.meaning + " (" + d.value + ")"});
   }
   return options;
 }

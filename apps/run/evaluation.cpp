@@ -1,8 +1,10 @@
 #include "apps/run/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
+#include <numbers>
 #include <vector>
 
 #include "apps/run/batches.h"
@@ -41,6 +43,18 @@ std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
   }
   return nn::decode_asked(model, sequences, asked, samples[0].head);
 }
+
+/// The losses of samples' counted targets, in nats, all tokens seen as they are.
+struct LossSum {
+  double sum = 0, weight = 0;
+
+  void add(nn::Decoder& model, const tasks::Task& task, std::span<const tasks::Sample> samples) {
+    const nn::Batch batch = batch_of(samples, task);
+    sum += model.loss(batch).value.value().item() * batch.total_weight();
+    weight += batch.total_weight();
+  }
+  double mean() const { return weight > 0 ? sum / weight : 0; }
+};
 
 std::int64_t tokens_in_cache(const nn::Decoder& model) {
   std::int64_t bytes = 0;  // of a token: keys and values of every layer
@@ -84,24 +98,34 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
   if (options.reading == Reading::decoded && options.tokens_at_once == 0) {
     together.tokens_at_once = tokens_in_cache(model);
   }
+  LossSum loss;
+  std::int64_t bytes = 0;
   for_samples(task, together, [&](std::span<const tasks::Sample> samples) {
-    const std::vector<Tokens> said = options.reading == Reading::forced
-                                         ? forced(model, task, samples)
-                                         : decoded(model, task, samples);
-    for (std::size_t i = 0; i < samples.size(); ++i) task.score(samples[i], said[i], tally);
+    std::vector<Tokens> said(samples.size());
+    if (std::ranges::any_of(samples, [](const auto& sample) { return !sample.asked.empty(); })) {
+      said = options.reading == Reading::forced ? forced(model, task, samples)
+                                                : decoded(model, task, samples);
+    }
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      task.score(samples[i], said[i], tally);
+      bytes += task.target_bytes(samples[i]);
+    }
+    if (bytes > 0) loss.add(model, task, samples);
   });
+  if (bytes > 0) {
+    tally.add_ratio("loss", loss.sum, std::llround(loss.weight));
+    tally.add_ratio("perplexity", std::exp(loss.mean()), 1);
+    tally.add_ratio("bits_per_byte", loss.sum / std::numbers::ln2, bytes);
+  }
   return tally;
 }
 
 double evaluate_loss(nn::Decoder& model, const tasks::Task& task,
                      const EvaluationOptions& options) {
-  double sum = 0, weight = 0;
-  for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
-    const nn::Batch batch = batch_of(samples, task);
-    sum += model.loss(batch).value.value().item() * batch.total_weight();
-    weight += batch.total_weight();
-  });
-  return weight > 0 ? sum / weight : 0;
+  LossSum loss;
+  for_samples(task, options,
+              [&](std::span<const tasks::Sample> samples) { loss.add(model, task, samples); });
+  return loss.mean();
 }
 
 std::string text_of(const tasks::Metric& metric) {

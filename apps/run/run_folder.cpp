@@ -6,18 +6,38 @@
 #include <cstring>
 
 #include "core/atomic_file.h"
+#include "core/mapped_file.h"
 
 namespace longhand::app {
 namespace fs = std::filesystem;
 
 namespace {
 
-const std::string config_file = "config.ini";
+const std::string config_file = "config.ini", tokenizer_folder = "tokenizer";
+constexpr std::string_view tokenizer_setting = "task.tokenizer";
+
+/// A run of text carries its tokenizer: its model can be used wherever the run goes.
+void copy_tokenizer(const Folder& run, const fs::path& from) {
+  const Folder folder = run.make_folder(tokenizer_folder);
+  const bool is_folder = fs::is_directory(from);
+  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt"}) {
+    const fs::path file = is_folder ? from / name : from;
+    if (!fs::exists(file)) continue;
+    const MappedFile mapped(file);
+    AtomicFile copy(folder, name);
+    copy.write(mapped.bytes());
+    copy.commit();
+    if (!is_folder || std::string_view(name) == "tokenizer.json") return;
+  }
+}
 
 Config config_in(const fs::path& folder) {
   LONGHAND_CHECK(fs::exists(folder / config_file), folder.string(),
                  ": holds no run (no config.ini)");
   Config config = Config::read(folder / config_file);
+  if (config.knows(tokenizer_setting) && fs::exists(folder / tokenizer_folder)) {
+    config.set(tokenizer_setting, (folder / tokenizer_folder).string());
+  }
   config.check();
   return config;
 }
@@ -43,6 +63,9 @@ void RunFolder::open() {
   const bool there = folder.contains(config_file);
   LONGHAND_CHECK(there != fresh_, path_.string(), ": ",
                  there ? "holds a run already; --resume goes on with it" : "its run was removed");
+  if (fresh_ && config_.knows(tokenizer_setting) && config_.text(tokenizer_setting) != "bytes") {
+    copy_tokenizer(folder, config_.text(tokenizer_setting));
+  }
   if (fresh_) write_atomically(folder, config_file, config_.ini());
   fresh_ = false;
   folder_ = std::move(folder);

@@ -16,6 +16,7 @@ namespace longhand::app {
 
 /// The files of a run:
 ///   config.ini       everything it depends on
+///   tokenizer/       of a run of text: its tokenizer's files
 ///   metrics.jsonl    one object a line: a step's figures, or an evaluation's
 ///   events.*         the same numbers for TensorBoard
 ///   checkpoints/     step-N folders

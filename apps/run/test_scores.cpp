@@ -19,7 +19,7 @@ TestScores::TestScores(const Config& config)
     : options_{.samples = config.integer("training.evaluate_samples", 0, 1 << 24),
                .seed = config.seed()} {
   for (const tasks::Distribution& d : config.kind().distributions) {
-    tests_.push_back({d.name, d.title, config.task(d.name)});
+    tests_.push_back({d.name, d.title, config.task(d.name), d.compared});
   }
 }
 
@@ -51,7 +51,8 @@ double TestScores::total(const Json& scores) const {
   double sum = 0;
   for (const Test& test : tests_) {
     const std::string key = test.name + "/" + std::string(test.task->main_metric());
-    if (scores.contains(key)) sum += scores[key].number();
+    if (!test.compared || !scores.contains(key)) continue;
+    sum += test.task->less_is_better() ? -scores[key].number() : scores[key].number();
   }
   return sum;
 }

@@ -25,7 +25,8 @@ class TestScores {
   /// "distribution/metric" to value; "intervals", the shares' 95% intervals; and "too_long", the
   /// distributions that were skipped. `say` is told each in words.
   Json of(nn::Decoder& model, const std::function<void(const std::string&)>& say) const;
-  /// The number by which checkpoints are compared: the main metric, added up over distributions.
+  /// The number by which checkpoints are compared, more being better: the main metric, added up
+  /// over the distributions that count.
   double total(const Json& scores) const;
   bool wanted() const { return options_.samples > 0; }
 
@@ -33,6 +34,7 @@ class TestScores {
   struct Test {
     std::string name, title;
     std::unique_ptr<tasks::Task> task;
+    bool compared;
   };
   std::vector<Test> tests_;
   EvaluationOptions options_;

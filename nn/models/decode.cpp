@@ -39,9 +39,9 @@ std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch) {
   return likeliest(logits.value(), input.ids.size() * batch.groups);
 }
 
-std::vector<std::vector<std::int32_t>> decode_greedy(
-    Decoder& decoder, std::span<const std::vector<std::int32_t>> prompts,
-    const DecodeOptions& options) {
+std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
+                                                std::span<const std::vector<std::int32_t>> prompts,
+                                                const GenerateOptions& options) {
   const std::size_t count = prompts.size();
   LONGHAND_CHECK(options.most_each.empty() || options.most_each.size() == count,
                  "decoding: expected ", count, " limits (prompts), got ", options.most_each.size());
@@ -57,24 +57,39 @@ std::vector<std::vector<std::int32_t>> decode_greedy(
     capacities[i] = fresh[i] + static_cast<std::int32_t>(left[i]) - 1;
   }
 
-  std::vector<std::vector<std::int32_t>> answers(count);
+  std::vector<std::vector<std::int32_t>> answers(count), whole(prompts.begin(), prompts.end());
   KeyValueCache cache = decoder.make_cache(capacities);
   while (!tokens.empty()) {
     cache.extend(fresh);
     const Input input = make_input(decoder.backend(), tokens, fresh, cache.lengths());
     const Var features = decoder.features(input, &cache);
-    const Var logits = decoder.logits(last_rows(features.value(), fresh), options.head);
-    const auto next = likeliest(logits.value(), logits.value().rows());
+    const Tensor logits = decoder.logits(last_rows(features.value(), fresh), options.head).value();
+    std::vector<Choice> next;
+    if (options.sampling.greedy() && !options.probabilities) {
+      for (const std::int32_t token : likeliest(logits, logits.rows())) next.push_back({token});
+    } else {
+      const std::vector<double> numbers = logits.to_doubles();
+      const std::vector<float> all(numbers.begin(), numbers.end());
+      const auto classes = static_cast<std::size_t>(logits.columns());
+      for (std::size_t i = 0; i < count; ++i) {
+        if (fresh[i] == 0) continue;
+        Rng rng(options.seed, Purpose::sampling, i, static_cast<std::uint32_t>(answers[i].size()));
+        next.push_back(choose(std::span(all).subspan(next.size() * classes, classes), whole[i],
+                              options.sampling, rng));
+      }
+    }
 
     tokens.clear();
     std::size_t row = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (fresh[i] == 0) continue;
-      const std::int32_t token = next[row++];
-      answers[i].push_back(token);
-      const bool goes_on = --left[i] > 0 && token != options.stop;
-      fresh[i] = goes_on ? 1 : 0;
-      if (goes_on) tokens.push_back(token);
+      const Choice choice = next[row++];
+      answers[i].push_back(choice.token);
+      whole[i].push_back(choice.token);
+      const bool wanted = !options.said || options.said(i, choice);
+      const bool stopped = std::ranges::count(options.stops, choice.token) > 0;
+      fresh[i] = wanted && !stopped && --left[i] > 0 ? 1 : 0;
+      if (fresh[i] != 0) tokens.push_back(choice.token);
     }
   }
   return answers;

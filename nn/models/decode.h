@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "nn/models/decoder.h"
+#include "nn/models/sampling.h"
 
 namespace longhand::nn {
 
@@ -12,19 +14,26 @@ namespace longhand::nn {
 /// among equals) after what was given. Targets are not looked at.
 std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch);
 
-struct DecodeOptions {
+struct GenerateOptions {
   std::int64_t most = 0;                     // new tokens for each prompt
   std::vector<std::int64_t> most_each = {};  // or so many for each; empty: `most` for all
-  std::int32_t stop = -1;                    // a sequence ends after this token
+  std::vector<std::int32_t> stops = {};      // a sequence ends after any of these tokens
   std::int64_t head = 0;                     // output layer
+  Sampling sampling = {};
+  /// Number n of sequence i is chosen by the stream (seed, sampling, i, n).
+  std::uint64_t seed = 0;
+  /// Told each token as it is chosen; false: the sequence ends with it. The log-probability is 0
+  /// unless `probabilities`.
+  std::function<bool(std::size_t sequence, const Choice& choice)> said = {};
+  bool probabilities = false;
 };
 
-/// Continues every prompt by its likeliest next token, again and again, with cached keys and
-/// values. Prompts of different lengths go together; one that is done costs nothing more. Returns
-/// the new tokens, the stop token included.
-std::vector<std::vector<std::int32_t>> decode_greedy(
-    Decoder& decoder, std::span<const std::vector<std::int32_t>> prompts,
-    const DecodeOptions& options);
+/// Continues every prompt, token by token, with cached keys and values. Prompts of different
+/// lengths go together; one that is done costs nothing more. Returns the new tokens, the stop token
+/// included.
+std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
+                                                std::span<const std::vector<std::int32_t>> prompts,
+                                                const GenerateOptions& options);
 
 /// Reads sequences of which some tokens are the model's own: at each output o of asked[i],
 /// ascending, the likeliest next token is noted and stands in place of token o + 1 of sequence i

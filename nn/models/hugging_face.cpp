@@ -255,6 +255,20 @@ void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, st
   write_safetensors_parts(folder, "model", items, {{"format", "pt"}}, most);
 }
 
+/// A number, a list of them, or nothing.
+std::vector<std::int32_t> ends_of(const Fields& fields) {
+  constexpr const char* key = "eos_token_id";
+  const Json* const found = fields.find(key);
+  if (!found) return {};
+  std::vector<std::int32_t> ends;
+  for (const Json& id : found->is_array() ? *found : Json(Json::Array{*found})) {
+    LONGHAND_CHECK(id.is_integer() && id.number() >= 0 && id.number() <= 1e9, fields.source(), ": ",
+                   key, ": expected tokens, got ", shown(found));
+    ends.push_back(static_cast<std::int32_t>(id.integer()));
+  }
+  return ends;
+}
+
 ForeignConfig parse_config(std::string_view json, std::string_view source) {
   const Json object = parse_json(json, source);
   const Fields fields(object, source);
@@ -262,7 +276,7 @@ ForeignConfig parse_config(std::string_view json, std::string_view source) {
   std::vector<std::string_view> names;
   for (const Family* const family : families()) {
     if (family->type == type) {
-      ForeignConfig result{family, family->config(fields)};
+      ForeignConfig result{family, family->config(fields), ends_of(fields)};
       try {
         check(result.config);
       } catch (const Error& error) {

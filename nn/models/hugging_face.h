@@ -97,6 +97,7 @@ std::span<const Family* const> families();
 struct ForeignConfig {
   const Family* family = nullptr;
   DecoderConfig config;
+  std::vector<std::int32_t> ends = {};  // eos_token_id: tokens that end a text
 };
 ForeignConfig parse_config(std::string_view json, std::string_view source);
 ForeignConfig read_config(const std::filesystem::path& folder);

@@ -1,0 +1,88 @@
+#include "nn/models/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/error.h"
+
+namespace longhand::nn {
+namespace {
+
+struct Candidate {
+  std::int32_t token;
+  double score;  // the logit, later the probability up to a factor
+};
+
+bool likelier(const Candidate& a, const Candidate& b) {
+  return a.score != b.score ? a.score > b.score : a.token < b.token;
+}
+
+/// The fewest that together have the share p of the whole, likeliest first.
+void keep_nucleus(std::vector<Candidate>& all, double p) {
+  double whole = 0;
+  for (const Candidate& c : all) whole += c.score;
+  // What is below this has less than the share 1 - p together, so none of it is kept: most of a
+  // large vocabulary need not be sorted.
+  const double least = whole * (1 - p) / static_cast<double>(all.size());
+  std::erase_if(all, [&](const Candidate& c) { return c.score < least; });
+  std::ranges::sort(all, likelier);
+  double sum = 0;
+  std::size_t kept = 0;
+  while (kept < all.size() && sum < p * whole) sum += all[kept++].score;
+  all.resize(std::max<std::size_t>(1, kept));
+}
+
+}  // namespace
+
+Choice choose(std::span<const float> logits, std::span<const std::int32_t> before,
+              const Sampling& sampling, Rng& rng) {
+  LONGHAND_CHECK(!logits.empty(), "sampling: expected logits, got none");
+  std::vector<Candidate> all(logits.size());
+  double highest = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    all[i] = {static_cast<std::int32_t>(i), logits[i]};
+    highest = std::max(highest, all[i].score);
+  }
+  LONGHAND_CHECK(std::isfinite(highest), "sampling: expected finite logits, got ", highest);
+  double sum = 0;
+  for (const Candidate& c : all) sum += std::exp(c.score - highest);
+  const double log_sum = highest + std::log(sum);
+  const auto chosen = [&](std::int32_t token) {
+    return Choice{token, logits[static_cast<std::size_t>(token)] - log_sum};
+  };
+
+  if (sampling.repetition_penalty != 1) {
+    for (const std::int32_t token : before) {
+      const double logit = logits[static_cast<std::size_t>(token)];
+      const double penalty = sampling.repetition_penalty;
+      all[static_cast<std::size_t>(token)].score = logit > 0 ? logit / penalty : logit * penalty;
+    }
+  }
+  if (sampling.temperature == 0) return chosen(std::ranges::min_element(all, likelier)->token);
+
+  const auto kept = static_cast<std::size_t>(sampling.top_k);
+  if (kept > 0 && kept < all.size()) {
+    std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(kept) - 1, likelier);
+    all.resize(kept);
+  }
+  const double top = std::ranges::min_element(all, likelier)->score;
+  for (Candidate& c : all) c.score = std::exp((c.score - top) / sampling.temperature);
+  if (sampling.top_p < 1) keep_nucleus(all, sampling.top_p);
+  if (sampling.min_p > 0) {  // the likeliest has the score 1
+    std::erase_if(all, [&](const Candidate& c) { return c.score < sampling.min_p; });
+  }
+  // In the order of their numbers, so that the choice does not hang on how they were picked out.
+  std::ranges::sort(all, {}, &Candidate::token);
+  double whole = 0;
+  for (const Candidate& c : all) whole += c.score;
+  double left = rng.uniform() * whole;
+  for (const Candidate& c : all) {
+    left -= c.score;
+    if (left < 0) return chosen(c.token);
+  }
+  return chosen(std::ranges::min_element(all, likelier)->token);  // rounding left a rest
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,176 @@
+#include "nn/text/token_file.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "core/atomic_file.h"
+#include "core/crc32c.h"
+#include "core/error.h"
+#include "core/utf8.h"
+#include "nn/interruption.h"
+#include "nn/stop_signals.h"
+#include "nn/text/encoder.h"
+
+namespace longhand::nn {
+namespace {
+
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little, "ids and numbers are stored as they are");
+
+struct Header {
+  std::array<char, 8> magic = {'L', 'H', 'T', 'O', 'K', 'E', 'N', 'S'};
+  std::uint32_t version = 1;
+  std::uint32_t width = 0;  // bytes of an id
+  std::uint64_t count = 0;  // of ids
+  // What was made into tokens, and how.
+  std::uint64_t text_size = 0;
+  std::int64_t text_changed = 0;  // nanoseconds since 1970
+  std::uint32_t tokenizer = 0;
+  std::uint32_t lossy = 0;
+  std::uint32_t ids_sum = 0;     // CRC-32C of the ids
+  std::uint32_t header_sum = 0;  // and of what is before this
+  std::array<char, 8> unused = {};
+};
+static_assert(sizeof(Header) == 64);
+
+std::string_view chars(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::span<const std::byte> bytes_of(const Header& header) {
+  return std::as_bytes(std::span(&header, 1));
+}
+
+std::uint32_t sum_of(const Header& header) {
+  return crc32c(bytes_of(header).first(offsetof(Header, header_sum)));
+}
+
+/// The header that a file of this text's tokens has, but for what is known only at its end.
+Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, TokenFile::Key key) {
+  struct stat status = {};
+  LONGHAND_CHECK(::stat(text.c_str(), &status) == 0, text.string(), ": ", std::strerror(errno));
+  Header header;
+  header.width = tokenizer.size() <= 65536 ? 2 : 4;
+  header.text_size = static_cast<std::uint64_t>(status.st_size);
+  header.text_changed = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  header.tokenizer = key.tokenizer;
+  header.lossy = key.lossy ? 1 : 0;
+  return header;
+}
+
+/// Of one that can be read; nothing where there is no token file of this version.
+std::optional<Header> read_header(std::span<const std::byte> bytes) {
+  Header header;
+  if (bytes.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != Header().magic || header.version != Header().version) return std::nullopt;
+  return header;
+}
+
+bool same_text(const Header& a, const Header& b) {
+  return a.text_size == b.text_size && a.text_changed == b.text_changed &&
+         a.tokenizer == b.tokenizer && a.lossy == b.lossy && a.width == b.width;
+}
+
+template <class Id>
+void append(std::vector<std::byte>& bytes, std::span<const TokenId> ids) {
+  const std::size_t before = bytes.size();
+  bytes.resize(before + ids.size() * sizeof(Id));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto id = static_cast<Id>(ids[i]);
+    std::memcpy(bytes.data() + before + i * sizeof id, &id, sizeof id);
+  }
+}
+
+void make(const fs::path& text, const Tokenizer& tokenizer, Header header, const fs::path& file) {
+  const MappedFile mapped(text);
+  std::string_view whole = chars(mapped.bytes());
+  std::string replaced;
+  if (header.lossy != 0 && find_broken_utf8(whole) != std::string_view::npos) {
+    replaced = replace_broken_utf8(whole);
+    whole = replaced;
+  }
+  AtomicFile out(file);
+  out.write(bytes_of(header));
+  Encoder encoder(tokenizer);
+  std::vector<std::byte> bytes;
+  const auto sink = [&](std::span<const TokenId> ids, std::span<const ByteRange>) {
+    if (StopSignals::raised() != 0) throw Interrupted();
+    bytes.clear();
+    header.width == 2 ? append<std::uint16_t>(bytes, ids) : append<std::uint32_t>(bytes, ids);
+    header.count += ids.size();
+    header.ids_sum = crc32c(bytes, header.ids_sum);
+    out.write(bytes);
+  };
+  try {
+    encoder.encode(whole, {.around = false}, sink);
+  } catch (const Error& error) {
+    fail(text.string(), ": ", error.what());
+  }
+  header.header_sum = sum_of(header);
+  out.rewrite(0, chars(bytes_of(header)));
+  out.commit();
+}
+
+}  // namespace
+
+TokenFile TokenFile::of_bytes(const fs::path& text) {
+  MappedFile file(text);
+  const auto bytes = file.bytes();
+  return {std::move(file), bytes, 1};
+}
+
+TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer, Key key,
+                               const fs::path& file) {
+  const Header wanted = wanted_header(text, tokenizer, key);
+  const auto is_there = [&] {
+    if (!fs::exists(file)) return false;
+    const MappedFile there(file);
+    LONGHAND_CHECK(chars(there.bytes()).starts_with(chars(std::as_bytes(std::span(wanted.magic)))),
+                   file.string(), ": expected the tokens of ", text.string(),
+                   " here, got a file of another kind");
+    const auto header = read_header(there.bytes());
+    return header && same_text(*header, wanted);
+  };
+  if (!is_there()) make(text, tokenizer, wanted, file);
+  MappedFile mapped(file);
+  const auto header = read_header(mapped.bytes());
+  LONGHAND_CHECK(header && same_text(*header, wanted), file.string(),
+                 ": was replaced while it was opened");
+  const auto ids = mapped.bytes().subspan(sizeof(Header));
+  LONGHAND_CHECK(header->header_sum == sum_of(*header) && ids.size() % header->width == 0 &&
+                     header->count == ids.size() / header->width && header->ids_sum == crc32c(ids),
+                 file.string(), ": damaged: remove it, and it is made again");
+  return {std::move(mapped), ids, header->width};
+}
+
+std::int32_t TokenFile::operator[](std::uint64_t place) const {
+  LONGHAND_CHECK(place < size(), "token file: expected a place below ", size(), ", got ", place);
+  std::uint32_t id = 0;
+  std::memcpy(&id, bytes_.data() + place * width_, width_);
+  return static_cast<std::int32_t>(id);
+}
+
+void TokenFile::read(std::uint64_t begin, std::span<std::int32_t> out) const {
+  LONGHAND_CHECK(begin <= size() && out.size() <= size() - begin, "token file: expected places to ",
+                 size(), ", got ", begin, " to ", begin + out.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = (*this)[begin + i];
+}
+
+std::uint32_t tokenizer_sum(const fs::path& path) {
+  const auto sum = [](const fs::path& file, std::uint32_t before = 0) {
+    return crc32c(MappedFile(file).bytes(), before);
+  };
+  if (!fs::is_directory(path)) return sum(path);
+  if (fs::exists(path / "tokenizer.json")) return sum(path / "tokenizer.json");
+  return sum(path / "merges.txt", sum(path / "vocab.json"));
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "core/mapped_file.h"
+#include "nn/text/tokenizer.h"
+
+namespace longhand::nn {
+
+/// A text as the ids of its tokens, in a file that is mapped into memory: the text may be larger
+/// than that.
+///
+/// Of bytes it is the text's own file. Otherwise it is made once: a header of 64 bytes, then ids of
+/// two bytes each, or four where the vocabulary has more than 65,536 tokens, little-endian.
+class TokenFile {
+ public:
+  /// Each byte of the text is a token.
+  static TokenFile of_bytes(const std::filesystem::path& text);
+
+  /// What a token file depends on, beside its text.
+  struct Key {
+    std::uint32_t tokenizer = 0;  // tokenizer_sum()
+    bool lossy = false;           // broken UTF-8 was replaced by U+FFFD; otherwise it is an Error
+  };
+  /// Opens `file`; where there is none, or it holds another text or other tokens, it is made first,
+  /// whole or not at all. A damaged one is an Error.
+  static TokenFile of_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer, Key key,
+                             const std::filesystem::path& file);
+
+  std::uint64_t size() const { return bytes_.size() / width_; }
+  std::int32_t operator[](std::uint64_t place) const;
+  /// The tokens from a place on, as many as `out` has room for.
+  void read(std::uint64_t begin, std::span<std::int32_t> out) const;
+
+ private:
+  TokenFile(MappedFile file, std::span<const std::byte> bytes, std::size_t width)
+      : file_(std::move(file)), bytes_(bytes), width_(width) {}
+
+  MappedFile file_;
+  std::span<const std::byte> bytes_;
+  std::size_t width_;  // bytes of an id
+};
+
+/// The checksum of a tokenizer's files: `path` is as read_tokenizer() has it.
+std::uint32_t tokenizer_sum(const std::filesystem::path& path);
+
+}  // namespace longhand::nn

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "tasks/task.h"
+
+namespace longhand::tasks {
+
+/// Text of one's own, each next token learned from those before it. A sample is a window that
+/// begins anywhere in the text. What is not for training is held out: another file, or the last
+/// part of the text.
+TaskKind own_text();
+
+}  // namespace longhand::tasks

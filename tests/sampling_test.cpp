@@ -1,0 +1,91 @@
+#include "nn/models/sampling.h"
+
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "core/error.h"
+#include "tests/check.h"
+#include "tests/chi_square.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+
+namespace {
+
+const std::vector<float> logits{1.0f, 3.0f, 2.0f, -1.0f, 3.0f, 0.0f};
+
+std::map<std::int32_t, int> counts(const Sampling& sampling, int draws = 4000,
+                                   const std::vector<std::int32_t>& before = {}) {
+  std::map<std::int32_t, int> times;
+  for (int i = 0; i < draws; ++i) {
+    Rng rng(1, Purpose::test, static_cast<std::uint64_t>(i));
+    ++times[choose(logits, before, sampling, rng).token];
+  }
+  return times;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sampling_test)
+
+BOOST_AUTO_TEST_CASE(without_a_temperature_the_likeliest_is_chosen_the_lowest_among_equals) {
+  Rng rng(1, Purpose::test);
+  const Choice choice = choose(logits, {}, {}, rng);
+  BOOST_TEST(choice.token == 1);
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit);
+  BOOST_TEST(std::abs(choice.log_probability - (3 - std::log(sum))) < 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(tokens_come_as_often_as_their_probability_says) {
+  for (const double temperature : {0.7, 1.0, 2.0}) {
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp(logit / temperature);
+    const int draws = 4000;
+    auto times = counts({.temperature = temperature}, draws);
+    double square = 0;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      const double expected = draws * std::exp(logits[i] / temperature) / sum;
+      const double off = times[static_cast<std::int32_t>(i)] - expected;
+      square += off * off / expected;
+    }
+    BOOST_TEST(square < 20.5);  // 0.999 of the chi-squares with 5 degrees of freedom
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_unlikely_is_left_out) {
+  const auto tokens = [](const Sampling& sampling) {
+    std::vector<std::int32_t> all;
+    for (const auto& [token, times] : counts(sampling)) all.push_back(token);
+    return all;
+  };
+  BOOST_TEST((tokens({.temperature = 1, .top_k = 3}) == std::vector{1, 2, 4}));
+  BOOST_TEST((tokens({.temperature = 1, .top_k = 1}) == std::vector{1}));
+  // e^3, e^3, e^2, e, 1, 1/e: 0.389 each of the first two, 0.143, 0.053, 0.019, 0.007.
+  BOOST_TEST((tokens({.temperature = 1, .top_p = 0.3}) == std::vector{1}));
+  BOOST_TEST((tokens({.temperature = 1, .top_p = 0.7}) == std::vector{1, 4}));
+  BOOST_TEST((tokens({.temperature = 1, .top_p = 0.8}) == std::vector{1, 2, 4}));
+  BOOST_TEST((tokens({.temperature = 1, .top_p = 0}) == std::vector{1}));
+  BOOST_TEST((tokens({.temperature = 1, .min_p = 0.3}) == std::vector{1, 2, 4}));
+  BOOST_TEST((tokens({.temperature = 1, .min_p = 1}) == std::vector{1, 4}));
+}
+
+BOOST_AUTO_TEST_CASE(a_penalty_is_for_what_came_before) {
+  Rng rng(1, Purpose::test);
+  const std::vector<std::int32_t> before{1, 4, 1};
+  BOOST_TEST(choose(logits, before, {.repetition_penalty = 2}, rng).token == 2);
+  BOOST_TEST(choose(logits, std::vector<std::int32_t>{1}, {.repetition_penalty = 2}, rng).token ==
+             4);
+  // A negative logit gets further down, not up.
+  const std::vector<float> low{-1.0f, -1.5f};
+  BOOST_TEST(choose(low, std::vector<std::int32_t>{0}, {.repetition_penalty = 2}, rng).token == 1);
+}
+
+BOOST_AUTO_TEST_CASE(logits_that_say_nothing_are_refused) {
+  Rng rng(1, Purpose::test);
+  BOOST_CHECK_THROW(choose({}, {}, {}, rng), Error);
+  BOOST_CHECK_THROW(choose(std::vector<float>{-INFINITY, -INFINITY}, {}, {}, rng), Error);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

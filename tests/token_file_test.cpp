@@ -1,0 +1,102 @@
+#include "nn/text/token_file.h"
+
+#include <fstream>
+#include <vector>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "nn/text/encoder.h"
+#include "nn/text/tokenizer_json.h"
+#include "tests/check.h"
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+
+namespace {
+
+struct Fixture {
+  TemporaryFolder folder;
+  std::filesystem::path text = folder / "a.txt", tokens = folder / "a.tokens";
+  /// Bytes, and "ab" as one token.
+  Tokenizer tokenizer = parse_tokenizer_json(vocabulary(), "test");
+
+  static std::string vocabulary() {
+    // The letters stand for themselves in the byte alphabet, U+0120 for a space.
+    return R"({"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"use_regex":true},
+      "decoder":{"type":"ByteLevel"},"model":{"type":"BPE",
+      "vocab":{"a":0,"b":1,"c":2,"\u0120":3,"ab":4},"merges":["a b"]}})";
+  }
+
+  std::vector<std::int32_t> read(const TokenFile& file) const {
+    std::vector<std::int32_t> all(file.size());
+    file.read(0, all);
+    return all;
+  }
+  TokenFile open(std::uint32_t sum = 7) const {
+    return TokenFile::of_tokens(text, tokenizer, {.tokenizer = sum}, tokens);
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(token_file_test, Fixture)
+
+BOOST_AUTO_TEST_CASE(bytes_are_read_from_the_text_itself) {
+  write_atomically(text, "a\xff\n");
+  const TokenFile file = TokenFile::of_bytes(text);
+  BOOST_TEST((read(file) == std::vector{97, 255, 10}));
+  BOOST_TEST(folder.count() == 1);
+  BOOST_CHECK_THROW(file[3], Error);
+}
+
+BOOST_AUTO_TEST_CASE(tokens_are_made_once_and_again_when_the_text_or_the_tokenizer_is_another) {
+  write_atomically(text, "abc ab");
+  BOOST_TEST((read(open()) == std::vector{4, 2, 3, 4}));
+  const auto made = std::filesystem::last_write_time(tokens);
+  BOOST_TEST((read(open()) == std::vector{4, 2, 3, 4}));
+  BOOST_TEST((std::filesystem::last_write_time(tokens) == made));
+  write_atomically(text, "c");
+  BOOST_TEST((read(open()) == std::vector{2}));
+  write_atomically(tokens,
+                   "LHTOKENS of another version, which has more than 64 bytes of header....");
+  BOOST_TEST((read(open(8)) == std::vector{2}));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_left_alone) {
+  write_atomically(text, "abc");
+  write_atomically(tokens, "mine");
+  BOOST_CHECK_THROW(open(), Error);
+  BOOST_TEST(std::filesystem::file_size(tokens) == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(every_changed_byte_is_noticed) {
+  write_atomically(text, "abcab");
+  open();
+  std::string whole(std::filesystem::file_size(tokens), ' ');
+  std::ifstream(tokens, std::ios::binary).read(whole.data(), std::ssize(whole));
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (i >= 56 && i < 64) continue;  // not used
+    std::string changed = whole;
+    changed[i] = static_cast<char>(changed[i] ^ 4);
+    write_atomically(tokens, changed);
+    // Refused, or seen to be of another text or version and made again.
+    try {
+      BOOST_TEST((read(open()) == std::vector{4, 2, 4}));
+    } catch (const Error&) {
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(broken_utf8_is_refused_by_its_place_or_replaced) {
+  write_atomically(text, "ab\xff");
+  BOOST_CHECK_EXCEPTION(open(), Error, [&](const Error& error) {
+    const std::string_view message = error.what();
+    return message.starts_with(text.string() + ": ") && message.find("2") != std::string::npos;
+  });
+  BOOST_TEST(!std::filesystem::exists(tokens));
+  BOOST_TEST(
+      TokenFile::of_tokens(text, tokenizer, {.tokenizer = 7, .lossy = true}, tokens).size() >= 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
