@@ -44,10 +44,12 @@ struct Golden {
       return !entry.name.starts_with("golden.") && !entry.name.starts_with("gradient.");
     });
   }
-  Weights weights() const { return Weights(SafetensorsFile::open(file.name())); }
+  std::unique_ptr<Weights> weights() const {
+    return weights_of(SafetensorsParts(SafetensorsFile::open(file.name())));
+  }
   std::unique_ptr<Decoder> decoder(Backend& backend, DType type = DType::f32) const {
     auto model = std::make_unique<Decoder>(backend, foreign.config, 0, type);
-    read_tensors(weights(), foreign.family->tensors(*model));
+    read_tensors(*weights(), foreign.family->tensors(*model));
     return model;
   }
   std::vector<double> values(const std::string& name) const {
@@ -299,8 +301,9 @@ BOOST_AUTO_TEST_CASE(every_half_precision_number_is_read_as_itself) {
     bytes.append(reinterpret_cast<const char*>(&half), 2);
   }
   const std::string file = safetensors({{"all", "F16", {1 << 16}, bytes}});
-  const Weights weights(SafetensorsFile::parse(std::as_bytes(std::span(file)), "memory"));
-  read_tensors(weights, std::vector<Exchange>{{all, {"all"}}});
+  const auto weights = nn::weights_of(SafetensorsParts(
+      SafetensorsFile::parse(std::as_bytes(std::span(file)), "memory")));
+  read_tensors(*weights, std::vector<Exchange>{{all, {"all"}}});
   const auto values = all.value().to_doubles();
   for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
@@ -413,7 +416,7 @@ BOOST_AUTO_TEST_CASE(heads_of_other_kinds_read_the_same_weights) {
   config.mixers = parse_layers("chacal:3;softmax:1,chacal:1,softmax:1", config.width,
                                {{"gamma", "0"}, {"score_scale", "1"}});
   Decoder chained(*backend, config, 0);
-  read_tensors(expected.weights(), expected.foreign.family->tensors(chained));
+  read_tensors(*expected.weights(), expected.foreign.family->tensors(chained));
   const auto plain = logits_of(*expected.decoder(*backend), expected.batch);
   BOOST_TEST(distance(plain, logits_of(chained, expected.batch)) < 1e-6);
 }
@@ -475,7 +478,7 @@ BOOST_AUTO_TEST_CASE(weights_of_another_model_are_refused_naming_the_tensor) {
     DecoderConfig config = file.foreign.config;
     change(config);
     const Decoder other(*backend, config, 0);
-    expect([&] { read_tensors(file.weights(), file.foreign.family->tensors(other)); }, message);
+    expect([&] { read_tensors(*file.weights(), file.foreign.family->tensors(other)); }, message);
   };
   refuses(
       neox, [](auto& c) { c.inner = 32; },

@@ -1,9 +1,13 @@
 #include <iostream>
+#include <optional>
 
 #include "apps/run/run_folder.h"
+#include "core/atomic_file.h"
+#include "core/gguf_file.h"
 #include "core/safetensors_parts.h"
 #include "nn/checkpoint_store.h"
 #include "nn/finite.h"
+#include "nn/models/gguf.h"
 #include "nn/models/hugging_face.h"
 
 namespace longhand::app {
@@ -11,32 +15,65 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_tokenizer(const fs::path& folder) {
-  return fs::exists(folder / "tokenizer.json") ||
-         (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt"));
+/// A published model, whatever its form.
+struct Source {
+  fs::path path;
+  nn::ForeignConfig foreign;
+  std::unique_ptr<nn::Weights> weights;
+  std::optional<GgufFile> gguf;
+};
+
+Source open_source(const fs::path& path) {
+  if (fs::is_regular_file(path) && GgufFile::is_gguf(path)) {
+    GgufFile file = GgufFile::open(path);
+    auto foreign = nn::parse_config(nn::gguf_config(file).dump(), path.string());
+    return {path, std::move(foreign), nn::gguf_weights(GgufFile::open(path)), std::move(file)};
+  }
+  LONGHAND_CHECK(!fs::is_regular_file(path), path.string(),
+                 ": expected a folder with a config.json, or a GGUF file");
+  Source source{path, nn::read_config(path), nn::open_weights(path), std::nullopt};
+  SafetensorsParts::open(path, "model").check_sums();  // where longhand wrote it
+  return source;
 }
 
-/// The run's settings: the model's from the folder, all others from defaults and flags. With a
+bool has_tokenizer(const Source& source) {
+  if (source.gguf) return source.gguf->has("tokenizer.ggml.model");
+  return fs::exists(source.path / "tokenizer.json") ||
+         (fs::exists(source.path / "vocab.json") && fs::exists(source.path / "merges.txt"));
+}
+
+/// Where the run `to` finds the model's tokenizer: one out of a GGUF file is written there.
+fs::path tokenizer_of(const Source& source, const fs::path& to) {
+  if (!source.gguf) return source.path;
+  const std::string json = nn::gguf_tokenizer(*source.gguf);
+  const fs::path folder = RunFolder::tokenizer(to);
+  fs::create_directories(folder);
+  write_atomically(folder / "tokenizer.json", json);
+  return folder;
+}
+
+/// The run's settings: the model's from its source, all others from defaults and flags. With a
 /// tokenizer the run is one of text, otherwise one of token numbers.
-Config config_for(const fs::path& folder, const nn::ForeignConfig& foreign,
-                  const Arguments& arguments) {
-  const nn::DecoderConfig& model = foreign.config;
+Config config_for(const Source& source, const fs::path& to, const Arguments& arguments) {
+  const nn::DecoderConfig& model = source.foreign.config;
   const std::string task = arguments.given("task") ? arguments.word("task")
-                           : has_tokenizer(folder) ? "text"
+                           : has_tokenizer(source) ? "text"
                                                    : "tokens";
   Config config = as_usage("task", [&] { return Config(task); });
+  const bool is_text = task == "text";
   if (!arguments.given("task")) {
     config.set("task.vocabulary", std::to_string(model.vocabulary));
-    std::int64_t length = task == "text" ? 257 : 64;
-    if (model.longest > 0) length = std::min(length, model.longest);
+    std::int64_t longest = is_text ? 257 : 64;  // of which a text's first is not learned
+    if (model.longest > 0) longest = std::min(longest, model.longest);
     config.set("task.length",
-               std::to_string(task == "text" ? std::max<std::int64_t>(1, length - 1) : length));
+               std::to_string(is_text ? std::max<std::int64_t>(1, longest - 1) : longest));
   }
-  if (task == "text") {
-    if (has_tokenizer(folder)) config.set("task.tokenizer", folder.string());
+  if (is_text) {
+    if (has_tokenizer(source)) config.set("task.tokenizer", tokenizer_of(source, to).string());
     std::string ends;
-    for (const std::int32_t token : foreign.ends)
+    for (const std::int32_t token : source.foreign.ends) {
       ends += (ends.empty() ? "" : ",") + std::to_string(token);
+    }
     if (!ends.empty()) config.set("task.end", ends);
   }
   config.set_model(model);
@@ -65,24 +102,28 @@ void warn_of_nonfinite(const nn::Parameters& parameters) {
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected one folder with a config.json");
+  if (arguments.plain().size() != 1) {
+    wrong_usage("expected one folder with a config.json, or a GGUF file");
+  }
   const fs::path from = arguments.plain()[0], to = arguments.word("out");
-  const nn::ForeignConfig foreign = nn::read_config(from);
-  const nn::Weights weights = nn::Weights::open(from, foreign.config);
-  SafetensorsParts::open(from, "model").check_sums();  // where longhand wrote it
-  RunFolder folder = RunFolder::create(to, config_for(from, foreign, arguments));
-  const Config& config = folder.config();
-  const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
-  const nn::Decoder model(*backend, config.model(*config.task()), config.seed());
-  nn::read_tensors(weights, foreign.family->tensors(model));
-  warn_of_nonfinite(model.parameters());
-
+  const Source source = open_source(from);
+  const nn::ForeignConfig& foreign = source.foreign;
+  nn::require_enough(*source.weights, foreign.config);
+  LONGHAND_CHECK(!fs::exists(to / "config.ini"), to.string(), ": holds a run already");
   const bool fresh = !fs::exists(to);
+  std::int64_t parameters = 0;
   try {
+    RunFolder folder = RunFolder::create(to, config_for(source, to, arguments));
+    const Config& config = folder.config();
+    const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
+    const nn::Decoder model(*backend, config.model(*config.task()), config.seed());
+    nn::read_tensors(*source.weights, foreign.family->tensors(model));
+    warn_of_nonfinite(model.parameters());
     folder.open();
     folder.open_logs(0);
     nn::CheckpointStore store(folder.checkpoints(), 1, config.most_file_bytes());
     store.save({}, model.parameters(), nn::AdamOptimizer(model.parameters(), config.adam()));
+    parameters = model.parameters().count();
   } catch (const Error&) {
     std::error_code ignored;
     if (fresh) fs::remove_all(to, ignored);
@@ -96,7 +137,7 @@ void run(const Arguments& arguments) {
                  {"vocabulary", "vocabulary"}});
   report.add({{"family", foreign.family->type},
               {"run", to.string()},
-              {"parameters", model.parameters().count()},
+              {"parameters", parameters},
               {"layers", foreign.config.layers},
               {"width", foreign.config.width},
               {"vocabulary", foreign.config.vocabulary}});
@@ -105,13 +146,14 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "import",
-     .summary = "makes a run of a Hugging Face folder: GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3",
-     .usage = {"DIR --out RUN [--task NAME] [flags]"},
+     .summary = "makes a run of a GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3 from elsewhere",
+     .usage = {"DIR|FILE.gguf --out RUN [--task NAME] [flags]"},
      .options = join({{"out", "RUN", "the run folder"}}, join(config_options(), {json_option()})),
      .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"The dog\"",
                   "import gpt2 --out runs/chained --heads chacal:12 --gamma 0.1"},
      .notes = "Reads config.json and model.safetensors, or the shards of\n"
-              "model.safetensors.index.json, in f32, f16 or bf16. Where the folder has a\n"
+              "model.safetensors.index.json, in f32, f16 or bf16; or a GGUF file\n"
+              "of a Llama, Qwen 2 or Gemma 3, quantized or not. Where the source has a\n"
               "tokenizer (tokenizer.json, or vocab.json and merges.txt) the run is one of text;\n"
               "otherwise, without --task, its tokens are numbers. A task must have the model's\n"
               "vocabulary. Other flags set what the run goes on with, heads of another kind\n"

@@ -13,12 +13,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string config_file = "config.ini", tokenizer_folder = "tokenizer";
+const std::string config_file = "config.ini";
 constexpr std::string_view tokenizer_setting = "task.tokenizer";
 
 /// A run of text carries its tokenizer: its model can be used wherever the run goes.
 void copy_tokenizer(const Folder& run, const fs::path& from) {
-  const Folder folder = run.make_folder(tokenizer_folder);
+  const fs::path to = RunFolder::tokenizer(run.path());
+  const Folder folder = run.make_folder(to.filename().string());
+  if (fs::equivalent(from, to)) return;  // it was put there
   const bool is_folder = fs::is_directory(from);
   for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt"}) {
     const fs::path file = is_folder ? from / name : from;
@@ -35,8 +37,8 @@ Config config_in(const fs::path& folder) {
   LONGHAND_CHECK(fs::exists(folder / config_file), folder.string(),
                  ": holds no run (no config.ini)");
   Config config = Config::read(folder / config_file);
-  if (config.knows(tokenizer_setting) && fs::exists(folder / tokenizer_folder)) {
-    config.set(tokenizer_setting, (folder / tokenizer_folder).string());
+  if (config.knows(tokenizer_setting) && fs::exists(RunFolder::tokenizer(folder))) {
+    config.set(tokenizer_setting, RunFolder::tokenizer(folder).string());
   }
   config.check();
   return config;

@@ -31,6 +31,9 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  static std::filesystem::path tokenizer(const std::filesystem::path& run) {
+    return run / "tokenizer";
+  }
   const Config& config() const { return config_; }
 
   /// Makes the folder if it is new, holds it open and locks it, and removes temporary files that

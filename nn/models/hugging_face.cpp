@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <system_error>
 
@@ -41,43 +39,6 @@ std::string read_text(const fs::path& path, std::uintmax_t most) {
   stream.read(text.data(), static_cast<std::streamsize>(size));
   LONGHAND_CHECK(stream, path.string(), ": cannot be read");
   return text;
-}
-
-/// IEEE binary16.
-float from_f16(std::uint16_t bits) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
-  const int exponent = (bits >> 10) & 0x1f;
-  const std::uint32_t fraction = bits & 0x3ffu;
-  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (fraction << 13));
-  const int steps = static_cast<int>(exponent == 0 ? fraction : fraction | 0x400u);
-  const float size = std::ldexp(static_cast<float>(steps), std::max(exponent, 1) - 25);
-  return sign ? -size : size;
-}
-
-/// A tensor's numbers, whatever float type the file has.
-std::vector<double> numbers_of(const SafetensorsEntry& entry, std::string_view file) {
-  std::vector<double> values(static_cast<std::size_t>(entry.shape.size()));
-  const auto read = [&]<class T>(T, auto convert) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      T x;
-      std::memcpy(&x, entry.bytes.data() + i * sizeof(T), sizeof(T));
-      values[i] = static_cast<double>(convert(x));
-    }
-  };
-  const auto same = [](auto x) { return x; };
-  if (entry.type == "F32") {
-    read(float{}, same);
-  } else if (entry.type == "F64") {
-    read(double{}, same);
-  } else if (entry.type == "BF16") {
-    read(bf16{}, [](bf16 x) { return static_cast<float>(x); });
-  } else if (entry.type == "F16") {
-    read(std::uint16_t{}, from_f16);
-  } else {
-    fail(file, ": tensor ", quote(entry.name), ": expected F32, F64, F16 or BF16, got ",
-         entry.type);
-  }
-  return values;
 }
 
 Shape shape_there(const Exchange& tensor) {
@@ -184,29 +145,10 @@ std::string hugging_face_name(Activation activation) {
   return std::string(found->name);
 }
 
-Weights Weights::open(const fs::path& folder, const DecoderConfig& model) {
-  Weights weights(SafetensorsParts::open(folder, "model"));
+void require_enough(const Weights& weights, const DecoderConfig& model) {
   const double least = at_least(model), held = weights.numbers();
-  LONGHAND_CHECK(least <= held, weights.parts_.name(), ": expected ", least,
-                 " numbers or more, for the model of config.json, got ", held);
-  return weights;
-}
-
-SafetensorsParts::Place Weights::at(std::span<const std::string> names) const {
-  for (const std::string& name : names) {
-    if (const auto place = parts_.find(name); place.entry) return place;
-  }
-  fail(parts_.name(), ": has no tensor ", quote(names.front()));
-}
-
-double Weights::numbers() const {
-  double sum = 0;
-  for (const SafetensorsFile& file : parts_.files()) {
-    for (const SafetensorsEntry& entry : file.entries()) {
-      sum += static_cast<double>(entry.shape.size());
-    }
-  }
-  return sum;
+  LONGHAND_CHECK(least <= held, weights.name(), ": expected ", least,
+                 " numbers or more, for the model of its configuration, got ", held);
 }
 
 std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours) {
@@ -215,28 +157,64 @@ std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ou
   return theirs;
 }
 
-std::vector<double> to_ours(const Exchange& tensor, std::span<const double> theirs) {
-  std::vector<double> ours(theirs.size());
+namespace {
+
+constexpr std::int64_t numbers_at_once = 1 << 18;
+
+/// Rows first, first + 1, ... of our piece, of so many numbers each.
+void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t first,
+               std::int64_t width, std::span<double> ours) {
+  const std::int64_t rows = std::ssize(ours) / std::max<std::int64_t>(1, width);
+  if (tensor.rows.empty()) {
+    stored.read(first * width, ours);
+    return;
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    stored.read(tensor.rows[static_cast<std::size_t>(first + r)] * width,
+                ours.subspan(static_cast<std::size_t>(r * width), static_cast<std::size_t>(width)));
+  }
+}
+
+/// All of a tensor that is transposed there: no row of ours lies in one piece.
+std::vector<double> read_transposed(const Exchange& tensor, const StoredTensor& stored) {
+  std::vector<double> theirs(static_cast<std::size_t>(stored.shape.size())), ours(theirs.size());
+  stored.read(0, theirs);
   for_each_place(tensor, [&](std::size_t i, std::size_t place) { ours[i] = theirs[place]; });
   return ours;
 }
 
+void set_rows(const Tensor& value, std::int64_t first, std::span<const double> numbers) {
+  const std::int64_t width = value.size() / value.shape().front();
+  const Tensor rows = value.slice(first, std::ssize(numbers) / width);
+  value.backend()(
+      Copy{.x = Tensor::from(value.backend(), rows.shape(), rows.dtype(), numbers), .y = rows});
+}
+
+}  // namespace
+
 void read_tensors(const Weights& weights, std::span<const Exchange> tensors) {
   for (const Exchange& tensor : tensors) {
-    const auto [entry, file] = weights.at(tensor.names);
+    const StoredTensor stored = weights.at(tensor.names);
     const Shape expected = shape_there(tensor);
-    LONGHAND_CHECK(entry->shape == expected, file->name(), ": tensor ", quote(entry->name),
-                   ": expected ", expected, ", got ", entry->shape);
-    LONGHAND_CHECK((entry->dtype && is_float(*entry->dtype)) || entry->type == "F16", file->name(),
-                   ": tensor ", quote(entry->name), ": expected F32, F64, F16 or BF16, got ",
-                   entry->type);
+    LONGHAND_CHECK(stored.shape == expected, stored.place, "expected ", expected, ", got ",
+                   stored.shape);
   }
+  std::vector<double> ours;
   for (const Exchange& tensor : tensors) {
-    const auto [entry, file] = weights.at(tensor.names);
-    const std::vector<double> ours = to_ours(tensor, numbers_of(*entry, file->name()));
+    const StoredTensor stored = weights.at(tensor.names);
     const Tensor value = tensor.piece(tensor.ours.value());
-    value.backend()(
-        Copy{.x = Tensor::from(value.backend(), value.shape(), value.dtype(), ours), .y = value});
+    if (value.size() == 0) continue;
+    if (tensor.transposed) {
+      set_rows(value, 0, read_transposed(tensor, stored));
+      continue;
+    }
+    const std::int64_t rows = value.shape().front(), width = value.size() / rows;
+    const std::int64_t step = std::max<std::int64_t>(1, numbers_at_once / width);
+    for (std::int64_t first = 0; first < rows; first += step) {
+      ours.resize(static_cast<std::size_t>(std::min(step, rows - first) * width));
+      read_rows(tensor, stored, first, width, ours);
+      set_rows(value, first, ours);
+    }
   }
 }
 
@@ -255,6 +233,8 @@ void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, st
   write_safetensors_parts(folder, "model", items, {{"format", "pt"}}, most);
 }
 
+namespace {
+
 /// A number, a list of them, or nothing.
 std::vector<std::int32_t> ends_of(const Fields& fields) {
   constexpr const char* key = "eos_token_id";
@@ -268,6 +248,8 @@ std::vector<std::int32_t> ends_of(const Fields& fields) {
   }
   return ends;
 }
+
+}  // namespace
 
 ForeignConfig parse_config(std::string_view json, std::string_view source) {
   const Json object = parse_json(json, source);
@@ -296,9 +278,10 @@ ForeignConfig read_config(const fs::path& folder) {
 
 std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, DType type) {
   ForeignConfig foreign = read_config(folder);
-  const Weights weights = Weights::open(folder, foreign.config);
+  const auto weights = open_weights(folder);
+  require_enough(*weights, foreign.config);
   auto decoder = std::make_unique<Decoder>(backend, std::move(foreign.config), 0, type);
-  read_tensors(weights, foreign.family->tensors(*decoder));
+  read_tensors(*weights, foreign.family->tensors(*decoder));
   return decoder;
 }
 

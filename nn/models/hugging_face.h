@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/json.h"
-#include "core/safetensors_parts.h"
 #include "nn/mixers/softmax.h"
 #include "nn/models/decoder.h"
+#include "nn/models/weights.h"
 
 /// Models in Hugging Face's form: a folder with config.json and model.safetensors, or with the
 /// shards that model.safetensors.index.json names. What the families share; each has a file of its
@@ -42,22 +42,8 @@ class Fields {
 Json parse_json(std::string_view json, std::string_view source);
 std::string hugging_face_name(Activation activation);
 
-/// The tensors of a folder, or of one file.
-class Weights {
- public:
-  /// Refused where they hold fewer numbers than the model has.
-  static Weights open(const std::filesystem::path& folder, const DecoderConfig& model);
-  explicit Weights(SafetensorsFile file) : Weights(SafetensorsParts(std::move(file))) {}
-
-  /// The first of these names that is there; an Error that gives the first one where none is.
-  SafetensorsParts::Place at(std::span<const std::string> names) const;
-
- private:
-  explicit Weights(SafetensorsParts parts) : parts_(std::move(parts)) {}
-  double numbers() const;  // in all tensors
-
-  SafetensorsParts parts_;
-};
+/// Refused where the weights hold fewer numbers than the model has.
+void require_enough(const Weights& weights, const DecoderConfig& model);
 
 /// A parameter, or some of its rows, and the tensor that holds them there.
 struct Exchange {
@@ -70,11 +56,9 @@ struct Exchange {
   /// Those rows of a tensor shaped like ours.
   Tensor piece(const Tensor& whole) const { return count == 0 ? whole : whole.slice(first, count); }
 };
-/// A piece's numbers in their layout, and back in ours.
+/// A piece's numbers in their layout.
 std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours);
-std::vector<double> to_ours(const Exchange& tensor, std::span<const double> theirs);
-/// Copies all of them out of the files: f64, f32, f16 or bf16 there. Nothing is changed unless all
-/// fit.
+/// Copies all of them out of the files, some rows at a time. Nothing is changed unless all fit.
 void read_tensors(const Weights& weights, std::span<const Exchange> tensors);
 /// model.safetensors in f32, or its parts of at most `most` bytes (0: no limit) and their index.
 void write_tensors(const std::filesystem::path& folder, std::span<const Exchange> tensors,

@@ -1,0 +1,174 @@
+#include "core/gguf_blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/float16.h"
+
+namespace longhand {
+namespace {
+
+template <class T>
+T at(const std::byte* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+float half(const std::byte* bytes) { return from_f16(at<std::uint16_t>(bytes)); }
+
+int low(std::byte b) { return std::to_integer<int>(b) & 15; }
+int high(std::byte b) { return std::to_integer<int>(b) >> 4; }
+
+/// A plain number.
+template <class T>
+void plain(const std::byte* block, float* y) {
+  *y = static_cast<float>(at<T>(block));
+}
+void f16(const std::byte* block, float* y) { *y = half(block); }
+
+// Blocks of 32: a factor d, in some also a shift m, then integers. Of the four-bit ones the low
+// halves of 16 bytes come first, then the high ones; fifth bits stand in a word before them.
+
+/// x = d q, q from -128 to 127.
+void q8_0(const std::byte* block, float* y) {
+  const float d = half(block);
+  for (int i = 0; i < 32; ++i) y[i] = d * static_cast<float>(at<std::int8_t>(block + 2 + i));
+}
+
+/// x = d (q - 8), q from 0 to 15.
+void q4_0(const std::byte* block, float* y) {
+  const float d = half(block);
+  for (int i = 0; i < 16; ++i) {
+    y[i] = d * static_cast<float>(low(block[2 + i]) - 8);
+    y[i + 16] = d * static_cast<float>(high(block[2 + i]) - 8);
+  }
+}
+
+/// x = d q + m.
+void q4_1(const std::byte* block, float* y) {
+  const float d = half(block), m = half(block + 2);
+  for (int i = 0; i < 16; ++i) {
+    y[i] = d * static_cast<float>(low(block[4 + i])) + m;
+    y[i + 16] = d * static_cast<float>(high(block[4 + i])) + m;
+  }
+}
+
+int fifth(std::uint32_t bits, int i) { return static_cast<int>((bits >> i) & 1) << 4; }
+
+/// x = d (q - 16), q from 0 to 31.
+void q5_0(const std::byte* block, float* y) {
+  const float d = half(block);
+  const auto bits = at<std::uint32_t>(block + 2);
+  for (int i = 0; i < 16; ++i) {
+    y[i] = d * static_cast<float>((low(block[6 + i]) | fifth(bits, i)) - 16);
+    y[i + 16] = d * static_cast<float>((high(block[6 + i]) | fifth(bits, i + 16)) - 16);
+  }
+}
+
+/// x = d q + m.
+void q5_1(const std::byte* block, float* y) {
+  const float d = half(block), m = half(block + 2);
+  const auto bits = at<std::uint32_t>(block + 4);
+  for (int i = 0; i < 16; ++i) {
+    y[i] = d * static_cast<float>(low(block[8 + i]) | fifth(bits, i)) + m;
+    y[i + 16] = d * static_cast<float>(high(block[8 + i]) | fifth(bits, i + 16)) + m;
+  }
+}
+
+// Blocks of 256 in eight parts of 32, each with a six-bit factor and shift of its own:
+// x = d f q - d' s. The first four parts' lie in the low six bits of bytes 0 to 7 of twelve; of the
+// others' the low four bits lie in bytes 8 to 11 and the high two in the high bits of 0 to 7.
+
+struct Part {
+  float factor, shift;
+};
+
+Part part_of(const std::byte* block, const std::byte* packed, int i) {
+  const auto byte = [&](int place) { return std::to_integer<int>(packed[place]); };
+  int f = byte(i) & 63, s = byte(i + 4) & 63;
+  if (i >= 4) {
+    f = (byte(i + 4) & 15) | (byte(i - 4) >> 6) << 4;
+    s = (byte(i + 4) >> 4) | (byte(i) >> 6) << 4;
+  }
+  return {half(block) * static_cast<float>(f), half(block + 2) * static_cast<float>(s)};
+}
+
+/// Parts 2k and 2k + 1 are the low and high halves of the same 32 bytes.
+void q4_k(const std::byte* block, float* y) {
+  for (int i = 0; i < 8; ++i) {
+    const Part part = part_of(block, block + 4, i);
+    const std::byte* const q = block + 16 + i / 2 * 32;
+    for (int l = 0; l < 32; ++l) {
+      const int bits = i % 2 == 0 ? low(q[l]) : high(q[l]);
+      *y++ = part.factor * static_cast<float>(bits) - part.shift;
+    }
+  }
+}
+
+/// The fifth bit of number l of part i is bit i of byte l of 32.
+void q5_k(const std::byte* block, float* y) {
+  for (int i = 0; i < 8; ++i) {
+    const Part part = part_of(block, block + 4, i);
+    const std::byte* const q = block + 48 + i / 2 * 32;
+    for (int l = 0; l < 32; ++l) {
+      const int bits = i % 2 == 0 ? low(q[l]) : high(q[l]);
+      const int top = (std::to_integer<int>(block[16 + l]) >> i & 1) << 4;
+      *y++ = part.factor * static_cast<float>(bits | top) - part.shift;
+    }
+  }
+}
+
+/// Two halves of 128 numbers, x = d f (q - 32), f a signed byte for each 16 of them. Of a half the
+/// four quarters share 64 bytes of low bits (two quarters in the low halves, two in the high) and
+/// 32 bytes with the high two bits of all.
+void q6_k(const std::byte* block, float* y) {
+  const float d = half(block + 208);
+  for (int i = 0; i < 256; ++i) {
+    const int part = i / 128, quarter = i % 128 / 32, l = i % 32;
+    const std::byte lows = block[part * 64 + quarter % 2 * 32 + l];
+    const int four = quarter < 2 ? low(lows) : high(lows);
+    const int two = std::to_integer<int>(block[128 + part * 32 + l]) >> (2 * quarter) & 3;
+    const auto f = at<std::int8_t>(block + 192 + i / 16);
+    y[i] = d * static_cast<float>(f) * static_cast<float>((four | two << 4) - 32);
+  }
+}
+
+constexpr std::array types{
+    GgufType{0, "F32", 1, 4, plain<float>},   GgufType{1, "F16", 1, 2, f16},
+    GgufType{2, "Q4_0", 32, 18, q4_0},        GgufType{3, "Q4_1", 32, 20, q4_1},
+    GgufType{6, "Q5_0", 32, 22, q5_0},        GgufType{7, "Q5_1", 32, 24, q5_1},
+    GgufType{8, "Q8_0", 32, 34, q8_0},        GgufType{12, "Q4_K", 256, 144, q4_k},
+    GgufType{13, "Q5_K", 256, 176, q5_k},     GgufType{14, "Q6_K", 256, 210, q6_k},
+    GgufType{28, "F64", 1, 8, plain<double>}, GgufType{30, "BF16", 1, 2, plain<bf16>}};
+constexpr std::int64_t largest_block = 256;
+
+}  // namespace
+
+const GgufType* gguf_type(std::uint32_t code) {
+  const auto* const found = std::ranges::find(types, code, &GgufType::code);
+  return found == types.end() ? nullptr : &*found;
+}
+
+void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::int64_t first,
+                 std::span<double> numbers) {
+  const std::int64_t last = first + std::ssize(numbers);
+  LONGHAND_CHECK(
+      first >= 0 && last <= std::ssize(blocks) / static_cast<std::int64_t>(type.bytes) * type.block,
+      "GGUF: expected numbers of the ", blocks.size(), " bytes, got ", first, " to ", last);
+  std::array<float, largest_block> decoded;
+  for (std::int64_t i = first; i < last;) {
+    type.decode(blocks.data() + static_cast<std::size_t>(i / type.block) * type.bytes,
+                decoded.data());
+    const std::int64_t begin = i % type.block, end = std::min(type.block, begin + last - i);
+    for (std::int64_t k = begin; k < end; ++k, ++i) {
+      numbers[static_cast<std::size_t>(i - first)] = decoded[static_cast<std::size_t>(k)];
+    }
+  }
+}
+
+}  // namespace longhand

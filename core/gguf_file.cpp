@@ -1,0 +1,278 @@
+#include "core/gguf_file.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+
+namespace longhand {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers are read as they are stored");
+
+constexpr std::string_view magic = "GGUF";
+constexpr std::uint32_t string_type = 8, array_type = 9;
+
+/// Bytes of a number of each type: u8, i8, u16, i16, u32, i32, f32, bool, -, -, u64, i64, f64.
+constexpr std::array<std::size_t, 13> sizes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+
+/// Takes the file from front to back.
+class Cursor {
+ public:
+  Cursor(std::span<const std::byte> bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+
+  std::size_t place() const { return place_; }
+  std::span<const std::byte> take(std::uint64_t count) {
+    LONGHAND_CHECK(count <= bytes_.size() - place_, file_, ": expected ", count,
+                   " bytes more at byte ", place_, ", got ", bytes_.size() - place_);
+    const auto taken = bytes_.subspan(place_, static_cast<std::size_t>(count));
+    place_ += taken.size();
+    return taken;
+  }
+  template <class T>
+  T number() {
+    T value;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+  std::string_view string() {
+    const auto text = take(number<std::uint64_t>());
+    return {reinterpret_cast<const char*>(text.data()), text.size()};
+  }
+  std::string name() {
+    const std::string_view text = string();
+    LONGHAND_CHECK(text.size() <= GgufFile::longest_name, file_, ": expected names of at most ",
+                   GgufFile::longest_name, " bytes, got ", text.size());
+    LONGHAND_CHECK(find_broken_utf8(text) == std::string_view::npos, file_,
+                   ": expected names in UTF-8, got ", quote(text));
+    return std::string(text);
+  }
+
+  GgufFile::Value value(std::uint32_t type) {
+    switch (type) {
+      case 0:
+        return std::uint64_t{number<std::uint8_t>()};
+      case 1:
+        return std::int64_t{number<std::int8_t>()};
+      case 2:
+        return std::uint64_t{number<std::uint16_t>()};
+      case 3:
+        return std::int64_t{number<std::int16_t>()};
+      case 4:
+        return std::uint64_t{number<std::uint32_t>()};
+      case 5:
+        return std::int64_t{number<std::int32_t>()};
+      case 6:
+        return double{number<float>()};
+      case 7:
+        return number<std::uint8_t>() != 0;
+      case string_type:
+        return string();
+      case array_type:
+        return array();
+      case 10:
+        return number<std::uint64_t>();
+      case 11:
+        return number<std::int64_t>();
+      case 12:
+        return number<double>();
+      default:
+        fail(file_, ": expected a value of type 0 to 12, got ", type);
+    }
+  }
+
+ private:
+  GgufFile::Array array() {
+    const auto type = number<std::uint32_t>();
+    const auto count = number<std::uint64_t>();
+    LONGHAND_CHECK(type < sizes.size() && type != array_type, file_,
+                   ": expected an array of numbers or strings, got type ", type);
+    const std::size_t begin = place_;
+    if (type == string_type) {
+      for (std::uint64_t i = 0; i < count; ++i) string();
+    } else {
+      LONGHAND_CHECK(count <= bytes_.size(), file_, ": expected fewer values, got ", count);
+      take(count * sizes[type]);
+    }
+    return {type, count, bytes_.subspan(begin, place_ - begin)};
+  }
+
+  std::span<const std::byte> bytes_;
+  const std::string& file_;
+  std::size_t place_ = 0;
+};
+
+}  // namespace
+
+bool GgufFile::is_gguf(const std::filesystem::path& path) {
+  std::array<char, 4> first{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(first.data(), first.size());
+  return file && std::string_view(first.data(), first.size()) == magic;
+}
+
+GgufFile GgufFile::open(const std::filesystem::path& path) {
+  GgufFile file;
+  file.file_ = MappedFile(path);
+  file.name_ = path.string();
+  file.read(file.file_.bytes());
+  return file;
+}
+
+GgufFile GgufFile::parse(std::span<const std::byte> bytes, std::string name) {
+  GgufFile file;
+  file.name_ = std::move(name);
+  file.read(bytes);
+  return file;
+}
+
+void GgufFile::read(std::span<const std::byte> bytes) {
+  Cursor cursor(bytes, name_);
+  const auto begins = cursor.take(4);
+  LONGHAND_CHECK(std::memcmp(begins.data(), magic.data(), magic.size()) == 0, name_,
+                 ": expected a GGUF file, got another");
+  const auto version = cursor.number<std::uint32_t>();
+  LONGHAND_CHECK(version == 2 || version == 3, name_, ": expected GGUF version 2 or 3, got ",
+                 version);
+  const auto tensors = cursor.number<std::uint64_t>(), values = cursor.number<std::uint64_t>();
+  LONGHAND_CHECK(values <= most_values, name_, ": expected at most ", most_values, " values, got ",
+                 values);
+  LONGHAND_CHECK(tensors <= most_tensors, name_, ": expected at most ", most_tensors,
+                 " tensors, got ", tensors);
+  for (std::uint64_t i = 0; i < values; ++i) {
+    std::string key = cursor.name();
+    const auto type = cursor.number<std::uint32_t>();
+    Value value = cursor.value(type);
+    const auto [place, is_new] = values_.try_emplace(std::move(key), value);
+    LONGHAND_CHECK(is_new, name_, ": value ", quote(place->first), ": given twice");
+  }
+
+  std::vector<std::uint64_t> offsets;
+  for (std::uint64_t i = 0; i < tensors; ++i) {
+    Entry& entry = entries_.emplace_back();
+    entry.name = cursor.name();
+    const std::string subject = text(name_, ": tensor ", quote(entry.name), ": ");
+    const auto rank = cursor.number<std::uint32_t>();
+    LONGHAND_CHECK(rank <= Shape::max_rank, subject, "expected at most ", Shape::max_rank,
+                   " axes, got ", rank);
+    std::array<std::int64_t, Shape::max_rank> extents{};
+    std::int64_t size = 1;
+    for (std::uint32_t axis = 0; axis < rank; ++axis) {
+      const auto extent = cursor.number<std::uint64_t>();
+      LONGHAND_CHECK(std::in_range<std::int64_t>(extent) &&
+                         !__builtin_mul_overflow(size, static_cast<std::int64_t>(extent), &size),
+                     subject, "its element count passes 2^63");
+      extents[rank - 1 - axis] = static_cast<std::int64_t>(extent);  // the fastest comes first
+    }
+    entry.shape = Shape(std::span(extents.data(), rank));
+    const auto code = cursor.number<std::uint32_t>();
+    entry.type = gguf_type(code);
+    LONGHAND_CHECK(entry.type, subject, "expected F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, ",
+                   "Q5_1, Q4_K, Q5_K or Q6_K, got type ", code);
+    const std::int64_t row = rank == 0 ? 1 : extents[rank - 1];
+    LONGHAND_CHECK(row % entry.type->block == 0, subject, "expected rows of whole blocks of ",
+                   entry.type->block, ", got ", row);
+    offsets.push_back(cursor.number<std::uint64_t>());
+  }
+
+  const std::uint64_t alignment = has("general.alignment") ? integer("general.alignment") : 32;
+  LONGHAND_CHECK(alignment >= 1 && alignment <= 1 << 20, name_,
+                 ": general.alignment: expected 1 to 1048576, got ", alignment);
+  if (entries_.empty()) return;
+  const std::uint64_t header = (cursor.place() + alignment - 1) / alignment * alignment;
+  LONGHAND_CHECK(header <= bytes.size(), name_, ": expected tensors after its header, got the end");
+  const auto data = bytes.subspan(static_cast<std::size_t>(header));
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    const std::string subject = text(name_, ": tensor ", quote(entry.name), ": ");
+    const auto blocks = static_cast<std::uint64_t>(entry.shape.size() / entry.type->block);
+    std::uint64_t size = 0;
+    LONGHAND_CHECK(!__builtin_mul_overflow(blocks, std::uint64_t{entry.type->bytes}, &size) &&
+                       offsets[i] <= data.size() && size <= data.size() - offsets[i],
+                   subject, "expected ", blocks, " blocks within the file's ", data.size(),
+                   " bytes of data, got them at ", offsets[i]);
+    entry.bytes =
+        data.subspan(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(size));
+    places.emplace_back(offsets[i], offsets[i] + size);
+    LONGHAND_CHECK(by_name_.emplace(entry.name, i).second, subject, "given twice");
+  }
+  std::ranges::sort(places);
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    LONGHAND_CHECK(places[i - 1].second <= places[i].first, name_,
+                   ": expected tensors side by side, got two that overlap at byte ",
+                   places[i].first, " of the data");
+  }
+}
+
+const GgufFile::Entry* GgufFile::find(std::string_view tensor) const {
+  const auto found = by_name_.find(tensor);
+  return found == by_name_.end() ? nullptr : &entries_[found->second];
+}
+
+template <class T>
+const T& GgufFile::as(std::string_view key, std::string_view wanted) const {
+  const auto found = values_.find(key);
+  LONGHAND_CHECK(found != values_.end(), name_, ": expected a value ", key, ", got none");
+  const T* const value = std::get_if<T>(&found->second);
+  LONGHAND_CHECK(value, name_, ": ", key, ": expected ", wanted, ", got a value of another kind");
+  return *value;
+}
+
+std::string_view GgufFile::string(std::string_view key) const {
+  return as<std::string_view>(key, "a text");
+}
+
+std::uint64_t GgufFile::integer(std::string_view key) const {
+  const auto found = values_.find(key);
+  if (found != values_.end()) {
+    const auto* const value = std::get_if<std::int64_t>(&found->second);
+    if (value && *value >= 0) return static_cast<std::uint64_t>(*value);
+  }
+  return as<std::uint64_t>(key, "a number from 0 on");
+}
+
+double GgufFile::number(std::string_view key) const {
+  const auto found = values_.find(key);
+  if (found != values_.end() && !std::holds_alternative<double>(found->second)) {
+    return static_cast<double>(integer(key));
+  }
+  return as<double>(key, "a number");
+}
+
+bool GgufFile::boolean(std::string_view key) const { return as<bool>(key, "true or false"); }
+
+std::vector<std::string_view> GgufFile::strings(std::string_view key) const {
+  const Array& array = as<Array>(key, "an array of texts");
+  LONGHAND_CHECK(array.type == string_type, name_, ": ", key, ": expected texts, got numbers");
+  Cursor cursor(array.bytes, name_);
+  std::vector<std::string_view> all;
+  all.reserve(static_cast<std::size_t>(array.count));
+  for (std::uint64_t i = 0; i < array.count; ++i) all.push_back(cursor.string());
+  return all;
+}
+
+std::vector<std::int64_t> GgufFile::integers(std::string_view key) const {
+  const Array& array = as<Array>(key, "an array of integers");
+  LONGHAND_CHECK(array.count <= 1 << 24, name_, ": ", key, ": expected at most ", 1 << 24,
+                 " values, got ", array.count);
+  Cursor cursor(array.bytes, name_);
+  std::vector<std::int64_t> all;
+  for (std::uint64_t i = 0; i < array.count; ++i) {
+    const Value value = array.type == string_type ? Value(false) : cursor.value(array.type);
+    const auto* const small = std::get_if<std::int64_t>(&value);
+    const auto* const great = std::get_if<std::uint64_t>(&value);
+    LONGHAND_CHECK(small || (great && std::in_range<std::int64_t>(*great)), name_, ": ", key,
+                   ": expected integers, got values of another kind");
+    all.push_back(small ? *small : static_cast<std::int64_t>(*great));
+  }
+  return all;
+}
+
+}  // namespace longhand

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/gguf_blocks.h"
+#include "core/mapped_file.h"
+#include "core/shape.h"
+
+namespace longhand {
+
+/// A GGUF file, version 2 or 3: values by name, then tensors. It comes from outside: whatever its
+/// bytes are, it is read or refused in one line, and takes memory in proportion to its size.
+class GgufFile {
+ public:
+  /// Values in a row, all of a type; strings are views of the file.
+  struct Array {
+    std::uint32_t type;
+    std::uint64_t count;
+    std::span<const std::byte> bytes;
+  };
+  using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string_view, Array>;
+
+  struct Entry {
+    std::string name;
+    Shape shape;  // rows first, as everywhere here
+    const GgufType* type;
+    std::span<const std::byte> bytes;
+  };
+
+  static GgufFile open(const std::filesystem::path& path);
+  /// Of bytes that outlive it.
+  static GgufFile parse(std::span<const std::byte> bytes, std::string name);
+  static bool is_gguf(const std::filesystem::path& path);  // by its first four bytes
+
+  const std::string& name() const { return name_; }
+  std::span<const Entry> entries() const { return entries_; }
+  const Entry* find(std::string_view tensor) const;
+
+  bool has(std::string_view key) const { return values_.contains(key); }
+  /// Refused where it is missing or of another kind.
+  std::string_view string(std::string_view key) const;
+  std::uint64_t integer(std::string_view key) const;  // not negative
+  double number(std::string_view key) const;
+  bool boolean(std::string_view key) const;
+  std::vector<std::string_view> strings(std::string_view key) const;
+  std::vector<std::int64_t> integers(std::string_view key) const;
+
+  static constexpr std::size_t most_values = 65'536, most_tensors = 250'000, longest_name = 4096;
+
+ private:
+  template <class T>
+  const T& as(std::string_view key, std::string_view wanted) const;
+  void read(std::span<const std::byte> bytes);
+
+  MappedFile file_;
+  std::string name_;
+  std::map<std::string, Value, std::less<>> values_;
+  std::vector<Entry> entries_;
+  std::map<std::string_view, std::size_t> by_name_;
+};
+
+}  // namespace longhand

@@ -1,0 +1,414 @@
+#include "nn/models/gguf.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+#include "nn/text/word_scanner.h"
+
+namespace longhand::nn {
+namespace {
+
+constexpr std::string_view space_mark = "\u2581";
+
+enum class Kind { llama, qwen2, gemma3 };
+
+Kind kind_of(const GgufFile& file) {
+  const std::string_view name = file.string("general.architecture");
+  if (name == "llama") return Kind::llama;
+  if (name == "qwen2") return Kind::qwen2;
+  if (name == "gemma3") return Kind::gemma3;
+  fail(file.name(), ": general.architecture: expected llama, qwen2 or gemma3, got ", quote(name));
+}
+
+/// The values whose names begin with the architecture's.
+class Fields {
+ public:
+  explicit Fields(const GgufFile& file)
+      : file_(file), prefix_(std::string(file.string("general.architecture")) + '.') {}
+
+  bool has(std::string_view key) const { return file_.has(prefix_ + std::string(key)); }
+  std::int64_t size(std::string_view key) const {
+    const std::string name = prefix_ + std::string(key);
+    const std::uint64_t value = file_.integer(name);
+    LONGHAND_CHECK(value <= 1'000'000'000, file_.name(), ": ", name, ": expected at most 1e9, got ",
+                   value);
+    return static_cast<std::int64_t>(value);
+  }
+  std::int64_t size(std::string_view key, std::int64_t otherwise) const {
+    return has(key) ? size(key) : otherwise;
+  }
+  double number(std::string_view key) const { return file_.number(prefix_ + std::string(key)); }
+  double number(std::string_view key, double otherwise) const {
+    return has(key) ? number(key) : otherwise;
+  }
+  std::string_view word(std::string_view key) const {
+    return file_.string(prefix_ + std::string(key));
+  }
+
+ private:
+  const GgufFile& file_;
+  std::string prefix_;
+};
+
+const GgufFile::Entry& tensor(const GgufFile& file, std::string_view name) {
+  const GgufFile::Entry* const found = file.find(name);
+  LONGHAND_CHECK(found, file.name(), ": has no tensor ", quote(name));
+  return *found;
+}
+
+/// Llama 3's stretched positions are stored as what each frequency is divided by. Which factor that
+/// is can be read off the slowest one; the numbers must then be those of its formula.
+Json stretched(const GgufFile& file, double base, std::int64_t head) {
+  const GgufFile::Entry& entry = tensor(file, "rope_freqs.weight");
+  const std::int64_t count = head / 2;
+  LONGHAND_CHECK(entry.shape == Shape{count}, file.name(), ": rope_freqs.weight: expected ", count,
+                 " numbers, got ", entry.shape);
+  std::vector<double> divisors(static_cast<std::size_t>(count));
+  decode_gguf(*entry.type, entry.bytes, 0, divisors);
+  const double factor = divisors.back(), original = 8192, low = 1, high = 4;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double wave = 2 * 3.14159265358979323846 *
+                        std::pow(base, 2 * static_cast<double>(i) / static_cast<double>(head));
+    double expected = factor;
+    if (wave < original / high) {
+      expected = 1;
+    } else if (wave <= original / low) {
+      const double s = (original / wave - low) / (high - low);
+      expected = 1 / ((1 - s) / factor + s);
+    }
+    const double got = divisors[static_cast<std::size_t>(i)];
+    LONGHAND_CHECK(std::abs(got - expected) <= 1e-4 * expected, file.name(),
+                   ": rope_freqs.weight: expected Llama 3's stretched positions, got others");
+  }
+  return {{"rope_type", "llama3"},
+          {"factor", factor},
+          {"low_freq_factor", low},
+          {"high_freq_factor", high},
+          {"original_max_position_embeddings", static_cast<std::int64_t>(original)}};
+}
+
+/// Hugging Face's name of a tensor as this form's, and what was done to it here.
+struct Renamed {
+  std::string name;
+  bool paired = false;    // rows of a head lie in pairs instead of halves
+  bool plus_one = false;  // 1 was added
+};
+
+std::optional<Renamed> renamed(std::string_view theirs, Kind kind) {
+  const bool norm = kind == Kind::gemma3 && theirs.ends_with("norm.weight");
+  if (theirs == "model.embed_tokens.weight") return Renamed{"token_embd.weight"};
+  if (theirs == "model.norm.weight") return Renamed{"output_norm.weight", false, norm};
+  if (theirs == "lm_head.weight") return Renamed{"output.weight"};
+  constexpr std::string_view layers = "model.layers.";
+  if (!theirs.starts_with(layers)) return std::nullopt;
+  theirs.remove_prefix(layers.size());
+  const std::size_t dot = theirs.find('.'), kind_dot = theirs.rfind('.');
+  if (dot == std::string_view::npos || kind_dot <= dot) return std::nullopt;
+  const std::string_view layer = theirs.substr(0, dot), of = theirs.substr(kind_dot);
+  const std::string_view part = theirs.substr(dot + 1, kind_dot - dot - 1);
+  const bool gemma = kind == Kind::gemma3;
+  const std::array<std::pair<std::string_view, std::string_view>, 13> parts{{
+      {"input_layernorm", "attn_norm"},
+      {"self_attn.q_proj", "attn_q"},
+      {"self_attn.k_proj", "attn_k"},
+      {"self_attn.v_proj", "attn_v"},
+      {"self_attn.o_proj", "attn_output"},
+      {"self_attn.q_norm", "attn_q_norm"},
+      {"self_attn.k_norm", "attn_k_norm"},
+      {"mlp.gate_proj", "ffn_gate"},
+      {"mlp.up_proj", "ffn_up"},
+      {"mlp.down_proj", "ffn_down"},
+      {"post_attention_layernorm", gemma ? "post_attention_norm" : "ffn_norm"},
+      {"pre_feedforward_layernorm", "ffn_norm"},
+      {"post_feedforward_layernorm", "post_ffw_norm"},
+  }};
+  for (const auto& [name, here] : parts) {
+    if (part != name) continue;
+    return Renamed{text("blk.", layer, '.', here, of),
+                   kind == Kind::llama && (here == "attn_q" || here == "attn_k"),
+                   gemma && here.ends_with("norm")};
+  }
+  return std::nullopt;
+}
+
+class GgufWeights final : public Weights {
+ public:
+  explicit GgufWeights(GgufFile file) : file_(std::move(file)), kind_(kind_of(file_)) {
+    const Fields fields(file_);
+    heads_ = fields.size("attention.head_count");
+    key_heads_ = fields.size("attention.head_count_kv", heads_);
+  }
+
+  const std::string& name() const override { return file_.name(); }
+  double numbers() const override {
+    double sum = 0;
+    for (const GgufFile::Entry& entry : file_.entries()) {
+      sum += static_cast<double>(entry.shape.size());
+    }
+    return sum;
+  }
+
+  std::optional<StoredTensor> find(std::string_view tensor) const override {
+    const auto here = renamed(tensor, kind_);
+    const GgufFile::Entry* const entry = here ? file_.find(here->name) : nullptr;
+    if (!entry) return std::nullopt;
+    std::string place = text(file_.name(), ": tensor ", quote(entry->name), ": ");
+    const auto plain = [entry](std::int64_t first, std::span<double> numbers) {
+      decode_gguf(*entry->type, entry->bytes, first, numbers);
+    };
+    StoredTensor stored{std::move(place), entry->shape, plain};
+    if (here->plus_one) {
+      stored.read = [plain](std::int64_t first, std::span<double> numbers) {
+        plain(first, numbers);
+        for (double& number : numbers) number -= 1;
+      };
+    }
+    if (here->paired) {
+      const bool queries = here->name.find("attn_q") != std::string::npos;
+      const std::int64_t heads = queries ? heads_ : key_heads_;
+      const std::int64_t rows = entry->shape.front();
+      const std::int64_t width = entry->shape.size() / std::max<std::int64_t>(1, rows);
+      LONGHAND_CHECK(heads > 0 && rows % (2 * heads) == 0, stored.place, "expected rows of ", heads,
+                     " heads, got ", rows);
+      stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
+                                                            std::span<double> numbers) {
+        // Row s * half + i of a head is here row 2 i + s of it.
+        for (std::int64_t done = 0; done < std::ssize(numbers);) {
+          const std::int64_t at = first + done, row = at / width, begin = at % width;
+          const std::int64_t count = std::min(width - begin, std::ssize(numbers) - done);
+          const std::int64_t head = row / (2 * half), s = row % (2 * half) / half, i = row % half;
+          plain((head * 2 * half + 2 * i + s) * width + begin,
+                numbers.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)));
+          done += count;
+        }
+      };
+    }
+    return stored;
+  }
+
+ private:
+  GgufFile file_;
+  Kind kind_;
+  std::int64_t heads_ = 0, key_heads_ = 0;
+};
+
+/// What a tokenizer.json has for a token that is found in the text itself.
+std::string added_token(std::size_t id, std::string_view content, bool special) {
+  return text(R"({"id":)", id, R"(,"content":)", json_string(content), R"(,"single_word":false,)",
+              R"("lstrip":false,"rstrip":false,"normalized":false,"special":)",
+              special ? "true" : "false", '}');
+}
+
+std::string byte_level(bool words) {
+  return text(R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,"use_regex":)",
+              words ? "true" : "false", '}');
+}
+
+std::string split(WordPattern pattern) {
+  return text(R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)",
+              json_string(regular_expression(pattern)),
+              R"(},"behavior":"Isolated","invert":false},)", byte_level(false), "]}");
+}
+
+/// The token put before each text, if one is.
+std::string template_of(const GgufFile& file, const std::vector<std::string_view>& tokens,
+                        bool otherwise) {
+  const bool adds = file.has("tokenizer.ggml.add_bos_token")
+                        ? file.boolean("tokenizer.ggml.add_bos_token")
+                        : otherwise;
+  if (!adds || !file.has("tokenizer.ggml.bos_token_id")) return byte_level(false);
+  const std::uint64_t id = file.integer("tokenizer.ggml.bos_token_id");
+  LONGHAND_CHECK(id < tokens.size(), file.name(), ": tokenizer.ggml.bos_token_id: expected below ",
+                 tokens.size(), ", got ", id);
+  const std::string token = json_string(tokens[static_cast<std::size_t>(id)]);
+  return text(R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":)", token,
+              R"(,"type_id":0}},{"Sequence":{"id":"A","type_id":0}}],"special_tokens":{)", token,
+              R"(:{"id":)", token, R"(,"ids":[)", id, R"(],"tokens":[)", token, "]}}}");
+}
+
+struct Pipeline {
+  std::string normalizer = "null", words, around, decoder, model;
+};
+
+std::string joined(const Pipeline& p, const std::string& added, const std::string& vocabulary,
+                   const std::string& merges) {
+  return text(R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[)", added,
+              R"(],"normalizer":)", p.normalizer, R"(,"pre_tokenizer":)", p.words,
+              R"(,"post_processor":)", p.around, R"(,"decoder":)", p.decoder,
+              R"(,"model":{"type":"BPE","dropout":null,"continuing_subword_prefix":null,)",
+              R"("end_of_word_suffix":null,)", p.model, R"(,"vocab":{)", vocabulary,
+              R"(},"merges":[)", merges, "]}}\n");
+}
+
+Pipeline byte_level_pipeline(const GgufFile& file, const std::vector<std::string_view>& tokens) {
+  const std::string_view words = file.string("tokenizer.ggml.pre");
+  const std::string whole = R"("unk_token":null,"fuse_unk":false,"byte_fallback":false,)";
+  Pipeline p{.words = byte_level(true),
+             .around = template_of(file, tokens, words == "llama-bpe"),
+             .decoder = byte_level(true),
+             .model = whole + R"("ignore_merges":false)"};
+  if (words == "gpt-2" || words == "gpt2" || words == "default") return p;
+  if (words == "smollm") {
+    p.words = text(R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":)",
+                   "true},", byte_level(true), "]}");
+  } else if (words == "qwen2") {
+    p.normalizer = R"({"type":"NFC"})";
+    p.words = split(WordPattern::qwen2);
+  } else if (words == "llama-bpe") {
+    p.words = split(WordPattern::llama3);
+    p.model = whole + R"("ignore_merges":true)";
+  } else {
+    fail(file.name(), ": tokenizer.ggml.pre: expected gpt-2, smollm, qwen2 or llama-bpe, got ",
+         quote(words));
+  }
+  return p;
+}
+
+Pipeline gemma_pipeline(const GgufFile& file, const std::vector<std::string_view>& tokens) {
+  const std::string mark = json_string(space_mark);
+  return {
+      .normalizer = text(R"({"type":"Replace","pattern":{"String":" "},"content":)", mark, '}'),
+      .words = R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious",)"
+               R"("invert":false})",
+      .around = template_of(file, tokens, true),
+      .decoder = text(R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":)",
+                      mark, R"(},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"}]})"),
+      .model = R"("unk_token":"<unk>","fuse_unk":true,"byte_fallback":true,)"
+               R"("ignore_merges":false)"};
+}
+
+/// Every cut of a token in two tokens: what SentencePiece would merge, the earlier token first.
+std::string merges_of(const std::vector<std::string>& tokens) {
+  std::unordered_map<std::string_view, std::size_t> ids;
+  for (std::size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], id);
+  std::string merges;
+  for (const std::string& token : tokens) {
+    for (std::size_t cut = 1; cut < token.size(); ++cut) {
+      if (continues_utf8(token[cut])) continue;
+      const std::string_view left = std::string_view(token).substr(0, cut);
+      const std::string_view right = std::string_view(token).substr(cut);
+      if (!ids.contains(left) || !ids.contains(right)) continue;
+      merges += text(merges.empty() ? "[" : ",[", json_string(left), ',', json_string(right), ']');
+    }
+  }
+  return merges;
+}
+
+}  // namespace
+
+Json gguf_config(const GgufFile& file) {
+  const Kind kind = kind_of(file);
+  const Fields fields(file);
+  const Shape embedding = tensor(file, "token_embd.weight").shape;
+  LONGHAND_CHECK(embedding.rank() == 2, file.name(), ": token_embd.weight: expected a matrix, got ",
+                 embedding);
+  const std::int64_t width = fields.size("embedding_length");
+  const std::int64_t heads = fields.size("attention.head_count");
+  LONGHAND_CHECK(heads >= 1, file.name(), ": attention.head_count: expected heads, got none");
+  const std::int64_t head = fields.size("attention.key_length", width / heads);
+  LONGHAND_CHECK(fields.size("attention.value_length", head) == head, file.name(),
+                 ": attention.value_length: expected that of keys, ", head, ", got another");
+  LONGHAND_CHECK(fields.size("rope.dimension_count", head) == head, file.name(),
+                 ": rope.dimension_count: expected whole heads of ", head, ", got others");
+  const double base = fields.number("rope.freq_base", kind == Kind::gemma3 ? 1e6 : 1e4);
+  Json json{{"vocab_size", embedding.front()},
+            {"hidden_size", width},
+            {"intermediate_size", fields.size("feed_forward_length")},
+            {"num_hidden_layers", fields.size("block_count")},
+            {"num_attention_heads", heads},
+            {"num_key_value_heads", fields.size("attention.head_count_kv", heads)},
+            {"head_dim", head},
+            {"max_position_embeddings", fields.size("context_length")},
+            {"rms_norm_eps", fields.number("attention.layer_norm_rms_epsilon")},
+            {"rope_theta", base},
+            {"tie_word_embeddings", file.find("output.weight") == nullptr}};
+  Json scaling;
+  if (file.find("rope_freqs.weight")) {
+    scaling = stretched(file, base, head);
+  } else if (fields.has("rope.scaling.type") && fields.word("rope.scaling.type") != "none") {
+    scaling = {{"rope_type", fields.word("rope.scaling.type")},
+               {"factor", fields.number("rope.scaling.factor", 1)}};
+  }
+  json["rope_scaling"] = scaling;
+  if (file.has("tokenizer.ggml.eos_token_id")) {
+    Json ends = Json::array();
+    for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
+      if (file.has(key)) ends.push_back(file.integer(key));
+    }
+    json["eos_token_id"] = ends;
+  }
+  switch (kind) {
+    case Kind::llama:
+      json["model_type"] = "llama";
+      json["hidden_act"] = "silu";
+      json["attention_bias"] = file.find("blk.0.attn_q.bias") != nullptr;
+      json["mlp_bias"] = file.find("blk.0.ffn_gate.bias") != nullptr;
+      break;
+    case Kind::qwen2:
+      json["model_type"] = "qwen2";
+      json["hidden_act"] = "silu";
+      break;
+    case Kind::gemma3:
+      json["model_type"] = "gemma3_text";
+      json["hidden_activation"] = "gelu_pytorch_tanh";
+      json["query_pre_attn_scalar"] = head;
+      json["sliding_window"] = fields.size("attention.sliding_window");
+      json["sliding_window_pattern"] = 6;
+      json["rope_local_base_freq"] = 1e4;
+      // The largest of the family scales its scores otherwise, which no value says.
+      LONGHAND_CHECK(fields.size("block_count") != 62, file.name(),
+                     ": expected a Gemma 3 of at most 12B");
+  }
+  return json;
+}
+
+std::string gguf_tokenizer(const GgufFile& file) {
+  const bool gemma = kind_of(file) == Kind::gemma3;
+  const std::string_view model = file.string("tokenizer.ggml.model");
+  LONGHAND_CHECK(
+      model == (gemma ? "llama" : "gpt2"), file.name(), ": tokenizer.ggml.model: expected ",
+      gemma ? "llama, as Gemma has it," : "gpt2, byte-level merges,", " got ", quote(model));
+  const std::vector<std::string_view> tokens = file.strings("tokenizer.ggml.tokens");
+  const std::vector<std::int64_t> types = file.integers("tokenizer.ggml.token_type");
+  LONGHAND_CHECK(types.size() == tokens.size(), file.name(),
+                 ": tokenizer.ggml.token_type: expected ", tokens.size(), " types, got ",
+                 types.size());
+  constexpr std::int64_t control = 3, by_user = 4;
+  std::vector<std::string> contents;
+  std::string vocabulary, added;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    const std::int64_t type = types[id];
+    std::string& content = contents.emplace_back(tokens[id]);
+    LONGHAND_CHECK(find_broken_utf8(content) == std::string::npos, file.name(), ": token ", id,
+                   ": expected UTF-8, got ", quote(content));
+    if (gemma && type == by_user) {  // runs of spaces are stored as such
+      std::string marked;
+      for (const char c : content) marked += c == ' ' ? std::string(space_mark) : std::string(1, c);
+      content = marked;
+    }
+    vocabulary += text(id ? "," : "", json_string(content), ':', id);
+    if (type == control || type == by_user) {
+      added += text(added.empty() ? "" : ",", added_token(id, content, type == control));
+    }
+  }
+  if (gemma) return joined(gemma_pipeline(file, tokens), added, vocabulary, merges_of(contents));
+  std::string merges;
+  for (const std::string_view merge : file.strings("tokenizer.ggml.merges")) {
+    merges += text(merges.empty() ? "" : ",", json_string(merge));
+  }
+  return joined(byte_level_pipeline(file, tokens), added, vocabulary, merges);
+}
+
+std::unique_ptr<Weights> gguf_weights(GgufFile file) {
+  return std::make_unique<GgufWeights>(std::move(file));
+}
+
+}  // namespace longhand::nn
