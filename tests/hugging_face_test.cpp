@@ -301,8 +301,8 @@ BOOST_AUTO_TEST_CASE(every_half_precision_number_is_read_as_itself) {
     bytes.append(reinterpret_cast<const char*>(&half), 2);
   }
   const std::string file = safetensors({{"all", "F16", {1 << 16}, bytes}});
-  const auto weights = nn::weights_of(SafetensorsParts(
-      SafetensorsFile::parse(std::as_bytes(std::span(file)), "memory")));
+  const auto weights = nn::weights_of(
+      SafetensorsParts(SafetensorsFile::parse(std::as_bytes(std::span(file)), "memory")));
   read_tensors(*weights, std::vector<Exchange>{{all, {"all"}}});
   const auto values = all.value().to_doubles();
   for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {

@@ -34,14 +34,14 @@ BOOST_AUTO_TEST_CASE(without_a_temperature_the_likeliest_is_chosen_the_lowest_am
   const Choice choice = choose(logits, {}, {}, rng);
   BOOST_TEST(choice.token == 1);
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit);
+  for (const double logit : logits) sum += std::exp(logit);
   BOOST_TEST(std::abs(choice.log_probability - (3 - std::log(sum))) < 1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(tokens_come_as_often_as_their_probability_says) {
   for (const double temperature : {0.7, 1.0, 2.0}) {
     double sum = 0;
-    for (const float logit : logits) sum += std::exp(logit / temperature);
+    for (const double logit : logits) sum += std::exp(logit / temperature);
     const int draws = 4000;
     auto times = counts({.temperature = temperature}, draws);
     double square = 0;

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_goes_on_with_it) {
   write_atomically(folder / "book", sentences(200));
   const auto trained = (*this)(
       "train --task text --text book --task.length 32 --width 32 --layers 2 --heads softmax:2 "
-      "--steps 150 --batch 16 --rate 3e-3 --warm_up 10 --evaluate_samples 10 --quiet --out run");
+      "--steps 300 --batch 16 --rate 3e-3 --warm_up 10 --evaluate_samples 10 --quiet --out run");
   BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
   const Json scores = json("eval run --samples 20 --json");
   double bits = 10, perplexity = 0;

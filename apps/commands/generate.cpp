@@ -145,7 +145,11 @@ void run(const Arguments& arguments) {
 
   // One prompt's words are shown as they come.
   const bool streams = prompts.size() == 1 && !arguments.json();
-  if (streams) std::cout << vocabulary.decode(read[0]) << std::flush;
+  // As typed, where the tokens may have more: what a tokenizer puts around a text.
+  const auto shown = [&](std::size_t i) {
+    return is_text ? prompts[i] : vocabulary.decode(read[i]);
+  };
+  if (streams) std::cout << shown(0) << std::flush;
   bool first = true;
   options.said = [&](std::size_t i, const nn::Choice& choice) {
     all[i].add(choice, std::ranges::count(ends, choice.token) == 0);
@@ -164,7 +168,7 @@ void run(const Arguments& arguments) {
   if (!arguments.json()) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i > 0) std::cout << "----\n";
-      std::cout << vocabulary.decode(read[i]) << vocabulary.separator() << all[i].text() << '\n';
+      std::cout << shown(i) << vocabulary.separator() << all[i].text() << '\n';
     }
     return;
   }
