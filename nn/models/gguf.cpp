@@ -402,6 +402,8 @@ std::string gguf_tokenizer(const GgufFile& file) {
   if (gemma) return joined(gemma_pipeline(file, tokens), added, vocabulary, merges_of(contents));
   std::string merges;
   for (const std::string_view merge : file.strings("tokenizer.ggml.merges")) {
+    LONGHAND_CHECK(find_broken_utf8(merge) == std::string_view::npos, file.name(),
+                   ": tokenizer.ggml.merges: expected UTF-8, got ", quote(merge));
     merges += text(merges.empty() ? "" : ",", json_string(merge));
   }
   return joined(byte_level_pipeline(file, tokens), added, vocabulary, merges);

@@ -30,6 +30,7 @@ bool done_or_refused(Body body, std::string_view beginning = source) {
     return true;
   } catch (const Error& error) {
     const std::string_view message = error.what();
+    if (!message.starts_with(beginning)) std::cerr << message << '\n';
     require(message.starts_with(beginning), "a message begins with the input's name");
     require(message == printable(message), "a message is one line of printable text");
     require(message.size() < 1000, "a message is short");
