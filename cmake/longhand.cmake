@@ -53,7 +53,8 @@ function(longhand_library name)
 endfunction()
 
 # Instruction sets of the CPU backend, weakest first, with the flags of each. A file NAME.simd.cpp
-# is compiled once for each, with LONGHAND_ISA set to its name; see core/cpu/isa.h.
+# or NAME.op.cpp is compiled once for each, with LONGHAND_ISA set to its name, and NAME.op.cpp once
+# more without; see core/cpu/isa.h.
 set(longhand_isas portable)
 set(longhand_isa_flags_portable "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -76,15 +77,16 @@ if(LONGHAND_STRONGEST_ISA)
   add_compile_definitions(LONGHAND_STRONGEST_ISA=${LONGHAND_STRONGEST_ISA})
 endif()
 
-# longhand_simd(TARGET): adds the folder's *.simd.cpp files to TARGET once per instruction set up to
-# avx512. The sets above it have something to offer to few files: these, whose tables say
+# longhand_simd(TARGET): adds the folder's *.simd.cpp and *.op.cpp files to TARGET once per
+# instruction set up to avx512. The sets above it have something to offer to few files: these, whose tables say
 # `strongest = ...`.
 set(longhand_only_avx512bf16 "^cpu/gemm/paired\\.")
 set(longhand_only_amx "^cpu/gemm/tiles\\.")
 set(longhand_also_avx512bf16 "^cpu/attention/")
 
 function(longhand_simd target)
-  file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.simd.cpp)
+  file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS
+       *.simd.cpp *.op.cpp)
   foreach(isa IN LISTS longhand_isas)
     set(wanted ${sources})
     if(isa STREQUAL "amx")

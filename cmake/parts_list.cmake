@@ -1,8 +1,9 @@
-# Writes OUTPUT, a C++ file with the list of the things that lie in FOLDER: each file NAME.cpp there
-# defines `const TYPE NAME_SUFFIX`, and FUNCTION returns them all, by name. HEADER declares TYPE and
-# FUNCTION. Run by nn/CMakeLists.txt, and as a script: cmake -DFOLDER=... -P cmake/parts_list.cmake
+# Writes OUTPUT, a C++ file with the list of the things that lie in FOLDER: each file NAME.cpp there,
+# but for those in EXCEPT, defines `const TYPE NAME_SUFFIX`, and FUNCTION returns them all, by name.
+# HEADER declares TYPE and FUNCTION, in NAMESPACE. Run by CMakeLists.txt of the folder above, and as a
+# script: cmake -DFOLDER=... -P cmake/parts_list.cmake
 function(longhand_parts_list)
-  cmake_parse_arguments(arg "" "FOLDER;TYPE;SUFFIX;FUNCTION;HEADER;OUTPUT" "" ${ARGN})
+  cmake_parse_arguments(arg "" "FOLDER;TYPE;SUFFIX;FUNCTION;HEADER;NAMESPACE;OUTPUT" "EXCEPT" ${ARGN})
   set(watched CONFIGURE_DEPENDS)
   if(CMAKE_SCRIPT_MODE_FILE)
     set(watched "")
@@ -12,6 +13,9 @@ function(longhand_parts_list)
   set(listed "")
   foreach(file IN LISTS files)
     get_filename_component(name ${file} NAME_WE)
+    if(name IN_LIST arg_EXCEPT)
+      continue()
+    endif()
     string(APPEND declared "extern const ${arg_TYPE} ${name}_${arg_SUFFIX};\n")
     string(APPEND listed "\n      &${name}_${arg_SUFFIX},")
   endforeach()
@@ -21,7 +25,7 @@ function(longhand_parts_list)
 
 #include "@arg_HEADER@"
 
-namespace longhand::nn {
+namespace @arg_NAMESPACE@ {
 
 @declared@
 std::span<const @arg_TYPE@* const> @arg_FUNCTION@() {
@@ -30,12 +34,12 @@ std::span<const @arg_TYPE@* const> @arg_FUNCTION@() {
   return all;
 }
 
-}  // namespace longhand::nn
+}  // namespace @arg_NAMESPACE@
 ]])
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
   longhand_parts_list(FOLDER ${FOLDER} TYPE ${TYPE} SUFFIX ${SUFFIX} FUNCTION ${FUNCTION}
-                      HEADER ${HEADER} OUTPUT ${OUTPUT})
+                      HEADER ${HEADER} NAMESPACE ${NAMESPACE} OUTPUT ${OUTPUT})
 endif()

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 #include <cstring>
-#include <tuple>
+
+#include "core/forwarding.h"
 
 namespace longhand {
 namespace {
@@ -21,26 +22,10 @@ class NoMemory final : public MemorySource {
   std::uintptr_t next_ = 4096;
 };
 
-/// run() for every operation of the list: nothing is done.
-template <class List>
-class Idle;
-template <>
-class Idle<std::tuple<>> : public Backend {
- public:
-  using Backend::Backend;
-};
-template <class Op, class... Rest>
-class Idle<std::tuple<Op, Rest...>> : public Idle<std::tuple<Rest...>> {
- public:
-  using Idle<std::tuple<Rest...>>::Idle;
-  using Idle<std::tuple<Rest...>>::run;
-  void run(const Op&) override {}
-};
-
-class AccountingBackend final : public Idle<Contract> {
+class AccountingBackend : public Backend {
  public:
   explicit AccountingBackend(BackendOptions options)
-      : Idle("accounting", options, std::make_unique<NoMemory>()) {}
+      : Backend("accounting", options, std::make_unique<NoMemory>()) {}
 
   void require_dtype(DType) const override {}
   void upload(void*, const void*, std::size_t) override {}
@@ -50,11 +35,15 @@ class AccountingBackend final : public Idle<Contract> {
   void synchronize() override {}
 };
 
+/// Nothing is done.
+template <class Op>
+void dispatch(AccountingBackend&, const Op&) {}
+
 }  // namespace
 
 std::shared_ptr<Backend> make_accounting_backend(BackendOptions options) {
   options.checked = false;  // there are no numbers to look at
-  return std::make_shared<AccountingBackend>(options);
+  return std::make_shared<Forwarding<AccountingBackend>>(options);
 }
 
 }  // namespace longhand

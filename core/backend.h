@@ -31,8 +31,8 @@ namespace longhand {
 ///   backend(LayerNorm{.x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
 ///
 /// operator() checks shapes and types first, in one place for all backends, and throws Error; what
-/// a backend's run() receives is sound. A list of types stands for the table, so a test can walk
-/// it.
+/// a backend's run() receives is sound. This list of types is the only one: what serves every
+/// operation walks it (core/forwarding.h).
 using Contract =
     std::tuple<Fill, Copy, Scale, Add, Multiply, Activate, ActivateBackward, Gate, GateBackward,
                AddBias, Matmul, ColumnSum, Reduce, Expand, LayerNorm, LayerNormBackward, RmsNorm,
@@ -42,8 +42,7 @@ using Contract =
                Append, Attention, AttentionBackward, AttentionWeights, FindBadScore, Fal,
                FalBackward, Chacal, ChacalBackward>;
 
-/// One pure virtual run() for each operation of the list: a backend that lacks one does not
-/// compile.
+/// One pure virtual run() for each operation of the list.
 template <class List>
 class Runs;
 

@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-void CudaBackend::run(const Append& op) {
+void run(CudaBackend& backend, const Append& op) {
   const std::int64_t columns = op.x.heads * op.x.width;
   visit_activation(op.x.data.dtype(), [&]<class From>(From) {
     visit_activation(op.y.data.dtype(), [&]<class To>(To) {
@@ -45,8 +45,9 @@ void CudaBackend::run(const Append& op) {
       with_width<Narrow>(fits, [&](auto width) {
         const std::int64_t packs = columns / width;
         const std::int64_t blocks = grid_of(op.from.longest() * packs);
-        launch(stream_, op.from.count() * blocks, block_threads, 0, append<width, From, To>, x,
-               x_row, table_of(op.from), y, y_row, table_of(op.to), packs, blocks);
+        launch(backend.stream(), op.from.count() * blocks, block_threads, 0,
+               append<width, From, To>, x, x_row, table_of(op.from), y, y_row, table_of(op.to),
+               packs, blocks);
       });
     });
   });

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/forwarding.h"
 #include "cuda/graph_repeat.h"
 
 namespace longhand::cuda {
@@ -51,5 +52,16 @@ void CudaBackend::synchronize() {
 }
 
 std::unique_ptr<Repeat> CudaBackend::repeat() { return std::make_unique<GraphRepeat>(*this); }
+
+/// run() stands in the file of Op's family: a missing one is found by the linker.
+template <class Op>
+void dispatch(CudaBackend& backend, const Op& op) {
+  void run(CudaBackend&, const Op&);
+  run(backend, op);
+}
+
+std::shared_ptr<Backend> make_device_backend(BackendOptions options) {
+  return std::make_shared<Forwarding<CudaBackend>>(options);
+}
 
 }  // namespace longhand::cuda

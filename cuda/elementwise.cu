@@ -133,9 +133,9 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-void CudaBackend::run(const Fill& op) {
+void run(CudaBackend& backend, const Fill& op) {
   if (op.value == 0 && !std::signbit(op.value)) {
-    stream_.zero(op.y.address(), op.y.bytes());
+    backend.stream().zero(op.y.address(), op.y.bytes());
     return;
   }
   const auto with_type = [&]<class T>(T) {
@@ -147,16 +147,17 @@ void CudaBackend::run(const Fill& op) {
         value = static_cast<T>(op.value);
       }
       const std::int64_t size = op.y.size();
-      launch(stream_, blocks_for(size, block_threads), block_threads, 0, &fill<T>, op.y.data<T>(),
-             size, value);
+      launch(backend.stream(), backend.blocks_for(size, block_threads), block_threads, 0, &fill<T>,
+             op.y.data<T>(), size, value);
     }
   };
   visit_dtype(op.y.dtype(), with_type);
 }
 
-void CudaBackend::run(const Copy& op) {
+void run(CudaBackend& backend, const Copy& op) {
   if (op.x.dtype() == op.y.dtype()) {
-    if (!op.x.same_memory(op.y)) stream_.copy(op.y.address(), op.x.address(), op.x.bytes());
+    if (!op.x.same_memory(op.y))
+      backend.stream().copy(op.y.address(), op.x.address(), op.x.bytes());
     return;
   }
   const std::int64_t size = op.x.size();
@@ -165,11 +166,11 @@ void CudaBackend::run(const Copy& op) {
     To* const y = op.y.data<To>();
     constexpr int width = 4;
     if (size % width == 0 && on_16_bytes(x, y)) {
-      launch(stream_, blocks_for(size / width, block_threads), block_threads, 0,
+      launch(backend.stream(), backend.blocks_for(size / width, block_threads), block_threads, 0,
              &convert<width, From, To>, x, y, size);
     } else {
-      launch(stream_, blocks_for(size, block_threads), block_threads, 0, &convert<1, From, To>, x,
-             y, size);
+      launch(backend.stream(), backend.blocks_for(size, block_threads), block_threads, 0,
+             &convert<1, From, To>, x, y, size);
     }
   };
   visit_dtype(op.x.dtype(), [&]<class From>(From) {
@@ -205,25 +206,25 @@ void map(CudaBackend& backend, F f, const Target& y, const Tensor& a, const Tens
 
 }  // namespace
 
-void CudaBackend::run(const Scale& op) {
-  map(*this, Scaled{static_cast<float>(op.alpha)}, op.y, op.x);
+void run(CudaBackend& backend, const Scale& op) {
+  map(backend, Scaled{static_cast<float>(op.alpha)}, op.y, op.x);
 }
 
-void CudaBackend::run(const Add& op) {
-  map(*this, Summed{static_cast<float>(op.alpha), static_cast<float>(op.beta)}, op.y, op.a, op.b);
+void run(CudaBackend& backend, const Add& op) {
+  map(backend, Summed{static_cast<float>(op.alpha), static_cast<float>(op.beta)}, op.y, op.a, op.b);
 }
 
-void CudaBackend::run(const Multiply& op) { map(*this, Multiplied{}, op.y, op.a, op.b); }
+void run(CudaBackend& backend, const Multiply& op) { map(backend, Multiplied{}, op.y, op.a, op.b); }
 
-void CudaBackend::run(const Activate& op) {
-  with_formula(op.f, [&](auto f) { map(*this, Activated<decltype(f)>{}, op.y, op.x); });
+void run(CudaBackend& backend, const Activate& op) {
+  with_formula(op.f, [&](auto f) { map(backend, Activated<decltype(f)>{}, op.y, op.x); });
 }
 
-void CudaBackend::run(const ActivateBackward& op) {
-  with_formula(op.f, [&](auto f) { map(*this, Sloped<decltype(f)>{}, op.dx, op.x, op.dy); });
+void run(CudaBackend& backend, const ActivateBackward& op) {
+  with_formula(op.f, [&](auto f) { map(backend, Sloped<decltype(f)>{}, op.dx, op.x, op.dy); });
 }
 
-void CudaBackend::run(const Gate& op) {
+void run(CudaBackend& backend, const Gate& op) {
   const std::int64_t size = op.y.size(), w = op.y.columns();
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const T* const x = op.x.data<T>();
@@ -231,14 +232,14 @@ void CudaBackend::run(const Gate& op) {
     const bool fits = w % full_width<T> == 0 && on_16_bytes(x, y);
     with_width<T>(fits, [&]<int width>(std::integral_constant<int, width>) {
       with_formula(op.f, [&](auto f) {
-        launch(stream_, blocks_for(size / width, block_threads), block_threads, 0,
+        launch(backend.stream(), backend.blocks_for(size / width, block_threads), block_threads, 0,
                &gate<decltype(f), width, T>, x, y, size, w);
       });
     });
   });
 }
 
-void CudaBackend::run(const GateBackward& op) {
+void run(CudaBackend& backend, const GateBackward& op) {
   const std::int64_t size = op.dy.size(), w = op.dy.columns();
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const T *const x = op.x.data<T>(), *const dy = op.dy.data<T>();
@@ -246,14 +247,14 @@ void CudaBackend::run(const GateBackward& op) {
     const bool fits = w % full_width<T> == 0 && on_16_bytes(x, dy, dx.y);
     with_width<T>(fits, [&]<int width>(std::integral_constant<int, width>) {
       with_formula(op.f, [&](auto f) {
-        launch(stream_, blocks_for(size / width, block_threads), block_threads, 0,
+        launch(backend.stream(), backend.blocks_for(size / width, block_threads), block_threads, 0,
                &gate_backward<decltype(f), width, T>, x, dy, dx, size, w);
       });
     });
   });
 }
 
-void CudaBackend::run(const AddBias& op) {
+void run(CudaBackend& backend, const AddBias& op) {
   const std::int64_t size = op.x.size(), columns = op.x.columns();
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const T *const x = op.x.data<T>(), *const residual = data_or_null<T>(op.residual);
@@ -261,7 +262,7 @@ void CudaBackend::run(const AddBias& op) {
     const float* const bias = data_or_null<float>(op.bias);
     const bool fits = columns % full_width<T> == 0 && on_16_bytes(x, residual, y);
     with_width<T>(fits, [&]<int width>(std::integral_constant<int, width>) {
-      launch(stream_, blocks_for(size / width, block_threads), block_threads, 0,
+      launch(backend.stream(), backend.blocks_for(size / width, block_threads), block_threads, 0,
              &add_bias<width, T>, x, bias, residual, y, size, columns);
     });
   });

@@ -282,11 +282,11 @@ void by_sorting(CudaBackend& backend, const EmbeddingBackward& op) {
 
 }  // namespace
 
-void CudaBackend::run(const EmbeddingBackward& op) {
+void run(CudaBackend& backend, const EmbeddingBackward& op) {
   if (!op.dtable) return;
   visit_activation(op.dy.dtype(), [&]<class T>(T) {
-    op.dtable.tensor.rows() <= small_vocabulary ? by_tables<T>(*this, op)
-                                                : by_sorting<T>(*this, op);
+    op.dtable.tensor.rows() <= small_vocabulary ? by_tables<T>(backend, op)
+                                                : by_sorting<T>(backend, op);
   });
 }
 

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-void CudaBackend::run(const Embedding& op) {
+void run(CudaBackend& backend, const Embedding& op) {
   visit_activation(op.table.dtype(), [&]<class From>(From) {
     visit_activation(op.y.dtype(), [&]<class To>(To) {
       const From* table = op.table.data<From>();
@@ -87,32 +87,33 @@ void CudaBackend::run(const Embedding& op) {
       using Narrow = std::conditional_t<sizeof(From) < sizeof(To), From, To>;
       const bool fits = on_16_bytes(table, y) && n % full_width<Narrow> == 0;
       with_width<Narrow>(fits, [&](auto width) {
-        launch(stream_, grid_of(size / width), block_threads, 0, embedding<width, From, To>, table,
-               op.table.rows(), op.ids.data<std::int32_t>(), y, size, n);
+        launch(backend.stream(), grid_of(size / width), block_threads, 0,
+               embedding<width, From, To>, table, op.table.rows(), op.ids.data<std::int32_t>(), y,
+               size, n);
       });
     });
   });
 }
 
-void CudaBackend::run(const Gather& op) {
+void run(CudaBackend& backend, const Gather& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    launch(stream_, grid_of(op.y.size()), block_threads, 0, gather<T>, op.x.data<T>(),
+    launch(backend.stream(), grid_of(op.y.size()), block_threads, 0, gather<T>, op.x.data<T>(),
            op.x.columns(), op.index.data<std::int32_t>(), op.y.data<T>(), op.y.size(),
            op.index.columns());
   });
 }
 
-void CudaBackend::run(const GatherBackward& op) {
+void run(CudaBackend& backend, const GatherBackward& op) {
   if (!op.dx) return;
   visit_activation(op.dy.dtype(), [&]<class T>(T) {
     const std::int64_t size = op.dx.tensor.size();
-    launch(stream_, grid_of(size), block_threads, 0, gather_backward<T>,
+    launch(backend.stream(), grid_of(size), block_threads, 0, gather_backward<T>,
            op.index.data<std::int32_t>(), op.dy.data<T>(), out<T>(op.dx), size,
            op.dx.tensor.columns(), op.index.columns());
   });
 }
 
-void CudaBackend::run(const Argmax& op) {
+void run(CudaBackend& backend, const Argmax& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const T* x = op.x.data<T>();
     const int n = row_length(Argmax::name, op.x);
@@ -120,8 +121,8 @@ void CudaBackend::run(const Argmax& op) {
       const auto start = [&](auto team) {
         using Team = decltype(team);
         constexpr int teams = Team::per_block(block_threads);
-        launch(stream_, (op.x.rows() + teams - 1) / teams, block_threads, 0, argmax<width, Team, T>,
-               x, op.y.data<std::int32_t>(), op.x.rows(), n);
+        launch(backend.stream(), (op.x.rows() + teams - 1) / teams, block_threads, 0,
+               argmax<width, Team, T>, x, op.y.data<std::int32_t>(), op.x.rows(), n);
       };
       if (n <= 1024) {
         start(Lanes<32>{});

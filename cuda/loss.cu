@@ -271,7 +271,7 @@ Binary<T> binary_of(const Op& op) {
 
 }  // namespace
 
-void CudaBackend::run(const CrossEntropy& op) {
+void run(CudaBackend& backend, const CrossEntropy& op) {
   visit_activation(op.logits.dtype(), [&]<class T>(T) {
     const auto r = choices_of<T>(op);
     const LossResults results{op.total.data<float>(), op.loss.data<float>(),
@@ -280,48 +280,50 @@ void CudaBackend::run(const CrossEntropy& op) {
       with_team(r.classes, width, [&](auto team) {
         using Team = decltype(team);
         constexpr int teams = Team::per_block(block_threads);
-        run_loss(*this, (r.count + teams - 1) / teams, results,
+        run_loss(backend, (r.count + teams - 1) / teams, results,
                  [&](std::int64_t blocks, LossSums* parts) {
-                   launch(stream_, blocks, block_threads, 0, cross_entropy<width, Team, T>, r,
-                          op.log_sum.data<float>(), parts, results);
+                   launch(backend.stream(), blocks, block_threads, 0, cross_entropy<width, Team, T>,
+                          r, op.log_sum.data<float>(), parts, results);
                  });
       });
     });
   });
 }
 
-void CudaBackend::run(const CrossEntropyBackward& op) {
+void run(CudaBackend& backend, const CrossEntropyBackward& op) {
   if (!op.dlogits) return;
   visit_activation(op.logits.dtype(), [&]<class T>(T) {
     const auto r = choices_of<T>(op);
     const Out<T> dlogits = out<T>(op.dlogits);
     const std::int64_t size = op.logits.size();
     with_width<T>(on_16_bytes(r.logits, dlogits.y) && size % full_width<T> == 0, [&](auto width) {
-      launch(stream_, grid_of(size / width), block_threads, 0, cross_entropy_backward<width, T>, r,
-             op.log_sum.data<float>(), op.total.data<float>(), op.dloss.data<float>(), dlogits);
+      launch(backend.stream(), grid_of(size / width), block_threads, 0,
+             cross_entropy_backward<width, T>, r, op.log_sum.data<float>(), op.total.data<float>(),
+             op.dloss.data<float>(), dlogits);
     });
   });
 }
 
-void CudaBackend::run(const BinaryCrossEntropy& op) {
+void run(CudaBackend& backend, const BinaryCrossEntropy& op) {
   visit_activation(op.logits.dtype(), [&]<class T>(T) {
     const auto r = binary_of<T>(op);
     const LossResults results{op.total.data<float>(), op.loss.data<float>(), nullptr};
-    run_loss(*this, grid_of(r.count), results, [&](std::int64_t blocks, LossSums* parts) {
-      launch(stream_, blocks, block_threads, 0, binary_cross_entropy<T>, r, parts, results);
+    run_loss(backend, grid_of(r.count), results, [&](std::int64_t blocks, LossSums* parts) {
+      launch(backend.stream(), blocks, block_threads, 0, binary_cross_entropy<T>, r, parts,
+             results);
     });
   });
 }
 
-void CudaBackend::run(const BinaryCrossEntropyBackward& op) {
+void run(CudaBackend& backend, const BinaryCrossEntropyBackward& op) {
   if (!op.dlogits) return;
   visit_activation(op.logits.dtype(), [&]<class T>(T) {
     const auto r = binary_of<T>(op);
     const Out<T> dlogits = out<T>(op.dlogits);
     const bool fits = on_16_bytes(r.logits, r.targets, dlogits.y) && r.count % full_width<T> == 0;
     with_width<T>(fits, [&](auto width) {
-      launch(stream_, grid_of(r.count / width), block_threads, 0, binary_backward<width, T>, r,
-             op.total.data<float>(), op.dloss.data<float>(), dlogits);
+      launch(backend.stream(), grid_of(r.count / width), block_threads, 0,
+             binary_backward<width, T>, r, op.total.data<float>(), op.dloss.data<float>(), dlogits);
     });
   });
 }

@@ -88,14 +88,14 @@ __global__ void __launch_bounds__(block_threads) finish_backward(Rest rest, std:
 
 }  // namespace
 
-void CudaBackend::run(const Matmul& op) {
+void run(CudaBackend& backend, const Matmul& op) {
   if (op.c.size() == 0) return;
-  const Math math = this->math(op.math);
+  const Math math = backend.math(op.math);
   const DType type = operand_type(op, math);
   const auto as_operand = [&](const Tensor& x) {
     if (x.dtype() == type) return x;
-    Tensor converted(*this, x.shape(), type);
-    run(Copy{.x = x, .y = converted});
+    Tensor converted(backend, x.shape(), type);
+    backend.run(Copy{.x = x, .y = converted});
     return converted;
   };
 
@@ -108,30 +108,31 @@ void CudaBackend::run(const Matmul& op) {
   if (!plan.rest) {
     Tensor bias = op.bias;
     if (bias && bias.dtype() != op.c.dtype()) {
-      bias = Tensor(*this, op.bias.shape(), op.c.dtype());
-      run(Copy{.x = op.bias, .y = bias});
+      bias = Tensor(backend, op.bias.shape(), op.c.dtype());
+      backend.run(Copy{.x = op.bias, .y = bias});
     }
     operands.beta = plan.residual_as_c ? 1.0f : static_cast<float>(op.beta);
     operands.c = plan.residual_as_c ? op.residual.address() : op.c.address();
     operands.d = op.c.address();
     operands.bias = bias.address();
     operands.aux = op.at ? op.at.address() : op.pre.address();
-    if (products_.run(plan.product, operands)) return;
+    if (backend.products().run(plan.product, operands)) return;
     plan = plain_plan(op, math);
   }
 
   Tensor product = op.c;  // finished in place where it can be
-  if (op.c.dtype() != DType::f32 || op.beta != 0) product = Tensor(*this, op.c.shape(), DType::f32);
+  if (op.c.dtype() != DType::f32 || op.beta != 0)
+    product = Tensor(backend, op.c.shape(), DType::f32);
   if (empty) {
-    stream_.zero(product.address(), product.bytes());
+    backend.stream().zero(product.address(), product.bytes());
   } else {
     operands.beta = 0;
     operands.c = operands.d = product.address();
     operands.bias = nullptr;
     operands.aux = nullptr;
-    LONGHAND_CHECK(products_.run(plan.product, operands), "cuda: cuBLASLt does not multiply [",
-                   plan.product.m, ", ", plan.product.k, "] by [", plan.product.k, ", ",
-                   plan.product.n, "]");
+    LONGHAND_CHECK(backend.products().run(plan.product, operands),
+                   "cuda: cuBLASLt does not multiply [", plan.product.m, ", ", plan.product.k,
+                   "] by [", plan.product.k, ", ", plan.product.n, "]");
   }
   const Rest rest{.product = product.data<float>(),
                   .bias = op.bias ? op.bias.data<float>() : nullptr,
@@ -142,13 +143,14 @@ void CudaBackend::run(const Matmul& op) {
                   .beta = static_cast<float>(op.beta)};
   const std::int64_t size = op.c.size(), columns = op.c.columns();
   const auto finish = [&]<int width>(std::integral_constant<int, width>) {
-    const std::int64_t blocks = blocks_for(size / width, block_threads);
+    const std::int64_t blocks = backend.blocks_for(size / width, block_threads);
     with_formula(op.f.value_or(Activation::identity), [&](auto f) {
       using F = decltype(f);
       if (op.at) {
-        launch(stream_, blocks, block_threads, 0, &finish_backward<F, width>, rest, size);
+        launch(backend.stream(), blocks, block_threads, 0, &finish_backward<F, width>, rest, size);
       } else {
-        launch(stream_, blocks, block_threads, 0, &finish_forward<F, width>, rest, size, columns);
+        launch(backend.stream(), blocks, block_threads, 0, &finish_forward<F, width>, rest, size,
+               columns);
       }
     });
   };

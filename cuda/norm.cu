@@ -93,7 +93,11 @@ void forward(Stream& stream, const Op& op, const Tensor& bias, const Tensor& mea
 
 }  // namespace
 
-void CudaBackend::run(const LayerNorm& op) { forward<true>(stream_, op, op.bias, op.mean, 0); }
-void CudaBackend::run(const RmsNorm& op) { forward<false>(stream_, op, {}, {}, op.offset); }
+void run(CudaBackend& backend, const LayerNorm& op) {
+  forward<true>(backend.stream(), op, op.bias, op.mean, 0);
+}
+void run(CudaBackend& backend, const RmsNorm& op) {
+  forward<false>(backend.stream(), op, {}, {}, op.offset);
+}
 
 }  // namespace longhand::cuda

@@ -168,11 +168,11 @@ void backward(CudaBackend& backend, Stream& stream, const Op& op, const Tensor& 
 
 }  // namespace
 
-void CudaBackend::run(const LayerNormBackward& op) {
-  backward<true>(*this, stream_, op, op.mean, 0, op.dbias);
+void run(CudaBackend& backend, const LayerNormBackward& op) {
+  backward<true>(backend, backend.stream(), op, op.mean, 0, op.dbias);
 }
-void CudaBackend::run(const RmsNormBackward& op) {
-  backward<false>(*this, stream_, op, {}, op.offset, {});
+void run(CudaBackend& backend, const RmsNormBackward& op) {
+  backward<false>(backend, backend.stream(), op, {}, op.offset, {});
 }
 
 }  // namespace longhand::cuda

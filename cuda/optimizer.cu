@@ -187,10 +187,10 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-void CudaBackend::run(const GlobalNorm& op) {
+void run(CudaBackend& backend, const GlobalNorm& op) {
   std::int64_t pieces = 0;
   for (const Tensor& x : op.tensors) pieces += pieces_of<NormEntry>(x.size());
-  const Tensor sums(*this, Shape{pieces}, DType::f32);
+  const Tensor sums(backend, Shape{pieces}, DType::f32);
   const auto make = [&](std::size_t k) {
     const Tensor& x = op.tensors[k];
     return NormEntry{.x = x.data<float>(),
@@ -200,15 +200,15 @@ void CudaBackend::run(const GlobalNorm& op) {
   };
   with_tables<NormEntry, NormTable::capacity>(
       op.tensors.size(), make, [&](const NormTable& table, std::int64_t before) {
-        launch(stream_, table.pieces, block_threads, 0, square_sums, table,
+        launch(backend.stream(), table.pieces, block_threads, 0, square_sums, table,
                sums.data<float>() + before);
       });
-  launch(stream_, 1, block_threads, 0, norm_of_sums, sums.data<float>(), pieces,
+  launch(backend.stream(), 1, block_threads, 0, norm_of_sums, sums.data<float>(), pieces,
          data_or_null<float>(op.losses), op.losses ? op.losses.size() : 0, op.largest,
          op.norm.data<float>(), op.factor.data<float>());
 }
 
-void CudaBackend::run(const Adam& op) {
+void run(CudaBackend& backend, const Adam& op) {
   if (op.parameters.empty()) return;
   const AdamFactors factors{.gradient = data_or_null<float>(op.factor),
                             .now = op.now.data<float>(),
@@ -236,7 +236,7 @@ void CudaBackend::run(const Adam& op) {
   };
   const auto run_with = [&]<int capacity>(std::integral_constant<int, capacity>) {
     const auto start = [&](const Table<AdamEntry, capacity>& table, std::int64_t) {
-      launch(stream_, table.pieces, block_threads, 0, adam<capacity>, table, factors);
+      launch(backend.stream(), table.pieces, block_threads, 0, adam<capacity>, table, factors);
     };
     with_tables<AdamEntry, capacity>(op.parameters.size(), make, start);
   };

@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-void CudaBackend::run(const ColumnSum& op) {
+void run(CudaBackend& backend, const ColumnSum& op) {
   if (!op.y) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const T* x = op.x.data<T>();
@@ -148,45 +148,45 @@ void CudaBackend::run(const ColumnSum& op) {
       const std::int64_t rows_each = (rows + chunks - 1) / chunks;
       const auto alpha = static_cast<float>(op.alpha);
       const auto start = [&](float factor, Out<float> y) {
-        launch(stream_, Grid(tiles, chunks), block_threads, 0, column_sums<width, T>, x, rows,
-               columns, rows_each, lanes, factor, y);
+        launch(backend.stream(), Grid(tiles, chunks), block_threads, 0, column_sums<width, T>, x,
+               rows, columns, rows_each, lanes, factor, y);
       };
       if (chunks == 1) return start(alpha, out<float>(op.y));
-      const PartialSums sums(*this, {op.y, {}}, chunks, columns);
+      const PartialSums sums(backend, {op.y, {}}, chunks, columns);
       start(1, {sums.parts(0), false});
-      sums.combine(stream_, alpha);
+      sums.combine(backend.stream(), alpha);
     });
   });
 }
 
-void CudaBackend::run(const Reduce& op) {
+void run(CudaBackend& backend, const Reduce& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const T* x = op.x.data<T>();
     float* y = op.y.data<float>();
     const std::int64_t rows = op.x.rows(), n = op.x.columns();
     switch (op.reduction) {
       case Reduction::largest:
-        return reduce_rows<Largest>(*this, x, Entry::plain, 1, y, rows, n);
+        return reduce_rows<Largest>(backend, x, Entry::plain, 1, y, rows, n);
       case Reduction::smallest:
-        return reduce_rows<Largest>(*this, x, Entry::negative, -1, y, rows, n);
+        return reduce_rows<Largest>(backend, x, Entry::negative, -1, y, rows, n);
       case Reduction::square_sum:
-        return reduce_rows<Sum>(*this, x, Entry::square, 1, y, rows, n);
+        return reduce_rows<Sum>(backend, x, Entry::square, 1, y, rows, n);
       case Reduction::nonfinite:
-        return reduce_rows<Sum>(*this, x, Entry::nonfinite, 1, y, rows, n);
+        return reduce_rows<Sum>(backend, x, Entry::nonfinite, 1, y, rows, n);
       default:
-        return reduce_rows<Sum>(*this, x, Entry::plain, 1, y, rows, n);
+        return reduce_rows<Sum>(backend, x, Entry::plain, 1, y, rows, n);
     }
   });
 }
 
-void CudaBackend::run(const Expand& op) {
+void run(CudaBackend& backend, const Expand& op) {
   if (!op.y) return;
   visit_activation(op.y.tensor.dtype(), [&]<class T>(T) {
     const Out<T> y = out<T>(op.y);
     const std::int64_t size = op.y.tensor.size(), columns = op.y.tensor.columns();
     with_width<T>(on_16_bytes(y.y) && columns % full_width<T> == 0, [&](auto width) {
-      launch(stream_, grid_of(size / width), block_threads, 0, expand<width, T>, op.x.data<float>(),
-             static_cast<float>(op.alpha), y, size, columns);
+      launch(backend.stream(), grid_of(size / width), block_threads, 0, expand<width, T>,
+             op.x.data<float>(), static_cast<float>(op.alpha), y, size, columns);
     });
   });
 }

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
 
 }  // namespace
 
-void CudaBackend::run(const Rope& op) {
+void run(CudaBackend& backend, const Rope& op) {
   if (!op.y) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const Out<T> y = out<T>(op.y);
@@ -114,7 +114,8 @@ void CudaBackend::run(const Rope& op) {
     with_width<T>(fits, [&](auto width) {
       r.pairs /= width;
       r.copies /= width;
-      launch(stream_, grid_of(r.rows * (r.pairs + r.copies)), block_threads, 0, rope<width, T>, r);
+      launch(backend.stream(), grid_of(r.rows * (r.pairs + r.copies)), block_threads, 0,
+             rope<width, T>, r);
     });
   });
 }

@@ -191,7 +191,7 @@ std::unique_ptr<MemorySource> device_memory() { return std::make_unique<DeviceMe
 namespace longhand {
 
 std::shared_ptr<Backend> make_cuda_backend(BackendOptions options) {
-  return std::make_shared<cuda::CudaBackend>(options);
+  return cuda::make_device_backend(options);
 }
 
 }  // namespace longhand

@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-void CudaBackend::run(const Softmax& op) {
+void run(CudaBackend& backend, const Softmax& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const T* x = op.x.data<T>();
     T* y = op.y.data<T>();
@@ -90,12 +90,13 @@ void CudaBackend::run(const Softmax& op) {
     const std::int64_t rows = op.x.rows(), t = op.causal ? op.x.shape()[-2] : 0;
     with_row_layout<T>(n, on_16_bytes(x, y), [&](auto layout) {
       using Layout = decltype(layout);
-      launch(stream_, Layout::blocks(rows), block_threads, 0, softmax<Layout, T>, x, y, rows, n, t);
+      launch(backend.stream(), Layout::blocks(rows), block_threads, 0, softmax<Layout, T>, x, y,
+             rows, n, t);
     });
   });
 }
 
-void CudaBackend::run(const SoftmaxBackward& op) {
+void run(CudaBackend& backend, const SoftmaxBackward& op) {
   if (!op.dx) return;
   visit_activation(op.y.dtype(), [&]<class T>(T) {
     const T *y = op.y.data<T>(), *dy = op.dy.data<T>();
@@ -103,8 +104,8 @@ void CudaBackend::run(const SoftmaxBackward& op) {
     const int n = row_length(SoftmaxBackward::name, op.y);
     with_row_layout<T>(n, on_16_bytes(y, dy, dx.y), [&](auto layout) {
       using Layout = decltype(layout);
-      launch(stream_, Layout::blocks(op.y.rows()), block_threads, 0, softmax_backward<Layout, T>, y,
-             dy, dx, op.y.rows(), n);
+      launch(backend.stream(), Layout::blocks(op.y.rows()), block_threads, 0,
+             softmax_backward<Layout, T>, y, dy, dx, op.y.rows(), n);
     });
   });
 }

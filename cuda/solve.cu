@@ -114,15 +114,15 @@ __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
 
 }  // namespace
 
-void CudaBackend::run(const SolveTriangular& op) {
+void run(CudaBackend& backend, const SolveTriangular& op) {
   visit_activation(op.a.dtype(), [&]<class T>(T) {
     const std::int64_t n = op.a.columns(), m = op.b.columns();
     if (n == 0 || m == 0) return;
     const std::int64_t batch = op.a.rows() / n, panels = (m + panel - 1) / panel;
     Tensor wide;
-    if constexpr (!std::is_same_v<T, float>) wide = Tensor(*this, op.y.shape(), DType::f32);
+    if constexpr (!std::is_same_v<T, float>) wide = Tensor(backend, op.y.shape(), DType::f32);
     const Tensor& solved = wide ? wide : op.y;
-    launch(stream_, batch * panels, block_threads, 0, solve<T>,
+    launch(backend.stream(), batch * panels, block_threads, 0, solve<T>,
            Systems<T>{.a = op.a.data<T>(),
                       .b = op.b.data<T>(),
                       .y = op.y.data<T>(),

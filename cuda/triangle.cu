@@ -41,20 +41,20 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-void CudaBackend::run(const Triangle& op) {
+void run(CudaBackend& backend, const Triangle& op) {
   if (!op.y) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const T* x = op.x.data<T>();
     const Out<T> y = out<T>(op.y);
     const std::int64_t size = op.x.size(), n = op.x.columns();
     with_width<T>(on_16_bytes(x, y.y) && n % full_width<T> == 0, [&](auto width) {
-      launch(stream_, grid_of(size / width), block_threads, 0, triangle<width, T>, x, op.upper,
-             op.diagonal, static_cast<float>(op.alpha), y, size, n);
+      launch(backend.stream(), grid_of(size / width), block_threads, 0, triangle<width, T>, x,
+             op.upper, op.diagonal, static_cast<float>(op.alpha), y, size, n);
     });
   });
 }
 
-void CudaBackend::run(const SwapAxes& op) {
+void run(CudaBackend& backend, const SwapAxes& op) {
   if (!op.y) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
     const T* x = op.x.data<T>();
@@ -62,8 +62,8 @@ void CudaBackend::run(const SwapAxes& op) {
     const Shape& shape = op.x.shape();
     const std::int64_t size = op.x.size();
     with_width<T>(on_16_bytes(x, y.y) && shape[3] % full_width<T> == 0, [&](auto width) {
-      launch(stream_, grid_of(size / width), block_threads, 0, swap_axes<width, T>, x, y, size,
-             shape[1], shape[2], shape[3]);
+      launch(backend.stream(), grid_of(size / width), block_threads, 0, swap_axes<width, T>, x, y,
+             size, shape[1], shape[2], shape[3]);
     });
   });
 }

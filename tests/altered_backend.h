@@ -2,34 +2,16 @@
 
 #include <cstring>
 #include <functional>
-#include <tuple>
 #include <utility>
 
-#include "core/backend.h"
+#include "core/forwarding.h"
 
 /// A backend that runs another one's operations, altered: what a backend with a mistake would
-/// compute. It covers the whole contract by walking its list.
+/// compute.
 namespace longhand {
 
 template <class Op>
 using Alteration = std::function<void(Op& op, const std::function<void(const Op&)>& run)>;
-
-template <class Base, class List>
-class Forwarding;
-
-template <class Base>
-class Forwarding<Base, std::tuple<>> : public Base {
- public:
-  using Base::Base;
-};
-
-template <class Base, class Op, class... Rest>
-class Forwarding<Base, std::tuple<Op, Rest...>> : public Forwarding<Base, std::tuple<Rest...>> {
- public:
-  using Forwarding<Base, std::tuple<Rest...>>::Forwarding;
-  using Forwarding<Base, std::tuple<Rest...>>::run;
-  void run(const Op& op) override { this->forward(op); }
-};
 
 class AlteredBase : public Backend {
  public:
@@ -53,7 +35,6 @@ class AlteredBase : public Backend {
   }
   void synchronize() override {}
 
- protected:
   template <class Op>
   void forward(const Op& op) {
     const Alteration<Op>& alteration = std::get<Alteration<Op>>(alterations_);
@@ -73,6 +54,11 @@ class AlteredBase : public Backend {
   bool reached_ = false;
 };
 
-using AlteredBackend = Forwarding<AlteredBase, Contract>;
+template <class Op>
+void dispatch(AlteredBase& backend, const Op& op) {
+  backend.forward(op);
+}
+
+using AlteredBackend = Forwarding<AlteredBase>;
 
 }  // namespace longhand

@@ -43,14 +43,15 @@ BOOST_AUTO_TEST_CASE(every_op_of_the_catalog_is_named_on_its_page) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_index_names_every_page) {
+BOOST_AUTO_TEST_CASE(every_page_that_the_index_names_is_there) {
   const std::string index = contents("README.md");
-  for (const auto& entry : std::filesystem::directory_iterator(pages)) {
-    const std::string page = entry.path().filename().string();
-    if (page == "README.md") continue;
-    BOOST_TEST(index.find("(" + page + ")") != std::string::npos,
-               "docs/math/README.md does not name " << page);
+  int named = 0;
+  for (std::size_t at = index.find("]("); at != std::string::npos; at = index.find("](", at + 1)) {
+    const std::string page = index.substr(at + 2, index.find(')', at) - at - 2);
+    BOOST_TEST(std::filesystem::exists(pages / page), "docs/math has no " << page);
+    ++named;
   }
+  BOOST_TEST(named > 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

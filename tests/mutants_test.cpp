@@ -28,8 +28,7 @@ struct Setting {
 
 std::vector<Setting> settings() {
   const auto cpu = [](Math math) {
-    return std::make_shared<cpu::CpuBackend>(BackendOptions{.threads = 2, .math = math},
-                                             cpu::supported_isas().back());
+    return make_cpu_backend({.threads = 2, .math = math}, cpu::supported_isas().back());
   };
   return {{"f32 exact", DType::f32, Math::exact, false, cpu(Math::exact)},
           {"f32 fast", DType::f32, Math::fast, false, cpu(Math::fast)},

@@ -37,8 +37,7 @@ BOOST_AUTO_TEST_CASE(the_cpu_backend_agrees_with_the_reference) {
   const auto reference = make_reference_backend();
   std::vector<std::pair<Setting, std::shared_ptr<Backend>>> backends;
   for (const Setting& s : settings()) {
-    backends.emplace_back(
-        s, std::make_shared<cpu::CpuBackend>(BackendOptions{.threads = 2, .math = s.math}, s.isa));
+    backends.emplace_back(s, make_cpu_backend({.threads = 2, .math = s.math}, s.isa));
   }
   const bool table = std::getenv("LONGHAND_PARITY_TABLE") != nullptr;
   if (table) {
@@ -69,8 +68,7 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     std::map<int, std::shared_ptr<Backend>> backends;
     for (const int threads : {1, 2, 3, 8}) {
-      backends[threads] =
-          std::make_shared<cpu::CpuBackend>(BackendOptions{.threads = threads}, isa);
+      backends[threads] = make_cpu_backend({.threads = threads}, isa);
     }
     for (const catalog::Operation& operation : catalog::operations()) {
       Rng rng(5, Purpose::test);

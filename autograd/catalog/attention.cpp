@@ -93,16 +93,14 @@ Operation fused_or_composed(bool fused) {
           .run = [fused](const Call& c) -> std::vector<Output> {
             const ScoreVars s = windowed_call(c);
             const HeadVars v = value_call(c, s);
-            return {{"y", fused ? longhand::attention(s, v) : composed_attention(s, v)}};
+            return {{"y", fused ? attention(s, v) : composed_attention(s, v)}};
           },
           .cases = small_cases,
           .products = true,
           .large = fused ? large_cases : medium_cases};
 }
 
-}  // namespace
-
-std::vector<Operation> attention() {
+std::vector<Operation> attention_operations() {
   std::vector<Attribute> score_only = score_attributes();
   score_only.push_back(window);
   return {
@@ -115,7 +113,7 @@ std::vector<Operation> attention() {
        .attributes = head_attributes(score_only, false),
        .outputs = {"weights"},
        .run = [](const Call& c) -> std::vector<Output> {
-         return {{"weights", longhand::attention_weights(windowed_call(c))}};
+         return {{"weights", attention_weights(windowed_call(c))}};
        },
        .cases = score_cases,
        .products = true},
@@ -187,5 +185,10 @@ std::vector<Operation> attention() {
              return cases;
            }}};
 }
+
+}  // namespace
+
+extern const Family attention_family;
+constinit const Family attention_family{attention_operations};
 
 }  // namespace longhand::catalog

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,29 +98,20 @@ struct Operation {
 
 std::vector<Case> all_cases(const Operation& operation, Rng& rng);  // cases, then large
 
-/// All of them, in the order of their families.
+/// The operations of one file of this folder, NAME.cpp, which defines NAME_family. The build makes
+/// the list of the files.
+struct Family {
+  std::vector<Operation> (*operations)();
+};
+std::span<const Family* const> families();
+
+/// All of them, family by family.
 const std::vector<Operation>& operations();
 const Operation& find(std::string_view name);  // an Error that lists near names
 
 /// Puts a case's inputs on a backend; the differentiable ones want gradients when asked for.
 Call prepare(const Operation& operation, const Case& values, Backend& backend, DType activations,
              bool gradients);
-
-/// The parts of operations(), one a file of this folder.
-std::vector<Operation> elementwise();
-std::vector<Operation> matmul();
-std::vector<Operation> feed_forward();
-std::vector<Operation> norm();
-std::vector<Operation> rope();
-std::vector<Operation> gather();
-std::vector<Operation> reduce();
-std::vector<Operation> softmax();
-std::vector<Operation> loss();
-std::vector<Operation> triangle();
-std::vector<Operation> optimizer();
-std::vector<Operation> attention();
-std::vector<Operation> fal();
-std::vector<Operation> chacal();
 
 /// Helpers for cases.
 HostTensor normals(Rng& rng, const Shape& shape, double deviation = 1, double mean = 0);

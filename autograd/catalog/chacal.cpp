@@ -57,16 +57,14 @@ Operation fused_or_composed(bool fused) {
             const ScoreVars s = tempered_call(c);
             const HeadVars v = value_call(c, s);
             const Var gamma = c.in("gamma");
-            return {{"y", fused ? longhand::chacal(s, v, gamma) : composed_chacal(s, v, gamma)}};
+            return {{"y", fused ? chacal(s, v, gamma) : composed_chacal(s, v, gamma)}};
           },
           .cases = small_cases,
           .products = true,
           .large = fused ? large_cases : medium_cases};
 }
 
-}  // namespace
-
-std::vector<Operation> chacal() {
+std::vector<Operation> chacal_operations() {
   std::vector<Argument> inputs =
       head_inputs({{"gamma", "[1] or [heads]", Role::master},
                    {"beta", "[1], when tempered", Role::master, false, true},
@@ -85,7 +83,7 @@ std::vector<Operation> chacal() {
              const ScoreVars s = tempered_call(c);
              const HeadVars v = value_call(c, s);
              const Heads earlier{c.in("earlier").value(), 0, s.q.heads, v.width};
-             return {{"y", longhand::chacal(s, v, c.in("gamma"), earlier)}};
+             return {{"y", chacal(s, v, c.in("gamma"), earlier)}};
            },
            .cases =
                [](Rng& rng) {
@@ -100,5 +98,10 @@ std::vector<Operation> chacal() {
                },
            .products = true}};
 }
+
+}  // namespace
+
+extern const Family chacal_family;
+constinit const Family chacal_family{chacal_operations};
 
 }  // namespace longhand::catalog

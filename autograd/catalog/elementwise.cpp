@@ -32,9 +32,7 @@ std::vector<Case> pairs(Rng& rng) {
   return cases;
 }
 
-}  // namespace
-
-std::vector<Operation> elementwise() {
+std::vector<Operation> elementwise_operations() {
   return {
       {.name = "add",
        .page = "elementwise",
@@ -145,5 +143,10 @@ std::vector<Operation> elementwise() {
            }},
   };
 }
+
+}  // namespace
+
+extern const Family elementwise_family;
+constinit const Family elementwise_family{elementwise_operations};
 
 }  // namespace longhand::catalog

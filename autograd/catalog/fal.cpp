@@ -62,15 +62,20 @@ Operation fused_or_composed(bool fused) {
             const ScoreVars s = score_call(c);
             const FalVars in{
                 .q = s.q, .k = s.k, .v = value_call(c, s), .queries = s.queries, .keys = s.keys};
-            const FalResult r = fused ? longhand::fal(in) : composed_fal(in);
+            const FalResult r = fused ? fal(in) : composed_fal(in);
             return {{"y", r.y}, {"match", r.match}};
           },
           .cases = small_cases,
           .large = fused ? large_cases : std::function<std::vector<Case>(Rng&)>()};
 }
 
+std::vector<Operation> fal_operations() {
+  return {fused_or_composed(true), fused_or_composed(false)};
+}
+
 }  // namespace
 
-std::vector<Operation> fal() { return {fused_or_composed(true), fused_or_composed(false)}; }
+extern const Family fal_family;
+constinit const Family fal_family{fal_operations};
 
 }  // namespace longhand::catalog

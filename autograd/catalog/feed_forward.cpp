@@ -52,9 +52,7 @@ FeedForwardOptions options(const Call& c) {
           .residual = c.maybe("residual")};
 }
 
-}  // namespace
-
-std::vector<Operation> feed_forward() {
+std::vector<Operation> feed_forward_operations() {
   return {{.name = "feed_forward",
            .page = "feed_forward",
            .formula = "y = f(x up^T + up_bias) down^T + down_bias + residual",
@@ -67,10 +65,15 @@ std::vector<Operation> feed_forward() {
            .attributes = {{"f", "gelu", "an activation"}},
            .outputs = {"y"},
            .run = [](const Call& c) -> std::vector<Output> {
-             return {{"y", longhand::feed_forward(c.in("x"), options(c))}};
+             return {{"y", feed_forward(c.in("x"), options(c))}};
            },
            .cases = layers,
            .products = true}};
 }
+
+}  // namespace
+
+extern const Family feed_forward_family;
+constinit const Family feed_forward_family{feed_forward_operations};
 
 }  // namespace longhand::catalog

@@ -3,8 +3,9 @@
 #include "autograd/catalog/catalog.h"
 
 namespace longhand::catalog {
+namespace {
 
-std::vector<Operation> gather() {
+std::vector<Operation> gather_operations() {
   return {
       {.name = "embedding",
        .page = "gather",
@@ -40,7 +41,7 @@ std::vector<Operation> gather() {
        .attributes = {},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
-         return {{"y", longhand::gather(c.in("x"), c.in("index").value())}};
+         return {{"y", gather(c.in("x"), c.in("index").value())}};
        },
        .cases =
            [](Rng& rng) {
@@ -77,5 +78,10 @@ std::vector<Operation> gather() {
            }},
   };
 }
+
+}  // namespace
+
+extern const Family gather_family;
+constinit const Family gather_family{gather_operations};
 
 }  // namespace longhand::catalog

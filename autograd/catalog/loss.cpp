@@ -14,9 +14,7 @@ Case choices(Rng& rng, std::int64_t rows, std::int64_t groups, int classes, int 
   return c;
 }
 
-}  // namespace
-
-std::vector<Operation> loss() {
+std::vector<Operation> loss_operations() {
   return {
       {.name = "cross_entropy",
        .page = "loss",
@@ -73,5 +71,10 @@ std::vector<Operation> loss() {
            }},
   };
 }
+
+}  // namespace
+
+extern const Family loss_family;
+constinit const Family loss_family{loss_operations};
 
 }  // namespace longhand::catalog

@@ -59,9 +59,7 @@ std::vector<Case> cases(Rng& rng) {
   return all;
 }
 
-}  // namespace
-
-std::vector<Operation> matmul() {
+std::vector<Operation> matmul_operations() {
   return {{.name = "matmul",
            .page = "matmul",
            .formula = "y = f(alpha op(a) op(b) + bias) + residual",
@@ -81,10 +79,15 @@ std::vector<Operation> matmul() {
                              .bias = c.maybe("bias"),
                              .residual = c.maybe("residual")};
              if (c.word("f") != "none") o.f = c.activation("f");
-             return {{"y", longhand::matmul(c.in("a"), c.in("b"), o)}};
+             return {{"y", matmul(c.in("a"), c.in("b"), o)}};
            },
            .cases = cases,
            .products = true}};
 }
+
+}  // namespace
+
+extern const Family matmul_family;
+constinit const Family matmul_family{matmul_operations};
 
 }  // namespace longhand::catalog

@@ -7,9 +7,7 @@ namespace {
 
 const std::vector<Shape> shapes{{1, 3}, {3, 5}, {2, 64}, {7, 33}, {70, 16}, {2, 3, 8}, {0, 4}};
 
-}  // namespace
-
-std::vector<Operation> norm() {
+std::vector<Operation> norm_operations() {
   return {
       {.name = "layer_norm",
        .page = "norm",
@@ -65,5 +63,10 @@ std::vector<Operation> norm() {
            }},
   };
 }
+
+}  // namespace
+
+extern const Family norm_family;
+constinit const Family norm_family{norm_operations};
 
 }  // namespace longhand::catalog

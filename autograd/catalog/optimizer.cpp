@@ -13,9 +13,7 @@ Tensor copy(const Tensor& x) {
   return y;
 }
 
-}  // namespace
-
-std::vector<Operation> optimizer() {
+std::vector<Operation> optimizer_operations() {
   return {
       {.name = "adam",
        .page = "optimizer",
@@ -104,5 +102,10 @@ std::vector<Operation> optimizer() {
            }},
   };
 }
+
+}  // namespace
+
+extern const Family optimizer_family;
+constinit const Family optimizer_family{optimizer_operations};
 
 }  // namespace longhand::catalog

@@ -58,9 +58,7 @@ Operation plain(Reduction reduction, std::string formula) {
           .cases = matrices};
 }
 
-}  // namespace
-
-std::vector<Operation> reduce() {
+std::vector<Operation> reduce_operations() {
   return {unary("column_sum", "y_j = sum_i x_ij", column_sum),
           unary("row_sum", "y_i = sum_j x_ij", row_sum),
           unary("sum", "y = sum_ij x_ij", sum),
@@ -70,5 +68,10 @@ std::vector<Operation> reduce() {
           plain(Reduction::square_sum, "y_i = sum_j x_ij^2"),
           plain(Reduction::nonfinite, "y_i = how many x_ij are infinite or NaN")};
 }
+
+}  // namespace
+
+extern const Family reduce_family;
+constinit const Family reduce_family{reduce_operations};
 
 }  // namespace longhand::catalog

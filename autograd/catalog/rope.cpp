@@ -26,9 +26,7 @@ Case turned(Rng& rng, const Layout& l, bool interleaved) {
            {"interleaved", interleaved ? "1" : "0"}}};
 }
 
-}  // namespace
-
-std::vector<Operation> rope() {
+std::vector<Operation> rope_operations() {
   return {{.name = "rope",
            .page = "rope",
            .formula = "(u, v) -> (u cos t - v sin t, u sin t + v cos t), t = position frequency_p",
@@ -50,13 +48,12 @@ std::vector<Operation> rope() {
              const std::int64_t width = c.integer("width");
              const Tensor table =
                  rope_table(c.backend(), master_type(c.activations()), longest, frequencies);
-             return {
-                 {"y", longhand::rope(c.in("x"), positions, table,
-                                      {.first_column = c.integer("first_column"),
-                                       .heads = c.integer("heads"),
-                                       .width = width ? width : c.in("x").value().columns(),
-                                       .dims = static_cast<std::int64_t>(2 * frequencies.size()),
-                                       .interleaved = c.flag("interleaved")})}};
+             return {{"y", rope(c.in("x"), positions, table,
+                                {.first_column = c.integer("first_column"),
+                                 .heads = c.integer("heads"),
+                                 .width = width ? width : c.in("x").value().columns(),
+                                 .dims = static_cast<std::int64_t>(2 * frequencies.size()),
+                                 .interleaved = c.flag("interleaved")})}};
            },
            .cases =
                [](Rng& rng) {
@@ -72,5 +69,10 @@ std::vector<Operation> rope() {
                  return cases;
                }}};
 }
+
+}  // namespace
+
+extern const Family rope_family;
+constinit const Family rope_family{rope_operations};
 
 }  // namespace longhand::catalog

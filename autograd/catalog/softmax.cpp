@@ -3,8 +3,9 @@
 #include "autograd/catalog/catalog.h"
 
 namespace longhand::catalog {
+namespace {
 
-std::vector<Operation> softmax() {
+std::vector<Operation> softmax_operations() {
   return {{.name = "softmax",
            .page = "softmax",
            .formula = "y_ij = exp(x_ij) / sum_k exp(x_ik) over the visible columns",
@@ -12,7 +13,7 @@ std::vector<Operation> softmax() {
            .attributes = {{"causal", "0", "1: row i sees columns j <= i + (n - t)"}},
            .outputs = {"y"},
            .run = [](const Call& c) -> std::vector<Output> {
-             return {{"y", longhand::softmax(c.in("x"), c.flag("causal"))}};
+             return {{"y", softmax(c.in("x"), c.flag("causal"))}};
            },
            .cases =
                [](Rng& rng) {
@@ -28,5 +29,10 @@ std::vector<Operation> softmax() {
                  return cases;
                }}};
 }
+
+}  // namespace
+
+extern const Family softmax_family;
+constinit const Family softmax_family{softmax_operations};
 
 }  // namespace longhand::catalog

@@ -18,9 +18,7 @@ HostTensor well_conditioned(Rng& rng, const Shape& shape) {
   return a;
 }
 
-}  // namespace
-
-std::vector<Operation> triangle() {
+std::vector<Operation> triangle_operations() {
   return {
       {.name = "triangle",
        .page = "triangle",
@@ -31,8 +29,8 @@ std::vector<Operation> triangle() {
                       {"alpha", "1", "factor of what is kept"}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
-         return {{"y", longhand::triangle(c.in("x"), c.flag("upper"), c.integer("diagonal"),
-                                          c.number("alpha"))}};
+         return {
+             {"y", triangle(c.in("x"), c.flag("upper"), c.integer("diagonal"), c.number("alpha"))}};
        },
        .cases =
            [](Rng& rng) {
@@ -96,5 +94,10 @@ std::vector<Operation> triangle() {
            }},
   };
 }
+
+}  // namespace
+
+extern const Family triangle_family;
+constinit const Family triangle_family{triangle_operations};
 
 }  // namespace longhand::catalog

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/forwarding.h"
 
 namespace longhand::cpu {
 
@@ -10,7 +11,7 @@ CpuBackend::CpuBackend(BackendOptions options, Isa isa)
     : Backend("cpu", options, host_memory()),
       isa_(isa),
       threads_(options.threads),
-      plain_(options) {}
+      plain_(make_reference_backend(options)) {}
 
 void CpuBackend::require_dtype(DType dtype) const {
   LONGHAND_CHECK(dtype != DType::f64, "cpu: expected f32 or bf16, got ", dtype);
@@ -24,12 +25,23 @@ void CpuBackend::download(void* host, const void* device, std::size_t bytes) {
   if (bytes > 0) std::memcpy(host, device, bytes);
 }
 
+/// run() stands in the file of Op's family: a missing one is found by the linker.
+template <class Op>
+void dispatch(CpuBackend& backend, const Op& op) {
+  void run(CpuBackend&, const Op&);
+  run(backend, op);
+}
+
 }  // namespace longhand::cpu
 
 namespace longhand {
 
+std::shared_ptr<Backend> make_cpu_backend(BackendOptions options, cpu::Isa isa) {
+  return std::make_shared<Forwarding<cpu::CpuBackend>>(options, isa);
+}
+
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options) {
-  return std::make_shared<cpu::CpuBackend>(options, cpu::choose_isa());
+  return make_cpu_backend(options, cpu::choose_isa());
 }
 
 }  // namespace longhand

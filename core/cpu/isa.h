@@ -20,6 +20,9 @@
 ///   template <> const NormKernels& longhand::cpu::kernels<NormKernels, Isa::LONGHAND_ISA>() {...}
 ///   // norm/norm.cpp, plain
 ///   const NormKernels& k = kernels_for<NormKernels>(isa);
+///
+/// A small family has the three in one file, NAME.op.cpp: the table, then with LONGHAND_ISA the
+/// kernels, and without it, compiled once more, what calls them.
 namespace longhand::cpu {
 
 /// Weakest first. avx512bf16 and amx differ from avx512 in matrix products and bf16 conversions.

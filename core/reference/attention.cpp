@@ -27,7 +27,7 @@ std::vector<double> softmax_row(const ScoreRows& scores, const Sequence& s, std:
   return row;
 }
 
-void ReferenceBackend::run(const Attention& op) {
+void run(ReferenceBackend&, const Attention& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v);
   const HeadResult y(op.y);
@@ -51,7 +51,7 @@ void ReferenceBackend::run(const Attention& op) {
   }
 }
 
-void ReferenceBackend::run(const AttentionBackward& op) {
+void run(ReferenceBackend&, const AttentionBackward& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v), y(op.y), dy(op.dy);
   const Rows log_sum(op.log_sum);
@@ -98,7 +98,7 @@ void ReferenceBackend::run(const AttentionBackward& op) {
   Result(op.dbeta).put(0, dbeta);
 }
 
-void ReferenceBackend::run(const AttentionWeights& op) {
+void run(ReferenceBackend&, const AttentionWeights& op) {
   const ScoreRows scores(op.scores);
   const Result weights(op.weights);
   std::int64_t at = 0;
@@ -115,7 +115,7 @@ void ReferenceBackend::run(const AttentionWeights& op) {
   }
 }
 
-void ReferenceBackend::run(const FindBadScore& op) {
+void run(ReferenceBackend&, const FindBadScore& op) {
   const ScoreRows scores(op.scores);
   auto* found = op.found.data<std::int32_t>();
   const std::vector<Sequence> all = sequences(op.scores.queries, op.scores.keys);

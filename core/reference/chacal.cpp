@@ -9,7 +9,7 @@
 
 namespace longhand::reference {
 
-void ReferenceBackend::run(const Chacal& op) {
+void run(ReferenceBackend&, const Chacal& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v), earlier(op.earlier);
   const HeadResult y(op.y);
@@ -48,7 +48,7 @@ void ReferenceBackend::run(const Chacal& op) {
   }
 }
 
-void ReferenceBackend::run(const ChacalBackward& op) {
+void run(ReferenceBackend&, const ChacalBackward& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v), y(op.y), dy(op.dy);
   const Rows gamma(op.gamma), log_sum(op.log_sum);

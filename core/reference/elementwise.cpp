@@ -8,7 +8,7 @@
 
 namespace longhand::reference {
 
-void ReferenceBackend::run(const Fill& op) {
+void run(ReferenceBackend&, const Fill& op) {
   const auto fill = [&]<class T>(T) {
     if constexpr (!std::is_same_v<T, bf16>) {  // require_dtype() lets none be made
       for (std::int64_t i = 0; i < op.y.size(); ++i) op.y.data<T>()[i] = static_cast<T>(op.value);
@@ -17,7 +17,7 @@ void ReferenceBackend::run(const Fill& op) {
   visit_dtype(op.y.dtype(), fill);
 }
 
-void ReferenceBackend::run(const Copy& op) {
+void run(ReferenceBackend&, const Copy& op) {
   if (op.x.dtype() == op.y.dtype()) {
     if (op.x.bytes() > 0) std::memmove(op.y.address(), op.x.address(), op.x.bytes());
     return;
@@ -32,25 +32,25 @@ void ReferenceBackend::run(const Copy& op) {
   visit_dtype(op.x.dtype(), convert);
 }
 
-void ReferenceBackend::run(const Scale& op) {
+void run(ReferenceBackend&, const Scale& op) {
   const Rows x(op.x);
   const Result y(op.y);
   for (std::int64_t i = 0; i < op.x.size(); ++i) y.put(i, op.alpha * x(i));
 }
 
-void ReferenceBackend::run(const Add& op) {
+void run(ReferenceBackend&, const Add& op) {
   const Rows a(op.a), b(op.b);
   const Result y(op.y);
   for (std::int64_t i = 0; i < op.a.size(); ++i) y.put(i, op.alpha * a(i) + op.beta * b(i));
 }
 
-void ReferenceBackend::run(const Multiply& op) {
+void run(ReferenceBackend&, const Multiply& op) {
   const Rows a(op.a), b(op.b);
   const Result y(op.y);
   for (std::int64_t i = 0; i < op.a.size(); ++i) y.put(i, a(i) * b(i));
 }
 
-void ReferenceBackend::run(const Activate& op) {
+void run(ReferenceBackend&, const Activate& op) {
   const Rows x(op.x);
   const Result y(op.y);
   with_formula(op.f, [&](auto f) {
@@ -58,7 +58,7 @@ void ReferenceBackend::run(const Activate& op) {
   });
 }
 
-void ReferenceBackend::run(const ActivateBackward& op) {
+void run(ReferenceBackend&, const ActivateBackward& op) {
   const Rows x(op.x), dy(op.dy);
   const Result dx(op.dx);
   with_formula(op.f, [&](auto f) {
@@ -66,7 +66,7 @@ void ReferenceBackend::run(const ActivateBackward& op) {
   });
 }
 
-void ReferenceBackend::run(const Gate& op) {
+void run(ReferenceBackend&, const Gate& op) {
   const Rows x(op.x);
   const Result y(op.y);
   const std::int64_t w = op.y.columns();
@@ -77,7 +77,7 @@ void ReferenceBackend::run(const Gate& op) {
   });
 }
 
-void ReferenceBackend::run(const GateBackward& op) {
+void run(ReferenceBackend&, const GateBackward& op) {
   const Rows x(op.x), dy(op.dy);
   const Result dx(op.dx);
   const std::int64_t w = op.dy.columns();
@@ -92,7 +92,7 @@ void ReferenceBackend::run(const GateBackward& op) {
   });
 }
 
-void ReferenceBackend::run(const AddBias& op) {
+void run(ReferenceBackend&, const AddBias& op) {
   const Rows x(op.x), bias(op.bias), residual(op.residual);
   const Result y(op.y);
   for (std::int64_t i = 0; i < op.x.rows(); ++i) {

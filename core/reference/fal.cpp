@@ -5,7 +5,7 @@
 
 namespace longhand::reference {
 
-void ReferenceBackend::run(const Fal& op) {
+void run(ReferenceBackend&, const Fal& op) {
   const HeadRows q(op.q), k(op.k), v(op.v);
   const HeadResult y(op.y);
   auto* match = op.match.data<std::int32_t>();
@@ -30,7 +30,7 @@ void ReferenceBackend::run(const Fal& op) {
   }
 }
 
-void ReferenceBackend::run(const FalBackward& op) {
+void run(ReferenceBackend&, const FalBackward& op) {
   const HeadRows q(op.q), k(op.k), v(op.v), dy(op.dy);
   const HeadResult dq(op.dq), dk(op.dk), dv(op.dv);
   const auto* match = op.match.data<std::int32_t>();

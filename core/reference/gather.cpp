@@ -14,7 +14,7 @@ void clear_unless_adding(Backend& backend, const Target& target) {
 
 }  // namespace
 
-void ReferenceBackend::run(const Embedding& op) {
+void run(ReferenceBackend&, const Embedding& op) {
   require_indices(Embedding::name, "ids", op.ids, op.table.rows());
   const Rows table(op.table);
   const Result y(op.y);
@@ -24,10 +24,10 @@ void ReferenceBackend::run(const Embedding& op) {
   }
 }
 
-void ReferenceBackend::run(const EmbeddingBackward& op) {
+void run(ReferenceBackend& backend, const EmbeddingBackward& op) {
   if (!op.dtable) return;
   require_indices(EmbeddingBackward::name, "ids", op.ids, op.dtable.tensor.rows());
-  clear_unless_adding(*this, op.dtable);
+  clear_unless_adding(backend, op.dtable);
   const Rows dy(op.dy);
   const Result dtable(Target(op.dtable.tensor, true));
   const auto* ids = op.ids.data<std::int32_t>();
@@ -36,7 +36,7 @@ void ReferenceBackend::run(const EmbeddingBackward& op) {
   }
 }
 
-void ReferenceBackend::run(const Gather& op) {
+void run(ReferenceBackend&, const Gather& op) {
   require_indices(Gather::name, "index", op.index, op.x.columns());
   const Rows x(op.x);
   const Result y(op.y);
@@ -47,10 +47,10 @@ void ReferenceBackend::run(const Gather& op) {
   }
 }
 
-void ReferenceBackend::run(const GatherBackward& op) {
+void run(ReferenceBackend& backend, const GatherBackward& op) {
   if (!op.dx) return;
   require_indices(GatherBackward::name, "index", op.index, op.dx.tensor.columns());
-  clear_unless_adding(*this, op.dx);
+  clear_unless_adding(backend, op.dx);
   const Rows dy(op.dy);
   const Result dx(Target(op.dx.tensor, true));
   const auto* index = op.index.data<std::int32_t>();
@@ -60,7 +60,7 @@ void ReferenceBackend::run(const GatherBackward& op) {
   }
 }
 
-void ReferenceBackend::run(const Argmax& op) {
+void run(ReferenceBackend&, const Argmax& op) {
   const Rows x(op.x);
   auto* y = op.y.data<std::int32_t>();
   for (std::int64_t i = 0; i < op.x.rows(); ++i) {

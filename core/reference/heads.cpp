@@ -77,7 +77,7 @@ std::int64_t ScoreRows::first(const Sequence& s, std::int64_t t) const {
   return window_ > 0 ? std::max<std::int64_t>(0, s.position(t) - window_ + 1) : 0;
 }
 
-void ReferenceBackend::run(const Append& op) {
+void run(ReferenceBackend&, const Append& op) {
   const HeadRows x(op.x);
   const HeadResult y(op.y);
   for (const Sequence& s : sequences(op.from, op.to)) {

@@ -28,7 +28,7 @@ double mean(double sum, double total) { return total == 0 ? 0 : sum / total; }
 // Below, i counts the choices of all rows: i = row * groups + g, and the logits of choice i are
 // entries i * classes + c.
 
-void ReferenceBackend::run(const CrossEntropy& op) {
+void run(ReferenceBackend&, const CrossEntropy& op) {
   const std::int64_t classes = op.logits.columns() / op.groups;
   require_targets(CrossEntropy::name, op.targets, classes);
   const Rows logits(op.logits), weights(op.weights);
@@ -59,7 +59,7 @@ void ReferenceBackend::run(const CrossEntropy& op) {
   hits.put(0, mean(sum_hits, sum_w));
 }
 
-void ReferenceBackend::run(const CrossEntropyBackward& op) {
+void run(ReferenceBackend&, const CrossEntropyBackward& op) {
   const std::int64_t classes = op.logits.columns() / op.groups;
   require_targets(CrossEntropyBackward::name, op.targets, classes);
   const Rows logits(op.logits), weights(op.weights), log_sum(op.log_sum);
@@ -79,7 +79,7 @@ void ReferenceBackend::run(const CrossEntropyBackward& op) {
   }
 }
 
-void ReferenceBackend::run(const BinaryCrossEntropy& op) {
+void run(ReferenceBackend&, const BinaryCrossEntropy& op) {
   const Rows x(op.logits), t(op.targets), weights(op.weights);
   const Result loss(op.loss), total(op.total);
 
@@ -93,7 +93,7 @@ void ReferenceBackend::run(const BinaryCrossEntropy& op) {
   loss.put(0, mean(sum_loss, sum_w));
 }
 
-void ReferenceBackend::run(const BinaryCrossEntropyBackward& op) {
+void run(ReferenceBackend&, const BinaryCrossEntropyBackward& op) {
   const Rows x(op.logits), t(op.targets), weights(op.weights);
   const Result dlogits(op.dlogits);
   const double total = op.total.item(), dloss = op.dloss.item();

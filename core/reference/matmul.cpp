@@ -5,7 +5,7 @@
 
 namespace longhand::reference {
 
-void ReferenceBackend::run(const Matmul& op) {
+void run(ReferenceBackend&, const Matmul& op) {
   const auto [batch, m, n, k] = extents(op);
   const Rows a(op.a), b(op.b), bias(op.bias), residual(op.residual), at(op.at), old_c(op.c);
   const Result pre(op.pre), c(op.c);

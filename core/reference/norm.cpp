@@ -7,7 +7,7 @@
 
 namespace longhand::reference {
 
-void ReferenceBackend::run(const LayerNorm& op) {
+void run(ReferenceBackend&, const LayerNorm& op) {
   const Rows x(op.x), gain(op.gain), bias(op.bias);
   const Result y(op.y), mean(op.mean), rstd(op.rstd);
   const std::int64_t rows = op.x.rows(), columns = op.x.columns();
@@ -30,7 +30,7 @@ void ReferenceBackend::run(const LayerNorm& op) {
   }
 }
 
-void ReferenceBackend::run(const LayerNormBackward& op) {
+void run(ReferenceBackend&, const LayerNormBackward& op) {
   const Rows x(op.x), gain(op.gain), mean(op.mean), rstd(op.rstd), dy(op.dy);
   const Result dx(op.dx), dgain(op.dgain), dbias(op.dbias);
   const std::int64_t rows = op.x.rows(), columns = op.x.columns();
@@ -60,7 +60,7 @@ void ReferenceBackend::run(const LayerNormBackward& op) {
   }
 }
 
-void ReferenceBackend::run(const RmsNorm& op) {
+void run(ReferenceBackend&, const RmsNorm& op) {
   const Rows x(op.x), gain(op.gain);
   const Result y(op.y), rstd(op.rstd);
   const std::int64_t rows = op.x.rows(), columns = op.x.columns();
@@ -78,7 +78,7 @@ void ReferenceBackend::run(const RmsNorm& op) {
   }
 }
 
-void ReferenceBackend::run(const RmsNormBackward& op) {
+void run(ReferenceBackend&, const RmsNormBackward& op) {
   const Rows x(op.x), gain(op.gain), rstd(op.rstd), dy(op.dy);
   const Result dx(op.dx), dgain(op.dgain);
   const std::int64_t rows = op.x.rows(), columns = op.x.columns();

@@ -8,7 +8,7 @@
 
 namespace longhand::reference {
 
-void ReferenceBackend::run(const GlobalNorm& op) {
+void run(ReferenceBackend&, const GlobalNorm& op) {
   double squares = 0;
   for (const Tensor& tensor : op.tensors) {
     const Rows x(tensor);
@@ -25,7 +25,7 @@ void ReferenceBackend::run(const GlobalNorm& op) {
   Result(op.factor).put(0, sound ? factor : 0);
 }
 
-void ReferenceBackend::run(const Adam& op) {
+void run(ReferenceBackend&, const Adam& op) {
   const double factor = op.factor ? Rows(op.factor)(0) : 1;
   if (factor == 0 || op.parameters.empty()) return;
   const Rows now(op.now);

@@ -40,7 +40,7 @@ double reduce(Reduction reduction, double sofar, double x) {
 
 }  // namespace
 
-void ReferenceBackend::run(const ColumnSum& op) {
+void run(ReferenceBackend&, const ColumnSum& op) {
   const Rows x(op.x);
   const Result y(op.y);
   for (std::int64_t j = 0; j < op.x.columns(); ++j) {
@@ -50,7 +50,7 @@ void ReferenceBackend::run(const ColumnSum& op) {
   }
 }
 
-void ReferenceBackend::run(const Reduce& op) {
+void run(ReferenceBackend&, const Reduce& op) {
   const Rows x(op.x);
   const Result y(op.y);
   for (std::int64_t i = 0; i < op.x.rows(); ++i) {
@@ -60,7 +60,7 @@ void ReferenceBackend::run(const Reduce& op) {
   }
 }
 
-void ReferenceBackend::run(const Expand& op) {
+void run(ReferenceBackend&, const Expand& op) {
   if (!op.y) return;
   const Rows x(op.x);
   const Result y(op.y);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/forwarding.h"
 
 namespace longhand {
 namespace reference {
@@ -22,10 +23,17 @@ void ReferenceBackend::download(void* host, const void* device, std::size_t byte
   if (bytes > 0) std::memcpy(host, device, bytes);
 }
 
+/// run() stands in the file of Op's family: a missing one is found by the linker.
+template <class Op>
+void dispatch(ReferenceBackend& backend, const Op& op) {
+  void run(ReferenceBackend&, const Op&);
+  run(backend, op);
+}
+
 }  // namespace reference
 
 std::shared_ptr<Backend> make_reference_backend(BackendOptions options) {
-  return std::make_shared<reference::ReferenceBackend>(options);
+  return std::make_shared<Forwarding<reference::ReferenceBackend>>(options);
 }
 
 }  // namespace longhand

@@ -6,7 +6,7 @@
 
 namespace longhand::reference {
 
-void ReferenceBackend::run(const Rope& op) {
+void run(ReferenceBackend&, const Rope& op) {
   if (op.dims > 0) require_indices(Rope::name, "positions", op.positions, op.table.shape()[0]);
   const Rows x(op.x), table(op.table);
   const Result y(op.y);

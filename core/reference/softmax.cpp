@@ -8,7 +8,7 @@
 
 namespace longhand::reference {
 
-void ReferenceBackend::run(const Softmax& op) {
+void run(ReferenceBackend&, const Softmax& op) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Rows x(op.x);
   const Result y(op.y);
@@ -32,7 +32,7 @@ void ReferenceBackend::run(const Softmax& op) {
   }
 }
 
-void ReferenceBackend::run(const SoftmaxBackward& op) {
+void run(ReferenceBackend&, const SoftmaxBackward& op) {
   const Rows y(op.y), dy(op.dy);
   const Result dx(op.dx);
   for (std::int64_t i = 0; i < op.y.rows(); ++i) {

@@ -5,7 +5,7 @@
 
 namespace longhand::reference {
 
-void ReferenceBackend::run(const Triangle& op) {
+void run(ReferenceBackend&, const Triangle& op) {
   const Rows x(op.x);
   const Result y(op.y);
   const std::int64_t n = op.x.columns();
@@ -18,7 +18,7 @@ void ReferenceBackend::run(const Triangle& op) {
   }
 }
 
-void ReferenceBackend::run(const SolveTriangular& op) {
+void run(ReferenceBackend&, const SolveTriangular& op) {
   const std::int64_t n = op.a.columns(), m = op.b.columns();
   const std::int64_t batch = n == 0 ? 0 : op.a.rows() / n;
   const Rows a(op.a), b(op.b), y(op.y);
@@ -42,7 +42,7 @@ void ReferenceBackend::run(const SolveTriangular& op) {
   }
 }
 
-void ReferenceBackend::run(const SwapAxes& op) {
+void run(ReferenceBackend&, const SwapAxes& op) {
   const Rows x(op.x);
   const Result y(op.y);
   const Shape& shape = op.x.shape();

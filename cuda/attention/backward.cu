@@ -51,13 +51,13 @@ void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
   if (dk || dv) launch_key_gradients(backend, math, scores, task);
 }
 
-void CudaBackend::run(const AttentionBackward& op) {
+void run(CudaBackend& backend, const AttentionBackward& op) {
   const Scores& scores = op.scores;
   const std::int64_t rows = scores.q.data.rows();
-  const Tensor dots(*this, op.log_sum.shape(), DType::f32);
+  const Tensor dots(backend, op.log_sum.shape(), DType::f32);
   const auto heads = static_cast<std::int32_t>(scores.q.heads);
-  row_dots(*this, view(op.dy), view(op.y), rows, heads, dots.data<float>());
-  attention_gradients(*this, math(scores.math), scores, op.dq, op.dk, op.dv, op.dbeta,
+  row_dots(backend, view(op.dy), view(op.y), rows, heads, dots.data<float>());
+  attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dbeta,
                       {.scores = view(scores),
                        .v = view(op.v),
                        .dy = view(op.dy),

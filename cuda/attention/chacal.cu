@@ -27,21 +27,21 @@ __global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask
 
 }  // namespace
 
-void CudaBackend::run(const Chacal& op) {
+void run(CudaBackend& backend, const Chacal& op) {
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
   if (rows == 0) return;
-  visit_forward(math(op.scores.math), op, [&](auto product, auto size, AttentionTask task) {
+  visit_forward(backend.math(op.scores.math), op, [&](auto product, auto size, AttentionTask task) {
     using Kind = decltype(product);
     constexpr int slice = decltype(size)::value;
     const std::int64_t slots = tile_slots(rows, count, tile_rows);
-    const Tensor progress(*this, {progress_words(slots, op.scores.q.heads, task.value_slices)},
+    const Tensor progress(backend, {progress_words(slots, op.scores.q.heads, task.value_slices)},
                           DType::i32);
-    stream_.zero(progress.address(), progress.bytes());
+    backend.stream().zero(progress.address(), progress.bytes());
     task.progress = progress.data<std::int32_t>();
     task.earlier = view(op.earlier);
     task.gamma = op.gamma.data<float>();
     task.gamma_step = op.gamma.size() == 1 ? 0 : 1;
-    launch(stream_, chain_blocks(*this, slots * op.scores.q.heads * task.value_slices),
+    launch(backend.stream(), chain_blocks(backend, slots * op.scores.q.heads * task.value_slices),
            attention_threads, chacal_bytes<Kind, slice>, &chacal_kernel<Kind, slice>, task);
   });
 }

@@ -184,17 +184,17 @@ __global__ void __launch_bounds__(attention_threads) chain_kernel(ChainTask task
 
 }  // namespace
 
-void CudaBackend::run(const ChacalBackward& op) {
+void run(CudaBackend& backend, const ChacalBackward& op) {
   const Scores& scores = op.scores;
   const std::int64_t rows = scores.q.data.rows(), count = scores.queries.count();
   const std::int64_t heads = scores.q.heads, v_width = op.v.width;
-  const Tensor w(*this, {rows, heads * v_width}, DType::f32);
+  const Tensor w(backend, {rows, heads * v_width}, DType::f32);
   const HeadsView w_view = view(Heads{w, 0, heads, v_width});
   const std::int32_t gamma_step = op.gamma.size() == 1 ? 0 : 1;
   const float *const gamma = op.gamma.data<float>(), *const log_sum = op.log_sum.data<float>();
 
   visit_product(
-      math(scores.math), scores.q.data.dtype(), std::max(scores.q.width, v_width),
+      backend.math(scores.math), scores.q.data.dtype(), std::max(scores.q.width, v_width),
       [&](auto product, auto size) {
         using Kind = decltype(product);
         constexpr int slice = decltype(size)::value;
@@ -209,25 +209,26 @@ void CudaBackend::run(const ChacalBackward& op) {
                        .key_slices = slices(scores.q.width, slice),
                        .value_slices = slices(v_width, slice)};
         const std::int64_t slots = tile_slots(rows, count, tile_rows), parts = task.value_slices;
-        const Tensor progress(*this, {progress_words(slots, heads, parts)}, DType::i32);
-        const Tensor dgamma(*this, {std::max<std::int64_t>(1, slots * heads * parts)}, DType::f32);
-        stream_.zero(progress.address(), progress.bytes());
-        stream_.zero(dgamma.address(), dgamma.bytes());  // slots without a tile
+        const Tensor progress(backend, {progress_words(slots, heads, parts)}, DType::i32);
+        const Tensor dgamma(backend, {std::max<std::int64_t>(1, slots * heads * parts)},
+                            DType::f32);
+        backend.stream().zero(progress.address(), progress.bytes());
+        backend.stream().zero(dgamma.address(), dgamma.bytes());  // slots without a tile
         task.progress = progress.data<std::int32_t>();
         task.dgamma = dgamma.data<float>();
-        launch(stream_, chain_blocks(*this, slots * heads * parts), attention_threads,
+        launch(backend.stream(), chain_blocks(backend, slots * heads * parts), attention_threads,
                chain_bytes<Kind, slice>, &chain_kernel<Kind, slice>, task);
         if (!op.dgamma) return;
         if (gamma_step == 0) {
-          add_up(stream_, task.dgamma, slots * heads, parts, op.dgamma);
+          add_up(backend.stream(), task.dgamma, slots * heads, parts, op.dgamma);
         } else {
-          add_up(stream_, task.dgamma, slots, parts, op.dgamma);
+          add_up(backend.stream(), task.dgamma, slots, parts, op.dgamma);
         }
       });
 
-  const Tensor dots(*this, op.log_sum.shape(), DType::f32);
-  row_dots(*this, w_view, view(op.y), rows, static_cast<std::int32_t>(heads), dots.data<float>());
-  attention_gradients(*this, math(scores.math), scores, op.dq, op.dk, op.dv, op.dbeta,
+  const Tensor dots(backend, op.log_sum.shape(), DType::f32);
+  row_dots(backend, w_view, view(op.y), rows, static_cast<std::int32_t>(heads), dots.data<float>());
+  attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dbeta,
                       {.scores = view(scores),
                        .v = view(op.v),
                        .y = view(op.y),

@@ -232,8 +232,8 @@ __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task
 
 }  // namespace
 
-void CudaBackend::run(const Fal& op) {
-  launch(stream_, {tile_slots(op.q.data.rows(), op.queries.count(), fal_rows), op.q.heads},
+void run(CudaBackend& backend, const Fal& op) {
+  launch(backend.stream(), {tile_slots(op.q.data.rows(), op.queries.count(), fal_rows), op.q.heads},
          fal_threads, 0, &fal_kernel,
          FalTask{.q = view(op.q),
                  .k = view(op.k),
@@ -245,9 +245,9 @@ void CudaBackend::run(const Fal& op) {
                  .match = op.match.data<std::int32_t>()});
 }
 
-void CudaBackend::run(const FalBackward& op) {
+void run(CudaBackend& backend, const FalBackward& op) {
   const std::int64_t rows = op.q.data.rows(), count = op.queries.count();
-  const Tensor pairs(*this, {rows, op.q.heads, 2}, DType::f32);
+  const Tensor pairs(backend, {rows, op.q.heads, 2}, DType::f32);
   const FalTask task{.q = view(op.q),
                      .k = view(op.k),
                      .v = view(op.v),
@@ -260,10 +260,10 @@ void CudaBackend::run(const FalBackward& op) {
                      .group = static_cast<std::int32_t>(op.q.heads / op.k.heads),
                      .match = op.match.data<std::int32_t>(),
                      .pairs = pairs.data<float>()};
-  launch(stream_, {tile_slots(rows, count, fal_rows), op.q.heads}, fal_threads, 0,
+  launch(backend.stream(), {tile_slots(rows, count, fal_rows), op.q.heads}, fal_threads, 0,
          &fal_query_gradients, task);
   if (!op.dk && !op.dv) return;
-  launch(stream_,
+  launch(backend.stream(),
          {tile_slots(op.k.data.rows(), count, fal_rows), op.k.heads,
           slices(std::max(op.q.width, op.v.width), fal_slice)},
          fal_threads, 0, &fal_key_gradients, task);

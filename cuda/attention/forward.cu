@@ -34,30 +34,32 @@ constexpr int most_bands = std::is_same_v<Product, ExactProduct>                
 
 }  // namespace
 
-void CudaBackend::run(const Attention& op) {
+void run(CudaBackend& backend, const Attention& op) {
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
-  if (const int parts = key_parts(op); parts > 1) return attend_in_parts(*this, op, parts);
-  visit_forward(math(op.scores.math), op, [&](auto product, auto size, const AttentionTask& task) {
-    using Kind = decltype(product);
-    constexpr int slice = decltype(size)::value;
-    const auto with_bands = [&](auto number) {
-      constexpr int bands = decltype(number)::value;
-      const std::int64_t slots = tile_slots(rows, count, bands * tile_rows);
-      const std::int64_t most = 1 << 15, layers = slots / most + 1;
-      launch(stream_,
-             {op.scores.q.heads * task.value_slices, (slots + layers - 1) / layers, layers},
-             attention_threads, forward_bytes<Kind, slice, bands>,
-             &attention_kernel<Kind, slice, bands>, task);
-    };
-    const std::int64_t blocks =
-        tile_slots(rows, count, 2 * tile_rows) * op.scores.q.heads * task.value_slices;
-    if constexpr (most_bands<Kind, slice> == 2) {
-      if (task.key_slices == 1 && rows >= 256 * count && 2 * blocks >= device_.multiprocessors) {
-        return with_bands(std::integral_constant<int, 2>{});
-      }
-    }
-    with_bands(std::integral_constant<int, 1>{});
-  });
+  if (const int parts = key_parts(op); parts > 1) return attend_in_parts(backend, op, parts);
+  visit_forward(
+      backend.math(op.scores.math), op, [&](auto product, auto size, const AttentionTask& task) {
+        using Kind = decltype(product);
+        constexpr int slice = decltype(size)::value;
+        const auto with_bands = [&](auto number) {
+          constexpr int bands = decltype(number)::value;
+          const std::int64_t slots = tile_slots(rows, count, bands * tile_rows);
+          const std::int64_t most = 1 << 15, layers = slots / most + 1;
+          launch(backend.stream(),
+                 {op.scores.q.heads * task.value_slices, (slots + layers - 1) / layers, layers},
+                 attention_threads, forward_bytes<Kind, slice, bands>,
+                 &attention_kernel<Kind, slice, bands>, task);
+        };
+        const std::int64_t blocks =
+            tile_slots(rows, count, 2 * tile_rows) * op.scores.q.heads * task.value_slices;
+        if constexpr (most_bands<Kind, slice> == 2) {
+          if (task.key_slices == 1 && rows >= 256 * count &&
+              2 * blocks >= backend.device().multiprocessors) {
+            return with_bands(std::integral_constant<int, 2>{});
+          }
+        }
+        with_bands(std::integral_constant<int, 1>{});
+      });
 }
 
 }  // namespace longhand::cuda

@@ -106,20 +106,21 @@ __global__ void first_bad_score(ScoresView scores, const std::int64_t* first, st
 
 }  // namespace
 
-void CudaBackend::run(const AttentionWeights& op) {
+void run(CudaBackend& backend, const AttentionWeights& op) {
   const Scores& s = op.scores;
-  launch(stream_, {tile_slots(s.q.data.rows(), s.queries.count(), look_warps), s.q.heads},
+  launch(backend.stream(), {tile_slots(s.q.data.rows(), s.queries.count(), look_warps), s.q.heads},
          look_threads, 0, &weights_kernel, view(s), op.weights.data<float>());
 }
 
-void CudaBackend::run(const FindBadScore& op) {
+void run(CudaBackend& backend, const FindBadScore& op) {
   const Scores& s = op.scores;
   const std::int64_t rows = s.q.data.rows();
-  const Tensor first(*this, {std::max<std::int64_t>(1, 2 * rows)}, DType::i32);  // as 64-bit words
+  const Tensor first(backend, {std::max<std::int64_t>(1, 2 * rows)},
+                     DType::i32);  // as 64-bit words
   auto* const words = static_cast<std::int64_t*>(first.address());
-  launch(stream_, tile_slots(rows, s.queries.count(), look_warps), look_threads, 0,
+  launch(backend.stream(), tile_slots(rows, s.queries.count(), look_warps), look_threads, 0,
          &bad_scores_kernel, view(s), words);
-  launch(stream_, 1, warp_size, 0, &first_bad_score, view(s), words, rows,
+  launch(backend.stream(), 1, warp_size, 0, &first_bad_score, view(s), words, rows,
          op.found.data<std::int32_t>());
 }
 

@@ -5,7 +5,7 @@
 namespace longhand {
 
 std::shared_ptr<Backend> make_emulated_cuda_backend(BackendOptions options) {
-  return std::make_shared<cuda::CudaBackend>(options);
+  return cuda::make_device_backend(options);
 }
 
 }  // namespace longhand

@@ -30,32 +30,38 @@ Scores in_f32(Backend& backend, Scores scores) {
 
 }  // namespace
 
-void CpuBackend::run(const Attention& op) { attention({threads_, isa_}, math(op.scores.math), op); }
-
-void CpuBackend::run(const AttentionBackward& op) {
-  attention({threads_, isa_}, math(op.scores.math), op);
+void run(CpuBackend& backend, const Attention& op) {
+  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
 }
 
-void CpuBackend::run(const Chacal& op) { attention({threads_, isa_}, math(op.scores.math), op); }
-
-void CpuBackend::run(const ChacalBackward& op) {
-  attention({threads_, isa_}, math(op.scores.math), op);
+void run(CpuBackend& backend, const AttentionBackward& op) {
+  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
 }
 
-void CpuBackend::run(const Fal& op) { attention({threads_, isa_}, op); }
+void run(CpuBackend& backend, const Chacal& op) {
+  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
+}
 
-void CpuBackend::run(const FalBackward& op) { attention({threads_, isa_}, op); }
+void run(CpuBackend& backend, const ChacalBackward& op) {
+  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
+}
+
+void run(CpuBackend& backend, const Fal& op) { attention({backend.threads(), backend.isa()}, op); }
+
+void run(CpuBackend& backend, const FalBackward& op) {
+  attention({backend.threads(), backend.isa()}, op);
+}
 
 // Both of these hold every score up to the light, one by one: the plain loops will do.
-void CpuBackend::run(const AttentionWeights& op) {
-  plain_.run(AttentionWeights{in_f32(*this, op.scores), op.weights});
+void run(CpuBackend& backend, const AttentionWeights& op) {
+  backend.plain().run(AttentionWeights{in_f32(backend, op.scores), op.weights});
 }
 
-void CpuBackend::run(const FindBadScore& op) {
-  plain_.run(FindBadScore{in_f32(*this, op.scores), op.found});
+void run(CpuBackend& backend, const FindBadScore& op) {
+  backend.plain().run(FindBadScore{in_f32(backend, op.scores), op.found});
 }
 
-void CpuBackend::run(const Append& op) {
+void run(CpuBackend&, const Append& op) {
   const std::int64_t count = op.x.heads * op.x.width;
   visit_activation(op.x.data.dtype(), [&]<class From>(From) {
     visit_activation(op.y.data.dtype(), [&]<class To>(To) {

@@ -22,41 +22,41 @@ Store unless_in_place(Store how, const Target& y, const Tensor& x) {
 
 }  // namespace
 
-void CpuBackend::run(const Fill& op) {
+void run(CpuBackend& backend, const Fill& op) {
   const std::int64_t n = op.y.size();
   const auto whole_numbers = [&]<class T>(T) {
-    parallel_for(threads_, n, grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(backend.threads(), n, grain, [&](std::int64_t begin, std::int64_t end) {
       std::fill(op.y.data<T>() + begin, op.y.data<T>() + end, static_cast<T>(op.value));
     });
   };
   if (op.y.dtype() == DType::i32) return whole_numbers(std::int32_t{});
   if (op.y.dtype() == DType::u8) return whole_numbers(std::uint8_t{});
   visit_activation(op.y.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const Store how = store_to(op.y);
-    parallel_for(threads_, n, grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(backend.threads(), n, grain, [&](std::int64_t begin, std::int64_t end) {
       k.fill(static_cast<float>(op.value), op.y.data<T>() + begin, how, end - begin);
     });
   });
 }
 
-void CpuBackend::run(const Copy& op) {
+void run(CpuBackend& backend, const Copy& op) {
   if (op.y.same_memory(op.x) && op.x.dtype() == op.y.dtype()) return;
   const std::int64_t n = op.x.size();
   if (!is_float(op.y.dtype())) {  // then x has the same type
     const auto* from = static_cast<const std::byte*>(op.x.address());
     auto* to = static_cast<std::byte*>(op.y.address());
-    parallel_for(threads_, static_cast<std::int64_t>(op.x.bytes()), 4 * grain,
+    parallel_for(backend.threads(), static_cast<std::int64_t>(op.x.bytes()), 4 * grain,
                  [&](std::int64_t begin, std::int64_t end) {
                    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
                  });
     return;
   }
   visit_activation(op.y.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const Store how = store_to(op.y);
     const auto convert = [&]<class From>(void (*kernel)(const From*, T*, Store, std::int64_t)) {
-      parallel_for(threads_, n, grain, [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(backend.threads(), n, grain, [&](std::int64_t begin, std::int64_t end) {
         kernel(op.x.data<From>() + begin, op.y.data<T>() + begin, how, end - begin);
       });
     };
@@ -73,113 +73,114 @@ void CpuBackend::run(const Copy& op) {
   });
 }
 
-void CpuBackend::run(const Scale& op) {
+void run(CpuBackend& backend, const Scale& op) {
   if (!op.y) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const Store how = unless_in_place(store_to(op.y), op.y, op.x);
     const T* x = op.x.data<T>();
     T* y = op.y.tensor.data<T>();
-    parallel_for(threads_, op.x.size(), grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(backend.threads(), op.x.size(), grain, [&](std::int64_t begin, std::int64_t end) {
       k.scale(x + begin, static_cast<float>(op.alpha), y + begin, how, end - begin);
     });
   });
 }
 
-void CpuBackend::run(const Add& op) {
+void run(CpuBackend& backend, const Add& op) {
   visit_activation(op.a.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const Store how = unless_in_place(unless_in_place(store_to(op.y), op.y, op.a), op.y, op.b);
     const T *a = op.a.data<T>(), *b = op.b.data<T>();
     T* y = op.y.data<T>();
-    parallel_for(threads_, op.a.size(), grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(backend.threads(), op.a.size(), grain, [&](std::int64_t begin, std::int64_t end) {
       k.add(a + begin, b + begin, static_cast<float>(op.alpha), static_cast<float>(op.beta),
             y + begin, how, end - begin);
     });
   });
 }
 
-void CpuBackend::run(const Multiply& op) {
+void run(CpuBackend& backend, const Multiply& op) {
   if (!op.y) return;
   visit_activation(op.a.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const Store how = unless_in_place(unless_in_place(store_to(op.y), op.y, op.a), op.y, op.b);
     const T *a = op.a.data<T>(), *b = op.b.data<T>();
     T* y = op.y.tensor.data<T>();
-    parallel_for(threads_, op.a.size(), grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(backend.threads(), op.a.size(), grain, [&](std::int64_t begin, std::int64_t end) {
       k.multiply(a + begin, b + begin, y + begin, how, end - begin);
     });
   });
 }
 
-void CpuBackend::run(const Activate& op) {
+void run(CpuBackend& backend, const Activate& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const auto kernel = k.formulas[static_cast<int>(op.f)].activate;
     const Store how = unless_in_place(store_to(op.y), op.y, op.x);
     const T* x = op.x.data<T>();
     T* y = op.y.data<T>();
-    parallel_for(threads_, op.x.size(), grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(backend.threads(), op.x.size(), grain, [&](std::int64_t begin, std::int64_t end) {
       kernel(x + begin, y + begin, how, end - begin);
     });
   });
 }
 
-void CpuBackend::run(const ActivateBackward& op) {
+void run(CpuBackend& backend, const ActivateBackward& op) {
   if (!op.dx) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const auto kernel = k.formulas[static_cast<int>(op.f)].activate_backward;
     const Store how = unless_in_place(unless_in_place(store_to(op.dx), op.dx, op.x), op.dx, op.dy);
     const T *x = op.x.data<T>(), *dy = op.dy.data<T>();
     T* dx = op.dx.tensor.data<T>();
-    parallel_for(threads_, op.x.size(), grain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(backend.threads(), op.x.size(), grain, [&](std::int64_t begin, std::int64_t end) {
       kernel(x + begin, dy + begin, dx + begin, how, end - begin);
     });
   });
 }
 
-void CpuBackend::run(const Gate& op) {
+void run(CpuBackend& backend, const Gate& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const auto kernel = k.formulas[static_cast<int>(op.f)].gate;
     const std::int64_t w = op.y.columns();
     const Store how = store_to(op.y, w);
     const T* x = op.x.data<T>();
     T* y = op.y.data<T>();
-    parallel_for(threads_, op.y.rows(), rows_per_chunk(2 * w),
+    parallel_for(backend.threads(), op.y.rows(), rows_per_chunk(2 * w),
                  [&](std::int64_t begin, std::int64_t end) {
                    kernel(x + begin * 2 * w, y + begin * w, how, end - begin, w);
                  });
   });
 }
 
-void CpuBackend::run(const GateBackward& op) {
+void run(CpuBackend& backend, const GateBackward& op) {
   if (!op.dx) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const auto kernel = k.formulas[static_cast<int>(op.f)].gate_backward;
     const std::int64_t w = op.dy.columns();
     const Store how = unless_in_place(store_to(op.dx, w), op.dx, op.x);
     const T *x = op.x.data<T>(), *dy = op.dy.data<T>();
     T* dx = op.dx.tensor.data<T>();
-    parallel_for(
-        threads_, op.dy.rows(), rows_per_chunk(2 * w), [&](std::int64_t begin, std::int64_t end) {
-          kernel(x + begin * 2 * w, dy + begin * w, dx + begin * 2 * w, how, end - begin, w);
-        });
+    parallel_for(backend.threads(), op.dy.rows(), rows_per_chunk(2 * w),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   kernel(x + begin * 2 * w, dy + begin * w, dx + begin * 2 * w, how, end - begin,
+                          w);
+                 });
   });
 }
 
-void CpuBackend::run(const AddBias& op) {
+void run(CpuBackend& backend, const AddBias& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(isa_);
+    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
     const std::int64_t n = op.x.columns();
     const Store how =
         unless_in_place(unless_in_place(store_to(op.y, n), op.y, op.x), op.y, op.residual);
     const T *x = op.x.data<T>(), *residual = data_or_null<T>(op.residual);
     const float* bias = data_or_null<float>(op.bias);
     T* y = op.y.data<T>();
-    parallel_for(threads_, op.x.rows(), rows_per_chunk(n),
+    parallel_for(backend.threads(), op.x.rows(), rows_per_chunk(n),
                  [&](std::int64_t begin, std::int64_t end) {
                    k.add_bias(x + begin * n, bias, residual ? residual + begin * n : nullptr,
                               y + begin * n, how, end - begin, n);

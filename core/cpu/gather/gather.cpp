@@ -94,17 +94,18 @@ void scatter_by_id(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
 
 }  // namespace
 
-void CpuBackend::run(const Embedding& op) {
-  require_indices(threads_, isa_, Embedding::name, "ids", op.ids, op.table.rows());
+void run(CpuBackend& backend, const Embedding& op) {
+  require_indices(backend.threads(), backend.isa(), Embedding::name, "ids", op.ids,
+                  op.table.rows());
   visit_activation(op.table.dtype(), [&]<class From>(From) {
     visit_activation(op.y.dtype(), [&]<class To>(To) {
-      const auto& k = kernels_for<EmbeddingKernels<From, To>>(isa_);
+      const auto& k = kernels_for<EmbeddingKernels<From, To>>(backend.isa());
       const std::int64_t n = op.y.columns();
       const Store how = store_to(op.y, n);
       const From* table = op.table.data<From>();
       const auto* ids = op.ids.data<std::int32_t>();
       To* y = op.y.data<To>();
-      parallel_for(threads_, op.y.rows(), rows_per_chunk(n),
+      parallel_for(backend.threads(), op.y.rows(), rows_per_chunk(n),
                    [&](std::int64_t begin, std::int64_t end) {
                      k.forward(table, ids + begin, y + begin * n, how, end - begin, n);
                    });
@@ -112,48 +113,52 @@ void CpuBackend::run(const Embedding& op) {
   });
 }
 
-void CpuBackend::run(const EmbeddingBackward& op) {
+void run(CpuBackend& backend, const EmbeddingBackward& op) {
   if (!op.dtable) return;
   const std::int64_t vocabulary = op.dtable.tensor.rows();
-  require_indices(threads_, isa_, EmbeddingBackward::name, "ids", op.ids, vocabulary);
+  require_indices(backend.threads(), backend.isa(), EmbeddingBackward::name, "ids", op.ids,
+                  vocabulary);
   visit_activation(op.dy.dtype(), [&]<class T>(T) {
     // Tables of their own pay where they are small beside the rows.
     if (op.dy.rows() >= 16 * vocabulary) {
-      scatter_into_parts<T>(threads_, isa_, op);
+      scatter_into_parts<T>(backend.threads(), backend.isa(), op);
     } else {
-      scatter_by_id<T>(threads_, isa_, op);
+      scatter_by_id<T>(backend.threads(), backend.isa(), op);
     }
   });
 }
 
-void CpuBackend::run(const Gather& op) {
-  require_indices(threads_, isa_, Gather::name, "index", op.index, op.x.columns());
+void run(CpuBackend& backend, const Gather& op) {
+  require_indices(backend.threads(), backend.isa(), Gather::name, "index", op.index,
+                  op.x.columns());
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& kernel = kernels_for<GatherKernels<T>>(isa_);
+    const auto& kernel = kernels_for<GatherKernels<T>>(backend.isa());
     const std::int64_t n = op.x.columns(), k = op.index.columns();
     const T* x = op.x.data<T>();
     const auto* index = op.index.data<std::int32_t>();
     T* y = op.y.data<T>();
-    parallel_for(
-        threads_, op.y.rows(), rows_per_chunk(k), [&](std::int64_t begin, std::int64_t end) {
-          kernel.gather(x + begin * n, index + begin * k, y + begin * k, end - begin, n, k);
-        });
+    parallel_for(backend.threads(), op.y.rows(), rows_per_chunk(k),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   kernel.gather(x + begin * n, index + begin * k, y + begin * k, end - begin, n,
+                                 k);
+                 });
   });
 }
 
-void CpuBackend::run(const GatherBackward& op) {
+void run(CpuBackend& backend, const GatherBackward& op) {
   if (!op.dx) return;
   const Tensor& dx = op.dx.tensor;
-  require_indices(threads_, isa_, GatherBackward::name, "index", op.index, dx.columns());
+  require_indices(backend.threads(), backend.isa(), GatherBackward::name, "index", op.index,
+                  dx.columns());
   visit_activation(op.dy.dtype(), [&]<class T>(T) {
-    const auto& kernel = kernels_for<GatherKernels<T>>(isa_);
+    const auto& kernel = kernels_for<GatherKernels<T>>(backend.isa());
     const std::int64_t n = dx.columns(), k = op.index.columns();
     const T* dy = op.dy.data<T>();
     const auto* index = op.index.data<std::int32_t>();
     T* to = dx.data<T>();
     const std::int64_t each = rows_per_chunk(n), rows = dx.rows();
-    std::vector<float> sums(static_cast<std::size_t>(threads_.threads() * n));
-    threads_.run((rows + each - 1) / each, [&](std::int64_t chunk, int worker) {
+    std::vector<float> sums(static_cast<std::size_t>(backend.threads().threads() * n));
+    backend.threads().run((rows + each - 1) / each, [&](std::int64_t chunk, int worker) {
       const std::int64_t begin = chunk * each;
       kernel.gather_backward(index + begin * k, dy + begin * k, to + begin * n, op.dx.add,
                              sums.data() + worker * n, std::min(each, rows - begin), n, k);
@@ -161,13 +166,13 @@ void CpuBackend::run(const GatherBackward& op) {
   });
 }
 
-void CpuBackend::run(const Argmax& op) {
+void run(CpuBackend& backend, const Argmax& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<GatherKernels<T>>(isa_);
+    const auto& k = kernels_for<GatherKernels<T>>(backend.isa());
     const std::int64_t n = op.x.columns();
     const T* x = op.x.data<T>();
     auto* y = op.y.data<std::int32_t>();
-    parallel_for(threads_, op.x.rows(), rows_per_chunk(n),
+    parallel_for(backend.threads(), op.x.rows(), rows_per_chunk(n),
                  [&](std::int64_t begin, std::int64_t end) {
                    k.argmax(x + begin * n, y + begin, end - begin, n);
                  });

@@ -26,7 +26,7 @@ GemmResult result(const Tensor& tensor, std::int64_t rows) {
 
 }  // namespace
 
-void CpuBackend::run(const Matmul& op) {
+void run(CpuBackend& backend, const Matmul& op) {
   const auto [batch, m, n, k] = extents(op);
   Gemm g{.m = m,
          .n = n,
@@ -37,13 +37,13 @@ void CpuBackend::run(const Matmul& op) {
          .c = result(op.c, m),
          .alpha = static_cast<float>(op.alpha),
          .beta = static_cast<float>(op.beta),
-         .math = math(op.math)};
+         .math = backend.math(op.math)};
   if (op.bias) g.epilogue.bias = static_cast<const float*>(op.bias.address());
   g.epilogue.f = op.f;
   g.epilogue.pre = result(op.pre, m);
   g.epilogue.residual = operand(op.residual, m);
   g.epilogue.at = operand(op.at, m);
-  gemm(g, isa_, threads_, gemm_workspace_);
+  gemm(g, backend.isa(), backend.threads(), backend.gemm_workspace());
 }
 
 }  // namespace longhand::cpu

@@ -47,17 +47,17 @@ double gradient_factor(const Tensor& dloss, const Tensor& total) {
 
 }  // namespace
 
-void CpuBackend::run(const CrossEntropy& op) {
+void run(CpuBackend& backend, const CrossEntropy& op) {
   const std::int64_t classes = op.logits.columns() / op.groups, count = op.targets.size();
   require_targets(CrossEntropy::name, op.targets, classes);
   visit_activation(op.logits.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<LossKernels<T>>(isa_);
+    const auto& k = kernels_for<LossKernels<T>>(backend.isa());
     const T* logits = op.logits.data<T>();
     const auto* targets = op.targets.data<std::int32_t>();
     const float* weights = data_or_null(op.weights);
     float* log_sum = op.log_sum.data<float>();
     const LossSums sums = sum_over_chunks(
-        threads_, count, rows_per_chunk(classes), [&](std::int64_t first, std::int64_t n) {
+        backend.threads(), count, rows_per_chunk(classes), [&](std::int64_t first, std::int64_t n) {
           return k.cross_entropy(logits + first * classes, targets + first,
                                  weights ? weights + first : nullptr, log_sum + first, n, classes);
         });
@@ -67,12 +67,12 @@ void CpuBackend::run(const CrossEntropy& op) {
   });
 }
 
-void CpuBackend::run(const CrossEntropyBackward& op) {
+void run(CpuBackend& backend, const CrossEntropyBackward& op) {
   if (!op.dlogits) return;
   const std::int64_t classes = op.logits.columns() / op.groups, count = op.targets.size();
   require_targets(CrossEntropyBackward::name, op.targets, classes);
   visit_activation(op.logits.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<LossKernels<T>>(isa_);
+    const auto& k = kernels_for<LossKernels<T>>(backend.isa());
     const T* logits = op.logits.data<T>();
     const auto* targets = op.targets.data<std::int32_t>();
     const float *weights = data_or_null(op.weights), *log_sum = op.log_sum.data<float>();
@@ -80,22 +80,23 @@ void CpuBackend::run(const CrossEntropyBackward& op) {
     Store how = store_to(op.dlogits, classes);
     if (op.dlogits.tensor.same_memory(op.logits)) how.stream = false;
     const double factor = gradient_factor(op.dloss, op.total);
-    parallel_for(
-        threads_, count, rows_per_chunk(classes), [&](std::int64_t begin, std::int64_t end) {
-          k.cross_entropy_backward(logits + begin * classes, targets + begin,
-                                   weights ? weights + begin : nullptr, log_sum + begin, factor,
-                                   dlogits + begin * classes, how, end - begin, classes);
-        });
+    parallel_for(backend.threads(), count, rows_per_chunk(classes),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   k.cross_entropy_backward(logits + begin * classes, targets + begin,
+                                            weights ? weights + begin : nullptr, log_sum + begin,
+                                            factor, dlogits + begin * classes, how, end - begin,
+                                            classes);
+                 });
   });
 }
 
-void CpuBackend::run(const BinaryCrossEntropy& op) {
+void run(CpuBackend& backend, const BinaryCrossEntropy& op) {
   visit_activation(op.logits.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<LossKernels<T>>(isa_);
+    const auto& k = kernels_for<LossKernels<T>>(backend.isa());
     const T* logits = op.logits.data<T>();
     const float *targets = op.targets.data<float>(), *weights = data_or_null(op.weights);
-    const LossSums sums =
-        sum_over_chunks(threads_, op.logits.size(), grain, [&](std::int64_t first, std::int64_t n) {
+    const LossSums sums = sum_over_chunks(
+        backend.threads(), op.logits.size(), grain, [&](std::int64_t first, std::int64_t n) {
           return k.binary(logits + first, targets + first, weights ? weights + first : nullptr, n);
         });
     put(op.total, sums.weight);
@@ -103,19 +104,20 @@ void CpuBackend::run(const BinaryCrossEntropy& op) {
   });
 }
 
-void CpuBackend::run(const BinaryCrossEntropyBackward& op) {
+void run(CpuBackend& backend, const BinaryCrossEntropyBackward& op) {
   if (!op.dlogits) return;
   visit_activation(op.logits.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<LossKernels<T>>(isa_);
+    const auto& k = kernels_for<LossKernels<T>>(backend.isa());
     const T* logits = op.logits.data<T>();
     const float *targets = op.targets.data<float>(), *weights = data_or_null(op.weights);
     T* dlogits = op.dlogits.tensor.data<T>();
     const Store how = store_to(op.dlogits);
     const double factor = gradient_factor(op.dloss, op.total);
-    parallel_for(threads_, op.logits.size(), grain, [&](std::int64_t begin, std::int64_t end) {
-      k.binary_backward(logits + begin, targets + begin, weights ? weights + begin : nullptr,
-                        factor, dlogits + begin, how, end - begin);
-    });
+    parallel_for(
+        backend.threads(), op.logits.size(), grain, [&](std::int64_t begin, std::int64_t end) {
+          k.binary_backward(logits + begin, targets + begin, weights ? weights + begin : nullptr,
+                            factor, dlogits + begin, how, end - begin);
+        });
   });
 }
 

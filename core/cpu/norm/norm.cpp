@@ -61,11 +61,17 @@ void backward(ThreadPool& threads, Isa isa, const Op& op, const Tensor& mean, do
 
 }  // namespace
 
-void CpuBackend::run(const LayerNorm& op) { forward(threads_, isa_, op, op.bias, op.mean, 0); }
-void CpuBackend::run(const RmsNorm& op) { forward(threads_, isa_, op, {}, {}, op.offset); }
-void CpuBackend::run(const LayerNormBackward& op) {
-  backward(threads_, isa_, op, op.mean, 0, op.dbias);
+void run(CpuBackend& backend, const LayerNorm& op) {
+  forward(backend.threads(), backend.isa(), op, op.bias, op.mean, 0);
 }
-void CpuBackend::run(const RmsNormBackward& op) { backward(threads_, isa_, op, {}, op.offset, {}); }
+void run(CpuBackend& backend, const RmsNorm& op) {
+  forward(backend.threads(), backend.isa(), op, {}, {}, op.offset);
+}
+void run(CpuBackend& backend, const LayerNormBackward& op) {
+  backward(backend.threads(), backend.isa(), op, op.mean, 0, op.dbias);
+}
+void run(CpuBackend& backend, const RmsNormBackward& op) {
+  backward(backend.threads(), backend.isa(), op, {}, op.offset, {});
+}
 
 }  // namespace longhand::cpu

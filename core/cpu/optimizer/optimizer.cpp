@@ -51,11 +51,11 @@ void for_each_piece(ThreadPool& threads, const std::vector<Piece>& pieces, Body&
 
 }  // namespace
 
-void CpuBackend::run(const GlobalNorm& op) {
-  const auto& k = kernels_for<ReduceKernels<float>>(isa_);
+void run(CpuBackend& backend, const GlobalNorm& op) {
+  const auto& k = kernels_for<ReduceKernels<float>>(backend.isa());
   const std::vector<Piece> pieces = pieces_of(op.tensors);
   std::vector<float> squares(pieces.size());
-  for_each_piece(threads_, pieces, [&](std::size_t p, const Piece& piece) {
+  for_each_piece(backend.threads(), pieces, [&](std::size_t p, const Piece& piece) {
     squares[p] = k.reduce(Reduction::square_sum,
                           op.tensors[piece.tensor].data<float>() + piece.begin, piece.size);
   });
@@ -75,7 +75,7 @@ void CpuBackend::run(const GlobalNorm& op) {
   if (!sound) factor = 0;
 }
 
-void CpuBackend::run(const Adam& op) {
+void run(CpuBackend& backend, const Adam& op) {
   const float factor = op.factor ? *op.factor.data<float>() : 1.0f;
   if (factor == 0 || op.parameters.empty()) return;
   const float* const now = op.now.data<float>();
@@ -94,15 +94,15 @@ void CpuBackend::run(const Adam& op) {
   std::vector<AdamFactors> by_tensor;
   for (const double decay : op.decay) by_tensor.push_back(factors(decay));
 
-  for_each_piece(threads_, pieces_of(op.parameters), [&](std::size_t, const Piece& piece) {
+  for_each_piece(backend.threads(), pieces_of(op.parameters), [&](std::size_t, const Piece& piece) {
     const std::size_t k = piece.tensor;
     float* w = op.parameters[k].data<float>() + piece.begin;
     const float* gradient = op.gradients[k].data<float>() + piece.begin;
     visit_activation(op.m[k].dtype(), [&]<class M>(M) {
       visit_activation(op.v[k].dtype(), [&]<class V>(V) {
-        kernels_for<AdamKernels<M, V>>(isa_).step(
-            by_tensor[k], w, gradient, op.m[k].template data<M>() + piece.begin,
-            op.v[k].template data<V>() + piece.begin, piece.size);
+        kernels_for<AdamKernels<M, V>>(backend.isa())
+            .step(by_tensor[k], w, gradient, op.m[k].template data<M>() + piece.begin,
+                  op.v[k].template data<V>() + piece.begin, piece.size);
       });
     });
   });

@@ -29,10 +29,10 @@ float combine(Reduction reduction, const float* pieces, std::int64_t count) {
 
 }  // namespace
 
-void CpuBackend::run(const ColumnSum& op) {
+void run(CpuBackend& backend, const ColumnSum& op) {
   if (!op.y) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ReduceKernels<T>>(isa_);
+    const auto& k = kernels_for<ReduceKernels<T>>(backend.isa());
     const std::int64_t rows = op.x.rows(), n = op.x.columns();
     const T* x = op.x.data<T>();
     PartialSums sums(op.y, partial_chunks(rows), n);
@@ -40,31 +40,33 @@ void CpuBackend::run(const ColumnSum& op) {
     const std::int64_t parts = partial_chunks(rows);
     constexpr std::int64_t block = 2048;
     const std::int64_t blocks = (n + block - 1) / block;
-    parallel_for(threads_, parts * blocks, 1, [&](std::int64_t job, std::int64_t) {
+    parallel_for(backend.threads(), parts * blocks, 1, [&](std::int64_t job, std::int64_t) {
       const std::int64_t part = job / blocks, column = job % blocks * block;
       const std::int64_t first = part * each;
       k.add_rows(x + first * n + column, std::min(each, rows - first), n,
                  std::min(block, n - column), sums.part(part) + column);
     });
-    sums.combine(threads_, isa_, op.alpha);
+    sums.combine(backend.threads(), backend.isa(), op.alpha);
   });
 }
 
-void CpuBackend::run(const Reduce& op) {
+void run(CpuBackend& backend, const Reduce& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ReduceKernels<T>>(isa_);
+    const auto& k = kernels_for<ReduceKernels<T>>(backend.isa());
     const std::int64_t rows = op.x.rows(), n = op.x.columns();
     const T* x = op.x.data<T>();
     float* y = op.y.data<float>();
     if (n <= grain) {
-      parallel_for(threads_, rows, rows_per_chunk(n), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) y[i] = k.reduce(op.reduction, x + i * n, n);
-      });
+      parallel_for(backend.threads(), rows, rows_per_chunk(n),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t i = begin; i < end; ++i)
+                       y[i] = k.reduce(op.reduction, x + i * n, n);
+                   });
       return;
     }
     const std::int64_t pieces = (n + grain - 1) / grain;
     std::vector<float> results(static_cast<std::size_t>(rows * pieces));
-    parallel_for(threads_, rows * pieces, 1, [&](std::int64_t job, std::int64_t) {
+    parallel_for(backend.threads(), rows * pieces, 1, [&](std::int64_t job, std::int64_t) {
       const std::int64_t i = job / pieces, first = job % pieces * grain;
       results[static_cast<std::size_t>(job)] =
           k.reduce(op.reduction, x + i * n + first, std::min(grain, n - first));
@@ -75,18 +77,19 @@ void CpuBackend::run(const Reduce& op) {
   });
 }
 
-void CpuBackend::run(const Expand& op) {
+void run(CpuBackend& backend, const Expand& op) {
   if (!op.y) return;
   visit_activation(op.y.tensor.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ReduceKernels<T>>(isa_);
+    const auto& k = kernels_for<ReduceKernels<T>>(backend.isa());
     const std::int64_t n = op.y.tensor.columns();
     const Store how = store_to(op.y, n);
     const float* x = op.x.data<float>();
     T* y = op.y.tensor.data<T>();
-    parallel_for(
-        threads_, op.y.tensor.rows(), rows_per_chunk(n), [&](std::int64_t begin, std::int64_t end) {
-          k.expand(x + begin, static_cast<float>(op.alpha), y + begin * n, how, end - begin, n);
-        });
+    parallel_for(backend.threads(), op.y.tensor.rows(), rows_per_chunk(n),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   k.expand(x + begin, static_cast<float>(op.alpha), y + begin * n, how,
+                            end - begin, n);
+                 });
   });
 }
 

@@ -7,11 +7,11 @@
 
 namespace longhand::cpu {
 
-void CpuBackend::run(const Rope& op) {
+void run(CpuBackend& backend, const Rope& op) {
   if (!op.y) return;
   if (op.dims > 0) require_indices(Rope::name, "positions", op.positions, op.table.shape()[0]);
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<RopeKernels<T>>(isa_);
+    const auto& k = kernels_for<RopeKernels<T>>(backend.isa());
     // Streaming needs every stretch on a boundary; heads may begin and end anywhere.
     const typename RopeKernels<T>::Arguments rows{.x = op.x.data<T>(),
                                                   .positions = op.positions.data<std::int32_t>(),
@@ -25,7 +25,7 @@ void CpuBackend::run(const Rope& op) {
                                                   .direction = op.inverse ? -1.0f : 1.0f,
                                                   .y = op.y.tensor.data<T>(),
                                                   .how = {.add = op.y.add}};
-    parallel_for(threads_, op.x.rows(), rows_per_chunk(op.x.columns()),
+    parallel_for(backend.threads(), op.x.rows(), rows_per_chunk(op.x.columns()),
                  [&](std::int64_t begin, std::int64_t end) { k.rotate(rows, begin, end); });
   });
 }

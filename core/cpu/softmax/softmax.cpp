@@ -6,9 +6,9 @@
 
 namespace longhand::cpu {
 
-void CpuBackend::run(const Softmax& op) {
+void run(CpuBackend& backend, const Softmax& op) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<SoftmaxKernels<T>>(isa_);
+    const auto& k = kernels_for<SoftmaxKernels<T>>(backend.isa());
     const std::int64_t n = op.x.columns();
     const std::int64_t t = op.causal ? op.x.shape()[-2] : 0;
     // The zeros of a causal row begin anywhere, so such a row is not streamed.
@@ -16,20 +16,20 @@ void CpuBackend::run(const Softmax& op) {
     const T* x = op.x.data<T>();
     T* y = op.y.data<T>();
     parallel_for(
-        threads_, op.x.rows(), rows_per_chunk(n),
+        backend.threads(), op.x.rows(), rows_per_chunk(n),
         [&](std::int64_t begin, std::int64_t end) { k.forward(x, y, how, begin, end, n, t); });
   });
 }
 
-void CpuBackend::run(const SoftmaxBackward& op) {
+void run(CpuBackend& backend, const SoftmaxBackward& op) {
   if (!op.dx) return;
   visit_activation(op.y.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<SoftmaxKernels<T>>(isa_);
+    const auto& k = kernels_for<SoftmaxKernels<T>>(backend.isa());
     const std::int64_t n = op.y.columns();
     const Store how = store_to(op.dx, n);
     const T *y = op.y.data<T>(), *dy = op.dy.data<T>();
     T* dx = op.dx.tensor.data<T>();
-    parallel_for(threads_, op.y.rows(), rows_per_chunk(n),
+    parallel_for(backend.threads(), op.y.rows(), rows_per_chunk(n),
                  [&](std::int64_t begin, std::int64_t end) {
                    k.backward(y + begin * n, dy + begin * n, dx + begin * n, how, end - begin, n);
                  });

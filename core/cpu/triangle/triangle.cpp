@@ -8,14 +8,14 @@
 
 namespace longhand::cpu {
 
-void CpuBackend::run(const Triangle& op) {
+void run(CpuBackend& backend, const Triangle& op) {
   if (!op.y) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<TriangleKernels<T>>(isa_);
+    const auto& k = kernels_for<TriangleKernels<T>>(backend.isa());
     const std::int64_t n = op.x.columns();
     const T* x = op.x.data<T>();
     T* y = op.y.tensor.data<T>();
-    parallel_for(threads_, op.x.rows(), rows_per_chunk(n),
+    parallel_for(backend.threads(), op.x.rows(), rows_per_chunk(n),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t row = begin; row < end; ++row) {
                      const std::int64_t i = row % n;
@@ -30,17 +30,17 @@ void CpuBackend::run(const Triangle& op) {
   });
 }
 
-void CpuBackend::run(const SolveTriangular& op) {
+void run(CpuBackend& backend, const SolveTriangular& op) {
   visit_activation(op.a.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<TriangleKernels<T>>(isa_);
+    const auto& k = kernels_for<TriangleKernels<T>>(backend.isa());
     const std::int64_t n = op.a.columns(), m = op.b.columns();
     if (n == 0 || m == 0) return;
     const std::int64_t batch = op.a.rows() / n, panels = (m + panel - 1) / panel;
     const T *a = op.a.data<T>(), *b = op.b.data<T>();
     T* y = op.y.data<T>();
     const std::int64_t each = n * panel;
-    std::vector<float> scratch(static_cast<std::size_t>(threads_.threads() * each));
-    threads_.run(batch * panels, [&](std::int64_t job, int worker) {
+    std::vector<float> scratch(static_cast<std::size_t>(backend.threads().threads() * each));
+    backend.threads().run(batch * panels, [&](std::int64_t job, int worker) {
       const std::int64_t matrix = job / panels, column = job % panels * panel;
       const std::int64_t at = matrix * n * m + column;
       k.solve({.a = a + matrix * n * n,
@@ -58,23 +58,24 @@ void CpuBackend::run(const SolveTriangular& op) {
   });
 }
 
-void CpuBackend::run(const SwapAxes& op) {
+void run(CpuBackend& backend, const SwapAxes& op) {
   if (!op.y) return;
   visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<TriangleKernels<T>>(isa_);
+    const auto& k = kernels_for<TriangleKernels<T>>(backend.isa());
     const Shape& shape = op.x.shape();
     const std::int64_t b = shape[1], c = shape[2], d = shape[3];
     const T* x = op.x.data<T>();
     T* y = op.y.tensor.data<T>();
     // One matrix [b, d] of y is every c-th stretch of x.
     const Store how = store_to(op.y, d);
-    parallel_for(
-        threads_, shape[0] * c, rows_per_chunk(b * d), [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t matrix = begin; matrix < end; ++matrix) {
-            const std::int64_t outer = matrix / c, inner = matrix % c;
-            k.copy_runs(x + (outer * b * c + inner) * d, c * d, y + matrix * b * d, how, b, d);
-          }
-        });
+    parallel_for(backend.threads(), shape[0] * c, rows_per_chunk(b * d),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t matrix = begin; matrix < end; ++matrix) {
+                     const std::int64_t outer = matrix / c, inner = matrix % c;
+                     k.copy_runs(x + (outer * b * c + inner) * d, c * d, y + matrix * b * d, how, b,
+                                 d);
+                   }
+                 });
   });
 }
 

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <tuple>
+
+#include "core/backend.h"
+
+namespace longhand {
+
+template <class Base, class Op>
+void forward_to(Base& base, const Op& op) {
+  dispatch(base, op);
+}
+
+/// Base with a run() for every operation of the contract, each of which calls dispatch(Base&, op).
+/// That is found in Base's namespace:
+///
+///   class Named : public Backend {...};  // all of a backend but its operations
+///   template <class Op>
+///   void dispatch(Named& backend, const Op& op) {...}
+///
+///   std::make_shared<Forwarding<Named>>(...);
+template <class Base, class List = Contract>
+class Forwarding;
+
+template <class Base>
+class Forwarding<Base, std::tuple<>> : public Base {
+ public:
+  using Base::Base;
+};
+
+template <class Base, class Op, class... Rest>
+class Forwarding<Base, std::tuple<Op, Rest...>> : public Forwarding<Base, std::tuple<Rest...>> {
+ public:
+  using Forwarding<Base, std::tuple<Rest...>>::Forwarding;
+  using Forwarding<Base, std::tuple<Rest...>>::run;
+  void run(const Op& op) override { forward_to(static_cast<Base&>(*this), op); }
+};
+
+}  // namespace longhand
