@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/elementwise.h"
-#include "autograd/matmul.h"
+#include "autograd/operators.h"
+#include "autograd/rearrange.h"
 #include "autograd/softmax.h"
 #include "autograd/triangle.h"
 #include "core/error.h"
@@ -13,35 +13,18 @@
 namespace longhand {
 namespace {
 
-/// The last two axes of a rank 3 tensor exchanged.
-Var transposed(const Var& x) {
-  const Shape& s = x.shape();
-  return reshape(swap_axes(reshape(x, {s[0], s[1], s[2], 1})), {s[0], s[2], s[1]});
-}
-
 /// Heads of rows first .. first + count - 1 as matrices: [heads, count, width].
 Var matrices(const HeadVars& x, std::int64_t first, std::int64_t count) {
-  const std::int64_t columns = x.data.value().columns();
-  Var rows = reshape(slice(x.data, first, count), {1, count, columns});
-  Var part = reshape(transposed(rows), {columns, count});
-  part = slice(part, x.first_column, x.heads * x.width);
-  return transposed(reshape(part, {x.heads, x.width, count}));
+  const Var rows = columns(slice(x.data, first, count), x.first_column, x.heads * x.width);
+  return permute(reshape(rows, {count, x.heads, x.width}), {1, 0, 2});
 }
 
 Tensor constant(const Var& like, const Shape& shape, const std::vector<double>& values) {
   return Tensor::from(like.backend(), shape, like.value().dtype(), values);
 }
 
-Tensor ones(const Var& like, const Shape& shape) {
-  return constant(like, shape, std::vector<double>(static_cast<std::size_t>(shape.size()), 1.0));
-}
-
-/// Every entry of factors [1] or [batch], repeated to the shape [batch, ...].
-Var repeated(const Var& factors, const Shape& shape) {
-  const std::int64_t count = factors.value().size(), each = shape.size() / count;
-  return reshape(
-      matmul(reshape(factors, {count, 1}), ones(factors, {1, each}), {.math = Math::exact}), shape);
-}
+/// Factors [1] or [batch] as they multiply a tensor [batch, rows, columns].
+Var of_matrices(const Var& factors) { return reshape(factors, {factors.value().size(), 1, 1}); }
 
 struct Sequence {
   std::int64_t number, query, queries, key, keys;
@@ -52,26 +35,19 @@ struct Sequence {
 template <class Body>
 Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
                   std::int64_t width, const Body& body) {
-  const std::int64_t tokens = queries.tokens(), columns = q.heads * width;
-  Var all = Tensor::zeros(q.data.backend(), {tokens, columns}, q.data.value().dtype());
+  LONGHAND_CHECK(queries.tile(), "expected sequences of queries one after another");
+  const DType type = q.data.value().dtype();
+  std::vector<Var> all{Tensor(q.data.backend(), {0, q.heads * width}, type)};
   for (std::int64_t s = 0; s < queries.count(); ++s) {
     const auto at = static_cast<std::size_t>(s);
     const Sequence sequence{s, queries.begins()[at], queries.lengths()[at], keys.begins()[at],
                             keys.lengths()[at]};
     if (sequence.queries == 0) continue;
     const Var y = body(sequence);  // [heads, queries, width]
-    const Var rows = cast(reshape(swap_axes(reshape(y, {1, q.heads, sequence.queries, width})),
-                                  {sequence.queries, columns}),
-                          all.value().dtype());
-    // A matrix of zeros and ones carries them to their place.
-    std::vector<double> place(static_cast<std::size_t>(tokens * sequence.queries), 0.0);
-    for (std::int64_t t = 0; t < sequence.queries; ++t) {
-      place[static_cast<std::size_t>((sequence.query + t) * sequence.queries + t)] = 1;
-    }
-    all = matmul(constant(q.data, {tokens, sequence.queries}, place), rows,
-                 {.residual = all, .math = Math::exact});
+    const Var rows = reshape(permute(y, {1, 0, 2}), {sequence.queries, q.heads * width});
+    all.push_back(cast(rows, type));
   }
-  return all;
+  return concat(all);
 }
 
 /// P of one sequence, [q.heads, queries, keys], in the master type.
@@ -88,28 +64,25 @@ Var softmax_matrices(const ScoreVars& s, const Sequence& at) {
                                .math = s.math}),
                        shape);
   const auto position = [&](std::int64_t t) { return at.keys - at.queries + t; };
-  const auto filled = [&](auto entry) {
+  const auto filled = [&](std::int64_t columns, auto entry) -> Var {  // the same for every head
     std::vector<double> values;
-    for (std::int64_t h = 0; h < s.q.heads; ++h) {
-      for (std::int64_t t = 0; t < at.queries; ++t) {
-        for (std::int64_t j = 0; j < at.keys; ++j) values.push_back(entry(t, j));
-      }
+    for (std::int64_t t = 0; t < at.queries; ++t) {
+      for (std::int64_t j = 0; j < columns; ++j) values.push_back(entry(t, j));
     }
-    return constant(scores, shape, values);
+    return constant(scores, {at.queries, columns}, values);
   };
   if (s.temper != Temper::none) {
-    const Tensor log_n = filled([&](std::int64_t t, std::int64_t) {
+    const Var log_n = filled(1, [&](std::int64_t t, std::int64_t) {
       const std::int64_t n = s.temper == Temper::length ? at.keys : position(t) + 1;
       return std::log(static_cast<double>(std::max<std::int64_t>(2, n)));
     });
-    const Var tau = multiply(repeated(s.beta, shape), log_n);
-    scores = multiply(scores, tau);
+    scores = scores * (log_n * s.beta);
   }
   if (s.window > 0) {
-    scores = add(scores, filled([&](std::int64_t t, std::int64_t j) {
-                   constexpr double infinity = std::numeric_limits<double>::infinity();
-                   return j > position(t) - s.window ? 0.0 : -infinity;
-                 }));
+    const Var hidden = filled(at.keys, [&](std::int64_t t, std::int64_t j) {
+      return j > position(t) - s.window ? 0.0 : 1.0;
+    });
+    scores = where(hidden, number_like(scores, -std::numeric_limits<double>::infinity()), scores);
   }
   return softmax(scores, true);
 }
@@ -128,9 +101,8 @@ Var chained(const Var& weights, const Var& gamma, const Var& x) {
   const DType type = gamma.value().dtype();
   const Var p = cast(weights, type), right = cast(x, type);
   const Var lower = triangle(p, false, -1);
-  const Var a = scale(multiply(lower, repeated(gamma, p.shape())), -1);
-  const Var rest = add(ones(gamma, gamma.shape()), gamma, 1, -1);
-  const Var b = multiply(right, repeated(rest, x.shape()));
+  const Var g = of_matrices(gamma);
+  const Var a = -(g * lower), b = (1.0 - g) * right;
   return cast(solve_triangular(a, b, {.unit = true}), x.value().dtype());
 }
 
@@ -194,15 +166,11 @@ FalResult composed_fal(const FalVars& in) {
     const Var kept = multiply(scores, constant(scores, scores.shape(), chosen));
 
     // Row m of `next` is v_(m+1).
-    std::vector<double> shift(static_cast<std::size_t>(at.keys * at.keys), 0.0);
-    for (std::int64_t m = 0; m + 1 < at.keys; ++m) {
-      shift[static_cast<std::size_t>((m + 1) * at.keys + m)] = 1;
-    }
     const Var v = matrices(in.v, at.key, at.keys);
-    const Var next = matmul(transposed(v), constant(v, {at.keys, at.keys}, shift),
-                            {.math = Math::exact});  // [k heads, width, keys]
-    const Var out =
-        matmul(kept, next, {.transpose_b = true, .out = v.value().dtype(), .math = Math::exact});
+    const Shape last{in.v.heads, 1, in.v.width};
+    const Tensor nothing = Tensor::zeros(v.backend(), last, v.value().dtype());
+    const Var next = concat({narrow(v, 1, 1, at.keys - 1), nothing}, 1);
+    const Var out = matmul(kept, next, {.out = v.value().dtype(), .math = Math::exact});
     return reshape(out, {in.q.heads, at.queries, in.v.width});
   });
   return {y, Tensor::from(in.q.data.backend(), {in.queries.tokens(), in.q.heads}, match)};

@@ -3,42 +3,11 @@
 #include "autograd/tape.h"
 
 namespace longhand {
-namespace {
-
-/// sink += factor dy
-void add_scaled(const Sink& sink, double factor, const Tensor& dy) {
-  if (!sink) return;
-  if (factor == 1) {
-    sink.add(dy);
-  } else {
-    dy.backend()(Scale{.x = dy, .alpha = factor, .y = sink.target()});
-  }
-}
-
-}  // namespace
-
-Var add(const Var& a, const Var& b, double alpha, double beta) {
-  Tensor y = empty_like(a.value());
-  y.backend()(Add{.a = a.value(), .b = b.value(), .alpha = alpha, .beta = beta, .y = y});
-  return record("add", {&a, &b}, y, [alpha, beta, da = a.sink(), db = b.sink()](const Tensor& dy) {
-    add_scaled(da, alpha, dy);
-    add_scaled(db, beta, dy);
-  });
-}
-
 Var scale(const Var& x, double alpha) {
   Tensor y = empty_like(x.value());
   y.backend()(Scale{.x = x.value(), .alpha = alpha, .y = y});
-  return record("scale", {&x}, y,
-                [alpha, dx = x.sink()](const Tensor& dy) { add_scaled(dx, alpha, dy); });
-}
-
-Var multiply(const Var& a, const Var& b) {
-  Tensor y = empty_like(a.value());
-  y.backend()(Multiply{.a = a.value(), .b = b.value(), .y = y});
-  return record("multiply", {&a, &b}, y, [a, b](const Tensor& dy) {
-    if (a.wants_grad()) dy.backend()(Multiply{.a = dy, .b = b.value(), .y = a.sink().target()});
-    if (b.wants_grad()) dy.backend()(Multiply{.a = dy, .b = a.value(), .y = b.sink().target()});
+  return record("scale", {&x}, y, [alpha, dx = x.sink()](const Tensor& dy) {
+    dy.backend()(Scale{.x = dy, .alpha = alpha, .y = dx.target()});
   });
 }
 
@@ -89,7 +58,7 @@ Var slice(const Var& x, std::int64_t first, std::int64_t count) {
   return record("slice", {&x}, x.value().slice(first, count),
                 [dx = x.sink(), first, count](const Tensor& dy) {
                   const Tensor part = dx.sum_in_place().slice(first, count);
-                  dy.backend()(Add{.a = part, .b = dy, .y = part});
+                  dy.backend()(Combine{.f = Combination::sum, .a = part, .b = dy, .y = part});
                 });
 }
 

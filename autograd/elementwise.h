@@ -5,9 +5,7 @@
 /// Differentiable forms of core/contract/elementwise.h.
 namespace longhand {
 
-Var add(const Var& a, const Var& b, double alpha = 1, double beta = 1);  // alpha a + beta b
 Var scale(const Var& x, double alpha);
-Var multiply(const Var& a, const Var& b);
 Var cast(const Var& x, DType dtype);
 Var activate(Activation f, const Var& x);
 Var gate(Activation f, const Var& x);  // x [rows, 2w] -> f(first half) * second half

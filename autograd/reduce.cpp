@@ -1,26 +1,59 @@
 #include "autograd/reduce.h"
 
+#include <vector>
+
 #include "autograd/elementwise.h"
+#include "autograd/rearrange.h"
 #include "autograd/tape.h"
+#include "core/error.h"
 
 namespace longhand {
+namespace {
+
+Shape matrix(const Shape& shape) { return {shape.rows(), shape.columns()}; }
+
+/// dx's share is dy, [rows, 1] or [1, n], repeated to [rows, n].
+void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shape& of_dy) {
+  if (!dx) return;
+  dy.backend()(Rearrange{.shape = shape,
+                         .x = dy,
+                         .from = repeated(of_dy, shape),
+                         .y = dx.target(),
+                         .to = row_major(shape)});
+}
+
+/// `of` on the rows of x with that axis as the last one.
+Var along(const Var& x, int axis, Var (*of)(const Var& x)) {
+  const int rank = x.shape().rank();
+  LONGHAND_CHECK(axis >= -rank && axis < rank, "axis: expected one of ", x.shape(), ", got ", axis);
+  std::vector<int> axes;
+  std::vector<std::int64_t> left;
+  for (int a = 0; a < rank; ++a) {
+    if (a == axis || a == axis + rank) continue;
+    axes.push_back(a);
+    left.push_back(x.shape()[a]);
+  }
+  axes.push_back(axis);
+  const bool last = axis == -1 || axis == rank - 1;
+  return reshape(of(last ? x : permute(x, axes)), Shape(std::span<const std::int64_t>(left)));
+}
+
+}  // namespace
 
 Var column_sum(const Var& x) {
   const Tensor y(x.backend(), {x.value().columns()}, master_type(x.value().dtype()));
   y.backend()(ColumnSum{.x = x.value(), .y = y});
   return record("column_sum", {&x}, y,
-                [dx = x.sink(), shape = x.shape(), type = x.value().dtype()](const Tensor& dy) {
-                  const Tensor share = Tensor::zeros(dy.backend(), shape, type);
-                  dy.backend()(AddBias{.x = share, .bias = dy, .y = share});  // dx_ij = dy_j
-                  dx.add(share);
+                [dx = x.sink(), shape = matrix(x.shape())](const Tensor& dy) {
+                  add_to_all(dx, shape, dy, {1, shape[1]});  // dx_ij = dy_j
                 });
 }
 
 Var row_sum(const Var& x) {
   const Tensor y(x.backend(), {x.value().rows()}, master_type(x.value().dtype()));
   y.backend()(Reduce{.reduction = Reduction::sum, .x = x.value(), .y = y});
-  return record("row_sum", {&x}, y, [dx = x.sink()](const Tensor& dy) {
-    dy.backend()(Expand{.x = dy, .y = dx.target()});
+  return record("row_sum", {&x}, y, [dx = x.sink(), shape = matrix(x.shape())](const Tensor& dy) {
+    add_to_all(dx, shape, dy, {shape[0], 1});  // dx_ij = dy_i
   });
 }
 
@@ -45,5 +78,15 @@ Var row_max(const Var& x) {
             GatherBackward{.index = where.reshape({rows, 1}), .dy = share, .dx = dx.target()});
       });
 }
+
+Var sum(const Var& x, int axis) { return along(x, axis, row_sum); }
+
+Var mean(const Var& x, int axis) {
+  const Var total = sum(x, axis);
+  const auto n = static_cast<double>(x.shape()[axis]);
+  return scale(total, n > 0 ? 1 / n : 0);
+}
+
+Var max(const Var& x, int axis) { return along(x, axis, row_max); }
 
 }  // namespace longhand

@@ -11,4 +11,9 @@ Var sum(const Var& x);         // -> [1]
 Var mean(const Var& x);        // -> [1]
 Var row_max(const Var& x);     // [rows, n] -> [rows]; the gradient goes to the first largest
 
+/// Along one axis, which the result lacks; a negative axis counts from the end.
+Var sum(const Var& x, int axis);
+Var mean(const Var& x, int axis);
+Var max(const Var& x, int axis);  // the gradient goes to the first largest
+
 }  // namespace longhand

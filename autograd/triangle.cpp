@@ -46,13 +46,4 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
   });
 }
 
-Var swap_axes(const Var& x) {
-  const Shape& s = x.shape();
-  const Tensor y(x.backend(), {s[0], s[2], s[1], s[3]}, x.value().dtype());
-  y.backend()(SwapAxes{.x = x.value(), .y = y});
-  return record("swap_axes", {&x}, y, [dx = x.sink()](const Tensor& dy) {
-    dy.backend()(SwapAxes{.x = dy, .y = dx.target()});
-  });
-}
-
 }  // namespace longhand

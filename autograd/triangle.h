@@ -14,7 +14,4 @@ struct SolveOptions {
 /// y with op(a) y = b
 Var solve_triangular(const Var& a, const Var& b, const SolveOptions& options = {});
 
-/// [A, B, C, D] -> [A, C, B, D]
-Var swap_axes(const Var& x);
-
 }  // namespace longhand

@@ -4,6 +4,47 @@
 #include "core/error.h"
 
 namespace longhand {
+namespace {
+
+/// dy summed over the axes along which a tensor of `shape` is repeated to its shape: sums of rows,
+/// or of columns, if need be after the axes to be summed were brought to the end.
+Tensor summed(const Tensor& dy, const Shape& shape, DType type) {
+  Backend& run = dy.backend();
+  const Shape& from = dy.shape();
+  const Steps of_shape = repeated(shape, from), of_dy = row_major(from);
+  std::vector<int> kept, summed;
+  for (int a = 0; a < from.rank(); ++a) {
+    if (from[a] != 1) (of_shape.along[a] == 0 ? summed : kept).push_back(a);
+  }
+  const std::int64_t count = shape.size(), each = count == 0 ? 0 : from.size() / count;
+  const Tensor sums(run, {count}, master_type(type));
+  if (!summed.empty() && !kept.empty() && summed.back() < kept.front()) {
+    run(ColumnSum{.x = dy.reshape({each, count}), .y = sums});
+  } else {
+    Tensor rows = dy;
+    if (!summed.empty() && !kept.empty() && summed.front() < kept.back()) {
+      Index extents{};
+      Steps steps;
+      int rank = 0;
+      for (const std::vector<int>* axes : {&kept, &summed}) {
+        for (const int a : *axes) {
+          extents[rank] = from[a];
+          steps.along[rank++] = of_dy.along[a];
+        }
+      }
+      const Shape moved(std::span<const std::int64_t>(extents).first(rank));
+      rows = Tensor(run, moved, dy.dtype());
+      run(Rearrange{.shape = moved, .x = dy, .from = steps, .y = rows, .to = row_major(moved)});
+    }
+    run(Reduce{.reduction = Reduction::sum, .x = rows.reshape({count, each}), .y = sums});
+  }
+  if (sums.dtype() == type) return sums.reshape(shape);
+  const Tensor converted(run, shape, type);
+  run(Copy{.x = sums.reshape(shape), .y = converted});
+  return converted;
+}
+
+}  // namespace
 
 Target Sink::target() const {
   if (!slot_) return {};
@@ -25,12 +66,17 @@ void Sink::add(const Tensor& dy) const {
     slot_->shared = true;
   } else if (slot_->shared) {
     Tensor sum = empty_like(dy);
-    (*slot_->backend)(Add{.a = slot_->grad, .b = dy, .y = sum});
+    (*slot_->backend)(Combine{.f = Combination::sum, .a = slot_->grad, .b = dy, .y = sum});
     slot_->grad = sum;
     slot_->shared = false;
   } else {
-    (*slot_->backend)(Add{.a = slot_->grad, .b = dy, .y = slot_->grad});
+    (*slot_->backend)(Combine{.f = Combination::sum, .a = slot_->grad, .b = dy, .y = slot_->grad});
   }
+}
+
+void Sink::add_repeated(const Tensor& dy) const {
+  if (!slot_) return;
+  add(dy.shape() == slot_->shape ? dy : summed(dy, slot_->shape, slot_->dtype));
 }
 
 Tensor Sink::sum_in_place() const {

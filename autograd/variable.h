@@ -21,6 +21,9 @@ class Sink {
   Target target() const;
   /// The share is dy itself. The first one is kept by reference and copied only if another follows.
   void add(const Tensor& dy) const;
+  /// The share is the sum of dy over the axes along which the value was repeated to dy's shape
+  /// (core/contract/steps.h).
+  void add_repeated(const Tensor& dy) const;
   /// The sum so far (zeros if none), to be added to in place, in parts.
   Tensor sum_in_place() const;
 

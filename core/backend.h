@@ -10,6 +10,7 @@
 
 #include "core/contract/attention.h"
 #include "core/contract/chacal.h"
+#include "core/contract/combine.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/fal.h"
 #include "core/contract/gather.h"
@@ -17,6 +18,7 @@
 #include "core/contract/matmul.h"
 #include "core/contract/norm.h"
 #include "core/contract/optimizer.h"
+#include "core/contract/rearrange.h"
 #include "core/contract/reduce.h"
 #include "core/contract/rope.h"
 #include "core/contract/softmax.h"
@@ -34,13 +36,13 @@ namespace longhand {
 /// a backend's run() receives is sound. This list of types is the only one: what serves every
 /// operation walks it (core/forwarding.h).
 using Contract =
-    std::tuple<Fill, Copy, Scale, Add, Multiply, Activate, ActivateBackward, Gate, GateBackward,
-               AddBias, Matmul, ColumnSum, Reduce, Expand, LayerNorm, LayerNormBackward, RmsNorm,
-               RmsNormBackward, Rope, Embedding, EmbeddingBackward, Gather, GatherBackward, Argmax,
-               Softmax, SoftmaxBackward, CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy,
-               BinaryCrossEntropyBackward, Triangle, SolveTriangular, SwapAxes, GlobalNorm, Adam,
-               Append, Attention, AttentionBackward, AttentionWeights, FindBadScore, Fal,
-               FalBackward, Chacal, ChacalBackward>;
+    std::tuple<Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate,
+               GateBackward, AddBias, Matmul, ColumnSum, Reduce, LayerNorm, LayerNormBackward,
+               RmsNorm, RmsNormBackward, Rope, Embedding, EmbeddingBackward, Gather, GatherBackward,
+               Argmax, Softmax, SoftmaxBackward, CrossEntropy, CrossEntropyBackward,
+               BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle, SolveTriangular,
+               GlobalNorm, Adam, Append, Attention, AttentionBackward, AttentionWeights,
+               FindBadScore, Fal, FalBackward, Chacal, ChacalBackward>;
 
 /// One pure virtual run() for each operation of the list.
 template <class List>

@@ -234,14 +234,13 @@ static_assert(in_order(Formulas{}), "Formulas and Activation name the same formu
 }  // namespace detail
 
 /// Calls body(Formula{}) with the formula of that name; for code that is a template on the formula.
-template <class Body, class First, class... Rest>
-constexpr decltype(auto) with_formula(Activation activation, Body&& body,
-                                      TypeList<First, Rest...>) {
+template <class Kind, class Body, class First, class... Rest>
+constexpr decltype(auto) with_formula(Kind kind, Body&& body, TypeList<First, Rest...>) {
   if constexpr (sizeof...(Rest) == 0) {
     return body(First{});
   } else {
-    if (activation == First::kind) return body(First{});
-    return with_formula(activation, static_cast<Body&&>(body), TypeList<Rest...>{});
+    if (kind == First::kind) return body(First{});
+    return with_formula(kind, static_cast<Body&&>(body), TypeList<Rest...>{});
   }
 }
 template <class Body>

@@ -16,13 +16,6 @@ struct Scaled {
   float alpha;
   __device__ float operator()(float x) const { return alpha * x; }
 };
-struct Summed {
-  float alpha, beta;
-  __device__ float operator()(float a, float b) const { return alpha * a + beta * b; }
-};
-struct Multiplied {
-  __device__ float operator()(float a, float b) const { return a * b; }
-};
 template <class F>
 struct Activated {
   __device__ float operator()(float x) const { return F::value(x); }
@@ -209,12 +202,6 @@ void map(CudaBackend& backend, F f, const Target& y, const Tensor& a, const Tens
 void run(CudaBackend& backend, const Scale& op) {
   map(backend, Scaled{static_cast<float>(op.alpha)}, op.y, op.x);
 }
-
-void run(CudaBackend& backend, const Add& op) {
-  map(backend, Summed{static_cast<float>(op.alpha), static_cast<float>(op.beta)}, op.y, op.a, op.b);
-}
-
-void run(CudaBackend& backend, const Multiply& op) { map(backend, Multiplied{}, op.y, op.a, op.b); }
 
 void run(CudaBackend& backend, const Activate& op) {
   with_formula(op.f, [&](auto f) { map(backend, Activated<decltype(f)>{}, op.y, op.x); });

@@ -117,19 +117,6 @@ void reduce_rows(CudaBackend& backend, const T* x, Entry kind, float sign, float
   if (cut) reduce_rows<F, float>(backend, to, Entry::plain, sign, y, rows, pieces);
 }
 
-/// y_ij = alpha x_i
-template <int width, class T>
-__global__ void __launch_bounds__(block_threads)
-    expand(const float* x, float alpha, Out<T> y, std::int64_t size, std::int64_t columns) {
-  const std::int64_t i = thread_in_grid() * width;
-  if (i >= size) return;
-  const float value = alpha * x[place_of(i, columns).row];
-  Floats<width> values;
-#pragma unroll
-  for (int k = 0; k < width; ++k) values.at[k] = value;
-  y.put(i, values);
-}
-
 }  // namespace
 
 void run(CudaBackend& backend, const ColumnSum& op) {
@@ -176,18 +163,6 @@ void run(CudaBackend& backend, const Reduce& op) {
       default:
         return reduce_rows<Sum>(backend, x, Entry::plain, 1, y, rows, n);
     }
-  });
-}
-
-void run(CudaBackend& backend, const Expand& op) {
-  if (!op.y) return;
-  visit_activation(op.y.tensor.dtype(), [&]<class T>(T) {
-    const Out<T> y = out<T>(op.y);
-    const std::int64_t size = op.y.tensor.size(), columns = op.y.tensor.columns();
-    with_width<T>(on_16_bytes(y.y) && columns % full_width<T> == 0, [&](auto width) {
-      launch(backend.stream(), grid_of(size / width), block_threads, 0, expand<width, T>,
-             op.x.data<float>(), static_cast<float>(op.alpha), y, size, columns);
-    });
   });
 }
 

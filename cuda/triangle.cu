@@ -25,20 +25,6 @@ __global__ void __launch_bounds__(block_threads)
   y.put(at, a);
 }
 
-/// y_acbd = x_abcd, in the order of y
-template <int width, class T>
-__global__ void __launch_bounds__(block_threads)
-    swap_axes(const T* x, Out<T> y, std::int64_t size, std::int64_t count_b, std::int64_t count_c,
-              std::int64_t count_d) {
-  const std::int64_t at = thread_in_grid() * width;
-  if (at >= size) return;
-  const Place acb_d = place_of(at, count_d), ac_b = place_of(acb_d.row, count_b);
-  const Place a_c = place_of(ac_b.row, count_c);
-  const std::int64_t from =
-      ((a_c.row * count_b + ac_b.column) * count_c + a_c.column) * count_d + acb_d.column;
-  y.put(at, load<width>(x + from));
-}
-
 }  // namespace
 
 void run(CudaBackend& backend, const Triangle& op) {
@@ -50,20 +36,6 @@ void run(CudaBackend& backend, const Triangle& op) {
     with_width<T>(on_16_bytes(x, y.y) && n % full_width<T> == 0, [&](auto width) {
       launch(backend.stream(), grid_of(size / width), block_threads, 0, triangle<width, T>, x,
              op.upper, op.diagonal, static_cast<float>(op.alpha), y, size, n);
-    });
-  });
-}
-
-void run(CudaBackend& backend, const SwapAxes& op) {
-  if (!op.y) return;
-  visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const T* x = op.x.data<T>();
-    const Out<T> y = out<T>(op.y);
-    const Shape& shape = op.x.shape();
-    const std::int64_t size = op.x.size();
-    with_width<T>(on_16_bytes(x, y.y) && shape[3] % full_width<T> == 0, [&](auto width) {
-      launch(backend.stream(), grid_of(size / width), block_threads, 0, swap_axes<width, T>, x, y,
-             size, shape[1], shape[2], shape[3]);
     });
   });
 }

@@ -1,5 +1,6 @@
 #include "tests/check.h"
 
+#include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/loss.h"
 #include "autograd/matmul.h"

@@ -91,10 +91,15 @@ BOOST_AUTO_TEST_CASE(outputs_share_memory_only_where_the_contract_says_so) {
 }
 
 BOOST_AUTO_TEST_CASE(elementwise_arguments_are_alike) {
-  refused(Add{.a = f32({2, 3}), .b = f32({3, 2}), .y = f32({2, 3})},
-          "add: b: expected [2, 3] f32, got [3, 2] f32");
-  refused(Multiply{.a = f32({2}), .b = f32({2}), .y = f32({3})},
-          "multiply: y: expected [2] f32, got [3] f32");
+  refused(Combine{.a = f32({2, 3}), .b = f32({3, 2}), .y = f32({2, 3})},
+          "combine: b: expected a shape that goes with [2, 3], got [3, 2]");
+  refused(Combine{.a = f32({2}), .b = f32({2, 1}), .y = f32({2})},
+          "combine: y: expected [2, 2] f32, got [2] f32");
+  refused(Combine{.a = f64({2}), .b = f32({2}), .y = f64({2})},
+          "combine: b: expected [2] f64, got [2] f32");
+  const Tensor row = f32({1, 3});
+  refused(Combine{.a = row, .b = f32({2, 1}), .y = row},
+          "combine: y: expected [2, 3] f32, got [1, 3] f32");
   refused(Gate{.x = f32({2, 3}), .y = f32({2, 1})},
           "gate: x: expected an even number of columns, got [2, 3]");
   refused(AddBias{.x = f64({2, 3}), .bias = f32({3}), .residual = {}, .y = f64({2, 3})},
@@ -173,8 +178,28 @@ BOOST_AUTO_TEST_CASE(losses_measure_their_arguments_by_the_groups) {
 BOOST_AUTO_TEST_CASE(triangles_are_square) {
   refused(Triangle{.x = f32({2, 3}), .y = f32({2, 3})},
           "triangle: x: expected square matrices, got [2, 3]");
-  refused(SwapAxes{.x = f32({1, 2, 3}), .y = {}},
-          "swap_axes: x: expected at least 4 axes, got [1, 2, 3]");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_rearranged_stays_within_its_tensors) {
+  Rearrange op{.shape = {2, 3},
+               .x = f32({3, 2}),
+               .from = {.along = {1, 2}},
+               .y = f32({2, 3}),
+               .to = row_major({2, 3})};
+  BOOST_CHECK_NO_THROW(run(op));
+  op.from.first = 1;
+  refused(op, "rearrange: from: expected to stay within [3, 2]");
+  op.from = {.along = {0, 0}};
+  BOOST_CHECK_NO_THROW(run(op));
+  op.to = {.along = {2, 1}};
+  refused(op, "rearrange: to: expected to lead to no entry twice");
+  op.to = {.along = {4, 1}};
+  refused(op, "rearrange: to: expected to stay within [2, 3]");
+  op.to = row_major({2, 3});
+  op.y = f64({2, 3});
+  refused(op, "rearrange: y: expected a float type that goes with f32, got f64");
+  op.y = op.x;
+  refused(op, "rearrange: y: expected memory of its own, got memory shared with x");
 }
 
 BOOST_AUTO_TEST_CASE(adam_names_the_entry_of_the_list) {

@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(repeated_work_runs_its_body_twice_and_sees_new_contents) {
         ++runs;
         const Tensor twice = empty_like(x);
         (*backend)(Scale{.x = x, .alpha = 2, .y = twice});
-        (*backend)(Add{.a = twice, .b = x, .y = y});
+        (*backend)(Combine{.a = twice, .b = x, .y = y});
       });
       BOOST_TEST(repeated == (time >= 2));
       BOOST_TEST(y.to_doubles() == std::vector<double>({3.0 * time, 6, 9}));

@@ -541,7 +541,7 @@ BOOST_AUTO_TEST_CASE(a_step_adds_nothing_up_and_copies_no_gradient) {
     tape.backward(decoder.loss(batch_of(1, 0)).value);
   }
   backend->observer = nullptr;
-  BOOST_TEST(calls["add"] == 0);
+  BOOST_TEST(calls["combine"] == 0);
   BOOST_TEST(calls["copy"] == 0);
   BOOST_TEST(calls["add_bias"] == 0);
   BOOST_TEST(calls["activate_backward"] == 0);

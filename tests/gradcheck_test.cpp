@@ -31,9 +31,10 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
   wrong.run = [](const catalog::Call& c) -> std::vector<catalog::Output> {
     const Var x = c.in("x");
     const Tensor y = empty_like(x.value());
-    y.backend()(Multiply{.a = x.value(), .b = x.value(), .y = y});
+    y.backend()(Combine{.f = Combination::product, .a = x.value(), .b = x.value(), .y = y});
     return {{"y", record("square", {&x}, y, [x](const Tensor& dy) {
-               dy.backend()(Multiply{.a = dy, .b = x.value(), .y = x.sink().target()});
+               dy.backend()(Combine{
+                   .f = Combination::product, .a = dy, .b = x.value(), .y = x.sink().target()});
              })}};
   };
   const auto reference = make_reference_backend();
@@ -49,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_that_is_small_is_found) {
     square.run = [small](const catalog::Call& c) -> std::vector<catalog::Output> {
       const Var x = c.in("x");
       const Tensor y = empty_like(x.value());
-      y.backend()(Multiply{.a = x.value(), .b = x.value(), .y = y});
+      y.backend()(Combine{.f = Combination::product, .a = x.value(), .b = x.value(), .y = y});
       return {{"y", record("square", {&x}, y, [x, small](const Tensor& dy) {
                  std::vector<double> dx = x.value().to_doubles();
                  const std::vector<double> r = dy.to_doubles();

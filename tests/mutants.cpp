@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "autograd/catalog/heads.h"
+#include "autograd/combine.h"
 #include "autograd/composed_attention.h"
-#include "autograd/elementwise.h"
 
 namespace longhand::mutants {
 namespace {
@@ -392,7 +392,7 @@ const std::vector<BackendMutant>& of_backends() {
       {"softmax backward without the row sum",
        [](B& b) {
          b.alter<SoftmaxBackward>([](SoftmaxBackward& op, const auto&) {
-           op.y.backend()(Multiply{.a = op.y, .b = op.dy, .y = op.dx});
+           op.y.backend()(Combine{.f = Combination::product, .a = op.y, .b = op.dy, .y = op.dx});
          });
        }},
       {"loss without its weights",

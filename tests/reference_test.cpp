@@ -17,14 +17,47 @@ BOOST_AUTO_TEST_CASE(fill_and_copy_convert) {
   check_values(y, {7, -8}, 0);
 }
 
-BOOST_AUTO_TEST_CASE(scale_add_and_multiply) {
-  const Tensor a = f64({3}, {1, -2, 0.5}), b = f64({3}, {4, 0.25, -6}), y = blank({3});
+BOOST_AUTO_TEST_CASE(scale_multiplies_by_a_number) {
+  const Tensor a = f64({3}, {1, -2, 0.5});
   check_target(*this, Scale{.x = a, .alpha = -2, .y = {}}, &Scale::y, {3}, {-2, 4, -1});
-  check_target(*this, Multiply{.a = a, .b = b, .y = {}}, &Multiply::y, {3}, {4, -0.5, -3});
-  run(Add{.a = a, .b = b, .alpha = 2, .beta = -1, .y = y});
-  check_values(y, {-2, -4.25, 7});
-  run(Add{.a = a, .b = y, .alpha = 10, .beta = 1, .y = y});  // axpy, in place
-  check_values(y, {8, -24.25, 12});
+}
+
+BOOST_AUTO_TEST_CASE(two_tensors_are_combined) {
+  using C = Combination;
+  const Tensor a = f64({4}, {1, -2, 0.5, 0}), b = f64({4}, {4, -2, 0, infinity});
+  const auto combined = [&](C f, const Values& expected) {
+    check_target(*this, Combine{.f = f, .a = a, .b = b, .y = {}}, &Combine::y, {4}, expected);
+  };
+  combined(C::sum, {5, -4, 0.5, infinity});
+  combined(C::difference, {-3, 0, 0.5, -infinity});
+  combined(C::quotient, {0.25, 1, infinity, 0});
+  combined(C::largest, {4, -2, 0.5, infinity});
+  combined(C::smallest, {1, -2, 0, 0});
+  combined(C::less, {1, 0, 0, 1});
+  combined(C::less_or_equal, {1, 1, 0, 1});
+  combined(C::equal, {0, 1, 0, 0});
+  combined(C::kept, {1, -2, 0, 0});
+  combined(C::dropped, {0, 0, 0.5, 0});
+  const Tensor y = f64({2}, {3, -1});
+  run(Combine{.f = C::product, .a = f64({2}, {2, 4}), .b = y, .y = y});  // in place
+  check_values(y, {6, -4});
+  const Tensor nan = f64({2}, {NAN, 1}), other = f64({2}, {1, NAN});
+  for (const C f : {C::largest, C::smallest}) {
+    run(Combine{.f = f, .a = nan, .b = other, .y = y});
+    for (const double value : y.to_doubles()) BOOST_TEST(std::isnan(value));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(operands_are_repeated_to_a_common_shape) {
+  const Tensor column = f64({2, 1}, {10, 20}), row = f64({3}, {1, 2, 3});
+  check_target(*this, Combine{.a = column, .b = row, .y = {}}, &Combine::y, {2, 3},
+               {11, 12, 13, 21, 22, 23});
+  check_target(*this,
+               Combine{.f = Combination::difference,
+                       .a = f64({2, 1, 2}, {1, 2, 3, 4}),
+                       .b = f64({2, 1}, {10, 20}),
+                       .y = {}},
+               &Combine::y, {2, 2, 2}, {-9, -8, -19, -18, -7, -6, -17, -16});
 }
 
 BOOST_AUTO_TEST_CASE(activations_and_their_derivatives) {
@@ -144,12 +177,10 @@ BOOST_AUTO_TEST_CASE(matmul_takes_batches) {
   check_values(none, {0, 0, 0, 0});
 }
 
-BOOST_AUTO_TEST_CASE(column_sums_row_reductions_and_expand) {
+BOOST_AUTO_TEST_CASE(column_sums_and_row_reductions) {
   const Tensor x = f64({2, 4}, x_values);
   check_target(*this, ColumnSum{.x = x, .alpha = 2, .y = {}}, &ColumnSum::y, {4},
                {0.4, -0.3, 4, -3.3});
-  check_target(*this, Expand{.x = f64({2}, {3, -1}), .alpha = 0.5, .y = {}}, &Expand::y, {2, 2},
-               {1.5, 1.5, -0.5, -0.5});
   const auto reduce = [&](Reduction reduction, const Tensor& of) {
     const Tensor y = blank({of.rows()});
     run(Reduce{.reduction = reduction, .x = of, .y = y});
@@ -269,10 +300,26 @@ BOOST_AUTO_TEST_CASE(solve_triangular_reads_one_side_only) {
   solved(false, false, true, {1, 2, 2, -3, 0.5, 7.5});
 }
 
-BOOST_AUTO_TEST_CASE(swap_axes_exchanges_the_middle_ones) {
+BOOST_AUTO_TEST_CASE(entries_are_rearranged) {
   const Tensor x = f64({1, 2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-  check_target(*this, SwapAxes{.x = x, .y = {}}, &SwapAxes::y, {1, 3, 2, 2},
-               {0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
+  check_target(*this,  // axes exchanged
+               Rearrange{.shape = {1, 3, 2, 2},
+                         .x = x,
+                         .from = {.along = {12, 2, 6, 1}},
+                         .y = {},
+                         .to = row_major({1, 3, 2, 2})},
+               &Rearrange::y, {1, 3, 2, 2}, {0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
+  check_target(*this,  // a part
+               Rearrange{.shape = {2, 2},
+                         .x = f64({3, 2}, {0, 1, 2, 3, 4, 5}),
+                         .from = {.first = 2, .along = {2, 1}},
+                         .y = {},
+                         .to = row_major({2, 2})},
+               &Rearrange::y, {2, 2}, {2, 3, 4, 5});
+  const Tensor y = f64({2, 3}, {0, 0, 0, 0, 0, 0});  // to a column, an entry repeated
+  run(Rearrange{
+      .shape = {2}, .x = f64({1}, {7}), .from = {}, .y = y, .to = {.first = 1, .along = {3}}});
+  check_values(y, {0, 7, 0, 0, 7, 0});
 }
 
 BOOST_AUTO_TEST_CASE(f32_results_are_rounded_once) {

@@ -24,33 +24,8 @@ constexpr Activation all_activations[] = {
     Activation::silu,     Activation::sigmoid, Activation::tanh, Activation::exp,
     Activation::log,      Activation::square};
 
-std::vector<Case> pairs(Rng& rng) {
-  std::vector<Case> cases;
-  for (const Shape& s : shapes) {
-    cases.push_back({{{"a", normals(rng, s)}, {"b", normals(rng, s)}}});
-  }
-  return cases;
-}
-
 std::vector<Operation> elementwise_operations() {
   return {
-      {.name = "add",
-       .page = "elementwise",
-       .formula = "y = alpha a + beta b",
-       .inputs = {{"a", "[...]"}, {"b", "[...]"}},
-       .attributes = {{"alpha", "1", "factor of a"}, {"beta", "1", "factor of b"}},
-       .outputs = {"y"},
-       .run = [](const Call& c) -> std::vector<Output> {
-         return {{"y", add(c.in("a"), c.in("b"), c.number("alpha"), c.number("beta"))}};
-       },
-       .cases =
-           [](Rng& rng) {
-             std::vector<Case> cases = pairs(rng);
-             for (std::size_t i = 0; i < cases.size(); i += 2) {
-               cases[i].attributes = {{"alpha", "-0.5"}, {"beta", "3"}};
-             }
-             return cases;
-           }},
       {.name = "scale",
        .page = "elementwise",
        .formula = "y = alpha x",
@@ -68,16 +43,6 @@ std::vector<Operation> elementwise_operations() {
              }
              return cases;
            }},
-      {.name = "multiply",
-       .page = "elementwise",
-       .formula = "y = a b, element by element",
-       .inputs = {{"a", "[...]"}, {"b", "[...]"}},
-       .attributes = {},
-       .outputs = {"y"},
-       .run = [](const Call& c) -> std::vector<Output> {
-         return {{"y", multiply(c.in("a"), c.in("b"))}};
-       },
-       .cases = pairs},
       {.name = "activate",
        .page = "elementwise",
        .formula = "y = f(x), element by element",

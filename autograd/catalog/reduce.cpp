@@ -1,6 +1,7 @@
 #include "autograd/reduce.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/catalog/catalog.h"
 
@@ -58,12 +59,45 @@ Operation plain(Reduction reduction, std::string formula) {
           .cases = matrices};
 }
 
+/// Tensors of up to four axes, with an axis to reduce.
+std::vector<Case> with_axes(Rng& rng) {
+  std::vector<Case> cases;
+  const std::vector<std::pair<Shape, const char*>> all{
+      {{6}, "0"},       {{3, 40}, "-1"},     {{70, 3}, "0"},   {{2, 5, 3}, "1"},
+      {{4, 3, 2}, "0"}, {{2, 3, 4, 5}, "2"}, {{1, 9, 1}, "-2"}};
+  for (const auto& [shape, axis] : all) {
+    HostTensor x = normals(rng, shape);
+    // No two entries meet: another one becoming the largest would be a kink.
+    for (std::size_t i = 0; i < x.values.size(); ++i) {
+      x.values[i] = std::round(4 * x.values[i]) + 0.01 * static_cast<double>(i % 97);
+    }
+    cases.push_back({{{"x", std::move(x)}}, {{"axis", axis}}});
+  }
+  return cases;
+}
+
+Operation along_axis(std::string name, std::string formula, Var (*run)(const Var&, int)) {
+  return {.name = std::move(name),
+          .page = "reduce",
+          .formula = std::move(formula),
+          .inputs = {{"x", "[...]"}},
+          .attributes = {{"axis", "-1", "negative axes count from the end"}},
+          .outputs = {"y"},
+          .run = [run](const Call& c) -> std::vector<Output> {
+            return {{"y", run(c.in("x"), static_cast<int>(c.integer("axis")))}};
+          },
+          .cases = with_axes};
+}
+
 std::vector<Operation> reduce_operations() {
   return {unary("column_sum", "y_j = sum_i x_ij", column_sum),
           unary("row_sum", "y_i = sum_j x_ij", row_sum),
           unary("sum", "y = sum_ij x_ij", sum),
           unary("mean", "y = sum_ij x_ij / (rows n)", mean),
           unary("row_max", "y_i = max_j x_ij", row_max, with_clear_maxima),
+          along_axis("axis_sum", "y = sum of x along an axis", sum),
+          along_axis("axis_mean", "y = mean of x along an axis", mean),
+          along_axis("axis_max", "y = largest of x along an axis", max),
           plain(Reduction::smallest, "y_i = min_j x_ij"),
           plain(Reduction::square_sum, "y_i = sum_j x_ij^2"),
           plain(Reduction::nonfinite, "y_i = how many x_ij are infinite or NaN")};

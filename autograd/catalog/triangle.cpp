@@ -75,23 +75,6 @@ std::vector<Operation> triangle_operations() {
              }
              return cases;
            }},
-      {.name = "swap_axes",
-       .page = "triangle",
-       .formula = "y_acbd = x_abcd",
-       .inputs = {{"x", "[A, B, C, D]"}},
-       .attributes = {},
-       .outputs = {"y"},
-       .run = [](const Call& c) -> std::vector<Output> {
-         return {{"y", swap_axes(c.in("x"))}};
-       },
-       .cases =
-           [](Rng& rng) {
-             std::vector<Case> cases;
-             for (const Shape& s : {Shape{1, 1, 1, 1}, Shape{2, 3, 4, 5}, Shape{1, 17, 3, 16}}) {
-               cases.push_back({{{"x", normals(rng, s)}}});
-             }
-             return cases;
-           }},
   };
 }
 

@@ -51,20 +51,6 @@ void check(const Scale& op) {
   are.out("y", op.y, op.x.shape(), op.x.dtype(), {"x"});
 }
 
-void check(const Add& op) {
-  Arguments are(Add::name);
-  are.floats("a", op.a);
-  are.in("b", op.b, op.a.shape(), op.a.dtype());
-  are.out("y", op.y, op.a.shape(), op.a.dtype(), {"a", "b"});
-}
-
-void check(const Multiply& op) {
-  Arguments are(Multiply::name);
-  are.floats("a", op.a);
-  are.in("b", op.b, op.a.shape(), op.a.dtype());
-  are.out("y", op.y, op.a.shape(), op.a.dtype(), {"a", "b"});
-}
-
 void check(const Activate& op) {
   Arguments are(Activate::name);
   are.floats("x", op.x);

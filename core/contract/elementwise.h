@@ -30,21 +30,6 @@ struct Scale {
   Target y;
 };
 
-/// y_i = alpha a_i + beta b_i. With b and y the same tensor and beta = 1 this is axpy.
-struct Add {
-  static constexpr std::string_view name = "add";
-  Tensor a, b;
-  double alpha = 1, beta = 1;
-  Tensor y;
-};
-
-/// y_i = a_i b_i
-struct Multiply {
-  static constexpr std::string_view name = "multiply";
-  Tensor a, b;
-  Target y;
-};
-
 /// y_i = f(x_i)
 struct Activate {
   static constexpr std::string_view name = "activate";
@@ -86,8 +71,6 @@ struct AddBias {
 void check(const Fill& op);
 void check(const Copy& op);
 void check(const Scale& op);
-void check(const Add& op);
-void check(const Multiply& op);
 void check(const Activate& op);
 void check(const ActivateBackward& op);
 void check(const Gate& op);

@@ -27,16 +27,7 @@ struct Reduce {
   Tensor x, y;
 };
 
-/// y_ij = alpha x_i: the backward pass of a row sum. x [rows] of the master type
-struct Expand {
-  static constexpr std::string_view name = "expand";
-  Tensor x;
-  double alpha = 1;
-  Target y;
-};
-
 void check(const ColumnSum& op);
 void check(const Reduce& op);
-void check(const Expand& op);
 
 }  // namespace longhand

@@ -27,11 +27,4 @@ void check(const SolveTriangular& op) {
   are.out("y", op.y, right_hand_sides, op.a.dtype(), {"b"});
 }
 
-void check(const SwapAxes& op) {
-  Arguments are(SwapAxes::name);
-  const Shape& x = op.x.shape();
-  are.floats("x", op.x, 4);
-  are.out("y", op.y, Shape{x[0], x[2], x[1], x[3]}, op.x.dtype());
-}
-
 }  // namespace longhand

@@ -5,7 +5,7 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Triangles of square matrices, and the layout of heads. Rank 3 tensors are batches.
+/// Triangles of square matrices. Rank 3 tensors are batches.
 namespace longhand {
 
 /// y_ij = alpha x_ij for j <= i + diagonal (lower) or j >= i + diagonal (upper), else 0.
@@ -29,16 +29,7 @@ struct SolveTriangular {
   Tensor y;
 };
 
-/// y_a,c,b,d = x_a,b,c,d: brings heads to the front of tokens and back. x [A, B, C, D],
-/// y [A, C, B, D]
-struct SwapAxes {
-  static constexpr std::string_view name = "swap_axes";
-  Tensor x;
-  Target y;
-};
-
 void check(const Triangle& op);
 void check(const SolveTriangular& op);
-void check(const SwapAxes& op);
 
 }  // namespace longhand

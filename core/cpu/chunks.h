@@ -33,6 +33,12 @@ inline Store store_to(const Target& y, std::int64_t unit = grain) {
   return {.add = y.add, .stream = !y.add && aligned && tensor.bytes() >= stream_from};
 }
 
+/// In place a line is in the cache already when its result is stored.
+inline Store unless_in_place(Store how, const Target& y, const Tensor& x) {
+  if (y.tensor.same_memory(x)) how.stream = false;
+  return how;
+}
+
 /// Calls f(float{}) or f(bf16{}): the element types activations have here.
 template <class F>
 decltype(auto) visit_activation(DType type, F&& f) {

@@ -38,18 +38,6 @@ void run(ReferenceBackend&, const Scale& op) {
   for (std::int64_t i = 0; i < op.x.size(); ++i) y.put(i, op.alpha * x(i));
 }
 
-void run(ReferenceBackend&, const Add& op) {
-  const Rows a(op.a), b(op.b);
-  const Result y(op.y);
-  for (std::int64_t i = 0; i < op.a.size(); ++i) y.put(i, op.alpha * a(i) + op.beta * b(i));
-}
-
-void run(ReferenceBackend&, const Multiply& op) {
-  const Rows a(op.a), b(op.b);
-  const Result y(op.y);
-  for (std::int64_t i = 0; i < op.a.size(); ++i) y.put(i, a(i) * b(i));
-}
-
 void run(ReferenceBackend&, const Activate& op) {
   const Rows x(op.x);
   const Result y(op.y);

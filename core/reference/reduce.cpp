@@ -60,13 +60,4 @@ void run(ReferenceBackend&, const Reduce& op) {
   }
 }
 
-void run(ReferenceBackend&, const Expand& op) {
-  if (!op.y) return;
-  const Rows x(op.x);
-  const Result y(op.y);
-  for (std::int64_t i = 0; i < op.y.tensor.rows(); ++i) {
-    for (std::int64_t j = 0; j < op.y.tensor.columns(); ++j) y.put(i, j, op.alpha * x(i));
-  }
-}
-
 }  // namespace longhand::reference

@@ -42,19 +42,4 @@ void run(ReferenceBackend&, const SolveTriangular& op) {
   }
 }
 
-void run(ReferenceBackend&, const SwapAxes& op) {
-  const Rows x(op.x);
-  const Result y(op.y);
-  const Shape& shape = op.x.shape();
-  for (std::int64_t a = 0; a < shape[0]; ++a) {
-    for (std::int64_t b = 0; b < shape[1]; ++b) {
-      for (std::int64_t c = 0; c < shape[2]; ++c) {
-        for (std::int64_t d = 0; d < shape[3]; ++d) {
-          y.put((a * shape[2] + c) * shape[1] + b, d, x((a * shape[1] + b) * shape[2] + c, d));
-        }
-      }
-    }
-  }
-}
-
 }  // namespace longhand::reference

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/gather.h"
 #include "autograd/loss.h"

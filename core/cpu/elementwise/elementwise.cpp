@@ -14,12 +14,6 @@ const T* data_or_null(const Tensor& x) {
   return x ? x.data<T>() : nullptr;
 }
 
-/// In place a line is in the cache already when its result is stored.
-Store unless_in_place(Store how, const Target& y, const Tensor& x) {
-  if (y.tensor.same_memory(x)) how.stream = false;
-  return how;
-}
-
 }  // namespace
 
 void run(CpuBackend& backend, const Fill& op) {
@@ -82,32 +76,6 @@ void run(CpuBackend& backend, const Scale& op) {
     T* y = op.y.tensor.data<T>();
     parallel_for(backend.threads(), op.x.size(), grain, [&](std::int64_t begin, std::int64_t end) {
       k.scale(x + begin, static_cast<float>(op.alpha), y + begin, how, end - begin);
-    });
-  });
-}
-
-void run(CpuBackend& backend, const Add& op) {
-  visit_activation(op.a.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
-    const Store how = unless_in_place(unless_in_place(store_to(op.y), op.y, op.a), op.y, op.b);
-    const T *a = op.a.data<T>(), *b = op.b.data<T>();
-    T* y = op.y.data<T>();
-    parallel_for(backend.threads(), op.a.size(), grain, [&](std::int64_t begin, std::int64_t end) {
-      k.add(a + begin, b + begin, static_cast<float>(op.alpha), static_cast<float>(op.beta),
-            y + begin, how, end - begin);
-    });
-  });
-}
-
-void run(CpuBackend& backend, const Multiply& op) {
-  if (!op.y) return;
-  visit_activation(op.a.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ElementwiseKernels<T>>(backend.isa());
-    const Store how = unless_in_place(unless_in_place(store_to(op.y), op.y, op.a), op.y, op.b);
-    const T *a = op.a.data<T>(), *b = op.b.data<T>();
-    T* y = op.y.tensor.data<T>();
-    parallel_for(backend.threads(), op.a.size(), grain, [&](std::int64_t begin, std::int64_t end) {
-      k.multiply(a + begin, b + begin, y + begin, how, end - begin);
     });
   });
 }

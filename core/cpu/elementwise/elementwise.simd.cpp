@@ -13,20 +13,6 @@ void scale(const T* x, float alpha, T* y, Store how, std::int64_t n) {
   for_each_vector(n, [&](auto i, auto v) { out.put(i, v, Vec(alpha) * v.load(x + i)); });
 }
 
-template <class T>
-void add(const T* a, const T* b, float alpha, float beta, T* y, Store how, std::int64_t n) {
-  const Output<T> out(y, how);
-  for_each_vector(n, [&](auto i, auto v) {
-    out.put(i, v, fma(Vec(alpha), v.load(a + i), Vec(beta) * v.load(b + i)));
-  });
-}
-
-template <class T>
-void multiply(const T* a, const T* b, T* y, Store how, std::int64_t n) {
-  const Output<T> out(y, how);
-  for_each_vector(n, [&](auto i, auto v) { out.put(i, v, v.load(a + i) * v.load(b + i)); });
-}
-
 template <class F, class T>
 void activate(const T* x, T* y, Store how, std::int64_t n) {
   const Output<T> out(y, how);
@@ -113,8 +99,6 @@ template <class T, class... F>
 constexpr ElementwiseKernels<T> table_of(TypeList<F...>) {
   return {
       .scale = scale<T>,
-      .add = add<T>,
-      .multiply = multiply<T>,
       .formulas = {{activate<F, T>, activate_backward<F, T>, gate<F, T>, gate_backward<F, T>}...},
       .add_bias = add_bias<T>,
       .from_f32 = convert<float, T>,

@@ -13,8 +13,6 @@ namespace longhand::cpu {
 template <class T>
 struct ElementwiseKernels {
   void (*scale)(const T* x, float alpha, T* y, Store how, std::int64_t n);
-  void (*add)(const T* a, const T* b, float alpha, float beta, T* y, Store how, std::int64_t n);
-  void (*multiply)(const T* a, const T* b, T* y, Store how, std::int64_t n);
 
   /// By formula, in the order of Activation.
   struct Formula {

@@ -17,7 +17,6 @@ struct ReduceKernels {
   /// The reduction of n entries, as in the contract; the largest or smallest is NaN if an entry is.
   float (*reduce)(Reduction reduction, const T* x, std::int64_t n);
   /// y_ij = alpha x_i for rows of n entries.
-  void (*expand)(const float* x, float alpha, T* y, Store how, std::int64_t rows, std::int64_t n);
   /// y_j = alpha x_j, or += .
   void (*put)(const float* x, float alpha, float* y, Store how, std::int64_t n);
 };

@@ -77,20 +77,4 @@ void run(CpuBackend& backend, const Reduce& op) {
   });
 }
 
-void run(CpuBackend& backend, const Expand& op) {
-  if (!op.y) return;
-  visit_activation(op.y.tensor.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<ReduceKernels<T>>(backend.isa());
-    const std::int64_t n = op.y.tensor.columns();
-    const Store how = store_to(op.y, n);
-    const float* x = op.x.data<float>();
-    T* y = op.y.tensor.data<T>();
-    parallel_for(backend.threads(), op.y.tensor.rows(), rows_per_chunk(n),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   k.expand(x + begin, static_cast<float>(op.alpha), y + begin * n, how,
-                            end - begin, n);
-                 });
-  });
-}
-
 }  // namespace longhand::cpu

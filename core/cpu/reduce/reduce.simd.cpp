@@ -61,23 +61,13 @@ float reduce(Reduction reduction, const T* x, std::int64_t n) {
   }
 }
 
-template <class T>
-void expand(const float* x, float alpha, T* y, Store how, std::int64_t rows, std::int64_t n) {
-  const Output<T> out(y, how);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const Vec value(alpha * x[i]);
-    for_each_vector(n, [&](auto j, auto v) { out.put(i * n + j, v, value); });
-  }
-}
-
 void put(const float* x, float alpha, float* y, Store how, std::int64_t n) {
   const Output<float> out(y, how);
   for_each_vector(n, [&](auto j, auto v) { out.put(j, v, Vec(alpha) * v.load(x + j)); });
 }
 
 template <class T>
-constexpr ReduceKernels<T> table{
-    .add_rows = add_rows<T>, .reduce = reduce<T>, .expand = expand<T>, .put = put};
+constexpr ReduceKernels<T> table{.add_rows = add_rows<T>, .reduce = reduce<T>, .put = put};
 
 }  // namespace
 }  // namespace LONGHAND_ISA

@@ -29,10 +29,6 @@ struct TriangleKernels {
     float* scratch;
   };
   void (*solve)(const Solve& system);
-
-  /// y = x, or +=, for `runs` stretches of d entries: stretch r from x + r from_step to y + r d.
-  void (*copy_runs)(const T* x, std::int64_t from_step, T* y, Store how, std::int64_t runs,
-                    std::int64_t d);
 };
 
 }  // namespace longhand::cpu

@@ -58,25 +58,4 @@ void run(CpuBackend& backend, const SolveTriangular& op) {
   });
 }
 
-void run(CpuBackend& backend, const SwapAxes& op) {
-  if (!op.y) return;
-  visit_activation(op.x.dtype(), [&]<class T>(T) {
-    const auto& k = kernels_for<TriangleKernels<T>>(backend.isa());
-    const Shape& shape = op.x.shape();
-    const std::int64_t b = shape[1], c = shape[2], d = shape[3];
-    const T* x = op.x.data<T>();
-    T* y = op.y.tensor.data<T>();
-    // One matrix [b, d] of y is every c-th stretch of x.
-    const Store how = store_to(op.y, d);
-    parallel_for(backend.threads(), shape[0] * c, rows_per_chunk(b * d),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t matrix = begin; matrix < end; ++matrix) {
-                     const std::int64_t outer = matrix / c, inner = matrix % c;
-                     k.copy_runs(x + (outer * b * c + inner) * d, c * d, y + matrix * b * d, how, b,
-                                 d);
-                   }
-                 });
-  });
-}
-
 }  // namespace longhand::cpu

@@ -80,17 +80,7 @@ void solve(const typename TriangleKernels<T>::Solve& s) {
 }
 
 template <class T>
-void copy_runs(const T* x, std::int64_t from_step, T* y, Store how, std::int64_t runs,
-               std::int64_t d) {
-  const Output<T> out(y, how);
-  for (std::int64_t r = 0; r < runs; ++r) {
-    for_each_vector(d,
-                    [&](auto j, auto v) { out.put(r * d + j, v, v.load(x + r * from_step + j)); });
-  }
-}
-
-template <class T>
-constexpr TriangleKernels<T> table{.row = row<T>, .solve = solve<T>, .copy_runs = copy_runs<T>};
+constexpr TriangleKernels<T> table{.row = row<T>, .solve = solve<T>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA

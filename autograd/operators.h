@@ -1,0 +1,33 @@
+#pragma once
+
+#include "autograd/combine.h"
+#include "autograd/elementwise.h"
+#include "autograd/matmul.h"
+
+/// Values written as formulas: (a - mean) * b / 2.0 + x % w. Operands are repeated as in combine.h,
+/// and a number is a factor or a constant for every entry.
+namespace longhand {
+
+inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
+inline Var operator-(const Var& a, const Var& b) { return subtract(a, b); }
+inline Var operator*(const Var& a, const Var& b) { return multiply(a, b); }
+inline Var operator/(const Var& a, const Var& b) { return divide(a, b); }
+inline Var operator-(const Var& a) { return scale(a, -1); }
+/// The product of matrices.
+inline Var operator%(const Var& a, const Var& b) { return matmul(a, b); }
+
+/// `value` as a tensor of one entry, of the type of x.
+inline Var number_like(const Var& x, double value) {
+  const double values[] = {value};
+  return Tensor::from(x.backend(), {1}, x.value().dtype(), values);
+}
+inline Var operator+(const Var& a, double b) { return add(a, number_like(a, b)); }
+inline Var operator+(double a, const Var& b) { return add(number_like(b, a), b); }
+inline Var operator-(const Var& a, double b) { return subtract(a, number_like(a, b)); }
+inline Var operator-(double a, const Var& b) { return subtract(number_like(b, a), b); }
+inline Var operator*(const Var& a, double b) { return scale(a, b); }
+inline Var operator*(double a, const Var& b) { return scale(b, a); }
+inline Var operator/(const Var& a, double b) { return divide(a, number_like(a, b)); }
+inline Var operator/(double a, const Var& b) { return divide(number_like(b, a), b); }
+
+}  // namespace longhand

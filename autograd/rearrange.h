@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "autograd/variable.h"
+
+/// Differentiable forms of core/contract/rearrange.h. Negative axes count from the end.
+namespace longhand {
+
+/// Axis k of the result is axis axes[k] of x.
+Var permute(const Var& x, const std::vector<int>& axes);
+/// The last two axes exchanged.
+Var transpose(const Var& x);
+
+/// Entries first .. first + count - 1 along an axis, as a tensor of their own. Along the first axis
+/// `slice` shares x's memory instead.
+Var narrow(const Var& x, int axis, std::int64_t first, std::int64_t count);
+inline Var columns(const Var& x, std::int64_t first, std::int64_t count) {
+  return narrow(x, -1, first, count);
+}
+/// One part for each size; they add up to x's extent along the axis.
+std::vector<Var> split(const Var& x, int axis, const std::vector<std::int64_t>& sizes);
+/// The parts one after another along an axis; their other extents are the same.
+Var concat(const std::vector<Var>& parts, int axis = 0);
+
+/// x read as if it had that shape, as operands are in combine.h.
+Var repeat(const Var& x, const Shape& shape);
+
+}  // namespace longhand

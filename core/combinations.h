@@ -1,0 +1,135 @@
+#pragma once
+
+#include "core/formulas.h"
+
+/// Formulas of two numbers, templates on the value type like those of core/formulas.h. Another one
+/// is a struct here, its name in Combination and its type in Combinations.
+namespace longhand {
+
+enum class Combination : std::uint8_t {
+  sum,
+  difference,
+  product,
+  quotient,
+  largest,
+  smallest,
+  less,
+  less_or_equal,
+  equal,
+  kept,
+  dropped,
+};
+
+namespace combination {
+
+struct Sum {
+  static constexpr auto kind = Combination::sum;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return a + b;
+  }
+};
+
+struct Difference {
+  static constexpr auto kind = Combination::difference;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return a - b;
+  }
+};
+
+struct Product {
+  static constexpr auto kind = Combination::product;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return a * b;
+  }
+};
+
+struct Quotient {
+  static constexpr auto kind = Combination::quotient;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return a / b;
+  }
+};
+
+/// The larger of the two; NaN if either is.
+struct Largest {
+  static constexpr auto kind = Combination::largest;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return select(b <= a, a, select(a < b, b, a + b));
+  }
+};
+
+/// The smaller of the two; NaN if either is.
+struct Smallest {
+  static constexpr auto kind = Combination::smallest;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return select(a <= b, a, select(b < a, b, a + b));
+  }
+};
+
+/// 1 where a < b, else 0.
+struct Less {
+  static constexpr auto kind = Combination::less;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return select(a < b, V(1.0), V(0.0));
+  }
+};
+
+/// 1 where a <= b, else 0.
+struct LessOrEqual {
+  static constexpr auto kind = Combination::less_or_equal;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return select(a <= b, V(1.0), V(0.0));
+  }
+};
+
+/// 1 where a = b, else 0.
+struct Equal {
+  static constexpr auto kind = Combination::equal;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return select(a == b, V(1.0), V(0.0));
+  }
+};
+
+/// a where b is not 0, else 0, whatever a is there.
+struct Kept {
+  static constexpr auto kind = Combination::kept;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return select(b == V(0.0), V(0.0), a);
+  }
+};
+
+/// a where b is 0, else 0, whatever a is there.
+struct Dropped {
+  static constexpr auto kind = Combination::dropped;
+  template <class V>
+  static constexpr V value(V a, V b) {
+    return select(b == V(0.0), a, V(0.0));
+  }
+};
+
+}  // namespace combination
+
+/// The formulas in the order of Combination.
+using Combinations =
+    TypeList<combination::Sum, combination::Difference, combination::Product, combination::Quotient,
+             combination::Largest, combination::Smallest, combination::Less,
+             combination::LessOrEqual, combination::Equal, combination::Kept, combination::Dropped>;
+static_assert(detail::in_order(Combinations{}),
+              "Combinations and Combination name the same formulas in one order");
+
+template <class Body>
+constexpr decltype(auto) with_formula(Combination combination, Body&& body) {
+  return with_formula(combination, static_cast<Body&&>(body), Combinations{});
+}
+
+}  // namespace longhand

@@ -1,0 +1,56 @@
+#include "core/contract/rearrange.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/contract/require.h"
+
+namespace longhand {
+namespace {
+
+/// Whether every index leads to an entry of x.
+bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
+  if (shape.size() == 0) return true;
+  Index last{};
+  bool forward = steps.first >= 0;
+  for (int a = 0; a < shape.rank(); ++a) {
+    last[a] = shape[a] - 1;
+    forward = forward && steps.along[a] >= 0;
+  }
+  return forward && steps(last) < x.size();
+}
+
+/// Whether every index leads to an entry of its own: each step passes over all that the smaller
+/// ones reach.
+bool apart(const Shape& shape, const Steps& steps) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // step, extent
+  for (int a = 0; a < shape.rank(); ++a) {
+    if (shape[a] == 0) return true;
+    if (shape[a] > 1) axes.emplace_back(steps.along[a], shape[a]);
+  }
+  std::ranges::sort(axes);
+  std::int64_t reached = 0;
+  for (const auto& [step, extent] : axes) {
+    if (step <= reached) return false;
+    reached += step * (extent - 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+void check(const Rearrange& op) {
+  Arguments are(Rearrange::name);
+  are.floats("x", op.x);
+  are.require(within(op.shape, op.from, op.x), "from", "expected to stay within ", op.x.shape());
+  if (!op.y) return;
+  const Tensor& y = op.y.tensor;
+  are.require(is_float(y.dtype()) && master_type(y.dtype()) == master_type(op.x.dtype()), "y",
+              "expected a float type that goes with ", op.x.dtype(), ", got ", y.dtype());
+  are.out("y", op.y, y.shape(), y.dtype());
+  are.require(within(op.shape, op.to, y), "to", "expected to stay within ", y.shape());
+  are.require(apart(op.shape, op.to), "to", "expected to lead to no entry twice");
+}
+
+}  // namespace longhand

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "core/shape.h"
+
+/// How an operation goes over operands whose entries lie in different orders.
+namespace longhand {
+
+/// An entry's place along each axis of a shape; axes that the shape lacks stay 0.
+using Index = std::array<std::int64_t, Shape::max_rank>;
+
+/// Where the entries of a shape lie in memory: entry i is element first + sum_a i_a along[a]. A
+/// step of 0 reads the same entries again all along its axis.
+struct Steps {
+  std::int64_t first = 0;
+  Index along{};
+
+  std::int64_t operator()(const Index& i) const {
+    std::int64_t at = first;
+    for (std::size_t a = 0; a < i.size(); ++a) at += i[a] * along[a];
+    return at;
+  }
+};
+
+/// Those of a tensor of that shape.
+Steps row_major(const Shape& shape);
+/// Those of a tensor of shape x read as if it had the larger shape y: entries are repeated along
+/// axes that x lacks at the front, and where its extent is 1.
+Steps repeated(const Shape& x, const Shape& y);
+/// Whether repeated(x, y) makes sense.
+bool repeats_to(const Shape& x, const Shape& y);
+/// The smallest shape that both can be read as; an Error, worded for `op`, if there is none.
+Shape common_shape(std::string_view op, const Shape& a, const Shape& b);
+
+/// body(i) for every entry of the shape, in order.
+template <class Body>
+void for_each_index(const Shape& shape, Body&& body) {
+  Index i{};
+  for (std::int64_t left = shape.size(); left > 0; --left) {
+    body(i);
+    for (int a = shape.rank() - 1; a >= 0 && ++i[a] == shape[a]; --a) i[a] = 0;
+  }
+}
+
+/// A walk over several operands with as few axes as it takes: `inner` entries in a line, and three
+/// axes of lines around it. Line (i_0, i_1, i_2) of operand k begins at first[k] + sum_a i_a
+/// outer_step[a][k], and its entries are inner_step[k] apart. Plain arrays: kernels take it as it
+/// is.
+template <int operands>
+struct Walk {
+  std::int64_t outer[3] = {1, 1, 1};
+  std::int64_t inner = 1;
+  std::int64_t first[operands] = {};
+  std::int64_t outer_step[3][operands] = {};
+  std::int64_t inner_step[operands] = {};
+
+  std::int64_t lines() const { return outer[0] * outer[1] * outer[2]; }
+  std::int64_t begin(std::int64_t line, int k) const {
+    const std::int64_t rest = line / outer[2];
+    return first[k] + rest / outer[1] * outer_step[0][k] + rest % outer[1] * outer_step[1][k] +
+           line % outer[2] * outer_step[2][k];
+  }
+};
+
+/// The walk over a shape in row-major order. Axes of one entry are left out, and neighbouring axes
+/// that every operand goes through as one are joined.
+template <int operands>
+Walk<operands> walk(const Shape& shape, const Steps (&steps)[operands]) {
+  Walk<operands> walk;
+  for (int k = 0; k < operands; ++k) walk.first[k] = steps[k].first;
+  int at = 4;  // the axis of the walk that was filled last: 3 is the line
+  const auto extent = [&](int a) -> std::int64_t& { return a == 3 ? walk.inner : walk.outer[a]; };
+  const auto step = [&](int a) { return a == 3 ? walk.inner_step : walk.outer_step[a]; };
+  for (int a = shape.rank() - 1; a >= 0; --a) {
+    if (shape[a] == 1) continue;
+    bool joins = at < 4;
+    for (int k = 0; joins && k < operands; ++k) {
+      joins = steps[k].along[a] == step(at)[k] * extent(at);
+    }
+    if (joins) {
+      extent(at) *= shape[a];
+      continue;
+    }
+    --at;
+    extent(at) = shape[a];
+    for (int k = 0; k < operands; ++k) step(at)[k] = steps[k].along[a];
+  }
+  return walk;
+}
+
+}  // namespace longhand

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "core/contract/steps.h"
+#include "cuda/floats.h"
+
+namespace longhand::cuda {
+
+/// Where an entry of a line lies in every operand of a walk.
+template <int operands>
+struct Places {
+  std::int64_t at[operands];
+};
+template <int operands>
+__device__ __forceinline__ Places<operands> places(const Walk<operands>& walk, Place entry) {
+  const Place last = place_of(entry.row, walk.outer[2]);
+  const Place middle = place_of(last.row, walk.outer[1]);
+  Places<operands> places;
+#pragma unroll
+  for (int k = 0; k < operands; ++k) {
+    places.at[k] = walk.first[k] + middle.row * walk.outer_step[0][k] +
+                   middle.column * walk.outer_step[1][k] + last.column * walk.outer_step[2][k] +
+                   entry.column * walk.inner_step[k];
+  }
+  return places;
+}
+
+/// `width` neighbouring entries of a line, or one of them repeated.
+template <int width, class T>
+__device__ __forceinline__ Floats<width> load_line(const T* x, bool repeats) {
+  if (!repeats) return load<width>(x);
+  const float one = load<1>(x).at[0];
+  Floats<width> all;
+#pragma unroll
+  for (int k = 0; k < width; ++k) all.at[k] = one;
+  return all;
+}
+
+/// Whether packs of `width` neighbouring entries lie at multiples of `width` in operand k.
+template <int operands>
+bool in_packs(const Walk<operands>& walk, int k, int width) {
+  const auto whole = [&](std::int64_t n) { return n % width == 0; };
+  return walk.inner_step[k] == 1 && whole(walk.inner) && whole(walk.first[k]) &&
+         whole(walk.outer_step[0][k]) && whole(walk.outer_step[1][k]) &&
+         whole(walk.outer_step[2][k]);
+}
+
+}  // namespace longhand::cuda
