@@ -35,7 +35,9 @@ Var along(const Var& x, int axis, Var (*of)(const Var& x)) {
   }
   axes.push_back(axis);
   const bool last = axis == -1 || axis == rank - 1;
-  return reshape(of(last ? x : permute(x, axes)), Shape(std::span<const std::int64_t>(left)));
+  const Var moved = last ? x : permute(x, axes);
+  return reshape(of(reshape(moved, matrix(moved.shape()))),
+                 Shape(std::span<const std::int64_t>(left)));
 }
 
 }  // namespace

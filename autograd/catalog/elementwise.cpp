@@ -19,10 +19,19 @@ HostTensor smooth(Rng& rng, const Shape& shape, Activation f) {
   return x;
 }
 
-constexpr Activation all_activations[] = {
-    Activation::identity, Activation::relu,    Activation::gelu, Activation::gelu_tanh,
-    Activation::silu,     Activation::sigmoid, Activation::tanh, Activation::exp,
-    Activation::log,      Activation::square};
+template <class... F>
+std::vector<Activation> kinds_of(TypeList<F...>) {
+  return {F::kind...};
+}
+const std::vector<Activation> all_activations = kinds_of(Formulas{});
+
+std::string all_names() {
+  std::string names;
+  for (const Activation f : all_activations) {
+    names += (names.empty() ? "" : ", ") + std::string(name_of(f));
+  }
+  return names;
+}
 
 std::vector<Operation> elementwise_operations() {
   return {
@@ -47,8 +56,7 @@ std::vector<Operation> elementwise_operations() {
        .page = "elementwise",
        .formula = "y = f(x), element by element",
        .inputs = {{"x", "[...]"}},
-       .attributes = {{"f", "gelu",
-                       "identity, relu, gelu, gelu_tanh, silu, sigmoid, tanh, exp, log or square"}},
+       .attributes = {{"f", "gelu", "one of " + all_names()}},
        .outputs = {"y"},
        .run = [](const Call& c) -> std::vector<Output> {
          return {{"y", activate(c.activation("f"), c.in("x"))}};
