@@ -10,6 +10,7 @@
 
 #include "core/contract/attention.h"
 #include "core/contract/chacal.h"
+#include "core/contract/dropout.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/fal.h"
 #include "core/contract/gather.h"
@@ -35,12 +36,12 @@ namespace longhand {
 /// it.
 using Contract =
     std::tuple<Fill, Copy, Scale, Add, Multiply, Activate, ActivateBackward, Gate, GateBackward,
-               AddBias, Matmul, ColumnSum, Reduce, Expand, LayerNorm, LayerNormBackward, RmsNorm,
-               RmsNormBackward, Rope, Embedding, EmbeddingBackward, Gather, GatherBackward, Argmax,
-               Softmax, SoftmaxBackward, CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy,
-               BinaryCrossEntropyBackward, Triangle, SolveTriangular, SwapAxes, GlobalNorm, Adam,
-               Append, Attention, AttentionBackward, AttentionWeights, FindBadScore, Fal,
-               FalBackward, Chacal, ChacalBackward>;
+               AddBias, Dropout, Matmul, ColumnSum, Reduce, Expand, LayerNorm, LayerNormBackward,
+               RmsNorm, RmsNormBackward, Rope, Embedding, EmbeddingBackward, Gather, GatherBackward,
+               Argmax, Softmax, SoftmaxBackward, CrossEntropy, CrossEntropyBackward,
+               BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle, SolveTriangular, SwapAxes,
+               GlobalNorm, Adam, Sgd, Append, Attention, AttentionBackward, AttentionWeights,
+               FindBadScore, Fal, FalBackward, Chacal, ChacalBackward>;
 
 /// One pure virtual run() for each operation of the list: a backend that lacks one does not
 /// compile.

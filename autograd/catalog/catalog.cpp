@@ -19,8 +19,8 @@ T parse(const std::string& op, const std::string& name, const std::string& value
 
 std::vector<Operation> gather_all() {
   std::vector<Operation> all;
-  for (auto family : {elementwise, matmul, feed_forward, norm, rope, gather, reduce, softmax, loss,
-                      triangle, optimizer, attention, fal, chacal}) {
+  for (auto family : {elementwise, dropout, matmul, feed_forward, norm, rope, gather, reduce,
+                      softmax, loss, triangle, optimizer, attention, fal, chacal}) {
     for (Operation& operation : family()) all.push_back(std::move(operation));
   }
   return all;

@@ -107,6 +107,7 @@ Call prepare(const Operation& operation, const Case& values, Backend& backend, D
 
 /// The parts of operations(), one a file of this folder.
 std::vector<Operation> elementwise();
+std::vector<Operation> dropout();
 std::vector<Operation> matmul();
 std::vector<Operation> feed_forward();
 std::vector<Operation> norm();

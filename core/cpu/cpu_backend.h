@@ -33,6 +33,7 @@ class CpuBackend final : public Backend {
   void run(const Gate& op) override;
   void run(const GateBackward& op) override;
   void run(const AddBias& op) override;
+  void run(const Dropout& op) override;
   void run(const Matmul& op) override;
   void run(const ColumnSum& op) override;
   void run(const Reduce& op) override;
@@ -55,6 +56,7 @@ class CpuBackend final : public Backend {
   void run(const Rope& op) override;
   void run(const GlobalNorm& op) override;
   void run(const Adam& op) override;
+  void run(const Sgd& op) override;
   void run(const Triangle& op) override;
   void run(const SolveTriangular& op) override;
   void run(const SwapAxes& op) override;

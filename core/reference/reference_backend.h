@@ -26,6 +26,7 @@ class ReferenceBackend : public Backend {
   void run(const Gate& op) override;
   void run(const GateBackward& op) override;
   void run(const AddBias& op) override;
+  void run(const Dropout& op) override;
   void run(const Matmul& op) override;
   void run(const ColumnSum& op) override;
   void run(const Reduce& op) override;
@@ -51,6 +52,7 @@ class ReferenceBackend : public Backend {
   void run(const SwapAxes& op) override;
   void run(const GlobalNorm& op) override;
   void run(const Adam& op) override;
+  void run(const Sgd& op) override;
   void run(const Append& op) override;
   void run(const Attention& op) override;
   void run(const AttentionBackward& op) override;

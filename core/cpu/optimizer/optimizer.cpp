@@ -108,4 +108,21 @@ void CpuBackend::run(const Adam& op) {
   });
 }
 
+void CpuBackend::run(const Sgd& op) {
+  const float factor = op.factor ? *op.factor.data<float>() : 1.0f;
+  if (factor == 0 || op.parameters.empty()) return;
+  const float rate = *op.rate.data<float>();
+  const auto& kernels = kernels_for<SgdKernels>(isa_);
+  for_each_piece(threads_, pieces_of(op.parameters), [&](std::size_t, const Piece& piece) {
+    const std::size_t k = piece.tensor;
+    const SgdFactors factors{.gradient = factor,
+                             .decay = static_cast<float>(op.decay[k]),
+                             .momentum = static_cast<float>(op.momentum),
+                             .rate = rate};
+    kernels.step(factors, op.parameters[k].data<float>() + piece.begin,
+                 op.gradients[k].data<float>() + piece.begin,
+                 op.velocities[k].data<float>() + piece.begin, piece.size);
+  });
+}
+
 }  // namespace longhand::cpu
