@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "cuda/emulator/backend.h"
 #include "nn/models/decoder.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -77,7 +77,7 @@ Trained train(MakeBackend make, const BatchSource& source, TrainerOptions option
   Decoder decoder(*backend, config(), 2);
   Trained got;
   options.schedule = {.peak = 1e-2, .warm_up = 2, .steps = options.steps};
-  options.adam = {.decay = 0.1, .clip = 1};
+  options.optimizer = AdamOptions{.decay = 0.1, .clip = 1};
   const TrainerHooks hooks{.report = [&](const StepReport& r) {
     got.steps.push_back(r.step);
     for (const double number :

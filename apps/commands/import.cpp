@@ -2,9 +2,9 @@
 
 #include "apps/run/run_folder.h"
 #include "core/safetensors_parts.h"
-#include "nn/checkpoint_store.h"
-#include "nn/finite.h"
 #include "nn/models/hugging_face.h"
+#include "nn/training/checkpoint_store.h"
+#include "nn/training/not_finite.h"
 
 namespace longhand::app {
 namespace {

@@ -98,7 +98,7 @@ double evaluate_loss(nn::Decoder& model, const tasks::Task& task,
   double sum = 0, weight = 0;
   for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
     const nn::Batch batch = batch_of(samples, task);
-    sum += model.loss(batch).value.value().item() * batch.total_weight();
+    sum += model.loss_of(batch).value.value().item() * batch.total_weight();
     weight += batch.total_weight();
   });
   return weight > 0 ? sum / weight : 0;

@@ -1,4 +1,4 @@
-#include "nn/checkpoint_store.h"
+#include "nn/training/checkpoint_store.h"
 
 #include <algorithm>
 #include <charconv>
@@ -54,7 +54,7 @@ void CheckpointStore::open() {
 }
 
 void CheckpointStore::save(const CheckpointInfo& info, const Parameters& parameters,
-                           const AdamOptimizer& optimizer) {
+                           const Optimizer& optimizer) {
   try {
     save_checkpoint(held(), name_of(info.step), info, parameters, &optimizer, most_);
   } catch (const Error&) {

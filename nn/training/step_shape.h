@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -17,8 +16,9 @@ struct PartShape {
   std::int64_t longest = 0;  // the next power of two, as tables of positions have it
   std::int64_t groups = 1, head = 0;
   bool weighted = false;
+  Shape features = {0}, values = {0};
 
-  auto operator<=>(const PartShape&) const = default;
+  bool operator==(const PartShape&) const = default;
 };
 using StepShape = std::vector<PartShape>;
 

@@ -9,7 +9,7 @@
 
 #include "core/folder.h"
 #include "nn/module.h"
-#include "nn/optimizer.h"
+#include "nn/training/optimizer.h"
 
 namespace longhand::nn {
 
@@ -26,20 +26,20 @@ struct CheckpointInfo {
 };
 
 /// A checkpoint is a folder: model.safetensors, with the parameters by name, and, when it is for
-/// going on, optimizer.safetensors with the moments, both with checksums; and the file `score` once
-/// there is one. Either all of model and optimizer is there or none. Where one of the two would be
-/// larger than `most` bytes (0: no limit) it lies in parts with an index
+/// going on, optimizer.safetensors with what the optimizer remembers, both with checksums; and the
+/// file `score` once there is one. Either all of model and optimizer is there or none. Where one of
+/// the two would be larger than `most` bytes (0: no limit) it lies in parts with an index
 /// (core/safetensors_parts.h).
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
-                     const Parameters& parameters, const AdamOptimizer* optimizer,
+                     const Parameters& parameters, const Optimizer* optimizer,
                      std::uint64_t most = 0);
 void save_checkpoint(const std::filesystem::path& folder, const CheckpointInfo& info,
-                     const Parameters& parameters, const AdamOptimizer* optimizer,
+                     const Parameters& parameters, const Optimizer* optimizer = nullptr,
                      std::uint64_t most = 0);
 
 /// Refused where a tensor is larger than a file of a checkpoint may be.
-void check_file_size(const Parameters& parameters, const AdamOptimizer& optimizer,
-                     const Metadata& more, std::uint64_t most);
+void check_file_size(const Parameters& parameters, const Optimizer& optimizer, const Metadata& more,
+                     std::uint64_t most);
 
 /// Writes the score of a checkpoint that is there, `folder`.
 void save_score(const Folder& folder, double score);
@@ -48,7 +48,7 @@ void save_score(const Folder& folder, double score);
 /// not fit, or not match its checksum, is told in one line that names the tensor, before anything
 /// is changed.
 CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parameters& parameters,
-                               const AdamOptimizer* optimizer = nullptr);
+                               const Optimizer* optimizer = nullptr);
 CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
 
 /// Reads all of it and compares it with its checksums; refused in one line where it is damaged.

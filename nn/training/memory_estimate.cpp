@@ -1,10 +1,11 @@
-#include "nn/memory_estimate.h"
+#include "nn/training/memory_estimate.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/tape.h"
 #include "core/accounting_backend.h"
-#include "nn/optimizer.h"
+#include "nn/training/optimizer.h"
 
 namespace longhand::nn {
 
@@ -20,6 +21,11 @@ Batch twice(const Batch& batch) {
   append(all.lengths, batch.lengths);
   append(all.targets, batch.targets);
   append(all.weights, batch.weights);
+  for (auto [to, from] :
+       {std::pair{&all.features, &batch.features}, std::pair{&all.values, &batch.values}}) {
+    append(to->values, from->values);
+    to->shape = from->shape.with_front(2 * from->shape.front());
+  }
   return all;
 }
 

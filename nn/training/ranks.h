@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "core/tensor.h"
+#include "nn/module.h"
 
 namespace longhand::nn {
 
@@ -21,5 +21,9 @@ class Communicator {
 
 /// One rank: every sum is what it was.
 Communicator& alone();
+
+/// Adds up the parameters' gradients over the ranks. Returns the losses' sum over all ranks, [1];
+/// where there is one rank, the losses.
+Tensor sum_over_ranks(Communicator& ranks, const Parameters& parameters, const Tensor& losses);
 
 }  // namespace longhand::nn

@@ -1,4 +1,4 @@
-#include "nn/step_shape.h"
+#include "nn/training/step_shape.h"
 
 #include <algorithm>
 #include <bit>
@@ -23,7 +23,9 @@ PartShape shape_of(const Batch& batch) {
           .longest = std::bit_ceil(static_cast<std::uint32_t>(longest)),
           .groups = batch.groups,
           .head = batch.head,
-          .weighted = !batch.weights.empty()};
+          .weighted = !batch.weights.empty(),
+          .features = batch.features.shape,
+          .values = batch.values.shape};
 }
 
 StepShape shape_of(const std::vector<Batch>& parts) {

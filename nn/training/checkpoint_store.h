@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/checkpoint.h"
+#include "nn/training/checkpoint.h"
 
 namespace longhand::nn {
 
@@ -21,8 +21,7 @@ class CheckpointStore {
   /// Makes the folder where it is missing, and removes what killed runs left in it.
   void open();
 
-  void save(const CheckpointInfo& info, const Parameters& parameters,
-            const AdamOptimizer& optimizer);
+  void save(const CheckpointInfo& info, const Parameters& parameters, const Optimizer& optimizer);
   void save_score(std::int64_t step, double score);
   void mark_best(std::int64_t step);
   /// Checkpoints of later steps go out of the way: step-N becomes set-aside-step-N.

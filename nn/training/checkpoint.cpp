@@ -1,4 +1,4 @@
-#include "nn/checkpoint.h"
+#include "nn/training/checkpoint.h"
 
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ std::vector<Named> named(const Parameters& parameters) {
   return all;
 }
 
-std::vector<Named> named(const AdamOptimizer& optimizer) {
+std::vector<Named> named(const Optimizer& optimizer) {
   std::vector<Named> all;
   for (auto& state : optimizer.state()) all.push_back({std::move(state.name), state.tensor});
   return all;
@@ -165,18 +165,29 @@ Metadata metadata_of(const CheckpointInfo& info) {
   return metadata;
 }
 
+Metadata metadata_of(std::int64_t step, const Optimizer& optimizer) {
+  return {{"step", std::to_string(step)}, {"optimizer", std::string(optimizer.kind())}};
+}
+
+void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
+  const CheckpointInfo info = info_of(parts);
+  const auto found = info.more.find("optimizer");
+  const std::string kind = found == info.more.end() ? "adam" : found->second;  // as once all were
+  LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected what ", optimizer.kind(),
+                 " remembers, got ", kind, "'s");
+}
+
 }  // namespace
 
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
-                     const Parameters& parameters, const AdamOptimizer* optimizer,
-                     std::uint64_t most) {
+                     const Parameters& parameters, const Optimizer* optimizer, std::uint64_t most) {
   const std::string unfinished = text(unfinished_prefix, ::getpid(), '-', name);
   parent.remove(unfinished);
   try {
     const Folder folder = parent.make_folder(unfinished);
     write(folder, model_file, named(parameters), metadata_of(info), most);
     if (optimizer) {
-      write(folder, optimizer_file, named(*optimizer), {{"step", std::to_string(info.step)}}, most);
+      write(folder, optimizer_file, named(*optimizer), metadata_of(info.step, *optimizer), most);
     }
     if (info.score) save_score(folder, *info.score);
     folder.sync();
@@ -202,8 +213,7 @@ void save_checkpoint(const Folder& parent, const std::string& name, const Checkp
 }
 
 void save_checkpoint(const fs::path& folder, const CheckpointInfo& info,
-                     const Parameters& parameters, const AdamOptimizer* optimizer,
-                     std::uint64_t most) {
+                     const Parameters& parameters, const Optimizer* optimizer, std::uint64_t most) {
   const Folder parent = Folder::make(folder.has_parent_path() ? folder.parent_path() : ".");
   save_checkpoint(parent, folder.filename().string(), info, parameters, optimizer, most);
 }
@@ -215,7 +225,7 @@ void save_score(const Folder& folder, double score) {
 }
 
 CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& parameters,
-                               const AdamOptimizer* optimizer) {
+                               const Optimizer* optimizer) {
   const auto model = open(folder, model_file);
   const CheckpointInfo info = info_of(model, folder);
   const auto values = as_named_in(model, named(parameters));
@@ -223,6 +233,7 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
   model.check_sums();
   if (optimizer) {
     const auto file = open_optimizer(folder, info);
+    require_kind(file, *optimizer);
     const auto moments = as_named_in(file, named(*optimizer));
     require_fit(file, moments);
     file.check_sums();
@@ -250,14 +261,14 @@ bool is_checkpoint(const fs::path& folder) {
   return has_file(folder, model_file) || has_file(folder, optimizer_file);
 }
 
-void check_file_size(const Parameters& parameters, const AdamOptimizer& optimizer,
-                     const Metadata& more, std::uint64_t most) {
+void check_file_size(const Parameters& parameters, const Optimizer& optimizer, const Metadata& more,
+                     std::uint64_t most) {
   // The longest metadata that a save may have, so that none later takes more room.
   const CheckpointInfo longest{.step = std::numeric_limits<std::int64_t>::min(), .more = more};
   std::vector<std::byte> none;
   cut_into_parts(model_file, items_of(named(parameters), none), metadata_of(longest), most);
   cut_into_parts(optimizer_file, items_of(named(optimizer), none),
-                 {{"step", std::to_string(longest.step)}}, most);
+                 metadata_of(longest.step, optimizer), most);
 }
 
 }  // namespace longhand::nn

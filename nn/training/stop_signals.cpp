@@ -1,4 +1,4 @@
-#include "nn/stop_signals.h"
+#include "nn/training/stop_signals.h"
 
 #include <atomic>
 
