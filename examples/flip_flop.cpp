@@ -31,13 +31,13 @@ int main() {
        .inner = 64},
       /*seed=*/1);
   const auto print = [](const nn::StepReport& report) {
-    if (report.step % 100 == 0) {
+    if (report.step % 50 == 0) {
       std::cout << "step " << report.step << "  loss " << report.loss << "  right "
                 << 100 * report.accuracy.value_or(0) << "%\n";
     }
   };
   nn::Trainer(model, nn::drawn_batches(/*seed=*/2, [&](Rng& rng) { return samples(*train, rng); }),
-              {.steps = 500, .schedule = {.peak = 1e-2, .warm_up = 50}}, {.report = print})
+              {.steps = 200, .schedule = {.peak = 1e-2, .warm_up = 50}}, {.report = print})
       .run();
 
   Rng fresh(3, Purpose::evaluation);
