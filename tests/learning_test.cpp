@@ -148,6 +148,7 @@ BOOST_AUTO_TEST_CASE(what_is_frozen_stays_and_costs_no_backward) {
   const auto products = [&](bool frozen) {
     Net net(*backend);
     TrainerOptions o = options(ways[0], 1);
+    o.schedule.shape = Schedule::Shape::constant;
     if (frozen) o.groups = {{.parameters = net.parameters().under("first"), .frozen = true}};
     Trainer trainer(net, curve, o);
     const auto before = values(net);
