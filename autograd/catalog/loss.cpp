@@ -87,7 +87,10 @@ std::vector<Operation> loss() {
                cases.push_back({{{"x", normals(rng, s)}, {"targets", normals(rng, s, 2)}}});
              }
              return cases;
-           }},
+           },
+       .large = [](Rng& rng) -> std::vector<Case> {
+         return {{{{"x", normals(rng, {64, 48})}, {"targets", normals(rng, {64, 48}, 2)}}}};
+       }},
   };
 }
 
