@@ -12,7 +12,7 @@
 #include "apps/command.h"
 #include "apps/version.h"
 #include "core/quote.h"
-#include "nn/stop_signals.h"
+#include "nn/training/stop_signals.h"
 
 namespace longhand::app {
 namespace {

@@ -143,6 +143,26 @@ GradcheckResult gradcheck(const Operation& operation, Backend& reference, std::u
   return result;
 }
 
+GradcheckResult gradcheck(const Function& f, const std::vector<catalog::HostTensor>& arguments,
+                          Backend& reference, std::uint64_t seed) {
+  const auto name = [](std::size_t i) { return text("argument ", i); };
+  Case values;
+  Operation operation;
+  operation.name = "function";
+  operation.outputs = {"y"};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    operation.inputs.push_back({name(i), "[...]"});
+    values.inputs[name(i)] = arguments[i];
+  }
+  operation.run = [&](const catalog::Call& call) -> std::vector<Output> {
+    std::vector<Var> all;
+    for (std::size_t i = 0; i < arguments.size(); ++i) all.push_back(call.in(name(i)));
+    return {{"y", f(all)}};
+  };
+  operation.cases = [&](Rng&) -> std::vector<Case> { return {values}; };
+  return gradcheck(operation, reference, seed);
+}
+
 GradcheckResult gradcheck_on(const Operation& operation, Backend& backend, DType activations,
                              double unit, Backend& reference, std::uint64_t seed) {
   GradcheckResult result;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,11 @@ struct GradcheckResult {
 ///   so that a wrong derivative that is small does not hide behind a large one.
 GradcheckResult gradcheck(const catalog::Operation& operation, Backend& reference,
                           std::uint64_t seed = 1);
+
+/// The same of a function of one's own at these arguments.
+using Function = std::function<Var(std::span<const Var> arguments)>;
+GradcheckResult gradcheck(const Function& f, const std::vector<catalog::HostTensor>& arguments,
+                          Backend& reference, std::uint64_t seed = 1);
 
 /// Compares the outputs and gradients of an op on another backend with those of the reference in
 /// f64, within the bounds of autograd/tolerance.h. `unit` is the rounding error of the arithmetic.

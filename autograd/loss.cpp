@@ -1,5 +1,7 @@
 #include "autograd/loss.h"
 
+#include "autograd/elementwise.h"
+#include "autograd/reduce.h"
 #include "autograd/tape.h"
 
 namespace longhand {
@@ -52,6 +54,10 @@ Var binary_cross_entropy(const Var& logits, const Tensor& targets, const Tensor&
                                                              .dloss = dloss,
                                                              .dlogits = logits.sink().target()});
                 });
+}
+
+Var squared_error(const Var& x, const Tensor& targets) {
+  return mean(activate(Activation::square, add(cast(x, targets.dtype()), targets, 1, -1)));
 }
 
 }  // namespace longhand

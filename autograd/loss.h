@@ -17,5 +17,7 @@ struct CrossEntropyOptions {
 Var cross_entropy(const Var& logits, const Tensor& targets,
                   const CrossEntropyOptions& options = {});
 Var binary_cross_entropy(const Var& logits, const Tensor& targets, const Tensor& weights = {});
+/// The mean of (x_i - target_i)^2, in the targets' type.
+Var squared_error(const Var& x, const Tensor& targets);
 
 }  // namespace longhand

@@ -9,13 +9,15 @@ if(TARGET longhand)
 endif()
 
 set(longhand_package ${CMAKE_INSTALL_LIBDIR}/cmake/longhand)
+set(longhand_header_folders "")
 foreach(folder core autograd nn tasks cuda)
   if(TARGET longhand_${folder})
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION include/longhand
-            FILES_MATCHING PATTERN "*.h"
-            REGEX "core/cpu" EXCLUDE REGEX "core/reference" EXCLUDE)  # their insides
+    list(APPEND longhand_header_folders ${folder})
   endif()
 endforeach()
+install(CODE "set(LONGHAND_SOURCE \"${PROJECT_SOURCE_DIR}\")
+set(LONGHAND_FOLDERS \"${longhand_header_folders}\")")
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/install_headers.cmake)
 install(EXPORT longhand NAMESPACE longhand:: FILE longhand-targets.cmake
         DESTINATION ${longhand_package})
 

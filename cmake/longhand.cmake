@@ -41,7 +41,7 @@ function(longhand_library name)
   add_library(longhand::${name} ALIAS longhand_${name})
   set_target_properties(longhand_${name} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(longhand_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                                     $<INSTALL_INTERFACE:include/longhand>)
+                                                     $<INSTALL_INTERFACE:include>)
   target_link_libraries(longhand_${name} PUBLIC ${arg_DEPENDS} PRIVATE longhand_flags)
   target_compile_features(longhand_${name} PUBLIC cxx_std_20)
   if(name STREQUAL "core")

@@ -11,6 +11,7 @@
 #include "core/contract/attention.h"
 #include "core/contract/chacal.h"
 #include "core/contract/combine.h"
+#include "core/contract/dropout.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/fal.h"
 #include "core/contract/gather.h"
@@ -37,11 +38,11 @@ namespace longhand {
 /// operation walks it (core/forwarding.h).
 using Contract =
     std::tuple<Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate,
-               GateBackward, AddBias, Matmul, ColumnSum, Reduce, LayerNorm, LayerNormBackward,
+               GateBackward, AddBias, Dropout, Matmul, ColumnSum, Reduce, LayerNorm, LayerNormBackward,
                RmsNorm, RmsNormBackward, Rope, Embedding, EmbeddingBackward, Gather, GatherBackward,
                Argmax, Softmax, SoftmaxBackward, CrossEntropy, CrossEntropyBackward,
                BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle, SolveTriangular,
-               GlobalNorm, Adam, Append, Attention, AttentionBackward, AttentionWeights,
+               GlobalNorm, Adam, Sgd, Append, Attention, AttentionBackward, AttentionWeights,
                FindBadScore, Fal, FalBackward, Chacal, ChacalBackward>;
 
 /// One pure virtual run() for each operation of the list.

@@ -9,23 +9,6 @@
 namespace longhand {
 namespace {
 
-constexpr int rounds = 10;
-
-inline void one_round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
-                      const std::array<std::uint32_t, 2>& k) {
-  const std::uint64_t p = std::uint64_t{0xD2511F53u} * c0;
-  const std::uint64_t q = std::uint64_t{0xCD9E8D57u} * c2;
-  c0 = static_cast<std::uint32_t>(q >> 32) ^ c1 ^ k[0];
-  c1 = static_cast<std::uint32_t>(q);
-  c2 = static_cast<std::uint32_t>(p >> 32) ^ c3 ^ k[1];
-  c3 = static_cast<std::uint32_t>(p);
-}
-
-inline void raise(std::array<std::uint32_t, 2>& k) {
-  k[0] += 0x9E3779B9u;
-  k[1] += 0xBB67AE85u;
-}
-
 constexpr std::uint32_t lanes = 64;  // blocks made side by side, by vector instructions
 
 /// The blocks of `lanes` counters that follow one another.
@@ -38,9 +21,11 @@ void philox_lanes(const std::array<std::uint32_t, 4>& counter, std::array<std::u
     c2[i] = counter[2];
     c3[i] = counter[3];
   }
-  for (int round = 0; round < rounds; ++round) {
-    for (std::uint32_t i = 0; i < lanes; ++i) one_round(c0[i], c1[i], c2[i], c3[i], k);
-    raise(k);
+  for (int round = 0; round < philox_rounds; ++round) {
+    for (std::uint32_t i = 0; i < lanes; ++i) {
+      philox_round(c0[i], c1[i], c2[i], c3[i], k[0], k[1]);
+    }
+    raise_philox_key(k[0], k[1]);
   }
   for (std::uint32_t i = 0; i < lanes; ++i) {
     words[4 * i] = c0[i];
@@ -51,15 +36,6 @@ void philox_lanes(const std::array<std::uint32_t, 4>& counter, std::array<std::u
 }
 
 }  // namespace
-
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c,
-                                    std::array<std::uint32_t, 2> k) {
-  for (int round = 0; round < rounds; ++round) {
-    one_round(c[0], c[1], c[2], c[3], k);
-    raise(k);
-  }
-  return c;
-}
 
 Rng::Rng(std::uint64_t seed, Purpose purpose, std::uint64_t step, std::uint32_t index)
     : counter_{0, index, static_cast<std::uint32_t>(step),

@@ -4,16 +4,12 @@
 #include <cstdint>
 #include <span>
 
+#include "core/philox.h"
+
 namespace longhand {
 
 /// What a stream of random numbers is for; part of its name, so that no two uses share numbers.
 enum class Purpose : std::uint32_t { parameters, data, evaluation, dropout, sampling, test };
-
-/// Philox4x32-10: four 32-bit words from a 128-bit counter and a 64-bit key, ten rounds of
-/// multiply, exchange and xor (Salmon et al. 2011). It has no state: word n of a stream is a pure
-/// function of the stream's name and n, the same on every backend and for any number of threads.
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
-                                    std::array<std::uint32_t, 2> key);
 
 /// The stream named (seed, purpose, step, index): at most 2^32 blocks of four words.
 /// Counter: {block, index, step low, purpose * 2^24 + step high}; key: the seed's two halves.

@@ -185,6 +185,46 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
+struct SgdEntry {
+  static constexpr int piece_size = 4096;
+  float* w;
+  const float* gradient;
+  float* velocity;
+  std::int64_t size;
+  float decay;
+  int first_piece;
+  bool boundaries;
+};
+
+template <int capacity>
+__global__ void __launch_bounds__(block_threads)
+    sgd(const __grid_constant__ Table<SgdEntry, capacity> table, const float* rate_of_step,
+        const float* factor_of_norm, float momentum) {
+  const Piece piece = piece_of(table);
+  const SgdEntry& entry = table.entry[piece.tensor];
+  const float factor = factor_of_norm ? *factor_of_norm : 1.0f, rate = *rate_of_step;
+  if (factor == 0) return;
+  for_each_pack(piece, entry.boundaries, [&](std::int64_t i, auto width) {
+    Floats<width> w = load<width>(entry.w + i), u = load<width>(entry.velocity + i);
+    const Floats<width> gradient = load<width>(entry.gradient + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      u.at[k] = momentum * u.at[k] + (factor * gradient.at[k] + entry.decay * w.at[k]);
+      w.at[k] -= rate * u.at[k];
+    }
+    store(entry.velocity + i, u);
+    store(entry.w + i, w);
+  });
+}
+
+/// run(capacity) with room for that many tensors: a kernel's arguments are at most 32764 bytes, and
+/// small models need not send that many.
+template <class Run>
+void with_capacity(std::size_t tensors, Run&& run) {
+  if (tensors <= 64) return run(std::integral_constant<int, 64>{});
+  run(std::integral_constant<int, 500>{});
+}
+
 }  // namespace
 
 void run(CudaBackend& backend, const GlobalNorm& op) {
@@ -234,15 +274,35 @@ void run(CudaBackend& backend, const Adam& op) {
                                                static_cast<const std::byte*>(m.address()),
                                                static_cast<const std::byte*>(v.address()))};
   };
-  const auto run_with = [&]<int capacity>(std::integral_constant<int, capacity>) {
+  with_capacity(op.parameters.size(), [&]<int capacity>(std::integral_constant<int, capacity>) {
     const auto start = [&](const Table<AdamEntry, capacity>& table, std::int64_t) {
       launch(backend.stream(), table.pieces, block_threads, 0, adam<capacity>, table, factors);
     };
     with_tables<AdamEntry, capacity>(op.parameters.size(), make, start);
+  });
+}
+
+void run(CudaBackend& backend, const Sgd& op) {
+  if (op.parameters.empty()) return;
+  const auto make = [&](std::size_t k) {
+    float* const w = op.parameters[k].data<float>();
+    float* const velocity = op.velocities[k].data<float>();
+    const float* const gradient = op.gradients[k].data<float>();
+    return SgdEntry{.w = w,
+                    .gradient = gradient,
+                    .velocity = velocity,
+                    .size = op.parameters[k].size(),
+                    .decay = static_cast<float>(op.decay[k]),
+                    .first_piece = 0,
+                    .boundaries = on_16_bytes(w, gradient, velocity)};
   };
-  // A kernel's arguments are at most 32764 bytes, and small models need not send that many.
-  if (op.parameters.size() <= 64) return run_with(std::integral_constant<int, 64>{});
-  run_with(std::integral_constant<int, 500>{});
+  with_capacity(op.parameters.size(), [&]<int capacity>(std::integral_constant<int, capacity>) {
+    const auto start = [&](const Table<SgdEntry, capacity>& table, std::int64_t) {
+      launch(backend.stream(), table.pieces, block_threads, 0, sgd<capacity>, table, op.rate.data<float>(),
+             data_or_null<float>(op.factor), static_cast<float>(op.momentum));
+    };
+    with_tables<SgdEntry, capacity>(op.parameters.size(), make, start);
+  });
 }
 
 }  // namespace longhand::cuda

@@ -1,15 +1,26 @@
 #include "nn/batch.h"
 
-#include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "core/error.h"
-#include "nn/interruption.h"
 
 namespace longhand::nn {
 
+void Batch::append(std::span<const std::int32_t> sequence, std::span<const std::int32_t> wanted) {
+  LONGHAND_CHECK(wanted.size() == sequence.size(), "batch: expected ", sequence.size(),
+                 " targets, one for each token, got ", wanted.size());
+  lengths.push_back(static_cast<std::int32_t>(sequence.size()));
+  tokens.insert(tokens.end(), sequence.begin(), sequence.end());
+  targets.insert(targets.end(), wanted.begin(), wanted.end());
+}
+
+std::int64_t Batch::rows() const {
+  return tokens.empty() ? features.shape.front() : std::ssize(tokens);
+}
+
 double Batch::total_weight() const {
+  if (!values.values.empty()) return static_cast<double>(values.values.size());
+  if (targets.empty()) return static_cast<double>(rows());
   double sum = 0;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (targets[i] >= 0) sum += weights.empty() ? 1.0 : static_cast<double>(weights[i]);
@@ -17,64 +28,12 @@ double Batch::total_weight() const {
   return sum;
 }
 
-Prefetcher::Prefetcher(BatchSource source, Plan plan) : source_(std::move(source)), plan_(plan) {
-  try {
-    thread_ = std::thread([this] { work(); });
-  } catch (const std::system_error& error) {
-    fail("data: expected a thread to make batches on, got none: ", error.code().message());
-  }
-}
-
-Prefetcher::~Prefetcher() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void Prefetcher::work() {
-  try {
-    for (std::int64_t step = plan_.first_step; step <= plan_.last_step; ++step) {
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stop_ || ready_.size() < plan_.ahead; });
-        if (stop_) return;
-      }
-      std::vector<Batch> parts;
-      for (std::int64_t part = 0; part < plan_.parts; ++part) {
-        if (stopped()) return;
-        parts.push_back(source_(step, plan_.first_part + part));
-      }
-      const std::lock_guard lock(mutex_);
-      ready_.push_back(std::move(parts));
-      changed_.notify_all();
-    }
-  } catch (...) {
-    const std::lock_guard lock(mutex_);
-    error_ = std::current_exception();
-    changed_.notify_all();
-  }
-}
-
-bool Prefetcher::stopped() {
-  const std::lock_guard lock(mutex_);
-  return stop_;
-}
-
-std::vector<Batch> Prefetcher::next(const std::function<bool()>& interrupt) {
-  std::unique_lock lock(mutex_);
-  const auto made = [&] { return error_ || !ready_.empty(); };
-  // Signals wake nobody who waits, so they are looked for.
-  while (!changed_.wait_for(lock, std::chrono::milliseconds(100), made)) {
-    if (interrupt && interrupt()) throw Interrupted();
-  }
-  if (ready_.empty()) std::rethrow_exception(error_);
-  std::vector<Batch> parts = std::move(ready_.front());
-  ready_.pop_front();
-  changed_.notify_all();
-  return parts;
+BatchSource drawn_batches(std::uint64_t seed, std::function<Batch(Rng&)> draw) {
+  return [seed, draw = std::move(draw)](std::int64_t step, std::int64_t part) {
+    Rng rng(seed, Purpose::data, static_cast<std::uint64_t>(step),
+            static_cast<std::uint32_t>(part));
+    return draw(rng);
+  };
 }
 
 }  // namespace longhand::nn

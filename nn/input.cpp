@@ -38,25 +38,37 @@ Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
 }
 
 void PlacedBatch::assign(const Batch& batch) {
-  std::vector<std::int32_t> positions =
-      positions_of(batch.lengths, batch.lengths, batch.tokens.size());
-  std::fill(positions.end() - batch.filling, positions.end(), 0);
-  input.ids.assign(batch.tokens);
-  input.positions.assign(positions);
-  input.segments.assign(batch.lengths);
-  input.longest = largest(batch.real_lengths());
-  targets.assign(batch.targets);
+  if (input.ids) {
+    std::vector<std::int32_t> positions =
+        positions_of(batch.lengths, batch.lengths, batch.tokens.size());
+    std::fill(positions.end() - batch.filling, positions.end(), 0);
+    input.ids.assign(batch.tokens);
+    input.positions.assign(positions);
+    input.segments.assign(batch.lengths);
+    input.longest = largest(batch.real_lengths());
+  }
+  if (features) features.assign(batch.features.values);
+  if (targets) targets.assign(batch.targets);
+  if (values) values.assign(batch.values.values);
   if (weights) weights.assign(std::vector<double>(batch.weights.begin(), batch.weights.end()));
 }
 
 PlacedBatch place(Backend& backend, const Batch& batch, DType master) {
-  const auto tokens = std::ssize(batch.tokens);
-  const auto integers = [&](const Shape& shape) { return Tensor(backend, shape, DType::i32); };
-  PlacedBatch placed{
-      .input = {integers({tokens}), integers({tokens}), Segments(backend, batch.lengths)},
-      .targets = integers({tokens, batch.groups}),
-      .head = batch.head};
-  if (!batch.weights.empty()) placed.weights = Tensor(backend, {tokens, batch.groups}, master);
+  const std::int64_t rows = batch.rows();
+  PlacedBatch placed{.input = {}, .head = batch.head};
+  if (!batch.tokens.empty()) {
+    const auto integers = [&] { return Tensor(backend, {rows}, DType::i32); };
+    placed.input = {integers(), integers(), Segments(backend, batch.lengths)};
+  }
+  const auto floats = [&](std::string_view name, const Floats& all) {
+    LONGHAND_CHECK(all.shape.front() == rows, "batch: ", name, ": expected ", rows, " rows, got ",
+                   all.shape);
+    return Tensor(backend, all.shape, master);
+  };
+  if (!batch.features.values.empty()) placed.features = floats("features", batch.features);
+  if (!batch.values.values.empty()) placed.values = floats("values", batch.values);
+  if (!batch.targets.empty()) placed.targets = Tensor(backend, {rows, batch.groups}, DType::i32);
+  if (!batch.weights.empty()) placed.weights = Tensor(backend, {rows, batch.groups}, master);
   placed.assign(batch);
   return placed;
 }

@@ -16,16 +16,19 @@ struct Input {
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {});
 
-/// A batch in the backend's memory. targets [tokens, groups] i32; weights the same, or empty
+/// A batch in the backend's memory. What it does not have is empty.
 struct PlacedBatch {
-  Input input;
-  Tensor targets, weights = {};
+  Input input;           // its tokens
+  Tensor features = {};  // [rows, ...], of the parameters' type
+  Tensor targets = {};   // i32 [rows, groups]
+  Tensor values = {};    // [rows, ...], of the parameters' type
+  Tensor weights = {};   // as targets, of the parameters' type
   std::int64_t head = 0;
 
-  /// Another batch of the same shape (nn/step_shape.h), into the same memory.
+  /// Another batch of the same shape (nn/training/step_shape.h), into the same memory.
   void assign(const Batch& batch);
 };
-/// weights are of the type of losses, `master`.
+/// `master`: the type of parameters and losses, f32 or f64.
 PlacedBatch place(Backend& backend, const Batch& batch, DType master);
 
 }  // namespace longhand::nn

@@ -15,12 +15,28 @@ struct Loss {
   Tensor hits = {};  // [1] or empty
 };
 
-/// What a trainer needs of a model.
+/// What can be trained: parameters, and a loss of a batch. A model's layers are its members, made
+/// in scope():
+///
+///   class Line final : public nn::Model {
+///    public:
+///     explicit Line(Backend& backend) : Model(backend, 1) {}
+///     nn::Loss loss(const nn::PlacedBatch& batch) override {
+///       return nn::squared_error(line(batch.features), batch);
+///     }
+///     nn::Linear line{scope() / "line", 1, 1};
+///   };
 class Model {
  public:
+  /// Initial values and what layers draw in training are a matter of the seed.
+  Model(Backend& backend, std::uint64_t seed, DType type = DType::f32)
+      : parameters_(backend, type, seed) {}
   virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
 
-  virtual const Parameters& parameters() const = 0;
+  const Parameters& parameters() const { return parameters_; }
+  Backend& backend() const { return parameters_.backend(); }
   /// Called before loss() for sequences of up to `longest` tokens: checks that the model can read
   /// them, and makes the tables in which it looks positions up, for all up to the next power of
   /// two. What was made stays: recorded steps go on reading it.
@@ -29,15 +45,21 @@ class Model {
   /// a shape: a trainer may have them recorded, and repeated without asking again (Repeat in
   /// core/backend.h).
   virtual Loss loss(const PlacedBatch& batch) = 0;
-  /// Of a batch on the host.
-  Loss loss(const Batch& batch) {
-    const PlacedBatch placed = place(parameters().backend(), batch, parameters().type());
+  /// The same of a batch on the host; its `value.value().item()` is the number.
+  Loss loss_of(const Batch& batch) {
+    const PlacedBatch placed = place(backend(), batch, parameters().type());
     prepare(placed.input.longest);
     return loss(placed);
   }
 
   /// Told every activation with its name, in the order of computation, when set.
   std::function<void(const std::string& name, const Tensor& x)> watch;
+
+ protected:
+  Scope scope() { return parameters_; }
+
+ private:
+  Parameters parameters_;
 };
 
 }  // namespace longhand::nn

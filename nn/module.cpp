@@ -27,7 +27,10 @@ const Var& Parameter::var() const { return state_ ? state_->var : none; }
 void Parameter::freeze(bool frozen) const { state_->var = Var(state_->var.value(), !frozen); }
 
 Parameters::Parameters(Backend& backend, DType type, std::uint64_t seed)
-    : backend_(backend.shared_from_this()), type_(type), seed_(seed) {
+    : backend_(backend.shared_from_this()),
+      type_(type),
+      seed_(seed),
+      noise_(std::make_shared<Noise>(backend, seed)) {
   LONGHAND_CHECK(master_type(type) == type, "parameters: expected f32 or f64, got ", type);
 }
 
@@ -56,6 +59,15 @@ const Parameter* Parameters::find(std::string_view name) const {
   const auto found =
       std::find_if(all_.begin(), all_.end(), [&](const Parameter& p) { return p.name() == name; });
   return found == all_.end() ? nullptr : &*found;
+}
+
+std::vector<Parameter> Parameters::under(std::string_view scope) const {
+  std::vector<Parameter> found;
+  for (const Parameter& p : all_) {
+    if (p.name().starts_with(text(scope, '.'))) found.push_back(p);
+  }
+  LONGHAND_CHECK(!found.empty(), "parameters: expected some under ", scope, ", got none");
+  return found;
 }
 
 std::int64_t Parameters::count() const {

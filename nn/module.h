@@ -9,6 +9,7 @@
 
 #include "autograd/variable.h"
 #include "core/rng.h"
+#include "nn/noise.h"
 
 namespace longhand::nn {
 
@@ -36,6 +37,7 @@ class Parameter {
   bool frozen() const { return !state_->var.wants_grad(); }
   /// A frozen parameter gets no gradient and no optimizer step.
   void freeze(bool frozen = true) const;
+  friend bool operator==(const Parameter&, const Parameter&) = default;  // the same one
 
  private:
   friend class Parameters;
@@ -59,17 +61,22 @@ class Parameters {
 
   std::span<const Parameter> all() const { return all_; }
   const Parameter* find(std::string_view name) const;  // null where there is none
-  std::int64_t count() const;                          // of numbers, in all parameters
+  /// Those of a scope: "blocks.0" has blocks.0.mixing.out.weight but not blocks.01.weight.
+  std::vector<Parameter> under(std::string_view scope) const;
+  std::int64_t count() const;  // of numbers, in all parameters
   void clear_gradients() const;
 
   Backend& backend() const { return *backend_; }
   DType type() const { return type_; }
+  /// What layers draw from in training.
+  const std::shared_ptr<Noise>& noise() const { return noise_; }
 
  private:
   std::shared_ptr<Backend> backend_;
   DType type_;
   std::uint64_t seed_;
   std::vector<Parameter> all_;
+  std::shared_ptr<Noise> noise_;
 };
 
 /// A place in the tree of names: Scope(parameters) / "layers" / 0 / "mlp" makes parameters whose

@@ -27,13 +27,21 @@ std::string run_register(std::string_view instructions, char& stored) {
   return {};
 }
 
-class FlipFlop final : public Task {
+constexpr std::int64_t most_instructions = 1 << 20;
+
+class FlipFlopTask final : public Task {
  public:
-  explicit FlipFlop(const OptionValues& options)
-      : instructions_(options.integer("instructions", 1, 1 << 20)),
-        ignore_(options.number("ignore", 0, 1)),
-        every_token_(options.choice("loss", {"reads", "all"}) == 1),
-        vocabulary_(WordVocabulary::of_characters("wri01")) {}
+  explicit FlipFlopTask(const FlipFlop& options)
+      : instructions_(options.instructions),
+        ignore_(options.ignore),
+        every_token_(options.every_token),
+        vocabulary_(WordVocabulary::of_characters("wri01")) {
+    LONGHAND_CHECK(instructions_ >= 1 && instructions_ <= most_instructions,
+                   "flip-flop: expected 1 to ", most_instructions, " instructions, got ",
+                   instructions_);
+    LONGHAND_CHECK(ignore_ >= 0 && ignore_ <= 1, "flip-flop: ignore: expected 0 to 1, got ",
+                   ignore_);
+  }
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::int64_t longest() const override { return 2 * instructions_; }
@@ -121,12 +129,14 @@ class FlipFlop final : public Task {
 /// Samples of `factor` times the instructions.
 Distribution longer(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
-            values.set("instructions",
-                       text(factor * values.integer("instructions", 1, (1 << 20) / factor)));
+            values.set("instructions", text(factor * values.integer("instructions", 1,
+                                                                    most_instructions / factor)));
           }};
 }
 
 }  // namespace
+
+std::unique_ptr<Task> FlipFlop::make() const { return std::make_unique<FlipFlopTask>(*this); }
 
 TaskKind flip_flop() {
   return {
@@ -139,7 +149,12 @@ TaskKind flip_flop() {
                         {"sparse", "F(0.98)", [](OptionValues& v) { v.set("ignore", "0.98"); }},
                         longer(2),
                         longer(4)},
-      .make_with = [](const OptionValues& values) { return std::make_unique<FlipFlop>(values); }};
+      .make_with = [](const OptionValues& values) {
+        return FlipFlop{.instructions = values.integer("instructions", 1, most_instructions),
+                        .ignore = values.number("ignore", 0, 1),
+                        .every_token = values.choice("loss", {"reads", "all"}) == 1}
+            .make();
+      }};
 }
 
 }  // namespace longhand::tasks

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "tasks/task.h"
 
 namespace longhand::tasks {
@@ -9,6 +11,14 @@ namespace longhand::tasks {
 /// `w1w0i0r0`. Instructions are independent: ignore with probability p, read and write with (1 - p)
 /// / 2; bits of w and i are fair. The first instruction is a write, for a read before any has no
 /// answer. Asked are the bits of the reads.
+struct FlipFlop {
+  std::int64_t instructions = 512;  // in a sample; each is two tokens
+  double ignore = 0.6;              // p
+  bool every_token = false;         // trained is every token, not the bits of reads alone
+
+  std::unique_ptr<Task> make() const;
+};
+
 TaskKind flip_flop();
 
 }  // namespace longhand::tasks

@@ -1,4 +1,4 @@
-#include "nn/checkpoint_store.h"
+#include "nn/training/checkpoint_store.h"
 
 #include <unistd.h>
 

@@ -220,6 +220,30 @@ BOOST_AUTO_TEST_CASE(adam_names_the_entry_of_the_list) {
   BOOST_CHECK_THROW(adam_now(1e-3, 0), Error);
 }
 
+BOOST_AUTO_TEST_CASE(sgd_names_the_entry_of_the_list) {
+  Sgd op{.parameters = {f32({2}), f32({3})},
+         .gradients = {f32({2}), f32({3})},
+         .velocities = {f32({2}), f32({2})},
+         .decay = {0, 0},
+         .rate = f32({1})};
+  refused(op, "sgd: velocities[1]: expected [3] f32, got [2] f32");
+  op.velocities[1] = f32({3});
+  BOOST_CHECK_NO_THROW(run(op));
+  op.momentum = 1;
+  refused(op, "sgd: momentum: expected 0 <= momentum < 1, got 1");
+}
+
+BOOST_AUTO_TEST_CASE(dropout_keeps_some) {
+  const Tensor step = i32({1}), x = f32({2});
+  Dropout op{.x = x, .rate = 0.5, .step = step, .y = f32({2})};
+  BOOST_CHECK_NO_THROW(run(op));
+  op.rate = 1;
+  refused(op, "dropout: rate: expected 0 <= rate < 1, got 1");
+  op.rate = 0.5;
+  op.step = f32({1});
+  refused(op, "dropout: step: expected [1] i32, got [1] f32");
+}
+
 BOOST_AUTO_TEST_CASE(backends_are_made_by_name) {
   BOOST_TEST(make_backend("reference")->name() == "reference");
   BOOST_CHECK_EXCEPTION(make_backend("abacus"), Error, [](const Error& error) {

@@ -8,7 +8,7 @@
 #include "autograd/tape.h"
 #include "autograd/tolerance.h"
 #include "nn/models/decoder.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 namespace longhand::cuda_parity {
 namespace {
@@ -95,7 +95,7 @@ Gradients gradients(Backend& backend, const nn::DecoderConfig& config, DType typ
   nn::Loss loss;
   {
     const Recording recording(tape);
-    loss = decoder.loss(batch_of(1));
+    loss = decoder.loss_of(batch_of(1));
   }
   tape.backward(loss.value);
   Gradients all{loss.value.value().item(), {}};
@@ -145,7 +145,7 @@ void check_training_repeats(const MakeBackend& make) {
         std::vector<double> losses;
         nn::TrainerOptions options{.steps = 4,
                                    .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 4},
-                                   .adam = {.clip = 1},
+                                   .optimizer = nn::AdamOptions{.clip = 1},
                                    .recorded = 0};  // that is cuda_repeat_test's
         nn::Trainer(decoder, [](std::int64_t step, std::int64_t) { return batch_of(step); },
                     options, {.report = [&](const nn::StepReport& r) { losses.push_back(r.loss); }})

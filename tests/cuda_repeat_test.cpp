@@ -1,11 +1,14 @@
 #include <cmath>
 #include <limits>
+#include <set>
 #include "tests/check.h"
 
 #include "core/error.h"
 #include "cuda/emulator/backend.h"
+#include "nn/layers/dropout.h"
+#include "nn/losses.h"
 #include "nn/models/decoder.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -77,7 +80,7 @@ Trained train(MakeBackend make, const BatchSource& source, TrainerOptions option
   Decoder decoder(*backend, config(), 2);
   Trained got;
   options.schedule = {.peak = 1e-2, .warm_up = 2, .steps = options.steps};
-  options.adam = {.decay = 0.1, .clip = 1};
+  options.optimizer = AdamOptions{.decay = 0.1, .clip = 1};
   const TrainerHooks hooks{.report = [&](const StepReport& r) {
     got.steps.push_back(r.step);
     for (const double number :
@@ -97,6 +100,20 @@ Trained train(MakeBackend make, const BatchSource& source, TrainerOptions option
   got.memory = backend->memory().use();
   return got;
 }
+
+/// Floats to floats, by way of dropout.
+class Thinned final : public Model {
+ public:
+  explicit Thinned(Backend& backend) : Model(backend, 4) {}
+  nn::Loss loss(const PlacedBatch& batch) override {
+    return squared_error(out_(drop_(in_(batch.features, {.f = Activation::tanh}))), batch);
+  }
+
+ private:
+  Linear in_{scope() / "in", 3, 16};
+  nn::Dropout drop_{scope(), 0.5};
+  Linear out_{scope() / "out", 16, 1};
+};
 
 constexpr double always = 1e9;  // seconds: as many steps are read together as can be
 
@@ -135,6 +152,42 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
     BOOST_TEST(run.error == "");
     BOOST_TEST(repeated.numbers == run.numbers);
     BOOST_TEST(repeated.values == run.values);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_repeated_step_draws_afresh) {
+  const BatchSource source = [](std::int64_t, std::int64_t part) {
+    Rng rng(6, Purpose::data, 0, static_cast<std::uint32_t>(part));  // the same in every step
+    Batch batch{.features = {{8, 3}}, .values = {{8, 1}}};
+    for (int i = 0; i < 24; ++i) batch.features.values.push_back(rng.normal());
+    for (int i = 0; i < 8; ++i) batch.values.values.push_back(rng.normal());
+    return batch;
+  };
+  const auto losses = [&](const std::shared_ptr<Backend>& backend, double rate,
+                          std::size_t recorded) {
+    Thinned model(*backend);
+    std::vector<double> all;
+    Trainer(model, source,
+            {.steps = 6,
+             .accumulation = 2,
+             .schedule = {.shape = Schedule::Shape::constant, .peak = rate},
+             .optimizer = SgdOptions{.clip = 1},
+             .groups = {{.parameters = model.parameters().under("in"), .rate = 0.5}},
+             .recorded = recorded,
+             .together = always},
+            {.report = [&](const StepReport& r) { all.push_back(r.loss); }})
+        .run();
+    return all;
+  };
+  for (const MakeBackend make : devices()) {
+    BOOST_TEST(losses(make({}), 0.1, 16) == losses(make({}), 0.1, 0));
+    const auto still = losses(make({}), 0, 16);  // nothing is learned: the draws differ
+    BOOST_TEST(std::set(still.begin(), still.end()).size() == 6u);
+    // The host draws the same.
+    const auto host = losses(make_cpu_backend({.math = Math::exact}), 0, 0);
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      BOOST_TEST(std::abs(host[i] - still[i]) < 1e-3 * host[i]);
+    }
   }
 }
 

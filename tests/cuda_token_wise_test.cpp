@@ -331,6 +331,17 @@ BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
     backend(norm);
     op.factor = norm.factor;
     backend(op);
+    Sgd sgd{.parameters = op.parameters,
+            .gradients = op.gradients,
+            .velocities = {},
+            .decay = op.decay,
+            .rate = op.now.slice(0, 1),
+            .factor = op.factor};
+    for (const Tensor& w : op.parameters) {
+      sgd.velocities.push_back(Tensor(backend, {w.size() + 1}, DType::f32).slice(0, w.size()));
+      backend(Copy{.x = w, .y = sgd.velocities.back()});
+    }
+    backend(sgd);
     std::vector<double> all{norm.norm.item(), norm.factor.item()};
     for (const Tensor& w : op.parameters) {
       for (const double value : w.to_doubles()) all.push_back(value);

@@ -11,7 +11,7 @@
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "nn/mixers/softmax.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -125,7 +125,7 @@ Batch batch_of(std::int64_t step, std::int64_t part, int sequences = 4) {
 }
 
 double loss_of(Decoder& decoder, const Batch& batch) {
-  return decoder.loss(batch).value.value().item();
+  return decoder.loss_of(batch).value.value().item();
 }
 
 std::vector<std::vector<double>> values(const Model& model) {
@@ -135,8 +135,9 @@ std::vector<std::vector<double>> values(const Model& model) {
 }
 
 TrainerOptions options(std::int64_t steps) {
-  return {
-      .steps = steps, .schedule = {.peak = 1e-2, .warm_up = 3, .steps = 100}, .adam = {.clip = 1}};
+  return {.steps = steps,
+          .schedule = {.peak = 1e-2, .warm_up = 3, .steps = 100},
+          .optimizer = AdamOptions{.clip = 1}};
 }
 
 }  // namespace
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
     Tape tape;
     {
       const Recording recording(tape);
-      tape.backward(decoder.loss(batch).value);
+      tape.backward(decoder.loss_of(batch).value);
     }
     Rng rng(4, Purpose::test);
     for (const Parameter& p : decoder.parameters().all()) {
@@ -450,7 +451,7 @@ BOOST_AUTO_TEST_CASE(each_output_layer_learns_from_its_own_batches) {
   BOOST_TEST(second.value().to_doubles() != before.second);
   Batch none = batch_of(1, 0);
   none.head = 2;
-  BOOST_CHECK_THROW(decoder.loss(none), Error);
+  BOOST_CHECK_THROW(decoder.loss_of(none), Error);
 }
 
 BOOST_AUTO_TEST_CASE(it_learns_and_a_cut_run_has_the_bits_of_a_whole_one) {
@@ -468,7 +469,7 @@ BOOST_AUTO_TEST_CASE(it_learns_and_a_cut_run_has_the_bits_of_a_whole_one) {
       fs::temp_directory_path() / ("longhand_decoder_" + std::to_string(getpid()));
   fs::remove_all(folder);
   TrainerOptions cut = options(100);
-  cut.checkpoints = folder;
+  cut.checkpoints.folder = folder;
   const TrainerHooks hooks{.report = [&](const StepReport& r) { cut_losses.push_back(r.loss); },
                            .stop = [&] { return cut_losses.size() == 37; }};
   {
@@ -519,7 +520,7 @@ BOOST_AUTO_TEST_CASE(every_activation_can_be_watched) {
   std::map<std::string, Shape> seen;
   decoder.watch = [&](const std::string& name, const Tensor& x) { seen[name] = x.shape(); };
   Batch batch = batch_of(1, 0);
-  decoder.loss(batch);
+  decoder.loss_of(batch);
   const auto tokens = static_cast<std::int64_t>(batch.tokens.size());
   BOOST_TEST(seen.at("embedding") == Shape({tokens, 16}));
   BOOST_TEST(seen.at("blocks.1.mixing.projection") == Shape({tokens, 48}));
@@ -538,7 +539,7 @@ BOOST_AUTO_TEST_CASE(a_step_adds_nothing_up_and_copies_no_gradient) {
   Tape tape;
   {
     const Recording recording(tape);
-    tape.backward(decoder.loss(batch_of(1, 0)).value);
+    tape.backward(decoder.loss_of(batch_of(1, 0)).value);
   }
   backend->observer = nullptr;
   BOOST_TEST(calls["combine"] == 0);

@@ -6,7 +6,7 @@
 #include "apps/run/batches.h"
 #include "core/backend.h"
 #include "nn/models/decode.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 using namespace longhand;
 using namespace longhand::app;
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
   for_samples(*run.task, {.samples = 30, .tokens_at_once = 100'000},
               [&](std::span<const tasks::Sample> samples) {
                 const double whole =
-                    run.model.loss(batch_of(samples, *run.task)).value.value().item();
+                    run.model.loss_of(batch_of(samples, *run.task)).value.value().item();
                 BOOST_TEST(std::abs(whole - loss(100'000)) < 1e-6);
               });
 }

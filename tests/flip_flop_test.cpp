@@ -160,4 +160,15 @@ BOOST_AUTO_TEST_CASE(distributions_change_what_they_say) {
   BOOST_TEST(make({}, "sparse")->longest() == 1024);
 }
 
+BOOST_AUTO_TEST_CASE(it_is_made_of_options_that_are_no_text) {
+  const auto typed = FlipFlop{.instructions = 9, .ignore = 0.8, .every_token = true}.make();
+  const auto named = make({{"instructions", "9"}, {"ignore", "0.8"}, {"loss", "all"}});
+  Rng a(1, Purpose::test), b(1, Purpose::test);
+  const Sample x = typed->sample(a, 0), y = named->sample(b, 0);
+  BOOST_TEST(x.tokens == y.tokens);
+  BOOST_TEST(x.targets == y.targets);
+  BOOST_CHECK_THROW(FlipFlop{.instructions = 0}.make(), Error);
+  BOOST_CHECK_THROW(FlipFlop{.ignore = 1.5}.make(), Error);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

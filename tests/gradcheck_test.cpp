@@ -3,6 +3,7 @@
 #include <boost/test/data/test_case.hpp>
 #include "tests/check.h"
 
+#include "autograd/elementwise.h"
 #include "autograd/tape.h"
 #include "autograd/tolerance.h"
 #include "tests/altered_backend.h"
@@ -98,6 +99,25 @@ BOOST_AUTO_TEST_CASE(a_broken_backend_is_found) {
   };
   BOOST_TEST(!check("layer_norm").passed());
   BOOST_TEST(check("rms_norm").passed());
+}
+
+BOOST_AUTO_TEST_CASE(a_function_of_ones_own_is_checked) {
+  const auto reference = make_reference_backend();
+  const auto tripled = [](double slope) {
+    return [slope](std::span<const Var> x) {
+      const Var product = multiply(x[0], x[1]);
+      const Tensor y = empty_like(product.value());
+      y.backend()(Scale{.x = product.value(), .alpha = 3, .y = y});
+      return record("tripled", {&product}, y, [slope, dx = product.sink()](const Tensor& dy) {
+        dy.backend()(Scale{.x = dy, .alpha = slope, .y = dx.target()});
+      });
+    };
+  };
+  const std::vector<catalog::HostTensor> at{{{2, 2}, {1, -2, 3, 0.5}}, {{2, 2}, {4, 1, -1, 2}}};
+  const GradcheckResult right = gradcheck(tripled(3), at, *reference);
+  BOOST_TEST(right.passed());
+  BOOST_TEST(right.entries == 8);
+  BOOST_TEST(!gradcheck(tripled(3.001), at, *reference).passed());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

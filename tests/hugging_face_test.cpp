@@ -86,7 +86,7 @@ void agrees_with_transformers(Backend& backend, DType type, double tolerance) {
     Loss loss;
     {
       const Recording recording(tape);
-      loss = decoder->loss(expected.batch);
+      loss = decoder->loss_of(expected.batch);
       tape.backward(loss.value);
     }
     BOOST_TEST(distance(expected.values("golden.loss"), loss.value.value().to_doubles()) <

@@ -7,7 +7,7 @@
 #include "tests/check.h"
 
 #include "nn/models/decoder.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -42,8 +42,7 @@ std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t mos
                    .schedule = {.peak = 1e-2, .steps = 30},
                    .evaluate_every = 7,
                    .checkpoint_every = 1,
-                   .checkpoints = folder,
-                   .most_file_bytes = most_file_bytes},
+                   .checkpoints = {.folder = folder, .most_file_bytes = most_file_bytes}},
                   {.evaluate = [](std::int64_t step) {
                     return std::optional(static_cast<double>(step % 17));
                   }});

@@ -9,7 +9,7 @@
 #include "apps/run/config.h"
 #include "core/quote.h"
 #include "core/safetensors.h"
-#include "nn/schedule.h"
+#include "nn/training/schedule.h"
 #include "tests/program.h"
 
 using namespace longhand;

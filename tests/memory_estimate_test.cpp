@@ -1,4 +1,4 @@
-#include "nn/memory_estimate.h"
+#include "nn/training/memory_estimate.h"
 
 #include <boost/test/data/test_case.hpp>
 #include <iostream>
@@ -7,7 +7,7 @@
 #include "apps/run/memory.h"
 #include "core/accounting_backend.h"
 #include "nn/models/decoder.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 using namespace longhand;
 namespace data = boost::unit_test::data;

@@ -317,4 +317,11 @@ BOOST_AUTO_TEST_CASE(what_a_mixer_shows_is_what_it_did) {
   BOOST_TEST(seen.at("") == Shape({7, 9}));
 }
 
+BOOST_AUTO_TEST_CASE(lists_need_no_text) {
+  SoftmaxHeads windowed = heads_of<SoftmaxHeads>(2, 16);
+  windowed.window = 7;
+  const MixerList typed{windowed, heads_of<FalHeads>(1, 8)};
+  BOOST_TEST(text_of(typed) == text_of(parse_mixers("softmax:2x16{window=7},fal:1x8", 40)));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

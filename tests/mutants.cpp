@@ -427,6 +427,13 @@ const std::vector<BackendMutant>& of_backends() {
                                  std::vector<double>{now[0], now[0], 1});
          });
        }},
+      {"momentum nearer to 1",
+       [](B& b) { before<Sgd>(b, [](Sgd& op) { op.momentum = (1 + op.momentum) / 2; }); }},
+      {"steps without decay",
+       [](B& b) { before<Sgd>(b, [](Sgd& op) { op.decay.assign(op.decay.size(), 0); }); }},
+      {"another layer's draw", [](B& b) { before<Dropout>(b, [](Dropout& op) { ++op.index; }); }},
+      {"a dropout rate 2% larger",
+       [](B& b) { before<Dropout>(b, [](Dropout& op) { op.rate *= 1.02; }); }},
       {"beta2 for beta1", [](B& b) { before<Adam>(b, [](Adam& op) { op.beta1 = op.beta2; }); }},
       {"copied one column to the left",
        [](B& b) {

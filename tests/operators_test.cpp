@@ -1,6 +1,6 @@
 #include "autograd/operators.h"
 
-#include <boost/test/unit_test.hpp>
+#include "tests/check.h"
 #include <cmath>
 #include <limits>
 

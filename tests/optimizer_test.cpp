@@ -1,4 +1,4 @@
-#include "nn/optimizer.h"
+#include "nn/training/optimizer.h"
 
 #include <cmath>
 #include <limits>
@@ -23,10 +23,10 @@ struct Fixture {
         Tensor::from(*backend, parameter.value().shape(), DType::f64, gradient));
   }
   /// A step whose loss is sound unless told otherwise; the norm of the gradients.
-  double take(AdamOptimizer& adam, double rate, std::int64_t step, double loss = 1) const {
-    adam.prepare(rate, step);
-    adam.step(Tensor::from(*backend, {1}, DType::f64, std::vector<double>{loss}));
-    return adam.norm().item();
+  double take(Optimizer& optimizer, double rate, std::int64_t step, double loss = 1) const {
+    optimizer.prepare(rate, step);
+    optimizer.step(Tensor::from(*backend, {1}, DType::f64, std::vector<double>{loss}));
+    return optimizer.norm().item();
   }
 };
 const auto close = boost::test_tools::tolerance(1e-12);
@@ -98,6 +98,68 @@ BOOST_FIXTURE_TEST_CASE(frozen_parameters_have_no_state, Fixture) {
   BOOST_TEST(adam.state()[1].name == "b.v");
   b.freeze();
   BOOST_CHECK_THROW(AdamOptimizer(parameters, {}), Error);
+}
+
+BOOST_FIXTURE_TEST_CASE(momentum_goes_on_where_the_gradient_ends, Fixture) {
+  SgdOptimizer sgd(parameters, {.momentum = 0.5, .decay = 0.25});
+  send(w, {2, 0, 0, 0});
+  send(b, {4, 0});
+  take(sgd, 0.1, 1);  // u = g + decay w
+  BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.1 * 2.25, close);
+  BOOST_TEST(b.value().to_doubles()[0] == 1 - 0.1 * 4, close);  // biases do not decay
+  send(w, {0, 0, 0, 0});
+  send(b, {0, 0});
+  take(sgd, 0.1, 2);
+  BOOST_TEST(b.value().to_doubles()[0] == 0.6 - 0.1 * 2, close);
+  BOOST_TEST(w.value().to_doubles()[0] == 0.775 - 0.1 * (0.5 * 2.25 + 0.25 * 0.775), close);
+  BOOST_REQUIRE(sgd.state().size() == 2u);
+  BOOST_TEST(sgd.state()[0].name == "w.velocity");
+}
+
+BOOST_FIXTURE_TEST_CASE(groups_have_a_rate_and_a_decay_of_their_own, Fixture) {
+  const Parameter c = parameters.add("c", {1, 1}, constant(1), true);
+  const ParameterGroup slow{.parameters = {w, b}, .rate = 0.1, .decay = 0};
+  for (const OptimizerOptions& options :
+       {OptimizerOptions(AdamOptions{.beta1 = 0, .beta2 = 0, .epsilon = 0, .decay = 0.5}),
+        OptimizerOptions(SgdOptions{.momentum = 0, .decay = 0.5})}) {
+    for (const Parameter& p : parameters.all()) {
+      (*backend)(Fill{.value = 1, .y = p.value()});
+    }
+    const auto optimizer = make_optimizer(parameters, options, std::array{slow});
+    send(w, {1, 1, 1, 1});
+    send(b, {1, 1});
+    send(c, {1});
+    BOOST_TEST(take(*optimizer, 0.1, 1) == std::sqrt(7.0), close);  // one norm over all groups
+    BOOST_TEST(w.value().to_doubles()[0] == 1 - 0.01, close);
+    BOOST_TEST(b.value().to_doubles()[0] == 1 - 0.01, close);
+    BOOST_TEST(c.value().item() == 1 - 0.1 * 0.5 - 0.1, close);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_frozen_group_stays_as_it_is, Fixture) {
+  const ParameterGroup frozen{.parameters = {w}, .frozen = true};
+  SgdOptimizer sgd(parameters, {.decay = 0.5}, std::array{frozen});
+  BOOST_TEST(w.frozen());
+  BOOST_TEST(!w.var().wants_grad());
+  send(b, {1, 1});
+  take(sgd, 0.1, 1);
+  BOOST_TEST(w.value().to_doubles() == std::vector<double>(4, 1.0));
+  BOOST_TEST(b.value().to_doubles()[0] == 0.9, close);
+}
+
+BOOST_FIXTURE_TEST_CASE(groups_that_make_no_sense_are_refused, Fixture) {
+  Parameters others(*backend, DType::f64, 1);
+  const Parameter other = others.add("w", {2, 2}, constant(1), true);
+  const auto refused = [&](std::vector<ParameterGroup> groups, const std::string& words) {
+    BOOST_CHECK_EXCEPTION(AdamOptimizer(parameters, {}, groups), Error, [&](const Error& error) {
+      BOOST_TEST(std::string(error.what()).find(words) != std::string::npos, error.what());
+      return true;
+    });
+  };
+  refused({{.parameters = {w}}, {.parameters = {b, w}}}, "w: expected it in one group at most");
+  refused({{.parameters = {other}}}, "expected groups of the model's own parameters, got w");
+  refused({{.parameters = {}}}, "got an empty one");
+  refused({{.parameters = {w}, .rate = -1}}, "expected a group's rate of at least 0, got -1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

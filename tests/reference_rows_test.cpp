@@ -253,4 +253,40 @@ BOOST_AUTO_TEST_CASE(adam_decays_apart_from_the_gradient_or_with_it) {
             {0.000840760011919953, 0.00487700999854286, 0.0489787599628382});
 }
 
+BOOST_AUTO_TEST_CASE(sgd_adds_the_gradient_to_the_velocity) {
+  const Tensor w = f64({2}, {1, -2}), u = f64({2}, {0.5, 0});
+  Sgd op{.parameters = {w},
+         .gradients = {f64({2}, {0.25, 4})},
+         .velocities = {u},
+         .decay = {0.1},
+         .rate = f64({1}, {0.01}),
+         .momentum = 0.8,
+         .factor = f64({1}, {0.5})};
+  run(op);  // u = 0.8 u + 0.5 g + 0.1 w
+  check_values(u, {0.625, 1.8});
+  check_values(w, {0.99375, -2.018});
+  op.factor = f64({1}, {0});
+  run(op);
+  check_values(u, {0.625, 1.8});
+  check_values(w, {0.99375, -2.018});
+}
+
+BOOST_AUTO_TEST_CASE(dropout_follows_the_stream_of_its_name) {
+  const Tensor x = f64({11}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), y = blank({11});
+  const std::uint64_t seed = 0x123456789abcdef0;
+  run(Dropout{.x = x,
+              .rate = 0.75,
+              .seed = seed,
+              .index = 9,
+              .step = Tensor::from(x.backend(), {1}, std::array{77}),
+              .y = y});
+  Rng rng(seed, Purpose::dropout, 77, 9);
+  Values expected;
+  for (int i = 1; i <= 11; ++i) {
+    const bool dropped = rng.next() < 3u << 30;  // 0.75 2^32
+    expected.push_back(dropped ? 0 : 4 * i);
+  }
+  check_values(y, expected);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

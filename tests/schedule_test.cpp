@@ -1,4 +1,4 @@
-#include "nn/schedule.h"
+#include "nn/training/schedule.h"
 
 #include "tests/check.h"
 

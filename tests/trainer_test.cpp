@@ -1,5 +1,5 @@
-#include "nn/trainer.h"
-#include "nn/stop_signals.h"
+#include "nn/training/trainer.h"
+#include "nn/training/stop_signals.h"
 
 #include <unistd.h>
 
@@ -9,10 +9,10 @@
 #include <limits>
 #include "tests/check.h"
 
-#include "autograd/loss.h"
 #include "core/error.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/linear.h"
+#include "nn/losses.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -28,24 +28,19 @@ constexpr std::int64_t vocabulary = 7;
 class Bigrams final : public Model {
  public:
   explicit Bigrams(Backend& backend, std::int64_t width = 16)
-      : parameters_(backend, DType::f32, 5),
-        in_(Scope(parameters_) / "in", vocabulary, width, normal(0.5)),
-        inner_(Scope(parameters_) / "inner", width, 2 * width, true, normal(0.2)),
-        out_(Scope(parameters_) / "out", 2 * width, vocabulary, true, normal(0.2)) {}
+      : Model(backend, 5),
+        in_(scope() / "in", vocabulary, width, normal(0.5)),
+        inner_(scope() / "inner", width, 2 * width, true, normal(0.2)),
+        out_(scope() / "out", 2 * width, vocabulary, true, normal(0.2)) {}
 
-  const Parameters& parameters() const override { return parameters_; }
   Loss loss(const PlacedBatch& batch) override {
     const Var x = in_(batch.input.ids, DType::f32);
     const Var h = inner_(x, {.f = Activation::gelu});
     if (watch) watch("h", h.value());
-    const Tensor hits(parameters_.backend(), {1}, DType::f32);
-    return {cross_entropy(out_(h), batch.targets,
-                          {.weights = batch.weights, .hits = hits, .consume_logits = true}),
-            hits};
+    return cross_entropy(out_(h), batch, {.consume_logits = true});
   }
 
  private:
-  Parameters parameters_;
   nn::Embedding in_;
   Linear inner_, out_;
 };
@@ -73,7 +68,7 @@ struct Scratch {
 TrainerOptions options(std::int64_t steps) {
   return {.steps = steps,
           .schedule = {.peak = 1e-2, .warm_up = 5, .steps = 60},
-          .adam = {.decay = 0.01, .clip = 1}};
+          .optimizer = AdamOptions{.decay = 0.01, .clip = 1}};
 }
 
 std::vector<std::vector<double>> values(const Model& model) {
@@ -155,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_run_cut_and_resumed_has_the_bits_of_one_that_was_not) {
 
   const Scratch folder;
   TrainerOptions cut_options = options(40);
-  cut_options.checkpoints = folder.path;
+  cut_options.checkpoints.folder = folder.path;
   const TrainerHooks hooks{.report = [&](const StepReport& r) { cut_losses.push_back(r.loss); },
                            .stop = [&] { return cut_losses.size() == 17; }};
   {
@@ -179,11 +174,11 @@ BOOST_AUTO_TEST_CASE(the_last_ones_and_the_best_are_kept) {
   Bigrams model(*backend);
   const Scratch folder;
   TrainerOptions o = options(30);
-  o.checkpoints = folder.path;
+  o.checkpoints.folder = folder.path;
   o.checkpoint_every = 5;
   o.evaluate_every = 4;
-  o.keep = 2;
-  o.metadata = {{"who", "test"}};
+  o.checkpoints.keep = 2;
+  o.checkpoints.metadata = {{"who", "test"}};
   std::vector<std::int64_t> evaluated;
   Trainer trainer(model, [](auto step, auto part) { return batch_of(step, part); }, o,
                   {.evaluate = [&](std::int64_t step) {
@@ -205,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_stops_and_names_step_and_tensor) 
   Bigrams model(*backend);
   const Scratch folder;
   TrainerOptions o = options(20);
-  o.checkpoints = folder.path;
+  o.checkpoints.folder = folder.path;
   o.checkpoint_every = 5;
   const auto source = [](std::int64_t step, std::int64_t part) {
     Batch batch = batch_of(step, part);
@@ -259,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
   Bigrams model(*backend);
   const Scratch folder;
   TrainerOptions o = options(6);
-  o.checkpoints = folder.path;
+  o.checkpoints.folder = folder.path;
   const auto source = [](std::int64_t step, std::int64_t part) {
     Batch batch = batch_of(step, part);
     if (step == 1 || step == 4 || step == 6) batch.targets.assign(batch.targets.size(), -1);
@@ -279,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
 
   // It may be the step at which a run goes on.
   Bigrams again(*backend);
-  o.checkpoints = folder.path / "cut";
+  o.checkpoints.folder = folder.path / "cut";
   skipped.clear();
   taken.clear();
   before = values(again);
@@ -313,7 +308,7 @@ BOOST_AUTO_TEST_CASE(whatever_ends_a_run_its_last_finished_step_is_saved) {
   const auto ends = [&](TrainerHooks hooks, const BatchSource& data, std::int64_t at) {
     const Scratch folder;
     TrainerOptions o = options(9);
-    o.checkpoints = folder.path;
+    o.checkpoints.folder = folder.path;
     Bigrams model(*backend), whole(*backend);
     BOOST_CHECK_THROW(Trainer(model, data, o, std::move(hooks)).run(), Error);
     const CheckpointStore store(folder.path, 1);
@@ -349,7 +344,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_is_left_changes_nothing) {
   for (int leave = 1;; leave += 3) {
     const Scratch folder;
     TrainerOptions o = options(6);
-    o.checkpoints = folder.path;
+    o.checkpoints.folder = folder.path;
     questions = 0;
     Bigrams model(*backend);
     Trainer trainer(model, source, o, {.interrupt = [&] { return ++questions == leave; }});
@@ -372,14 +367,14 @@ BOOST_AUTO_TEST_CASE(an_evaluation_that_was_left_is_made_up_for) {
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   const Scratch folder;
   TrainerOptions o = options(6);
-  o.checkpoints = folder.path;
+  o.checkpoints.folder = folder.path;
   o.evaluate_every = 3;
   Bigrams model(*backend);
   std::vector<std::int64_t> scored;
   bool leave = false;
   const TrainerHooks hooks{.evaluate = [&](std::int64_t step) -> std::optional<double> {
                              leave = scored.empty();
-                             static_cast<Model&>(model).loss(batch_of(1, 0));
+                             model.loss_of(batch_of(1, 0));
                              scored.push_back(step);
                              return 1.0;
                            },

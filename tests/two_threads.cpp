@@ -7,7 +7,7 @@
 #include "core/cpu/isa.h"
 #include "core/error.h"
 #include "nn/models/decoder.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 using namespace longhand;
 

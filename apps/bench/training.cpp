@@ -6,7 +6,7 @@
 #include "apps/run/batches.h"
 #include "apps/run/config.h"
 #include "nn/models/work.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 namespace longhand::app {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "apps/report.h"
 #include "apps/run/run_folder.h"
-#include "nn/checkpoint_store.h"
+#include "nn/training/checkpoint_store.h"
 
 namespace longhand::app {
 namespace {

@@ -5,10 +5,10 @@
 #include "core/atomic_file.h"
 #include "core/gguf_file.h"
 #include "core/safetensors_parts.h"
-#include "nn/checkpoint_store.h"
-#include "nn/finite.h"
 #include "nn/models/gguf.h"
 #include "nn/models/hugging_face.h"
+#include "nn/training/checkpoint_store.h"
+#include "nn/training/not_finite.h"
 
 namespace longhand::app {
 namespace {

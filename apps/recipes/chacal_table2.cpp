@@ -5,7 +5,7 @@
 #include "apps/run/batches.h"
 #include "apps/run/evaluation.h"
 #include "core/error.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 /// ChaCAL, Table 2: loss, exact match and training time on the boxes.
 namespace longhand::app {
@@ -56,7 +56,8 @@ std::vector<double> time_ratios(const std::vector<Config>& configs) {
       hooks.report = [&](const nn::StepReport& r) { steps.push_back(r.seconds - r.waited); };
       const std::int64_t batch = configs[i].integer("training.batch", 1, 1 << 24);
       nn::Trainer(*models[i], training_batches(task, configs[i].seed(), {.sequences = batch}),
-                  {.steps = 4, .schedule = configs[i].schedule(), .adam = configs[i].adam()}, hooks)
+                  {.steps = 4, .schedule = configs[i].schedule(), .optimizer = configs[i].adam()},
+                  hooks)
           .run();
       seconds.push_back(*std::min_element(steps.begin() + 1, steps.end()));
     }

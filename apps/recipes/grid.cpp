@@ -9,7 +9,7 @@
 
 #include "apps/run/training.h"
 #include "core/error.h"
-#include "nn/stop_signals.h"
+#include "nn/training/stop_signals.h"
 
 namespace longhand::app {
 namespace fs = std::filesystem;

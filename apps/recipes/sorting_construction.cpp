@@ -5,8 +5,8 @@
 
 #include "apps/run/run_folder.h"
 #include "core/error.h"
-#include "nn/checkpoint.h"
 #include "nn/mixers/softmax.h"
+#include "nn/training/checkpoint.h"
 
 namespace longhand::app {
 namespace {

@@ -11,8 +11,8 @@
 #include "apps/run/batches.h"
 #include "core/backend.h"
 #include "nn/models/decoder.h"
-#include "nn/optimizer.h"
-#include "nn/schedule.h"
+#include "nn/training/optimizer.h"
+#include "nn/training/schedule.h"
 #include "tasks/task.h"
 
 namespace longhand::app {

@@ -50,7 +50,7 @@ struct LossSum {
 
   void add(nn::Decoder& model, const tasks::Task& task, std::span<const tasks::Sample> samples) {
     const nn::Batch batch = batch_of(samples, task);
-    sum += model.loss(batch).value.value().item() * batch.total_weight();
+    sum += model.loss_of(batch).value.value().item() * batch.total_weight();
     weight += batch.total_weight();
   }
   double mean() const { return weight > 0 ? sum / weight : 0; }

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "apps/run/config.h"
-#include "nn/memory_estimate.h"
+#include "nn/training/memory_estimate.h"
 
 namespace longhand::app {
 

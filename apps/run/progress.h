@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 namespace longhand::app {
 

@@ -10,7 +10,7 @@
 #include "apps/run/events.h"
 #include "apps/run/folder_lock.h"
 #include "apps/run/metrics_file.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 namespace longhand::app {
 

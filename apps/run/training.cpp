@@ -9,7 +9,7 @@
 #include "apps/run/run_report.h"
 #include "apps/run/test_scores.h"
 #include "nn/models/work.h"
-#include "nn/stop_signals.h"
+#include "nn/training/stop_signals.h"
 
 namespace longhand::app {
 
@@ -88,12 +88,12 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
       .steps = steps,
       .accumulation = parts,
       .schedule = config.schedule(),
-      .adam = config.adam(),
+      .optimizer = config.adam(),
       .evaluate_every = config.integer("training.evaluate_every", 0, std::int64_t{1} << 40),
       .checkpoint_every = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40),
-      .checkpoints = folder.checkpoints(),
-      .keep = static_cast<int>(config.integer("training.keep", 1, 1000)),
-      .most_file_bytes = config.most_file_bytes(),
+      .checkpoints = {.folder = folder.checkpoints(),
+                      .keep = static_cast<int>(config.integer("training.keep", 1, 1000)),
+                      .most_file_bytes = config.most_file_bytes()},
       .look_every = model.learned_numbers().empty() ? 0 : numbers_every};
 
   Progress progress(steps, manner.quiet, manner.quiet ? 0 : measure_peak(*backend));

@@ -34,7 +34,7 @@ struct TrainingResult {
 
 /// Trains what the folder's config.ini describes, from its latest checkpoint if there is one, and
 /// writes metrics, events and checkpoints into it. Meanwhile signals that ask the program to end
-/// stop the training (nn/stop_signals.h).
+/// stop the training (nn/training/stop_signals.h).
 TrainingResult train(RunFolder& folder, const TrainingManner& manner);
 
 }  // namespace longhand::app

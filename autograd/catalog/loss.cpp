@@ -69,6 +69,26 @@ std::vector<Operation> loss_operations() {
              }
              return cases;
            }},
+      {.name = "squared_error",
+       .page = "loss",
+       .formula = "loss = mean (x_i - t_i)^2",
+       .inputs = {{"x", "[...]"}, {"targets", "[...]", Role::master, false}},
+       .attributes = {},
+       .outputs = {"loss"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         return {{"loss", squared_error(c.in("x"), c.in("targets").value())}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const Shape& s : {Shape{1}, Shape{33}, Shape{5, 7}}) {
+               cases.push_back({{{"x", normals(rng, s)}, {"targets", normals(rng, s, 2)}}});
+             }
+             return cases;
+           },
+       .large = [](Rng& rng) -> std::vector<Case> {
+         return {{{{"x", normals(rng, {64, 48})}, {"targets", normals(rng, {64, 48}, 2)}}}};
+       }},
   };
 }
 

@@ -67,6 +67,40 @@ std::vector<Operation> optimizer_operations() {
              }
              return cases;
            }},
+      {.name = "sgd",
+       .page = "optimizer",
+       .formula = "u = momentum u + g + decay w, w = w - rate u",
+       .inputs = {{"w", "[...]", Role::master, false},
+                  {"g", "[...]", Role::master, false},
+                  {"u", "[...]", Role::master, false}},
+       .attributes = {{"rate", "1e-3", "learning rate"},
+                      {"momentum", "0.9", "how much of the velocity is kept"},
+                      {"decay", "0", "weight decay"}},
+       .outputs = {"w", "u"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         const Tensor w = copy(c.in("w").value()), u = copy(c.in("u").value());
+         c.backend()(Sgd{.parameters = {w},
+                         .gradients = {c.in("g").value()},
+                         .velocities = {u},
+                         .decay = {c.number("decay")},
+                         .rate = Tensor::from(c.backend(), {1}, w.dtype(),
+                                              std::vector<double>{c.number("rate")}),
+                         .momentum = c.number("momentum")});
+         return {{"w", w}, {"u", u}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             for (const Shape& s : {Shape{1}, Shape{37}, Shape{12, 40}}) {
+               for (const char* momentum : {"0", "0.9"}) {
+                 cases.push_back({{{"w", normals(rng, s)},
+                                   {"g", normals(rng, s, 0.1)},
+                                   {"u", normals(rng, s, 0.1)}},
+                                  {{"momentum", momentum}, {"decay", "0.1"}, {"rate", "0.5"}}});
+               }
+             }
+             return cases;
+           }},
       {.name = "global_norm",
        .page = "optimizer",
        .formula = "norm = sqrt(sum x^2), factor = min(1, largest / norm)",

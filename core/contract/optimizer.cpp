@@ -15,23 +15,34 @@ void require_entry(bool condition, std::string_view op, std::string_view list, s
   LONGHAND_CHECK(condition, op, ": ", list, "[", index, "]: ", parts...);
 }
 
-void require_like(std::string_view list, std::size_t index, const Tensor& x, const Tensor& like,
-                  bool bf16_too) {
+void require_like(std::string_view op, std::string_view list, std::size_t index, const Tensor& x,
+                  const Tensor& like, bool bf16_too) {
   const DType type = like.dtype();
   const bool types =
       x.dtype() == type || (bf16_too && type == DType::f32 && x.dtype() == DType::bf16);
-  require_entry(static_cast<bool>(x), Adam::name, list, index, "expected ", like.shape(), " ", type,
+  require_entry(static_cast<bool>(x), op, list, index, "expected ", like.shape(), " ", type,
                 ", got none");
-  require_entry(x.shape() == like.shape() && types, Adam::name, list, index, "expected ",
-                like.shape(), " ", type, bf16_too ? " or bf16" : "", ", got ", x.shape(), " ",
-                x.dtype());
-  require_entry(&x.backend() == &like.backend(), Adam::name, list, index,
+  require_entry(x.shape() == like.shape() && types, op, list, index, "expected ", like.shape(), " ",
+                type, bf16_too ? " or bf16" : "", ", got ", x.shape(), " ", x.dtype());
+  require_entry(&x.backend() == &like.backend(), op, list, index,
                 "expected the backend of its parameter, got another");
 }
 
-void require_count(std::string_view list, std::size_t count, std::size_t expected) {
-  LONGHAND_CHECK(count == expected, Adam::name, ": ", list, ": expected ", expected,
+void require_count(std::string_view op, std::string_view list, std::size_t count,
+                   std::size_t expected) {
+  LONGHAND_CHECK(count == expected, op, ": ", list, ": expected ", expected,
                  " (as parameters), got ", count);
+}
+
+/// Parameter i of a list, all of them of one master type and backend.
+void require_parameter(std::string_view op, const std::vector<Tensor>& parameters, std::size_t i) {
+  const Tensor& w = parameters[i];
+  require_entry(static_cast<bool>(w), op, "parameters", i, "expected a tensor, got none");
+  const DType type = w.dtype();
+  require_entry(is_float(type) && master_type(type) == type, op, "parameters", i,
+                "expected f32 or f64, got ", type);
+  require_entry(type == parameters[0].dtype() && &w.backend() == &parameters[0].backend(), op,
+                "parameters", i, "expected the type and the backend of parameters[0], got another");
 }
 
 }  // namespace
@@ -59,28 +70,41 @@ void check(const GlobalNorm& op) {
 void check(const Adam& op) {
   Arguments are(Adam::name);
   const std::size_t count = op.parameters.size();
-  require_count("gradients", op.gradients.size(), count);
-  require_count("m", op.m.size(), count);
-  require_count("v", op.v.size(), count);
-  require_count("decay", op.decay.size(), count);
+  require_count(Adam::name, "gradients", op.gradients.size(), count);
+  require_count(Adam::name, "m", op.m.size(), count);
+  require_count(Adam::name, "v", op.v.size(), count);
+  require_count(Adam::name, "decay", op.decay.size(), count);
   are.require(op.beta1 >= 0 && op.beta1 < 1, "beta1", "expected 0 <= beta1 < 1, got ", op.beta1);
   are.require(op.beta2 >= 0 && op.beta2 < 1, "beta2", "expected 0 <= beta2 < 1, got ", op.beta2);
   for (std::size_t i = 0; i < count; ++i) {
     const Tensor& w = op.parameters[i];
-    require_entry(static_cast<bool>(w), Adam::name, "parameters", i, "expected a tensor, got none");
-    const DType type = w.dtype();
-    require_entry(is_float(type) && master_type(type) == type, Adam::name, "parameters", i,
-                  "expected f32 or f64, got ", type);
-    require_entry(type == op.parameters[0].dtype() && &w.backend() == &op.parameters[0].backend(),
-                  Adam::name, "parameters", i,
-                  "expected the type and the backend of parameters[0], got another");
-    require_like("gradients", i, op.gradients[i], w, false);
-    require_like("m", i, op.m[i], w, true);
-    require_like("v", i, op.v[i], w, true);
+    require_parameter(Adam::name, op.parameters, i);
+    require_like(Adam::name, "gradients", i, op.gradients[i], w, false);
+    require_like(Adam::name, "m", i, op.m[i], w, true);
+    require_like(Adam::name, "v", i, op.v[i], w, true);
   }
   if (count == 0) return;
   are.any("parameters", op.parameters[0]);
   are.in("now", op.now, Shape{3}, op.parameters[0].dtype());
+  if (op.factor) are.in("factor", op.factor, Shape{1}, op.parameters[0].dtype());
+}
+
+void check(const Sgd& op) {
+  Arguments are(Sgd::name);
+  const std::size_t count = op.parameters.size();
+  require_count(Sgd::name, "gradients", op.gradients.size(), count);
+  require_count(Sgd::name, "velocities", op.velocities.size(), count);
+  require_count(Sgd::name, "decay", op.decay.size(), count);
+  are.require(op.momentum >= 0 && op.momentum < 1, "momentum", "expected 0 <= momentum < 1, got ",
+              op.momentum);
+  for (std::size_t i = 0; i < count; ++i) {
+    require_parameter(Sgd::name, op.parameters, i);
+    require_like(Sgd::name, "gradients", i, op.gradients[i], op.parameters[i], false);
+    require_like(Sgd::name, "velocities", i, op.velocities[i], op.parameters[i], false);
+  }
+  if (count == 0) return;
+  are.any("parameters", op.parameters[0]);
+  are.in("rate", op.rate, Shape{1}, op.parameters[0].dtype());
   if (op.factor) are.in("factor", op.factor, Shape{1}, op.parameters[0].dtype());
 }
 

@@ -12,8 +12,8 @@
 namespace longhand {
 
 /// norm = sqrt(sum over all tensors and entries of x^2);  factor = min(1, largest / norm), which a
-/// following Adam multiplies into the gradients. largest = 0: no clipping, factor 1. norm, factor
-/// [1]
+/// following Adam or Sgd multiplies into the gradients. largest = 0: no clipping, factor 1. norm,
+/// factor [1]
 ///
 /// factor is read as well: it becomes 0 where norm or one of the losses is not finite, and where it
 /// was 0 already. A training whose numbers went bad thus stands still from that step on, though
@@ -47,7 +47,20 @@ struct Adam {
 std::array<double, 3> adam_now(double rate, std::int64_t step, double beta1 = 0.9,
                                double beta2 = 0.999);
 
+/// Gradient descent with momentum. For each parameter w with gradient g' (g = factor g' + decay w):
+///   u = momentum u + g;  w = w - rate u
+/// Where factor is 0 nothing changes, whatever the gradients are.
+struct Sgd {
+  static constexpr std::string_view name = "sgd";
+  std::vector<Tensor> parameters, gradients, velocities;  // u; of the parameters' type
+  std::vector<double> decay;                              // one for each parameter
+  Tensor rate;                                            // [1]
+  double momentum = 0.9;
+  Tensor factor = {};  // [1], empty: 1
+};
+
 void check(const GlobalNorm& op);
 void check(const Adam& op);
+void check(const Sgd& op);
 
 }  // namespace longhand

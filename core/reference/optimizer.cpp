@@ -49,4 +49,22 @@ void run(ReferenceBackend&, const Adam& op) {
   }
 }
 
+void run(ReferenceBackend&, const Sgd& op) {
+  const double factor = op.factor ? Rows(op.factor)(0) : 1;
+  if (factor == 0 || op.parameters.empty()) return;
+  const double rate = Rows(op.rate)(0);
+
+  for (std::size_t k = 0; k < op.parameters.size(); ++k) {
+    const Rows old_w(op.parameters[k]), gradient(op.gradients[k]), old_u(op.velocities[k]);
+    const Result new_w(op.parameters[k]), new_u(op.velocities[k]);
+    for (std::int64_t i = 0; i < op.parameters[k].size(); ++i) {
+      const double w = old_w(i);
+      const double g = factor * gradient(i) + op.decay[k] * w;
+      const double u = op.momentum * old_u(i) + g;
+      new_u.put(i, u);
+      new_w.put(i, w - rate * u);
+    }
+  }
+}
+
 }  // namespace longhand::reference

@@ -9,9 +9,10 @@ namespace longhand::nn {
 class Embedding {
  public:
   Embedding() = default;
-  Embedding(const Scope& scope, std::int64_t vocabulary, std::int64_t width, Initial initial,
-            double times = 1);
+  Embedding(const Scope& scope, std::int64_t vocabulary, std::int64_t width,
+            Initial initial = normal(1), double times = 1);
 
+  Var operator()(const Tensor& ids) const { return (*this)(ids, weight.value().dtype()); }
   Var operator()(const Tensor& ids, DType type) const;
 
   Parameter weight;

@@ -11,7 +11,9 @@ namespace longhand::nn {
 class Linear {
  public:
   Linear() = default;
-  Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias, Initial initial);
+  /// Weights at first: normal numbers of deviation 1/sqrt(in), unless said otherwise.
+  Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true,
+         std::optional<Initial> initial = {});
 
   struct Options {
     std::optional<Activation> f = {};

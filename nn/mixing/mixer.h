@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <span>
@@ -119,10 +120,21 @@ class Mixer {
   virtual double operations_of_pair() const = 0;
 };
 
+/// So many heads of a kind, each of this width: heads_of<FalHeads>(2, 16).
+template <std::derived_from<Mixer> M>
+M heads_of(std::int64_t count, std::int64_t width) {
+  M mixer;
+  mixer.heads = mixer.key_heads = count;
+  mixer.width = width;
+  return mixer;
+}
+
 /// A mixer by value: copies are clones.
 class AnyMixer {
  public:
   AnyMixer(std::unique_ptr<Mixer> mixer) : mixer_(std::move(mixer)) {}  // NOLINT: what it holds
+  template <std::derived_from<Mixer> M>
+  AnyMixer(const M& mixer) : mixer_(mixer.clone()) {}  // NOLINT: the same
   AnyMixer(const AnyMixer& other) : mixer_(other.mixer_->clone()) {}
   AnyMixer(AnyMixer&&) noexcept = default;
   AnyMixer& operator=(AnyMixer other) noexcept {

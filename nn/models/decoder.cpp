@@ -5,7 +5,7 @@
 #include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/gather.h"
-#include "autograd/loss.h"
+#include "nn/losses.h"
 
 namespace longhand::nn {
 namespace {
@@ -29,16 +29,16 @@ DType activation_type(Backend& backend, DType parameters) {
 }  // namespace
 
 Decoder::Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, DType type)
-    : config_(std::move(config)),
+    : Model(backend, seed, type),
+      config_(std::move(config)),
       activations_(activation_type(backend, type)),
-      parameters_(backend, type, seed),
       turns_(config_.longest),
       sinusoids_(config_.sinusoid_base, config_.longest) {
   check(config_);
   const DecoderConfig& c = config_;
   if (config_.outputs.empty()) config_.outputs = {c.vocabulary};
   const Initial initial = normal(c.deviation);
-  const Scope root(parameters_);
+  const Scope root = scope();
   embedding_ = Embedding(root / "embedding", c.vocabulary, c.width, initial, c.embedding_scale);
   if (c.positions == Positions::learned) {
     positions_ = Embedding(root / "positions", c.longest, c.width, initial);
@@ -116,7 +116,7 @@ void Decoder::prepare(std::int64_t longest) {
                      config_.longest, " tokens, its learned positions, got ", longest);
       break;
     case Positions::sinusoidal:
-      sinusoids_.table(backend(), parameters_.type(), config_.width, longest);
+      sinusoids_.table(backend(), parameters().type(), config_.width, longest);
       break;
     default:
       break;
@@ -130,7 +130,7 @@ Var Decoder::embed(const Input& input) {
     case Positions::learned:
       return add(x, positions_(input.positions, activations_));
     case Positions::sinusoidal:
-      return add(x, longhand::embedding(sinusoids_.table(backend(), parameters_.type(),
+      return add(x, longhand::embedding(sinusoids_.table(backend(), parameters().type(),
                                                          config_.width, input.longest),
                                         input.positions, activations_));
     default:
@@ -206,20 +206,14 @@ KeyValueCache Decoder::make_cache(std::span<const std::int32_t> capacities) cons
 }
 
 Var Decoder::logits(const Var& features, std::int64_t head) const {
-  const Var y = output(head)(features, {.out = parameters_.type()});
+  const Var y = output(head)(features, {.out = parameters().type()});
   show("logits", y.value());
   return y;
 }
 
 Loss Decoder::loss(const PlacedBatch& batch) {
-  const Tensor hits(backend(), {1}, parameters_.type());
-  const Var y = logits(features(batch.input), batch.head);
-  return {cross_entropy(y, batch.targets,
-                        {.groups = batch.targets.columns(),
-                         .weights = batch.weights,
-                         .hits = hits,
-                         .consume_logits = !watch}),
-          hits};
+  return cross_entropy(logits(features(batch.input), batch.head), batch,
+                       {.consume_logits = !watch});
 }
 
 }  // namespace longhand::nn

@@ -42,8 +42,6 @@ class Decoder final : public Model {
   Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, DType type = DType::f32);
 
   const DecoderConfig& config() const { return config_; }
-  const Parameters& parameters() const override { return parameters_; }
-  Backend& backend() const { return parameters_.backend(); }
   DType activations() const { return activations_; }
 
   const Embedding& embedding() const { return embedding_; }
@@ -55,7 +53,6 @@ class Decoder final : public Model {
   std::int64_t outputs() const { return static_cast<std::int64_t>(outputs_.size()); }
 
   void prepare(std::int64_t longest) override;
-  using Model::loss;
   Loss loss(const PlacedBatch& batch) override;
   /// For sequences of at most so many tokens. Refused where a token's row depends on what comes
   /// later: tempered by the length.
@@ -93,7 +90,6 @@ class Decoder final : public Model {
 
   DecoderConfig config_;
   DType activations_;
-  Parameters parameters_;
   Embedding embedding_, positions_;
   std::vector<Block> blocks_;
   Norm final_norm_;

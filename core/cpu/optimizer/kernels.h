@@ -26,4 +26,14 @@ struct AdamKernels {
                std::int64_t n);
 };
 
+struct SgdFactors {
+  float gradient;  // factor
+  float decay, momentum, rate;
+};
+
+struct SgdKernels {
+  void (*step)(const SgdFactors& factors, float* w, const float* gradient, float* velocity,
+               std::int64_t n);
+};
+
 }  // namespace longhand::cpu

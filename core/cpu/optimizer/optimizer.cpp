@@ -108,4 +108,21 @@ void run(CpuBackend& backend, const Adam& op) {
   });
 }
 
+void run(CpuBackend& backend, const Sgd& op) {
+  const float factor = op.factor ? *op.factor.data<float>() : 1.0f;
+  if (factor == 0 || op.parameters.empty()) return;
+  const float rate = *op.rate.data<float>();
+  const auto& kernels = kernels_for<SgdKernels>(backend.isa());
+  for_each_piece(backend.threads(), pieces_of(op.parameters), [&](std::size_t, const Piece& piece) {
+    const std::size_t k = piece.tensor;
+    const SgdFactors factors{.gradient = factor,
+                             .decay = static_cast<float>(op.decay[k]),
+                             .momentum = static_cast<float>(op.momentum),
+                             .rate = rate};
+    kernels.step(factors, op.parameters[k].data<float>() + piece.begin,
+                 op.gradients[k].data<float>() + piece.begin,
+                 op.velocities[k].data<float>() + piece.begin, piece.size);
+  });
+}
+
 }  // namespace longhand::cpu

@@ -22,6 +22,20 @@ void step(const AdamFactors& f, float* w, const float* gradient, M* m, V* v, std
   });
 }
 
+void sgd_step(const SgdFactors& f, float* w, const float* gradient, float* velocity,
+              std::int64_t n) {
+  const Vec factor(f.gradient), decay(f.decay), momentum(f.momentum), rate(f.rate);
+  for_each_vector(n, [&](auto i, auto part) {
+    const Vec old = part.load(w + i);
+    const Vec g = fma(factor, part.load(gradient + i), decay * old);
+    const Vec u = fma(momentum, part.load(velocity + i), g);
+    part.store(velocity + i, u);
+    part.store(w + i, old - rate * u);
+  });
+}
+
+constexpr SgdKernels sgd_table{.step = sgd_step};
+
 template <class M, class V>
 constexpr AdamKernels<M, V> table{.step = step<M, V>};
 
@@ -43,6 +57,10 @@ const AdamKernels<bf16, float>& kernels<AdamKernels<bf16, float>, Isa::LONGHAND_
 template <>
 const AdamKernels<bf16, bf16>& kernels<AdamKernels<bf16, bf16>, Isa::LONGHAND_ISA>() {
   return LONGHAND_ISA::table<bf16, bf16>;
+}
+template <>
+const SgdKernels& kernels<SgdKernels, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::sgd_table;
 }
 
 }  // namespace longhand::cpu

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/variable.h"
+
+namespace longhand {
+
+/// Which numbers a dropout draws: core/contract/dropout.h.
+struct DropoutDraw {
+  double rate = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t index = 0;
+  Tensor step = {};  // i32 [1]
+};
+
+/// Differentiable form of core/contract/dropout.h.
+Var dropout(const Var& x, const DropoutDraw& draw);
+
+}  // namespace longhand

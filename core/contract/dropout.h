@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "core/contract/target.h"
+#include "core/rng.h"
+#include "core/tensor.h"
+
+namespace longhand {
+
+/// y_i = 0 with probability `rate`, else x_i / (1 - rate), so that the mean of y_i over all draws
+/// is x_i. Entry i is dropped where word i mod 4 of
+///   philox({i / 4, index, step, Purpose::dropout 2^24}, seed's two halves)
+/// is below rate 2^32: the stream (seed, dropout, step, index) of core/rng.h, the same on every
+/// backend. Nothing needs to be saved: the backward is this operation on dy.
+///
+/// The step lies in the backend's memory, so that recorded work draws other numbers each time.
+struct Dropout {
+  static constexpr std::string_view name = "dropout";
+  Tensor x;
+  double rate = 0;  // 0 <= rate < 1
+  std::uint64_t seed = 0;
+  std::uint32_t index = 0;  // tells the uses of a step apart
+  Tensor step;              // i32 [1]
+  Target y;
+
+  std::uint32_t threshold() const;  // rate 2^32
+  double kept() const { return 1 / (1 - rate); }
+  std::array<std::uint32_t, 2> key() const {
+    return {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
+  }
+};
+
+/// The counter of entries 4 block to 4 block + 3.
+constexpr std::array<std::uint32_t, 4> dropout_counter(std::uint32_t block, std::uint32_t index,
+                                                       std::uint32_t step) {
+  return {block, index, step, static_cast<std::uint32_t>(Purpose::dropout) << 24};
+}
+
+void check(const Dropout& op);
+
+}  // namespace longhand

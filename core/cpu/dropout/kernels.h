@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/isa.h"
+#include "core/cpu/store.h"
+
+namespace longhand::cpu {
+
+/// The stream of core/contract/dropout.h with what is the same for all entries worked out.
+struct DropoutStream {
+  std::uint32_t counter[3];  // its last three words
+  std::uint32_t key[2];
+  std::uint32_t threshold;
+  float kept;  // 1 / (1 - rate)
+};
+
+/// Entries [begin, end) of x and y; begin is a multiple of 4. T is float or bf16.
+template <class T>
+struct DropoutKernels {
+  void (*dropout)(const DropoutStream& stream, const T* x, T* y, Store how, std::int64_t begin,
+                  std::int64_t end);
+};
+
+}  // namespace longhand::cpu

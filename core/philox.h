@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace longhand {
+
+inline constexpr int philox_rounds = 10;
+
+/// One round: multiply, exchange and xor. Always inlined: kernels for several instruction sets use
+/// it (core/cpu/isa.h).
+[[gnu::always_inline]] constexpr void philox_round(std::uint32_t& c0, std::uint32_t& c1,
+                                                   std::uint32_t& c2, std::uint32_t& c3,
+                                                   std::uint32_t k0, std::uint32_t k1) {
+  const std::uint64_t p = std::uint64_t{0xD2511F53u} * c0;
+  const std::uint64_t q = std::uint64_t{0xCD9E8D57u} * c2;
+  c0 = static_cast<std::uint32_t>(q >> 32) ^ c1 ^ k0;
+  c1 = static_cast<std::uint32_t>(q);
+  c2 = static_cast<std::uint32_t>(p >> 32) ^ c3 ^ k1;
+  c3 = static_cast<std::uint32_t>(p);
+}
+
+/// The next round's key.
+[[gnu::always_inline]] constexpr void raise_philox_key(std::uint32_t& k0, std::uint32_t& k1) {
+  k0 += 0x9E3779B9u;
+  k1 += 0xBB67AE85u;
+}
+
+/// Philox4x32-10: four 32-bit words from a 128-bit counter and a 64-bit key (Salmon et al. 2011).
+/// It has no state: word n of a stream is a pure function of the stream's name and n, the same on
+/// every backend and for any number of threads.
+constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c,
+                                              std::array<std::uint32_t, 2> k) {
+  for (int round = 0; round < philox_rounds; ++round) {
+    philox_round(c[0], c[1], c[2], c[3], k[0], k[1]);
+    raise_philox_key(k[0], k[1]);
+  }
+  return c;
+}
+
+}  // namespace longhand

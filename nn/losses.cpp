@@ -1,0 +1,30 @@
+#include "nn/losses.h"
+
+#include "autograd/loss.h"
+#include "core/error.h"
+
+namespace longhand::nn {
+
+Loss cross_entropy(const Var& logits, const PlacedBatch& batch, const ChoiceOptions& options) {
+  LONGHAND_CHECK(batch.targets, "cross_entropy: expected a batch with targets, got one without");
+  const Tensor hits(logits.backend(), {1}, master_type(logits.value().dtype()));
+  return {longhand::cross_entropy(logits, batch.targets,
+                                  {.groups = batch.targets.columns(),
+                                   .weights = batch.weights,
+                                   .hits = hits,
+                                   .consume_logits = options.consume_logits}),
+          hits};
+}
+
+Loss binary_cross_entropy(const Var& logits, const PlacedBatch& batch) {
+  LONGHAND_CHECK(batch.values,
+                 "binary_cross_entropy: expected a batch with values, got one without");
+  return {longhand::binary_cross_entropy(logits, batch.values)};
+}
+
+Loss squared_error(const Var& y, const PlacedBatch& batch) {
+  LONGHAND_CHECK(batch.values, "squared_error: expected a batch with values, got one without");
+  return {longhand::squared_error(y, batch.values)};
+}
+
+}  // namespace longhand::nn

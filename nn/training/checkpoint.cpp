@@ -1,0 +1,274 @@
+#include "nn/training/checkpoint.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/safetensors_parts.h"
+#include "nn/released_names.h"
+
+namespace fs = std::filesystem;
+
+namespace longhand::nn {
+namespace {
+
+const std::string model_file = "model", optimizer_file = "optimizer";  // .safetensors
+const std::string score_file = "score";
+
+struct Named {
+  std::string name;
+  Tensor tensor;
+};
+
+std::vector<Named> named(const Parameters& parameters) {
+  std::vector<Named> all;
+  for (const Parameter& p : parameters.all()) all.push_back({p.name(), p.value()});
+  return all;
+}
+
+std::vector<Named> named(const Optimizer& optimizer) {
+  std::vector<Named> all;
+  for (auto& state : optimizer.state()) all.push_back({std::move(state.name), state.tensor});
+  return all;
+}
+
+/// Under their released names where the file has those (nn/released_names.h).
+std::vector<Named> as_named_in(const SafetensorsParts& parts, std::vector<Named> tensors) {
+  for (Named& n : tensors) {
+    if (parts.find(n.name).entry) continue;
+    if (std::string released = released_name(n.name); parts.find(released).entry) {
+      n.name = std::move(released);
+    }
+  }
+  return tensors;
+}
+
+/// Their bytes come through `host`, one tensor at a time.
+std::vector<SafetensorsItem> items_of(const std::vector<Named>& tensors,
+                                      std::vector<std::byte>& host) {
+  std::vector<SafetensorsItem> items;
+  for (const Named& n : tensors) {
+    const auto bytes = [&host, tensor = n.tensor]() -> std::span<const std::byte> {
+      host.resize(tensor.bytes());
+      tensor.backend().download(host.data(), tensor.address(), tensor.bytes());
+      return host;
+    };
+    items.push_back({n.name, n.tensor.dtype(), n.tensor.shape(), bytes});
+  }
+  return items;
+}
+
+void write(const Folder& folder, const std::string& name, const std::vector<Named>& tensors,
+           const Metadata& metadata, std::uint64_t most) {
+  std::vector<std::byte> host;
+  write_safetensors_parts(folder, name, items_of(tensors, host), metadata, most);
+}
+
+SafetensorsParts open(const fs::path& folder, const std::string& name) {
+  SafetensorsParts parts = SafetensorsParts::open(folder, name);
+  parts.check_exact();
+  return parts;
+}
+
+void require_fit(const SafetensorsParts& parts, const std::vector<Named>& tensors) {
+  std::size_t found = 0;
+  for (const Named& n : tensors) parts.at(n.name, n.tensor.dtype(), n.tensor.shape());
+  for (const SafetensorsFile& file : parts.files()) found += file.entries().size();
+  if (found == tensors.size()) return;
+  for (const SafetensorsFile& file : parts.files()) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      const bool known = std::any_of(tensors.begin(), tensors.end(),
+                                     [&](const Named& n) { return n.name == entry.name; });
+      LONGHAND_CHECK(known, file.name(), ": tensor ", quote(entry.name), ": expected none, got ",
+                     entry.shape, " ", entry.type, "; the model has no such parameter");
+    }
+  }
+}
+
+void read(const SafetensorsParts& parts, const std::vector<Named>& tensors) {
+  for (const Named& n : tensors) {
+    const auto bytes = parts.find(n.name).entry->bytes;
+    n.tensor.backend().upload(n.tensor.address(), bytes.data(), bytes.size());
+  }
+}
+
+template <class Number>
+Number parse(std::string_view text, const std::string& where) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  LONGHAND_CHECK(error == std::errc() && end == text.data() + text.size(), where,
+                 ": expected a number, got ", quote(text));
+  return value;
+}
+
+CheckpointInfo info_of(const SafetensorsFile& file) {
+  CheckpointInfo info;
+  LONGHAND_CHECK(file.metadata().contains("step"), file.name(),
+                 ": metadata step: expected a number, got none; this is no checkpoint");
+  for (const auto& [key, value] : file.metadata()) {
+    const std::string where = text(file.name(), ": metadata ", key);
+    if (key == "step") {
+      info.step = parse<std::int64_t>(value, where);
+    } else if (key == "score") {  // before it had a file of its own
+      info.score = parse<double>(value, where);
+    } else {
+      info.more[key] = value;
+    }
+  }
+  return info;
+}
+
+/// Of the folder's model or optimizer. Parts have it all alike.
+CheckpointInfo info_of(const SafetensorsParts& parts) {
+  const SafetensorsFile& first = parts.files().front();
+  for (const SafetensorsFile& file : parts.files()) {
+    LONGHAND_CHECK(file.metadata() == first.metadata(), file.name(),
+                   ": metadata: expected that of ", first.name(),
+                   ", got another; these are parts of two checkpoints");
+  }
+  return info_of(first);
+}
+
+/// Of a checkpoint, with the score.
+CheckpointInfo info_of(const SafetensorsParts& model, const fs::path& folder) {
+  CheckpointInfo info = info_of(model);
+  std::string score = Folder(folder).read(score_file).value_or("");
+  if (score.ends_with('\n')) score.pop_back();
+  if (!score.empty()) info.score = parse<double>(score, (folder / score_file).string());
+  return info;
+}
+
+SafetensorsParts open_optimizer(const fs::path& folder, const CheckpointInfo& info) {
+  SafetensorsParts optimizer = open(folder, optimizer_file);
+  const std::int64_t step = info_of(optimizer).step;
+  LONGHAND_CHECK(step == info.step, optimizer.name(), ": metadata step: expected ", info.step,
+                 " as in the model's file, got ", step);
+  return optimizer;
+}
+
+bool has_file(const fs::path& folder, const std::string& name) {
+  std::error_code missing;
+  return fs::exists(folder / (name + ".safetensors"), missing) ||
+         fs::exists(folder / (name + ".safetensors.index.json"), missing);
+}
+
+Metadata metadata_of(const CheckpointInfo& info) {
+  Metadata metadata = info.more;
+  metadata["step"] = std::to_string(info.step);
+  return metadata;
+}
+
+Metadata metadata_of(std::int64_t step, const Optimizer& optimizer) {
+  return {{"step", std::to_string(step)}, {"optimizer", std::string(optimizer.kind())}};
+}
+
+void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
+  const CheckpointInfo info = info_of(parts);
+  const auto found = info.more.find("optimizer");
+  const std::string kind = found == info.more.end() ? "adam" : found->second;  // as once all were
+  LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected what ", optimizer.kind(),
+                 " remembers, got ", kind, "'s");
+}
+
+}  // namespace
+
+void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
+                     const Parameters& parameters, const Optimizer* optimizer, std::uint64_t most) {
+  const std::string unfinished = text(unfinished_prefix, ::getpid(), '-', name);
+  parent.remove(unfinished);
+  try {
+    const Folder folder = parent.make_folder(unfinished);
+    write(folder, model_file, named(parameters), metadata_of(info), most);
+    if (optimizer) {
+      write(folder, optimizer_file, named(*optimizer), metadata_of(info.step, *optimizer), most);
+    }
+    if (info.score) save_score(folder, *info.score);
+    folder.sync();
+    // What is there already is replaced in one step, or else moved out of the way first.
+    if (!parent.contains(name)) {
+      parent.rename(unfinished, name);
+    } else if (!parent.exchange(unfinished, name)) {
+      const std::string old = text(unfinished_prefix, "old-", name);
+      parent.remove(old);
+      parent.rename(name, old);
+      parent.rename(unfinished, name);
+      parent.remove(old);
+    }
+    parent.sync();
+    parent.remove(unfinished);
+  } catch (...) {
+    try {
+      parent.remove(unfinished);
+    } catch (const Error&) {  // what came first is the one to tell
+    }
+    throw;
+  }
+}
+
+void save_checkpoint(const fs::path& folder, const CheckpointInfo& info,
+                     const Parameters& parameters, const Optimizer* optimizer, std::uint64_t most) {
+  const Folder parent = Folder::make(folder.has_parent_path() ? folder.parent_path() : ".");
+  save_checkpoint(parent, folder.filename().string(), info, parameters, optimizer, most);
+}
+
+void save_score(const Folder& folder, double score) {
+  char digits[32];  // the shortest text that reads back as the same number
+  const char* const end = std::to_chars(digits, digits + sizeof digits, score).ptr;
+  write_atomically(folder, score_file, std::string(static_cast<const char*>(digits), end) + "\n");
+}
+
+CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& parameters,
+                               const Optimizer* optimizer) {
+  const auto model = open(folder, model_file);
+  const CheckpointInfo info = info_of(model, folder);
+  const auto values = as_named_in(model, named(parameters));
+  require_fit(model, values);
+  model.check_sums();
+  if (optimizer) {
+    const auto file = open_optimizer(folder, info);
+    require_kind(file, *optimizer);
+    const auto moments = as_named_in(file, named(*optimizer));
+    require_fit(file, moments);
+    file.check_sums();
+    read(file, moments);
+  }
+  read(model, values);
+  return info;
+}
+
+CheckpointInfo read_checkpoint_info(const fs::path& folder) {
+  return info_of(open(folder, model_file), folder);
+}
+
+CheckedCheckpoint check_checkpoint(const fs::path& folder) {
+  const auto model = open(folder, model_file);
+  model.check_sums();
+  const CheckpointInfo info = info_of(model, folder);
+  if (!has_file(folder, optimizer_file)) return {model.has_checksums(), false};
+  const auto optimizer = open_optimizer(folder, info);
+  optimizer.check_sums();
+  return {model.has_checksums() && optimizer.has_checksums(), true};
+}
+
+bool is_checkpoint(const fs::path& folder) {
+  return has_file(folder, model_file) || has_file(folder, optimizer_file);
+}
+
+void check_file_size(const Parameters& parameters, const Optimizer& optimizer, const Metadata& more,
+                     std::uint64_t most) {
+  // The longest metadata that a save may have, so that none later takes more room.
+  const CheckpointInfo longest{.step = std::numeric_limits<std::int64_t>::min(), .more = more};
+  std::vector<std::byte> none;
+  cut_into_parts(model_file, items_of(named(parameters), none), metadata_of(longest), most);
+  cut_into_parts(optimizer_file, items_of(named(optimizer), none),
+                 metadata_of(longest.step, optimizer), most);
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/folder.h"
+#include "nn/module.h"
+#include "nn/training/optimizer.h"
+
+namespace longhand::nn {
+
+using Metadata = std::map<std::string, std::string, std::less<>>;
+
+/// How names of folders begin that are not a whole checkpoint, whatever they hold.
+inline constexpr std::string_view unfinished_prefix = ".unfinished-";
+
+/// What a checkpoint says beside its tensors.
+struct CheckpointInfo {
+  std::int64_t step = 0;
+  std::optional<double> score = {};  // of the evaluation at this step, if there was one
+  Metadata more = {};                // whatever the caller wants back
+};
+
+/// A checkpoint is a folder: model.safetensors, with the parameters by name, and, when it is for
+/// going on, optimizer.safetensors with what the optimizer remembers, both with checksums; and the
+/// file `score` once there is one. Either all of model and optimizer is there or none. Where one of
+/// the two would be larger than `most` bytes (0: no limit) it lies in parts with an index
+/// (core/safetensors_parts.h).
+void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
+                     const Parameters& parameters, const Optimizer* optimizer,
+                     std::uint64_t most = 0);
+void save_checkpoint(const std::filesystem::path& folder, const CheckpointInfo& info,
+                     const Parameters& parameters, const Optimizer* optimizer = nullptr,
+                     std::uint64_t most = 0);
+
+/// Refused where a tensor is larger than a file of a checkpoint may be.
+void check_file_size(const Parameters& parameters, const Optimizer& optimizer, const Metadata& more,
+                     std::uint64_t most);
+
+/// Writes the score of a checkpoint that is there, `folder`.
+void save_score(const Folder& folder, double score);
+
+/// Reads it into parameters (and moments, if wanted) of the same names, types and shapes. What does
+/// not fit, or not match its checksum, is told in one line that names the tensor, before anything
+/// is changed.
+CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parameters& parameters,
+                               const Optimizer* optimizer = nullptr);
+CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
+
+/// Reads all of it and compares it with its checksums; refused in one line where it is damaged.
+struct CheckedCheckpoint {
+  bool checksums = false;  // false: it was written without; only sizes and steps were compared
+  bool optimizer = false;  // false: there are no moments, so training cannot go on from it
+};
+CheckedCheckpoint check_checkpoint(const std::filesystem::path& folder);
+/// Whether a folder holds files of a checkpoint, sound or not.
+bool is_checkpoint(const std::filesystem::path& folder);
+
+}  // namespace longhand::nn

@@ -1,0 +1,142 @@
+#include "nn/training/checkpoint_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+
+namespace fs = std::filesystem;
+
+namespace longhand::nn {
+namespace {
+
+constexpr std::string_view prefix = "step-", set_aside = "set-aside-";
+const std::string best_file = "best";
+
+std::string name_of(std::int64_t step) { return text(prefix, step); }
+
+std::optional<std::int64_t> step_of(const std::string& name) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  std::int64_t step = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, step);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path folder, int keep, std::uint64_t most)
+    : folder_(std::move(folder)), keep_(keep), most_(most) {
+  LONGHAND_CHECK(keep >= 1, "checkpoints: expected to keep at least 1, got ", keep);
+}
+
+const Folder& CheckpointStore::held() {
+  if (!held_) held_ = Folder::make(folder_);
+  return *held_;
+}
+
+void CheckpointStore::open() {
+  for (const std::string& name : held().names()) {
+    if (name.starts_with(unfinished_prefix) || is_temporary(name)) {
+      held().remove(name);
+    } else if (step_of(name) && fs::is_directory(folder_ / name)) {
+      // A score that was being written.
+      const Folder checkpoint = held().make_folder(name);
+      for (const std::string& file : checkpoint.names()) {
+        if (is_temporary(file)) checkpoint.remove(file);
+      }
+    }
+  }
+}
+
+void CheckpointStore::save(const CheckpointInfo& info, const Parameters& parameters,
+                           const Optimizer& optimizer) {
+  try {
+    save_checkpoint(held(), name_of(info.step), info, parameters, &optimizer, most_);
+  } catch (const Error&) {
+    held().require_in_place();  // that it was removed says more
+    throw;
+  }
+  LONGHAND_CHECK(held().in_place(), folder_.string(),
+                 ": the folder was moved or replaced while it was in use; the checkpoint of step ",
+                 info.step, " is in the one that was moved");
+  prune();
+}
+
+void CheckpointStore::save_score(std::int64_t step, double score) {
+  nn::save_score(held().make_folder(name_of(step)), score);
+}
+
+void CheckpointStore::mark_best(std::int64_t step) {
+  write_atomically(held(), best_file, name_of(step) + "\n");
+  prune();
+}
+
+void CheckpointStore::set_aside_after(std::int64_t step) {
+  for (const std::int64_t later : steps()) {
+    if (later <= step) continue;
+    const std::string name = name_of(later), aside = std::string(set_aside) + name;
+    held().remove(aside);
+    held().rename(name, aside);
+  }
+  held().sync();
+}
+
+fs::path CheckpointStore::path(std::int64_t step) const { return folder_ / name_of(step); }
+
+std::vector<std::int64_t> CheckpointStore::steps() const {
+  std::vector<std::int64_t> found;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder_, missing)) {
+    const auto step = step_of(entry.path().filename().string());
+    if (step && is_checkpoint(entry.path())) found.push_back(*step);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::optional<std::int64_t> CheckpointStore::latest() const {
+  const auto all = steps();
+  return all.empty() ? std::nullopt : std::optional(all.back());
+}
+
+std::optional<std::int64_t> CheckpointStore::best() const {
+  std::error_code missing;
+  if (!fs::exists(folder_ / best_file, missing)) return std::nullopt;
+  std::string name = Folder(folder_).read(best_file).value_or("");
+  if (name.ends_with('\n')) name.pop_back();
+  const auto step = step_of(name);
+  if (!step || !is_checkpoint(path(*step))) return std::nullopt;
+  return step;
+}
+
+std::optional<std::int64_t> CheckpointStore::last_sound_before(std::int64_t step) const {
+  const auto all = steps();
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    if (*at >= step) continue;
+    try {
+      if (check_checkpoint(path(*at)).optimizer) return *at;
+    } catch (const Error&) {  // that one is damaged too
+    }
+  }
+  return std::nullopt;
+}
+
+void CheckpointStore::prune() {
+  const auto all = steps();
+  const auto kept = best();
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < all.size(); ++i) {
+    if (all[i] == kept) continue;
+    // Renamed first: a folder that is half removed must not look like a checkpoint.
+    const std::string doomed = text(unfinished_prefix, "old-", name_of(all[i]));
+    held().remove(doomed);
+    held().rename(name_of(all[i]), doomed);
+    held().remove(doomed);
+  }
+}
+
+}  // namespace longhand::nn

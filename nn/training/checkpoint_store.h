@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "nn/training/checkpoint.h"
+
+namespace longhand::nn {
+
+/// checkpoints/ of a run: step-N folders and the file `best`, which names one of them. The last
+/// `keep` and the best are kept. Files have at most `most` bytes; 0: no limit.
+///
+/// From the first write on, the folder is held open: nothing is ever written to another one that
+/// took its place.
+class CheckpointStore {
+ public:
+  CheckpointStore(std::filesystem::path folder, int keep, std::uint64_t most = 0);
+
+  /// Makes the folder where it is missing, and removes what killed runs left in it.
+  void open();
+
+  void save(const CheckpointInfo& info, const Parameters& parameters, const Optimizer& optimizer);
+  void save_score(std::int64_t step, double score);
+  void mark_best(std::int64_t step);
+  /// Checkpoints of later steps go out of the way: step-N becomes set-aside-step-N.
+  void set_aside_after(std::int64_t step);
+
+  std::filesystem::path path(std::int64_t step) const;
+  std::vector<std::int64_t> steps() const;  // ascending
+  std::optional<std::int64_t> latest() const;
+  std::optional<std::int64_t> best() const;
+  /// The last one before `step` that is sound and has the moments to go on with.
+  std::optional<std::int64_t> last_sound_before(std::int64_t step) const;
+
+ private:
+  const Folder& held();
+  void prune();
+
+  std::filesystem::path folder_;
+  std::optional<Folder> held_;
+  int keep_;
+  std::uint64_t most_;
+};
+
+}  // namespace longhand::nn

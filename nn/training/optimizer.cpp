@@ -1,0 +1,171 @@
+#include "nn/training/optimizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+
+namespace longhand::nn {
+namespace {
+
+/// The group that holds the parameter, if one does.
+const ParameterGroup* group_of(const Parameter& parameter, std::span<const ParameterGroup> groups) {
+  const ParameterGroup* found = nullptr;
+  for (const ParameterGroup& group : groups) {
+    if (std::ranges::count(group.parameters, parameter) == 0) continue;
+    LONGHAND_CHECK(!found, "optimizer: ", parameter.name(),
+                   ": expected it in one group at most, got several");
+    found = &group;
+  }
+  return found;
+}
+
+void check(std::span<const ParameterGroup> groups, const Parameters& parameters) {
+  for (const ParameterGroup& group : groups) {
+    LONGHAND_CHECK(!group.parameters.empty(),
+                   "optimizer: expected a group of at least one parameter, got an empty one");
+    LONGHAND_CHECK(group.rate >= 0, "optimizer: expected a group's rate of at least 0, got ",
+                   group.rate);
+    for (const Parameter& parameter : group.parameters) {
+      LONGHAND_CHECK(parameter && std::ranges::count(parameters.all(), parameter) == 1,
+                     "optimizer: expected groups of the model's own parameters, got ",
+                     parameter ? parameter.name() : "an empty one");
+    }
+  }
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups)
+    : shared_(std::move(shared)) {
+  check(groups, parameters);
+  Backend& backend = parameters.backend();
+  const DType type = parameters.type();
+  for (const Parameter& parameter : parameters.all()) {
+    const ParameterGroup* const group = group_of(parameter, groups);
+    if (group && group->frozen) parameter.freeze();
+    if (parameter.frozen()) continue;
+    Entry entry{.parameter = parameter, .state = {}, .decay = 0};
+    for (std::size_t k = 0; k < shared_.state.size(); ++k) {
+      entry.state.push_back(Tensor::zeros(backend, parameter.value().shape(), type));
+    }
+    const auto decay = group ? group->decay : std::nullopt;
+    if (parameter.decays()) entry.decay = decay.value_or(shared_.decay);
+    rated(group ? group->rate : 1, backend, type).entries.push_back(std::move(entry));
+  }
+  LONGHAND_CHECK(!all_.empty(), "optimizer: expected a parameter that is not frozen, got none");
+  norm_ = Tensor(backend, {1}, type);
+  factor_ = Tensor(backend, {1}, type);
+  go_on();
+}
+
+Optimizer::Rated& Optimizer::rated(double rate, Backend& backend, DType type) {
+  for (Rated& one : all_) {
+    if (one.rate == rate) return one;
+  }
+  return all_.emplace_back(Rated{rate, Tensor(backend, {shared_.numbers}, type)});
+}
+
+void Optimizer::prepare(double rate, std::int64_t step) {
+  for (const Rated& one : all_) one.now.assign(now(one.rate * rate, step));
+}
+
+void Optimizer::step(const Tensor& losses) {
+  std::vector<Update> updates;
+  std::vector<Tensor> gradients;
+  for (const Rated& one : all_) {
+    Update update{.now = one.now, .factor = factor_};
+    update.state.resize(shared_.state.size());
+    for (const Entry& entry : one.entries) {
+      Tensor gradient = entry.parameter.var().grad();
+      if (!gradient) continue;
+      gradients.push_back(gradient);
+      update.parameters.push_back(entry.parameter.value());
+      update.gradients.push_back(std::move(gradient));
+      for (std::size_t k = 0; k < entry.state.size(); ++k) {
+        update.state[k].push_back(entry.state[k]);
+      }
+      update.decay.push_back(entry.decay);
+    }
+    if (!update.parameters.empty()) updates.push_back(std::move(update));
+  }
+  LONGHAND_CHECK(!updates.empty(), "optimizer: no parameter has a gradient");
+  norm_.backend()(GlobalNorm{.tensors = std::move(gradients),
+                             .largest = shared_.clip,
+                             .norm = norm_,
+                             .factor = factor_,
+                             .losses = losses});
+  for (const Update& update : updates) apply(update);
+  for (const Rated& one : all_) {
+    for (const Entry& entry : one.entries) entry.parameter.var().clear_grad();
+  }
+}
+
+void Optimizer::go_on() { factor_.backend()(Fill{.value = 1, .y = factor_}); }
+
+std::vector<Optimizer::State> Optimizer::state() const {
+  std::vector<State> states;
+  for (const Rated& one : all_) {
+    for (const Entry& entry : one.entries) {
+      for (std::size_t k = 0; k < entry.state.size(); ++k) {
+        states.push_back({text(entry.parameter.name(), '.', shared_.state[k]), entry.state[k]});
+      }
+    }
+  }
+  return states;
+}
+
+AdamOptimizer::AdamOptimizer(const Parameters& parameters, const AdamOptions& options,
+                             Groups groups)
+    : Optimizer(parameters,
+                {.decay = options.decay, .clip = options.clip, .state = {"m", "v"}, .numbers = 3},
+                groups),
+      options_(options) {}
+
+std::vector<double> AdamOptimizer::now(double rate, std::int64_t step) const {
+  const auto numbers = adam_now(rate, step, options_.beta1, options_.beta2);
+  return {numbers.begin(), numbers.end()};
+}
+
+void AdamOptimizer::apply(const Update& update) const {
+  update.now.backend()(Adam{.parameters = update.parameters,
+                            .gradients = update.gradients,
+                            .m = update.state[0],
+                            .v = update.state[1],
+                            .decay = update.decay,
+                            .now = update.now,
+                            .beta1 = options_.beta1,
+                            .beta2 = options_.beta2,
+                            .epsilon = options_.epsilon,
+                            .decoupled = options_.decoupled,
+                            .factor = update.factor});
+}
+
+SgdOptimizer::SgdOptimizer(const Parameters& parameters, const SgdOptions& options, Groups groups)
+    : Optimizer(parameters,
+                {.decay = options.decay, .clip = options.clip, .state = {"velocity"}, .numbers = 1},
+                groups),
+      options_(options) {}
+
+std::vector<double> SgdOptimizer::now(double rate, std::int64_t /*step*/) const { return {rate}; }
+
+void SgdOptimizer::apply(const Update& update) const {
+  update.now.backend()(Sgd{.parameters = update.parameters,
+                           .gradients = update.gradients,
+                           .velocities = update.state[0],
+                           .decay = update.decay,
+                           .rate = update.now,
+                           .momentum = options_.momentum,
+                           .factor = update.factor});
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
+                                          const OptimizerOptions& options,
+                                          std::span<const ParameterGroup> groups) {
+  if (const auto* adam = std::get_if<AdamOptions>(&options)) {
+    return std::make_unique<AdamOptimizer>(parameters, *adam, groups);
+  }
+  return std::make_unique<SgdOptimizer>(parameters, std::get<SgdOptions>(options), groups);
+}
+
+}  // namespace longhand::nn

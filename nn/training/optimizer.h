@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "nn/module.h"
+
+namespace longhand::nn {
+
+/// AdamW: see Adam in core/contract/optimizer.h.
+struct AdamOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double decay = 0;       // of the parameters that decay (Parameter::decays)
+  bool decoupled = true;  // false: Adam, decay as an L2 penalty
+  double clip = 0;        // largest global norm of the gradients; 0: no clipping
+};
+
+/// Gradient descent with momentum: see Sgd in core/contract/optimizer.h.
+struct SgdOptions {
+  double momentum = 0.9;
+  double decay = 0;
+  double clip = 0;
+};
+
+using OptimizerOptions = std::variant<AdamOptions, SgdOptions>;
+
+/// Parameters that learn differently from the others. A parameter is in one group at most.
+struct ParameterGroup {
+  std::vector<Parameter> parameters;
+  double rate = 1;                   // times the schedule's
+  std::optional<double> decay = {};  // none: the optimizer's; of those that decay
+  bool frozen = false;               // they stay as they are: no gradient, no step
+};
+
+/// Changes all parameters that are not frozen by their gradients. A parameter that no loss of the
+/// step reached (another task's output head) is left alone in that step.
+///
+/// Where the norm of the gradients or a loss is not finite, nothing changes in that step nor in any
+/// later one until go_on(): whoever reads norm() and the losses may come late.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  virtual std::string_view kind() const = 0;
+
+  /// Brings what differs from step to step to the backend's memory; steps count from 1.
+  void prepare(double rate, std::int64_t step);
+  /// Takes the step that was prepared, without looking at anything, and clears the gradients.
+  /// losses [n]
+  void step(const Tensor& losses);
+  /// The global norm of the last step's gradients, before clipping. [1]
+  const Tensor& norm() const { return norm_; }
+  void go_on();
+
+  struct State {
+    std::string name;  // the parameter's, with ".m" and the like
+    Tensor tensor;
+  };
+  /// What it remembers from step to step, to be saved and restored.
+  std::vector<State> state() const;
+
+ protected:
+  using Groups = std::span<const ParameterGroup>;
+  struct Shared {
+    double decay, clip;
+    std::vector<std::string_view> state;  // what is remembered of each parameter, by name
+    std::int64_t numbers;                 // that differ from step to step
+  };
+  Optimizer(const Parameters& parameters, Shared shared, Groups groups);
+
+  /// Parameters that take a step alike. state[k][i]: of kind k, parameter i's.
+  struct Update {
+    std::vector<Tensor> parameters = {}, gradients = {};
+    std::vector<std::vector<Tensor>> state = {};
+    std::vector<double> decay = {};
+    Tensor now, factor;
+  };
+  /// The numbers of a step at this rate.
+  virtual std::vector<double> now(double rate, std::int64_t step) const = 0;
+  virtual void apply(const Update& update) const = 0;
+
+ private:
+  struct Entry {
+    Parameter parameter;
+    std::vector<Tensor> state;
+    double decay;
+  };
+  /// Those whose rate is `rate` times the schedule's.
+  struct Rated {
+    double rate;
+    Tensor now;
+    std::vector<Entry> entries = {};
+  };
+  Rated& rated(double rate, Backend& backend, DType type);
+
+  Shared shared_;
+  std::vector<Rated> all_;
+  Tensor norm_, factor_;
+};
+
+class AdamOptimizer final : public Optimizer {
+ public:
+  AdamOptimizer(const Parameters& parameters, const AdamOptions& options, Groups groups = {});
+  std::string_view kind() const override { return "adam"; }
+
+ private:
+  std::vector<double> now(double rate, std::int64_t step) const override;
+  void apply(const Update& update) const override;
+
+  AdamOptions options_;
+};
+
+class SgdOptimizer final : public Optimizer {
+ public:
+  SgdOptimizer(const Parameters& parameters, const SgdOptions& options, Groups groups = {});
+  std::string_view kind() const override { return "sgd"; }
+
+ private:
+  std::vector<double> now(double rate, std::int64_t step) const override;
+  void apply(const Update& update) const override;
+
+  SgdOptions options_;
+};
+
+std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
+                                          const OptimizerOptions& options,
+                                          std::span<const ParameterGroup> groups = {});
+
+}  // namespace longhand::nn

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "nn/batch.h"
+
+namespace longhand::nn {
+
+/// Makes the batches of coming steps on a thread of its own, a few steps ahead.
+class Prefetcher {
+ public:
+  struct Plan {
+    std::int64_t first_step = 1, last_step = 0;
+    std::int64_t first_part = 0, parts = 1;  // of every step
+    std::size_t ahead = 2;                   // steps
+  };
+  Prefetcher(BatchSource source, Plan plan);
+  ~Prefetcher();
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  /// The parts of the next step. What the source threw is thrown here; Interrupted where that is
+  /// asked for while they are being made.
+  std::vector<Batch> next(const std::function<bool()>& interrupt = {});
+
+ private:
+  void work();
+  bool stopped();
+
+  BatchSource source_;
+  Plan plan_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::vector<Batch>> ready_;
+  std::exception_ptr error_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace longhand::nn

@@ -1,0 +1,32 @@
+#include "nn/training/recorded_steps.h"
+
+#include <utility>
+
+namespace longhand::nn {
+
+bool RecordedSteps::possible(const Model& model) const {
+  const Backend& backend = model.parameters().backend();
+  return backend.repeats() && shapes_ > 0 && !model.watch && !backend.observer &&
+         !backend.options().checked;
+}
+
+bool RecordedSteps::take(Model& model, Step& step,
+                         const std::function<void(PlacedStep&)>& operations) {
+  for (Batch& part : step.parts) part = filled_up(std::move(part));
+  Backend& backend = model.parameters().backend();
+  Recorded& recorded = kept_.at(shape_of(step.parts), [&] {
+    return Recorded{PlacedStep(model, step), backend.repeat()};
+  });
+  PlacedStep& placed = recorded.step;
+  placed.assign(model, step);
+  const bool repeated = recorded.repeat->run([&] { operations(placed); });
+  step.numbers = placed.numbers;
+  if (repeated) {  // and the next one writes there too
+    step.numbers = empty_like(placed.numbers);
+    backend(Copy{.x = placed.numbers, .y = step.numbers});
+  }
+  step.choices = placed.choices;
+  return repeated;
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,55 @@
+#include "nn/training/run_checkpoints.h"
+
+#include <utility>
+
+namespace longhand::nn {
+
+RunCheckpoints::RunCheckpoints(CheckpointOptions options, const Parameters& parameters,
+                               const Optimizer& optimizer, bool writes)
+    : options_(std::move(options)),
+      parameters_(parameters),
+      optimizer_(optimizer),
+      writes_(writes) {
+  if (options_.folder.empty()) return;
+  store_.emplace(options_.folder, options_.keep, options_.most_file_bytes);
+  check_file_size(parameters_, optimizer_, options_.metadata, options_.most_file_bytes);
+}
+
+void RunCheckpoints::open() {
+  if (writes()) store_->open();
+}
+
+CheckpointInfo RunCheckpoints::load(const std::filesystem::path& checkpoint) {
+  CheckpointInfo info = load_checkpoint(checkpoint, parameters_, &optimizer_);
+  saved_ = info.step;
+  if (const auto best = store_ ? store_->best() : std::nullopt) {
+    best_ = read_checkpoint_info(store_->path(*best)).score;
+  }
+  if (info.score && (!best_ || *info.score > *best_)) {  // the run ended before it was marked
+    best_ = info.score;
+    if (writes() && store_->path(info.step) == checkpoint) store_->mark_best(info.step);
+  }
+  return info;
+}
+
+std::optional<std::filesystem::path> RunCheckpoints::latest() const {
+  const auto step = store_ ? store_->latest() : std::nullopt;
+  if (!step) return std::nullopt;
+  return store_->path(*step);
+}
+
+std::optional<std::filesystem::path> RunCheckpoints::save(std::int64_t step) {
+  if (!writes() || saved_ == step) return std::nullopt;
+  store_->save({.step = step, .more = options_.metadata}, parameters_, optimizer_);
+  saved_ = step;
+  return store_->path(step);
+}
+
+void RunCheckpoints::score(std::int64_t step, double score) {
+  if (writes()) store_->save_score(step, score);
+  if (best_ && !(score > *best_)) return;
+  best_ = score;
+  if (writes()) store_->mark_best(step);
+}
+
+}  // namespace longhand::nn

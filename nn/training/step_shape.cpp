@@ -1,0 +1,53 @@
+#include "nn/training/step_shape.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace longhand::nn {
+namespace {
+
+/// The next multiple of n's share 1 / parts, or of `least`.
+std::int64_t rounded_up(std::int64_t n, std::int64_t parts, std::int64_t least) {
+  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
+  const std::int64_t step = std::max(least, power / parts);
+  return (n + step - 1) / step * step;
+}
+
+}  // namespace
+
+PartShape shape_of(const Batch& batch) {
+  std::int32_t longest = 0;
+  for (const std::int32_t length : batch.real_lengths()) longest = std::max(longest, length);
+  return {.tokens = std::ssize(batch.tokens),
+          .sequences = std::ssize(batch.lengths),
+          .longest = std::bit_ceil(static_cast<std::uint32_t>(longest)),
+          .groups = batch.groups,
+          .head = batch.head,
+          .weighted = !batch.weights.empty(),
+          .features = batch.features.shape,
+          .values = batch.values.shape};
+}
+
+StepShape shape_of(const std::vector<Batch>& parts) {
+  StepShape shape;
+  for (const Batch& part : parts) shape.push_back(shape_of(part));
+  return shape;
+}
+
+Batch filled_up(Batch batch) {
+  const auto same = [&](std::int32_t length) { return length == batch.lengths.front(); };
+  if (std::ranges::all_of(batch.lengths, same)) return batch;
+  const std::int64_t tokens = rounded_up(std::ssize(batch.tokens), 32, 256);
+  const std::int64_t sequences = rounded_up(std::ssize(batch.lengths) + 1, 8, 8);
+  batch.filling = tokens - std::ssize(batch.tokens);
+  const auto rows = static_cast<std::size_t>(tokens);
+  const auto choices = static_cast<std::size_t>(tokens * batch.groups);
+  batch.lengths.resize(static_cast<std::size_t>(sequences) - 1);
+  batch.lengths.push_back(static_cast<std::int32_t>(batch.filling));
+  batch.tokens.resize(rows);
+  batch.targets.resize(choices, -1);
+  if (!batch.weights.empty()) batch.weights.resize(choices);
+  return batch;
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "nn/model.h"
+#include "nn/training/optimizer.h"
+#include "nn/training/prefetcher.h"
+#include "nn/training/ranks.h"
+#include "nn/training/recorded_steps.h"
+#include "nn/training/run_checkpoints.h"
+#include "nn/training/schedule.h"
+#include "nn/training/step.h"
+#include "nn/training/unread_steps.h"
+
+namespace longhand::nn {
+
+struct TrainerOptions {
+  std::int64_t steps = -1;        // must be given
+  std::int64_t accumulation = 1;  // parts of a step on each rank, whose gradients add up
+  Schedule schedule = {};         // over these steps, where it does not say another number
+  OptimizerOptions optimizer = AdamOptions{};
+  std::vector<ParameterGroup> groups = {};  // of parameters that learn differently
+  std::int64_t evaluate_every = 0;          // steps; 0: only after the last
+  std::int64_t checkpoint_every = 0;        // steps; 0: only after the last and when stopped
+  CheckpointOptions checkpoints = {};
+  std::int64_t look_every = 0;  // steps whose report finds the model as they left it
+
+  // Where the backend repeats recorded work: how many shapes of steps are kept ready, 0 for none,
+  // and about how many seconds' steps are read together.
+  std::size_t recorded = 16;
+  double together = 0.25;
+};
+
+struct TrainerHooks {
+  /// Told every step in order; some steps late where the backend repeats recorded ones.
+  std::function<void(const StepReport&)> report = {};
+  /// Scores the model as it is; more is better. The best one's checkpoint is kept.
+  std::function<std::optional<double>(std::int64_t step)> evaluate = {};
+  std::function<void(std::int64_t step, const std::filesystem::path& folder)> saved = {};
+  /// Asked after every step: true writes a checkpoint and returns from run().
+  std::function<bool()> stop = {};
+  /// Asked between operations: true leaves a step or an evaluation unfinished, writes a checkpoint
+  /// of the last finished step and returns from run(). Not asked while recorded work is repeated,
+  /// nor where there are several ranks: there the step is finished.
+  std::function<bool()> interrupt = {};
+};
+
+enum class Outcome { finished, stopped };
+
+/// The loop: data made ahead, loss, backward, clipping, the optimizer's step, evaluation and
+/// checkpoints on their schedules. A run depends on its options, seeds and step number alone, so
+/// one that was cut and resumed has the bits of one that was not.
+///
+/// A checkpoint is written before every evaluation and before run() ends, whatever ends it, so that
+/// neither a failing evaluation nor a full log loses what was trained. One exception: a loss or
+/// gradient that is not finite ends the run with an Error naming the step and the first such
+/// tensor; parameters and checkpoints stay as they were before that step.
+///
+/// Where steps are recorded and repeated (nn/training/recorded_steps.h), their numbers are read
+/// some steps later, but before anything else is done with the model.
+class Trainer {
+ public:
+  Trainer(Model& model, BatchSource source, TrainerOptions options, TrainerHooks hooks = {},
+          Communicator& ranks = alone());
+
+  /// Goes on from a checkpoint folder; the next step is the one after its own.
+  void resume(const std::filesystem::path& checkpoint);
+  /// From the latest in options.checkpoints; false when there is none.
+  bool resume_latest();
+
+  Outcome run();
+  std::int64_t step() const { return step_; }  // the last one taken
+  bool evaluated() const { return evaluated_ == step_; }
+
+ private:
+  Outcome take_steps();
+  Step next_step(Prefetcher& data) const;
+  void take(Step step);
+  void compute(PlacedStep& step, const std::function<bool()>& interrupt);
+  void skip(Step step);
+  void read();
+  [[noreturn]] void end_not_finite(const Step& step);
+  void evaluate();
+  void save();
+  std::function<bool()> interrupt() const;
+
+  Model& model_;
+  BatchSource source_;
+  TrainerOptions options_;
+  TrainerHooks hooks_;
+  Communicator& ranks_;
+  std::unique_ptr<Optimizer> optimizer_;
+  RunCheckpoints checkpoints_;
+  RecordedSteps recorded_;
+  UnreadSteps unread_;
+  std::int64_t step_ = 0;
+  std::optional<std::int64_t> evaluated_;  // the step of the last evaluation
+};
+
+}  // namespace longhand::nn
