@@ -1,5 +1,6 @@
 #include "autograd/loss.h"
 
+#include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/reduce.h"
 #include "autograd/tape.h"
@@ -57,7 +58,7 @@ Var binary_cross_entropy(const Var& logits, const Tensor& targets, const Tensor&
 }
 
 Var squared_error(const Var& x, const Tensor& targets) {
-  return mean(activate(Activation::square, add(cast(x, targets.dtype()), targets, 1, -1)));
+  return mean(activate(Activation::square, subtract(cast(x, targets.dtype()), targets)));
 }
 
 }  // namespace longhand

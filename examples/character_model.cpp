@@ -56,7 +56,7 @@ int main(int count, char** arguments) {
       .run();
 
   const std::vector<std::int32_t> prompt(tokens.begin(), tokens.begin() + 20);
-  const auto continued = nn::decode_greedy(model, std::array{prompt}, {.most = 40}).front();
+  const auto continued = nn::generate(model, std::array{prompt}, {.most = 40}).front();
   std::cout << text.substr(0, prompt.size()) << '|'
             << std::string(continued.begin(), continued.end()) << '\n';
   return loss < 2 ? 0 : 1;  // knowing nothing: ln 256 = 5.5

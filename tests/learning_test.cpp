@@ -1,5 +1,4 @@
 #include <boost/test/data/test_case.hpp>
-#include "tests/check.h"
 #include <cmath>
 #include <map>
 
@@ -8,6 +7,7 @@
 #include "nn/layers/linear.h"
 #include "nn/losses.h"
 #include "nn/training/trainer.h"
+#include "tests/check.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
