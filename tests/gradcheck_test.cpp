@@ -3,6 +3,7 @@
 #include <boost/test/data/test_case.hpp>
 #include "tests/check.h"
 
+#include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/tape.h"
 #include "autograd/tolerance.h"

@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include "autograd/chacal.h"
+#include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/fal.h"
 #include "autograd/tape.h"
@@ -212,7 +213,7 @@ BOOST_AUTO_TEST_CASE(gradients_reach_every_parameter_and_a_layer_used_twice) {
                dy = random(*backend, {7, 6}, DType::f64, 4);
   const auto forward = [&](const Var& at) {
     const Var once = layer(at, input);
-    return add(once, layer(at, input), 0.25, 0.75);  // twice: gradients add up
+    return add(scale(once, 0.25), scale(layer(at, input), 0.75));  // twice: gradients add up
   };
   const auto value = [&] {
     const auto all = forward(x).value().to_doubles(), weights = dy.to_doubles();
