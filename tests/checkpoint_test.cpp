@@ -126,7 +126,7 @@ BOOST_FIXTURE_TEST_CASE(in_parts_it_is_loaded_bit_for_bit_too, Fixture) {
   const AdamOptimizer adam(saved, {}), other(loaded, {});
   (*backend)(Fill{.value = 0.1, .y = adam.state()[3].tensor});
   CheckpointStore store(folder, 1, 2000);
-  store.save({.step = 12, .score = -1.25e-300}, saved, adam);
+  store.save({.step = 12, .score = -1.25e-300}, saved, &adam);
   int files = 0;
   for (const auto& entry : fs::directory_iterator(store.path(12))) {
     if (entry.path().extension() == ".safetensors") {
@@ -258,11 +258,11 @@ BOOST_FIXTURE_TEST_CASE(a_folder_that_was_moved_is_told_after_it_got_its_checkpo
   CheckpointStore store(folder / "run", 1);
   store.open();
   fs::rename(folder / "run", folder / "moved");
-  expect([&] { store.save({.step = 1}, parameters, adam); }, "moved or replaced");
+  expect([&] { store.save({.step = 1}, parameters, &adam); }, "moved or replaced");
   BOOST_TEST(!fs::exists(folder / "run"));
   BOOST_TEST(check_checkpoint(folder / "moved" / "step-1").optimizer);
   fs::remove_all(folder / "moved");
-  expect([&] { store.save({.step = 2}, parameters, adam); }, "run: the folder was removed");
+  expect([&] { store.save({.step = 2}, parameters, &adam); }, "run: the folder was removed");
   BOOST_TEST(!fs::exists(folder / "run"));
 }
 

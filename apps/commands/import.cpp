@@ -122,7 +122,7 @@ void run(const Arguments& arguments) {
     folder.open();
     folder.open_logs(0);
     nn::CheckpointStore store(folder.checkpoints(), 1, config.most_file_bytes());
-    store.save({}, model.parameters(), nn::AdamOptimizer(model.parameters(), config.adam()));
+    store.save({}, model.parameters());
     parameters = model.parameters().count();
   } catch (const Error&) {
     std::error_code ignored;

@@ -231,7 +231,7 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
   const auto values = as_named_in(model, named(parameters));
   require_fit(model, values);
   model.check_sums();
-  if (optimizer) {
+  if (optimizer && (info.step > 0 || has_file(folder, optimizer_file))) {
     const auto file = open_optimizer(folder, info);
     require_kind(file, *optimizer);
     const auto moments = as_named_in(file, named(*optimizer));

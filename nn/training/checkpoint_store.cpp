@@ -54,9 +54,9 @@ void CheckpointStore::open() {
 }
 
 void CheckpointStore::save(const CheckpointInfo& info, const Parameters& parameters,
-                           const Optimizer& optimizer) {
+                           const Optimizer* optimizer) {
   try {
-    save_checkpoint(held(), name_of(info.step), info, parameters, &optimizer, most_);
+    save_checkpoint(held(), name_of(info.step), info, parameters, optimizer, most_);
   } catch (const Error&) {
     held().require_in_place();  // that it was removed says more
     throw;

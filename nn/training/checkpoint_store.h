@@ -21,7 +21,8 @@ class CheckpointStore {
   /// Makes the folder where it is missing, and removes what killed runs left in it.
   void open();
 
-  void save(const CheckpointInfo& info, const Parameters& parameters, const Optimizer& optimizer);
+  void save(const CheckpointInfo& info, const Parameters& parameters,
+            const Optimizer* optimizer = nullptr);
   void save_score(std::int64_t step, double score);
   void mark_best(std::int64_t step);
   /// Checkpoints of later steps go out of the way: step-N becomes set-aside-step-N.
