@@ -23,7 +23,7 @@ struct Fixture {
   }
 };
 
-using Steps = std::vector<std::int64_t>;
+using StepNumbers = std::vector<std::int64_t>;
 
 }  // namespace
 
@@ -45,12 +45,12 @@ BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_one_is_pas
     for (int step = 1; step <= 5; ++step) run.log({{"step", step}, {"loss", 1.0 / step}});
   }
   std::ofstream(path / "metrics.jsonl", std::ios::app) << "{\"step\":6,\"lo";
-  BOOST_TEST(steps() == (Steps{1, 2, 3, 4, 5}), boost::test_tools::per_element());
+  BOOST_TEST(steps() == (StepNumbers{1, 2, 3, 4, 5}), boost::test_tools::per_element());
   RunFolder run(path);
   run.open();
   run.open_logs(3);
   run.log({{"step", 4}, {"loss", 0.5}});
-  BOOST_TEST(steps() == (Steps{1, 2, 3, 4}), boost::test_tools::per_element());
+  BOOST_TEST(steps() == (StepNumbers{1, 2, 3, 4}), boost::test_tools::per_element());
   BOOST_TEST(run.metrics().back()["loss"] == 0.5);
   BOOST_TEST(run.metrics()[1]["loss"] == 0.5);  // step 2, as it was
 }
