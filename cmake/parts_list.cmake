@@ -2,6 +2,10 @@
 # but for those in EXCEPT, defines `const TYPE NAME_SUFFIX`, and FUNCTION returns them all, by name.
 # HEADER declares TYPE and FUNCTION, in NAMESPACE. Run by CMakeLists.txt of the folder above, and as a
 # script: cmake -DFOLDER=... -P cmake/parts_list.cmake
+if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_minimum_required(VERSION 3.25)  # which decides how what follows is read
+endif()
+
 function(longhand_parts_list)
   cmake_parse_arguments(arg "" "FOLDER;TYPE;SUFFIX;FUNCTION;HEADER;NAMESPACE;OUTPUT" "EXCEPT" ${ARGN})
   set(watched CONFIGURE_DEPENDS)
@@ -39,7 +43,6 @@ std::span<const @arg_TYPE@* const> @arg_FUNCTION@() {
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE)
-  cmake_minimum_required(VERSION 3.25)
   longhand_parts_list(FOLDER ${FOLDER} TYPE ${TYPE} SUFFIX ${SUFFIX} FUNCTION ${FUNCTION}
                       HEADER ${HEADER} NAMESPACE ${NAMESPACE} OUTPUT ${OUTPUT})
 endif()

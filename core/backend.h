@@ -38,12 +38,12 @@ namespace longhand {
 /// operation walks it (core/forwarding.h).
 using Contract =
     std::tuple<Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate,
-               GateBackward, AddBias, Dropout, Matmul, ColumnSum, Reduce, LayerNorm, LayerNormBackward,
-               RmsNorm, RmsNormBackward, Rope, Embedding, EmbeddingBackward, Gather, GatherBackward,
-               Argmax, Softmax, SoftmaxBackward, CrossEntropy, CrossEntropyBackward,
-               BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle, SolveTriangular,
-               GlobalNorm, Adam, Sgd, Append, Attention, AttentionBackward, AttentionWeights,
-               FindBadScore, Fal, FalBackward, Chacal, ChacalBackward>;
+               GateBackward, AddBias, Dropout, Matmul, ColumnSum, Reduce, LayerNorm,
+               LayerNormBackward, RmsNorm, RmsNormBackward, Rope, Embedding, EmbeddingBackward,
+               Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward, CrossEntropy,
+               CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle,
+               SolveTriangular, GlobalNorm, Adam, Sgd, Append, Attention, AttentionBackward,
+               AttentionWeights, FindBadScore, Fal, FalBackward, Chacal, ChacalBackward>;
 
 /// One pure virtual run() for each operation of the list.
 template <class List>

@@ -51,8 +51,8 @@ void run(CudaBackend& backend, const Dropout& op) {
     const Out<T> y = out<T>(op.y);
     const std::int64_t size = op.x.size();
     const auto run_with = [&](auto width) {
-      launch(backend.stream(), grid_of((size + 3) / 4), block_threads, 0, dropout<width, T>, x, y, size,
-             draw);
+      launch(backend.stream(), grid_of((size + 3) / 4), block_threads, 0, dropout<width, T>, x, y,
+             size, draw);
     };
     if (on_16_bytes(x, y.y) && size % 4 == 0) return run_with(std::integral_constant<int, 4>{});
     run_with(std::integral_constant<int, 1>{});

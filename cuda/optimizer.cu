@@ -298,8 +298,9 @@ void run(CudaBackend& backend, const Sgd& op) {
   };
   with_capacity(op.parameters.size(), [&]<int capacity>(std::integral_constant<int, capacity>) {
     const auto start = [&](const Table<SgdEntry, capacity>& table, std::int64_t) {
-      launch(backend.stream(), table.pieces, block_threads, 0, sgd<capacity>, table, op.rate.data<float>(),
-             data_or_null<float>(op.factor), static_cast<float>(op.momentum));
+      launch(backend.stream(), table.pieces, block_threads, 0, sgd<capacity>, table,
+             op.rate.data<float>(), data_or_null<float>(op.factor),
+             static_cast<float>(op.momentum));
     };
     with_tables<SgdEntry, capacity>(op.parameters.size(), make, start);
   });

@@ -1,8 +1,8 @@
 #include "autograd/operators.h"
 
-#include "tests/check.h"
 #include <cmath>
 #include <limits>
+#include "tests/check.h"
 
 #include "autograd/rearrange.h"
 #include "autograd/reduce.h"

@@ -290,7 +290,8 @@ BOOST_AUTO_TEST_CASE(a_run_whose_checkpoints_lie_in_parts_is_like_any_other) {
   BOOST_TEST(files(folder / "several").contains("model.safetensors.index.json"));
   refuses(1, "export parts --part_mib 1 --out several", "expected a folder without a model");
   json("import several --task flip-flop --task.instructions 8 --part_mib 1 --out again --json");
-  BOOST_TEST(files(folder / "again/checkpoints/step-0").size() >= 6u);
+  BOOST_TEST(files(folder / "again/checkpoints/step-0").size() >=
+             3u);  // an index and parts, no moments
   json("export again --out back --json");
   BOOST_TEST(
       (contents(folder / "back/model.safetensors") == contents(folder / "one/model.safetensors")));

@@ -13,9 +13,9 @@
 #include "core/crc32c.h"
 #include "core/error.h"
 #include "core/utf8.h"
+#include "nn/text/encoder.h"
 #include "nn/training/interruption.h"
 #include "nn/training/stop_signals.h"
-#include "nn/text/encoder.h"
 
 namespace longhand::nn {
 namespace {
