@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <system_error>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/quote.h"
+#include "core/text_file.h"
 
 namespace fs = std::filesystem;
 
 namespace longhand::nn {
 namespace {
 
-constexpr std::uintmax_t most_config = 1 << 20;  // bytes
+constexpr std::size_t most_config = 1 << 20;  // bytes
 
 struct ActivationName {
   std::string_view name;
@@ -28,18 +28,6 @@ constexpr std::array<ActivationName, 6> activations{{{"gelu", Activation::gelu},
                                                      {"gelu_pytorch_tanh", Activation::gelu_tanh},
                                                      {"relu", Activation::relu},
                                                      {"silu", Activation::silu}}};
-
-std::string read_text(const fs::path& path, std::uintmax_t most) {
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  LONGHAND_CHECK(!error, path.string(), ": cannot be read: ", error.message());
-  LONGHAND_CHECK(size <= most, path.string(), ": expected at most ", most, " bytes, got ", size);
-  std::ifstream stream(path, std::ios::binary);
-  std::string text(static_cast<std::size_t>(size), '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(size));
-  LONGHAND_CHECK(stream, path.string(), ": cannot be read");
-  return text;
-}
 
 Shape shape_there(const Exchange& tensor) {
   const Shape shape = tensor.piece(tensor.ours.value()).shape();
