@@ -162,13 +162,16 @@ void GgufFile::read(std::span<const std::byte> bytes) {
     LONGHAND_CHECK(rank <= Shape::max_rank, subject, "expected at most ", Shape::max_rank,
                    " axes, got ", rank);
     std::array<std::int64_t, Shape::max_rank> extents{};
+    for (std::uint32_t axis = rank; axis-- > 0;) {  // the fastest comes first
+      const auto extent = cursor.number<std::uint64_t>();
+      LONGHAND_CHECK(std::in_range<std::int64_t>(extent), subject,
+                     "expected extents below 2^63, got ", extent);
+      extents[axis] = static_cast<std::int64_t>(extent);
+    }
     std::int64_t size = 1;
     for (std::uint32_t axis = 0; axis < rank; ++axis) {
-      const auto extent = cursor.number<std::uint64_t>();
-      LONGHAND_CHECK(std::in_range<std::int64_t>(extent) &&
-                         !__builtin_mul_overflow(size, static_cast<std::int64_t>(extent), &size),
-                     subject, "its element count passes 2^63");
-      extents[rank - 1 - axis] = static_cast<std::int64_t>(extent);  // the fastest comes first
+      LONGHAND_CHECK(!__builtin_mul_overflow(size, extents[axis], &size), subject,
+                     "its element count passes 2^63");
     }
     entry.shape = Shape(std::span(extents.data(), rank));
     const auto code = cursor.number<std::uint32_t>();

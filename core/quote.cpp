@@ -71,7 +71,12 @@ bool is_unseen(std::uint32_t code) {
 /// Moves the first character of `text`, which is not empty, to `out`.
 void move_character(std::string_view& text, std::string& out) {
   const auto byte = static_cast<std::uint8_t>(text[0]);
-  std::size_t length = byte < 0x20 || byte == 0x7f ? 0 : utf8_length(text);
+  if (0x20 <= byte && byte < 0x7f) {  // nearly every character
+    out += text[0];
+    text.remove_prefix(1);
+    return;
+  }
+  std::size_t length = byte < 0x80 ? 0 : utf8_length(text);
   char escape[16];
   if (length == 0) {
     length = 1;
