@@ -29,8 +29,8 @@ struct Loss {
 class Model {
  public:
   /// Initial values and what layers draw in training are a matter of the seed.
-  Model(Backend& backend, std::uint64_t seed, DType type = DType::f32)
-      : parameters_(backend, type, seed) {}
+  Model(Backend& backend, std::uint64_t seed, Storage storage = {})
+      : parameters_(backend, storage, seed) {}
   virtual ~Model() = default;
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;

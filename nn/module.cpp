@@ -22,23 +22,41 @@ const Var none;
 
 }  // namespace
 
+bool supports(const Backend& backend, DType type) {
+  try {
+    backend.require_dtype(type);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 const Var& Parameter::var() const { return state_ ? state_->var : none; }
 
 void Parameter::freeze(bool frozen) const { state_->var = Var(state_->var.value(), !frozen); }
 
-Parameters::Parameters(Backend& backend, DType type, std::uint64_t seed)
+Parameters::Parameters(Backend& backend, Storage storage, std::uint64_t seed)
     : backend_(backend.shared_from_this()),
-      type_(type),
+      storage_(storage),
       seed_(seed),
       noise_(std::make_shared<Noise>(backend, seed)) {
-  LONGHAND_CHECK(master_type(type) == type, "parameters: expected f32 or f64, got ", type);
+  LONGHAND_CHECK(master_type(type()) == type(), "parameters: expected f32 or f64, got ", type());
+  const DType matrices = storage.matrices.value_or(type());
+  LONGHAND_CHECK(matrices == type() || (matrices == DType::bf16 && type() == DType::f32),
+                 "parameters: expected matrices of ", type(), " or, beside f32, bf16, got ",
+                 matrices);
+  backend.require_dtype(matrices);
 }
 
 Parameter Parameters::add(const std::string& name, const Shape& shape, Initial initial,
                           bool decays) {
   LONGHAND_CHECK(!find(name), "parameters: there is already one named ", name);
-  Tensor value(*backend_, shape, type_);
-  if (initial.deviation == 0) {
+  const bool is_matrix = decays;
+  const DType held = is_matrix ? storage_.matrices.value_or(type()) : type();
+  Tensor value(*backend_, shape, held);
+  if (!storage_.initial) {
+    // Its values come from a file.
+  } else if (initial.deviation == 0) {
     (*backend_)(Fill{.value = initial.mean, .y = value});
   } else {
     const NormalStream numbers{.seed = seed_,
@@ -50,7 +68,7 @@ Parameter Parameters::add(const std::string& name, const Shape& shape, Initial i
   }
   Parameter parameter;
   parameter.state_ = std::make_shared<Parameter::State>(
-      Parameter::State{name, Var(std::move(value), true), decays});
+      Parameter::State{name, Var(std::move(value), held == type()), decays});
   all_.push_back(parameter);
   return parameter;
 }

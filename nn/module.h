@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,10 +50,22 @@ class Parameter {
   std::shared_ptr<State> state_;
 };
 
+/// Whether the backend has tensors of that type.
+bool supports(const Backend& backend, DType type);
+
+/// How a model's numbers are held.
+struct Storage {
+  DType type = DType::f32;  // what training changes: f32 or f64
+  /// bf16, beside f32: matrices take half the room, and get no gradient.
+  std::optional<DType> matrices = {};
+  /// false: parameters are not set at first, since a file has their values.
+  bool initial = true;
+};
+
 /// All parameters of a model, in the order they were made. Names are unique.
 class Parameters {
  public:
-  Parameters(Backend& backend, DType type, std::uint64_t seed);
+  Parameters(Backend& backend, Storage storage, std::uint64_t seed);
 
   /// Initial values are a pure function of (seed, name, shape, initial): another model option does
   /// not change them, nor does the backend or the number of threads. The name is the released one
@@ -67,13 +80,13 @@ class Parameters {
   void clear_gradients() const;
 
   Backend& backend() const { return *backend_; }
-  DType type() const { return type_; }
+  DType type() const { return storage_.type; }
   /// What layers draw from in training.
   const std::shared_ptr<Noise>& noise() const { return noise_; }
 
  private:
   std::shared_ptr<Backend> backend_;
-  DType type_;
+  Storage storage_;
   std::uint64_t seed_;
   std::vector<Parameter> all_;
   std::shared_ptr<Noise> noise_;

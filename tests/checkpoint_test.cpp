@@ -27,7 +27,7 @@ struct Fixture {
 
   Parameters make(const Shape& shape, std::uint64_t seed, DType type = DType::f32,
                   const char* name = "w") const {
-    Parameters parameters(*backend, type, seed);
+    Parameters parameters(*backend, {type}, seed);
     parameters.add("first", {2}, normal(1), false);
     parameters.add(name, shape, normal(1), true);
     return parameters;
@@ -75,7 +75,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_of_another_model_is_refused_naming_the_tens
   expect(load_into(wider).first, "expected F32 [3, 6], got F32 [3, 5]");
   expect(load_into(wide).first, "\"first\"");
   expect(load_into(renamed).first, "\"v\"");
-  Parameters fewer(*backend, DType::f32, 3);
+  Parameters fewer(*backend, {DType::f32}, 3);
   fewer.add("first", {2}, normal(1), false);
   const auto before = fewer.all()[0].value().to_doubles();
   expect(load_into(fewer).first, "tensor \"w\": expected none, got [3, 5] F32");
@@ -84,6 +84,50 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_of_another_model_is_refused_naming_the_tens
   const AdamOptimizer adam(saved, {});
   expect([&] { load_checkpoint(folder / "a", saved, &adam); }, "optimizer.safetensors");
   expect([&] { load_checkpoint(folder / "none", saved); }, "model.safetensors");
+}
+
+BOOST_FIXTURE_TEST_CASE(matrices_may_be_held_in_bf16_whatever_the_file_has, Fixture) {
+  const auto cpu = make_cpu_backend({.threads = 1});
+  const auto make_in = [&](std::optional<DType> matrices, std::uint64_t seed) {
+    Parameters parameters(*cpu, {.matrices = matrices}, seed);
+    parameters.add("matrix", {700, 3}, normal(1), true);
+    parameters.add("gain", {5}, normal(1), false);
+    return parameters;
+  };
+  const auto numbers = [](const Parameters& p, int i) {
+    return p.all()[static_cast<std::size_t>(i)].value().to_doubles();
+  };
+  const Parameters full = make_in({}, 1), half = make_in(DType::bf16, 2), again = make_in({}, 3);
+  BOOST_TEST(half.all()[0].frozen());
+  BOOST_TEST(!half.all()[1].frozen());
+  save_checkpoint(folder / "full", {.step = 1}, full);
+  BOOST_TEST(!has_bf16_matrices(folder / "full"));
+  load_checkpoint(folder / "full", half);
+  const auto exact = numbers(full, 0), rounded = numbers(half, 0);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    BOOST_TEST(rounded[i] ==
+               static_cast<double>(static_cast<float>(bf16(static_cast<float>(exact[i])))));
+  }
+  BOOST_TEST(rounded != exact);
+  BOOST_TEST(numbers(half, 1) == numbers(full, 1));
+
+  save_checkpoint(folder / "half", {.step = 2}, half);
+  BOOST_TEST(has_bf16_matrices(folder / "half"));
+  load_checkpoint(folder / "half", again);
+  BOOST_TEST(numbers(again, 0) == rounded);
+  BOOST_TEST(numbers(again, 1) == numbers(full, 1));
+
+  // The reference has no bf16, and there is no narrower f64.
+  expect([&] { Parameters(*backend, {.matrices = DType::bf16}, 1); }, "bf16");
+  expect([&] { Parameters(*cpu, {.type = DType::f32, .matrices = DType::f64}, 1); },
+         "expected matrices of f32 or, beside f32, bf16, got f64");
+  const Parameters wide = [&] {
+    Parameters parameters(*backend, {DType::f64}, 1);
+    parameters.add("matrix", {700, 3}, normal(1), true);
+    parameters.add("gain", {5}, normal(1), false);
+    return parameters;
+  }();
+  expect([&] { load_checkpoint(folder / "half", wide); }, "\"matrix\"");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_folder_that_was_there_is_replaced_as_a_whole, Fixture) {
@@ -118,7 +162,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_written_is_told, Fixture) {
 
 BOOST_FIXTURE_TEST_CASE(in_parts_it_is_loaded_bit_for_bit_too, Fixture) {
   const auto make_many = [&](std::uint64_t seed) {
-    Parameters parameters(*backend, DType::f32, seed);
+    Parameters parameters(*backend, {DType::f32}, seed);
     for (int i = 0; i < 20; ++i) parameters.add(text("w", i), {10, 1 + i}, normal(1), true);
     return parameters;
   };
@@ -188,7 +232,7 @@ BOOST_FIXTURE_TEST_CASE(a_tensor_that_fits_into_no_file_is_told_before_there_is_
 }
 
 BOOST_FIXTURE_TEST_CASE(a_flipped_bit_anywhere_is_noticed, Fixture) {
-  Parameters saved(*backend, DType::f32, 1), loaded(*backend, DType::f32, 2);
+  Parameters saved(*backend, {DType::f32}, 1), loaded(*backend, {DType::f32}, 2);
   for (Parameters* p : {&saved, &loaded}) {
     p->add("first", {3, 5}, normal(1), false);
     p->add("empty", {0}, normal(1), false);

@@ -90,7 +90,7 @@ struct Gradients {
 };
 
 Gradients gradients(Backend& backend, const nn::DecoderConfig& config, DType type) {
-  nn::Decoder decoder(backend, config, 2, type);
+  nn::Decoder decoder(backend, config, 2, {type});
   Tape tape;
   nn::Loss loss;
   {

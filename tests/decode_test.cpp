@@ -130,6 +130,29 @@ BOOST_FIXTURE_TEST_CASE(positions_go_on_beyond_the_first_tables, Fixture) {
              boost::test_tools::per_element());
 }
 
+BOOST_FIXTURE_TEST_CASE(matrices_held_in_bf16_say_what_the_same_numbers_in_f32_say, Fixture) {
+  DecoderConfig wide = config;  // rows long enough for kernels of few rows
+  wide.width = 128;
+  wide.inner = 192;
+  wide.mixers = parse_layers("softmax:2x64", 128);
+  wide.positions = Positions::rotary;
+  for (const bool tied : {false, true}) {
+    wide.tied = tied;
+    Decoder full(*backend, wide, 5), half(*backend, wide, 6, {.matrices = DType::bf16});
+    for (std::size_t i = 0; i < full.parameters().all().size(); ++i) {
+      const Tensor &x = full.parameters().all()[i].value(), &y = half.parameters().all()[i].value();
+      (*backend)(Copy{.x = x, .y = y});  // rounds
+      (*backend)(Copy{.x = y, .y = x});
+    }
+    const Tokens text{1, 2, 3, 4, 5, 6, 7};
+    const std::int32_t length = 7;
+    const Input input = make_input(*backend, text, {&length, 1});
+    BOOST_TEST(half.logits(half.features(input)).value().to_doubles() ==
+               full.logits(full.features(input)).value().to_doubles());
+    BOOST_TEST(generate(half, prompts, {.most = 20}) == generate(full, prompts, {.most = 20}));
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(wrong_prompts_are_refused, Fixture) {
   const std::vector<Tokens> empty{{1}, {}};
   BOOST_CHECK_THROW(generate(decoder, empty, {.most = 1}), Error);

@@ -145,7 +145,7 @@ TrainerOptions options(std::int64_t steps) {
 BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
   const auto backend = make_reference_backend();
   for (const auto& [name, config] : variants()) {
-    Decoder decoder(*backend, config, 2, DType::f64);
+    Decoder decoder(*backend, config, 2, {DType::f64});
     const Batch batch = batch_of(1, 0);
     Tape tape;
     {
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(every_variant_changes_what_is_computed) {
   const auto backend = make_reference_backend();
   std::map<double, std::string> seen;
   for (const auto& [name, config] : variants()) {
-    Decoder decoder(*backend, config, 2, DType::f64);
+    Decoder decoder(*backend, config, 2, {DType::f64});
     const double loss = loss_of(decoder, batch_of(1, 0));
     BOOST_TEST_CONTEXT(name << " and " << seen[loss]) {
       // A learned gamma that stands at its first value computes what a fixed one does.

@@ -48,7 +48,7 @@ struct Golden {
     return weights_of(SafetensorsParts(SafetensorsFile::open(file.name())));
   }
   std::unique_ptr<Decoder> decoder(Backend& backend, DType type = DType::f32) const {
-    auto model = std::make_unique<Decoder>(backend, foreign.config, 0, type);
+    auto model = std::make_unique<Decoder>(backend, foreign.config, 0, Storage{type});
     read_tensors(*weights(), foreign.family->tensors(*model));
     return model;
   }
@@ -292,8 +292,8 @@ BOOST_AUTO_TEST_CASE(weights_of_any_float_type_and_with_either_kind_of_names_are
 
 BOOST_AUTO_TEST_CASE(every_half_precision_number_is_read_as_itself) {
   const auto backend = make_reference_backend();
-  const Parameters parameters(*backend, DType::f64, 0);
-  Parameters mine(*backend, DType::f64, 0);
+  const Parameters parameters(*backend, {DType::f64}, 0);
+  Parameters mine(*backend, {DType::f64}, 0);
   const Parameter all = mine.add("all", {1 << 16}, constant(0), false);
   std::string bytes;
   for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {

@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
            "softmax:2{score_scale=0.7,window=3,temper=position,beta=1.6},fal:1", width),
        .inner = 8,
        .deviation = 0.8},
-      3, DType::f64);
+      3, {DType::f64});
   const std::vector<std::int32_t> tokens{0, 3, 1, 4, 4, 2, 0};
   const std::int32_t count = n;
   std::map<std::string, std::vector<double>> seen;

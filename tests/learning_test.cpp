@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(dropout_is_off_in_evaluation_and_drawn_anew_in_training) {
 
 BOOST_AUTO_TEST_CASE(layers_draw_apart_and_drop_their_share) {
   const auto backend = make_cpu_backend({.threads = 1});
-  Parameters parameters(*backend, DType::f32, 7);
+  Parameters parameters(*backend, {DType::f32}, 7);
   const nn::Dropout one(parameters, 0.25), two(parameters, 0.25);
   const Tensor x(*backend, {10000}, DType::f32);
   (*backend)(Fill{.value = 3, .y = x});

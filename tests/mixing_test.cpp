@@ -38,7 +38,7 @@ struct Layer {
 
   Layer(Backend& backend, std::string_view mixers, std::int64_t width, DType type,
         bool rotary = false)
-      : parameters(backend, type, 7),
+      : parameters(backend, {type}, 7),
         mixing(Scope(parameters) / "mixing", {.width = width, .rotary = rotary},
                parse_mixers(mixers, width), normal(0.7), normal(0.7)) {
     mixing.build();

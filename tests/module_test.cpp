@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(module_test)
 namespace {
 struct Fixture {
   std::shared_ptr<Backend> backend = make_reference_backend();
-  Parameters parameters{*backend, DType::f32, 7};
+  Parameters parameters{*backend, {DType::f32}, 7};
 };
 }  // namespace
 
@@ -49,7 +49,7 @@ BOOST_FIXTURE_TEST_CASE(freezing_holds_wherever_the_parameter_is_used, Fixture) 
 
 BOOST_FIXTURE_TEST_CASE(a_value_depends_on_its_name_and_seed_and_on_nothing_else, Fixture) {
   const auto values = [&](std::uint64_t seed, std::vector<std::string> names) {
-    Parameters some(*backend, DType::f32, seed);
+    Parameters some(*backend, {DType::f32}, seed);
     for (const auto& name : names) some.add(name, {3, 4}, normal(1), true);
     return some.all().back().value().to_doubles();
   };

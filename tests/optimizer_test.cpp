@@ -15,7 +15,7 @@ namespace {
 
 struct Fixture {
   std::shared_ptr<Backend> backend = make_reference_backend();
-  Parameters parameters{*backend, DType::f64, 1};
+  Parameters parameters{*backend, {DType::f64}, 1};
   Parameter w = parameters.add("w", {2, 2}, constant(1), true);
   Parameter b = parameters.add("b", {2}, constant(1), false);
   void send(const Parameter& parameter, std::vector<double> gradient) const {
@@ -148,7 +148,7 @@ BOOST_FIXTURE_TEST_CASE(a_frozen_group_stays_as_it_is, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(groups_that_make_no_sense_are_refused, Fixture) {
-  Parameters others(*backend, DType::f64, 1);
+  Parameters others(*backend, {DType::f64}, 1);
   const Parameter other = others.add("w", {2, 2}, constant(1), true);
   const auto refused = [&](std::vector<ParameterGroup> groups, const std::string& words) {
     BOOST_CHECK_EXCEPTION(AdamOptimizer(parameters, {}, groups), Error, [&](const Error& error) {

@@ -28,7 +28,7 @@ struct Rigged : Reference {
       c.set("model.heads", "softmax:2");
       return c;
     }();
-    model = std::make_unique<nn::Decoder>(run, config.model(*task), 1, DType::f64);
+    model = std::make_unique<nn::Decoder>(run, config.model(*task), 1, nn::Storage{DType::f64});
     for (const nn::Parameter& p : model->parameters().all()) {
       if (p.name().starts_with("blocks.")) run(Fill{.value = 0, .y = p.value()});
     }

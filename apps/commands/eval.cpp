@@ -51,7 +51,7 @@ void run(const Arguments& arguments) {
   EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
                             .seed = seed_from(arguments),
                             .reading = *reading};
-  const LoadedRun loaded = load_run(folder, step_from(arguments), compute_flags(arguments));
+  const LoadedRun loaded = load_run(folder, load_options(arguments));
   options.head = static_cast<int>(arguments.integer("head", 0, loaded.task->heads() - 1));
   Report report({{"on", "distribution"},
                  {"metric", "metric"},

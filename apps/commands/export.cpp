@@ -10,8 +10,7 @@ namespace {
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
   const std::string to = arguments.word("out");
-  const LoadedRun loaded =
-      load_run(arguments.plain()[0], step_from(arguments), compute_flags(arguments));
+  const LoadedRun loaded = load_run(arguments.plain()[0], load_options(arguments));
   const auto most = static_cast<std::uint64_t>(arguments.integer("part_mib", 0, largest_part_mib));
   const std::string_view family = nn::export_model(*loaded.model, to, most << 20);
   if (arguments.json()) {

@@ -116,7 +116,11 @@ void run(const Arguments& arguments) {
     RunFolder folder = RunFolder::create(to, config_for(source, to, arguments));
     const Config& config = folder.config();
     const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
-    const nn::Decoder model(*backend, config.model(*config.task()), config.seed());
+    nn::Storage storage{.initial = false};
+    if (source.weights->matrices_are_bf16() && nn::supports(*backend, DType::bf16)) {
+      storage.matrices = DType::bf16;
+    }
+    const nn::Decoder model(*backend, config.model(*config.task()), config.seed(), storage);
     nn::read_tensors(*source.weights, foreign.family->tensors(model));
     warn_of_nonfinite(model.parameters());
     folder.open();

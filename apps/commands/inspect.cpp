@@ -19,7 +19,7 @@ void run(const Arguments& arguments) {
                                   .seed = seed_from(arguments)};
   const std::int64_t most = arguments.integer("tokens", 1, 1024);
   const auto index = static_cast<std::uint32_t>(arguments.integer("sample", 0, 1 << 30));
-  const LoadedRun loaded = load_run(folder, step_from(arguments), compute_flags(arguments));
+  const LoadedRun loaded = load_run(folder, load_options(arguments));
   const std::string on = arguments.given("on") ? arguments.word("on") : "";
   const auto task = as_usage("on", [&] { return loaded.config.task(on); });
 

@@ -73,8 +73,8 @@ GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions&
 }
 
 ToyScore score_toy(const fs::path& run, std::uint64_t seed) {
-  LoadedRun loaded =
-      load_run(run, RunFolder(run).config().integer("training.steps", 0, std::int64_t{1} << 40));
+  LoadedRun loaded = load_run(
+      run, {.step = RunFolder(run).config().integer("training.steps", 0, std::int64_t{1} << 40)});
   const std::int64_t samples = loaded.config.integer("training.evaluate_samples", 1, 1 << 24);
   ToyScore score{.tally = evaluate(*loaded.model, *loaded.task, {.samples = samples, .seed = seed}),
                  .parameters = loaded.model->parameters().count()};

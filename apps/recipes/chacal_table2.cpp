@@ -21,7 +21,8 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
   Scores scores;
   for (const auto& path : boxes_paths(study, model, options)) {
     const Config config = RunFolder(path).config();
-    LoadedRun run = load_run(path, config.integer("training.steps", 0, std::int64_t{1} << 40));
+    LoadedRun run =
+        load_run(path, {.step = config.integer("training.steps", 0, std::int64_t{1} << 40)});
     const auto task = config.task("test");
     // Other samples than those of the evaluations during training.
     EvaluationOptions o{.samples = config.integer("training.evaluate_samples", 1, 1 << 24),

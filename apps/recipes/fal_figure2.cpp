@@ -20,7 +20,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 
 LoadedRun load(const GridRun& run, const RecipeOptions& options) {
   return load_run(run_path(run, options, beside),
-                  run.config.integer("training.steps", 0, std::int64_t{1} << 40));
+                  {.step = run.config.integer("training.steps", 0, std::int64_t{1} << 40)});
 }
 
 /// Adds, for every FAL head, the mean over runs of a column's share.

@@ -33,8 +33,9 @@ std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& 
   std::vector<LoadedRun> loaded;
   for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
     const GridRun run = fal_run(e, fal, options, number);
-    loaded.push_back(load_run(run_path(run, options, beside),
-                              run.config.integer("training.steps", 0, std::int64_t{1} << 40)));
+    loaded.push_back(
+        load_run(run_path(run, options, beside),
+                 {.step = run.config.integer("training.steps", 0, std::int64_t{1} << 40)}));
   }
   return loaded;
 }

@@ -125,7 +125,7 @@ LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
   const GridRun run = hinting_run(model, options, number);
   // The last checkpoint, not the best one: no longer samples take part in choosing a model.
   return load_run(run_path(run, options, beside_hinting()),
-                  run.config.integer("training.steps", 0, std::int64_t{1} << 40));
+                  {.step = run.config.integer("training.steps", 0, std::int64_t{1} << 40)});
 }
 
 ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,

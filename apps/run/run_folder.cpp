@@ -7,6 +7,7 @@
 
 #include "core/atomic_file.h"
 #include "core/mapped_file.h"
+#include "core/quote.h"
 
 namespace longhand::app {
 namespace fs = std::filesystem;
@@ -104,37 +105,49 @@ std::vector<Option> run_options() {
   return {{"step", "N", "the checkpoint; the best if not given"},
           {"backend", "NAME", "reference, cpu or cuda; the run's if not given"},
           {"threads", "N", "threads of the backend; 0: one per core"},
-          {"math", "MODE", "how products are computed: exact, fast or bf16"}};
+          {"math", "MODE", "how products are computed: exact, fast or bf16"},
+          {"weights", "TYPE", "how matrices are held: f32, or bf16 in half the room"}};
 }
 
-std::optional<std::int64_t> step_from(const Arguments& arguments) {
-  if (!arguments.given("step")) return std::nullopt;
-  return arguments.integer("step", 0, std::int64_t{1} << 40);
-}
-
-std::map<std::string, std::string> compute_flags(const Arguments& arguments) {
-  std::map<std::string, std::string> flags;
+LoadOptions load_options(const Arguments& arguments) {
+  LoadOptions options;
+  if (arguments.given("step")) options.step = arguments.integer("step", 0, std::int64_t{1} << 40);
   for (const char* flag : {"backend", "threads", "math"}) {
-    if (arguments.given(flag)) flags[flag] = arguments.word(flag);
+    if (arguments.given(flag)) options.compute[flag] = arguments.word(flag);
   }
-  return flags;
+  if (arguments.given("weights")) {
+    const std::string type = arguments.word("weights");
+    if (type != "f32" && type != "bf16") {
+      wrong_usage("--weights: expected f32 or bf16, got ", quote(type));
+    }
+    options.matrices = type == "bf16" ? DType::bf16 : DType::f32;
+  }
+  return options;
 }
 
-LoadedRun load_run(const fs::path& path, std::optional<std::int64_t> step,
-                   const std::map<std::string, std::string>& flags) {
+LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
   const RunFolder folder(path);
   Config config = folder.config();
-  for (const auto& [flag, value] : flags) config.set("compute." + flag, value, "--" + flag);
+  for (const auto& [flag, value] : options.compute) {
+    config.set("compute." + flag, value, "--" + flag);
+  }
   config.check();
-  auto backend = make_backend(config.text("compute.backend"), config.backend_options());
-  auto task = config.task();
-  auto model = std::make_unique<nn::Decoder>(*backend, config.model(*task), config.seed());
   const nn::CheckpointStore store(folder.checkpoints(), 1);
+  std::optional<std::int64_t> step = options.step;
   if (!step) step = store.best() ? store.best() : store.latest();
   LONGHAND_CHECK(step, path.string(), ": holds no checkpoint");
-  LONGHAND_CHECK(fs::exists(store.path(*step)), path.string(), ": holds no checkpoint of step ",
-                 *step);
-  nn::load_checkpoint(store.path(*step), model->parameters());
+  const fs::path checkpoint = store.path(*step);
+  LONGHAND_CHECK(fs::exists(checkpoint), path.string(), ": holds no checkpoint of step ", *step);
+
+  auto backend = make_backend(config.text("compute.backend"), config.backend_options());
+  auto task = config.task();
+  nn::Storage storage{.matrices = options.matrices, .initial = false};
+  if (!storage.matrices && nn::supports(*backend, DType::bf16) &&
+      nn::has_bf16_matrices(checkpoint)) {
+    storage.matrices = DType::bf16;
+  }
+  auto model = std::make_unique<nn::Decoder>(*backend, config.model(*task), config.seed(), storage);
+  nn::load_checkpoint(checkpoint, model->parameters());
   return {std::move(config), std::move(backend), std::move(task), std::move(model), *step};
 }
 

@@ -66,8 +66,13 @@ class RunFolder {
   std::unique_ptr<EventsFile> events_;
 };
 
-/// The run's model with the parameters of a checkpoint: step N, or the best, or the latest.
-/// `flags` are those of --backend, --threads and --math, by name, that were given.
+struct LoadOptions {
+  std::optional<std::int64_t> step = {};            // none: the best, or else the latest
+  std::map<std::string, std::string> compute = {};  // backend, threads, math; not given: the run's
+  std::optional<DType> matrices = {};               // f32 or bf16; none: as they are stored
+};
+
+/// The run's model with the parameters of a checkpoint.
 struct LoadedRun {
   Config config;
   std::shared_ptr<Backend> backend;
@@ -75,13 +80,10 @@ struct LoadedRun {
   std::unique_ptr<nn::Decoder> model;
   std::int64_t step = 0;
 };
-LoadedRun load_run(const std::filesystem::path& path, std::optional<std::int64_t> step = {},
-                   const std::map<std::string, std::string>& flags = {});
+LoadedRun load_run(const std::filesystem::path& path, const LoadOptions& options = {});
 
-/// The flags of commands that read a run: --step, --backend, --threads, --math; not given, the
-/// run's own hold.
+/// The flags of commands that read a run: --step, --backend, --threads, --math, --weights.
 std::vector<Option> run_options();
-std::optional<std::int64_t> step_from(const Arguments& arguments);
-std::map<std::string, std::string> compute_flags(const Arguments& arguments);
+LoadOptions load_options(const Arguments& arguments);
 
 }  // namespace longhand::app

@@ -190,7 +190,16 @@ inline void store(std::int32_t* to, IntVec a) { __builtin_memcpy(to, &a.v, sizeo
 
 /// bf16 is the upper half of a float.
 inline Vec widen(HalfLanes a) {
-  return from_bits(reinterpret_cast<IntLanes>(__builtin_convertvector(a, WordLanes) << 16));
+#if defined(LONGHAND_SIMD_AVX512)
+  const auto words =
+      reinterpret_cast<WordLanes>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(a)));
+#elif defined(LONGHAND_ISA_IS_AVX2)
+  const auto words =
+      reinterpret_cast<WordLanes>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(a)));
+#else
+  const WordLanes words = __builtin_convertvector(a, WordLanes);
+#endif
+  return from_bits(reinterpret_cast<IntLanes>(words << 16));
 }
 /// To nearest, ties to even; NaN stays NaN. Not vcvtneps2bf16, which flushes subnormals.
 inline HalfLanes narrow(Vec a) {

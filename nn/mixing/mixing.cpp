@@ -69,7 +69,7 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
 void Mixing::prepare(RopeTables& tables, std::int64_t longest) const {
   const Tensor& weight = projection.weight.value();
   for (const AnyMixer& mixer : mixers_) {
-    mixer->prepare(tables, weight.backend(), weight.dtype(), longest);
+    mixer->prepare(tables, weight.backend(), master_type(weight.dtype()), longest);
   }
 }
 

@@ -10,15 +10,6 @@
 namespace longhand::nn {
 namespace {
 
-bool supports(const Backend& backend, DType type) {
-  try {
-    backend.require_dtype(type);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 DType activation_type(Backend& backend, DType parameters) {
   return backend.options().math == Math::bf16 && parameters == DType::f32 &&
                  supports(backend, DType::bf16)
@@ -28,10 +19,10 @@ DType activation_type(Backend& backend, DType parameters) {
 
 }  // namespace
 
-Decoder::Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, DType type)
-    : Model(backend, seed, type),
+Decoder::Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Storage storage)
+    : Model(backend, seed, storage),
       config_(std::move(config)),
-      activations_(activation_type(backend, type)),
+      activations_(activation_type(backend, storage.type)),
       turns_(config_.longest),
       sinusoids_(config_.sinusoid_base, config_.longest) {
   check(config_);

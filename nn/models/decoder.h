@@ -39,7 +39,7 @@ class Decoder final : public Model {
   };
 
   /// Activations are bf16 where the backend computes in bf16, else of the parameters' type.
-  Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, DType type = DType::f32);
+  Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Storage storage = {});
 
   const DecoderConfig& config() const { return config_; }
   DType activations() const { return activations_; }

@@ -156,6 +156,12 @@ class GgufWeights final : public Weights {
     return sum;
   }
 
+  bool matrices_are_bf16() const override {
+    return std::ranges::all_of(file_.entries(), [](const GgufFile::Entry& entry) {
+      return entry.shape.rank() < 2 || entry.type->name == "BF16";
+    });
+  }
+
   std::optional<StoredTensor> find(std::string_view tensor) const override {
     const auto here = renamed(tensor, kind_);
     const GgufFile::Entry* const entry = here ? file_.find(here->name) : nullptr;

@@ -268,7 +268,8 @@ std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, 
   ForeignConfig foreign = read_config(folder);
   const auto weights = open_weights(folder);
   require_enough(*weights, foreign.config);
-  auto decoder = std::make_unique<Decoder>(backend, std::move(foreign.config), 0, type);
+  auto decoder = std::make_unique<Decoder>(backend, std::move(foreign.config), 0,
+                                           Storage{.type = type, .initial = false});
   read_tensors(*weights, foreign.family->tensors(*decoder));
   return decoder;
 }

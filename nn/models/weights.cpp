@@ -1,5 +1,6 @@
 #include "nn/models/weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -37,6 +38,14 @@ class SafetensorsWeights final : public Weights {
       }
     }
     return sum;
+  }
+
+  bool matrices_are_bf16() const override {
+    return std::ranges::all_of(parts_.files(), [](const SafetensorsFile& file) {
+      return std::ranges::all_of(file.entries(), [](const SafetensorsEntry& entry) {
+        return entry.shape.rank() < 2 || entry.dtype == DType::bf16;
+      });
+    });
   }
 
   std::optional<StoredTensor> find(std::string_view tensor) const override {

@@ -29,6 +29,8 @@ class Weights {
   virtual ~Weights() = default;
   virtual const std::string& name() const = 0;
   virtual double numbers() const = 0;  // in all tensors
+  /// Whether all matrices are stored in bf16, which then holds them as they are.
+  virtual bool matrices_are_bf16() const = 0;
   virtual std::optional<StoredTensor> find(std::string_view tensor) const = 0;
 
   /// The first of these names that is there; an Error that gives the first one where none is.

@@ -77,9 +77,20 @@ SafetensorsParts open(const fs::path& folder, const std::string& name) {
   return parts;
 }
 
-void require_fit(const SafetensorsParts& parts, const std::vector<Named>& tensors) {
+/// The type of a tensor in the file: its own, or for values the other of f32 and bf16.
+DType stored_type(const SafetensorsParts& parts, const Named& n) {
+  const SafetensorsEntry* const entry = parts.find(n.name).entry;
+  const auto is_either = [](DType type) { return type == DType::f32 || type == DType::bf16; };
+  const DType own = n.tensor.dtype();
+  return entry && entry->dtype && is_either(*entry->dtype) && is_either(own) ? *entry->dtype : own;
+}
+
+void require_fit(const SafetensorsParts& parts, const std::vector<Named>& tensors,
+                 bool converts = false) {
   std::size_t found = 0;
-  for (const Named& n : tensors) parts.at(n.name, n.tensor.dtype(), n.tensor.shape());
+  for (const Named& n : tensors) {
+    parts.at(n.name, converts ? stored_type(parts, n) : n.tensor.dtype(), n.tensor.shape());
+  }
   for (const SafetensorsFile& file : parts.files()) found += file.entries().size();
   if (found == tensors.size()) return;
   for (const SafetensorsFile& file : parts.files()) {
@@ -94,8 +105,25 @@ void require_fit(const SafetensorsParts& parts, const std::vector<Named>& tensor
 
 void read(const SafetensorsParts& parts, const std::vector<Named>& tensors) {
   for (const Named& n : tensors) {
-    const auto bytes = parts.find(n.name).entry->bytes;
-    n.tensor.backend().upload(n.tensor.address(), bytes.data(), bytes.size());
+    const std::span<const std::byte> bytes = parts.find(n.name).entry->bytes;
+    Backend& backend = n.tensor.backend();
+    const DType stored = stored_type(parts, n);
+    if (stored == n.tensor.dtype()) {
+      backend.upload(n.tensor.address(), bytes.data(), bytes.size());
+      continue;
+    }
+    // Some rows at a time, so that no tensor is held twice.
+    const std::int64_t rows = n.tensor.shape().front();
+    const std::int64_t width = n.tensor.size() / std::max<std::int64_t>(1, rows);
+    const std::int64_t step =
+        std::max<std::int64_t>(1, (1 << 20) / std::max<std::int64_t>(1, width));
+    for (std::int64_t row = 0; row < rows; row += step) {
+      const Tensor to = n.tensor.slice(row, std::min(step, rows - row));
+      const Tensor from(backend, to.shape(), stored);
+      const auto begin = static_cast<std::size_t>(row * width) * size_of(stored);
+      backend.upload(from.address(), bytes.data() + begin, from.bytes());
+      backend(Copy{.x = from, .y = to});
+    }
   }
 }
 
@@ -229,7 +257,7 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
   const auto model = open(folder, model_file);
   const CheckpointInfo info = info_of(model, folder);
   const auto values = as_named_in(model, named(parameters));
-  require_fit(model, values);
+  require_fit(model, values, true);
   model.check_sums();
   if (optimizer && (info.step > 0 || has_file(folder, optimizer_file))) {
     const auto file = open_optimizer(folder, info);
@@ -245,6 +273,15 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
 
 CheckpointInfo read_checkpoint_info(const fs::path& folder) {
   return info_of(open(folder, model_file), folder);
+}
+
+bool has_bf16_matrices(const fs::path& folder) {
+  for (const SafetensorsFile& file : open(folder, model_file).files()) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      if (entry.shape.rank() >= 2 && entry.dtype == DType::bf16) return true;
+    }
+  }
+  return false;
 }
 
 CheckedCheckpoint check_checkpoint(const fs::path& folder) {

@@ -44,12 +44,15 @@ void check_file_size(const Parameters& parameters, const Optimizer& optimizer, c
 /// Writes the score of a checkpoint that is there, `folder`.
 void save_score(const Folder& folder, double score);
 
-/// Reads it into parameters (and moments, if wanted) of the same names, types and shapes; at step 0
-/// there may be no moments, which stay as they are. What does not fit, or not match its checksum,
+/// Reads it into parameters (and moments, if wanted) of the same names, types and shapes; values of
+/// f32 are rounded to parameters of bf16, and those of bf16 read as f32. At step 0 there may be no
+/// moments, which stay as they are. What does not fit, or not match its checksum,
 /// is told in one line that names the tensor, before anything is changed.
 CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parameters& parameters,
                                const Optimizer* optimizer = nullptr);
 CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
+/// Whether matrices are stored in bf16.
+bool has_bf16_matrices(const std::filesystem::path& folder);
 
 /// Reads all of it and compares it with its checksums; refused in one line where it is damaged.
 struct CheckedCheckpoint {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/cpu/gemm/panels.h"
 
 namespace longhand::cpu::LONGHAND_ISA {
@@ -14,52 +16,56 @@ template <bool Round, class T>
   return Round ? round_to(static_cast<const bf16*>(nullptr), x) : x;
 }
 
-/// M x N entries of c; every vector of B meets all M rows of A at once.
-template <int M, int N, bool Round, class T>
-void dot_tile(const Dots& d, const float* a, const T* b, float* c) {
-  Vec sums[M][N];
-  for (int i = 0; i < M; ++i) {
-    for (int j = 0; j < N; ++j) sums[i][j] = Vec(0.0);
+/// Bytes from where B is read to where it is asked for: B goes by in one stream, which the
+/// processor by itself does not follow from one column to the next soon enough.
+constexpr std::int64_t ahead = 1024;
+constexpr int partial_sums = 4;  // side by side, since each waits for its last addition
+
+/// M entries of a column of c. Each is summed in the same order whatever M is.
+template <int M, bool Round, class T>
+void dot_column(const Dots& d, const float* a, const T* b, float* c) {
+  constexpr std::int64_t step = partial_sums * lanes, step_bytes = step * sizeof(T);
+  Vec sums[M][partial_sums];
+  for (auto& row : sums) {
+    for (Vec& part : row) part = Vec(0.0);
   }
   std::int64_t k = 0;
-  for (; k + lanes <= d.k; k += lanes) {
-    Vec row[M];
-    for (int i = 0; i < M; ++i) row[i] = load(a + i * d.k + k);
-    for (int j = 0; j < N; ++j) {
-      const Vec x = load_b<Round>(b + j * d.ldb + k);
-      for (int i = 0; i < M; ++i) sums[i][j] = fma(row[i], x, sums[i][j]);
+  for (; k + step <= d.k; k += step) {
+    for (std::int64_t byte = 0; byte < step_bytes; byte += 64) {
+      __builtin_prefetch(reinterpret_cast<const char*>(b + k) + ahead + byte);
+    }
+    for (int p = 0; p < partial_sums; ++p) {
+      const Vec x = load_b<Round>(b + k + p * lanes);
+      for (int i = 0; i < M; ++i) {
+        sums[i][p] = fma(load(a + i * d.k + k + p * lanes), x, sums[i][p]);
+      }
     }
   }
-  if (k < d.k) {
-    const int n = static_cast<int>(d.k - k);
-    for (int j = 0; j < N; ++j) {
-      const Vec x = load_b_first<Round>(b + j * d.ldb + k, n);
-      for (int i = 0; i < M; ++i) sums[i][j] = fma(load_first(a + i * d.k + k, n), x, sums[i][j]);
+  for (; k < d.k; k += lanes) {
+    const int n = static_cast<int>(std::min<std::int64_t>(lanes, d.k - k));
+    const Vec x = load_b_first<Round>(b + k, n);
+    for (int i = 0; i < M; ++i) {
+      sums[i][0] = fma(load_first(a + i * d.k + k, n), x, sums[i][0]);
     }
   }
   for (int i = 0; i < M; ++i) {
-    for (int j = 0; j < N; ++j) {
-      float* to = c + i * d.ldc + j;
-      const float value = d.alpha * sum(sums[i][j]);
-      *to = d.beta == 0 ? value : value + d.beta * *to;
-    }
+    float* to = c + i * d.ldc;
+    const Vec whole = (sums[i][0] + sums[i][1]) + (sums[i][2] + sums[i][3]);
+    const float value = d.alpha * sum(whole);
+    *to = d.beta == 0 ? value : value + d.beta * *to;
   }
-}
-
-template <int N, bool Round, class T>
-void dot_columns(const Dots& d, const T* b, float* c) {
-  std::int64_t i = 0;
-  for (; i + 4 <= d.rows; i += 4) dot_tile<4, N, Round>(d, d.a + i * d.k, b, c + i * d.ldc);
-  for (; i + 2 <= d.rows; i += 2) dot_tile<2, N, Round>(d, d.a + i * d.k, b, c + i * d.ldc);
-  if (i < d.rows) dot_tile<1, N, Round>(d, d.a + i * d.k, b, c + i * d.ldc);
 }
 
 template <bool Round, class T>
 void dots_of(const Dots& d) {
   const T* b = static_cast<const T*>(d.b);
-  std::int64_t j = 0;
-  for (; j + 4 <= d.cols; j += 4) dot_columns<4, Round>(d, b + j * d.ldb, d.c + j);
-  for (; j < d.cols; ++j) dot_columns<1, Round>(d, b + j * d.ldb, d.c + j);
+  for (std::int64_t j = 0; j < d.cols; ++j, b += d.ldb) {
+    std::int64_t i = 0;  // the second pair of rows finds the column in the first-level cache
+    for (; i + 2 <= d.rows; i += 2) {
+      dot_column<2, Round>(d, d.a + i * d.k, b, d.c + i * d.ldc + j);
+    }
+    if (i < d.rows) dot_column<1, Round>(d, d.a + i * d.k, b, d.c + i * d.ldc + j);
+  }
 }
 
 }  // namespace

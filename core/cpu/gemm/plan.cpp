@@ -38,7 +38,8 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
 
   plan.dots = g.b.transposed && g.m <= most_dot_rows && g.k >= least_dot_k;
   if (plan.dots) {
-    plan.task_cols = std::clamp<std::int64_t>(dot_bytes / (4 * g.k) / 4 * 4, 4, 1024);
+    plan.task_cols = std::clamp<std::int64_t>(
+        dot_bytes / (static_cast<std::int64_t>(size_of(g.b.type)) * g.k) / 4 * 4, 4, 1024);
     return plan;
   }
 
