@@ -1,5 +1,7 @@
 #include "nn/batch.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "core/error.h"
@@ -16,6 +18,20 @@ void Batch::append(std::span<const std::int32_t> sequence, std::span<const std::
 
 std::int64_t Batch::rows() const {
   return tokens.empty() ? features.shape.front() : std::ssize(tokens);
+}
+
+std::vector<std::int32_t> Batch::counted_rows() const {
+  if (!lists_counted) return {};
+  std::vector<std::int32_t> counted;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const auto row = static_cast<std::int32_t>(static_cast<std::int64_t>(i) / groups);
+    if (targets[i] >= 0 && (counted.empty() || counted.back() != row)) counted.push_back(row);
+  }
+  const std::size_t step = std::max<std::size_t>(16, std::bit_floor(counted.size()) / 8);
+  const std::size_t room = (counted.size() + step - 1) / step * step;
+  if (counted.empty() || 2 * room > static_cast<std::size_t>(rows())) return {};
+  counted.resize(room, -1);
+  return counted;
 }
 
 double Batch::total_weight() const {

@@ -33,11 +33,17 @@ struct Batch {
   /// So many tokens at the end, the last sequence, are there only to make a batch of this shape:
   /// not counted, all at position 0.
   std::int64_t filling = 0;
+  /// Where few rows have a counted target, they are listed for the output layer. For models that
+  /// have a large one.
+  bool lists_counted = false;
 
   /// One more sequence, with as many targets as tokens.
   void append(std::span<const std::int32_t> sequence, std::span<const std::int32_t> wanted);
 
   std::int64_t rows() const;  // tokens or examples
+  /// Those with a counted target, followed by some of -1 to a number that many batches have; none
+  /// where they are not listed or are more than half of all.
+  std::vector<std::int32_t> counted_rows() const;
   /// What the batch's mean loss is divided by: the sum of the weights of counted targets; where
   /// there are none, the number of values, or of rows.
   double total_weight() const;

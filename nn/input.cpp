@@ -51,6 +51,23 @@ void PlacedBatch::assign(const Batch& batch) {
   if (targets) targets.assign(batch.targets);
   if (values) values.assign(batch.values.values);
   if (weights) weights.assign(std::vector<double>(batch.weights.begin(), batch.weights.end()));
+  if (counted.rows) assign_counted(batch);
+}
+
+void PlacedBatch::assign_counted(const Batch& batch) {
+  std::vector<std::int32_t> rows = batch.counted_rows(), wanted;
+  std::vector<double> weight;
+  for (std::int32_t& row : rows) {
+    for (std::int64_t g = 0; g < batch.groups; ++g) {
+      const auto at = static_cast<std::size_t>(row * batch.groups + g);
+      wanted.push_back(row < 0 ? -1 : batch.targets[at]);
+      if (counted.weights) weight.push_back(row < 0 ? 0 : static_cast<double>(batch.weights[at]));
+    }
+    row = std::max(row, 0);
+  }
+  counted.rows.assign(rows);
+  counted.targets.assign(wanted);
+  if (counted.weights) counted.weights.assign(weight);
 }
 
 PlacedBatch place(Backend& backend, const Batch& batch, DType master) {
@@ -69,6 +86,11 @@ PlacedBatch place(Backend& backend, const Batch& batch, DType master) {
   if (!batch.values.values.empty()) placed.values = floats("values", batch.values);
   if (!batch.targets.empty()) placed.targets = Tensor(backend, {rows, batch.groups}, DType::i32);
   if (!batch.weights.empty()) placed.weights = Tensor(backend, {rows, batch.groups}, master);
+  if (const auto listed = std::ssize(batch.counted_rows()); listed > 0) {
+    placed.counted.rows = Tensor(backend, {listed}, DType::i32);
+    placed.counted.targets = Tensor(backend, {listed, batch.groups}, DType::i32);
+    if (placed.weights) placed.counted.weights = Tensor(backend, {listed, batch.groups}, master);
+  }
   placed.assign(batch);
   return placed;
 }

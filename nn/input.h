@@ -24,9 +24,18 @@ struct PlacedBatch {
   Tensor values = {};    // [rows, ...], of the parameters' type
   Tensor weights = {};   // as targets, of the parameters' type
   std::int64_t head = 0;
+  /// The rows that have a counted target, where the batch lists them, and what they are to say. A
+  /// row that fills the list up is row 0, with nothing to say.
+  struct Counted {
+    Tensor rows = {};                   // i32 [n]
+    Tensor targets = {}, weights = {};  // [n, groups], as those of all rows
+  } counted = {};
 
   /// Another batch of the same shape (nn/training/step_shape.h), into the same memory.
   void assign(const Batch& batch);
+
+ private:
+  void assign_counted(const Batch& batch);
 };
 /// `master`: the type of parameters and losses, f32 or f64.
 PlacedBatch place(Backend& backend, const Batch& batch, DType master);

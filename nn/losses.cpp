@@ -1,5 +1,6 @@
 #include "nn/losses.h"
 
+#include "autograd/linear_cross_entropy.h"
 #include "autograd/loss.h"
 #include "core/error.h"
 
@@ -13,6 +14,19 @@ Loss cross_entropy(const Var& logits, const PlacedBatch& batch, const ChoiceOpti
                                    .weights = batch.weights,
                                    .hits = hits,
                                    .consume_logits = options.consume_logits}),
+          hits};
+}
+
+Loss linear_cross_entropy(const Var& x, const Var& weight, const PlacedBatch& batch) {
+  LONGHAND_CHECK(batch.targets,
+                 "linear_cross_entropy: expected a batch with targets, got one without");
+  const PlacedBatch::Counted& few = batch.counted;
+  const Tensor hits(x.backend(), {1}, weight.value().dtype());
+  return {longhand::linear_cross_entropy(x, weight, few.rows ? few.targets : batch.targets,
+                                         {.groups = batch.targets.columns(),
+                                          .weights = few.rows ? few.weights : batch.weights,
+                                          .hits = hits,
+                                          .rows = few.rows}),
           hits};
 }
 

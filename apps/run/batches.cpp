@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/rng.h"
+#include "nn/losses.h"
 
 namespace longhand::app {
 namespace {
@@ -38,7 +39,10 @@ void cut_tail(tasks::Sample& sample, std::int64_t groups) {
 }  // namespace
 
 nn::Batch batch_of(std::span<const tasks::Sample> samples, const tasks::Task& task) {
-  nn::Batch batch{.lengths = {}, .targets = {}, .groups = task.outputs().groups};
+  nn::Batch batch{.lengths = {},
+                  .targets = {},
+                  .groups = task.outputs().groups,
+                  .lists_counted = task.outputs().classes >= nn::many_classes};
   for (const tasks::Sample& sample : samples) {
     batch.lengths.push_back(static_cast<std::int32_t>(sample.tokens.size()));
     batch.tokens.insert(batch.tokens.end(), sample.tokens.begin(), sample.tokens.end());

@@ -23,6 +23,7 @@ PartShape shape_of(const Batch& batch) {
           .longest = std::bit_ceil(static_cast<std::uint32_t>(longest)),
           .groups = batch.groups,
           .head = batch.head,
+          .counted = std::ssize(batch.counted_rows()),
           .weighted = !batch.weights.empty(),
           .features = batch.features.shape,
           .values = batch.values.shape};

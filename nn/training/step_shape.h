@@ -15,6 +15,7 @@ struct PartShape {
   std::int64_t tokens = 0, sequences = 0;
   std::int64_t longest = 0;  // the next power of two, as tables of positions have it
   std::int64_t groups = 1, head = 0;
+  std::int64_t counted = 0;  // rows that are listed
   bool weighted = false;
   Shape features = {0}, values = {0};
 

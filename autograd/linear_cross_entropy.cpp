@@ -1,0 +1,163 @@
+#include "autograd/linear_cross_entropy.h"
+
+#include <algorithm>
+
+#include "autograd/heads.h"
+#include "autograd/tape.h"
+#include "core/error.h"
+
+namespace longhand {
+namespace {
+
+/// Some rows at a time, and what they have given so far: gradients that are still to be divided by
+/// the total weight.
+class Pass {
+ public:
+  Pass(const Var& x, const Var& weight, const Tensor& targets, const LinearCrossEntropyOptions& o)
+      : x_(x.value()),
+        weight_(weight.value()),
+        targets_(targets),
+        o_(o),
+        backend_(x.backend()),
+        master_(weight.value().dtype()) {
+    const bool gradients = recorded({&x, &weight});
+    if (gradients && x.wants_grad()) dx = make({targets.rows(), x_.columns()});
+    if (gradients && weight.wants_grad()) dweight = make(weight_.shape());
+    if (dx || dweight) one_ = filled(1);
+  }
+
+  /// The loss, [1].
+  Tensor run() {
+    const std::int64_t rows = targets_.rows(), at_once = std::min(rows, o_.at_once);
+    const std::int64_t parts = rows == 0 ? 0 : (rows + at_once - 1) / at_once;
+    losses_ = make({parts});
+    hits_ = make({parts});
+    totals_ = make({parts});
+    logits_ = make({at_once, weight_.rows()});
+    log_sum_ = make({at_once, o_.groups});
+    if (o_.rows) gathered_ = Tensor(backend_, {at_once, x_.columns()}, x_.dtype());
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const std::int64_t first = part * at_once;
+      take(part, first, std::min(at_once, rows - first));
+    }
+    if (parts == 0 && dweight) backend_(Fill{.value = 0, .y = dweight});
+    total = sum(totals_);
+    // Without any weight everything that is divided by the total is 0.
+    combine(Combination::largest, total, filled(1e-30), total);
+    if (o_.hits) mean_into(hits_, o_.hits);
+    const Tensor loss = make({1});
+    mean_into(losses_, loss);
+    return loss;
+  }
+
+  Tensor dx, dweight;  // empty: not wanted
+  Tensor total;        // [1]
+
+ private:
+  Tensor make(const Shape& shape) const { return Tensor(backend_, shape, master_); }
+  Tensor filled(double value) const {
+    const Tensor x = make({1});
+    backend_(Fill{.value = value, .y = x});
+    return x;
+  }
+  void combine(Combination f, const Tensor& a, const Tensor& b, const Tensor& y) const {
+    backend_(Combine{.f = f, .a = a, .b = b, .y = y});
+  }
+  Tensor sum(const Tensor& x) const {
+    const Tensor y = make({1});
+    backend_(Reduce{.reduction = Reduction::sum, .x = x.reshape({1, x.size()}), .y = y});
+    return y;
+  }
+  /// The parts' means, as one of all rows.
+  void mean_into(const Tensor& means, const Tensor& y) const {
+    combine(Combination::product, means, totals_, means);
+    combine(Combination::quotient, sum(means), total, y);
+  }
+
+  Tensor rows_of_x(std::int64_t first, std::int64_t count) const {
+    if (!o_.rows) return x_.slice(first, count);
+    const Tensor y = gathered_.slice(0, count);
+    backend_(Embedding{.table = x_, .ids = o_.rows.slice(first, count), .y = y});
+    return y;
+  }
+
+  void take(std::int64_t part, std::int64_t first, std::int64_t count) const {
+    const Tensor x = rows_of_x(first, count), logits = logits_.slice(0, count);
+    const Tensor targets = targets_.slice(first, count), log_sum = log_sum_.slice(0, count);
+    const Tensor weights = o_.weights ? o_.weights.slice(first, count) : Tensor();
+    const Tensor part_total = totals_.slice(part, 1);
+    backend_(Matmul{.a = x, .b = weight_, .transpose_b = true, .c = logits});
+    backend_(CrossEntropy{.logits = logits,
+                          .targets = targets,
+                          .weights = weights,
+                          .groups = o_.groups,
+                          .loss = losses_.slice(part, 1),
+                          .hits = hits_.slice(part, 1),
+                          .log_sum = log_sum,
+                          .total = part_total});
+    if (!one_) return;
+    backend_(CrossEntropyBackward{.logits = logits,
+                                  .targets = targets,
+                                  .weights = weights,
+                                  .groups = o_.groups,
+                                  .log_sum = log_sum,
+                                  .total = one_,
+                                  .dloss = one_,
+                                  .dlogits = logits});
+    if (dx) backend_(Matmul{.a = logits, .b = weight_, .c = dx.slice(first, count)});
+    if (dweight) {
+      backend_(Matmul{
+          .a = logits, .b = x, .transpose_a = true, .c = dweight, .beta = part == 0 ? 0.0 : 1.0});
+    }
+  }
+
+  const Tensor &x_, &weight_, &targets_;
+  const LinearCrossEntropyOptions& o_;
+  Backend& backend_;
+  DType master_;
+  Tensor one_;                          // where gradients are wanted
+  Tensor losses_, hits_, totals_;       // [parts]
+  Tensor logits_, log_sum_, gathered_;  // of the rows at hand
+};
+
+}  // namespace
+
+Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
+                         const LinearCrossEntropyOptions& options) {
+  LONGHAND_CHECK(options.at_once >= 1, "linear_cross_entropy: at_once: expected at least 1, got ",
+                 options.at_once);
+  const std::int64_t rows = options.rows ? options.rows.size() : x.value().rows();
+  LONGHAND_CHECK((targets.shape() == Shape{rows, options.groups}),
+                 "linear_cross_entropy: targets: expected ", Shape{rows, options.groups}, ", got ",
+                 targets.shape());
+  Pass pass(x, weight, targets, options);
+  const Tensor loss = pass.run();
+  return record(
+      "linear_cross_entropy", {&x, &weight}, loss,
+      [x_sink = x.sink(), shape = x.shape(), type = x.value().dtype(), w_sink = weight.sink(),
+       dx = pass.dx, dweight = pass.dweight, total = pass.total,
+       ids = options.rows](const Tensor& dloss) {
+        Backend& run = dloss.backend();
+        const Tensor factor = empty_like(total);
+        run(Combine{.f = Combination::quotient, .a = dloss, .b = total, .y = factor});
+        const auto times_factor = [&](const Tensor& gradient) {
+          run(Combine{.f = Combination::product, .a = gradient, .b = factor, .y = gradient});
+          return gradient;
+        };
+        if (dweight) w_sink.add(times_factor(dweight));
+        if (!dx) return;
+        Tensor of_x = times_factor(dx);
+        if (ids) {
+          of_x = Tensor(run, shape, dx.dtype());
+          run(EmbeddingBackward{.ids = ids, .dy = dx, .dtable = of_x});
+        }
+        if (type != of_x.dtype()) {
+          const Tensor converted(run, shape, type);
+          run(Copy{.x = of_x, .y = converted});
+          of_x = converted;
+        }
+        x_sink.add(of_x);
+      });
+}
+
+}  // namespace longhand
