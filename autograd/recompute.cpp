@@ -1,0 +1,28 @@
+#include "autograd/recompute.h"
+
+#include "autograd/tape.h"
+
+namespace longhand {
+
+Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> f) {
+  if (!Tape::current()) return f(x);
+  Tensor y;
+  {
+    Tape dropped;  // recorded all the same, as some operations do otherwise with nothing to keep
+    const Recording recording(dropped);
+    y = f(Var(x.value(), x.wants_grad())).value();
+  }
+  return record("recomputed", {&x, &other}, y, [x, f = std::move(f)](const Tensor& dy) {
+    const Var leaf(x.value(), x.wants_grad());
+    Tape tape;
+    Var again;
+    {
+      const Recording recording(tape);
+      again = f(leaf);
+    }
+    tape.backward(again, dy);
+    if (const Tensor dx = leaf.grad()) x.sink().add(dx);
+  });
+}
+
+}  // namespace longhand
