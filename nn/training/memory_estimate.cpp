@@ -5,7 +5,6 @@
 
 #include "autograd/tape.h"
 #include "core/accounting_backend.h"
-#include "nn/training/optimizer.h"
 
 namespace longhand::nn {
 
@@ -56,12 +55,13 @@ double peak_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, doubl
 }  // namespace
 
 MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Backend&)>& make_model,
-                                 const BackendOptions& options, const Batch& batch, double times) {
+                                 const BackendOptions& options, const Batch& batch, double times,
+                                 const AdamOptions& adam) {
   const auto backend = make_accounting_backend(options);
   const auto live = [&] { return static_cast<double>(backend->memory().use().live); };
   const auto model = make_model(*backend);
   MemoryEstimate need{.parameters = live()};
-  AdamOptimizer optimizer(model->parameters(), {});
+  AdamOptimizer optimizer(model->parameters(), adam);
   const double lasting = live();
   need.moments = lasting - need.parameters;
 

@@ -6,6 +6,7 @@
 #include "core/backend.h"
 #include "nn/batch.h"
 #include "nn/model.h"
+#include "nn/training/optimizer.h"
 
 namespace longhand::nn {
 
@@ -29,6 +30,6 @@ struct MemoryEstimate {
 /// the peak grows by as much as for each further one.
 MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Backend&)>& make_model,
                                  const BackendOptions& options, const Batch& batch,
-                                 double times = 1);
+                                 double times = 1, const AdamOptions& adam = {});
 
 }  // namespace longhand::nn

@@ -41,13 +41,14 @@ Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups)
   check(groups, parameters);
   Backend& backend = parameters.backend();
   const DType type = parameters.type();
+  const DType kept = shared_.short_state && type == DType::f32 ? DType::bf16 : type;
   for (const Parameter& parameter : parameters.all()) {
     const ParameterGroup* const group = group_of(parameter, groups);
     if (group && group->frozen) parameter.freeze();
     if (parameter.frozen()) continue;
     Entry entry{.parameter = parameter, .state = {}, .decay = 0};
     for (std::size_t k = 0; k < shared_.state.size(); ++k) {
-      entry.state.push_back(Tensor::zeros(backend, parameter.value().shape(), type));
+      entry.state.push_back(Tensor::zeros(backend, parameter.value().shape(), kept));
     }
     const auto decay = group ? group->decay : std::nullopt;
     if (parameter.decays()) entry.decay = decay.value_or(shared_.decay);
@@ -118,7 +119,11 @@ std::vector<Optimizer::State> Optimizer::state() const {
 AdamOptimizer::AdamOptimizer(const Parameters& parameters, const AdamOptions& options,
                              Groups groups)
     : Optimizer(parameters,
-                {.decay = options.decay, .clip = options.clip, .state = {"m", "v"}, .numbers = 3},
+                {.decay = options.decay,
+                 .clip = options.clip,
+                 .state = {"m", "v"},
+                 .numbers = 3,
+                 .short_state = options.short_moments},
                 groups),
       options_(options) {}
 

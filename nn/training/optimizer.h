@@ -15,9 +15,10 @@ namespace longhand::nn {
 /// AdamW: see Adam in core/contract/optimizer.h.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double decay = 0;       // of the parameters that decay (Parameter::decays)
-  bool decoupled = true;  // false: Adam, decay as an L2 penalty
-  double clip = 0;        // largest global norm of the gradients; 0: no clipping
+  double decay = 0;            // of the parameters that decay (Parameter::decays)
+  bool decoupled = true;       // false: Adam, decay as an L2 penalty
+  double clip = 0;             // largest global norm of the gradients; 0: no clipping
+  bool short_moments = false;  // bf16 beside f32 parameters
 };
 
 /// Gradient descent with momentum: see Sgd in core/contract/optimizer.h.
@@ -69,6 +70,7 @@ class Optimizer {
     double decay, clip;
     std::vector<std::string_view> state;  // what is remembered of each parameter, by name
     std::int64_t numbers;                 // that differ from step to step
+    bool short_state = false;             // bf16 beside f32 parameters
   };
   Optimizer(const Parameters& parameters, Shared shared, Groups groups);
 
