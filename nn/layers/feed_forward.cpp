@@ -12,6 +12,9 @@ FeedForward::FeedForward(const Scope& scope, const FeedForwardShape& shape, Init
       f(shape.f) {}
 
 Var FeedForward::operator()(const Var& x, const Var& residual) const {
+  if (!up.adapters.empty() || !down.adapters.empty()) {
+    return down(activate(f, up(x)), {.residual = residual});
+  }
   return feed_forward(x, {.up = up.weight,
                           .up_bias = up.bias,
                           .down = down.weight,

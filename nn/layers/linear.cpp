@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/matmul.h"
+#include "core/error.h"
 
 namespace longhand::nn {
 
@@ -13,12 +14,16 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_
       bias(with_bias ? scope.add("bias", {out}, constant(0), false) : Parameter()) {}
 
 Var Linear::operator()(const Var& x, const Options& options) const {
-  return matmul(x, weight,
-                {.transpose_b = true,
-                 .bias = bias,
-                 .f = options.f,
-                 .residual = options.residual,
-                 .out = options.out});
+  LONGHAND_CHECK(adapters.empty() || !options.f,
+                 "linear: expected no activation where something is added to the product");
+  Var y = matmul(x, weight,
+                 {.transpose_b = true,
+                  .bias = bias,
+                  .f = options.f,
+                  .residual = options.residual,
+                  .out = options.out});
+  for (const Lora& adapter : adapters) y = adapter(y, x);
+  return y;
 }
 
 }  // namespace longhand::nn

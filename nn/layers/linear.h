@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "autograd/variable.h"
-#include "nn/module.h"
+#include "nn/layers/lora.h"
 
 namespace longhand::nn {
 
@@ -24,6 +24,7 @@ class Linear {
   Var operator()(const Var& x, const Options& options) const;
 
   Parameter weight, bias;
+  std::vector<Lora> adapters = {};  // added to the product; without an activation only
 };
 
 }  // namespace longhand::nn

@@ -21,6 +21,11 @@ void AttentionHeads::declare(Options& options) {
   rope.declare(options);
 }
 
+std::vector<Projected> AttentionHeads::projected() const {
+  const std::int64_t queries = heads * width, keys = key_heads * width;
+  return {{"query", 0, queries}, {"key", queries, keys}, {"value", queries + keys, keys}};
+}
+
 void AttentionHeads::build(MixerScope& layer, const MixerPlace& place) {
   place_ = place;
   const std::int64_t counted = layer.rotary() && turns() ? rope.dims(width) : 0;

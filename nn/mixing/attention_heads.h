@@ -24,6 +24,7 @@ class AttentionHeads : public Mixer {
 
   void declare(Options& options) override;
   std::int64_t projection_columns() const override { return (heads + 2 * key_heads) * width; }
+  std::vector<Projected> projected() const override;
   std::int64_t cached_columns() const override { return 2 * key_heads * width; }
   void build(MixerScope& layer, const MixerPlace& place) override;
   void prepare(RopeTables& tables, Backend& backend, DType type,

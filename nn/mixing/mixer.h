@@ -11,6 +11,7 @@
 
 #include "autograd/heads.h"
 #include "nn/input.h"
+#include "nn/layers/lora.h"
 #include "nn/layers/rope.h"
 #include "nn/module.h"
 #include "nn/options.h"
@@ -96,6 +97,9 @@ class Mixer {
   /// Columns that it needs of the layer's projection, and columns that it gives.
   virtual std::int64_t projection_columns() const = 0;
   virtual std::int64_t columns() const { return heads * width; }
+  /// Those of the projection's columns, counted from its own first one, that are queries and the
+  /// like.
+  virtual std::vector<Projected> projected() const { return {}; }
   /// Keys and values it keeps of a token; whether it keeps its outputs as well.
   virtual std::int64_t cached_columns() const = 0;
   virtual bool caches_outputs() const { return false; }

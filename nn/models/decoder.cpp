@@ -1,10 +1,12 @@
 #include "nn/models/decoder.h"
 
+#include <array>
 #include <cmath>
 
 #include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/gather.h"
+#include "autograd/recompute.h"
 #include "nn/losses.h"
 
 namespace longhand::nn {
@@ -37,6 +39,7 @@ Decoder::Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Sto
   for (std::int64_t i = 0; i < c.layers; ++i) {
     blocks_.push_back(make_block(root / "blocks" / i, i));
     blocks_.back().mixing.build();
+    add_adapters(blocks_.back(), root / "blocks" / i);
   }
   final_norm_ = Norm(root / "final_norm", c.width, c.norm, c.epsilon);
   if (c.tied) {
@@ -80,6 +83,62 @@ Decoder::Block Decoder::make_block(const Scope& scope, std::int64_t layer) const
     block.feed_forward = FeedForward(scope / "feed_forward", shape, read, added);
   }
   return block;
+}
+
+void Decoder::add_adapters(Block& block, const Scope& scope) const {
+  const LoraOptions& lora = config_.lora;
+  const auto add = [&](Linear& to, const Scope& own, const Projected& part) {
+    if (!lora.has(part.name)) return;
+    to.adapters.emplace_back(own / "lora" / part.name, to.weight.value().columns(), part, lora);
+  };
+  Mixing& mixing = block.mixing;
+  const Scope mixers = scope / "mixing", feed_forward = scope / "feed_forward";
+  for (std::size_t i = 0; i < mixing.mixers().size(); ++i) {
+    const MixerPlace& place = mixing.places()[i];
+    for (Projected part : mixing.mixers()[i]->projected()) {
+      part.first += place.projection;
+      add(mixing.projection, mixers / place.index, part);
+    }
+  }
+  add(mixing.out, mixers, {"output", 0, config_.width});
+  if (config_.gated) {
+    add(block.gated.gate_up, feed_forward, {"gate", 0, config_.inner});
+    add(block.gated.gate_up, feed_forward, {"up", config_.inner, config_.inner});
+    add(block.gated.down, feed_forward, {"down", 0, config_.width});
+  } else {
+    add(block.feed_forward.up, feed_forward, {"up", 0, config_.inner});
+    add(block.feed_forward.down, feed_forward, {"down", 0, config_.width});
+  }
+}
+
+namespace {
+
+/// The products of a block, those that its form has.
+template <class Block>
+auto linears(Block& block) {
+  return std::array{&block.mixing.projection, &block.mixing.out,      &block.gated.gate_up,
+                    &block.gated.down,        &block.feed_forward.up, &block.feed_forward.down};
+}
+
+}  // namespace
+
+std::vector<Decoder::Adapter> Decoder::adapters() const {
+  std::vector<Adapter> all;
+  for (const Block& block : blocks_) {
+    for (const Linear* const linear : linears(block)) {
+      for (const Lora& lora : linear->adapters) all.push_back({linear->weight, lora});
+    }
+  }
+  return all;
+}
+
+void Decoder::merge_adapters() {
+  for (Block& block : blocks_) {
+    for (Linear* const linear : linears(block)) {
+      for (const Lora& lora : linear->adapters) lora.merge_into(linear->weight);
+      linear->adapters.clear();
+    }
+  }
 }
 
 const Linear& Decoder::output(std::int64_t head) const {
@@ -161,13 +220,25 @@ Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
   return feed(block, normed2, mix(block, normed, x, pass));
 }
 
+Var Decoder::run_again_in_backward(const Block& block, const Var& x, const Pass& pass) {
+  Var learned;
+  for (const Parameter& p : parameters().under(text("blocks.", pass.layer))) {
+    if (!p.frozen()) learned = p;
+  }
+  return recomputed(x, learned,
+                    [this, &block, input = pass.input, layer = pass.layer](const Var& in) {
+                      return run(block, in, Pass{.input = input, .layer = layer});
+                    });
+}
+
 Var Decoder::run(Pass& pass) {
   prepare(pass.input.longest);
   Var x = embed(pass.input);
   show("embedding", x.value());
   for (const Block& block : blocks_) {
     if (watch) pass.name = text("blocks.", pass.layer, '.');
-    x = run(block, x, pass);
+    x = recompute && !watch && !pass.views ? run_again_in_backward(block, x, pass)
+                                           : run(block, x, pass);
     show(pass.name + "feed_forward", x.value());
     ++pass.layer;
   }
@@ -203,8 +274,12 @@ Var Decoder::logits(const Var& features, std::int64_t head) const {
 }
 
 Loss Decoder::loss(const PlacedBatch& batch) {
-  return cross_entropy(logits(features(batch.input), batch.head), batch,
-                       {.consume_logits = !watch});
+  const Var x = features(batch.input);
+  const Parameter& weight = output(batch.head).weight;
+  if (weight.value().rows() >= many_classes && batch.targets && !watch) {
+    return linear_cross_entropy(x, weight, batch);
+  }
+  return cross_entropy(logits(x, batch.head), batch, {.consume_logits = !watch});
 }
 
 }  // namespace longhand::nn

@@ -41,6 +41,10 @@ class Decoder final : public Model {
   /// Activations are bf16 where the backend computes in bf16, else of the parameters' type.
   Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Storage storage = {});
 
+  /// In training blocks keep what they read alone, and backward computes them again: less memory,
+  /// a third more work, the same bits.
+  bool recompute = false;
+
   const DecoderConfig& config() const { return config_; }
   DType activations() const { return activations_; }
 
@@ -51,6 +55,15 @@ class Decoder final : public Model {
   /// An output layer. Where the model is tied its weight is the embedding's.
   const Linear& output(std::int64_t head = 0) const;
   std::int64_t outputs() const { return static_cast<std::int64_t>(outputs_.size()); }
+
+  /// What LoRA added: to which matrix, and what.
+  struct Adapter {
+    Parameter weight;
+    Lora lora;
+  };
+  std::vector<Adapter> adapters() const;
+  /// Puts it into these matrices; from then on the model goes without.
+  void merge_adapters();
 
   void prepare(std::int64_t longest) override;
   Loss loss(const PlacedBatch& batch) override;
@@ -79,7 +92,9 @@ class Decoder final : public Model {
     std::string name = {};  // of the block, when somebody watches
   };
   Block make_block(const Scope& scope, std::int64_t layer) const;
+  void add_adapters(Block& block, const Scope& scope) const;
   Var run(Pass& pass);
+  Var run_again_in_backward(const Block& block, const Var& x, const Pass& pass);
   Var run(const Block& block, const Var& x, const Pass& pass);
   Var mix(const Block& block, const Var& x, const Var& residual, const Pass& pass);
   Var feed(const Block& block, const Var& x, const Var& residual) const;

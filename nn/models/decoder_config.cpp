@@ -1,8 +1,25 @@
 #include "nn/models/decoder_config.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace longhand::nn {
+
+std::vector<std::string_view> projections(const DecoderConfig& config) {
+  std::vector<std::string_view> names;
+  for (const MixerList& list : config.mixers) {
+    for (const AnyMixer& mixer : list) {
+      for (const Projected& part : mixer->projected()) {
+        if (std::ranges::count(names, part.name) == 0) names.push_back(part.name);
+      }
+    }
+  }
+  names.push_back("output");
+  if (config.gated) names.push_back("gate");
+  names.insert(names.end(), {"up", "down"});
+  return names;
+}
 
 void check(const DecoderConfig& c) {
   LONGHAND_CHECK(
@@ -24,6 +41,12 @@ void check(const DecoderConfig& c) {
                  "tied: expected one output layer over the vocabulary of ", c.vocabulary, ", got ",
                  c.outputs.size(), c.outputs.size() == 1 ? " over " : " layers, the first over ",
                  c.outputs.empty() ? 0 : c.outputs.front());
+  if (c.lora.rank == 0) return;
+  const std::vector<std::string_view> there = projections(c);
+  for (const std::string& target : c.lora.targets) {
+    LONGHAND_CHECK(std::ranges::count(there, target) > 0, "lora targets: expected ", listed(there),
+                   ", which this model has, got ", target);
+  }
 }
 
 }  // namespace longhand::nn

@@ -67,10 +67,15 @@ struct DecoderConfig {
   Start start = Start::plain;
   double deviation = 0.02;
 
+  LoraOptions lora = {};  // of the blocks
+
   const MixerList& mixers_of(std::int64_t layer) const {
     return mixers[mixers.size() == 1 ? 0 : static_cast<std::size_t>(layer)];
   }
 };
+
+/// What LoRA can be added to: names of lora_targets().
+std::vector<std::string_view> projections(const DecoderConfig& config);
 
 /// An Error in one line when no model can be made of it.
 void check(const DecoderConfig& config);

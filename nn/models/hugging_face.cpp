@@ -206,7 +206,8 @@ void read_tensors(const Weights& weights, std::span<const Exchange> tensors) {
   }
 }
 
-void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, std::uint64_t most) {
+void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, std::uint64_t most,
+                   const std::string& name) {
   std::vector<float> host;  // one tensor at a time
   std::vector<SafetensorsItem> items;
   for (const Exchange& tensor : tensors) {
@@ -218,7 +219,17 @@ void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, st
     };
     items.push_back({tensor.names.front(), DType::f32, shape_there(tensor), bytes});
   }
-  write_safetensors_parts(folder, "model", items, {{"format", "pt"}}, most);
+  write_safetensors_parts(folder, name, items, {{"format", "pt"}}, most);
+}
+
+void make_model_folder(const fs::path& folder, std::initializer_list<const char*> files) {
+  for (const char* file : files) {
+    LONGHAND_CHECK(!fs::exists(folder / file), (folder / file).string(),
+                   ": expected a folder without a model, got one");
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  LONGHAND_CHECK(!error, folder.string(), ": cannot be made: ", error.message());
 }
 
 namespace {
@@ -274,19 +285,19 @@ std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, 
   return decoder;
 }
 
-std::string_view export_model(const Decoder& decoder, const fs::path& folder, std::uint64_t most) {
+const Family& family_of(const DecoderConfig& config) {
   const auto claiming = std::ranges::find_if(
-      families(), [&](const Family* family) { return family->claims(decoder.config()); });
+      families(), [&](const Family* family) { return family->claims(config); });
   LONGHAND_CHECK(claiming != families().end(), "export: no family has a model of this form");
-  const Family& family = **claiming;
+  return **claiming;
+}
+
+std::string_view export_model(const Decoder& decoder, const fs::path& folder, std::uint64_t most) {
+  const Family& family = family_of(decoder.config());
+  LONGHAND_CHECK(decoder.adapters().empty(),
+                 "export: expected a model whose adapters are merged, got one that has them");
   const std::string json = family.json(decoder.config());
-  for (const char* file : {"config.json", "model.safetensors", "model.safetensors.index.json"}) {
-    LONGHAND_CHECK(!fs::exists(folder / file), (folder / file).string(),
-                   ": expected a folder without a model, got one");
-  }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  LONGHAND_CHECK(!error, folder.string(), ": cannot be made: ", error.message());
+  make_model_folder(folder, {"config.json", "model.safetensors", "model.safetensors.index.json"});
   write_tensors(folder, family.tensors(decoder), most);
   write_atomically(folder / "config.json", json);
   return family.type;

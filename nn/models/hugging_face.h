@@ -62,7 +62,10 @@ std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ou
 void read_tensors(const Weights& weights, std::span<const Exchange> tensors);
 /// model.safetensors in f32, or its parts of at most `most` bytes (0: no limit) and their index.
 void write_tensors(const std::filesystem::path& folder, std::span<const Exchange> tensors,
-                   std::uint64_t most = 0);
+                   std::uint64_t most = 0, const std::string& name = "model");
+/// Makes a folder to write into, where it is missing; an Error if one of these files is there.
+void make_model_folder(const std::filesystem::path& folder,
+                       std::initializer_list<const char*> files);
 
 /// A family: its configuration both ways and its tensors. What lies in nn/families/: a file
 /// NAME.cpp there defines `const Family NAME_family`.
@@ -76,6 +79,8 @@ struct Family {
   std::vector<Exchange> (*tensors)(const Decoder& decoder);
 };
 std::span<const Family* const> families();
+/// The one that claims a model of this configuration; an Error where none does.
+const Family& family_of(const DecoderConfig& config);
 
 /// The family of a folder's config.json, and the model it tells of.
 struct ForeignConfig {
@@ -90,7 +95,8 @@ ForeignConfig read_config(const std::filesystem::path& folder);
 std::unique_ptr<Decoder> import_model(const std::filesystem::path& folder, Backend& backend,
                                       DType type = DType::f32);
 /// In the form of the family that claims it: learned positions make a GPT-2, others a GPT-NeoX.
-/// Returns which. Weights lie in files of at most `most` bytes; 0: in one.
+/// What LoRA added must have been merged. Returns which. Weights lie in files of at most `most`
+/// bytes; 0: in one.
 std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder,
                               std::uint64_t most = 0);
 

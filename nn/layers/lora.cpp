@@ -1,0 +1,59 @@
+#include "nn/layers/lora.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "autograd/low_rank.h"
+#include "core/error.h"
+#include "core/quote.h"
+#include "nn/options.h"
+
+namespace longhand::nn {
+namespace {
+
+constexpr std::array<std::string_view, 7> names{"query", "key", "value", "output",
+                                                "gate",  "up",  "down"};
+
+}  // namespace
+
+bool LoraOptions::has(std::string_view target) const {
+  return rank > 0 && std::ranges::count(targets, target) > 0;
+}
+
+std::span<const std::string_view> lora_targets() { return names; }
+
+std::vector<std::string> parse_lora_targets(std::string_view list) {
+  std::vector<std::string> found;
+  while (true) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    const std::string_view name = list.substr(0, end);
+    LONGHAND_CHECK(std::ranges::count(names, name) > 0, "lora targets: expected ", listed(names),
+                   ", got ", quote(name));
+    if (std::ranges::count(found, name) == 0) found.emplace_back(name);
+    if (end == list.size()) return found;
+    list.remove_prefix(end + 1);
+  }
+}
+
+Lora::Lora(const Scope& scope, std::int64_t in, const Projected& part, const LoraOptions& options)
+    : projected(part), scale(options.scale()) {
+  const double deviation = 1 / std::sqrt(3.0 * static_cast<double>(in));
+  a = scope.add("a", {options.rank, in}, normal(deviation), true);
+  b = scope.add("b", {part.count, options.rank}, constant(0), true);
+}
+
+Var Lora::operator()(const Var& y, const Var& x) const {
+  return low_rank_in_place(y, x, a, b, {.first_column = projected.first, .scale = scale});
+}
+
+void Lora::merge_into(const Parameter& weight) const {
+  weight.value().backend()(Matmul{.a = b.value(),
+                                  .b = a.value(),
+                                  .alpha = scale,
+                                  .c = weight.value().slice(projected.first, projected.count),
+                                  .beta = 1,
+                                  .math = Math::exact});
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,79 @@
+#include "nn/models/peft.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+
+namespace fs = std::filesystem;
+
+namespace longhand::nn {
+namespace {
+
+/// The tensor of the published form that holds a projection, all of it and nothing else.
+const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::Adapter& adapter) {
+  const Projected& part = adapter.lora.projected;
+  const Exchange* holder = nullptr;
+  for (const Exchange& tensor : tensors) {
+    if (!(tensor.ours == adapter.weight)) continue;
+    const std::int64_t count = tensor.count ? tensor.count : adapter.weight.value().rows();
+    if (tensor.first == part.first && count == part.count && tensor.rows.empty()) return tensor;
+    if (tensor.first <= part.first && part.first < tensor.first + count) holder = &tensor;
+  }
+  LONGHAND_CHECK(holder, "adapter: ", adapter.weight.name(), " has no tensor in this form");
+  fail("adapter: expected projections that are tensors of their own, got ", part.name,
+       ", a part of ", holder->names.front());
+}
+
+/// model.layers.0.self_attn.q_proj.weight without its last part.
+std::string module_of(const Exchange& tensor) {
+  const std::string& name = tensor.names.front();
+  return name.substr(0, name.rfind('.'));
+}
+
+std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+}  // namespace
+
+std::vector<Exchange> adapter_tensors(const Decoder& decoder) {
+  const std::vector<Exchange> tensors = family_of(decoder.config()).tensors(decoder);
+  std::vector<Exchange> all;
+  for (const Decoder::Adapter& adapter : decoder.adapters()) {
+    const std::string module = "base_model.model." + module_of(whole_tensor(tensors, adapter));
+    all.push_back({adapter.lora.a, {module + ".lora_A.weight"}});
+    all.push_back({adapter.lora.b, {module + ".lora_B.weight"}});
+  }
+  return all;
+}
+
+std::string_view export_adapter(const Decoder& decoder, const fs::path& folder) {
+  const Family& family = family_of(decoder.config());
+  const LoraOptions& lora = decoder.config().lora;
+  LONGHAND_CHECK(!decoder.adapters().empty(),
+                 "adapter: expected a model with what LoRA added to it, got one without");
+  const std::vector<Exchange> tensors = family.tensors(decoder);
+  std::set<std::string> modules;
+  bool transposed = false;
+  for (const Decoder::Adapter& adapter : decoder.adapters()) {
+    const Exchange& tensor = whole_tensor(tensors, adapter);
+    modules.insert(last_part(module_of(tensor)));
+    transposed = transposed || tensor.transposed;
+  }
+  make_model_folder(folder, {"adapter_config.json", "adapter_model.safetensors"});
+  write_tensors(folder, adapter_tensors(decoder), 0, "adapter_model");
+  const Json config{{"peft_type", "LORA"},
+                    {"task_type", "CAUSAL_LM"},
+                    {"base_model_name_or_path", nullptr},
+                    {"r", lora.rank},
+                    {"lora_alpha", lora.scale() * static_cast<double>(lora.rank)},
+                    {"target_modules", Json::Array(modules.begin(), modules.end())},
+                    {"lora_dropout", 0.0},
+                    {"bias", "none"},
+                    {"fan_in_fan_out", transposed},
+                    {"inference_mode", true}};
+  write_atomically(folder / "adapter_config.json", config.dump(2) + "\n");
+  return family.type;
+}
+
+}  // namespace longhand::nn

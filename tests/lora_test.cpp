@@ -1,0 +1,241 @@
+#include "nn/layers/lora.h"
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include "tests/check.h"
+
+#include "autograd/low_rank.h"
+#include "autograd/tape.h"
+#include "autograd/tolerance.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/text_file.h"
+#include "nn/mixers/fal.h"
+#include "nn/models/peft.h"
+#include "tests/paths.h"
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+using namespace longhand::nn;
+namespace fs = std::filesystem;
+
+BOOST_AUTO_TEST_SUITE(lora_test)
+
+namespace {
+
+const fs::path golden = fs::path(test_data) / "golden";
+
+SafetensorsFile open(const std::string& name) {
+  return SafetensorsFile::open(golden / (name + ".safetensors"));
+}
+
+/// The golden model with room for an adapter, and with the golden adapter in it (tests/golden/
+/// peft_lora.py).
+struct Adapted {
+  SafetensorsFile base = open("llama_biased"), lora = open("llama_lora");
+  std::unique_ptr<Decoder> model;
+
+  explicit Adapted(Backend& backend, DType type = DType::f32, bool with_values = true) {
+    const ForeignConfig foreign = parse_config(base.metadata().at("config"), "golden");
+    DecoderConfig config = foreign.config;
+    config.lora = {
+        .rank = 3, .alpha = 7, .targets = parse_lora_targets("query,value,output,gate,down")};
+    model = std::make_unique<Decoder>(backend, config, 1, type);
+    read_tensors(*weights_of(SafetensorsParts(open("llama_biased"))),
+                 foreign.family->tensors(*model));
+    if (with_values) {
+      read_tensors(*weights_of(SafetensorsParts(open("llama_lora"))), adapter_tensors(*model));
+    }
+  }
+  Batch batch() const {
+    Batch batch;
+    batch.tokens = base.to_i32("golden.tokens");
+    batch.lengths = base.to_i32("golden.lengths");
+    batch.targets = base.to_i32("golden.targets");
+    return batch;
+  }
+  std::vector<double> logits() const {
+    const Input input =
+        make_input(model->backend(), base.to_i32("golden.tokens"), base.to_i32("golden.lengths"));
+    return model->logits(model->features(input)).value().to_doubles();
+  }
+  std::vector<double> expected(const char* name) const {
+    const auto bytes = lora.at(name).bytes;
+    std::vector<float> floats(bytes.size() / sizeof(float));
+    std::memcpy(floats.data(), bytes.data(), bytes.size());
+    return {floats.begin(), floats.end()};
+  }
+};
+
+/// The largest difference, relative to the largest entry expected.
+double distance(const std::vector<double>& expected, const std::vector<double>& got) {
+  BOOST_REQUIRE(expected.size() == got.size());
+  double largest = 0, worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    const double difference = std::abs(expected[i] - got[i]);
+    worst = difference <= worst ? worst : difference;  // NaN gets through
+  }
+  return worst / largest;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_operation_agrees_with_its_composed_twin_in_every_gradient) {
+  const auto reference = make_reference_backend();
+  const catalog::Operation& fused = catalog::find("low_rank");
+  catalog::Operation composed = fused;
+  composed.run = [](const catalog::Call& c) -> std::vector<catalog::Output> {
+    return {{"z", low_rank_composed(
+                      c.in("y"), c.in("x"), c.in("a"), c.in("b"),
+                      {.first_column = c.integer("first_column"), .scale = c.number("scale")})}};
+  };
+  Rng rng(11, Purpose::test);
+  for (const catalog::Case& values : fused.cases(rng)) {
+    const auto comparison = tolerance::Standard(composed, {values}, *reference)
+                                .compare(DType::f64, 0x1p-53, [&](const auto&, const auto&) {
+                                  return tolerance::run(fused, values, *reference, DType::f64);
+                                });
+    BOOST_TEST_CONTEXT(comparison.where) { BOOST_TEST(comparison.used <= 1.0); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_model_with_an_adapter_begins_as_it_was_and_agrees_with_peft_once_it_learned) {
+  for (const auto& [backend, type, tolerance] :
+       {std::tuple{make_reference_backend(), DType::f64, 2e-6},
+        std::tuple{make_cpu_backend({.math = Math::exact}), DType::f32, 2e-5}}) {
+    BOOST_TEST_CONTEXT(backend->name()) {
+      const Adapted fresh(*backend, type, false);
+      BOOST_TEST(distance(fresh.expected("golden.plain"), fresh.logits()) < tolerance);
+      const Adapted learned(*backend, type);
+      BOOST_TEST(distance(learned.expected("golden.logits"), learned.logits()) < tolerance);
+      learned.model->merge_adapters();
+      BOOST_TEST(learned.model->adapters().empty());
+      BOOST_TEST(distance(learned.expected("golden.logits"), learned.logits()) < tolerance);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_adapter_has_the_gradient_of_the_loss) {
+  const auto backend = make_reference_backend();
+  const Adapted adapted(*backend, DType::f64);
+  const auto loss = [&] { return adapted.model->loss_of(adapted.batch()); };
+  Tape tape;
+  {
+    const Recording recording(tape);
+    tape.backward(loss().value);
+  }
+  const std::vector<Exchange> all = adapter_tensors(*adapted.model);
+  BOOST_TEST(all.size() == 2u * 2u * 5u);  // a and b of five projections in two layers
+  for (const Exchange& tensor : all) {
+    const Tensor value = tensor.ours.value();
+    const std::vector<double> gradient = tensor.ours.var().grad().to_doubles();
+    const std::vector<double> at = value.to_doubles();
+    const std::size_t entry = at.size() / 2;
+    const auto moved = [&](double by) {
+      std::vector<double> there = at;
+      there[entry] += by;
+      value.assign(there);
+      const double result = loss().value.value().item();
+      value.assign(at);
+      return result;
+    };
+    const double h = 1e-4, quotient = (moved(h) - moved(-h)) / (2 * h);
+    BOOST_TEST_CONTEXT(tensor.names[0]) {
+      BOOST_TEST(std::abs(quotient) > 1e-7);
+      BOOST_TEST(gradient[entry] == quotient, boost::test_tools::tolerance(1e-5));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_adapter_is_written_in_the_form_of_peft) {
+  const auto backend = make_cpu_backend();
+  const Adapted adapted(*backend);
+  const TemporaryFolder folder;
+  BOOST_TEST(export_adapter(*adapted.model, folder / "adapter") == "llama");
+  const auto written = SafetensorsFile::open(folder / "adapter" / "adapter_model.safetensors");
+  std::size_t theirs = 0;
+  for (const SafetensorsEntry& entry : adapted.lora.entries()) {
+    if (entry.name.starts_with("golden.")) continue;
+    ++theirs;
+    const SafetensorsEntry& ours = written.at(entry.name);
+    BOOST_TEST((ours.shape == entry.shape));
+    BOOST_TEST(std::ranges::equal(ours.bytes, entry.bytes), entry.name);
+  }
+  BOOST_TEST(written.entries().size() == theirs);
+  const Json config =
+      Json::parse(read_text(folder / "adapter" / "adapter_config.json", 1 << 16)).value();
+  const Json expected = Json::parse(adapted.lora.metadata().at("adapter_config")).value();
+  for (const auto& [key, value] : expected.members()) BOOST_TEST((config[key] == value), key);
+
+  BOOST_CHECK_EXCEPTION(export_model(*adapted.model, folder / "model"), Error, [](const Error& e) {
+    return std::string(e.what()).find("adapters are merged") != std::string::npos;
+  });
+  BOOST_CHECK_THROW(export_adapter(*adapted.model, folder / "adapter"), Error);  // one is there
+}
+
+BOOST_AUTO_TEST_CASE(every_kind_of_block_and_mixer_takes_adapters) {
+  const auto backend = make_cpu_backend();
+  DecoderConfig config{.vocabulary = 7, .width = 8, .layers = 2, .mixers = {}, .inner = 12};
+  config.mixers = {{heads_of<SoftmaxHeads>(1, 4), heads_of<FalHeads>(1, 4)}};
+  config.lora = {.rank = 2, .targets = parse_lora_targets("key,output,up,down")};
+  Batch batch{.tokens = {1, 2, 3, 4, 5}, .lengths = {5}, .targets = {2, 3, 4, 5, 6}};
+  const Decoder plain_made(
+      *backend,
+      [&] {
+        DecoderConfig plain = config;
+        plain.lora = {};
+        return plain;
+      }(),
+      3);
+  Decoder with(*backend, config, 3);
+  BOOST_TEST(with.adapters().size() == 2u * (2 + 1 + 1 + 1));
+  BOOST_TEST(with.parameters().count() ==
+             plain_made.parameters().count() +
+                 2 * 2 * (2 * (8 + 4) + (8 + 8) + (8 + 12) + (12 + 8)));
+  Tape tape;
+  Loss loss;
+  {
+    const Recording recording(tape);
+    loss = with.loss_of(batch);
+    tape.backward(loss.value);
+  }
+  for (const Decoder::Adapter& adapter : with.adapters()) {
+    BOOST_TEST_CONTEXT(adapter.lora.a.name()) {
+      const bool fal = adapter.lora.a.name().find("mixing.1") != std::string::npos;
+      BOOST_TEST(static_cast<bool>(adapter.lora.b.var().grad()));
+      const auto gradient = adapter.lora.b.var().grad().to_doubles();
+      const bool any = std::ranges::any_of(gradient, [](double g) { return g != 0; });
+      BOOST_TEST((any || fal));  // the keys of FAL heads have none
+    }
+  }
+  for (const char* wrong : {"gate", "query,gate"}) {
+    config.lora.targets = parse_lora_targets(wrong);
+    BOOST_CHECK_EXCEPTION(Decoder(*backend, config, 3), Error, [](const Error& e) {
+      return std::string(e.what()).find("query, key, value, output, up or down") !=
+             std::string::npos;
+    });
+  }
+  BOOST_CHECK_THROW(parse_lora_targets("queries"), Error);
+  BOOST_CHECK_THROW(parse_lora_targets(""), Error);
+  BOOST_TEST(parse_lora_targets("up,up,key").size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(projections_that_are_a_part_of_a_tensor_there_are_refused_by_name) {
+  const auto backend = make_cpu_backend();
+  DecoderConfig config = parse_config(open("gpt2_tied").metadata().at("config"), "golden").config;
+  config.lora = {.rank = 2, .targets = parse_lora_targets("query")};
+  const Decoder decoder(*backend, config, 1);
+  BOOST_CHECK_EXCEPTION(adapter_tensors(decoder), Error, [](const Error& e) {
+    return std::string(e.what()).find("got query, a part of transformer.h.0.attn.c_attn.weight") !=
+           std::string::npos;
+  });
+  config.lora.targets = parse_lora_targets("output,down");
+  const Decoder others(*backend, config, 1);
+  BOOST_TEST(adapter_tensors(others)[0].names[0] ==
+             "base_model.model.transformer.h.0.attn.c_proj.lora_A.weight");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
