@@ -36,6 +36,20 @@ po::options_description describe(const Command& command) {
   return all;
 }
 
+/// A flag as the command names it: --batch-tokens is --batch_tokens.
+std::string as_named(const std::string& word, const std::vector<Option>& options) {
+  if (!word.starts_with("--")) return word;
+  const std::size_t end = std::min(word.find('='), word.size());
+  const std::string name = word.substr(2, end - 2);
+  const auto same = [](char a, char b) { return a == b || (a == '-' && b == '_'); };
+  for (const Option& option : options) {
+    if (option.name != name && std::ranges::equal(name, option.name, same)) {
+      return "--" + option.name + word.substr(end);
+    }
+  }
+  return word;
+}
+
 std::string one_line(std::string message) {
   for (char& c : message) {
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
@@ -87,9 +101,13 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
 
   Arguments arguments;
   po::variables_map found;
+  std::vector<std::string> named = words;
+  const auto dashes = std::ranges::find(words, "--");
+  std::transform(words.begin(), dashes, named.begin(),
+                 [&](const std::string& word) { return as_named(word, options); });
   try {
     po::store(
-        po::command_line_parser(words).options(with_plain).positional(positions).style(style).run(),
+        po::command_line_parser(named).options(with_plain).positional(positions).style(style).run(),
         found);
   } catch (const po::error& error) {
     wrong_usage(one_line(error.what()));
@@ -100,7 +118,6 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
   }
   if (found.count(plain_words)) {
     arguments.plain_ = found[plain_words].as<std::vector<std::string>>();
-    const auto dashes = std::ranges::find(words, "--");
     if (dashes != words.end()) {
       arguments.after_dashes_ =
           std::min(static_cast<std::size_t>(words.end() - dashes - 1), arguments.plain_.size());

@@ -19,7 +19,7 @@ class Pass {
         targets_(targets),
         o_(o),
         backend_(x.backend()),
-        master_(weight.value().dtype()) {
+        master_(master_type(weight.value().dtype())) {
     const bool gradients = recorded({&x, &weight});
     if (gradients && x.wants_grad()) dx = make({targets.rows(), x_.columns()});
     if (gradients && weight.wants_grad()) dweight = make(weight_.shape());

@@ -14,7 +14,7 @@ struct LinearCrossEntropyOptions {
 
 /// cross_entropy(x weight^T, targets) without ever holding the logits of all rows: those of some
 /// rows give their share of the loss and of both gradients at once, and make room for the next.
-/// x [rows, in], weight [groups classes, in] of the master type, targets i32 [n, groups].
+/// x [rows, in], weight [groups classes, in], targets i32 [n, groups].
 Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
                          const LinearCrossEntropyOptions& options = {});
 

@@ -21,7 +21,7 @@ Loss linear_cross_entropy(const Var& x, const Var& weight, const PlacedBatch& ba
   LONGHAND_CHECK(batch.targets,
                  "linear_cross_entropy: expected a batch with targets, got one without");
   const PlacedBatch::Counted& few = batch.counted;
-  const Tensor hits(x.backend(), {1}, weight.value().dtype());
+  const Tensor hits(x.backend(), {1}, master_type(weight.value().dtype()));
   return {longhand::linear_cross_entropy(x, weight, few.rows ? few.targets : batch.targets,
                                          {.groups = batch.targets.columns(),
                                           .weights = few.rows ? few.weights : batch.weights,

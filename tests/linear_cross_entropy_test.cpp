@@ -46,7 +46,7 @@ Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::
                        .inner = 16,
                        .tied = true};
   config.mixers = {{heads_of<SoftmaxHeads>(2, 8)}};
-  Decoder model(backend, config, 9, type);
+  Decoder model(backend, config, 9, Storage{.type = type});
   const PlacedBatch placed = place(backend, batch, type);
   model.prepare(placed.input.longest);
   backend.memory().reset_peak();

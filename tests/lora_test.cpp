@@ -41,7 +41,7 @@ struct Adapted {
     DecoderConfig config = foreign.config;
     config.lora = {
         .rank = 3, .alpha = 7, .targets = parse_lora_targets("query,value,output,gate,down")};
-    model = std::make_unique<Decoder>(backend, config, 1, type);
+    model = std::make_unique<Decoder>(backend, config, 1, Storage{.type = type});
     read_tensors(*weights_of(SafetensorsParts(open("llama_biased"))),
                  foreign.family->tensors(*model));
     if (with_values) {

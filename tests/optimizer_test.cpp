@@ -163,52 +163,45 @@ BOOST_FIXTURE_TEST_CASE(groups_that_make_no_sense_are_refused, Fixture) {
 }
 
 BOOST_AUTO_TEST_CASE(short_moments_are_the_long_ones_rounded_in_each_step) {
-  const auto reference = make_reference_backend(), cpu = make_cpu_backend({.threads = 2});
+  const auto cpu = make_cpu_backend({.threads = 2});
   Rng rng(4, Purpose::test);
   for (const Shape& shape : {Shape{1}, Shape{37}, Shape{130, 77}}) {
     const auto size = static_cast<std::size_t>(shape.size());
     std::vector<double> gradient(size);
-    std::vector<std::vector<Tensor>> remembered;
-    std::vector<Tensor> values;
     for (double& g : gradient) g = 0.1 * rng.normal();
-    for (const auto& [backend, short_moments] :
-         {std::pair{reference, false}, std::pair{reference, true}, std::pair{cpu, true}}) {
-      Parameters parameters(*backend, DType::f32, 1);
+    std::vector<std::vector<double>> moments, values;  // the long ones first
+    for (const bool short_moments : {false, true}) {
+      Parameters parameters(*cpu, {}, 1);
       const Parameter w = parameters.add("w", shape, constant(1), true);
-      AdamOptimizer adam(parameters,
-                         {.beta2 = 0.9, .decay = 0.1, .clip = 1e9, .short_moments = short_moments});
+      AdamOptimizer adam(parameters, {.beta2 = 0.9, .decay = 0.1, .short_moments = short_moments});
       for (std::int64_t step = 1; step <= 3; ++step) {
-        w.var().sink().add(Tensor::from(*backend, shape, DType::f32, gradient));
+        w.var().sink().add(Tensor::from(*cpu, shape, DType::f32, gradient));
         adam.prepare(0.01, step);
-        adam.step(Tensor::from(*backend, {1}, DType::f32, std::vector<double>{1}));
+        adam.step(Tensor::from(*cpu, {1}, DType::f32, std::vector<double>{1}));
       }
-      remembered.emplace_back();
       for (const auto& state : adam.state()) {
         BOOST_TEST((state.tensor.dtype() == (short_moments ? DType::bf16 : DType::f32)));
-        remembered.back().push_back(state.tensor);
+        moments.push_back(state.tensor.to_doubles());
       }
-      values.push_back(w.value());
+      values.push_back(w.value().to_doubles());
     }
     for (std::size_t k = 0; k < 2; ++k) {
-      const auto exact = remembered[0][k].to_doubles(), rounded = remembered[1][k].to_doubles();
-      const auto fast = remembered[2][k].to_doubles();
+      const std::vector<double>&exact = moments[k], &rounded = moments[2 + k];
       for (std::size_t i = 0; i < size; ++i) {
-        // Three roundings of up to 2^-9, each but the last made smaller by beta.
-        BOOST_TEST(std::abs(rounded[i] - exact[i]) <= 3 * 0x1p-9 * std::abs(exact[i]));
-        BOOST_TEST(std::abs(fast[i] - rounded[i]) <= 2 * 0x1p-8 * std::abs(exact[i]));
+        // Three roundings of up to 2^-9, and a little for those of f32.
+        BOOST_TEST(std::abs(rounded[i] - exact[i]) <= 3.01 * 0x1p-9 * std::abs(exact[i]));
       }
-      BOOST_TEST((rounded != exact));
+      BOOST_TEST((size == 1 || rounded != exact));
     }
-    const auto expected = values[1].to_doubles(), got = values[2].to_doubles();
     for (std::size_t i = 0; i < size; ++i) {
-      BOOST_TEST(got[i] == expected[i], boost::test_tools::tolerance(1e-3));
+      BOOST_TEST(values[1][i] == values[0][i], boost::test_tools::tolerance(1e-3));
     }
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_short_second_moment_shrinks_without_gradients) {
   const auto cpu = make_cpu_backend();
-  Parameters parameters(*cpu, DType::f32, 1);
+  Parameters parameters(*cpu, {}, 1);
   const Parameter w = parameters.add("w", {2}, constant(1), true);
   AdamOptimizer adam(parameters, {.beta2 = 0.99, .short_moments = true});
   for (std::int64_t step = 1; step <= 300; ++step) {

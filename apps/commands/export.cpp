@@ -2,7 +2,7 @@
 
 #include "apps/run/run_folder.h"
 #include "core/quote.h"
-#include "nn/models/hugging_face.h"
+#include "nn/models/peft.h"
 
 namespace longhand::app {
 namespace {
@@ -12,7 +12,13 @@ void run(const Arguments& arguments) {
   const std::string to = arguments.word("out");
   const LoadedRun loaded = load_run(arguments.plain()[0], load_options(arguments));
   const auto most = static_cast<std::uint64_t>(arguments.integer("part_mib", 0, largest_part_mib));
-  const std::string_view family = nn::export_model(*loaded.model, to, most << 20);
+  std::string_view family;
+  if (arguments.flag("adapter")) {
+    family = nn::export_adapter(*loaded.model, to);
+  } else {
+    loaded.model->merge_adapters();
+    family = nn::export_model(*loaded.model, to, most << 20);
+  }
   if (arguments.json()) {
     std::cout << Json{{"run", arguments.plain()[0]},
                       {"step", loaded.step},
@@ -28,8 +34,9 @@ const Register command{
     {.name = "export",
      .summary =
          "writes a run's model as a Hugging Face folder: GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3",
-     .usage = {"RUN --out DIR [--step N]"},
+     .usage = {"RUN --out DIR [--adapter] [--step N]"},
      .options = join({{"out", "DIR", "gets config.json and model.safetensors"},
+                      {"adapter", "", "only what LoRA added, in the form of the package peft"},
                       {"part_mib", "N", "largest file of the weights; 0: no limit", "0"}},
                      join(run_options(), {json_option()})),
      .examples = {"export runs/flip-flop-1 --out flip-flop-hf"},
@@ -38,7 +45,7 @@ const Register command{
          "and\n"
          "a gate Llama, Qwen 2 where queries, keys and values alone have biases, or Gemma 3 with\n"
          "norms after as well. Models of no such form, as those with heads that are not softmax,\n"
-         "are refused.",
+         "are refused. What LoRA added is merged into the matrices, or written alone: --adapter.",
      .takes_words = true,
      .run = run}};
 

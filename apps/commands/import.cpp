@@ -7,7 +7,6 @@
 #include "core/safetensors_parts.h"
 #include "nn/models/gguf.h"
 #include "nn/models/hugging_face.h"
-#include "nn/training/checkpoint_store.h"
 #include "nn/training/not_finite.h"
 
 namespace longhand::app {
@@ -116,17 +115,16 @@ void run(const Arguments& arguments) {
     RunFolder folder = RunFolder::create(to, config_for(source, to, arguments));
     const Config& config = folder.config();
     const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
-    nn::Storage storage{.initial = false};
+    // What LoRA adds is in no file.
+    nn::Storage storage{.initial = config.integer("model.lora", 0, 1 << 12) > 0};
     if (source.weights->matrices_are_bf16() && nn::supports(*backend, DType::bf16)) {
       storage.matrices = DType::bf16;
     }
     const nn::Decoder model(*backend, config.model(*config.task()), config.seed(), storage);
     nn::read_tensors(*source.weights, foreign.family->tensors(model));
     warn_of_nonfinite(model.parameters());
-    folder.open();
+    folder.open(&model.parameters());
     folder.open_logs(0);
-    nn::CheckpointStore store(folder.checkpoints(), 1, config.most_file_bytes());
-    store.save({}, model.parameters());
     parameters = model.parameters().count();
   } catch (const Error&) {
     std::error_code ignored;

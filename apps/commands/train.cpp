@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "apps/run/training.h"
+#include "nn/training/checkpoint_store.h"
 
 namespace longhand::app {
 namespace {
@@ -13,27 +14,45 @@ std::filesystem::path fresh_folder(const Config& config) {
   }
 }
 
+std::optional<std::int64_t> from_step(const Arguments& arguments) {
+  if (!arguments.given("from-step")) return std::nullopt;
+  return arguments.integer("from-step", 0, std::int64_t{1} << 40);
+}
+
 RunFolder folder_of(const Arguments& arguments) {
+  if (arguments.given("from") && arguments.given("config")) {
+    wrong_usage("--config: a run's settings follow from --from");
+  }
   if (arguments.given("resume")) {
-    for (const Option& option : join(config_options(), {{"out", "", ""}, {"config", "", ""}})) {
+    const std::vector<Option> others{{"out", "", ""}, {"config", "", ""}, {"from", "", ""}};
+    for (const Option& option : join(config_options(), others)) {
       if (option.name != "threads" && arguments.given(option.name)) {
         wrong_usage("--", option.name, ": a run goes on with its own settings");
       }
     }
     return RunFolder(arguments.word("resume"));
   }
+  const auto path_for = [&](const Config& config) {
+    return arguments.given("out") ? std::filesystem::path(arguments.word("out"))
+                                  : fresh_folder(config);
+  };
+  if (arguments.given("from")) {
+    const RunFolder other(arguments.word("from"));
+    const std::int64_t step = find_step(other, from_step(arguments));
+    const Config config = Config::from_run(other.config(), arguments);
+    return RunFolder::create(path_for(config), config,
+                             nn::CheckpointStore(other.checkpoints(), 1).path(step));
+  }
   const Config config = Config::from(arguments);
-  return RunFolder::create(
-      arguments.given("out") ? std::filesystem::path(arguments.word("out")) : fresh_folder(config),
-      config);
+  return RunFolder::create(path_for(config), config);
 }
 
 void run(const Arguments& arguments) {
   TrainingManner manner = manner_from(arguments);
-  if (arguments.given("from-step")) {
-    if (!arguments.given("resume")) wrong_usage("--from-step: expected --resume too");
-    manner.from_step = arguments.integer("from-step", 0, std::int64_t{1} << 40);
+  if (arguments.given("from-step") && !arguments.given("resume") && !arguments.given("from")) {
+    wrong_usage("--from-step: expected --resume or --from too");
   }
+  if (arguments.given("resume")) manner.from_step = from_step(arguments);
   RunFolder folder = folder_of(arguments);
   const TrainingResult result = train(folder, manner);
   if (arguments.json()) {
@@ -49,13 +68,16 @@ const Register command{
     {.name = "train",
      .summary = "trains a model on a task and writes a run folder",
      .usage = {"--task NAME [flags] [--out DIR]", "--config FILE [flags] [--out DIR]",
-               "--resume DIR [--from-step N]"},
-     .options = join({{"out", "DIR", "the run folder; runs/TASK-N if not given"},
-                      {"config", "FILE", "a config.ini whose settings flags may override"},
-                      {"resume", "DIR", "go on with a run from its latest checkpoint"},
-                      {"from-step", "N", "with --resume: go on from that step's checkpoint"}},
-                     join(manner_options(), join(config_options(), {json_option()}))),
+               "--from RUN [--from-step N] [flags] [--out DIR]", "--resume DIR [--from-step N]"},
+     .options =
+         join({{"out", "DIR", "the run folder; runs/TASK-N if not given"},
+               {"config", "FILE", "a config.ini whose settings flags may override"},
+               {"from", "RUN", "begin with the weights of a run, its best; model and task are its"},
+               {"resume", "DIR", "go on with a run from its latest checkpoint"},
+               {"from-step", "N", "with --resume or --from: that step's checkpoint"}},
+              join(manner_options(), join(config_options(), {json_option()}))),
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
+                  "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
      .notes = "Ctrl-C and other signals that ask it to end, and the end of --max-minutes, write a\n"
               "checkpoint before they stop the run; stopped by a signal it exits with 128 + its\n"

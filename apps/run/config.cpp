@@ -45,18 +45,31 @@ constexpr Default defaults[] = {
     {"model.start", "plain", "NAME",
      "plain; residual: what is added to the stream starts at 1/sqrt(2 layers)"},
     {"model.deviation", "0.02", "X", "of the weights at first"},
+    {"model.lora", "0", "RANK",
+     "the blocks' matrices stay and products of this rank learn beside them; 0: none"},
+    {"model.lora_alpha", "0", "X", "their factor times the rank; 0: the rank"},
+    {"model.lora_targets", "query,value", "LIST",
+     "which projections have them: query, key, value, output, gate, up, down"},
     {"training.steps", "1000", "N", "optimizer steps"},
     {"training.batch", "32", "N", "sequences in a step"},
     {"training.batch_tokens", "0", "N",
      "so many tokens in a step, whole sequences, in place of training.batch; 0: by sequences"},
     {"training.set", "0", "N", "samples in the training set; 0: new ones in every step"},
     {"training.accumulation", "1", "N", "parts a step's batch is computed in"},
+    {"training.train", "auto", "PARTS",
+     "what learns: all, or parameters by name, such as blocks.*.mixing,*.bias; auto: all, or what "
+     "lora adds"},
     {"training.rate", "1e-3", "X", "peak learning rate"},
     {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle"},
     {"training.warm_up", "100", "N", "steps of warm-up"},
     {"training.beta1", "0.9", "X", "Adam's decay of the first moment"},
     {"training.beta2", "0.999", "X", "Adam's decay of the second moment"},
     {"training.epsilon", "1e-8", "X", "Adam's epsilon"},
+    {"training.moments", "f32", "TYPE",
+     "what Adam's moments are kept in: f32, or bf16 in half the "
+     "memory, for beta2 of at most 0.99"},
+    {"training.recompute", "0", "0|1",
+     "1: backward computes each block again, which takes less memory and more time"},
     {"training.decay", "0", "X", "decoupled weight decay of matrices"},
     {"training.clip", "0", "X", "largest global gradient norm; 0: no clipping"},
     {"training.seed", "1", "N", "names all random numbers of the run"},
@@ -183,6 +196,23 @@ Config Config::from(const Arguments& arguments) {
       arguments.word("task") != config.text("task.name")) {
     wrong_usage("--task: the configuration is of task ", config.text("task.name"));
   }
+  config.set_flags(arguments);
+  config.check();
+  return config;
+}
+
+Config Config::from_run(const Config& run, const Arguments& arguments) {
+  const std::string task = arguments.given("task") ? arguments.word("task") : run.text("task.name");
+  Config config = as_usage("task", [&] { return Config(task); });
+  for (const Setting& setting : run.settings_) {
+    const std::string& key = setting.key;
+    const bool of_task = key.starts_with("task.") && task == run.text("task.name");
+    if (of_task || key.starts_with("model.") || key.starts_with("compute.")) {
+      config.set(key, setting.value);
+    }
+  }
+  // What followed from the run's task stays as it is under another.
+  config.set("model.longest", std::to_string(run.model(*run.task()).longest));
   config.set_flags(arguments);
   config.check();
   return config;
@@ -323,7 +353,10 @@ nn::DecoderConfig Config::model(const tasks::Task& task) const {
                           .longest = longest ? longest : task.longest(),
                           .tied = flag("model.tied"),
                           .start = named<nn::Start>("model.start"),
-                          .deviation = number("model.deviation", 0, 100)};
+                          .deviation = number("model.deviation", 0, 100),
+                          .lora = {.rank = integer("model.lora", 0, 1 << 12),
+                                   .alpha = number("model.lora_alpha", 0, 1e6),
+                                   .targets = nn::parse_lora_targets(text("model.lora_targets"))}};
   LONGHAND_CHECK(text("model.learned_gamma") == "no" || nn::has_kind(model.mixers, "chacal"),
                  "learned gamma: expected ChaCAL heads, got ", nn::text_of(model.mixers));
   const tasks::Outputs outputs = task.outputs();
@@ -375,11 +408,19 @@ nn::Schedule Config::schedule() const {
 }
 
 nn::AdamOptions Config::adam() const {
+  constexpr std::string_view types[] = {"f32", "bf16"};
+  const bool short_moments = choice("training.moments", types) == 1;
+  const double beta2 = number("training.beta2", 0, 0.9999999);
+  LONGHAND_CHECK(!short_moments || beta2 <= 0.99,
+                 "training.moments: expected beta2 of at most 0.99 "
+                 "beside bf16, whose rounding swallows what a slower mean loses in a step, got ",
+                 beta2);
   return {.beta1 = number("training.beta1", 0, 0.999999),
-          .beta2 = number("training.beta2", 0, 0.9999999),
+          .beta2 = beta2,
           .epsilon = number("training.epsilon", 0, 1),
           .decay = number("training.decay", 0, 1e3),
-          .clip = number("training.clip", 0, 1e9)};
+          .clip = number("training.clip", 0, 1e9),
+          .short_moments = short_moments};
 }
 
 BackendOptions Config::backend_options() const {
@@ -445,6 +486,7 @@ void Config::read_all() const {
   const std::int64_t set = integer("training.set", 0, largest_training_set);
   LONGHAND_CHECK(set == 0 || set >= task()->heads(), "training.set: expected 0 or at least ",
                  task()->heads(), ", one sample for each output head, got ", set);
+  flag("training.recompute");
   integer("training.evaluate_every", 0, std::int64_t{1} << 40);
   integer("training.evaluate_samples", 0, 1 << 24);
   integer("training.checkpoint_every", 0, std::int64_t{1} << 40);

@@ -6,6 +6,7 @@
 
 #include "apps/machine.h"
 #include "apps/run/batches.h"
+#include "apps/run/learning.h"
 
 namespace longhand::app {
 namespace {
@@ -29,7 +30,9 @@ nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task) {
   nn::DecoderConfig model = config.model(task);
   model.deviation = 0;  // no numbers need to be drawn
   const auto made = [&](Backend& backend) {
-    return std::make_unique<nn::Decoder>(backend, model, 0);
+    auto decoder = std::make_unique<nn::Decoder>(backend, model, 0);
+    set_up_training(config, *decoder);
+    return decoder;
   };
   BatchPlan few = plan;
   few.sequences = std::min(plan.sequences, looked_at);
@@ -39,7 +42,7 @@ nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task) {
   const double times =
       plan.tokens ? static_cast<double>(plan.tokens) / static_cast<double>(std::ssize(batch.tokens))
                   : static_cast<double>(plan.sequences) / static_cast<double>(few.sequences);
-  return nn::estimate_training(made, config.backend_options(), batch, times);
+  return nn::estimate_training(made, config.backend_options(), batch, times, config.adam());
 }
 
 std::string require_memory(const Config& config, const tasks::Task& task) {
@@ -56,7 +59,8 @@ std::string require_memory(const Config& config, const tasks::Task& task) {
   const std::string there = text("; this machine has ", size_of(machine.total), ", ",
                                  size_of(machine.available), " of it free");
   LONGHAND_CHECK(need.total() <= machine.total, "training: needs ", line, there,
-                 ". A smaller training.batch, or more training.accumulation, takes less");
+                 ". A smaller training.batch, more training.accumulation, training.recompute or "
+                 "training.moments = bf16 take less");
   return "needs " + line + there;
 }
 

@@ -49,15 +49,16 @@ Config config_in(const fs::path& folder) {
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)), config_(config_in(path_)) {}
 
-RunFolder RunFolder::create(const fs::path& path, const Config& config) {
+RunFolder RunFolder::create(const fs::path& path, const Config& config,
+                            std::optional<fs::path> start) {
   LONGHAND_CHECK(!path.empty(), "run folder: expected a name, got an empty one");
   LONGHAND_CHECK(!fs::exists(path / config_file), path.string(),
                  ": holds a run already; --resume goes on with it");
   config.check();
-  return {path, config};
+  return {path, config, std::move(start)};
 }
 
-void RunFolder::open() {
+void RunFolder::open(const nn::Parameters* values) {
   Folder folder = Folder::make(path_);
   FolderLock lock(folder);
   for (const std::string& name : folder.names()) {
@@ -68,6 +69,9 @@ void RunFolder::open() {
                  there ? "holds a run already; --resume goes on with it" : "its run was removed");
   if (fresh_ && config_.knows(tokenizer_setting) && config_.text(tokenizer_setting) != "bytes") {
     copy_tokenizer(folder, config_.text(tokenizer_setting));
+  }
+  if (fresh_ && values) {
+    nn::CheckpointStore(checkpoints(), 1, config_.most_file_bytes()).save({}, *values);
   }
   if (fresh_) write_atomically(folder, config_file, config_.ini());
   fresh_ = false;
@@ -125,6 +129,15 @@ LoadOptions load_options(const Arguments& arguments) {
   return options;
 }
 
+std::int64_t find_step(const RunFolder& run, std::optional<std::int64_t> step) {
+  const nn::CheckpointStore store(run.checkpoints(), 1);
+  if (!step) step = store.best() ? store.best() : store.latest();
+  LONGHAND_CHECK(step, run.path().string(), ": holds no checkpoint");
+  LONGHAND_CHECK(fs::exists(store.path(*step)), run.path().string(),
+                 ": holds no checkpoint of step ", *step);
+  return *step;
+}
+
 LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
   const RunFolder folder(path);
   Config config = folder.config();
@@ -132,12 +145,8 @@ LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
     config.set("compute." + flag, value, "--" + flag);
   }
   config.check();
-  const nn::CheckpointStore store(folder.checkpoints(), 1);
-  std::optional<std::int64_t> step = options.step;
-  if (!step) step = store.best() ? store.best() : store.latest();
-  LONGHAND_CHECK(step, path.string(), ": holds no checkpoint");
-  const fs::path checkpoint = store.path(*step);
-  LONGHAND_CHECK(fs::exists(checkpoint), path.string(), ": holds no checkpoint of step ", *step);
+  const std::int64_t step = find_step(folder, options.step);
+  const fs::path checkpoint = nn::CheckpointStore(folder.checkpoints(), 1).path(step);
 
   auto backend = make_backend(config.text("compute.backend"), config.backend_options());
   auto task = config.task();
@@ -148,7 +157,7 @@ LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
   }
   auto model = std::make_unique<nn::Decoder>(*backend, config.model(*task), config.seed(), storage);
   nn::load_checkpoint(checkpoint, model->parameters());
-  return {std::move(config), std::move(backend), std::move(task), std::move(model), *step};
+  return {std::move(config), std::move(backend), std::move(task), std::move(model), step};
 }
 
 }  // namespace longhand::app

@@ -25,7 +25,9 @@ namespace longhand::app {
 class RunFolder {
  public:
   /// A new run: the folder must not hold one already. Nothing is written before open().
-  static RunFolder create(const std::filesystem::path& path, const Config& config);
+  /// `start` is the checkpoint, of another run, whose values its model begins with.
+  static RunFolder create(const std::filesystem::path& path, const Config& config,
+                          std::optional<std::filesystem::path> start = {});
   /// An existing one.
   explicit RunFolder(std::filesystem::path path);
 
@@ -35,10 +37,13 @@ class RunFolder {
     return run / "tokenizer";
   }
   const Config& config() const { return config_; }
+  const std::optional<std::filesystem::path>& start() const { return start_; }
 
   /// Makes the folder if it is new, holds it open and locks it, and removes temporary files that
   /// killed processes left. From here on all is written to this folder, wherever its path leads.
-  void open();
+  /// `values` are those that a new run begins with, where they are not the seed's: they are in its
+  /// checkpoint of step 0 before config.ini makes the folder a run.
+  void open(const nn::Parameters* values = nullptr);
   /// Opens metrics.jsonl and an events file for adding to. Lines that were written after the
   /// checkpoint of `step` are dropped, an evaluation of it too unless it was `evaluated`.
   void open_logs(std::int64_t step, bool evaluated = true);
@@ -54,11 +59,15 @@ class RunFolder {
   std::vector<Json> metrics() const { return read_metrics().sound(); }
 
  private:
-  RunFolder(std::filesystem::path path, Config config)
-      : path_(std::move(path)), config_(std::move(config)), fresh_(true) {}
+  RunFolder(std::filesystem::path path, Config config, std::optional<std::filesystem::path> start)
+      : path_(std::move(path)),
+        config_(std::move(config)),
+        start_(std::move(start)),
+        fresh_(true) {}
 
   std::filesystem::path path_;
   Config config_;
+  std::optional<std::filesystem::path> start_;
   bool fresh_ = false;  // there must be no run yet
   std::optional<Folder> folder_;
   std::optional<FolderLock> lock_;
@@ -71,6 +80,9 @@ struct LoadOptions {
   std::map<std::string, std::string> compute = {};  // backend, threads, math; not given: the run's
   std::optional<DType> matrices = {};               // f32 or bf16; none: as they are stored
 };
+
+/// The step of a run's checkpoint: that one, which must be there, or the best, or else the latest.
+std::int64_t find_step(const RunFolder& run, std::optional<std::int64_t> step);
 
 /// The run's model with the parameters of a checkpoint.
 struct LoadedRun {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/run/batches.h"
+#include "apps/run/learning.h"
 #include "apps/run/memory.h"
 #include "apps/run/peak.h"
 #include "apps/run/progress.h"
@@ -80,6 +81,8 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   require_readable(shape, *task);
   const std::string memory = require_memory(config, *task);
   nn::Decoder model(*backend, shape, config.seed());
+  set_up_training(config, model);
+  if (folder.start()) begin_with(*folder.start(), model);
 
   const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
   const std::int64_t parts = config.integer("training.accumulation", 1, 1 << 16);
@@ -131,11 +134,13 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
 
   nn::Trainer trainer(model, training_batches(task, config.seed(), config.batch_plan()), options,
                       hooks);
-  folder.open();
+  folder.open(folder.start() ? &model.parameters() : nullptr);
   resume(trainer, folder, manner);
   folder.open_logs(trainer.step(), trainer.evaluated());
+  const std::string learning = learning_line(model.parameters());
   progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
-               " parameters\n# " + memory + "\n" + config.ini());
+               " parameters\n# " + memory + "\n" +
+               (learning.empty() ? "" : "# " + learning + "\n") + config.ini());
   for (const std::string& damage : folder.read_metrics().damage()) progress.say(damage);
   const nn::Outcome outcome = trainer.run();
   folder.require_in_place();

@@ -271,6 +271,19 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
   return info;
 }
 
+void load_values(const fs::path& folder, const Parameters& parameters,
+                 std::span<const Parameter> own) {
+  const auto model = open(folder, model_file);
+  info_of(model);  // it is a checkpoint
+  auto values = as_named_in(model, named(parameters));
+  std::erase_if(values, [&](const Named& n) {
+    return !model.find(n.name).entry && std::ranges::count(own, n.name, &Parameter::name) > 0;
+  });
+  require_fit(model, values, true);
+  model.check_sums();
+  read(model, values);
+}
+
 CheckpointInfo read_checkpoint_info(const fs::path& folder) {
   return info_of(open(folder, model_file), folder);
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,10 @@ void save_score(const Folder& folder, double score);
 /// is told in one line that names the tensor, before anything is changed.
 CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parameters& parameters,
                                const Optimizer* optimizer = nullptr);
+/// The parameters alone, for a model that begins with another's. Those of `own` that the checkpoint
+/// lacks stay as they are.
+void load_values(const std::filesystem::path& folder, const Parameters& parameters,
+                 std::span<const Parameter> own = {});
 CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
 /// Whether matrices are stored in bf16.
 bool has_bf16_matrices(const std::filesystem::path& folder);

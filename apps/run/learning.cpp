@@ -1,0 +1,71 @@
+#include "apps/run/learning.h"
+
+#include <algorithm>
+
+#include "nn/training/checkpoint.h"
+#include "nn/training/parts.h"
+
+namespace longhand::app {
+namespace {
+
+bool is_number(std::string_view part) {
+  return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// blocks.7.norm1.weight as blocks.*.norm1.weight
+std::string without_numbers(std::string_view name) {
+  std::string all;
+  while (true) {
+    const std::size_t end = std::min(name.find('.'), name.size());
+    const std::string_view part = name.substr(0, end);
+    all += is_number(part) ? "*" : part;
+    if (end == name.size()) return all;
+    all += '.';
+    name.remove_prefix(end + 1);
+  }
+}
+
+std::vector<nn::Parameter> added_by_lora(const nn::Decoder& model) {
+  std::vector<nn::Parameter> added;
+  for (const nn::Decoder::Adapter& adapter : model.adapters()) {
+    added.insert(added.end(), {adapter.lora.a, adapter.lora.b});
+  }
+  return added;
+}
+
+}  // namespace
+
+void set_up_training(const Config& config, nn::Decoder& model) {
+  model.recompute = config.flag("training.recompute");
+  const std::string& parts = config.text("training.train");
+  if (parts == "all") return;
+  if (parts == "auto") {
+    const std::vector<nn::Parameter> added = added_by_lora(model);
+    if (!added.empty()) nn::train_only(model.parameters(), added);
+    return;
+  }
+  nn::train_only(model.parameters(), nn::find_parts(model.parameters(), parts));
+}
+
+void begin_with(const std::filesystem::path& checkpoint, const nn::Decoder& model) {
+  nn::load_values(checkpoint, model.parameters(), added_by_lora(model));
+}
+
+std::string learning_line(const nn::Parameters& parameters) {
+  std::vector<std::string> names;
+  std::int64_t tensors = 0, numbers = 0;
+  for (const nn::Parameter& p : parameters.all()) {
+    if (p.frozen()) continue;
+    ++tensors;
+    numbers += p.value().size();
+    const std::string name = without_numbers(p.name());
+    if (std::ranges::count(names, name) == 0) names.push_back(name);
+  }
+  if (tensors == std::ssize(parameters.all())) return {};
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return text("trains ", tensors, " of ", parameters.all().size(), " tensors, ", numbers, " of ",
+              parameters.count(), " numbers: ", all);
+}
+
+}  // namespace longhand::app
