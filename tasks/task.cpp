@@ -24,6 +24,10 @@ std::string names_of(const auto& items) {
 
 }  // namespace
 
+Sample Task::sample_at(std::uint64_t, double) const {
+  fail("task: its samples are drawn, not numbered");
+}
+
 std::pair<std::string, std::string> Task::as_text(const Sample& sample) const {
   const auto tokens = std::span(sample.tokens);
   const std::size_t given =

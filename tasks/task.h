@@ -43,7 +43,7 @@ struct ReferenceRow {
   std::vector<std::int32_t> columns;  // tokens at or before it
 };
 
-/// A task under given options: an endless source of samples, and the judge of answers to them.
+/// A task under given options: a source of samples, and the judge of answers to them.
 /// Nothing here changes after it was made, so threads may share it.
 class Task {
  public:
@@ -61,6 +61,12 @@ class Task {
 
   /// Drawn from the stream alone; `head` below heads().
   virtual Sample sample(Rng& rng, int head) const = 0;
+
+  /// A task of finite data has its samples numbered, so many of them; 0: it draws without end.
+  virtual std::uint64_t count() const { return 0; }
+  /// Sample `number` below count(). Where samples are cut out of something longer, `shift` in
+  /// [0, 1) says where the first one begins; it is the same for all samples of an epoch.
+  virtual Sample sample_at(std::uint64_t number, double shift) const;
 
   /// Adds to the tally what a model said at sample.asked. Under teacher forcing the model saw the
   /// sample's own tokens. In decoding (groups = 1) it saw, in place of token o + 1 for every asked

@@ -1,78 +1,57 @@
 #include "tasks/text.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
-#include <filesystem>
 #include <mutex>
 
 #include "core/error.h"
 #include "core/quote.h"
-#include "nn/text/token_file.h"
+#include "core/utf8.h"
+#include "tasks/text_settings.h"
+#include "tasks/text_source.h"
 #include "tasks/text_vocabulary.h"
 
 namespace longhand::tasks {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// "none", or numbers of tokens parted by commas.
-std::vector<std::int32_t> read_ends(std::string_view words) {
-  std::vector<std::int32_t> ends;
-  for (std::string_view rest = words; rest != "none";) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    std::int32_t token = -1;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + comma, token);
-    LONGHAND_CHECK(error == std::errc() && end == rest.data() + comma && token >= 0,
-                   "task text: option end: expected none or numbers of tokens, got ", quote(words));
-    ends.push_back(token);
-    if (comma == rest.size()) break;
-    rest.remove_prefix(comma + 1);
-  }
-  return ends;
-}
-
 class Text final : public Task {
  public:
-  explicit Text(const OptionValues& options)
-      : text_(options.text("text")),
-        validation_(options.text("validation")),
-        tokenizer_(options.text("tokenizer")),
-        held_out_(options.number("held_out", 0, 1)),
-        length_(options.integer("length", 1, 1 << 20)),
-        lossy_(options.choice("lossy", {"0", "1"}) == 1),
-        validates_(options.choice("part", {"train", "validation"}) == 1),
-        ends_(read_ends(options.text("end"))) {
+  explicit Text(const OptionValues& options) : settings_(options) {
     const std::int64_t size = options.integer("vocabulary", 0, 1 << 24);
-    if (!of_bytes()) {
-      vocabulary_ = std::make_unique<TokenizerVocabulary>(shared_tokenizer(tokenizer_), size);
-      return;
+    if (settings_.of_bytes()) {
+      LONGHAND_CHECK(size == 0 || size == 256,
+                     "task text: option vocabulary: expected 0 or 256 with ", "bytes, got ", size);
+      vocabulary_ = std::make_unique<ByteVocabulary>();
+    } else {
+      vocabulary_ =
+          std::make_unique<TokenizerVocabulary>(shared_tokenizer(settings_.tokenizer), size);
+      LONGHAND_CHECK(find_broken_utf8(settings_.separator) == std::string::npos,
+                     "task text: option separator: expected UTF-8, got ",
+                     quote(settings_.separator));
     }
-    LONGHAND_CHECK(size == 0 || size == 256,
-                   "task text: option vocabulary: expected 0 or 256 with ", "bytes, got ", size);
-    vocabulary_ = std::make_unique<ByteVocabulary>();
   }
 
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
-  std::int64_t longest() const override { return length_ + 1; }
+  std::int64_t longest() const override { return settings_.length + 1; }
   std::string_view main_metric() const override { return "bits_per_byte"; }
   bool less_is_better() const override { return true; }
-  std::vector<std::int32_t> ends() const override { return ends_; }
+  std::vector<std::int32_t> ends() const override { return settings_.ends; }
 
+  std::uint64_t count() const override { return source().count(); }
+  Sample sample_at(std::uint64_t number, double shift) const override {
+    return source().sample_at(number, shift);
+  }
   Sample sample(Rng& rng, int) const override {
-    const Part& part = this->part();
-    // As many windows as there are places to begin.
-    const std::uint64_t windows = part.count - static_cast<std::uint64_t>(length_);
-    const auto begin = static_cast<std::uint64_t>(rng.uniform() * static_cast<double>(windows));
-    Sample sample;
-    sample.tokens.resize(static_cast<std::size_t>(length_) + 1);
-    part.file->read(part.begin + std::min(begin, windows - 1), sample.tokens);
-    LONGHAND_CHECK(std::ranges::max(sample.tokens) < vocabulary_->size(), file().string(),
-                   ": expected tokens below ", vocabulary_->size(), ", got ",
-                   std::ranges::max(sample.tokens));
-    sample.targets.assign(sample.tokens.begin() + 1, sample.tokens.end());
-    sample.targets.push_back(Sample::not_counted);
-    return sample;
+    const double place = rng.uniform() * static_cast<double>(count());
+    return sample_at(std::min(count() - 1, static_cast<std::uint64_t>(place)), rng.uniform());
+  }
+
+  /// Of a record, its prompt and its answer.
+  std::pair<std::string, std::string> as_text(const Sample& sample) const override {
+    const auto first = std::ranges::find_if(sample.targets, [](auto t) { return t >= 0; });
+    const auto given = static_cast<std::size_t>(first - sample.targets.begin()) + 1;
+    if (!settings_.of_records || given >= sample.tokens.size()) return Task::as_text(sample);
+    const auto tokens = std::span(sample.tokens);
+    return {vocabulary_->decode(tokens.first(given)), vocabulary_->decode(tokens.subspan(given))};
   }
 
   /// No answer is asked for: a text is judged by its loss.
@@ -104,60 +83,19 @@ class Text final : public Task {
   }
 
  private:
-  /// The tokens that samples come from.
-  struct Part {
-    std::optional<nn::TokenFile> file;
-    std::uint64_t begin = 0, count = 0;
-  };
-
-  bool of_bytes() const { return tokenizer_ == "bytes"; }
-  bool another_file() const { return !validation_.empty(); }
-  const fs::path& file() const { return validates_ && another_file() ? validation_ : text_; }
-
-  /// Opened when the first sample is drawn: a trained model is used without its text.
-  const Part& part() const {
+  /// Opened when the first sample is wanted: a trained model is used without its text.
+  const TextSource& source() const {
     std::call_once(opened_, [&] {
-      LONGHAND_CHECK(!file().empty(), "task text: expected a file to learn from (--text FILE)");
-      Part part;
-      part.file = open(file());
-      part.count = part.file->size();
-      if (!another_file()) {
-        const auto held_out =
-            static_cast<std::uint64_t>(held_out_ * static_cast<double>(part.count));
-        part.begin = validates_ ? part.count - held_out : 0;
-        part.count = validates_ ? held_out : part.count - held_out;
-      }
-      LONGHAND_CHECK(part.count > static_cast<std::uint64_t>(length_), file().string(),
-                     ": expected more than ", length_, " tokens for ",
-                     validates_ ? "validation" : "training", ", got ", part.count,
-                     another_file() ? "" : text_of_parts());
-      part_ = std::move(part);
+      const auto make = settings_.of_records ? records_of : windows_of;
+      source_ = make(settings_, *vocabulary_);
     });
-    return part_;
+    return *source_;
   }
 
-  std::string text_of_parts() const { return text(" (a share of ", held_out_, " is held out)"); }
-
-  /// Tokens lie beside the text: book.txt.1a2b3c4d.tokens, the number being the tokenizer's.
-  nn::TokenFile open(const fs::path& file) const {
-    LONGHAND_CHECK(fs::is_regular_file(file), file.string(), ": expected a file of text");
-    if (of_bytes()) return nn::TokenFile::of_bytes(file);
-    const nn::TokenFile::Key key{.tokenizer = nn::tokenizer_sum(tokenizer_), .lossy = lossy_};
-    char name[32];
-    std::snprintf(name, sizeof name, ".%08x%s.tokens", key.tokenizer, lossy_ ? "-lossy" : "");
-    const auto& words = static_cast<const TokenizerVocabulary&>(*vocabulary_);
-    return nn::TokenFile::of_tokens(file, words.tokenizer(), key, fs::path(file) += name);
-  }
-
-  fs::path text_, validation_;
-  std::string tokenizer_;
-  double held_out_;
-  std::int64_t length_;
-  bool lossy_, validates_;
-  std::vector<std::int32_t> ends_;
+  TextSettings settings_;
   std::unique_ptr<const Vocabulary> vocabulary_;
   mutable std::once_flag opened_;
-  mutable Part part_;
+  mutable std::unique_ptr<const TextSource> source_;
 };
 
 }  // namespace
@@ -173,6 +111,16 @@ TaskKind own_text() {
                   {"tokenizer", "bytes", "bytes, a tokenizer.json, or a folder with one",
                    "tokenizer"},
                   {"length", "256", "tokens in a sample that are learned, after its first"},
+                  {"separator", "", "the text between two documents, such as \\n\\n\\n"},
+                  {"form", "auto", "text; jsonl: questions and answers; auto: by the file's name"},
+                  {"template", "none",
+                   "of conversations: none, auto (the tokenizer's), or one of " +
+                       nn::ChatTemplate::names()},
+                  {"date", "26 Jul 2024", "the day that llama3.2's template names"},
+                  {"instruction", "", "a text before every prompt"},
+                  {"examples", "0",
+                   "records of the text's beginning that are shown before every prompt"},
+                  {"cut", "0", "1: a record that is too long loses its end; 0: it is an error"},
                   {"vocabulary", "0", "the model's tokens; 0: as many as the tokenizer has"},
                   {"lossy", "0", "1: broken UTF-8 is read as U+FFFD; 0: it is an error"},
                   {"end", "none", "tokens, by number, that end what is generated"},

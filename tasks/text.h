@@ -4,9 +4,8 @@
 
 namespace longhand::tasks {
 
-/// Text of one's own, each next token learned from those before it. A sample is a window that
-/// begins anywhere in the text. What is not for training is held out: another file, or the last
-/// part of the text.
+/// Text of one's own, each next token learned from those before it. What is not for training is
+/// held out: another file, or the last part of the text (tasks/text_source.h).
 TaskKind own_text();
 
 }  // namespace longhand::tasks

@@ -49,7 +49,20 @@ std::optional<std::int32_t> TokenizerVocabulary::find(std::string_view text) con
 }
 
 std::vector<std::int32_t> TokenizerVocabulary::encode(std::string_view text) const {
-  const std::vector<nn::TokenId> ids = nn::Encoder(*tokenizer_).encode(text);
+  return encode(text, true);
+}
+
+std::vector<std::int32_t> TokenizerVocabulary::encode_part(std::string_view text) const {
+  return encode(text, false);
+}
+
+std::vector<std::int32_t> TokenizerVocabulary::beginning() const {
+  return {tokenizer_->parts().before.begin(), tokenizer_->parts().before.end()};
+}
+
+std::vector<std::int32_t> TokenizerVocabulary::encode(std::string_view text, bool around) const {
+  const std::vector<nn::TokenId> ids =
+      nn::Encoder(*tokenizer_).encode(text, {.around = around, .ranges = false});
   for (const nn::TokenId id : ids) {
     LONGHAND_CHECK(id < static_cast<nn::TokenId>(size_), "text: expected tokens below ", size_,
                    ", as many as the model has, got ", id);

@@ -33,9 +33,13 @@ class TokenizerVocabulary final : public Vocabulary {
   using Vocabulary::encode;
   /// With what the tokenizer puts around a text, as a model was shown it.
   std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::vector<std::int32_t> encode_part(std::string_view text) const override;
+  std::vector<std::int32_t> beginning() const override;
   std::string decode(std::span<const std::int32_t> tokens) const override;
 
  private:
+  std::vector<std::int32_t> encode(std::string_view text, bool around) const;
+
   std::shared_ptr<const nn::Tokenizer> tokenizer_;
   std::int32_t size_;
 };

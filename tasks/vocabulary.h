@@ -27,7 +27,13 @@ class Vocabulary {
 
   /// Refused, with the place, where no token fits.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  /// The same for text from outside: says what is wrong with it, or nothing.
+  /// A part of a text: without what a tokenizer puts around a whole one.
+  virtual std::vector<std::int32_t> encode_part(std::string_view text) const {
+    return encode(text);
+  }
+  /// What stands before every whole text.
+  virtual std::vector<std::int32_t> beginning() const { return {}; }
+  /// encode() for text from outside: says what is wrong with it, or nothing.
   std::string encode(std::string_view text, std::vector<std::int32_t>& tokens) const;
   virtual std::string decode(std::span<const std::int32_t> tokens) const;
 };

@@ -4,6 +4,8 @@
 #include <vector>
 #include "tests/check.h"
 
+#include "tasks/text_vocabulary.h"
+
 using namespace longhand;
 
 BOOST_AUTO_TEST_SUITE(inspection_test)
@@ -63,6 +65,26 @@ BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
   }
   BOOST_TEST(worst < 1e-12);
   BOOST_TEST(spread > 0.1);  // no uniform weights, which any temper would give
+}
+
+BOOST_AUTO_TEST_CASE(token_labels_can_be_seen) {
+  const tasks::ByteVocabulary bytes;
+  const auto label = [&](char c) { return app::token_label(bytes, static_cast<unsigned char>(c)); };
+  BOOST_TEST(label('a') == "a");
+  BOOST_TEST(label(' ') == "\u00b7");
+  BOOST_TEST(label('\n') == "\u21b5");
+  BOOST_TEST(label('\t') == "\u21e5");
+  BOOST_TEST(label('\x01') == "\\x01");
+  BOOST_TEST(label('\xff') == "\\xff");
+  BOOST_TEST(app::token_label(tasks::WordVocabulary({" a\nb"}), 0) == "\u00b7a\u21b5b");
+  /// Tokens that stand for no text, as a model may have more than its tokenizer.
+  struct Silent final : tasks::Vocabulary {
+    std::int32_t size() const override { return 9; }
+    std::string text(std::int32_t) const override { return {}; }
+    std::optional<std::int32_t> find(std::string_view) const override { return {}; }
+    std::vector<std::int32_t> encode(std::string_view) const override { return {}; }
+  };
+  BOOST_TEST(app::token_label(Silent(), 7) == "#7");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -2,7 +2,10 @@
 #include "tasks/text.h"
 
 #include <cmath>
+#include <set>
 
+#include "apps/run/batches.h"
+#include "apps/run/evaluation.h"
 #include "core/atomic_file.h"
 #include "core/mapped_file.h"
 #include "core/safetensors.h"
@@ -44,21 +47,167 @@ BOOST_AUTO_TEST_CASE(samples_are_windows_of_the_part_they_belong_to) {
   std::int32_t least = 1000, most = 0;
   for (const char* part : {"train", "validation"}) {
     const auto task = make({{"text", file}, {"length", "9"}, {"held_out", "0.2"}}, part);
-    for (std::uint32_t i = 0; i < 500; ++i) {
+    for (std::uint32_t i = 0; i < 3000; ++i) {
       Rng rng(1, Purpose::test, 0, i);
       const Sample sample = task->sample(rng, 0);
-      BOOST_REQUIRE(sample.tokens.size() == 10u);
-      BOOST_REQUIRE(sample.tokens.back() - sample.tokens.front() == 9);
+      const auto learned = std::ssize(sample.tokens) - 1;
+      BOOST_REQUIRE((learned == 9 || sample.tokens.back() == 249));
+      BOOST_REQUIRE(sample.tokens.back() - sample.tokens.front() == learned);
       if (std::string_view(part) == "train") {
         most = std::max(most, sample.tokens.back());
       } else {
         least = std::min(least, sample.tokens.front());
       }
-      BOOST_REQUIRE(task->target_bytes(sample) == 9);
+      BOOST_REQUIRE(task->target_bytes(sample) == learned);
     }
   }
   BOOST_TEST(most == 199);   // its very last token is reached,
   BOOST_TEST(least == 200);  // and the first of what is held out
+}
+
+BOOST_AUTO_TEST_CASE(validation_learns_nothing_twice_and_leaves_nothing_out) {
+  write_atomically(folder / "t", places(250));
+  const auto task = make({{"text", path("t")}, {"length", "9"}, {"held_out", "0.2"}}, "validation");
+  BOOST_TEST(task->count() == 6u);
+  std::vector<std::int32_t> targets;
+  const auto take = [&](std::span<const Sample> samples) {
+    for (const Sample& sample : samples) {
+      targets.insert(targets.end(), sample.tokens.begin() + 1, sample.tokens.end());
+    }
+  };
+  app::for_samples(*task, {.samples = 1000}, take);
+  BOOST_REQUIRE(targets.size() == 49u);
+  for (std::int32_t i = 0; i < 49; ++i) BOOST_TEST(targets[static_cast<std::size_t>(i)] == 201 + i);
+  targets.clear();
+  app::for_samples(*task, {.samples = 2}, take);  // the first and the fourth of six
+  BOOST_TEST(targets.size() == 18u);
+  BOOST_TEST(targets.at(9) == 228);
+}
+
+BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_one_others) {
+  write_atomically(folder / "t", places(251));
+  const std::shared_ptr<const Task> task =
+      make({{"text", path("t")}, {"length", "10"}, {"held_out", "0"}});
+  BOOST_REQUIRE(task->count() == 24u);
+  const auto first_tokens = [&](std::uint64_t seed, app::BatchPlan plan, std::int64_t step,
+                                std::int64_t part) {
+    const nn::Batch batch = app::training_batches(task, seed, plan)(step, part);
+    std::vector<std::int32_t> first;
+    for (std::size_t i = 0; i < batch.tokens.size(); i += 10) first.push_back(batch.tokens[i]);
+    return first;
+  };
+  // Six windows a step: four steps are an epoch.
+  std::set<std::int32_t> offsets;
+  std::vector<std::vector<std::int32_t>> epochs;
+  for (std::int64_t epoch = 0; epoch < 10; ++epoch) {
+    std::vector<std::int32_t> first;
+    for (std::int64_t step = 1; step <= 4; ++step) {
+      const auto some = first_tokens(1, {.sequences = 6}, 4 * epoch + step, 0);
+      first.insert(first.end(), some.begin(), some.end());
+    }
+    epochs.push_back(first);
+    std::ranges::sort(first);
+    offsets.insert(first.front());
+    for (std::size_t i = 0; i < 24; ++i) {
+      BOOST_REQUIRE(first[i] == first.front() + 10 * static_cast<std::int32_t>(i));
+    }
+  }
+  BOOST_TEST(offsets.size() > 3u);  // of eleven there are
+  BOOST_TEST(*offsets.rbegin() <= 10);
+  BOOST_TEST(std::set(epochs.begin(), epochs.end()).size() == 10u);
+  // Parts of a step are a cut through the same windows, and the seed names them.
+  auto halves = first_tokens(1, {.sequences = 3, .parts = 2}, 7, 0);
+  const auto second = first_tokens(1, {.sequences = 3, .parts = 2}, 7, 1);
+  halves.insert(halves.end(), second.begin(), second.end());
+  BOOST_TEST(halves == first_tokens(1, {.sequences = 6}, 7, 0));
+  BOOST_TEST(first_tokens(1, {.tokens = 69}, 7, 0) == halves);  // six of ten tokens fit
+  BOOST_TEST(halves != first_tokens(2, {.sequences = 6}, 7, 0));
+  BOOST_CHECK_THROW(app::training_batches(task, 1, {.sequences = 6, .set = 5}), Error);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_held_out_begins_with_a_document) {
+  write_atomically(folder / "t", "one two##three four five##six seven##eight");
+  const auto validation = [&](const char* held_out) {
+    const auto task = make(
+        {{"text", path("t")}, {"length", "100"}, {"held_out", held_out}, {"separator", "#\\x23"}},
+        "validation");
+    return task->vocabulary().decode(task->sample_at(0, 0).tokens);
+  };
+  BOOST_TEST(validation("0.5") == "six seven##eight");
+  BOOST_TEST(validation("0.05") == "eight");  // the last there is
+  const auto train =
+      make({{"text", path("t")}, {"length", "25"}, {"held_out", "0.5"}, {"separator", "##"}});
+  BOOST_TEST(train->vocabulary().decode(train->sample_at(0, 0.99).tokens) ==
+             "one two##three four five##");
+  BOOST_CHECK_THROW(make({{"separator", "\\y"}}), Error);
+  BOOST_CHECK_THROW(make({{"separator", "\\x1"}}), Error);
+}
+
+BOOST_AUTO_TEST_CASE(of_a_record_the_answer_and_its_end_are_learned) {
+  write_atomically(folder / "qa.jsonl",
+                   "{\"prompt\": \"1+1=\", \"answer\": \"2\", \"more\": [1]}\n"
+                   "\n"
+                   "{\"prompt\": \"2+2=\", \"answer\": \"4\"}\r\n"
+                   "{\"prompt\": \"3+3=\", \"answer\": \"six!\"}");
+  const auto text_of = [](const Task& task, std::uint64_t number) {
+    const Sample sample = task.sample_at(number, 0.5);
+    std::vector<std::int32_t> learned;
+    for (const std::int32_t target : sample.targets) {
+      if (target >= 0) learned.push_back(target);
+    }
+    BOOST_TEST(task.target_bytes(sample) == std::ssize(learned));
+    const auto [prompt, answer] = task.as_text(sample);
+    BOOST_TEST(answer == task.vocabulary().decode(learned));
+    return prompt + "[" + answer + "]";
+  };
+  const std::string file = path("qa.jsonl");
+  const auto plain = make({{"text", file}, {"separator", "\\n"}, {"held_out", "0.34"}});
+  BOOST_TEST(plain->count() == 2u);
+  BOOST_TEST(text_of(*plain, 0) == "1+1=[2\n]");
+  BOOST_TEST(text_of(*plain, 1) == "2+2=[4\n]");
+  const auto held_out =
+      make({{"text", file}, {"separator", "\\n"}, {"held_out", "0.34"}}, "validation");
+  BOOST_TEST(held_out->count() == 1u);
+  BOOST_TEST(text_of(*held_out, 0) == "3+3=[six!\n]");
+
+  const auto shown = make({{"text", file},
+                           {"held_out", "0"},
+                           {"end", "46"},
+                           {"instruction", "Add.\\n"},
+                           {"examples", "1"}});
+  BOOST_TEST(shown->count() == 2u);  // an example is not learned
+  BOOST_TEST(text_of(*shown, 0) == "Add.\n1+1=2\n2+2=[4.]");
+
+  const auto message = [](auto make_and_open) {
+    try {
+      make_and_open();
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  const auto opened = [&](std::initializer_list<std::pair<const char*, std::string>> options) {
+    return message([&] { make(options)->count(); });
+  };
+  BOOST_TEST(opened({{"text", file}, {"held_out", "0"}, {"length", "6"}}).find("qa.jsonl:4: ") !=
+             std::string::npos);
+  const auto cut = make({{"text", file}, {"held_out", "0"}, {"length", "6"}, {"cut", "1"}});
+  BOOST_TEST(text_of(*cut, 2) == "3+3=[six]");
+  BOOST_TEST(opened({{"text", file}, {"held_out", "0"}, {"length", "3"}, {"cut", "1"}})
+                 .find("qa.jsonl:1: ") != std::string::npos);
+  BOOST_TEST(opened({{"text", file}, {"examples", "3"}}) != "");
+  BOOST_TEST(opened({{"text", file}, {"examples", "4"}}) != "");
+  for (const char* wrong :
+       {"{\"prompt\": \"a\"}", "{\"prompt\": 1, \"answer\": \"a\"}", "[]", "{",
+        "{\"prompt\": \"\", \"answer\": \"a\"}", "{\"prompt\": \"a\", \"answer\": \"\"}"}) {
+    write_atomically(folder / "w", "{\"prompt\": \"a\", \"answer\": \"b\"}\n" + std::string(wrong));
+    const std::string said = opened({{"text", path("w")}, {"form", "jsonl"}, {"held_out", "0"}});
+    BOOST_TEST(said.find("w:2: ") != std::string::npos, wrong << " gives " << said);
+  }
+  write_atomically(folder / "w", "");
+  BOOST_TEST(opened({{"text", path("w")}, {"form", "jsonl"}}) != "");
+  BOOST_CHECK_THROW(make({{"template", "auto"}}), Error);
+  BOOST_CHECK_THROW(make({{"template", "alpaca"}, {"text", file}})->count(), Error);
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_learned_from_is_refused_when_it_is_needed) {
@@ -75,8 +224,14 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_goes_on_with_it) {
   write_atomically(folder / "book", sentences(200));
   const auto trained = (*this)(
       "train --task text --text book --task.length 32 --width 32 --layers 2 --heads softmax:2 "
-      "--steps 300 --batch 16 --rate 3e-3 --warm_up 10 --evaluate_samples 10 --quiet --out run");
+      "--steps 300 --batch 16 --rate 3e-3 --warm_up 10 --evaluate_samples 10 --evaluate_every 100 "
+      "--quiet --out run");
   BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  const std::string report = contents(path("run/report.html"));
+  for (const char* part : {"Samples over training", "Step 100<", "Step 300<", "bits_per_byte",
+                           "300 steps, 153600 tokens"}) {
+    BOOST_TEST(report.find(part) != std::string::npos, part);
+  }
   const Json scores = json("eval run --samples 20 --json");
   double bits = 10, perplexity = 0;
   for (const Json& row : scores["rows"]) {
@@ -107,6 +262,26 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_goes_on_with_it) {
   std::filesystem::remove(folder / "book");
   BOOST_TEST((*this)("generate run --prompt 'the c' --tokens 2").out == "the cat\n");
   BOOST_TEST((*this)("eval run --samples 5").status == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_resumed_run_goes_on_with_the_same_windows) {
+  write_atomically(folder / "book", sentences(20));
+  const auto trained = (*this)(
+      "train --task text --text book --task.length 16 --width 16 --layers 1 --heads softmax:2 "
+      "--steps 24 --batch 8 --checkpoint_every 7 --keep 9 --evaluate_samples 0 --quiet --out run");
+  BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  const auto losses = [&] {
+    std::vector<std::string> all;
+    std::ifstream lines(folder / "run" / "metrics.jsonl");
+    for (std::string line; std::getline(lines, line);) {
+      all.push_back(Json::parse(line).value()["loss"].dump());
+    }
+    return all;
+  };
+  const auto whole = losses();
+  BOOST_TEST(whole.size() == 24u);
+  BOOST_REQUIRE((*this)("train --resume run --from-step 7 --threads 1 --quiet").status == 0);
+  BOOST_TEST(losses() == whole);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_of_tokens_carries_its_tokenizer) {

@@ -50,6 +50,24 @@ BOOST_AUTO_TEST_CASE(bytes_are_read_from_the_text_itself) {
   BOOST_CHECK_THROW(file[3], Error);
 }
 
+BOOST_AUTO_TEST_CASE(documents_are_encoded_one_by_one_with_their_end_between_them) {
+  const auto read_with = [&](const char* separator, std::vector<TokenId> end) {
+    const TokenFile::Key key{.tokenizer = 7, .separator = separator, .end = std::move(end)};
+    return read(TokenFile::of_tokens(text, tokenizer, key, tokens));
+  };
+  write_atomically(text, "abccac");
+  BOOST_TEST((read(open()) == std::vector{4, 2, 2, 0, 2}));
+  BOOST_TEST((read_with("c", {3}) == std::vector{4, 3, 3, 0, 3}));         // empty documents too
+  BOOST_TEST((read_with("bc", {3, 1}) == std::vector{0, 3, 1, 2, 0, 2}));  // no merge of a and b
+  BOOST_TEST((read_with("bc", {}) == std::vector{0, 2, 0, 2}));            // the file is made anew
+  BOOST_TEST((read(open()) == std::vector{4, 2, 2, 0, 2}));
+  BOOST_CHECK_THROW(read_with("c", {5}), Error);
+  write_atomically(text, "abcab\xff");
+  BOOST_CHECK_EXCEPTION(read_with("c", {3}), Error, [](const Error& error) {
+    return std::string_view(error.what()).ends_with("byte 5");
+  });
+}
+
 BOOST_AUTO_TEST_CASE(tokens_are_made_once_and_again_when_the_text_or_the_tokenizer_is_another) {
   write_atomically(text, "abc ab");
   BOOST_TEST((read(open()) == std::vector{4, 2, 3, 4}));

@@ -2,9 +2,9 @@
 
 #include "apps/compute.h"
 #include "apps/report.h"
-#include "apps/run/answers.h"
 #include "apps/run/config.h"
 #include "core/text_file.h"
+#include "tasks/answers.h"
 
 namespace longhand::app {
 namespace {
@@ -42,13 +42,13 @@ void check(const Arguments& arguments, const std::string& file) {
   const Config config = Config::from(arguments);
   const auto task = config.task();
   const auto head = static_cast<int>(arguments.integer("head", 0, task->heads() - 1));
-  LineReader lines(file, Answer::longest_line);
+  LineReader lines(file, tasks::Answer::longest_line);
   std::int64_t number = 0, wrong = 0;
   Report report({{"line", "line"}, {"verdict", "what is wrong"}});
   while (const auto line = lines.next()) {
     number = lines.number();
     if (line->empty()) continue;
-    const Answer pair = Answer::parse(*line, text(file, ':', number));
+    const tasks::Answer pair = tasks::Answer::parse(*line, text(file, ':', number));
     const auto verdict = task->check(pair.prompt, pair.answer, head);
     if (!verdict) continue;
     ++wrong;

@@ -3,67 +3,15 @@
 #include <iterator>
 
 #include "apps/compute.h"
+#include "apps/run/continuation.h"
 #include "apps/run/run_folder.h"
 #include "core/tensor_file.h"
-#include "core/utf8.h"
 #include "nn/models/decode.h"
 
 namespace longhand::app {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
-
-/// A continuation, token by token: its text so far, and where a wanted end was found in it.
-class Continuation {
- public:
-  Continuation(const tasks::Vocabulary& vocabulary, Tokens prompt)
-      : vocabulary_(vocabulary), prompt_(std::move(prompt)) {}
-
-  const Tokens& prompt() const { return prompt_; }
-  const std::string& text() const { return text_; }
-  const std::vector<nn::Choice>& choices() const { return choices_; }
-
-  void add(const nn::Choice& choice, bool is_shown) {
-    choices_.push_back(choice);
-    if (!is_shown) return;
-    if (!text_.empty()) text_ += vocabulary_.separator();
-    text_ += vocabulary_.text(choice.token);
-  }
-  /// Whether the text holds `end`; it is cut there.
-  bool cut_at(const std::string& end) {
-    const std::size_t place = end.empty() ? std::string::npos : text_.find(end);
-    if (place != std::string::npos) text_.resize(place);
-    return place != std::string::npos;
-  }
-  /// What may be shown now of what was not shown before: whole characters, and nothing that may
-  /// yet turn out to be the beginning of `end`.
-  std::string_view fresh(const std::string& end, bool is_last) {
-    std::size_t until = text_.size();
-    if (!is_last) {
-      while (until > shown_ && until + 4 > text_.size() && !is_whole(until)) --until;
-      for (std::size_t n = std::min(end.size(), until - shown_); n > 0; --n) {
-        if (!std::string_view(text_).substr(0, until).ends_with(end.substr(0, n))) continue;
-        until -= n;
-        break;
-      }
-    }
-    const std::string_view piece = std::string_view(text_).substr(shown_, until - shown_);
-    shown_ = until;
-    return piece;
-  }
-
- private:
-  bool is_whole(std::size_t until) const {
-    return find_broken_utf8(std::string_view(text_).substr(shown_, until - shown_)) ==
-           std::string_view::npos;
-  }
-
-  const tasks::Vocabulary& vocabulary_;
-  Tokens prompt_;
-  std::string text_;
-  std::vector<nn::Choice> choices_;
-  std::size_t shown_ = 0;  // bytes of the text
-};
 
 std::vector<std::string> prompts_from(const Arguments& arguments) {
   std::vector<std::string> prompts = arguments.words("prompt");
@@ -73,14 +21,6 @@ std::vector<std::string> prompts_from(const Arguments& arguments) {
   const bool empty = std::ranges::any_of(prompts, &std::string::empty);
   if (prompts.empty() || empty) wrong_usage("--prompt: expected at least one token");
   return prompts;
-}
-
-nn::Sampling sampling_from(const Arguments& arguments) {
-  return {.repetition_penalty = arguments.number("repetition-penalty", 1e-3, 1e3),
-          .temperature = arguments.number("temperature", 0, 1e3),
-          .top_k = arguments.integer("top-k", 0, 1 << 24),
-          .top_p = arguments.number("top-p", 0, 1),
-          .min_p = arguments.number("min-p", 0, 1)};
 }
 
 /// The logits at every token of a prompt, as a file.
@@ -190,20 +130,15 @@ const Register command{
     {.name = "generate",
      .summary = "continues a prompt with a run's model",
      .usage = {"RUN --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]"},
-     .options =
-         join(run_options(),
+     .options = join(
+         run_options(),
+         join(sampling_options(),
               {{"prompt", "TEXT", "what the model reads first; - for standard input", {}, true},
                {"tokens", "N", "new tokens, at most", "32"},
                {"stop", "TEXT", "end before this text; in tasks of words: after this token"},
                {"head", "N", "the output head", "0"},
-               {"temperature", "X", "0: the likeliest token; 1: as the model has it", "0"},
-               {"top-k", "N", "only the N likeliest; 0: all", "0"},
-               {"top-p", "X", "the fewest that together have this probability", "1"},
-               {"min-p", "X", "those at least this likely beside the likeliest", "0"},
-               {"repetition-penalty", "X", "divides the logits of tokens that came before", "1"},
-               {"seed", "N", "names the random numbers", "1"},
                {"logits", "FILE", "also write the logits at every token of the prompt"},
-               json_option()}),
+               json_option()})),
      .examples = {"generate runs/flip-flop-1 --prompt w1i0i0r --tokens 1",
                   "generate runs/book --prompt \"Once upon\" --temperature 0.8 --top-p 0.95",
                   "generate runs/book --prompt - --json < prompt.txt"},

@@ -4,15 +4,19 @@
 #include "apps/run/run_folder.h"
 #include "core/atomic_file.h"
 #include "core/gguf_file.h"
+#include "core/quote.h"
 #include "core/safetensors_parts.h"
 #include "nn/models/gguf.h"
 #include "nn/models/hugging_face.h"
+#include "nn/text/chat_template.h"
 #include "nn/training/not_finite.h"
 
 namespace longhand::app {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view gguf_template = "tokenizer.chat_template";
 
 /// A published model, whatever its form.
 struct Source {
@@ -48,7 +52,28 @@ fs::path tokenizer_of(const Source& source, const fs::path& to) {
   const fs::path folder = RunFolder::tokenizer(to);
   fs::create_directories(folder);
   write_atomically(folder / "tokenizer.json", json);
+  if (source.gguf->has(gguf_template)) {
+    write_atomically(folder / "chat_template.jinja", source.gguf->string(gguf_template));
+  }
   return folder;
+}
+
+/// The name of the source's chat template, as task text has it; "none", with a warning, where it is
+/// not known here.
+std::string chat_template_of(const Source& source) {
+  std::string jinja;
+  if (!source.gguf) {
+    jinja = nn::ChatTemplate::jinja_of(source.path);
+  } else if (source.gguf->has(gguf_template)) {
+    jinja = source.gguf->string(gguf_template);
+  }
+  if (jinja.empty()) return "none";
+  try {
+    return std::string(nn::ChatTemplate::recognize(jinja, source.path.string()));
+  } catch (const Error& error) {
+    std::cerr << "longhand import: warning: " << printable(error.what()) << '\n';
+    return "none";
+  }
 }
 
 /// The run's settings: the model's from its source, all others from defaults and flags. With a
@@ -68,7 +93,10 @@ Config config_for(const Source& source, const fs::path& to, const Arguments& arg
                std::to_string(is_text ? std::max<std::int64_t>(1, longest - 1) : longest));
   }
   if (is_text) {
-    if (has_tokenizer(source)) config.set("task.tokenizer", tokenizer_of(source, to).string());
+    if (has_tokenizer(source)) {
+      config.set("task.tokenizer", tokenizer_of(source, to).string());
+      config.set("task.template", chat_template_of(source));
+    }
     std::string ends;
     for (const std::int32_t token : source.foreign.ends) {
       ends += (ends.empty() ? "" : ",") + std::to_string(token);

@@ -24,13 +24,15 @@ void run(const Arguments& arguments) {
   const auto task = as_usage("on", [&] { return loaded.config.task(on); });
 
   const std::vector<FalShare> shares = fal_shares(*loaded.model, *task, options);
-  Rng rng(options.seed, Purpose::evaluation, 0, index);
-  tasks::Sample sample = task->sample(rng, 0);
+  tasks::Sample sample;
   if (arguments.given("prompt")) {
     sample = {.tokens = as_usage(
                   "prompt", [&] { return task->vocabulary().encode(arguments.word("prompt")); }),
               .targets = {}};
     if (sample.tokens.empty()) wrong_usage("--prompt: expected at least one token");
+  } else {
+    Rng rng(options.seed, Purpose::evaluation, 0, index);
+    sample = task->sample(rng, 0);
   }
   std::vector<std::int64_t> positions;
   for (const std::string& position : arguments.words("position")) {
@@ -54,7 +56,8 @@ void run(const Arguments& arguments) {
   page.add("Softmax attention", attention_maps(*task, sample, views));
   for (const std::int64_t position : positions) {
     const auto token = sample.tokens[static_cast<std::size_t>(position)];
-    page.add(text("Residual stream of ", task->vocabulary().text(token), " at position ", position),
+    page.add(text("Residual stream of ", token_label(task->vocabulary(), token), " at position ",
+                  position),
              projection_pictures(*loaded.model, *task, sample.tokens, position));
   }
   if (!positions.empty()) {

@@ -1,8 +1,10 @@
 #include "apps/run/batches.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "core/error.h"
+#include "core/random_order.h"
 #include "core/rng.h"
 #include "nn/losses.h"
 
@@ -22,6 +24,13 @@ tasks::Sample training_sample(const tasks::Task& task, std::uint64_t seed, std::
   const std::int64_t j = static_cast<std::int64_t>(draw.below(of_head)) * heads + head;
   Rng rng(seed, Purpose::data, 0, static_cast<std::uint32_t>(j));
   return task.sample(rng, head);
+}
+
+/// Sample n of a training that goes through a task's numbered samples, epoch after epoch.
+tasks::Sample numbered_sample(const tasks::Task& task, std::uint64_t seed, std::uint64_t n) {
+  const std::uint64_t count = task.count();
+  const RandomOrder order(count, seed, Purpose::data, n / count);
+  return task.sample_at(order[n % count], order.shift());
 }
 
 /// Drops what comes after the token of the last counted target. A sample without any stays whole.
@@ -53,8 +62,34 @@ nn::Batch batch_of(std::span<const tasks::Sample> samples, const tasks::Task& ta
   return batch;
 }
 
+namespace {
+
+nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
+                                 BatchPlan plan) {
+  LONGHAND_CHECK(plan.set == 0,
+                 "training set: expected 0, as the task's samples are numbered: ", task->count(),
+                 " of them; got ", plan.set);
+  if (plan.tokens) {
+    // The last token of a longest sample is a target alone, and cut_tail() drops it.
+    const std::int64_t longest = task->longest() - (task->outputs().groups == 1 ? 1 : 0);
+    plan.sequences = std::max<std::int64_t>(1, plan.tokens / longest);
+  }
+  return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t part) {
+    const std::int64_t first = ((step - 1) * plan.parts + part) * plan.sequences;
+    std::vector<tasks::Sample> samples;
+    for (std::int64_t i = 0; i < plan.sequences; ++i) {
+      samples.push_back(numbered_sample(*task, seed, static_cast<std::uint64_t>(first + i)));
+      cut_tail(samples.back(), task->outputs().groups);
+    }
+    return batch_of(samples, *task);
+  };
+}
+
+}  // namespace
+
 nn::BatchSource training_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
                                  BatchPlan plan) {
+  if (task->count() > 0) return numbered_batches(std::move(task), seed, plan);
   const std::int64_t set = plan.set;
   LONGHAND_CHECK(set == 0 || (set >= task->heads() && set <= largest_training_set),
                  "training set: expected 0 or from ", task->heads(), " to ", largest_training_set,

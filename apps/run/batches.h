@@ -13,16 +13,21 @@ namespace longhand::app {
 nn::Batch batch_of(std::span<const tasks::Sample> samples, const tasks::Task& task);
 
 /// What a part of a step holds: so many sequences, or as many as have together at most so many
-/// tokens, but at least one; and the size of the training set, 0: endless.
+/// tokens, but at least one; the parts of a step; and the size of the training set, 0: endless.
 struct BatchPlan {
   std::int64_t sequences = 0;
   std::int64_t tokens = 0;  // 0: by sequences
+  std::int64_t parts = 1;
   std::int64_t set = 0;
 };
 
 /// Training data: sequence i of part p of step s depends on (seed, s, p * n + i) and on nothing
 /// else, n being the plan's sequences or tokens. Steps go round the task's output heads in turn.
 /// What comes after a sample's last counted target is left out: no loss depends on it.
+///
+/// A task whose samples are numbered has each of them once in an epoch, in the order that (seed,
+/// epoch) names (core/random_order.h); steps and parts go through the epochs one after another. By
+/// tokens, a part holds as many sequences as fit if all are as long as the task's longest.
 ///
 /// Without end, the sequence is drawn from the stream (seed, data, s, p * n + i). A set is never
 /// stored: its sample j is the stream

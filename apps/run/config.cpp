@@ -434,6 +434,7 @@ BatchPlan Config::batch_plan() const {
   const std::int64_t parts = integer("training.accumulation", 1, 1 << 16);
   return {.sequences = integer("training.batch", 1, 1 << 24) / parts,
           .tokens = integer("training.batch_tokens", 0, 1 << 30) / parts,
+          .parts = parts,
           .set = integer("training.set", 0, largest_training_set)};
 }
 

@@ -56,6 +56,11 @@ struct LossSum {
   double mean() const { return weight > 0 ? sum / weight : 0; }
 };
 
+/// The first, ..., last of `wanted` numbers below `count`, at even distances: i * count / wanted.
+std::uint64_t place_among(std::uint64_t i, std::uint64_t wanted, std::uint64_t count) {
+  return i * (count / wanted) + i * (count % wanted) / wanted;  // no product is too large
+}
+
 std::int64_t tokens_in_cache(const nn::Decoder& model) {
   std::int64_t bytes = 0;  // of a token: keys and values of every layer
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
@@ -80,11 +85,18 @@ void for_samples(const tasks::Task& task, const EvaluationOptions& options,
   const std::int64_t most = options.tokens_at_once ? options.tokens_at_once : 8192;
   std::vector<tasks::Sample> samples;
   std::int64_t tokens = 0;
-  for (std::int64_t i = 0; i < options.samples; ++i) {
-    Rng rng(options.seed, Purpose::evaluation, 0, static_cast<std::uint32_t>(i));
-    samples.push_back(task.sample(rng, options.head));
+  const std::uint64_t numbered = task.count();
+  auto wanted = static_cast<std::uint64_t>(options.samples);
+  if (numbered > 0) wanted = std::min(wanted, numbered);
+  for (std::uint64_t i = 0; i < wanted; ++i) {
+    if (numbered > 0) {
+      samples.push_back(task.sample_at(place_among(i, wanted, numbered), 0));
+    } else {
+      Rng rng(options.seed, Purpose::evaluation, 0, static_cast<std::uint32_t>(i));
+      samples.push_back(task.sample(rng, options.head));
+    }
     tokens += static_cast<std::int64_t>(samples.back().tokens.size());
-    if (tokens < most && i + 1 < options.samples) continue;
+    if (tokens < most && i + 1 < wanted) continue;
     body(samples);
     samples.clear();
     tokens = 0;

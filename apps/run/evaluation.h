@@ -28,7 +28,8 @@ struct EvaluationOptions {
 };
 
 /// The samples that models are scored on, some at a time: number i from the stream (seed,
-/// evaluation, 0, i), so every model and every step sees the same ones.
+/// evaluation, 0, i), so every model and every step sees the same ones. Where a task's samples are
+/// numbered it is all of them in order, or, if fewer are wanted, some at even distances.
 void for_samples(const tasks::Task& task, const EvaluationOptions& options,
                  const std::function<void(std::span<const tasks::Sample>)>& body);
 

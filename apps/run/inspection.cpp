@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "apps/html/page.h"
 #include "apps/run/batches.h"
 #include "core/error.h"
+#include "core/quote.h"
 #include "core/rng.h"
 #include "nn/mixers/fal.h"
 
@@ -31,16 +33,36 @@ void for_each_mixer(const nn::Decoder& model, const std::vector<std::vector<nn::
 
 std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens) {
   std::vector<std::string> all;
-  for (const std::int32_t token : tokens) {
-    const std::string& text = task.vocabulary().text(token);
-    all.push_back(text == " " ? "\u00b7" : text);
-  }
+  for (const std::int32_t token : tokens) all.push_back(token_label(task.vocabulary(), token));
   return all;
 }
 
 std::string title(const HeadView& view) { return text("Layer ", view.layer, ", head ", view.head); }
 
 }  // namespace
+
+std::string token_label(const tasks::Vocabulary& vocabulary, std::int32_t token) {
+  constexpr std::pair<char, std::string_view> marks[] = {
+      {' ', "\u00b7"}, {'\n', "\u21b5"}, {'\t', "\u21e5"}, {'\r', "\u240d"}};
+  const std::string text = vocabulary.text(token);
+  if (text.empty()) return "#" + std::to_string(token);  // it stands for no text
+  std::string label, rest;
+  const auto end_rest = [&] {
+    label += printable(rest);
+    rest.clear();
+  };
+  for (const char c : text) {
+    const auto* const mark = std::ranges::find(marks, c, &std::pair<char, std::string_view>::first);
+    if (mark == std::end(marks)) {
+      rest += c;
+    } else {
+      end_rest();
+      label += mark->second;
+    }
+  }
+  end_rest();
+  return label;
+}
 
 std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
                                       std::string_view part) {

@@ -11,6 +11,9 @@
 
 namespace longhand::app {
 
+/// A token as a picture names it: white space is made visible, and what cannot be seen is escaped.
+std::string token_label(const tasks::Vocabulary& vocabulary, std::int32_t token);
+
 /// Activations of one pass whose names hold this, by name.
 std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
                                       std::string_view part);

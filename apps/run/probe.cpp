@@ -199,7 +199,7 @@ std::string projection_pictures(nn::Decoder& model, const tasks::Task& task,
       const auto row = values.begin() + position * all.columns();
       html::Stems stems{.values = {row, row + all.columns()}, .names = {}, .named = named};
       for (std::int64_t i = 0; i < all.columns(); ++i) {
-        stems.names.push_back(task.vocabulary().text(static_cast<std::int32_t>(i)));
+        stems.names.push_back(token_label(task.vocabulary(), static_cast<std::int32_t>(i)));
       }
       content += html::figure(html::stems(stems),
                               text("Layer ", projection.layer, ", ",

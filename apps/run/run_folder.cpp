@@ -22,15 +22,19 @@ void copy_tokenizer(const Folder& run, const fs::path& from) {
   const fs::path to = RunFolder::tokenizer(run.path());
   const Folder folder = run.make_folder(to.filename().string());
   if (fs::equivalent(from, to)) return;  // it was put there
-  const bool is_folder = fs::is_directory(from);
-  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt"}) {
-    const fs::path file = is_folder ? from / name : from;
-    if (!fs::exists(file)) continue;
+  const auto copy = [&](const fs::path& file, const char* name) {
     const MappedFile mapped(file);
-    AtomicFile copy(folder, name);
-    copy.write(mapped.bytes());
-    copy.commit();
-    if (!is_folder || std::string_view(name) == "tokenizer.json") return;
+    AtomicFile made(folder, name);
+    made.write(mapped.bytes());
+    made.commit();
+  };
+  if (!fs::is_directory(from)) return copy(from, "tokenizer.json");
+  const bool is_json = fs::exists(from / "tokenizer.json");
+  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json",
+                           "chat_template.jinja"}) {
+    const bool is_other_form = is_json && (name == std::string_view("vocab.json") ||
+                                           name == std::string_view("merges.txt"));
+    if (fs::exists(from / name) && !is_other_form) copy(from / name, name);
   }
 }
 

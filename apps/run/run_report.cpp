@@ -57,6 +57,54 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
   return content;
 }
 
+/// The main metric's course, where it is no share and so not among the evaluations' shares.
+std::string main_metric(const RunFolder& folder, const std::vector<Json>& metrics,
+                        const tasks::Task& task) {
+  const std::string name(task.main_metric());
+  html::LineChart chart{.x_label = "step", .y_label = name, .series = {}};
+  for (const tasks::Distribution& d : folder.config().kind().distributions) {
+    const std::string key = d.name + "/" + name;
+    html::Series series = curve(d.title, metrics, key);
+    const bool is_share = std::ranges::any_of(metrics, [&](const Json& line) {
+      const Json* const intervals = line.find("intervals");
+      return intervals && intervals->contains(key);
+    });
+    series.marks = true;
+    if (!is_share && series.points.size() > 1) chart.series.push_back(std::move(series));
+  }
+  if (chart.series.empty()) return {};
+  return html::figure(line_chart(chart),
+                      text("Of every evaluation", task.less_is_better() ? "; less is better" : ""));
+}
+
+/// What the model made of the same prompts at some of the evaluations, the last among them.
+std::string samples_over_training(const std::vector<Json>& metrics) {
+  constexpr std::size_t most = 8;
+  std::vector<const Json*> lines;
+  for (const Json& line : metrics) {
+    const Json* const samples = line.find("samples");
+    if (samples && samples->is_array()) lines.push_back(&line);
+  }
+  std::string content;
+  const std::size_t shown = std::min(most, lines.size());
+  for (std::size_t i = 1; i <= shown; ++i) {
+    const Json& line = *lines[i * lines.size() / shown - 1];
+    content += html::paragraph("Step " + line["step"].dump());
+    for (const Json& sample : line["samples"]) {
+      const Json* const prompt = sample.find("prompt");
+      const Json* const said = sample.find("text");
+      if (!prompt || !prompt->is_string() || !said || !said->is_string()) continue;
+      content += "<pre style=\"white-space:pre-wrap\"><b>" + html::escape(prompt->string()) +
+                 "</b>" + html::escape(said->string()) + "</pre>\n";
+    }
+  }
+  if (content.empty()) return {};
+  return html::paragraph(
+             "Prompts out of what is held out, and what the model went on with: drawn at a "
+             "temperature of 0.8, every time with the same random numbers.") +
+         content;
+}
+
 /// Gammas and betas, where the model learned some.
 std::string learned_numbers(const std::vector<Json>& metrics) {
   std::string content;
@@ -106,21 +154,24 @@ html::Series curve(const std::string& name, const std::vector<Json>& metrics,
 std::string run_report(const RunFolder& folder) {
   const Config& config = folder.config();
   const std::vector<Json> metrics = folder.metrics();
-  std::int64_t steps = 0;
+  std::int64_t steps = 0, tokens = 0;
   double seconds = 0;
   for (const Json& line : metrics) {
     if (!line.contains("seconds")) continue;
     ++steps;
     seconds += line["seconds"].number();
+    if (const Json* const seen = line.find("tokens")) tokens += seen->integer();
   }
   const std::string name = folder.path().filename().string();
   html::Page page(name.empty() ? folder.path().parent_path().filename().string() : name,
                   "A model trained on " + config.kind().name + ": " + config.kind().summary);
-  page.add("Evaluation", evaluations(folder, metrics));
+  const auto task = config.task();
+  page.add("Evaluation", evaluations(folder, metrics) + main_metric(folder, metrics, *task));
+  const std::string samples = samples_over_training(metrics);
+  if (!samples.empty()) page.add("Samples over training", samples);
 
   html::LineChart loss{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
   html::LineChart accuracy{.x_label = "step", .y_label = "accuracy", .series = {}};
-  const auto task = config.task();
   for (int head = 0; head < task->heads(); ++head) {
     const std::string only = task->heads() > 1 ? std::string(task->head_name(head)) : "";
     loss.series.push_back(curve(only.empty() ? "loss" : only, metrics, "loss", only));
@@ -136,8 +187,8 @@ std::string run_report(const RunFolder& folder) {
   if (!learned.empty()) page.add("Learned in the heads", learned);
   page.add("How to make it again",
            html::code("longhand train --config config.ini") +
-               html::paragraph(text(steps, " steps, ", std::lround(seconds), " s, commit ", commit,
-                                    ", ", machine())));
+               html::paragraph(text(steps, " steps, ", tokens, " tokens, ", std::lround(seconds),
+                                    " s, commit ", commit, ", ", machine())));
   page.add("Configuration", html::code(config.ini()));
   return page.render();
 }

@@ -1,6 +1,7 @@
 #include "apps/run/training.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "apps/run/batches.h"
 #include "apps/run/learning.h"
@@ -9,6 +10,7 @@
 #include "apps/run/progress.h"
 #include "apps/run/run_report.h"
 #include "apps/run/test_scores.h"
+#include "apps/run/text_samples.h"
 #include "nn/models/work.h"
 #include "nn/training/stop_signals.h"
 
@@ -77,6 +79,8 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   const auto backend = make_backend(config.text("compute.backend"), computing);
   const std::shared_ptr<const tasks::Task> task = config.task();
   const TestScores tests(config);
+  std::optional<TextSamples> samples;
+  if (tests.wanted() && TextSamples::wanted(config)) samples.emplace(config);
   const nn::DecoderConfig shape = config.model(*task);
   require_readable(shape, *task);
   const std::string memory = require_memory(config, *task);
@@ -123,8 +127,9 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
     const Json of = tests.of(
         model, [&](const std::string& words) { progress.say(text("step ", step, "  ", words)); });
     for (const auto& [name, value] : of.members()) line[name] = value;
-    folder.log(line);
     scores = line;
+    if (samples) line["samples"] = samples->of(model);
+    folder.log(line);
     return tests.total(line);
   };
   hooks.interrupt = [] { return nn::StopSignals::raised() != 0; };

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -36,7 +37,8 @@ struct Header {
   std::uint32_t lossy = 0;
   std::uint32_t ids_sum = 0;     // CRC-32C of the ids
   std::uint32_t header_sum = 0;  // and of what is before this
-  std::array<char, 8> unused = {};
+  std::uint32_t documents = 0;   // Key::documents_sum()
+  std::array<char, 4> unused = {};
 };
 static_assert(sizeof(Header) == 64);
 
@@ -53,7 +55,7 @@ std::uint32_t sum_of(const Header& header) {
 }
 
 /// The header that a file of this text's tokens has, but for what is known only at its end.
-Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, TokenFile::Key key) {
+Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, const TokenFile::Key& key) {
   struct stat status = {};
   LONGHAND_CHECK(::stat(text.c_str(), &status) == 0, text.string(), ": ", std::strerror(errno));
   Header header;
@@ -62,6 +64,7 @@ Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, TokenFile
   header.text_changed = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
   header.tokenizer = key.tokenizer;
   header.lossy = key.lossy ? 1 : 0;
+  header.documents = key.documents_sum();
   return header;
 }
 
@@ -76,7 +79,8 @@ std::optional<Header> read_header(std::span<const std::byte> bytes) {
 
 bool same_text(const Header& a, const Header& b) {
   return a.text_size == b.text_size && a.text_changed == b.text_changed &&
-         a.tokenizer == b.tokenizer && a.lossy == b.lossy && a.width == b.width;
+         a.tokenizer == b.tokenizer && a.lossy == b.lossy && a.documents == b.documents &&
+         a.width == b.width;
 }
 
 template <class Id>
@@ -89,7 +93,23 @@ void append(std::vector<std::byte>& bytes, std::span<const TokenId> ids) {
   }
 }
 
-void make(const fs::path& text, const Tokenizer& tokenizer, Header header, const fs::path& file) {
+/// Encodes document after document; between two of them the sink is given the end's tokens.
+void encode_documents(Encoder& encoder, std::string_view whole, const TokenFile::Key& key,
+                      Encoder::Sink sink) {
+  const std::size_t broken = find_broken_utf8(whole);  // where it is in the text, not in a document
+  LONGHAND_CHECK(broken == std::string_view::npos, "broken UTF-8 at byte ", broken);
+  for (;;) {
+    const std::size_t end =
+        key.separator.empty() ? std::string_view::npos : whole.find(key.separator);
+    encoder.encode(whole.substr(0, end), {.around = false}, sink);
+    if (end == std::string_view::npos) return;
+    sink(key.end, {});
+    whole.remove_prefix(end + key.separator.size());
+  }
+}
+
+void make(const fs::path& text, const Tokenizer& tokenizer, const TokenFile::Key& key,
+          Header header, const fs::path& file) {
   const MappedFile mapped(text);
   std::string_view whole = chars(mapped.bytes());
   std::string replaced;
@@ -110,7 +130,7 @@ void make(const fs::path& text, const Tokenizer& tokenizer, Header header, const
     out.write(bytes);
   };
   try {
-    encoder.encode(whole, {.around = false}, sink);
+    encode_documents(encoder, whole, key, sink);
   } catch (const Error& error) {
     fail(text.string(), ": ", error.what());
   }
@@ -121,14 +141,23 @@ void make(const fs::path& text, const Tokenizer& tokenizer, Header header, const
 
 }  // namespace
 
+std::uint32_t TokenFile::Key::documents_sum() const {
+  if (separator.empty()) return 0;
+  return std::max<std::uint32_t>(1, crc32c(separator, crc32c(std::as_bytes(std::span(end)))));
+}
+
 TokenFile TokenFile::of_bytes(const fs::path& text) {
   MappedFile file(text);
   const auto bytes = file.bytes();
   return {std::move(file), bytes, 1};
 }
 
-TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer, Key key,
+TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer, const Key& key,
                                const fs::path& file) {
+  for (const TokenId id : key.end) {
+    LONGHAND_CHECK(id < tokenizer.size(), "the end of a document: expected tokens below ",
+                   tokenizer.size(), ", got ", id);
+  }
   const Header wanted = wanted_header(text, tokenizer, key);
   const auto is_there = [&] {
     if (!fs::exists(file)) return false;
@@ -139,7 +168,7 @@ TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer,
     const auto header = read_header(there.bytes());
     return header && same_text(*header, wanted);
   };
-  if (!is_there()) make(text, tokenizer, wanted, file);
+  if (!is_there()) make(text, tokenizer, key, wanted, file);
   MappedFile mapped(file);
   const auto header = read_header(mapped.bytes());
   LONGHAND_CHECK(header && same_text(*header, wanted), file.string(),

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/mapped_file.h"
 #include "nn/text/tokenizer.h"
@@ -25,11 +26,17 @@ class TokenFile {
   struct Key {
     std::uint32_t tokenizer = 0;  // tokenizer_sum()
     bool lossy = false;           // broken UTF-8 was replaced by U+FFFD; otherwise it is an Error
+    /// What stands between two documents, each of which is encoded by itself; empty: the text is
+    /// one. Its place is taken by the tokens `end`.
+    std::string separator = {};
+    std::vector<TokenId> end = {};
+
+    std::uint32_t documents_sum() const;  // of the last two; 0 without a separator
   };
   /// Opens `file`; where there is none, or it holds another text or other tokens, it is made first,
   /// whole or not at all. A damaged one is an Error.
-  static TokenFile of_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer, Key key,
-                             const std::filesystem::path& file);
+  static TokenFile of_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
+                             const Key& key, const std::filesystem::path& file);
 
   std::uint64_t size() const { return bytes_.size() / width_; }
   std::int32_t operator[](std::uint64_t place) const;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "apps/run/answers.h"
+#include "tasks/answers.h"
 #include "tasks/task.h"
 #include "tests/fuzz/promise.h"
 
@@ -27,8 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const tasks::Task& task = *all[data[0] % all.size()];
   const std::string_view line(reinterpret_cast<const char*>(data) + 1, size - 1);
-  app::Answer pair;
-  if (!done_or_refused([&] { pair = app::Answer::parse(line, source); })) return 0;
+  tasks::Answer pair;
+  if (!done_or_refused([&] { pair = tasks::Answer::parse(line, source); })) return 0;
   for (int head = 0; head < task.heads(); ++head) {
     const auto verdict = task.check(pair.prompt, pair.answer, head);
     if (verdict) {

@@ -1,9 +1,9 @@
-#include "apps/run/answers.h"
+#include "tasks/answers.h"
 
 #include "core/error.h"
 #include "core/json.h"
 
-namespace longhand::app {
+namespace longhand::tasks {
 
 Answer Answer::parse(std::string_view line, std::string_view source) {
   const Json pair = Json::parse(line).value_or(nullptr);
@@ -14,4 +14,4 @@ Answer Answer::parse(std::string_view line, std::string_view source) {
   return {prompt->string(), answer->string()};
 }
 
-}  // namespace longhand::app
+}  // namespace longhand::tasks

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace longhand::app {
+namespace longhand::tasks {
 
 /// A line of an outside file of answers: {"prompt": "...", "answer": "..."}, other members aside.
 struct Answer {
@@ -16,4 +16,4 @@ struct Answer {
   static Answer parse(std::string_view line, std::string_view source);
 };
 
-}  // namespace longhand::app
+}  // namespace longhand::tasks

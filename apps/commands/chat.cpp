@@ -1,0 +1,235 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <optional>
+
+#include "apps/compute.h"
+#include "apps/run/continuation.h"
+#include "apps/run/run_folder.h"
+#include "core/quote.h"
+#include "tasks/text_settings.h"
+
+namespace longhand::app {
+namespace {
+
+using Role = nn::ChatMessage::Role;
+using Tokens = std::vector<std::int32_t>;
+
+constexpr std::size_t longest_line = 1 << 20;  // bytes
+
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a handler may use it");
+
+extern "C" void on_interrupt(int) { interrupted = true; }
+
+/// From here on Ctrl-C sets a flag, and a read that waits for a line returns. Where the signal was
+/// ignored, as nohup has it, it stays so.
+void catch_interrupts() {
+  struct sigaction action {
+  }, before{};
+  ::sigaction(SIGINT, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) return;
+  action.sa_handler = on_interrupt;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+/// The lines of standard input.
+class Input {
+ public:
+  bool is_terminal() const { return is_terminal_; }
+
+  /// The next line without its line break; an empty one where Ctrl-C came first; none at the end.
+  std::optional<std::string> next() {
+    if (is_terminal_) std::cout << "> " << std::flush;
+    for (;;) {
+      const std::size_t end = buffer_.find('\n');
+      if (end != std::string::npos || (at_end_ && !buffer_.empty())) {
+        std::string line = buffer_.substr(0, end);
+        buffer_.erase(0, end == std::string::npos ? end : end + 1);
+        if (line.ends_with('\r')) line.pop_back();
+        return line;
+      }
+      if (at_end_) return std::nullopt;
+      LONGHAND_CHECK(buffer_.size() <= longest_line, "standard input: expected lines of at most ",
+                     longest_line, " bytes");
+      char some[4096];
+      const ssize_t count = ::read(STDIN_FILENO, some, sizeof some);
+      if (count < 0 && errno == EINTR) {
+        if (!interrupted.exchange(false)) continue;
+        if (is_terminal_) std::cout << "\n(Ctrl-D or /quit ends)\n";
+        return "";
+      }
+      LONGHAND_CHECK(count >= 0, "standard input: ", std::strerror(errno));
+      at_end_ = count == 0;
+      buffer_.append(some, static_cast<std::size_t>(count));
+    }
+  }
+
+ private:
+  bool is_terminal_ = ::isatty(STDIN_FILENO) == 1;
+  std::string buffer_;
+  bool at_end_ = false;
+};
+
+/// A conversation with a run's model.
+class Chat {
+ public:
+  struct Settings {
+    std::string system;  // empty: none
+    nn::GenerateOptions generate;
+    std::int64_t context = 0;
+  };
+
+  Chat(const LoadedRun& loaded, tasks::ConversationFormat format, Settings settings)
+      : loaded_(loaded), format_(std::move(format)), settings_(std::move(settings)) {
+    Tokens& stops = settings_.generate.stops;
+    stops = loaded.task->ends();
+    const Tokens& end = format_.end();
+    if (end.size() == 1) {
+      stops.push_back(end[0]);
+    } else {
+      cut_ = loaded.task->vocabulary().decode(end);
+    }
+    reset();
+  }
+
+  void reset() {
+    messages_.clear();
+    if (!settings_.system.empty()) messages_.push_back({Role::system, settings_.system});
+    first_ = messages_.size();
+  }
+
+  /// Says the answer to a line as it comes. An Error, and the line is not part of the
+  /// conversation, where it cannot be read.
+  void answer(const std::string& line) {
+    const std::vector<nn::ChatMessage> before = messages_;
+    messages_.push_back({Role::user, line});
+    Tokens prompt;
+    try {
+      prompt = prompt_that_fits();
+    } catch (const Error&) {
+      messages_ = before;
+      throw;
+    }
+    Continuation said(loaded_.task->vocabulary(), prompt);
+    nn::GenerateOptions options = settings_.generate;
+    options.most = std::min(options.most, settings_.context - std::ssize(prompt));
+    options.seed += static_cast<std::uint64_t>(answers_++);
+    options.said = [&](std::size_t, const nn::Choice& choice) {
+      said.add(choice, std::ranges::count(options.stops, choice.token) == 0);
+      const bool goes_on = !said.cut_at(cut_) && !interrupted;
+      std::cout << said.fresh(cut_, false) << std::flush;
+      return goes_on;
+    };
+    interrupted = false;
+    nn::generate(*loaded_.model, {&prompt, 1}, options);
+    std::cout << said.fresh(cut_, true) << std::endl;
+    interrupted = false;
+    messages_.push_back({Role::assistant, said.text()});
+  }
+
+ private:
+  /// The conversation in tokens. Where it and the longest answer are more than the model reads, the
+  /// oldest questions are forgotten with their answers; the last one has what room there is.
+  Tokens prompt_that_fits() {
+    std::size_t forgotten = 0;
+    for (;;) {
+      Tokens prompt = format_.prompt(messages_);
+      const std::int64_t size = std::ssize(prompt);
+      const bool is_last = messages_.size() <= first_ + 1;
+      if (size + settings_.generate.most <= settings_.context || is_last) {
+        LONGHAND_CHECK(size < settings_.context, "the line is too long: expected at most ",
+                       settings_.context - 1, " tokens with all around it, got ", size);
+        LONGHAND_CHECK(size > 0, "expected a line of at least one token");
+        if (forgotten > 0) {
+          std::cerr << "(the conversation is too long for the model: its oldest " << forgotten
+                    << (forgotten == 1 ? " question is" : " questions are") << " forgotten)\n";
+        }
+        return prompt;
+      }
+      const auto oldest = messages_.begin() + static_cast<std::ptrdiff_t>(first_);
+      messages_.erase(oldest, oldest + 2);  // with its answer
+      ++forgotten;
+    }
+  }
+
+  const LoadedRun& loaded_;
+  tasks::ConversationFormat format_;
+  Settings settings_;
+  std::string cut_;  // an answer ends before this text; empty: at a token
+  std::vector<nn::ChatMessage> messages_;
+  std::size_t first_ = 0;  // the first message that may be forgotten
+  std::int64_t answers_ = 0;
+};
+
+tasks::ConversationFormat format_of(const LoadedRun& loaded, const Arguments& arguments) {
+  tasks::OptionValues values = loaded.config.task_values();
+  if (arguments.given("template")) values.set("template", arguments.word("template"));
+  const auto make = [&] { return tasks::TextSettings(values).format(loaded.task->vocabulary()); };
+  return arguments.given("template") ? as_usage("template", make) : make();
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::string& folder = arguments.plain()[0];
+  Chat::Settings settings{.system = arguments.given("system") ? arguments.word("system") : "",
+                          .generate = {.most = arguments.integer("tokens", 1, 1 << 24),
+                                       .sampling = sampling_from(arguments),
+                                       .seed = seed_from(arguments)}};
+  const LoadedRun loaded = load_run(folder, load_options(arguments));
+  LONGHAND_CHECK(loaded.config.kind().name == "text", folder, ": expected a run of text, got ",
+                 loaded.config.kind().name);
+  settings.context = loaded.model->config().longest;
+  if (arguments.given("context")) {
+    settings.context = arguments.integer("context", 2, settings.context);
+  }
+  Chat chat(loaded, format_of(loaded, arguments), std::move(settings));
+
+  Input input;
+  catch_interrupts();
+  while (const auto line = input.next()) {
+    if (*line == "/quit") return;
+    if (*line == "/reset") {
+      chat.reset();
+      continue;
+    }
+    if (line->empty()) continue;
+    try {
+      chat.answer(*line);
+    } catch (const Error& error) {
+      std::cerr << "longhand chat: " << printable(error.what()) << '\n';
+    }
+  }
+  if (input.is_terminal()) std::cout << '\n';
+}
+
+const Register command{
+    {.name = "chat",
+     .summary = "talks with a run's model of text, line by line",
+     .usage = {"RUN [--template NAME] [--system TEXT] [--tokens N] [--temperature X]"},
+     .options = join(
+         run_options(),
+         join(sampling_options(), {{"template", "NAME",
+                                    "how conversations are written: none, auto, or one of " +
+                                        nn::ChatTemplate::names() + "; the run's if not given"},
+                                   {"system", "TEXT", "the system message"},
+                                   {"tokens", "N", "tokens of an answer, at most", "512"},
+                                   {"context", "N",
+                                    "tokens that the model reads, at most; as many as it "
+                                    "can if not given"}})),
+     .examples = {"chat runs/smol", "chat runs/smol --temperature 0.7 --top-p 0.9",
+                  "chat runs/faq < questions.txt"},
+     .notes = "Each line of standard input is answered. /reset begins another conversation, /quit\n"
+              "or Ctrl-D ends, Ctrl-C ends an answer. Where a conversation has become longer than\n"
+              "the model reads, its oldest questions are forgotten with their answers.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

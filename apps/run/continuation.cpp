@@ -1,0 +1,59 @@
+#include "apps/run/continuation.h"
+
+#include <algorithm>
+
+#include "core/utf8.h"
+
+namespace longhand::app {
+
+void Continuation::add(const nn::Choice& choice, bool is_shown) {
+  choices_.push_back(choice);
+  if (!is_shown) return;
+  if (!text_.empty()) text_ += vocabulary_.separator();
+  text_ += vocabulary_.text(choice.token);
+}
+
+bool Continuation::cut_at(const std::string& end) {
+  const std::size_t place = end.empty() ? std::string::npos : text_.find(end);
+  if (place != std::string::npos) text_.resize(place);
+  return place != std::string::npos;
+}
+
+std::string_view Continuation::fresh(const std::string& end, bool is_last) {
+  std::size_t until = text_.size();
+  if (!is_last) {
+    while (until > shown_ && until + 4 > text_.size() && !is_whole(until)) --until;
+    for (std::size_t n = std::min(end.size(), until - shown_); n > 0; --n) {
+      if (!std::string_view(text_).substr(0, until).ends_with(end.substr(0, n))) continue;
+      until -= n;
+      break;
+    }
+  }
+  const std::string_view piece = std::string_view(text_).substr(shown_, until - shown_);
+  shown_ = until;
+  return piece;
+}
+
+bool Continuation::is_whole(std::size_t until) const {
+  return find_broken_utf8(std::string_view(text_).substr(shown_, until - shown_)) ==
+         std::string_view::npos;
+}
+
+std::vector<Option> sampling_options() {
+  return {{"temperature", "X", "0: the likeliest token; 1: as the model has it", "0"},
+          {"top-k", "N", "only the N likeliest; 0: all", "0"},
+          {"top-p", "X", "the fewest that together have this probability", "1"},
+          {"min-p", "X", "those at least this likely beside the likeliest", "0"},
+          {"repetition-penalty", "X", "divides the logits of tokens that came before", "1"},
+          {"seed", "N", "names the random numbers", "1"}};
+}
+
+nn::Sampling sampling_from(const Arguments& arguments) {
+  return {.repetition_penalty = arguments.number("repetition-penalty", 1e-3, 1e3),
+          .temperature = arguments.number("temperature", 0, 1e3),
+          .top_k = arguments.integer("top-k", 0, 1 << 24),
+          .top_p = arguments.number("top-p", 0, 1),
+          .min_p = arguments.number("min-p", 0, 1)};
+}
+
+}  // namespace longhand::app

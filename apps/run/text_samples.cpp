@@ -1,0 +1,50 @@
+#include "apps/run/text_samples.h"
+
+#include <algorithm>
+
+#include "nn/models/decode.h"
+
+namespace longhand::app {
+namespace {
+
+constexpr std::uint64_t most_prompts = 3;
+constexpr std::size_t longest_prompt = 24;  // tokens, where a sample has no question
+constexpr std::int64_t most_tokens = 64;
+
+/// Up to the first target, where that is not the second token; otherwise the beginning.
+std::vector<std::int32_t> prompt_of(const tasks::Sample& sample) {
+  const auto first = std::ranges::find_if(sample.targets, [](auto target) { return target >= 0; });
+  auto size = static_cast<std::size_t>(first - sample.targets.begin()) + 1;
+  if (size == 1) size = std::min(longest_prompt, (sample.tokens.size() + 1) / 2);
+  return {sample.tokens.begin(), sample.tokens.begin() + static_cast<std::ptrdiff_t>(size)};
+}
+
+}  // namespace
+
+TextSamples::TextSamples(const Config& config)
+    : task_(config.task("validation")), seed_(config.seed()) {
+  const std::uint64_t count = task_->count(), wanted = std::min(count, most_prompts);
+  for (std::uint64_t i = 0; i < wanted; ++i) {
+    prompts_.push_back(prompt_of(task_->sample_at(count / wanted * i, 0)));
+  }
+}
+
+Json TextSamples::of(nn::Decoder& model) const {
+  const tasks::Vocabulary& vocabulary = task_->vocabulary();
+  const std::vector<std::int32_t> ends = task_->ends();
+  nn::GenerateOptions options{.stops = ends, .sampling = {.temperature = 0.8}, .seed = seed_};
+  for (const auto& prompt : prompts_) {
+    const std::int64_t room = model.config().longest - std::ssize(prompt);
+    options.most_each.push_back(std::clamp<std::int64_t>(room, 0, most_tokens));
+  }
+  std::vector<std::vector<std::int32_t>> said = nn::generate(model, prompts_, options);
+  Json samples = Json::array();
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    if (!said[i].empty() && std::ranges::count(ends, said[i].back())) said[i].pop_back();
+    samples.push_back(
+        {{"prompt", vocabulary.decode(prompts_[i])}, {"text", vocabulary.decode(said[i])}});
+  }
+  return samples;
+}
+
+}  // namespace longhand::app

@@ -1,0 +1,47 @@
+#include "tasks/conversation.h"
+
+#include <utility>
+
+#include "core/error.h"
+#include "core/quote.h"
+
+namespace longhand::tasks {
+namespace {
+
+void append(std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& more) {
+  tokens.insert(tokens.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+ConversationFormat::ConversationFormat(const Vocabulary& vocabulary,
+                                       std::optional<nn::ChatTemplate> chat,
+                                       std::vector<std::int32_t> end)
+    : vocabulary_(vocabulary), chat_(std::move(chat)), end_(std::move(end)) {
+  if (!chat_) return;
+  end_ = vocabulary.encode_part(chat_->end_of_turn());
+  LONGHAND_CHECK(end_.size() == 1, "chat template: expected a tokenizer with the token ",
+                 quote(chat_->end_of_turn()), ", got one that makes ", end_.size(),
+                 " tokens of it");
+}
+
+std::vector<std::int32_t> ConversationFormat::prompt(
+    std::span<const nn::ChatMessage> messages) const {
+  if (chat_) return vocabulary_.encode_part(chat_->prompt(messages));
+  std::vector<std::int32_t> tokens = vocabulary_.beginning();
+  for (const nn::ChatMessage& message : messages) {
+    append(tokens, message.role == nn::ChatMessage::Role::assistant
+                       ? answer(message.text)
+                       : vocabulary_.encode_part(message.text));
+  }
+  return tokens;
+}
+
+std::vector<std::int32_t> ConversationFormat::answer(std::string_view text) const {
+  std::vector<std::int32_t> tokens =
+      vocabulary_.encode_part(chat_ ? chat_->answer(text) : std::string(text));
+  append(tokens, end_);
+  return tokens;
+}
+
+}  // namespace longhand::tasks

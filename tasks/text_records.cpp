@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/mapped_file.h"
+#include "tasks/answers.h"
+#include "tasks/text_source.h"
+
+namespace longhand::tasks {
+namespace {
+
+/// The lines of a mapped file that are not empty; where each begins is all that is kept.
+class Lines {
+ public:
+  explicit Lines(const std::filesystem::path& path) : name_(path.string()) {
+    LONGHAND_CHECK(std::filesystem::is_regular_file(path), name_,
+                   ": expected a file of questions and answers");
+    file_ = MappedFile(path);
+    const std::string_view whole = chars();
+    std::int64_t number = 1;
+    for (std::size_t begin = 0; begin < whole.size(); ++number) {
+      const std::size_t end = std::min(whole.find('\n', begin), whole.size());
+      LONGHAND_CHECK(end - begin <= Answer::longest_line, name_, ':', number,
+                     ": expected a line of at most ", Answer::longest_line, " bytes, got ",
+                     end - begin);
+      const std::string_view line = whole.substr(begin, end - begin);
+      if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+        places_.push_back({begin, end, number});
+      }
+      begin = end + 1;
+    }
+  }
+
+  std::uint64_t size() const { return places_.size(); }
+  std::string place(std::uint64_t i) const { return text(name_, ':', places_.at(i).number); }
+  Answer operator[](std::uint64_t i) const {
+    const Place& place = places_.at(i);
+    return Answer::parse(chars().substr(place.begin, place.end - place.begin), this->place(i));
+  }
+
+ private:
+  struct Place {
+    std::size_t begin, end;
+    std::int64_t number;
+  };
+  std::string_view chars() const {
+    return {reinterpret_cast<const char*>(file_.bytes().data()), file_.bytes().size()};
+  }
+
+  std::string name_;
+  MappedFile file_;
+  std::vector<Place> places_;
+};
+
+class Records final : public TextSource {
+ public:
+  Records(const TextSettings& settings, const Vocabulary& vocabulary, ConversationFormat format)
+      : lines_(settings.file()),
+        length_(static_cast<std::size_t>(settings.length)),
+        cuts_(settings.cuts),
+        size_(vocabulary.size()),
+        format_(std::move(format)) {
+    const std::string& name = settings.file().string();
+    before_ = settings.instruction;
+    if (settings.examples > 0) {
+      const Lines first(settings.text);
+      const auto wanted = static_cast<std::uint64_t>(settings.examples);
+      LONGHAND_CHECK(first.size() >= wanted, settings.text.string(), ": expected at least ", wanted,
+                     " records, which are shown as examples, got ", first.size());
+      for (std::uint64_t i = 0; i < wanted; ++i) {
+        const Answer example = first[i];
+        before_ += example.prompt + example.answer + "\n";
+      }
+    }
+    const TextSettings::Range part = settings.part_of(lines_.size());
+    const bool from_the_text = !settings.validates || !settings.another_file();
+    begin_ = from_the_text ? std::max(part.begin, static_cast<std::uint64_t>(settings.examples))
+                           : part.begin;
+    LONGHAND_CHECK(begin_ < part.end, name, ": expected records for ",
+                   settings.validates ? "validation" : "training", ", got ", lines_.size(),
+                   " in all, ", settings.examples, " of them examples");
+    count_ = part.end - begin_;
+    for (std::uint64_t i = 0; i < count_; ++i) sample_at(i, 0);  // refused now, not in training
+  }
+
+  std::uint64_t count() const override { return count_; }
+
+  Sample sample_at(std::uint64_t number, double) const override {
+    LONGHAND_CHECK(number < count_, "expected a record below ", count_, ", got ", number);
+    const std::uint64_t line = begin_ + number;
+    const Answer record = lines_[line];
+    Sample sample;
+    std::vector<std::int32_t> answer;
+    try {
+      sample.tokens = format_.prompt(
+          std::vector<nn::ChatMessage>{{nn::ChatMessage::Role::user, before_ + record.prompt}});
+      answer = format_.answer(record.answer);
+    } catch (const Error& error) {
+      fail(lines_.place(line), ": ", error.what());
+    }
+    const std::size_t prompt = sample.tokens.size();
+    LONGHAND_CHECK(prompt > 0, lines_.place(line),
+                   ": expected a prompt of at least one token, got none");
+    LONGHAND_CHECK(!answer.empty(), lines_.place(line),
+                   ": expected an answer of at least one token, got none");
+    sample.tokens.insert(sample.tokens.end(), answer.begin(), answer.end());
+    if (sample.tokens.size() > length_ + 1) {
+      LONGHAND_CHECK(cuts_ && prompt <= length_, lines_.place(line), ": expected at most ",
+                     length_ + 1, " tokens (--task.length ", length_, "), got ",
+                     sample.tokens.size(), ", ", prompt, " of them before the answer");
+      sample.tokens.resize(length_ + 1);
+    }
+    LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, lines_.place(line),
+                   ": expected tokens below ", size_, ", got ", std::ranges::max(sample.tokens));
+    sample.targets.assign(sample.tokens.size(), Sample::not_counted);
+    std::copy(sample.tokens.begin() + static_cast<std::ptrdiff_t>(prompt), sample.tokens.end(),
+              sample.targets.begin() + static_cast<std::ptrdiff_t>(prompt) - 1);
+    return sample;
+  }
+
+ private:
+  Lines lines_;
+  std::size_t length_;
+  bool cuts_;
+  std::int32_t size_;  // of the vocabulary
+  ConversationFormat format_;
+  std::string before_;  // every prompt: the instruction and the examples
+  std::uint64_t begin_ = 0, count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<TextSource> records_of(const TextSettings& settings, const Vocabulary& vocabulary) {
+  return std::make_unique<Records>(settings, vocabulary, settings.format(vocabulary));
+}
+
+}  // namespace longhand::tasks

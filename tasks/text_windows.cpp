@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "core/error.h"
+#include "nn/text/token_file.h"
+#include "tasks/text_source.h"
+#include "tasks/text_vocabulary.h"
+
+namespace longhand::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Tokens lie beside the text: book.txt.1a2b3c4d.tokens, the number being the tokenizer's; where
+/// the text has documents, followed by theirs.
+nn::TokenFile open(const TextSettings& settings, const Vocabulary& vocabulary) {
+  const fs::path& file = settings.file();
+  LONGHAND_CHECK(!file.empty(), "task text: expected a file to learn from (--text FILE)");
+  LONGHAND_CHECK(fs::is_regular_file(file), file.string(), ": expected a file of text");
+  if (settings.of_bytes()) return nn::TokenFile::of_bytes(file);
+  nn::TokenFile::Key key{.tokenizer = nn::tokenizer_sum(settings.tokenizer),
+                         .lossy = settings.lossy,
+                         .separator = settings.separator};
+  if (!key.separator.empty()) {
+    const std::vector<std::int32_t> end = settings.end_of_document(vocabulary);
+    key.end.assign(end.begin(), end.end());
+  }
+  char name[48];
+  int length = std::snprintf(name, sizeof name, ".%08x", key.tokenizer);
+  if (!key.separator.empty()) {
+    length += std::snprintf(name + length, sizeof name - static_cast<std::size_t>(length), "-%08x",
+                            key.documents_sum());
+  }
+  std::snprintf(name + length, sizeof name - static_cast<std::size_t>(length), "%s.tokens",
+                settings.lossy ? "-lossy" : "");
+  const auto& words = static_cast<const TokenizerVocabulary&>(vocabulary);
+  return nn::TokenFile::of_tokens(file, words.tokenizer(), key, fs::path(file) += name);
+}
+
+class Windows final : public TextSource {
+ public:
+  Windows(const TextSettings& settings, const Vocabulary& vocabulary)
+      : name_(settings.file().string()),
+        file_(open(settings, vocabulary)),
+        size_(vocabulary.size()),
+        length_(static_cast<std::uint64_t>(settings.length)),
+        validates_(settings.validates) {
+    TextSettings::Range part = settings.part_of(file_.size());
+    if (!settings.another_file() && !settings.separator.empty()) {
+      const std::uint64_t held_out = settings.validates ? part.begin : part.end;
+      const std::uint64_t document = document_near(held_out, settings.end_of_document(vocabulary));
+      (settings.validates ? part.begin : part.end) = document;
+    }
+    begin_ = part.begin;
+    tokens_ = part.end - part.begin;
+    const std::uint64_t fewest = validates_ ? 2 : length_ + 1;
+    LONGHAND_CHECK(
+        tokens_ >= fewest, name_, ": expected at least ", fewest, " tokens for ",
+        validates_ ? "validation" : "training", ", got ", tokens_,
+        settings.another_file() ? "" : text(" (a share of ", settings.held_out, " is held out)"));
+  }
+
+  std::uint64_t count() const override {
+    if (validates_) return (tokens_ - 1 + length_ - 1) / length_;
+    return std::max<std::uint64_t>(1, (tokens_ - length_) / length_);
+  }
+
+  Sample sample_at(std::uint64_t number, double shift) const override {
+    LONGHAND_CHECK(number < count(), name_, ": expected a window below ", count(), ", got ",
+                   number);
+    std::uint64_t begin = number * length_;
+    const std::uint64_t learned = std::min(length_, tokens_ - 1 - begin);
+    if (!validates_) {
+      const std::uint64_t left_over = tokens_ - 1 - count() * length_;
+      begin += std::min(left_over,
+                        static_cast<std::uint64_t>(shift * static_cast<double>(left_over + 1)));
+    }
+    Sample sample;
+    sample.tokens.resize(learned + 1);
+    file_.read(begin_ + begin, sample.tokens);
+    LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, name_, ": expected tokens below ",
+                   size_, ", got ", std::ranges::max(sample.tokens));
+    sample.targets.assign(sample.tokens.begin() + 1, sample.tokens.end());
+    sample.targets.push_back(Sample::not_counted);
+    return sample;
+  }
+
+ private:
+  /// Where the first document from `place` on begins; where none does, the last one before it.
+  std::uint64_t document_near(std::uint64_t place, const std::vector<std::int32_t>& end) const {
+    const auto ends_at = [&](std::uint64_t after) {  // the tokens before `after`
+      for (std::uint64_t i = 1; i <= end.size(); ++i) {
+        if (file_[after - i] != end[end.size() - i]) return false;
+      }
+      return true;
+    };
+    if (place == 0 || place >= file_.size()) return place;
+    const std::uint64_t first = end.size();
+    for (std::uint64_t at = std::max(first, place); at < file_.size(); ++at) {
+      if (ends_at(at)) return at;
+    }
+    for (std::uint64_t at = std::min(place, file_.size()); at > first; --at) {
+      if (ends_at(at - 1)) return at - 1;
+    }
+    fail(name_, ": expected documents parted by the separator, found none");
+  }
+
+  std::string name_;
+  nn::TokenFile file_;
+  std::int32_t size_;  // of the vocabulary
+  std::uint64_t length_;
+  bool validates_;
+  std::uint64_t begin_ = 0, tokens_ = 0;  // of the part
+};
+
+}  // namespace
+
+std::unique_ptr<TextSource> windows_of(const TextSettings& settings, const Vocabulary& vocabulary) {
+  return std::make_unique<Windows>(settings, vocabulary);
+}
+
+}  // namespace longhand::tasks

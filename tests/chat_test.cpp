@@ -1,0 +1,155 @@
+// A conversation with a run, as a user has it.
+#include <csignal>
+#include <optional>
+
+#include "core/atomic_file.h"
+#include "tests/program.h"
+
+using namespace longhand;
+
+namespace {
+
+struct Talk : Program {
+  /// A byte model that knows three answers by heart, each ended by a line break.
+  void train(const std::string& flags = "--task.separator '\\n'", int steps = 150) const {
+    std::string records;
+    for (const char* record :
+         {R"({"prompt": "cat?", "answer": "meow"})", R"({"prompt": "dog?", "answer": "woof woof"})",
+          R"({"prompt": "cow?", "answer": "moo"})"}) {
+      records += std::string(record) + "\n\n";
+    }
+    write_atomically(folder / "qa.jsonl", records);
+    const Outcome trained = (*this)(
+        "train --task text --text qa.jsonl --text-validation qa.jsonl --task.length 32 --width 32 "
+        "--layers 2 --heads softmax:2 --batch 6 --rate 5e-3 --warm_up 10 --longest 100000 --quiet "
+        "--out run --steps " +
+        std::to_string(steps) + ' ' + flags);
+    BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  }
+  Outcome say(const std::string& lines, const std::string& words = "") const {
+    write_atomically(folder / "lines", lines);
+    return (*this)("chat run " + words + " <lines");
+  }
+};
+
+/// The program with its standard input and output held by the test.
+class Running {
+ public:
+  Running(const Program& program, const std::vector<std::string>& words) {
+    int in[2], out[2];
+    LONGHAND_CHECK(::pipe(in) == 0 && ::pipe(out) == 0, "cannot make pipes");
+    std::signal(SIGPIPE, SIG_IGN);
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::dup2(in[0], STDIN_FILENO);
+      ::dup2(out[1], STDOUT_FILENO);
+      for (const int descriptor : {in[0], in[1], out[0], out[1]}) ::close(descriptor);
+      std::signal(SIGINT, SIG_DFL);
+      std::vector<char*> all{const_cast<char*>(built_program)};
+      for (const std::string& word : words) all.push_back(const_cast<char*>(word.c_str()));
+      all.push_back(nullptr);
+      if (::chdir(program.folder.path().c_str()) == 0) ::execv(built_program, all.data());
+      ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    to_ = in[1];
+    from_ = out[0];
+  }
+  ~Running() {
+    ::kill(child_, SIGKILL);
+    ::close(from_);
+    if (to_ >= 0) ::close(to_);
+  }
+  void write(const std::string& text) const {
+    BOOST_REQUIRE(::write(to_, text.data(), text.size()) == std::ssize(text));
+  }
+  /// What comes next; empty at the end.
+  std::string read() const {
+    char some[256];
+    const ssize_t count = ::read(from_, some, sizeof some);
+    return {some, static_cast<std::size_t>(std::max<ssize_t>(0, count))};
+  }
+  void interrupt() const { ::kill(child_, SIGINT); }
+  int finish() {
+    ::close(to_);
+    to_ = -1;
+    return Program::finish(child_);
+  }
+
+ private:
+  pid_t child_ = 0;
+  int to_ = -1, from_ = -1;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(chat_test, Talk)
+
+BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
+  train();
+  BOOST_TEST(say("cat?\n/reset\ndog?\n\n/reset\r\ncow?").out == "meow\nwoof woof\nmoo\n");
+  BOOST_TEST(say("cat?\n/quit\ndog?\n").out == "meow\n");
+  BOOST_TEST(say("").out == "");
+  BOOST_TEST(say("cat?\n", "--tokens 2").out == "me\n");
+  const std::string warm = "--temperature 2 --tokens 20 --seed ";
+  BOOST_TEST(say("cat?\n", warm + "3").out == say("cat?\n", warm + "3 --threads 1").out);
+  BOOST_TEST(say("cat?\n", warm + "3").out != say("cat?\n", warm + "4").out);
+
+  // The oldest question goes first, and a line that does not fit is not taken.
+  const Outcome long_one = say("cow?\ndog?\ncat?\n", "--context 16 --tokens 5");
+  BOOST_TEST(long_one.err.find("oldest 1 question is forgotten") != std::string::npos);
+  const Outcome too_long = say("cat? and more than that\ncat?\n", "--context 16 --tokens 5");
+  BOOST_TEST(too_long.err.find("too long") != std::string::npos);
+  BOOST_TEST(too_long.out == "meow\n");
+  BOOST_TEST(too_long.status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_interrupt_ends_the_answer_but_not_the_program) {
+  train();
+  // No end is known and nothing stops it: 90,000 tokens would take minutes.
+  const std::string ini = contents(path("run/config.ini"));
+  std::string endless = ini;
+  const std::size_t place = endless.find("separator = \\n");
+  BOOST_REQUIRE(place != std::string::npos);
+  endless.replace(place, 14, "separator = ~~");
+  write_atomically(folder / "run" / "config.ini", endless);
+  Running chat(*this, {"chat", "run", "--tokens", "90000"});
+  chat.write("cat?\n");
+  BOOST_REQUIRE(!chat.read().empty());
+  chat.interrupt();
+  chat.write("/quit\n");
+  std::size_t rest = 0;
+  for (std::string more; rest < 80000 && !(more = chat.read()).empty();) rest += more.size();
+  BOOST_REQUIRE(rest < 80000u);
+  BOOST_TEST(chat.finish() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_chat_template_marks_the_turns) {
+  const Json golden =
+      Json::parse(contents(std::string(test_data) + "/golden/chat_templates.json")).value();
+  std::filesystem::create_directory(folder / "words");
+  write_atomically(folder / "words" / "tokenizer.json", golden["tokenizer"].dump());
+  write_atomically(folder / "words" / "chat_template.jinja",
+                   golden["templates"][0]["jinja"].string());
+  train("--tokenizer words --task.template auto");
+  BOOST_TEST(say("cat?\n/reset\ndog?\n").out == "meow\nwoof woof\n");
+  // The folder of the run names the template still.
+  std::filesystem::remove_all(folder / "words");
+  BOOST_TEST(say("cow?\n").out == "moo\n");
+  const Json asked =
+      json("data --config run/config.ini --tokenizer run/tokenizer --count 1 --json");
+  BOOST_TEST(asked["prompt"].string().starts_with("<|im_start|>user\n"));
+  BOOST_TEST(asked["prompt"].string().ends_with("<|im_end|>\n<|im_start|>assistant\n"));
+  BOOST_TEST(asked["answer"].string().ends_with("<|im_end|>"));
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_talked_with_is_refused) {
+  train("", 1);
+  refuses(2, "chat run --template alpaca </dev/null", "alpaca");
+  refuses(2, "chat run --template llama3 </dev/null", "<|eot_id|>");
+  refuses(2, "chat run --context 1 </dev/null", "--context");
+  refuses(1, "chat absent </dev/null", "absent");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
