@@ -31,10 +31,23 @@ if(CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
-# longhand_library(NAME [DEPENDS libraries...]): a library of all the .cpp files in this folder and
-# below (but not *.simd.cpp), seen by others as longhand::NAME.
+# longhand_unity(TARGET [APART files...]): with LONGHAND_UNITY its files are compiled eight at a
+# time, but for those of which the compiler would see two things of one name.
+function(longhand_unity target)
+  cmake_parse_arguments(arg "" "" "APART" ${ARGN})
+  if(LONGHAND_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    # Said of unnamed namespaces in any file but the one that is compiled.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# longhand_library(NAME [DEPENDS libraries...] [APART files...]): a library of all the .cpp files in
+# this folder and below (but not *.simd.cpp), seen by others as longhand::NAME. APART: see
+# longhand_unity.
 function(longhand_library name)
-  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   list(FILTER sources EXCLUDE REGEX "\\.simd\\.cpp$")
   add_library(longhand_${name} STATIC ${sources})
@@ -49,6 +62,8 @@ function(longhand_library name)
   else()
     target_precompile_headers(longhand_${name} REUSE_FROM longhand_core)
   endif()
+  list(TRANSFORM arg_APART PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  longhand_unity(longhand_${name} APART ${arg_APART})
   install(TARGETS longhand_${name} EXPORT longhand)
 endfunction()
 

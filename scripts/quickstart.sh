@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh
-cmake --preset release >/dev/null
+cmake --preset release -DLONGHAND_UNITY=ON >/dev/null
 cmake --build --preset release --target longhand
 longhand=build/release/apps/longhand
 

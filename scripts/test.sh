@@ -5,6 +5,6 @@ set -eu
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh
-cmake --preset release -DLONGHAND_WERROR=ON >/dev/null
+cmake --preset release -DLONGHAND_WERROR=ON -DLONGHAND_UNITY=ON >/dev/null
 cmake --build --preset release
 ctest --preset release "$@"

@@ -29,9 +29,9 @@ Kind kind_of(const GgufFile& file) {
 }
 
 /// The values whose names begin with the architecture's.
-class Fields {
+class Values {
  public:
-  explicit Fields(const GgufFile& file)
+  explicit Values(const GgufFile& file)
       : file_(file), prefix_(std::string(file.string("general.architecture")) + '.') {}
 
   bool has(std::string_view key) const { return file_.has(prefix_ + std::string(key)); }
@@ -142,9 +142,9 @@ std::optional<Renamed> renamed(std::string_view theirs, Kind kind) {
 class GgufWeights final : public Weights {
  public:
   explicit GgufWeights(GgufFile file) : file_(std::move(file)), kind_(kind_of(file_)) {
-    const Fields fields(file_);
-    heads_ = fields.size("attention.head_count");
-    key_heads_ = fields.size("attention.head_count_kv", heads_);
+    const Values values(file_);
+    heads_ = values.size("attention.head_count");
+    key_heads_ = values.size("attention.head_count_kv", heads_);
   }
 
   const std::string& name() const override { return file_.name(); }
@@ -312,36 +312,36 @@ std::string merges_of(const std::vector<std::string>& tokens) {
 
 Json gguf_config(const GgufFile& file) {
   const Kind kind = kind_of(file);
-  const Fields fields(file);
+  const Values values(file);
   const Shape embedding = tensor(file, "token_embd.weight").shape;
   LONGHAND_CHECK(embedding.rank() == 2, file.name(), ": token_embd.weight: expected a matrix, got ",
                  embedding);
-  const std::int64_t width = fields.size("embedding_length");
-  const std::int64_t heads = fields.size("attention.head_count");
+  const std::int64_t width = values.size("embedding_length");
+  const std::int64_t heads = values.size("attention.head_count");
   LONGHAND_CHECK(heads >= 1, file.name(), ": attention.head_count: expected heads, got none");
-  const std::int64_t head = fields.size("attention.key_length", width / heads);
-  LONGHAND_CHECK(fields.size("attention.value_length", head) == head, file.name(),
+  const std::int64_t head = values.size("attention.key_length", width / heads);
+  LONGHAND_CHECK(values.size("attention.value_length", head) == head, file.name(),
                  ": attention.value_length: expected that of keys, ", head, ", got another");
-  LONGHAND_CHECK(fields.size("rope.dimension_count", head) == head, file.name(),
+  LONGHAND_CHECK(values.size("rope.dimension_count", head) == head, file.name(),
                  ": rope.dimension_count: expected whole heads of ", head, ", got others");
-  const double base = fields.number("rope.freq_base", kind == Kind::gemma3 ? 1e6 : 1e4);
+  const double base = values.number("rope.freq_base", kind == Kind::gemma3 ? 1e6 : 1e4);
   Json json{{"vocab_size", embedding.front()},
             {"hidden_size", width},
-            {"intermediate_size", fields.size("feed_forward_length")},
-            {"num_hidden_layers", fields.size("block_count")},
+            {"intermediate_size", values.size("feed_forward_length")},
+            {"num_hidden_layers", values.size("block_count")},
             {"num_attention_heads", heads},
-            {"num_key_value_heads", fields.size("attention.head_count_kv", heads)},
+            {"num_key_value_heads", values.size("attention.head_count_kv", heads)},
             {"head_dim", head},
-            {"max_position_embeddings", fields.size("context_length")},
-            {"rms_norm_eps", fields.number("attention.layer_norm_rms_epsilon")},
+            {"max_position_embeddings", values.size("context_length")},
+            {"rms_norm_eps", values.number("attention.layer_norm_rms_epsilon")},
             {"rope_theta", base},
             {"tie_word_embeddings", file.find("output.weight") == nullptr}};
   Json scaling;
   if (file.find("rope_freqs.weight")) {
     scaling = stretched(file, base, head);
-  } else if (fields.has("rope.scaling.type") && fields.word("rope.scaling.type") != "none") {
-    scaling = {{"rope_type", fields.word("rope.scaling.type")},
-               {"factor", fields.number("rope.scaling.factor", 1)}};
+  } else if (values.has("rope.scaling.type") && values.word("rope.scaling.type") != "none") {
+    scaling = {{"rope_type", values.word("rope.scaling.type")},
+               {"factor", values.number("rope.scaling.factor", 1)}};
   }
   json["rope_scaling"] = scaling;
   if (file.has("tokenizer.ggml.eos_token_id")) {
@@ -366,11 +366,11 @@ Json gguf_config(const GgufFile& file) {
       json["model_type"] = "gemma3_text";
       json["hidden_activation"] = "gelu_pytorch_tanh";
       json["query_pre_attn_scalar"] = head;
-      json["sliding_window"] = fields.size("attention.sliding_window");
+      json["sliding_window"] = values.size("attention.sliding_window");
       json["sliding_window_pattern"] = 6;
       json["rope_local_base_freq"] = 1e4;
       // The largest of the family scales its scores otherwise, which no value says.
-      LONGHAND_CHECK(fields.size("block_count") != 62, file.name(),
+      LONGHAND_CHECK(values.size("block_count") != 62, file.name(),
                      ": expected a Gemma 3 of at most 12B");
   }
   return json;
