@@ -3,8 +3,10 @@
 
 # The flags every target of ours shares.
 add_library(longhand_flags INTERFACE)
+# Compiled together, a file's own names are no business of another's locals.
+set(shadow $<IF:$<BOOL:${LONGHAND_UNITY}>,-Wshadow=local,-Wshadow>)
 target_compile_options(longhand_flags INTERFACE
-                       $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow
+                       $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion ${shadow}
                        -Wno-sign-conversion>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlaps and overruns in its own std::string, inlined.

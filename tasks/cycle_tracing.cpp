@@ -26,7 +26,7 @@ WordVocabulary make_vocabulary(bool numbers) {
 }
 
 /// The words of a text with a single space between each two; an empty word where there is more.
-std::vector<std::string_view> words_of(std::string_view text) {
+std::vector<std::string_view> cut_at_spaces(std::string_view text) {
   std::vector<std::string_view> words;
   for (;;) {
     const std::size_t space = text.find(' ');
@@ -49,7 +49,7 @@ struct Graph {
 /// Reads a prompt by the definition above; `wrong` says why it is none.
 Graph read_prompt(std::string_view prompt, std::string& wrong) {
   Graph graph;
-  const std::vector<std::string_view> words = words_of(prompt);
+  const std::vector<std::string_view> words = cut_at_spaces(prompt);
   const std::size_t count = words.size();
   if (count < 4 || words.front() != "E" || words[count - 2] != "C" || !is_node(words.back())) {
     wrong = "expected a prompt E a,b b,c ... C a, got " + quote(prompt);
@@ -206,7 +206,7 @@ class CycleTracing final : public Task {
     if (answer.starts_with(' ')) answer.remove_prefix(1);
     std::string_view node = graph.start;
     std::size_t place = 0;
-    for (const std::string_view said : words_of(answer)) {
+    for (const std::string_view said : cut_at_spaces(answer)) {
       node = graph.next.at(node);
       ++place;
       if (said != node) return text("node ", place, ": expected ", node, ", got ", quote(said));
