@@ -40,6 +40,9 @@ std::span<const @arg_TYPE@* const> @arg_FUNCTION@() {
 
 }  // namespace @arg_NAMESPACE@
 ]])
+  if(NOT CMAKE_SCRIPT_MODE_FILE)  # an object of its own, which another list can stand in for
+    set_source_files_properties(${arg_OUTPUT} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE)
