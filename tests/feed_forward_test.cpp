@@ -5,31 +5,21 @@
 
 #include "autograd/tape.h"
 #include "autograd/tolerance.h"
+#include "tests/composed_twin.h"
 
 using namespace longhand;
 
 BOOST_AUTO_TEST_SUITE(feed_forward_test)
 
 BOOST_AUTO_TEST_CASE(it_agrees_with_its_composed_twin_in_every_gradient) {
-  const auto reference = make_reference_backend();
-  const catalog::Operation& fused = catalog::find("feed_forward");
-  catalog::Operation composed = fused;
-  composed.run = [](const catalog::Call& c) -> std::vector<catalog::Output> {
+  check_composed("feed_forward", [](const catalog::Call& c) -> std::vector<catalog::Output> {
     return {{"y", feed_forward_composed(c.in("x"), {.up = c.in("up"),
                                                     .up_bias = c.maybe("up_bias"),
                                                     .down = c.in("down"),
                                                     .down_bias = c.maybe("down_bias"),
                                                     .f = c.activation("f"),
                                                     .residual = c.maybe("residual")})}};
-  };
-  Rng rng(11, Purpose::test);
-  for (const catalog::Case& values : fused.cases(rng)) {
-    const auto comparison = tolerance::Standard(composed, {values}, *reference)
-                                .compare(DType::f64, 0x1p-53, [&](const auto&, const auto&) {
-                                  return tolerance::run(fused, values, *reference, DType::f64);
-                                });
-    BOOST_TEST_CONTEXT(comparison.where) { BOOST_TEST(comparison.used <= 1.0); }
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(only_what_wants_a_gradient_is_computed) {

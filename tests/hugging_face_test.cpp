@@ -8,7 +8,7 @@
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "nn/models/decode.h"
-#include "tests/paths.h"
+#include "tests/golden.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
@@ -32,12 +32,9 @@ struct Golden {
   Batch batch;
 
   explicit Golden(const std::string& name)
-      : file(SafetensorsFile::open(golden / (name + ".safetensors"))),
-        foreign(parse_config(file.metadata().at("config"), name)) {
-    batch.tokens = file.to_i32("golden.tokens");
-    batch.lengths = file.to_i32("golden.lengths");
-    batch.targets = file.to_i32("golden.targets");
-  }
+      : file(open_golden(name)),
+        foreign(parse_config(file.metadata().at("config"), name)),
+        batch(batch_in(file)) {}
   /// How many tensors it has that are the model's own.
   std::int64_t parameters() const {
     return std::ranges::count_if(file.entries(), [](const SafetensorsEntry& entry) {
@@ -52,25 +49,8 @@ struct Golden {
     read_tensors(*weights(), foreign.family->tensors(*model));
     return model;
   }
-  std::vector<double> values(const std::string& name) const {
-    const auto bytes = file.at(name).bytes;
-    std::vector<float> floats(bytes.size() / sizeof(float));
-    std::memcpy(floats.data(), bytes.data(), bytes.size());
-    return {floats.begin(), floats.end()};
-  }
+  std::vector<double> values(const std::string& name) const { return floats_in(file, name); }
 };
-
-/// The largest difference, relative to the largest entry expected.
-double distance(const std::vector<double>& expected, const std::vector<double>& got) {
-  BOOST_REQUIRE(expected.size() == got.size());
-  double largest = 0, worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    largest = std::max(largest, std::abs(expected[i]));
-    const double difference = std::abs(expected[i] - got[i]);
-    worst = difference <= worst ? worst : difference;  // NaN gets through
-  }
-  return largest > 0 ? worst / largest : worst;
-}
 
 void agrees_with_transformers(Backend& backend, DType type, double tolerance) {
   for (const std::string name : models) {

@@ -13,7 +13,8 @@
 #include "core/text_file.h"
 #include "nn/mixers/fal.h"
 #include "nn/models/peft.h"
-#include "tests/paths.h"
+#include "tests/composed_twin.h"
+#include "tests/golden.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
@@ -24,16 +25,10 @@ BOOST_AUTO_TEST_SUITE(lora_test)
 
 namespace {
 
-const fs::path golden = fs::path(test_data) / "golden";
-
-SafetensorsFile open(const std::string& name) {
-  return SafetensorsFile::open(golden / (name + ".safetensors"));
-}
-
 /// The golden model with room for an adapter, and with the golden adapter in it (tests/golden/
 /// peft_lora.py).
 struct Adapted {
-  SafetensorsFile base = open("llama_biased"), lora = open("llama_lora");
+  SafetensorsFile base = open_golden("llama_biased"), lora = open_golden("llama_lora");
   std::unique_ptr<Decoder> model;
 
   explicit Adapted(Backend& backend, DType type = DType::f32, bool with_values = true) {
@@ -42,63 +37,30 @@ struct Adapted {
     config.lora = {
         .rank = 3, .alpha = 7, .targets = parse_lora_targets("query,value,output,gate,down")};
     model = std::make_unique<Decoder>(backend, config, 1, Storage{.type = type});
-    read_tensors(*weights_of(SafetensorsParts(open("llama_biased"))),
+    read_tensors(*weights_of(SafetensorsParts(open_golden("llama_biased"))),
                  foreign.family->tensors(*model));
     if (with_values) {
-      read_tensors(*weights_of(SafetensorsParts(open("llama_lora"))), adapter_tensors(*model));
+      read_tensors(*weights_of(SafetensorsParts(open_golden("llama_lora"))),
+                   adapter_tensors(*model));
     }
   }
-  Batch batch() const {
-    Batch batch;
-    batch.tokens = base.to_i32("golden.tokens");
-    batch.lengths = base.to_i32("golden.lengths");
-    batch.targets = base.to_i32("golden.targets");
-    return batch;
-  }
+  Batch batch() const { return batch_in(base); }
   std::vector<double> logits() const {
     const Input input =
         make_input(model->backend(), base.to_i32("golden.tokens"), base.to_i32("golden.lengths"));
     return model->logits(model->features(input)).value().to_doubles();
   }
-  std::vector<double> expected(const char* name) const {
-    const auto bytes = lora.at(name).bytes;
-    std::vector<float> floats(bytes.size() / sizeof(float));
-    std::memcpy(floats.data(), bytes.data(), bytes.size());
-    return {floats.begin(), floats.end()};
-  }
+  std::vector<double> expected(const char* name) const { return floats_in(lora, name); }
 };
-
-/// The largest difference, relative to the largest entry expected.
-double distance(const std::vector<double>& expected, const std::vector<double>& got) {
-  BOOST_REQUIRE(expected.size() == got.size());
-  double largest = 0, worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    largest = std::max(largest, std::abs(expected[i]));
-    const double difference = std::abs(expected[i] - got[i]);
-    worst = difference <= worst ? worst : difference;  // NaN gets through
-  }
-  return worst / largest;
-}
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_operation_agrees_with_its_composed_twin_in_every_gradient) {
-  const auto reference = make_reference_backend();
-  const catalog::Operation& fused = catalog::find("low_rank");
-  catalog::Operation composed = fused;
-  composed.run = [](const catalog::Call& c) -> std::vector<catalog::Output> {
+  check_composed("low_rank", [](const catalog::Call& c) -> std::vector<catalog::Output> {
     return {{"z", low_rank_composed(
                       c.in("y"), c.in("x"), c.in("a"), c.in("b"),
                       {.first_column = c.integer("first_column"), .scale = c.number("scale")})}};
-  };
-  Rng rng(11, Purpose::test);
-  for (const catalog::Case& values : fused.cases(rng)) {
-    const auto comparison = tolerance::Standard(composed, {values}, *reference)
-                                .compare(DType::f64, 0x1p-53, [&](const auto&, const auto&) {
-                                  return tolerance::run(fused, values, *reference, DType::f64);
-                                });
-    BOOST_TEST_CONTEXT(comparison.where) { BOOST_TEST(comparison.used <= 1.0); }
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -225,7 +187,8 @@ BOOST_AUTO_TEST_CASE(every_kind_of_block_and_mixer_takes_adapters) {
 
 BOOST_AUTO_TEST_CASE(projections_that_are_a_part_of_a_tensor_there_are_refused_by_name) {
   const auto backend = make_cpu_backend();
-  DecoderConfig config = parse_config(open("gpt2_tied").metadata().at("config"), "golden").config;
+  DecoderConfig config =
+      parse_config(open_golden("gpt2_tied").metadata().at("config"), "golden").config;
   config.lora = {.rank = 2, .targets = parse_lora_targets("query")};
   const Decoder decoder(*backend, config, 1);
   BOOST_CHECK_EXCEPTION(adapter_tensors(decoder), Error, [](const Error& e) {
