@@ -51,8 +51,7 @@ Parameters::Parameters(Backend& backend, Storage storage, std::uint64_t seed)
 Parameter Parameters::add(const std::string& name, const Shape& shape, Initial initial,
                           bool decays) {
   LONGHAND_CHECK(!find(name), "parameters: there is already one named ", name);
-  const bool is_matrix = decays;
-  const DType held = is_matrix ? storage_.matrices.value_or(type()) : type();
+  const DType held = shape.rank() >= 2 ? storage_.matrices.value_or(type()) : type();
   Tensor value(*backend_, shape, held);
   if (!storage_.initial) {
     // Its values come from a file.

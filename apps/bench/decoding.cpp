@@ -124,7 +124,7 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   for (const nn::Parameter& p : model.parameters().all()) {
     if (!foreign.config.tied && p == model.embedding().weight) continue;  // a row of it is read
     bytes += static_cast<double>(p.value().bytes());
-    if (p.decays()) numbers += static_cast<double>(p.value().size());
+    if (p.value().shape().rank() >= 2) numbers += static_cast<double>(p.value().size());
   }
   const auto output = static_cast<double>(model.output().weight.value().size());
 
