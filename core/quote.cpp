@@ -68,27 +68,28 @@ bool is_unseen(std::uint32_t code) {
       unseen, [&](const auto& range) { return range[0] <= code && code <= range[1]; });
 }
 
-/// Moves the first character of `text`, which is not empty, to `out`.
-void move_character(std::string_view& text, std::string& out) {
+/// Moves the first character of `text`, which is not empty, to `out`; returns how many characters
+/// it became.
+std::size_t move_character(std::string_view& text, std::string& out) {
   const auto byte = static_cast<std::uint8_t>(text[0]);
   if (0x20 <= byte && byte < 0x7f) {  // nearly every character
     out += text[0];
     text.remove_prefix(1);
-    return;
+    return 1;
   }
   std::size_t length = byte < 0x80 ? 0 : utf8_length(text);
   char escape[16];
+  int written = 0;
   if (length == 0) {
     length = 1;
-    std::snprintf(escape, sizeof escape, "\\x%02x", byte);
-    out += escape;
+    written = std::snprintf(escape, sizeof escape, "\\x%02x", byte);
   } else if (const std::uint32_t code = code_point(text.substr(0, length)); is_unseen(code)) {
-    std::snprintf(escape, sizeof escape, "\\u{%04x}", code);
-    out += escape;
-  } else {
-    out += text.substr(0, length);
+    written = std::snprintf(escape, sizeof escape, "\\u{%04x}", code);
   }
+  const std::size_t characters = written > 0 ? static_cast<std::size_t>(written) : 1;
+  out += written > 0 ? std::string_view(escape, characters) : text.substr(0, length);
   text.remove_prefix(length);
+  return characters;
 }
 
 }  // namespace
@@ -114,13 +115,14 @@ std::string printable_lines(std::string_view text) {
 
 std::string quote(std::string_view text) {
   std::string out = "\"";
-  for (std::size_t shown = 0; !text.empty(); ++shown) {
-    if (shown == longest) {
+  std::size_t shown = 0;
+  while (!text.empty()) {
+    if (shown >= longest) {
       out += "...";
       break;
     }
     if (text[0] == '"' || text[0] == '\\') out += '\\';
-    move_character(text, out);
+    shown += move_character(text, out);
   }
   return out + '"';
 }

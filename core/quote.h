@@ -13,7 +13,7 @@ std::string printable(std::string_view text);
 /// Each line of a text made printable; the line breaks stay.
 std::string printable_lines(std::string_view text);
 
-/// printable() in double quotes, cut after 60 characters.
+/// printable() in double quotes, cut after 60 characters of it.
 std::string quote(std::string_view text);  // not "quoted": std has one, and ADL would prefer it
 
 }  // namespace longhand

@@ -21,7 +21,6 @@ BOOST_AUTO_TEST_SUITE(hugging_face_test)
 
 namespace {
 
-const fs::path golden = fs::path(test_data) / "golden";
 constexpr const char* models[] = {
     "gpt_neox_parallel", "gpt_neox_sequential", "gpt_neox_odd", "gpt2_tied",      "gpt2_separate",
     "llama_tied",        "llama_biased",        "qwen2_tied",   "qwen2_windowed", "gemma3_tied"};

@@ -60,6 +60,10 @@ BOOST_AUTO_TEST_CASE(every_message_is_one_line_of_printable_text) {
 BOOST_AUTO_TEST_CASE(long_text_is_cut) {
   BOOST_TEST(quote(std::string(60, 'x')) == '"' + std::string(60, 'x') + '"');
   BOOST_TEST(quote(std::string(61, 'x')) == '"' + std::string(60, 'x') + "...\"");
+  // What is escaped is as long as it is written.
+  std::string controls;
+  for (int i = 0; i < 60; ++i) controls += "\u0098";
+  BOOST_TEST(quote(controls).size() == 8u * 8 + 5);  // \u{0098} eight times, quotes and dots
 }
 
 BOOST_AUTO_TEST_SUITE_END()
