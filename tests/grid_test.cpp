@@ -1,6 +1,7 @@
 #include "apps/recipes/grid.h"
 
 #include <cmath>
+#include <fstream>
 #include <set>
 #include "tests/check.h"
 
@@ -135,6 +136,61 @@ BOOST_AUTO_TEST_CASE(chacal_s_recipes_make_their_rows_and_share_runs) {
   // At gamma 0 the layer is a standard one.
   BOOST_TEST(value("chacal/fig5", "gamma 0", "accuracy") ==
              value("chacal/table1", "Standard L=1", "accuracy"));
+}
+
+// A language model is trained, then trained on as it is and with other heads.
+BOOST_AUTO_TEST_CASE(chacal_s_table_3_puts_other_heads_into_a_trained_model) {
+  const TemporaryFolder folder;
+  {
+    std::ofstream text(folder / "text.txt");
+    for (int i = 0; i < 300; ++i) text << "line " << i << " of a text\n";
+  }
+  const Recipe& recipe = recipes().at("chacal/table3");
+  RecipeOptions options{.out = folder / "table3"};
+  options.manner.quiet = true;
+  options.text = (folder / "text.txt").string();
+  options.settings = {
+      {"model.width", "16"},     {"model.inner", "16"},    {"training.steps", "6"},
+      {"training.warm_up", "1"}, {"training.batch", "2"},  {"training.evaluate_samples", "2"},
+      {"task.length", "16"},     {"compute.threads", "1"}, {"training.rate", "1e-2"}};
+  const RecipeResult result = recipe.run(options);
+  BOOST_REQUIRE(result.rows.size() == 6u);
+  for (const Row& row : result.rows) {
+    BOOST_TEST((*row.low <= row.value && row.value <= *row.high), row.row << ", " << row.column);
+  }
+  BOOST_TEST(result.rows[0].value < 256);  // a perplexity: it has learned something
+  BOOST_TEST(result.rows[2].value < result.rows[0].value);
+  BOOST_TEST(std::abs(result.rows[1].value -
+                      std::log(result.rows[0].value / result.rows[2].value)) < 1e-6);
+  BOOST_TEST(*result.rows[4].paper == 21.46);
+
+  // Both begin with the trained values, the other heads by name.
+  const RunFolder base(folder / "table3/pre-trained"), other(folder / "table3/fine-tuned-chacal");
+  BOOST_TEST(other.config().text("model.heads") == "chacal:4");
+  const LoadedRun trained = load_run(base.path());
+  const LoadedRun begun = load_run(other.path(), {.step = 0});
+  BOOST_TEST(begun.model->parameters().all()[0].value().to_doubles() ==
+                 trained.model->parameters().all()[0].value().to_doubles(),
+             boost::test_tools::per_element());
+
+  // Its runs are used again, and any run can be the one to begin with.
+  const auto written = fs::last_write_time(other.path() / "metrics.jsonl");
+  BOOST_TEST(recipe.run(options).rows[4].value == result.rows[4].value);
+  BOOST_TEST((fs::last_write_time(other.path() / "metrics.jsonl") == written));
+  options.model = base.path().string();
+  options.out = folder / "given";
+  options.heads = "fal";
+  const RecipeResult given = recipe.run(options);
+  BOOST_TEST(given.rows[2].value == result.rows[2].value);
+  BOOST_TEST(given.rows[4].row == "GPT-2 + fal (fine-tuned)");
+  BOOST_TEST(!given.rows[4].paper.has_value());
+
+  options.heads = "softmax";
+  BOOST_CHECK_THROW(recipe.run(options), Error);
+  options.heads = "nothing";
+  BOOST_CHECK_THROW(recipe.run(options), Error);
+  options.text = "";
+  BOOST_CHECK_THROW(recipe.run(options), Error);
 }
 
 // Both of First-After-Last's, with two seeds of models that learn nothing.

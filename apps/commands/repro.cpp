@@ -63,6 +63,15 @@ void run(const Arguments& arguments) {
   if (options.seeds > 0 && !found->second.runs) {
     wrong_usage("--seeds: recipe ", id, " is no grid of independent runs");
   }
+  for (const auto& [flag, value] :
+       {std::pair("model", &options.model), std::pair("text", &options.text),
+        std::pair("heads", &options.heads)}) {
+    if (!arguments.given(flag)) continue;
+    if (std::ranges::count(found->second.takes, flag) == 0) {
+      wrong_usage("--", flag, ": recipe ", id, " takes none");
+    }
+    *value = arguments.word(flag);
+  }
   std::string folder = id;
   std::replace(folder.begin(), folder.end(), '/', '-');
   options.out = arguments.given("out")
@@ -152,6 +161,9 @@ const Register command{
                       {"part_mib", "N", "largest file of the runs' checkpoints; 0: no limit", "0"},
                       {"seeds", "N", "runs of each model of a grid; 0: as the scale says", "0"},
                       {"list-runs", "", "names the runs of a grid and trains none"},
+                      {"model", "RUN", "the trained or imported run that a recipe begins with"},
+                      {"text", "FILE", "the text that a recipe learns"},
+                      {"heads", "KIND", "heads that a recipe puts into the model, such as chacal"},
                       {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
                       json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",

@@ -9,6 +9,7 @@
 
 #include "apps/run/training.h"
 #include "core/error.h"
+#include "nn/text/token_file.h"
 #include "nn/training/stop_signals.h"
 
 namespace longhand::app {
@@ -16,10 +17,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a finished run is the one asked for: into what files its checkpoints were cut and how
-/// many threads it had are all one, as neither changes a bit.
+/// Of the files of a text's tokenizer; 0: it is the text's bytes.
+std::uint32_t sum_of(const std::string& tokenizer) {
+  return tokenizer == "bytes" ? 0 : nn::tokenizer_sum(tokenizer);
+}
+
+/// Whether a run is the one asked for: into what files its checkpoints are cut and how many threads
+/// it has are all one, as neither changes a bit, and its tokenizer is its own copy.
 bool same_run(Config run, const Config& wanted) {
   for (const char* key : {"training.part_mib", "compute.threads"}) run.set(key, wanted.text(key));
+  const std::string tokenizer = "task.tokenizer";
+  if (run.knows(tokenizer) && wanted.knows(tokenizer) &&
+      sum_of(run.text(tokenizer)) == sum_of(wanted.text(tokenizer))) {
+    run.set(tokenizer, wanted.text(tokenizer));
+  }
   return run.ini() == wanted.ini();
 }
 
@@ -41,10 +52,16 @@ constexpr std::array<double, 10> student{12.706, 4.303, 3.182, 2.776, 2.571,
 
 }  // namespace
 
-RunFolder open_or_create(const fs::path& path, const Config& config) {
-  if (!fs::exists(path / "config.ini")) return RunFolder::create(path, config);
+RunFolder open_or_create(const fs::path& path, const Config& config,
+                         const std::optional<fs::path>& start) {
+  if (!fs::exists(path / "config.ini")) {
+    if (!start) return RunFolder::create(path, config);
+    const RunFolder from(*start);
+    return RunFolder::create(path, config,
+                             nn::CheckpointStore(from.checkpoints(), 1).path(find_step(from, {})));
+  }
   RunFolder folder(path);
-  LONGHAND_CHECK(folder.config().ini() == config.ini(), path.string(),
+  LONGHAND_CHECK(same_run(folder.config(), config), path.string(),
                  ": holds a run of another configuration");
   return folder;
 }
@@ -66,7 +83,7 @@ bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
     const fs::path path = run_path(run, options, beside);
     if (finished(path, run.config)) continue;
     if (options.manner.is_over()) return false;
-    RunFolder folder = open_or_create(path, run.config);
+    RunFolder folder = open_or_create(path, run.config, run.start);
     if (!train(folder, options.manner).finished || nn::StopSignals::raised()) return false;
   }
   return true;

@@ -13,8 +13,9 @@
 namespace longhand::app {
 
 /// A new run of this configuration, or the one that the folder holds already; refused where that is
-/// of another configuration.
-RunFolder open_or_create(const std::filesystem::path& path, const Config& config);
+/// of another configuration. A new one begins with the best checkpoint of the run `start`.
+RunFolder open_or_create(const std::filesystem::path& path, const Config& config,
+                         const std::optional<std::filesystem::path>& start = {});
 
 /// Where a run lies: under the recipe's folder, or, when a recipe beside it at the same scale has
 /// the same run finished, there.

@@ -37,6 +37,8 @@ struct RecipeOptions {
   std::filesystem::path out;                         // runs and the report go here
   std::map<std::string, std::string> settings = {};  // over every run's configuration
   TrainingManner manner = {};
+  /// Of recipes that take them: a run to begin with, a text to learn, heads to put into the model.
+  std::string model = {}, text = {}, heads = {};
 };
 
 struct RecipeResult {
@@ -50,6 +52,8 @@ struct RecipeResult {
 struct GridRun {
   std::string name;  // of its folder
   Config config;
+  /// Another run, whose best checkpoint its model begins with; none: as the seed has it.
+  std::optional<std::filesystem::path> start = {};
 };
 
 /// How one table or figure of a paper is made again.
@@ -60,6 +64,7 @@ struct Recipe {
   std::function<RecipeResult(const RecipeOptions&)> run;
   /// What it trains, for a recipe whose runs may be trained apart; `run` then takes them as done.
   std::function<std::vector<GridRun>(const RecipeOptions&)> runs = {};
+  std::vector<std::string> takes = {};  // of model, text and heads, those that it reads
 };
 
 /// Adds a recipe when it is constructed, before main.

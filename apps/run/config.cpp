@@ -198,9 +198,8 @@ Config Config::from(const Arguments& arguments) {
   return config;
 }
 
-Config Config::from_run(const Config& run, const Arguments& arguments) {
-  const std::string task = arguments.given("task") ? arguments.word("task") : run.text("task.name");
-  Config config = as_usage("task", [&] { return Config(task); });
+Config Config::from_run(const Config& run, std::string_view task) {
+  Config config(task);
   for (const Setting& setting : run.settings_) {
     const std::string& key = setting.key;
     const bool of_task = key.starts_with("task.") && task == run.text("task.name");
@@ -210,6 +209,12 @@ Config Config::from_run(const Config& run, const Arguments& arguments) {
   }
   // What followed from the run's task stays as it is under another.
   config.set("model.longest", std::to_string(run.model(*run.task()).longest));
+  return config;
+}
+
+Config Config::from_run(const Config& run, const Arguments& arguments) {
+  const std::string task = arguments.given("task") ? arguments.word("task") : run.text("task.name");
+  Config config = as_usage("task", [&] { return from_run(run, task); });
   config.set_flags(arguments);
   config.check();
   return config;

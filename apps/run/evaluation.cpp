@@ -44,17 +44,13 @@ std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
   return nn::decode_asked(model, sequences, asked, samples[0].head);
 }
 
-/// The losses of samples' counted targets, in nats, all tokens seen as they are.
-struct LossSum {
-  double sum = 0, weight = 0;
-
-  void add(nn::Decoder& model, const tasks::Task& task, std::span<const tasks::Sample> samples) {
-    const nn::Batch batch = batch_of(samples, task);
-    sum += model.loss_of(batch).value.value().item() * batch.total_weight();
-    weight += batch.total_weight();
-  }
-  double mean() const { return weight > 0 ? sum / weight : 0; }
-};
+/// Adds the losses of samples' counted targets, in nats, all tokens seen as they are.
+void add_losses(LossSum& loss, nn::Decoder& model, const tasks::Task& task,
+                std::span<const tasks::Sample> samples) {
+  const nn::Batch batch = batch_of(samples, task);
+  loss.sum += model.loss_of(batch).value.value().item() * batch.total_weight();
+  loss.weight += batch.total_weight();
+}
 
 /// The first, ..., last of `wanted` numbers below `count`, at even distances: i * count / wanted.
 std::uint64_t place_among(std::uint64_t i, std::uint64_t wanted, std::uint64_t count) {
@@ -122,7 +118,7 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
       task.score(samples[i], said[i], tally);
       bytes += task.target_bytes(samples[i]);
     }
-    if (bytes > 0) loss.add(model, task, samples);
+    if (bytes > 0) add_losses(loss, model, task, samples);
   });
   if (bytes > 0) {
     tally.add_ratio("loss", loss.sum, std::llround(loss.weight));
@@ -135,9 +131,21 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
 double evaluate_loss(nn::Decoder& model, const tasks::Task& task,
                      const EvaluationOptions& options) {
   LossSum loss;
-  for_samples(task, options,
-              [&](std::span<const tasks::Sample> samples) { loss.add(model, task, samples); });
+  for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
+    add_losses(loss, model, task, samples);
+  });
   return loss.mean();
+}
+
+std::vector<LossSum> evaluate_losses(nn::Decoder& model, const tasks::Task& task,
+                                     const EvaluationOptions& options) {
+  std::vector<LossSum> losses;
+  EvaluationOptions one_by_one = options;
+  one_by_one.tokens_at_once = 1;
+  for_samples(task, one_by_one, [&](std::span<const tasks::Sample> samples) {
+    add_losses(losses.emplace_back(), model, task, samples);
+  });
+  return losses;
 }
 
 std::string text_of(const tasks::Metric& metric) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "nn/models/decoder.h"
 #include "tasks/task.h"
@@ -39,6 +40,16 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
 
 /// The mean loss of the same samples' counted targets, in nats, all tokens seen as they are.
 double evaluate_loss(nn::Decoder& model, const tasks::Task& task, const EvaluationOptions& options);
+
+/// Losses of counted targets.
+struct LossSum {
+  double sum = 0, weight = 0;
+
+  double mean() const { return weight > 0 ? sum / weight : 0; }
+};
+/// Those of each sample by itself.
+std::vector<LossSum> evaluate_losses(nn::Decoder& model, const tasks::Task& task,
+                                     const EvaluationOptions& options);
 
 /// A share with its 95% interval as one prints it: "0.9375 [0.9120, 0.9560]"; another metric's
 /// mean.

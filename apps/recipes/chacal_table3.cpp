@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "apps/html/chart.h"
+#include "apps/recipes/grid.h"
+#include "apps/run/evaluation.h"
+#include "apps/run/run_report.h"
+#include "core/error.h"
+
+/// ChaCAL, Table 3: a language model trained with standard attention is trained on, once as it is
+/// and once with other heads in the place of its own.
+namespace longhand::app {
+namespace {
+
+using Settings = std::map<std::string, std::string>;
+
+/// A small language model of bytes, where none is given to begin with.
+Settings base_settings(Scale scale) {
+  Settings settings{{"model.positions", "learned"},    {"model.order", "sequential"},
+                    {"model.activation", "gelu_tanh"}, {"model.tied", "1"},
+                    {"training.schedule", "cosine"},   {"training.beta2", "0.98"},
+                    {"training.decay", "0.1"},         {"training.clip", "1"}};
+  const Settings sizes =
+      scale == Scale::smoke
+          ? Settings{{"model.width", "64"},     {"model.inner", "256"},
+                     {"model.layers", "2"},     {"model.heads", "softmax:4"},
+                     {"training.steps", "300"}, {"training.batch", "16"},
+                     {"training.rate", "4e-3"}, {"training.warm_up", "50"},
+                     {"task.length", "128"},    {"training.evaluate_samples", "100"}}
+          : Settings{{"model.width", "128"},     {"model.inner", "512"},
+                     {"model.layers", "4"},      {"model.heads", "softmax:4"},
+                     {"training.steps", "3000"}, {"training.batch", "32"},
+                     {"training.rate", "2e-3"},  {"training.warm_up", "200"},
+                     {"task.length", "256"},     {"training.evaluate_samples", "500"}};
+  settings.insert(sizes.begin(), sizes.end());
+  return settings;
+}
+
+/// The training after it.
+Settings tuning_settings(Scale scale) {
+  Settings settings{
+      {"training.schedule", "cosine"}, {"training.beta2", "0.98"}, {"training.decay", "0.1"}};
+  Settings sizes;
+  switch (scale) {
+    case Scale::smoke:
+      sizes = {{"training.steps", "100"},
+               {"training.batch", "16"},
+               {"training.rate", "1e-3"},
+               {"training.warm_up", "20"},
+               {"training.evaluate_samples", "100"}};
+      break;
+    case Scale::laptop:
+      sizes = {{"training.steps", "800"},          {"training.batch", "32"},
+               {"training.rate", "5e-4"},          {"training.warm_up", "100"},
+               {"training.evaluate_every", "100"}, {"training.evaluate_samples", "500"}};
+      break;
+    case Scale::paper:
+      sizes = {{"training.steps", "10000"},          {"training.batch", "256"},
+               {"training.accumulation", "32"},      {"training.rate", "5e-5"},
+               {"training.schedule", "linear"},      {"training.warm_up", "2000"},
+               {"training.evaluate_every", "1000"},  {"training.checkpoint_every", "500"},
+               {"training.evaluate_samples", "2000"}};
+      break;
+  }
+  for (const auto& [key, value] : sizes) settings[key] = value;
+  return settings;
+}
+
+constexpr std::array<std::int64_t, 3> scored_windows{200, 2000, 2000};
+
+/// These heads in place of each softmax head; a list is taken as it stands.
+std::string with_heads(std::string heads, const std::string& wanted) {
+  if (wanted.find(':') != std::string::npos) return wanted;
+  constexpr std::string_view standard = "softmax:";
+  const std::string other = wanted + ":";
+  for (std::size_t at = heads.find(standard); at != std::string::npos;
+       at = heads.find(standard, at + other.size())) {
+    heads.replace(at, standard.size(), other);
+  }
+  return heads;
+}
+
+struct Table {
+  std::filesystem::path base;  // the run that both others begin with
+  std::vector<GridRun> first;  // it, where it is trained here
+  GridRun standard, changed;
+  std::string heads;  // what the changed one has
+};
+
+Table table_of(const RecipeOptions& options) {
+  LONGHAND_CHECK(!options.text.empty(),
+                 "chacal/table3: expected a text to learn (--text FILE; scripts/fetch_text.sh FILE "
+                 "writes one of 11 MB)");
+  LONGHAND_CHECK(options.scale != Scale::paper || !options.model.empty(),
+                 "chacal/table3: expected GPT-2 at the paper's scale: `longhand import DIR --out "
+                 "RUN` makes a run of its files, --model RUN takes it");
+  const auto seeded = [&](Config config, const Settings& settings) {
+    for (const auto& [key, value] : settings) config.set(key, value);
+    config.set("task.text", options.text);
+    config.set("training.seed", std::to_string(options.seed));
+    for (const auto& [key, value] : options.settings) config.set(key, value);
+    return config;
+  };
+  std::vector<GridRun> first;
+  std::filesystem::path from = options.model;
+  if (options.model.empty()) {
+    from = options.out / "pre-trained";
+    first.push_back({"pre-trained", seeded(Config("text"), base_settings(options.scale))});
+  }
+  const Config base = first.empty() ? RunFolder(from).config() : first[0].config;
+
+  Config standard = seeded(Config::from_run(base, "text"), tuning_settings(options.scale));
+  if (options.scale == Scale::paper) {
+    const std::int64_t longest = std::min<std::int64_t>(1024, base.model(*base.task()).longest);
+    standard.set("task.length", std::to_string(longest - 1));
+  }
+  const std::string heads = options.heads.empty() ? "chacal" : options.heads;
+  Config changed = standard;
+  changed.set("model.heads", with_heads(standard.text("model.heads"), heads), "--heads");
+  changed.check();
+  LONGHAND_CHECK(changed.text("model.heads") != standard.text("model.heads"),
+                 "chacal/table3: --heads: expected other heads than the model's ",
+                 standard.text("model.heads"));
+  std::string name = "fine-tuned-" + heads;
+  std::ranges::replace_if(
+      name, [](char c) { return std::string_view(":,;()=/").find(c) != std::string_view::npos; },
+      '-');
+  return {from,
+          std::move(first),
+          {"fine-tuned-standard", std::move(standard), from},
+          {name, std::move(changed), from},
+          heads};
+}
+
+using Losses = std::vector<LossSum>;
+
+Losses losses_of(const std::filesystem::path& path, const Config& of, const RecipeOptions& options,
+                 std::optional<std::int64_t> step) {
+  const LoadedRun loaded = load_run(path, {.step = step,
+                                           .compute = {{"backend", of.text("compute.backend")},
+                                                       {"threads", of.text("compute.threads")},
+                                                       {"math", of.text("compute.math")}}});
+  return evaluate_losses(
+      *loaded.model, *of.task("validation"),
+      {.samples = scored_windows[static_cast<std::size_t>(options.scale)], .seed = options.seed});
+}
+
+/// A mean over tokens with its 95% interval, windows being what is drawn: that of a ratio.
+struct Mean {
+  double mean = 0, half = 0;
+};
+Mean mean_of(const Losses& losses) {
+  LossSum all;
+  for (const LossSum& one : losses) all = {all.sum + one.sum, all.weight + one.weight};
+  double squares = 0;
+  for (const LossSum& one : losses) {
+    const double off = one.sum - all.mean() * one.weight;
+    squares += off * off;
+  }
+  const auto count = static_cast<double>(losses.size());
+  const double spread = count > 1 ? std::sqrt(squares * count / (count - 1)) / all.weight : 0;
+  return {all.mean(), 1.96 * spread};
+}
+
+Losses difference(Losses of, const Losses& from) {
+  for (std::size_t i = 0; i < of.size(); ++i) of[i].sum -= from[i].sum;
+  return of;
+}
+
+RecipeResult run(const RecipeOptions& options) {
+  RecipeResult result;
+  const Table table = table_of(options);
+  const std::vector<GridRun> second{table.standard, table.changed};
+  result.stopped = !train_runs(table.first, options) || !train_runs(second, options);
+  if (result.stopped) return result;
+
+  const Config& settings = table.standard.config;
+  const std::int64_t steps = settings.integer("training.steps", 0, std::int64_t{1} << 40);
+  const std::string name = "GPT-2";
+  const bool is_chacal = table.heads == "chacal";
+  const std::string changed = name + " + " + (is_chacal ? "ChaCAL" : table.heads);
+  const Losses before = losses_of(table.base, settings, options, {});
+  const Losses standard = losses_of(options.out / table.standard.name, settings, options, steps);
+  const Losses other =
+      losses_of(options.out / table.changed.name, table.changed.config, options, steps);
+  const auto add = [&](const std::string& row, const Losses& losses, std::optional<double> paper) {
+    const Mean loss = mean_of(losses);
+    result.rows.push_back({row, "Perplexity", std::exp(loss.mean), std::exp(loss.mean - loss.half),
+                           std::exp(loss.mean + loss.half), paper});
+    const Mean beside = mean_of(difference(losses, standard));
+    result.rows.push_back({row, "loss beside the fine-tuned one's", beside.mean,
+                           beside.mean - beside.half, beside.mean + beside.half,
+                           paper ? std::optional(std::log(*paper / 20.15)) : std::nullopt});
+  };
+  add(name + " (pre-trained)", before, 23.78);
+  add(name + " (fine-tuned)", standard, 20.15);
+  add(changed + " (fine-tuned)", other, is_chacal ? std::optional(21.46) : std::nullopt);
+
+  html::LineChart chart{.x_label = "step", .y_label = "loss", .series = {}};
+  for (const GridRun& one : second) {
+    chart.series.push_back(curve(one.name, RunFolder(options.out / one.name).metrics(), "loss"));
+  }
+  result.sections.emplace_back(
+      "What is counted",
+      html::paragraph(
+          text("Perplexity is e to the mean loss of a token, over ", standard.size(),
+               " windows of the part of the text that is not learned, each of at most ",
+               settings.text("task.length"),
+               " tokens; its interval (95%) is that of the mean over windows. The second column is "
+               "the difference of the losses on the same windows, in nats a token, with its own "
+               "interval; under it the logarithm of the paper's ratio.")) +
+          html::paragraph(
+              options.model.empty()
+                  ? "The paper fine-tunes GPT-2 small on OpenWebText, in tokens of about four "
+                    "bytes. Here a small model of the same build was first trained on this text "
+                    "with standard attention and its tokens are bytes: a perplexity is another "
+                    "number altogether, and what should agree is the order and the sign of the "
+                    "differences. Other than in the paper the first training has seen the text."
+                  : "The paper fine-tunes GPT-2 small on a part of OpenWebText; figures agree as "
+                    "far as the model and the text are those."));
+  result.sections.emplace_back("Training",
+                               html::figure(line_chart(chart), "Loss after the change"));
+  std::vector<GridRun> all = table.first;
+  all.insert(all.end(), second.begin(), second.end());
+  result.sections.emplace_back("Configurations of the runs", configurations(all));
+  return result;
+}
+
+const RegisterRecipe recipe{
+    {.id = "chacal/table3",
+     .summary = "a language model trained on as it is and with ChaCAL heads in place of its own",
+     .scales = {{Scale::smoke, "a model of bytes, 2 layers of width 64: a minute on 2 cores"},
+                {Scale::laptop, "a model of bytes, 4 layers of width 128: an hour on 2 cores"},
+                {Scale::paper, "GPT-2, imported, 10k steps of 256 windows; for a GPU"}},
+     .run = run,
+     .takes = {"model", "text", "heads"}}};
+
+}  // namespace
+}  // namespace longhand::app
