@@ -31,7 +31,7 @@ Settings base_settings(Scale scale) {
                      {"task.length", "128"},    {"training.evaluate_samples", "100"}}
           : Settings{{"model.width", "128"},     {"model.inner", "512"},
                      {"model.layers", "4"},      {"model.heads", "softmax:4"},
-                     {"training.steps", "2000"}, {"training.batch", "32"},
+                     {"training.steps", "2000"}, {"training.batch", "16"},
                      {"training.rate", "2e-3"},  {"training.warm_up", "200"},
                      {"task.length", "256"},     {"training.evaluate_samples", "500"}};
   settings.insert(sizes.begin(), sizes.end());
@@ -52,7 +52,7 @@ Settings tuning_settings(Scale scale) {
                {"training.evaluate_samples", "100"}};
       break;
     case Scale::laptop:
-      sizes = {{"training.steps", "500"},          {"training.batch", "32"},
+      sizes = {{"training.steps", "500"},          {"training.batch", "16"},
                {"training.rate", "5e-4"},          {"training.warm_up", "100"},
                {"training.evaluate_every", "100"}, {"training.evaluate_samples", "500"}};
       break;
@@ -232,7 +232,7 @@ const RegisterRecipe recipe{
     {.id = "chacal/table3",
      .summary = "a language model trained on as it is and with ChaCAL heads in place of its own",
      .scales = {{Scale::smoke, "a model of bytes, 2 layers of width 64: a minute on 2 cores"},
-                {Scale::laptop, "a model of bytes, 4 layers of width 128: an hour on 2 cores"},
+                {Scale::laptop, "a model of bytes, 4 layers of width 128: half an hour on 2 cores"},
                 {Scale::paper, "GPT-2, imported, 10k steps of 256 windows; for a GPU"}},
      .run = run,
      .takes = {"model", "text", "heads"}}};
