@@ -83,6 +83,12 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(longhand_isa_flags_amx ${longhand_isa_flags_avx512bf16} -mamx-tile -mamx-bf16 -mamx-int8)
 endif()
 
+# What sanitizers add to unrolled loops takes a minute a file.
+set(longhand_isa_optimization -O3)
+if(LONGHAND_SANITIZE)
+  set(longhand_isa_optimization -O1)
+endif()
+
 # A build that times nothing may do with fewer: the list ends with this one.
 if(LONGHAND_STRONGEST_ISA)
   list(FIND longhand_isas ${LONGHAND_STRONGEST_ISA} last)
@@ -120,7 +126,8 @@ function(longhand_simd target)
     add_library(${target}_${isa} OBJECT ${wanted})
     target_include_directories(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_definitions(${target}_${isa} PRIVATE LONGHAND_ISA=${isa} LONGHAND_ISA_IS_${upper})
-    target_compile_options(${target}_${isa} PRIVATE ${longhand_isa_flags_${isa}} -O3
+    target_compile_options(${target}_${isa} PRIVATE ${longhand_isa_flags_${isa}}
+                           ${longhand_isa_optimization}
                            -ffp-contract=fast -fno-math-errno -fno-trapping-math
                            # GCC 12 warns of the deliberately undefined operands in its own intrinsics
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)

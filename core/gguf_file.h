@@ -42,7 +42,8 @@ class GgufFile {
   static bool is_gguf(const std::filesystem::path& path);  // by its first four bytes
 
   const std::string& name() const { return name_; }
-  std::span<const Entry> entries() const { return entries_; }
+  std::span<const Entry> entries() const& { return entries_; }
+  std::span<const Entry> entries() const&& = delete;  // they would be gone
   const Entry* find(std::string_view tensor) const;
 
   bool has(std::string_view key) const { return values_.contains(key); }

@@ -59,8 +59,9 @@ class SafetensorsFile {
   void check_sums() const;
 
   /// The tensors in the order of their bytes.
-  std::span<const SafetensorsEntry> entries() const { return entries_; }
-  const SafetensorsEntry* find(std::string_view name) const;  // null where there is none
+  std::span<const SafetensorsEntry> entries() const& { return entries_; }
+  std::span<const SafetensorsEntry> entries() const&& = delete;  // they would be gone
+  const SafetensorsEntry* find(std::string_view name) const;     // null where there is none
 
   /// The tensor of that name; refused where it is missing or longhand has no such element type.
   const SafetensorsEntry& at(std::string_view name) const;

@@ -26,7 +26,8 @@ class SafetensorsParts {
 
   /// The file, or the index: what messages call it.
   const std::string& name() const { return name_; }
-  std::span<const SafetensorsFile> files() const { return files_; }
+  std::span<const SafetensorsFile> files() const& { return files_; }
+  std::span<const SafetensorsFile> files() const&& = delete;  // they would be gone
 
   struct Place {
     const SafetensorsEntry* entry = nullptr;

@@ -48,10 +48,11 @@ Parameters::Parameters(Backend& backend, Storage storage, std::uint64_t seed)
   backend.require_dtype(matrices);
 }
 
-Parameter Parameters::add(const std::string& name, const Shape& shape, Initial initial,
-                          bool decays) {
+Parameter Parameters::add(const std::string& name, const Shape& shape, Initial initial, bool decays,
+                          bool learns_beside_bf16) {
   LONGHAND_CHECK(!find(name), "parameters: there is already one named ", name);
-  const DType held = shape.rank() >= 2 ? storage_.matrices.value_or(type()) : type();
+  const bool as_matrices = shape.rank() >= 2 && !learns_beside_bf16;
+  const DType held = as_matrices ? storage_.matrices.value_or(type()) : type();
   Tensor value(*backend_, shape, held);
   if (!storage_.initial) {
     // Its values come from a file.
@@ -101,9 +102,9 @@ Scope Scope::operator/(std::string_view part) const {
   return {*parameters_, name_.empty() ? std::string(part) : name_ + '.' + std::string(part)};
 }
 
-Parameter Scope::add(std::string_view leaf, const Shape& shape, Initial initial,
-                     bool decays) const {
-  return parameters_->add((*this / leaf).name_, shape, initial, decays);
+Parameter Scope::add(std::string_view leaf, const Shape& shape, Initial initial, bool decays,
+                     bool learns_beside_bf16) const {
+  return parameters_->add((*this / leaf).name_, shape, initial, decays, learns_beside_bf16);
 }
 
 }  // namespace longhand::nn

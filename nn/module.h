@@ -70,7 +70,9 @@ class Parameters {
   /// Initial values are a pure function of (seed, name, shape, initial): another model option does
   /// not change them, nor does the backend or the number of threads. The name is the released one
   /// (nn/released_names.h).
-  Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays);
+  /// With `learns_beside_bf16` a matrix is of the other numbers' type whatever matrices are.
+  Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
+                bool learns_beside_bf16 = false);
 
   std::span<const Parameter> all() const { return all_; }
   const Parameter* find(std::string_view name) const;  // null where there is none
@@ -102,7 +104,8 @@ class Scope {
   Scope operator/(std::string_view part) const;
   Scope operator/(std::int64_t index) const { return *this / std::to_string(index); }
 
-  Parameter add(std::string_view leaf, const Shape& shape, Initial initial, bool decays) const;
+  Parameter add(std::string_view leaf, const Shape& shape, Initial initial, bool decays,
+                bool learns_beside_bf16 = false) const;
   const std::string& name() const { return name_; }
   const Parameters& parameters() const { return *parameters_; }
 

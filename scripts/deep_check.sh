@@ -1,14 +1,15 @@
 #!/bin/sh
-# What takes too long for every change (.ci/run): the library under sanitizers, then the whole suite
-# with the kernels of every instruction set, the operation of docs/adding.md in
-# a copy of the source, a thousand kills, and fuzzing. Hours on two cores.
+# What takes too long for every change (.ci/run): clang-tidy over all files, the operation of
+# docs/adding.md in a copy of the source, a thousand kills, the whole suite under sanitizers with the
+# kernels of every instruction set, and fuzzing. Hours on two cores.
 #   scripts/deep_check.sh [MINUTES]     of fuzzing each target (10)
 set -eu
 cd "$(dirname "$0")/.."
 minutes=${1:-10}
 
 scripts/test.sh
-scripts/sanitize.sh
+scripts/setup.sh lint
+scripts/tidy.sh
 tests/adding_op_test.sh "$PWD" "$PWD/build/adding_op" -G Ninja
 tests/kill_test.sh build/release/apps/longhand 1000
 for sanitizer in asan tsan; do

@@ -1,4 +1,7 @@
 // Training that begins with another run's weights, as a user runs it.
+#include <cmath>
+#include <sstream>
+
 #include "core/safetensors.h"
 #include "nn/training/parts.h"
 #include "tests/program.h"
@@ -155,6 +158,53 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_alone_and_is_exported_merged_or_by_it
   // Goes on learning from there.
   longhand.json("train --from tuned --steps 1 --evaluate_samples 2 --quiet --json --out more");
   BOOST_TEST(changed(ended, model("more", 0)).empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_lora_adds_learns_beside_matrices_of_bf16) {
+  const std::string tuned =
+      "train --from first --lora 2 --lora-targets query,output --weights bf16 --steps 4 --rate "
+      "1e-2 --keep 9 --checkpoint_every 2 --evaluate_samples 2 ";
+  longhand.json(tuned + "--quiet --json --out tuned");
+  const auto begun = model("tuned", 0), ended = model("tuned", 4);
+  const auto first = model("first", 3);
+  for (const SafetensorsEntry& entry : begun.entries()) {
+    const bool added = entry.name.find(".lora.") != std::string::npos;
+    const bool matrix = entry.shape.rank() >= 2 && !added;
+    BOOST_TEST((entry.dtype == (matrix ? DType::bf16 : DType::f32)), entry.name);
+    const bool kept = std::ranges::equal(entry.bytes, ended.at(entry.name).bytes);
+    BOOST_TEST(kept == !added, entry.name);
+    if (!matrix && !added) {
+      BOOST_TEST(std::ranges::equal(entry.bytes, first.at(entry.name).bytes), entry.name);
+    }
+  }
+  const auto whole = contents(longhand.path("tuned/checkpoints/step-4/model.safetensors"));
+  longhand.json("train --resume tuned --from-step 2 --quiet --json");
+  BOOST_TEST(contents(longhand.path("tuned/checkpoints/step-4/model.safetensors")) == whole);
+  longhand.json("eval tuned --samples 2 --json");
+
+  // It learns as it would beside f32, but for what rounding the matrices changes.
+  longhand.json(
+      "train --from first --lora 2 --lora-targets query,output --steps 4 --rate 1e-2 "
+      "--evaluate_samples 2 --quiet --json --out wide");
+  const auto losses = [&](const std::string& run) {
+    std::vector<double> all;
+    std::istringstream lines(contents(longhand.path(run + "/metrics.jsonl")));
+    for (std::string line; std::getline(lines, line);) {
+      const Json json = Json::parse(line).value();
+      if (json.contains("loss")) all.push_back(json["loss"].number());
+    }
+    return all;
+  };
+  const auto shorter = losses("tuned"), wide = losses("wide");
+  BOOST_TEST(shorter.size() == 4u);
+  BOOST_TEST(shorter != wide);
+  for (std::size_t i = 0; i < 4; ++i) BOOST_TEST(std::abs(shorter[i] / wide[i] - 1) < 0.02);
+
+  longhand.refuses(2, "train --from first --weights bf16 --out other", "all parameters learn");
+  longhand.refuses(1, "train --from first --weights bf16 --train blocks.0.mixing --out other",
+                   "where a matrix learns");
+  longhand.refuses(2, "train --from first --lora 2 --weights f16 --out other", "--weights");
+  BOOST_TEST(!fs::exists(longhand.path("other")));
 }
 
 BOOST_AUTO_TEST_CASE(patterns_name_parameters_and_what_they_are_in) {

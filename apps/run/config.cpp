@@ -68,6 +68,8 @@ constexpr Default defaults[] = {
     {"training.moments", "f32", "TYPE",
      "what Adam's moments are kept in: f32, or bf16 in half the "
      "memory, for beta2 of at most 0.99"},
+    {"training.weights", "f32", "TYPE",
+     "how matrices are held: f32, or, where none but lora's learn, bf16 in half the memory"},
     {"training.recompute", "0", "0|1",
      "1: backward computes each block again, which takes less memory and more time"},
     {"training.decay", "0", "X", "decoupled weight decay of matrices"},
@@ -346,6 +348,15 @@ nn::AdamOptions Config::adam() const {
           .short_moments = short_moments};
 }
 
+nn::Storage Config::storage() const {
+  constexpr std::string_view types[] = {"f32", "bf16"};
+  if (choice("training.weights", types) == 0) return {};
+  const std::string& parts = text("training.train");
+  LONGHAND_CHECK(parts != "all" && (parts != "auto" || integer("model.lora", 0, 1 << 12) > 0),
+                 "training.weights: expected f32 where all parameters learn, got bf16");
+  return {.matrices = DType::bf16};
+}
+
 BackendOptions Config::backend_options() const {
   const auto math = math_from_name(text("compute.math"));
   LONGHAND_CHECK(math, "compute.math: expected exact, fast or bf16, got ",
@@ -411,6 +422,7 @@ void Config::read_all() const {
   LONGHAND_CHECK(set == 0 || set >= task()->heads(), "training.set: expected 0 or at least ",
                  task()->heads(), ", one sample for each output head, got ", set);
   flag("training.recompute");
+  storage();
   integer("training.evaluate_every", 0, std::int64_t{1} << 40);
   integer("training.evaluate_samples", 0, 1 << 24);
   integer("training.checkpoint_every", 0, std::int64_t{1} << 40);

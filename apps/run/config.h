@@ -64,6 +64,7 @@ class Config {
   void set_model(const nn::DecoderConfig& model);
   nn::Schedule schedule() const;
   nn::AdamOptions adam() const;
+  nn::Storage storage() const;  // of the model in training
   BackendOptions backend_options() const;
   std::uint64_t most_file_bytes() const;  // of checkpoints; 0: no limit
   BatchPlan batch_plan() const;           // of each of a step's parts

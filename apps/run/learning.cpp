@@ -44,7 +44,12 @@ void set_up_training(const Config& config, nn::Decoder& model) {
     if (!added.empty()) nn::train_only(model.parameters(), added);
     return;
   }
-  nn::train_only(model.parameters(), nn::find_parts(model.parameters(), parts));
+  const std::vector<nn::Parameter> learning = nn::find_parts(model.parameters(), parts);
+  for (const nn::Parameter& p : learning) {
+    LONGHAND_CHECK(p.value().dtype() == model.parameters().type(),
+                   "training.weights: expected f32 where a matrix learns, got bf16 for ", p.name());
+  }
+  nn::train_only(model.parameters(), learning);
 }
 
 void begin_with(const std::filesystem::path& checkpoint, const nn::Decoder& model) {

@@ -30,7 +30,7 @@ nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task) {
   nn::DecoderConfig model = config.model(task);
   model.deviation = 0;  // no numbers need to be drawn
   const auto made = [&](Backend& backend) {
-    auto decoder = std::make_unique<nn::Decoder>(backend, model, 0);
+    auto decoder = std::make_unique<nn::Decoder>(backend, model, 0, config.storage());
     set_up_training(config, *decoder);
     return decoder;
   };
@@ -59,8 +59,8 @@ std::string require_memory(const Config& config, const tasks::Task& task) {
   const std::string there = text("; this machine has ", size_of(machine.total), ", ",
                                  size_of(machine.available), " of it free");
   LONGHAND_CHECK(need.total() <= machine.total, "training: needs ", line, there,
-                 ". A smaller training.batch, more training.accumulation, training.recompute or "
-                 "training.moments = bf16 take less");
+                 ". A smaller training.batch, more training.accumulation, training.recompute, "
+                 "training.moments = bf16 or, with lora, training.weights = bf16 take less");
   return "needs " + line + there;
 }
 

@@ -84,7 +84,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   const nn::DecoderConfig shape = config.model(*task);
   require_readable(shape, *task);
   const std::string memory = require_memory(config, *task);
-  nn::Decoder model(*backend, shape, config.seed());
+  nn::Decoder model(*backend, shape, config.seed(), config.storage());
   set_up_training(config, model);
   if (folder.start()) begin_with(*folder.start(), model);
 

@@ -39,8 +39,8 @@ std::vector<std::string> parse_lora_targets(std::string_view list) {
 Lora::Lora(const Scope& scope, std::int64_t in, const Projected& part, const LoraOptions& options)
     : projected(part), scale(options.scale()) {
   const double deviation = 1 / std::sqrt(3.0 * static_cast<double>(in));
-  a = scope.add("a", {options.rank, in}, normal(deviation), true);
-  b = scope.add("b", {part.count, options.rank}, constant(0), true);
+  a = scope.add("a", {options.rank, in}, normal(deviation), true, true);
+  b = scope.add("b", {part.count, options.rank}, constant(0), true, true);
 }
 
 Var Lora::operator()(const Var& y, const Var& x) const {

@@ -289,7 +289,8 @@ CheckpointInfo read_checkpoint_info(const fs::path& folder) {
 }
 
 bool has_bf16_matrices(const fs::path& folder) {
-  for (const SafetensorsFile& file : open(folder, model_file).files()) {
+  const auto model = open(folder, model_file);
+  for (const SafetensorsFile& file : model.files()) {
     for (const SafetensorsEntry& entry : file.entries()) {
       if (entry.shape.rank() >= 2 && entry.dtype == DType::bf16) return true;
     }
