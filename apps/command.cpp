@@ -63,6 +63,12 @@ bool Arguments::flag(std::string_view name) const { return given(name); }
 
 bool Arguments::given(std::string_view name) const { return given_.contains(name); }
 
+Arguments Arguments::without(std::string_view name) const {
+  Arguments others = *this;
+  std::erase_if(others.given_, [&](const std::string& given) { return given == name; });
+  return others;
+}
+
 const std::string& Arguments::word(std::string_view name) const {
   const std::vector<std::string>& all = words(name);
   if (all.empty()) wrong_usage("--", name, " is missing");

@@ -54,6 +54,8 @@ class Arguments {
   const std::vector<std::string>& words(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t low, std::int64_t high) const;
   double number(std::string_view name, double low, double high) const;
+  /// The same, as if that option had not been given.
+  Arguments without(std::string_view name) const;
   /// The words that belong to no option, in order.
   const std::vector<std::string>& plain() const { return plain_; }
   /// The last of the plain words, those that stood after "--".

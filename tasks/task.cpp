@@ -4,14 +4,20 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "tasks/addition.h"
 #include "tasks/boxes.h"
 #include "tasks/chains.h"
 #include "tasks/cycle_tracing.h"
+#include "tasks/ffml.h"
 #include "tasks/flip_flop.h"
 #include "tasks/increment.h"
+#include "tasks/multiplication.h"
+#include "tasks/reversal.h"
 #include "tasks/sorting.h"
+#include "tasks/successor.h"
 #include "tasks/text.h"
 #include "tasks/tokens.h"
+#include "tasks/value_assignment.h"
 
 namespace longhand::tasks {
 namespace {
@@ -26,6 +32,10 @@ std::string names_of(const auto& items) {
 
 Sample Task::sample_at(std::uint64_t, double) const {
   fail("task: its samples are drawn, not numbered");
+}
+
+Sample Task::sample_of(std::string_view) const {
+  fail("expected a task that reads samples from outside, such as reversal");
 }
 
 std::pair<std::string, std::string> Task::as_text(const Sample& sample) const {
@@ -67,8 +77,10 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
 }
 
 std::span<const TaskKind> all_tasks() {
-  static const std::vector<TaskKind> kinds{flip_flop(), cycle_tracing(), chains(),   sorting(),
-                                           increment(), boxes(),         own_text(), tokens()};
+  static const std::vector<TaskKind> kinds{
+      flip_flop(), cycle_tracing(), chains(),         sorting(), increment(),        boxes(),
+      reversal(),  addition(),      multiplication(), ffml(),    value_assignment(), successor(),
+      own_text(),  tokens()};
   return kinds;
 }
 

@@ -68,6 +68,9 @@ class Task {
   /// [0, 1) says where the first one begins; it is the same for all samples of an epoch.
   virtual Sample sample_at(std::uint64_t number, double shift) const;
 
+  /// The sample that an outside text is, prompt and answer; refused where it is none.
+  virtual Sample sample_of(std::string_view text) const;
+
   /// Adds to the tally what a model said at sample.asked. Under teacher forcing the model saw the
   /// sample's own tokens. In decoding (groups = 1) it saw, in place of token o + 1 for every asked
   /// output o, what it had said there, and the sample's tokens elsewhere.

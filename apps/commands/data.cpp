@@ -3,11 +3,55 @@
 #include "apps/compute.h"
 #include "apps/report.h"
 #include "apps/run/config.h"
+#include "core/quote.h"
 #include "core/text_file.h"
 #include "tasks/answers.h"
 
 namespace longhand::app {
 namespace {
+
+/// Whether --text is a sample of the task; of task text it is the file to learn.
+bool has_sample(const Arguments& arguments) {
+  return arguments.given("text") && arguments.given("task") && arguments.word("task") != "text";
+}
+
+/// An outside sample's characters, and with --mask what is to be looked at for each of its answer:
+/// the numbers of characters, from 0, as {"pairs": [[predicted, looked at], ...]}.
+void show_sample(const Arguments& arguments) {
+  const auto task = Config::from(arguments.without("text")).task();
+  const tasks::Sample sample = task->sample_of(arguments.word("text"));
+  const auto label = [&](std::int32_t at) {
+    const auto token = sample.tokens[static_cast<std::size_t>(at)];
+    return text(at, ' ', quote(task->vocabulary().text(token)));
+  };
+  if (!arguments.json()) {
+    const auto [prompt, answer] = task->as_text(sample);
+    std::cout << prompt << answer << (answer.ends_with('\n') ? "" : "\n");
+  }
+  Json pairs = Json::array();
+  for (const tasks::ReferenceRow& row : task->reference(sample)) {
+    std::string looked_at;
+    for (const std::int32_t column : row.columns) {
+      Json pair = Json::array();
+      pair.push_back(row.row + 1);
+      pair.push_back(column);
+      pairs.push_back(pair);
+      looked_at += (looked_at.empty() ? "" : ", ") + label(column);
+    }
+    if (arguments.flag("mask") && !arguments.json()) {
+      std::cout << label(row.row + 1) << ": " << looked_at << '\n';
+    }
+  }
+  if (!arguments.json()) return;
+  Json line = Json::object();
+  if (arguments.flag("mask")) {
+    line["pairs"] = pairs;
+  } else {
+    line["tokens"] = sample.tokens;
+    line["asked"] = sample.asked;
+  }
+  std::cout << line << '\n';
+}
 
 /// Samples of a task on standard output: text, or one JSON object a line.
 void show(const Arguments& arguments) {
@@ -21,7 +65,7 @@ void show(const Arguments& arguments) {
     const tasks::Sample sample = task->sample(rng, head);
     const auto [prompt, answer] = task->as_text(sample);
     if (!arguments.json()) {
-      std::cout << prompt << answer << '\n';
+      std::cout << prompt << answer << (answer.ends_with('\n') ? "" : "\n");
       continue;
     }
     Json rows = Json::array();
@@ -64,7 +108,7 @@ void check(const Arguments& arguments, const std::string& file) {
 
 void run(const Arguments& arguments) {
   const auto& words = arguments.plain();
-  if (words.empty()) return show(arguments);
+  if (words.empty()) return has_sample(arguments) ? show_sample(arguments) : show(arguments);
   if (words.size() != 2 || words[0] != "check") wrong_usage("expected nothing, or: check FILE");
   check(arguments, words[1]);
 }
@@ -72,14 +116,16 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "data",
      .summary = "prints samples of a task, or checks an outside file of answers",
-     .usage = {"--task NAME [--on NAME] [--count N]", "check FILE --task NAME"},
+     .usage = {"--task NAME [--on NAME] [--count N]", "--task NAME --text SAMPLE [--mask]",
+               "check FILE --task NAME"},
      .options = join({{"count", "N", "samples", "10"},
                       {"on", "NAME", "a distribution of the task; that of training if not given"},
                       {"head", "N", "the output head asked", "0"},
-                      {"mask", "", "with --json: where each answer finds what it needs"},
+                      {"mask", "", "with --json or --text: where each answer finds what it needs"},
                       {"config", "FILE", "a config.ini whose settings flags may override"}},
                      join(config_options(), {json_option()})),
      .examples = {"data --task flip-flop --task.instructions 16 --count 3",
+                  "data --task reversal --text dh13=31hd --mask",
                   "data check answers.jsonl --task cycle-tracing"},
      .notes =
          "`check` reads one object {\"prompt\": ..., \"answer\": ...} a line and judges each by\n"

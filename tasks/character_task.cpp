@@ -1,0 +1,182 @@
+#include "tasks/character_task.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.h"
+#include "core/quote.h"
+
+namespace longhand::tasks {
+namespace {
+
+constexpr char end = '\n';
+
+}  // namespace
+
+Range Range::of(const OptionValues& options, std::string_view name, std::int64_t low,
+                std::int64_t high) {
+  const std::string& value = options.text(name);
+  const char* const last = value.data() + value.size();
+  Range range;
+  auto read = std::from_chars(value.data(), last, range.least);
+  bool sound = read.ec == std::errc();
+  range.most = range.least;
+  if (sound && read.ptr != last && *read.ptr == '-') {
+    read = std::from_chars(read.ptr + 1, last, range.most);
+    sound = read.ec == std::errc();
+  }
+  LONGHAND_CHECK(sound && read.ptr == last && low <= range.least && range.least <= range.most &&
+                     range.most <= high,
+                 "task ", options.task(), ": option ", name, ": expected a number from ", low,
+                 " to ", high, ", or two such as ", low, '-', high, ", got ", quote(value));
+  return range;
+}
+
+std::int64_t Range::draw(Rng& rng) const {
+  return least + rng.below(static_cast<std::uint32_t>(most - least + 1));
+}
+
+CharacterTask::CharacterTask(const Options& options)
+    : name_(options.name),
+      longest_(options.longest + (options.ended ? 1 : 0)),
+      ended_(options.ended),
+      vocabulary_(WordVocabulary::of_characters(std::string(options.characters) +
+                                                (options.ended ? std::string(1, end) : ""))) {}
+
+std::vector<std::int32_t> CharacterTask::ends() const {
+  if (!ended_) return {};
+  return {vocabulary_.size() - 1};
+}
+
+Sample CharacterTask::sample(Rng& rng, int) const { return made_of(draw(rng)); }
+
+Sample CharacterTask::made_of(const Written& written) const {
+  Sample sample{.tokens = vocabulary_.encode(written.prompt + written.answer), .targets = {}};
+  if (ended_) sample.tokens.push_back(vocabulary_.size() - 1);
+  sample.targets.assign(sample.tokens.size(), Sample::not_counted);
+  for (std::size_t i = written.prompt.size(); i < sample.tokens.size(); ++i) {
+    sample.asked.push_back(static_cast<std::int32_t>(i - 1));
+    sample.targets[i - 1] = sample.tokens[i];
+  }
+  return sample;
+}
+
+Sample CharacterTask::sample_of(std::string_view text) const {
+  if (ended_ && text.ends_with(end)) text.remove_suffix(1);
+  const std::size_t begin = answer_in(text);
+  LONGHAND_CHECK(begin != std::string_view::npos, name_, ": expected a prompt and its answer, got ",
+                 quote(text));
+  const auto wrong = check(text.substr(0, begin), text.substr(begin), 0);
+  LONGHAND_CHECK(!wrong, name_, ": ", *wrong);
+  return made_of({std::string(text.substr(0, begin)), std::string(text.substr(begin))});
+}
+
+void CharacterTask::score(const Sample& sample, std::span<const std::int32_t> said,
+                          Tally& tally) const {
+  add_answer(sample, said, tally);
+}
+
+std::vector<ReferenceRow> CharacterTask::reference(const Sample& sample) const {
+  std::string whole = vocabulary_.decode(sample.tokens);
+  if (ended_) whole.pop_back();
+  const auto begin = static_cast<std::size_t>(sample.asked.front()) + 1;
+  std::vector<ReferenceRow> rows;
+  for (const Look& look : looks(whole, begin)) {
+    if (look.at.empty()) continue;
+    ReferenceRow row{.row = static_cast<std::int32_t>(look.place) - 1, .columns = {}};
+    for (const std::size_t at : look.at) row.columns.push_back(static_cast<std::int32_t>(at));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string CharacterTask::answer(std::string_view prompt, int) const {
+  std::string right;
+  const std::string wrong = solve(prompt, right);
+  LONGHAND_CHECK(wrong.empty(), name_, ": ", wrong);
+  return ended_ ? right + end : right;
+}
+
+std::optional<std::string> CharacterTask::check(std::string_view prompt, std::string_view answer,
+                                                int) const {
+  std::string right;
+  std::string wrong = solve(prompt, right);
+  if (!wrong.empty()) return wrong;
+  if (ended_ && answer.ends_with(end)) answer.remove_suffix(1);
+  wrong = judge(prompt, answer, right);
+  if (!wrong.empty()) return wrong;
+  return std::nullopt;
+}
+
+std::string CharacterTask::judge(std::string_view, std::string_view answer,
+                                 std::string_view right) const {
+  const auto [said, wanted] = std::ranges::mismatch(answer, right);
+  if (said == answer.end() && wanted == right.end()) return {};
+  const auto rest_of = [](std::string_view all, auto from) {
+    return from == all.end() ? std::string("the end") : quote(std::string(1, *from));
+  };
+  return text("character ", wanted - right.begin() + 1, " of the answer: expected ",
+              rest_of(right, wanted), ", got ", rest_of(answer, said));
+}
+
+std::size_t CharacterTask::answer_in(std::string_view sample) const {
+  const std::size_t sign = sample.find('=');
+  return sign == std::string_view::npos ? sign : sign + 1;
+}
+
+namespace digits {
+
+std::string draw(std::int64_t count, Rng& rng) {
+  std::string number;
+  for (std::int64_t place = 1; place <= count; ++place) {
+    const bool first = place == count && count > 1;
+    number += static_cast<char>('0' + (first ? 1 + rng.below(9) : rng.below(10)));
+  }
+  return number;
+}
+
+std::string padded(std::string number, std::size_t width) {
+  number.resize(std::max(width, number.size()), '0');
+  return number;
+}
+
+std::string trimmed(std::string_view number) {
+  const std::size_t last = number.find_last_not_of('0');
+  return last == std::string_view::npos ? "0" : std::string(number.substr(0, last + 1));
+}
+
+std::string sum(std::string_view a, std::string_view b) {
+  std::string total;
+  int carry = 0;
+  for (std::size_t place = 0; place < a.size() || place < b.size() || carry > 0; ++place) {
+    const int digits =
+        carry + (place < a.size() ? a[place] - '0' : 0) + (place < b.size() ? b[place] - '0' : 0);
+    total += static_cast<char>('0' + digits % 10);
+    carry = digits / 10;
+  }
+  return total;
+}
+
+bool less(std::string_view a, std::string_view b) {
+  const std::string left = trimmed(a), right = trimmed(b);
+  if (left.size() != right.size()) return left.size() < right.size();
+  return std::lexicographical_compare(left.rbegin(), left.rend(), right.rbegin(), right.rend());
+}
+
+std::vector<std::string> split(std::string_view text, char sign, std::size_t most) {
+  std::vector<std::string> numbers;
+  while (true) {
+    const std::size_t length = std::min(text.find(sign), text.size());
+    const std::string_view number = text.substr(0, length);
+    const bool sound = !number.empty() && number.size() <= most &&
+                       number.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!sound) return {};
+    numbers.emplace_back(number);
+    if (length == text.size()) return numbers;
+    text.remove_prefix(length + 1);
+  }
+}
+
+}  // namespace digits
+
+}  // namespace longhand::tasks

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tasks/task.h"
+
+namespace longhand::tasks {
+
+/// A whole number from least to most, all equally likely. An option's value: "1-10", or "7".
+struct Range {
+  std::int64_t least = 0, most = 0;
+
+  static Range of(const OptionValues& options, std::string_view name, std::int64_t low,
+                  std::int64_t high);
+  std::int64_t draw(Rng& rng) const;
+};
+
+/// A task whose samples are written in single characters, each a token: a prompt, its answer and,
+/// of most, a line break that ends it. The answer is asked, and the end with it.
+class CharacterTask : public Task {
+ public:
+  const Vocabulary& vocabulary() const override { return vocabulary_; }
+  std::int64_t longest() const override { return longest_; }
+  std::vector<std::int32_t> ends() const override;
+  std::string_view main_metric() const override { return "sequences"; }
+  Sample sample(Rng& rng, int head) const override;
+  Sample sample_of(std::string_view text) const override;
+  void score(const Sample& sample, std::span<const std::int32_t> said, Tally& tally) const override;
+  std::vector<ReferenceRow> reference(const Sample& sample) const override;
+  std::string answer(std::string_view prompt, int head) const override;
+  /// With or without the end.
+  std::optional<std::string> check(std::string_view prompt, std::string_view answer,
+                                   int head) const override;
+
+ protected:
+  struct Written {
+    std::string prompt = {}, answer = {};
+  };
+  struct Options {
+    std::string name;
+    std::string_view characters;
+    std::int64_t longest = 0;  // characters of prompt and answer
+    bool ended = true;         // whether the end is asked
+  };
+  explicit CharacterTask(const Options& options);
+
+  virtual Written draw(Rng& rng) const = 0;
+  /// Answers a prompt by the task's definition; says what is wrong with the prompt, or nothing.
+  virtual std::string solve(std::string_view prompt, std::string& answer) const = 0;
+  /// Says what is wrong with an answer to a sound prompt, of which `right` is the answer.
+  virtual std::string judge(std::string_view prompt, std::string_view answer,
+                            std::string_view right) const;
+  /// Where the answer begins in a whole sample; npos: nowhere.
+  virtual std::size_t answer_in(std::string_view sample) const;
+
+  /// To predict the character at `place`, what is to be looked at: characters before it.
+  struct Look {
+    std::size_t place;
+    std::vector<std::size_t> at;  // ascending; empty: nothing
+  };
+  /// Of the characters of a right sample's answer, which begins at `begin`.
+  virtual std::vector<Look> looks(std::string_view sample, std::size_t begin) const = 0;
+
+ private:
+  Sample made_of(const Written& written) const;
+
+  std::string name_;
+  std::int64_t longest_;
+  bool ended_;
+  WordVocabulary vocabulary_;
+};
+
+/// Numbers as their digits, the last one first.
+namespace digits {
+
+/// A number of so many digits, all equally likely; of more than one the first is not 0.
+std::string draw(std::int64_t count, Rng& rng);
+/// With zeros, which change nothing, up to so many digits.
+std::string padded(std::string number, std::size_t width);
+/// Without zeros that change nothing; "0" where there are no others.
+std::string trimmed(std::string_view number);
+std::string sum(std::string_view a, std::string_view b);  // as long as needed, or as the longer
+bool less(std::string_view a, std::string_view b);
+/// Numbers parted by a sign, of at most so many digits each; empty where they are not that.
+std::vector<std::string> split(std::string_view text, char sign, std::size_t most);
+
+}  // namespace digits
+
+}  // namespace longhand::tasks

@@ -1,0 +1,137 @@
+#include "tasks/multiplication.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "tasks/character_task.h"
+
+namespace longhand::tasks {
+namespace {
+
+constexpr std::int64_t most_digits = 256;
+
+/// A digit's product with a number, `shift` places higher.
+std::string times(std::string_view number, char digit, std::size_t shift) {
+  if (digit == '0') return "0";
+  std::string row(shift, '0');
+  int carry = 0;
+  for (const char c : number) {
+    carry += (c - '0') * (digit - '0');
+    row += static_cast<char>('0' + carry % 10);
+    carry /= 10;
+  }
+  if (carry > 0) row += static_cast<char>('0' + carry);
+  return digits::trimmed(row);
+}
+
+class Multiplication final : public CharacterTask {
+ public:
+  Multiplication(Range digits, bool pad)
+      : CharacterTask({.name = "multiplication",
+                       .characters = "0123456789*+=",
+                       // Rows of twice the digits: the two numbers, as many, and the product.
+                       .longest = (2 * digits.most + 1) * (2 * digits.most + 3)}),
+        digits_(digits),
+        pad_(pad) {}
+
+ private:
+  Written draw(Rng& rng) const override {
+    std::string first = digits::draw(digits_.draw(rng), rng);
+    std::string second = digits::draw(digits_.draw(rng), rng);
+    if (digits::less(first, second)) std::swap(first, second);
+    const std::size_t width = pad_ ? 2 * first.size() : 0;
+    Written sample{.prompt =
+                       digits::padded(first, width) + '*' + digits::padded(second, width) + '='};
+    std::string total = "0";
+    for (std::size_t i = 0; i < std::max(width, second.size()); ++i) {
+      const std::string row = i < second.size() ? times(first, second[i], i) : "0";
+      sample.answer += (i == 0 ? "" : "+") + digits::padded(row, width);
+      total = digits::trimmed(digits::sum(total, row));
+    }
+    sample.answer += '=' + digits::padded(total, width);
+    return sample;
+  }
+
+  /// The product by columns, where the generator adds rows.
+  std::string solve(std::string_view prompt, std::string& answer) const override {
+    std::vector<std::string> numbers;
+    if (prompt.ends_with('=')) {
+      numbers = digits::split(prompt.substr(0, prompt.size() - 1), '*', 2 * most_digits);
+    }
+    if (numbers.size() != 2) {
+      return text("expected two numbers of at most ", 2 * most_digits,
+                  " digits, parted by *, and =, got ", quote(prompt));
+    }
+    const std::string first = digits::trimmed(numbers[0]), second = digits::trimmed(numbers[1]);
+    if (digits::less(first, second)) return "expected the larger number first";
+    const std::size_t width = width_of(numbers[0], numbers[1]);
+    if (width == 0 && (first != numbers[0] || second != numbers[1])) {
+      return text("expected both numbers with zeros up to one width of at least ", 2 * first.size(),
+                  " digits, or none with any, got ", quote(prompt));
+    }
+    answer.clear();
+    for (std::size_t i = 0; i < std::max(width, second.size()); ++i) {
+      const std::string row = i < second.size() ? times(first, second[i], i) : "0";
+      answer += (i == 0 ? "" : "+") + digits::padded(row, width);
+    }
+    std::string product;
+    std::size_t over = 0;
+    for (std::size_t place = 0; place + 1 < first.size() + second.size() || over > 0; ++place) {
+      for (std::size_t i = 0; i <= place && i < first.size(); ++i) {
+        if (place - i >= second.size()) continue;
+        over += static_cast<std::size_t>((first[i] - '0') * (second[place - i] - '0'));
+      }
+      product += static_cast<char>('0' + over % 10);
+      over /= 10;
+    }
+    answer += '=' + digits::padded(digits::trimmed(product), width);
+    return {};
+  }
+
+  std::vector<Look> looks(std::string_view sample, std::size_t begin) const override {
+    const std::size_t second = sample.find('*') + 1;
+    const std::size_t rows_end = sample.find('=', begin);
+    std::vector<Look> all;
+    std::size_t row = 0, digit = 0;
+    for (std::size_t place = begin; place < rows_end; ++place, ++digit) {
+      if (sample[place] == '+') {
+        ++row;
+        digit = static_cast<std::size_t>(-1);  // the next one is 0
+        continue;
+      }
+      Look look{place, {}};
+      if (digit + 1 < second) look.at.push_back(digit);
+      if (second + row + 1 < begin) look.at.push_back(second + row);
+      all.push_back(std::move(look));
+    }
+    return all;
+  }
+
+  /// To what all numbers are padded; 0: they are not.
+  static std::size_t width_of(const std::string& first, const std::string& second) {
+    const bool padded =
+        first.size() == second.size() && first.size() >= 2 * digits::trimmed(first).size();
+    return padded ? first.size() : 0;
+  }
+
+  Range digits_;
+  bool pad_;
+};
+
+}  // namespace
+
+TaskKind multiplication() {
+  return {.name = "multiplication",
+          .summary = "the product of two numbers with all that is written on the way",
+          .options = {{"digits", "1-3", "digits of each number: a number, or a range"},
+                      {"pad", "1", "1: all have twice the larger one's digits, with zeros"}},
+          .distributions = {{"train", "ID", [](OptionValues&) {}},
+                            {"ood", "OOD", [](OptionValues& v) { v.set("digits", "4-6"); }}},
+          .make_with = [](const OptionValues& values) {
+            return std::make_unique<Multiplication>(Range::of(values, "digits", 1, most_digits),
+                                                    values.choice("pad", {"0", "1"}) == 1);
+          }};
+}
+
+}  // namespace longhand::tasks

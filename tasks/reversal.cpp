@@ -1,0 +1,70 @@
+#include "tasks/reversal.h"
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "tasks/character_task.h"
+
+namespace longhand::tasks {
+namespace {
+
+constexpr std::string_view letters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+constexpr std::int64_t longest_string = 1 << 14;
+
+class Reversal final : public CharacterTask {
+ public:
+  explicit Reversal(Range length)
+      : CharacterTask(
+            {.name = "reversal", .characters = characters(), .longest = 2 * length.most + 1}),
+        length_(length) {}
+
+ private:
+  static const std::string& characters() {
+    static const std::string all = std::string(letters) + '=';
+    return all;
+  }
+
+  Written draw(Rng& rng) const override {
+    Written sample;
+    for (std::int64_t left = length_.draw(rng); left > 0; --left) {
+      const char c = letters[rng.below(letters.size())];
+      sample.prompt += c;
+      sample.answer.insert(sample.answer.begin(), c);
+    }
+    sample.prompt += '=';
+    return sample;
+  }
+
+  std::string solve(std::string_view prompt, std::string& answer) const override {
+    const std::size_t sign = prompt.find_first_not_of(letters);
+    if (sign == 0 || sign == std::string_view::npos || prompt.substr(sign) != "=") {
+      return text("expected letters or digits and =, got ", quote(prompt));
+    }
+    answer.assign(prompt.rbegin() + 1, prompt.rend());
+    return {};
+  }
+
+  std::vector<Look> looks(std::string_view sample, std::size_t begin) const override {
+    std::vector<Look> all;
+    for (std::size_t i = 0; begin + i < sample.size(); ++i)
+      all.push_back({begin + i, {begin - 2 - i}});
+    return all;
+  }
+
+  Range length_;
+};
+
+}  // namespace
+
+TaskKind reversal() {
+  return {.name = "reversal",
+          .summary = "a string's characters from the last to the first",
+          .options = {{"length", "1-10", "characters of the string: a number, or a range"}},
+          .distributions = {{"train", "ID", [](OptionValues&) {}},
+                            {"ood", "OOD", [](OptionValues& v) { v.set("length", "11-50"); }}},
+          .make_with = [](const OptionValues& values) {
+            return std::make_unique<Reversal>(Range::of(values, "length", 1, longest_string));
+          }};
+}
+
+}  // namespace longhand::tasks
