@@ -114,10 +114,10 @@ std::string read_values(const OptionValues& options) {
   const std::string& values = options.text("values");
   std::string once = values;
   std::ranges::sort(once);
-  const auto twice = std::ranges::unique(once);
-  LONGHAND_CHECK(
-      !values.empty() && twice.empty() && values.find_first_not_of(figures) == std::string::npos,
-      "task value-assignment: option values: expected digits, each once, got ", quote(values));
+  LONGHAND_CHECK(!values.empty() && std::ranges::adjacent_find(once) == once.end() &&
+                     values.find_first_not_of(figures) == std::string::npos,
+                 "task value-assignment: option values: expected digits, each once, got ",
+                 quote(values));
   return values;
 }
 
