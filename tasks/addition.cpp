@@ -9,10 +9,10 @@
 namespace longhand::tasks {
 namespace {
 
-constexpr std::int64_t most_digits = 1 << 12, most_operands = 64;
-
 class Addition final : public CharacterTask {
  public:
+  static constexpr std::int64_t most_digits = 1 << 12, most_operands = 64;
+
   Addition(Range digits, std::int64_t operands, bool pad)
       : CharacterTask({.name = "addition",
                        .characters = "0123456789+=",
@@ -97,8 +97,8 @@ TaskKind addition() {
       .distributions = {{"train", "ID", [](OptionValues&) {}},
                         {"ood", "OOD", [](OptionValues& v) { v.set("digits", "5-10"); }}},
       .make_with = [](const OptionValues& values) {
-        return std::make_unique<Addition>(Range::of(values, "digits", 1, most_digits - 1),
-                                          values.integer("operands", 2, most_operands),
+        return std::make_unique<Addition>(Range::of(values, "digits", 1, Addition::most_digits - 1),
+                                          values.integer("operands", 2, Addition::most_operands),
                                           values.choice("pad", {"0", "1"}) == 1);
       }};
 }

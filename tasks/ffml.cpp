@@ -10,10 +10,10 @@
 namespace longhand::tasks {
 namespace {
 
-constexpr std::int64_t most_commands = 1 << 16, most_registers = 10;
-
 class Ffml final : public CharacterTask {
  public:
+  static constexpr std::int64_t most_commands = 1 << 16, most_registers = 10;
+
   Ffml(Range commands, std::int64_t registers, bool flips)
       : CharacterTask(
             {.name = "ffml", .characters = "0123456789wrif", .longest = 3 * commands.most}),
@@ -111,8 +111,8 @@ TaskKind ffml() {
           .distributions = {{"train", "ID", [](OptionValues&) {}},
                             {"ood", "OOD", [](OptionValues& v) { v.set("commands", "11-100"); }}},
           .make_with = [](const OptionValues& values) {
-            return std::make_unique<Ffml>(Range::of(values, "commands", 1, most_commands),
-                                          values.integer("registers", 1, most_registers),
+            return std::make_unique<Ffml>(Range::of(values, "commands", 1, Ffml::most_commands),
+                                          values.integer("registers", 1, Ffml::most_registers),
                                           values.choice("flips", {"0", "1"}) == 1);
           }};
 }

@@ -9,8 +9,6 @@
 namespace longhand::tasks {
 namespace {
 
-constexpr std::int64_t most_digits = 256;
-
 /// A digit's product with a number, `shift` places higher.
 std::string times(std::string_view number, char digit, std::size_t shift) {
   if (digit == '0') return "0";
@@ -27,6 +25,8 @@ std::string times(std::string_view number, char digit, std::size_t shift) {
 
 class Multiplication final : public CharacterTask {
  public:
+  static constexpr std::int64_t most_digits = 256;
+
   Multiplication(Range digits, bool pad)
       : CharacterTask({.name = "multiplication",
                        .characters = "0123456789*+=",
@@ -129,8 +129,9 @@ TaskKind multiplication() {
           .distributions = {{"train", "ID", [](OptionValues&) {}},
                             {"ood", "OOD", [](OptionValues& v) { v.set("digits", "4-6"); }}},
           .make_with = [](const OptionValues& values) {
-            return std::make_unique<Multiplication>(Range::of(values, "digits", 1, most_digits),
-                                                    values.choice("pad", {"0", "1"}) == 1);
+            return std::make_unique<Multiplication>(
+                Range::of(values, "digits", 1, Multiplication::most_digits),
+                values.choice("pad", {"0", "1"}) == 1);
           }};
 }
 

@@ -7,12 +7,12 @@
 namespace longhand::tasks {
 namespace {
 
-constexpr std::string_view letters =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-constexpr std::int64_t longest_string = 1 << 14;
-
 class Reversal final : public CharacterTask {
  public:
+  static constexpr std::string_view letters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  static constexpr std::int64_t longest_string = 1 << 14;
+
   explicit Reversal(Range length)
       : CharacterTask(
             {.name = "reversal", .characters = characters(), .longest = 2 * length.most + 1}),
@@ -57,14 +57,15 @@ class Reversal final : public CharacterTask {
 }  // namespace
 
 TaskKind reversal() {
-  return {.name = "reversal",
-          .summary = "a string's characters from the last to the first",
-          .options = {{"length", "1-10", "characters of the string: a number, or a range"}},
-          .distributions = {{"train", "ID", [](OptionValues&) {}},
-                            {"ood", "OOD", [](OptionValues& v) { v.set("length", "11-50"); }}},
-          .make_with = [](const OptionValues& values) {
-            return std::make_unique<Reversal>(Range::of(values, "length", 1, longest_string));
-          }};
+  return {
+      .name = "reversal",
+      .summary = "a string's characters from the last to the first",
+      .options = {{"length", "1-10", "characters of the string: a number, or a range"}},
+      .distributions = {{"train", "ID", [](OptionValues&) {}},
+                        {"ood", "OOD", [](OptionValues& v) { v.set("length", "11-50"); }}},
+      .make_with = [](const OptionValues& values) {
+        return std::make_unique<Reversal>(Range::of(values, "length", 1, Reversal::longest_string));
+      }};
 }
 
 }  // namespace longhand::tasks

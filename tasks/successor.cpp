@@ -7,9 +7,6 @@
 namespace longhand::tasks {
 namespace {
 
-constexpr std::int64_t largest = 1'000'000'000, most_numbers = 1 << 12;
-constexpr std::size_t most_digits = 256;
-
 /// The next number, its digits in the order one reads them.
 std::string next(std::string_view number) {
   std::string after(number);
@@ -22,6 +19,9 @@ std::string next(std::string_view number) {
 
 class Successor final : public CharacterTask {
  public:
+  static constexpr std::int64_t largest = 1'000'000'000, most_numbers = 1 << 12;
+  static constexpr std::size_t most_digits = 256;
+
   Successor(Range start, Range numbers)
       : CharacterTask(
             {.name = "successor",
@@ -106,8 +106,9 @@ TaskKind successor() {
                                v.set("numbers", "5-6");
                              }}},
           .make_with = [](const OptionValues& values) {
-            return std::make_unique<Successor>(Range::of(values, "start", 0, largest),
-                                               Range::of(values, "numbers", 2, most_numbers));
+            return std::make_unique<Successor>(
+                Range::of(values, "start", 0, Successor::largest),
+                Range::of(values, "numbers", 2, Successor::most_numbers));
           }};
 }
 

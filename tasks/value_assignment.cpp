@@ -10,12 +10,13 @@
 namespace longhand::tasks {
 namespace {
 
-constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-constexpr std::string_view figures = "0123456789";
-constexpr std::int64_t longest_string = 1 << 14;
-
 class ValueAssignment final : public CharacterTask {
  public:
+  static constexpr std::string_view letters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  static constexpr std::string_view figures = "0123456789";
+  static constexpr std::int64_t longest_string = 1 << 14;
+
   ValueAssignment(Range pairs, Range length, std::string values)
       : CharacterTask({.name = "value-assignment",
                        .characters = characters(),
@@ -115,7 +116,7 @@ std::string read_values(const OptionValues& options) {
   std::string once = values;
   std::ranges::sort(once);
   LONGHAND_CHECK(!values.empty() && std::ranges::adjacent_find(once) == once.end() &&
-                     values.find_first_not_of(figures) == std::string::npos,
+                     values.find_first_not_of(ValueAssignment::figures) == std::string::npos,
                  "task value-assignment: option values: expected digits, each once, got ",
                  quote(values));
   return values;
@@ -124,22 +125,23 @@ std::string read_values(const OptionValues& options) {
 }  // namespace
 
 TaskKind value_assignment() {
-  return {.name = "value-assignment",
-          .summary = "translate a string by a table of letters and values",
-          .options = {{"pairs", "5", "pairs of the table: a number, or a range"},
-                      {"length", "5", "letters of the string: a number, or a range"},
-                      {"values", "01", "the digits that are values"}},
-          .distributions = {{"train", "ID", [](OptionValues&) {}},
-                            {"ood", "OOD",
-                             [](OptionValues& v) {
-                               v.set("pairs", "10-50");
-                               v.set("length", "10-20");
-                             }}},
-          .make_with = [](const OptionValues& values) {
-            return std::make_unique<ValueAssignment>(
-                Range::of(values, "pairs", 1, std::ssize(letters)),
-                Range::of(values, "length", 1, longest_string), read_values(values));
-          }};
+  return {
+      .name = "value-assignment",
+      .summary = "translate a string by a table of ValueAssignment::letters and values",
+      .options = {{"pairs", "5", "pairs of the table: a number, or a range"},
+                  {"length", "5", "ValueAssignment::letters of the string: a number, or a range"},
+                  {"values", "01", "the digits that are values"}},
+      .distributions = {{"train", "ID", [](OptionValues&) {}},
+                        {"ood", "OOD",
+                         [](OptionValues& v) {
+                           v.set("pairs", "10-50");
+                           v.set("length", "10-20");
+                         }}},
+      .make_with = [](const OptionValues& values) {
+        return std::make_unique<ValueAssignment>(
+            Range::of(values, "pairs", 1, std::ssize(ValueAssignment::letters)),
+            Range::of(values, "length", 1, ValueAssignment::longest_string), read_values(values));
+      }};
 }
 
 }  // namespace longhand::tasks
