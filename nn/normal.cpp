@@ -97,6 +97,7 @@ void upload_normal(const NormalStream& numbers, ThreadPool& pool, const Tensor& 
   constexpr std::int64_t most = std::int64_t{1} << 18;
   std::vector<float> slice(static_cast<std::size_t>(std::min(most, x.size())));
   std::vector<double> wide;
+  std::vector<bf16> narrow;
   const Tensor flat = x.reshape({x.size()});
   for (std::int64_t first = 0; first < x.size(); first += most) {
     const std::int64_t count = std::min(most, x.size() - first);
@@ -105,6 +106,10 @@ void upload_normal(const NormalStream& numbers, ThreadPool& pool, const Tensor& 
     const Tensor part = flat.slice(first, count);
     if (x.dtype() == DType::f32) {
       x.backend().upload(part.address(), values.data(), part.bytes());
+    } else if (x.dtype() == DType::bf16) {
+      narrow.clear();
+      for (const float value : values) narrow.emplace_back(value);
+      x.backend().upload(part.address(), narrow.data(), part.bytes());
     } else {
       wide.assign(values.begin(), values.end());
       x.backend().upload(part.address(), wide.data(), part.bytes());

@@ -24,6 +24,22 @@ struct Fixture {
 };
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(matrices_of_bf16_begin_as_the_others_rounded) {
+  const auto backend = make_cpu_backend({.threads = 2});
+  Parameters wide(*backend, {DType::f32}, 7), narrow(*backend, {.matrices = DType::bf16}, 7);
+  for (Parameters* each : {&wide, &narrow}) {
+    each->add("w", {700, 400}, normal(0.02), true);  // more than is uploaded at once
+    each->add("adds", {3, 4}, normal(1), true, true);
+  }
+  const auto f32 = wide.all()[0].value().to_doubles(), bf = narrow.all()[0].value().to_doubles();
+  for (std::size_t i = 0; i < f32.size(); ++i) {
+    BOOST_REQUIRE(bf[i] == static_cast<float>(bf16(static_cast<float>(f32[i]))));
+  }
+  BOOST_TEST((narrow.all()[1].value().dtype() == DType::f32));
+  BOOST_TEST(narrow.all()[1].value().to_doubles() == wide.all()[1].value().to_doubles(),
+             boost::test_tools::per_element());
+}
+
 BOOST_FIXTURE_TEST_CASE(names_follow_the_scopes, Fixture) {
   const Scope layer = Scope(parameters) / "model" / "layers" / 3;
   const Linear linear(layer / "dense", 2, 5, true, normal(0.02));
