@@ -53,7 +53,8 @@ class Multiplication final : public CharacterTask {
     return sample;
   }
 
-  /// The product by columns, where the generator adds rows.
+  /// A row by adding the number again and again and the product by columns, where the generator
+  /// multiplies digit by digit and adds rows.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::vector<std::string> numbers;
     if (prompt.ends_with('=')) {
@@ -72,8 +73,10 @@ class Multiplication final : public CharacterTask {
     }
     answer.clear();
     for (std::size_t i = 0; i < std::max(width, second.size()); ++i) {
-      const std::string row = i < second.size() ? times(first, second[i], i) : "0";
-      answer += (i == 0 ? "" : "+") + digits::padded(row, width);
+      const std::string shifted = std::string(i, '0') + first;
+      std::string row = "0";
+      for (char n = '0'; i < second.size() && n < second[i]; ++n) row = digits::sum(row, shifted);
+      answer += (i == 0 ? "" : "+") + digits::padded(digits::trimmed(row), width);
     }
     std::string product;
     std::size_t over = 0;

@@ -10,51 +10,52 @@
 namespace longhand::app {
 namespace {
 
-/// Whether --text is a sample of the task; of task text it is the file to learn.
-bool has_sample(const Arguments& arguments) {
-  return arguments.given("text") && arguments.given("task") && arguments.word("task") != "text";
+/// A sample's text, on lines of its own.
+void print(const tasks::Task& task, const tasks::Sample& sample) {
+  const auto [prompt, answer] = task.as_text(sample);
+  std::cout << prompt << answer << (answer.ends_with('\n') ? "" : "\n");
 }
 
-/// An outside sample's characters, and with --mask what is to be looked at for each of its answer:
-/// the numbers of characters, from 0, as {"pairs": [[predicted, looked at], ...]}.
-void show_sample(const Arguments& arguments) {
-  const auto task = Config::from(arguments.without("text")).task();
-  const tasks::Sample sample = task->sample_of(arguments.word("text"));
-  const auto label = [&](std::int32_t at) {
-    const auto token = sample.tokens[static_cast<std::size_t>(at)];
-    return text(at, ' ', quote(task->vocabulary().text(token)));
-  };
+/// An outside sample, and with --mask the characters, by number from 0, that are to be looked at
+/// for each of its answer: {"pairs": [[predicted, looked at], ...]}, or in words.
+void show_sample(const tasks::Task& task, const Arguments& arguments) {
+  const tasks::Sample sample = task.sample_of(arguments.word("text"));
+  const auto rows =
+      arguments.flag("mask") ? task.reference(sample) : std::vector<tasks::ReferenceRow>();
   if (!arguments.json()) {
-    const auto [prompt, answer] = task->as_text(sample);
-    std::cout << prompt << answer << (answer.ends_with('\n') ? "" : "\n");
+    const auto label = [&](std::int32_t at) {
+      const auto token = sample.tokens[static_cast<std::size_t>(at)];
+      return text(at, ' ', quote(task.vocabulary().text(token)));
+    };
+    print(task, sample);
+    for (const tasks::ReferenceRow& row : rows) {
+      std::cout << label(row.row + 1);
+      for (const std::int32_t column : row.columns) {
+        std::cout << (column == row.columns.front() ? ": " : ", ") << label(column);
+      }
+      std::cout << '\n';
+    }
+    return;
+  }
+  if (!arguments.flag("mask")) {
+    std::cout << Json{{"tokens", sample.tokens}, {"asked", sample.asked}} << '\n';
+    return;
   }
   Json pairs = Json::array();
-  for (const tasks::ReferenceRow& row : task->reference(sample)) {
-    std::string looked_at;
+  for (const tasks::ReferenceRow& row : rows) {
     for (const std::int32_t column : row.columns) {
-      Json pair = Json::array();
-      pair.push_back(row.row + 1);
-      pair.push_back(column);
-      pairs.push_back(pair);
-      looked_at += (looked_at.empty() ? "" : ", ") + label(column);
-    }
-    if (arguments.flag("mask") && !arguments.json()) {
-      std::cout << label(row.row + 1) << ": " << looked_at << '\n';
+      pairs.push_back(std::vector<std::int32_t>{row.row + 1, column});
     }
   }
-  if (!arguments.json()) return;
-  Json line = Json::object();
-  if (arguments.flag("mask")) {
-    line["pairs"] = pairs;
-  } else {
-    line["tokens"] = sample.tokens;
-    line["asked"] = sample.asked;
-  }
-  std::cout << line << '\n';
+  std::cout << Json{{"pairs", pairs}} << '\n';
 }
 
 /// Samples of a task on standard output: text, or one JSON object a line.
 void show(const Arguments& arguments) {
+  if (arguments.given("text")) {  // of task text it is the file to learn, of others a sample
+    const Config config = Config::from(arguments.without("text"));
+    if (config.text("task.name") != "text") return show_sample(*config.task(), arguments);
+  }
   const Config config = Config::from(arguments);
   const std::string on = arguments.given("on") ? arguments.word("on") : "";
   const auto task = as_usage("on", [&] { return config.task(on); });
@@ -63,11 +64,11 @@ void show(const Arguments& arguments) {
   for (std::int64_t i = 0; i < count; ++i) {
     Rng rng(config.seed(), Purpose::data, 1, static_cast<std::uint32_t>(i));
     const tasks::Sample sample = task->sample(rng, head);
-    const auto [prompt, answer] = task->as_text(sample);
     if (!arguments.json()) {
-      std::cout << prompt << answer << (answer.ends_with('\n') ? "" : "\n");
+      print(*task, sample);
       continue;
     }
+    const auto [prompt, answer] = task->as_text(sample);
     Json rows = Json::array();
     if (arguments.flag("mask")) {
       for (const tasks::ReferenceRow& row : task->reference(sample)) {
@@ -108,7 +109,7 @@ void check(const Arguments& arguments, const std::string& file) {
 
 void run(const Arguments& arguments) {
   const auto& words = arguments.plain();
-  if (words.empty()) return has_sample(arguments) ? show_sample(arguments) : show(arguments);
+  if (words.empty()) return show(arguments);
   if (words.size() != 2 || words[0] != "check") wrong_usage("expected nothing, or: check FILE");
   check(arguments, words[1]);
 }

@@ -132,7 +132,10 @@ void run(const Arguments& arguments) {
   page.add("How to make it again",
            html::code("longhand repro " + id + " --scale " + arguments.word("scale") + " --seed " +
                       arguments.word("seed") +
-                      (options.seeds > 0 ? text(" --seeds ", options.seeds) : "") + " --backend " +
+                      (options.seeds > 0 ? text(" --seeds ", options.seeds) : "") +
+                      (options.model.empty() ? "" : " --model " + options.model) +
+                      (options.text.empty() ? "" : " --text " + options.text) +
+                      (options.heads.empty() ? "" : " --heads " + options.heads) + " --backend " +
                       arguments.word("backend") + " --math " + arguments.word("math")) +
                html::paragraph(text("scale ", arguments.word("scale"), ", seed ", options.seed,
                                     ", commit ", commit, ", ", machine(), ", ",

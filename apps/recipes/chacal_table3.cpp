@@ -7,7 +7,11 @@
 #include "apps/recipes/grid.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_report.h"
+#include "core/crc32c.h"
 #include "core/error.h"
+#include "core/safetensors_checksums.h"
+#include "core/safetensors_parts.h"
+#include "nn/training/checkpoint_store.h"
 
 /// ChaCAL, Table 3: a language model trained with standard attention is trained on, once as it is
 /// and once with other heads in the place of its own.
@@ -82,6 +86,19 @@ std::string with_heads(std::string heads, const std::string& wanted) {
   return heads;
 }
 
+/// What the values of a run's best checkpoint are, in a name: runs that begin with others are
+/// others.
+std::string mark_of(const std::filesystem::path& path) {
+  const RunFolder run(path);
+  const nn::CheckpointStore store(run.checkpoints(), 1);
+  const auto model = SafetensorsParts::open(store.path(find_step(run, {})), "model");
+  std::uint32_t sum = 0;
+  for (const SafetensorsFile& file : model.files()) {
+    for (const SafetensorsEntry& entry : file.entries()) sum = crc32c(entry.bytes, sum);
+  }
+  return checksums::hexadecimal(sum);
+}
+
 struct Table {
   std::filesystem::path base;  // the run that both others begin with
   std::vector<GridRun> first;  // it, where it is trained here
@@ -123,13 +140,14 @@ Table table_of(const RecipeOptions& options) {
   LONGHAND_CHECK(changed.text("model.heads") != standard.text("model.heads"),
                  "chacal/table3: --heads: expected other heads than the model's ",
                  standard.text("model.heads"));
-  std::string name = "fine-tuned-" + heads;
+  const std::string of = first.empty() ? "-from-" + mark_of(from) : "";
+  std::string name = "fine-tuned-" + heads + of;
   std::ranges::replace_if(
       name, [](char c) { return std::string_view(":,;()=/").find(c) != std::string_view::npos; },
       '-');
   return {from,
           std::move(first),
-          {"fine-tuned-standard", std::move(standard), from},
+          {"fine-tuned-standard" + of, std::move(standard), from},
           {name, std::move(changed), from},
           heads};
 }
