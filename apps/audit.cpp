@@ -134,21 +134,6 @@ std::vector<NamedTensor> audit(const Operation& operation, const AuditFile& file
   return results;
 }
 
-void write_tensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors) {
-  std::vector<std::byte> host;  // one tensor at a time
-  std::vector<SafetensorsItem> items;
-  for (const NamedTensor& tensor : tensors) {
-    const Tensor& value = tensor.value;
-    const auto download = [&host, &value]() -> std::span<const std::byte> {
-      host.resize(value.bytes());
-      value.backend().download(host.data(), value.address(), host.size());
-      return host;
-    };
-    items.push_back({tensor.name, value.dtype(), value.shape(), download});
-  }
-  write_safetensors(path, items);
-}
-
 std::vector<std::string> differentiable_outputs(const Operation& operation) {
   Rng rng(1, Purpose::test);
   const auto backend = make_reference_backend();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autograd/catalog/catalog.h"
-#include "core/safetensors.h"
+#include "core/tensor_file.h"
 
 /// The audit door: one op of the catalog run on tensors from outside.
 ///
@@ -21,18 +21,11 @@ struct AuditFile {
 };
 AuditFile read_audit_file(const std::filesystem::path& path, const catalog::Operation& operation);
 
-struct NamedTensor {
-  std::string name;
-  Tensor value;
-};
-
 /// Runs the op: the outputs and, when asked for, the gradients of all differentiable inputs.
 /// Output gradients that the file lacks are an Error, but for the one of an output named "loss":
 /// it is 1.
 std::vector<NamedTensor> audit(const catalog::Operation& operation, const AuditFile& file,
                                Backend& backend, DType type, bool gradients);
-
-void write_tensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors);
 
 /// Names of the outputs that have a gradient, found by running the op's first case.
 std::vector<std::string> differentiable_outputs(const catalog::Operation& operation);

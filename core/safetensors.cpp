@@ -264,12 +264,17 @@ void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
   file.write(header);
   sums.clear();
   for (const SafetensorsItem* item : order) {
-    const std::span<const std::byte> bytes = item->bytes();
-    LONGHAND_CHECK(bytes.size() == byte_count(*item), subject(path, item->name), "expected ",
+    std::uint64_t written = 0;
+    std::uint32_t sum = 0;
+    item->bytes([&](std::span<const std::byte> piece) {
+      file.write(piece);
+      sum = crc32c(piece, sum);
+      written += piece.size();
+    });
+    LONGHAND_CHECK(written == byte_count(*item), subject(path, item->name), "expected ",
                    byte_count(*item), " bytes for ", item->dtype, ' ', item->shape, ", got ",
-                   bytes.size());
-    file.write(bytes);
-    sums += (sums.empty() ? "" : " ") + checksums::hexadecimal(crc32c(bytes));
+                   written);
+    sums += (sums.empty() ? "" : " ") + checksums::hexadecimal(sum);
   }
   file.rewrite(sizeof length + sums_begin, sums);
   file.commit();

@@ -83,13 +83,15 @@ class SafetensorsFile {
   std::vector<std::string> checksums_;  // of the entries; empty: the file has none
 };
 
-/// One tensor to write. Its bytes are asked for once, when their turn comes, and must stay until
-/// the next are: a file larger than the memory at hand can be written piece by piece.
+/// One tensor to write. Its bytes are asked for once, when their turn comes, and given piece after
+/// piece: a tensor larger than the memory at hand can be written.
 struct SafetensorsItem {
+  using Give = std::function<void(std::span<const std::byte> piece)>;
+
   std::string name;
   DType dtype;
   Shape shape;
-  std::function<std::span<const std::byte>()> bytes;
+  std::function<void(const Give& give)> bytes;
 };
 
 /// Writes a file, whole or not at all (AtomicFile), with checksums. The header is padded to 8 bytes

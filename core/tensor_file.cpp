@@ -1,5 +1,7 @@
 #include "core/tensor_file.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/backend.h"
@@ -18,20 +20,25 @@ void load_into(const Tensor& tensor, const SafetensorsFile& file, std::string_vi
   tensor.backend().upload(tensor.address(), entry.bytes.data(), entry.bytes.size());
 }
 
+constexpr std::size_t bytes_at_once = std::size_t{1} << 22;
+
+SafetensorsItem item_of(std::string name, Tensor tensor) {
+  const auto bytes = [tensor](const SafetensorsItem::Give& give) {
+    std::vector<std::byte> host(std::min(tensor.bytes(), bytes_at_once));
+    for (std::size_t first = 0; first < tensor.bytes(); first += host.size()) {
+      host.resize(std::min(host.size(), tensor.bytes() - first));
+      tensor.backend().download(
+          host.data(), static_cast<const std::byte*>(tensor.address()) + first, host.size());
+      give(host);
+    }
+  };
+  return {std::move(name), tensor.dtype(), tensor.shape(), bytes};
+}
+
 void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                   const std::map<std::string, std::string, std::less<>>& metadata) {
-  std::vector<std::byte> host;
   std::vector<SafetensorsItem> items;
-  for (const NamedTensor& named : tensors) {
-    items.push_back({.name = named.name,
-                     .dtype = named.tensor.dtype(),
-                     .shape = named.tensor.shape(),
-                     .bytes = [&host, tensor = named.tensor]() -> std::span<const std::byte> {
-                       host.resize(tensor.bytes());
-                       tensor.backend().download(host.data(), tensor.address(), host.size());
-                       return host;
-                     }});
-  }
+  for (const NamedTensor& named : tensors) items.push_back(item_of(named.name, named.tensor));
   write_safetensors(path, items, metadata);
 }
 

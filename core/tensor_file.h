@@ -22,7 +22,10 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// Writes a safetensors file, whole or not at all; one tensor at a time passes through host memory.
+/// For a file: a tensor's bytes pass through host memory some at a time.
+SafetensorsItem item_of(std::string name, Tensor tensor);
+
+/// Writes a safetensors file, whole or not at all.
 void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                   const std::map<std::string, std::string, std::less<>>& metadata = {});
 

@@ -86,6 +86,11 @@ BOOST_AUTO_TEST_CASE(published_templates_are_recognised_by_their_text) {
     BOOST_TEST(ChatTemplate::recognize(jinja, "x") == one["template"].string());
     BOOST_TEST(ChatTemplate::recognize(" " + jinja + "\n", "x") == one["template"].string());
     BOOST_CHECK_THROW(ChatTemplate::recognize(jinja + "x", "x"), Error);
+    if (const auto call = jinja.find("{\\\"name"); call != std::string::npos) {  // Qwen 2.5 Coder's
+      std::string coder = jinja;
+      coder.insert(jinja.find("}\\n</tool_call><", call), 1, '}').insert(call, 1, '{');
+      BOOST_TEST(ChatTemplate::recognize(coder, "x") == "qwen2");
+    }
   }
   BOOST_CHECK_EXCEPTION(ChatTemplate::recognize("{{ a }}", "here"), Error, [](const Error& error) {
     return std::string_view(error.what()).starts_with("here: ");

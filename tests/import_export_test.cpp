@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(damage_and_weights_that_are_no_numbers_are_told_on_import) 
       for (std::size_t i = 0; i < 3 * 4; ++i) bytes[i] = std::byte{0xff};  // three NaN
     }
     items.push_back({entry.name, *entry.dtype, entry.shape,
-                     [&bytes] { return std::span<const std::byte>(bytes); }});
+                     [&bytes](const SafetensorsItem::Give& give) { give(bytes); }});
   }
   write_safetensors(longhand.path("theirs/model.safetensors"), items);
   const auto outcome = longhand("import theirs --out run");

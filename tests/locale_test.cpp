@@ -68,7 +68,9 @@ BOOST_AUTO_TEST_CASE(the_library_writes_and_reads_numbers_alike_in_every_languag
       const TemporaryFolder folder;
       const std::vector<std::uint8_t> bytes(2'000'000);
       const std::vector<SafetensorsItem> items{
-          {"I", DType::u8, {1000, 2000}, [&] { return std::as_bytes(std::span(bytes)); }}};
+          {"I", DType::u8, {1000, 2000}, [&](const SafetensorsItem::Give& give) {
+             give(std::as_bytes(std::span(bytes)));
+           }}};
       write_safetensors(folder / "a.safetensors", items);
       BOOST_TEST(
           (SafetensorsFile::open(folder / "a.safetensors").at("I").shape == Shape{1000, 2000}));

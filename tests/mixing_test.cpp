@@ -86,6 +86,7 @@ BOOST_AUTO_TEST_CASE(heads_without_a_width_share_what_the_others_leave) {
 
 BOOST_AUTO_TEST_CASE(lists_of_layers_are_parted_by_semicolons) {
   BOOST_TEST(text_of(parse_layers("softmax:2", 8)) == "softmax:2x4");
+  BOOST_TEST(text_of(parse_layers("softmax:2;softmax:2", 8)) == "softmax:2x4");  // alike: once
   BOOST_TEST(text_of(parse_layers("softmax:2;softmax:1x2,chacal:1", 8)) ==
              "softmax:2x4;softmax:1x2,chacal:1x6");
   for (const char* text : {"", ";", "softmax:2;", ";softmax:2", "softmax:2;;softmax:2"}) {

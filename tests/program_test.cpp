@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "autograd/catalog/catalog.h"
-#include "core/safetensors.h"
+#include "core/tensor_file.h"
 #include "tests/program.h"
 
 namespace {
@@ -19,8 +19,9 @@ struct Door : Program {
   void write(const std::string& name, const std::vector<Values>& tensors) const {
     std::vector<SafetensorsItem> items;
     for (const Values& t : tensors) {
-      items.push_back(
-          {t.name, DType::f32, t.shape, [&t] { return std::as_bytes(std::span(t.values)); }});
+      items.push_back({t.name, DType::f32, t.shape, [&t](const SafetensorsItem::Give& give) {
+                         give(std::as_bytes(std::span(t.values)));
+                       }});
     }
     write_safetensors(path(name), items);
   }
@@ -191,16 +192,13 @@ BOOST_AUTO_TEST_CASE(every_op_runs_through_the_door_as_it_does_in_the_library) {
     Rng rng(7, Purpose::test);
     const catalog::Case values = operation.cases(rng).back();
     const catalog::Call call = prepare(operation, values, *reference, DType::f32, false);
-    std::vector<SafetensorsItem> items;
+    std::vector<NamedTensor> tensors;
     for (const catalog::Argument& input : operation.inputs) {
       const Var x = call.maybe(input.name);
       if (!x) continue;
-      const Tensor t = x.value();
-      items.push_back({input.name, t.dtype(), t.shape(), [t]() -> std::span<const std::byte> {
-                         return {static_cast<const std::byte*>(t.address()), t.bytes()};
-                       }});
+      tensors.push_back({input.name, x.value()});
     }
-    write_safetensors(path("x"), items);
+    save_tensors(path("x"), tensors);
     std::string words = "op " + operation.name + " --in x --out y --backend reference --json";
     for (const auto& [name, value] : values.attributes) words += " --attr " + name + "=" + value;
     const Json report = json(words);

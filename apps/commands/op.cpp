@@ -178,7 +178,7 @@ void run_operation(const Operation& operation, const Arguments& arguments) {
   const std::vector<NamedTensor> results = audit(operation, file, *backend, type, gradients);
   backend->synchronize();
   const auto took = std::chrono::steady_clock::now() - start;
-  write_tensors(out, results);
+  save_tensors(out, results);
 
   Report report(
       {{"tensor", "tensor"}, {"type", "type"}, {"shape", "shape"}, {"norm", "norm", "%.9g"}});
@@ -190,9 +190,9 @@ void run_operation(const Operation& operation, const Arguments& arguments) {
   report.set("seconds", std::chrono::duration<double>(took).count());
   for (const NamedTensor& result : results) {
     report.add({{"tensor", result.name},
-                {"type", name_of(result.value.dtype())},
-                {"shape", text(result.value.shape())},
-                {"norm", norm(result.value)}});
+                {"type", name_of(result.tensor.dtype())},
+                {"shape", text(result.tensor.shape())},
+                {"norm", norm(result.tensor)}});
   }
   report.print(std::cout, arguments.json());
 }

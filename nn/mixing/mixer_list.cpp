@@ -166,11 +166,13 @@ std::string text_of(const MixerList& mixers, const MixerOptions& otherwise) {
 }
 
 std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& otherwise) {
-  std::string all;
-  for (const MixerList& mixers : layers) {
-    if (!all.empty()) all += ';';
-    all += text_of(mixers, otherwise);
+  std::vector<std::string> texts;
+  for (const MixerList& mixers : layers) texts.push_back(text_of(mixers, otherwise));
+  if (std::ranges::adjacent_find(texts, std::ranges::not_equal_to{}) == texts.end()) {
+    return texts.empty() ? "" : texts.front();  // of all layers
   }
+  std::string all;
+  for (const std::string& one : texts) all += (all.empty() ? "" : ";") + one;
   return all;
 }
 

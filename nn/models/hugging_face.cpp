@@ -147,7 +147,11 @@ std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ou
 
 namespace {
 
-constexpr std::int64_t numbers_at_once = 1 << 18;
+/// That come to about a quarter of a million numbers.
+std::int64_t rows_at_once(const Tensor& value) {
+  const std::int64_t width = value.size() / value.shape().front();
+  return std::max<std::int64_t>(1, (1 << 18) / width);
+}
 
 /// Rows first, first + 1, ... of our piece, of so many numbers each.
 void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t first,
@@ -197,7 +201,7 @@ void read_tensors(const Weights& weights, std::span<const Exchange> tensors) {
       continue;
     }
     const std::int64_t rows = value.shape().front(), width = value.size() / rows;
-    const std::int64_t step = std::max<std::int64_t>(1, numbers_at_once / width);
+    const std::int64_t step = rows_at_once(value);
     for (std::int64_t first = 0; first < rows; first += step) {
       ours.resize(static_cast<std::size_t>(std::min(step, rows - first) * width));
       read_rows(tensor, stored, first, width, ours);
@@ -208,14 +212,24 @@ void read_tensors(const Weights& weights, std::span<const Exchange> tensors) {
 
 void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, std::uint64_t most,
                    const std::string& name) {
-  std::vector<float> host;  // one tensor at a time
   std::vector<SafetensorsItem> items;
   for (const Exchange& tensor : tensors) {
-    const auto bytes = [&host, &tensor]() -> std::span<const std::byte> {
-      const std::vector<double> theirs =
-          to_theirs(tensor, tensor.piece(tensor.ours.value()).to_doubles());
-      host.assign(theirs.begin(), theirs.end());
-      return std::as_bytes(std::span(host));
+    const auto bytes = [&tensor](const SafetensorsItem::Give& give) {
+      const auto give_numbers = [&give](std::span<const double> numbers) {
+        const std::vector<float> theirs(numbers.begin(), numbers.end());
+        give(std::as_bytes(std::span(theirs)));
+      };
+      const Tensor value = tensor.piece(tensor.ours.value());
+      if (value.size() == 0) return;
+      if (tensor.transposed || !tensor.rows.empty()) {
+        give_numbers(to_theirs(tensor, value.to_doubles()));
+        return;
+      }
+      const std::int64_t rows = value.shape().front();
+      const std::int64_t step = rows_at_once(value);
+      for (std::int64_t first = 0; first < rows; first += step) {
+        give_numbers(value.slice(first, std::min(step, rows - first)).to_doubles());
+      }
     };
     items.push_back({tensor.names.front(), DType::f32, shape_there(tensor), bytes});
   }

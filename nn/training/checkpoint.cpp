@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/safetensors_parts.h"
+#include "core/tensor_file.h"
 #include "nn/released_names.h"
 
 namespace fs = std::filesystem;
@@ -22,26 +23,21 @@ namespace {
 const std::string model_file = "model", optimizer_file = "optimizer";  // .safetensors
 const std::string score_file = "score";
 
-struct Named {
-  std::string name;
-  Tensor tensor;
-};
-
-std::vector<Named> named(const Parameters& parameters) {
-  std::vector<Named> all;
+std::vector<NamedTensor> named(const Parameters& parameters) {
+  std::vector<NamedTensor> all;
   for (const Parameter& p : parameters.all()) all.push_back({p.name(), p.value()});
   return all;
 }
 
-std::vector<Named> named(const Optimizer& optimizer) {
-  std::vector<Named> all;
+std::vector<NamedTensor> named(const Optimizer& optimizer) {
+  std::vector<NamedTensor> all;
   for (auto& state : optimizer.state()) all.push_back({std::move(state.name), state.tensor});
   return all;
 }
 
 /// Under their released names where the file has those (nn/released_names.h).
-std::vector<Named> as_named_in(const SafetensorsParts& parts, std::vector<Named> tensors) {
-  for (Named& n : tensors) {
+std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts, std::vector<NamedTensor> tensors) {
+  for (NamedTensor& n : tensors) {
     if (parts.find(n.name).entry) continue;
     if (std::string released = released_name(n.name); parts.find(released).entry) {
       n.name = std::move(released);
@@ -50,25 +46,15 @@ std::vector<Named> as_named_in(const SafetensorsParts& parts, std::vector<Named>
   return tensors;
 }
 
-/// Their bytes come through `host`, one tensor at a time.
-std::vector<SafetensorsItem> items_of(const std::vector<Named>& tensors,
-                                      std::vector<std::byte>& host) {
+std::vector<SafetensorsItem> items_of(const std::vector<NamedTensor>& tensors) {
   std::vector<SafetensorsItem> items;
-  for (const Named& n : tensors) {
-    const auto bytes = [&host, tensor = n.tensor]() -> std::span<const std::byte> {
-      host.resize(tensor.bytes());
-      tensor.backend().download(host.data(), tensor.address(), tensor.bytes());
-      return host;
-    };
-    items.push_back({n.name, n.tensor.dtype(), n.tensor.shape(), bytes});
-  }
+  for (const NamedTensor& n : tensors) items.push_back(item_of(n.name, n.tensor));
   return items;
 }
 
-void write(const Folder& folder, const std::string& name, const std::vector<Named>& tensors,
+void write(const Folder& folder, const std::string& name, const std::vector<NamedTensor>& tensors,
            const Metadata& metadata, std::uint64_t most) {
-  std::vector<std::byte> host;
-  write_safetensors_parts(folder, name, items_of(tensors, host), metadata, most);
+  write_safetensors_parts(folder, name, items_of(tensors), metadata, most);
 }
 
 SafetensorsParts open(const fs::path& folder, const std::string& name) {
@@ -78,17 +64,17 @@ SafetensorsParts open(const fs::path& folder, const std::string& name) {
 }
 
 /// The type of a tensor in the file: its own, or for values the other of f32 and bf16.
-DType stored_type(const SafetensorsParts& parts, const Named& n) {
+DType stored_type(const SafetensorsParts& parts, const NamedTensor& n) {
   const SafetensorsEntry* const entry = parts.find(n.name).entry;
   const auto is_either = [](DType type) { return type == DType::f32 || type == DType::bf16; };
   const DType own = n.tensor.dtype();
   return entry && entry->dtype && is_either(*entry->dtype) && is_either(own) ? *entry->dtype : own;
 }
 
-void require_fit(const SafetensorsParts& parts, const std::vector<Named>& tensors,
+void require_fit(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors,
                  bool converts = false) {
   std::size_t found = 0;
-  for (const Named& n : tensors) {
+  for (const NamedTensor& n : tensors) {
     parts.at(n.name, converts ? stored_type(parts, n) : n.tensor.dtype(), n.tensor.shape());
   }
   for (const SafetensorsFile& file : parts.files()) found += file.entries().size();
@@ -96,15 +82,15 @@ void require_fit(const SafetensorsParts& parts, const std::vector<Named>& tensor
   for (const SafetensorsFile& file : parts.files()) {
     for (const SafetensorsEntry& entry : file.entries()) {
       const bool known = std::any_of(tensors.begin(), tensors.end(),
-                                     [&](const Named& n) { return n.name == entry.name; });
+                                     [&](const NamedTensor& n) { return n.name == entry.name; });
       LONGHAND_CHECK(known, file.name(), ": tensor ", quote(entry.name), ": expected none, got ",
                      entry.shape, " ", entry.type, "; the model has no such parameter");
     }
   }
 }
 
-void read(const SafetensorsParts& parts, const std::vector<Named>& tensors) {
-  for (const Named& n : tensors) {
+void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors) {
+  for (const NamedTensor& n : tensors) {
     const std::span<const std::byte> bytes = parts.find(n.name).entry->bytes;
     Backend& backend = n.tensor.backend();
     const DType stored = stored_type(parts, n);
@@ -276,7 +262,7 @@ void load_values(const fs::path& folder, const Parameters& parameters,
   const auto model = open(folder, model_file);
   info_of(model);  // it is a checkpoint
   auto values = as_named_in(model, named(parameters));
-  std::erase_if(values, [&](const Named& n) {
+  std::erase_if(values, [&](const NamedTensor& n) {
     return !model.find(n.name).entry && std::ranges::count(own, n.name, &Parameter::name) > 0;
   });
   require_fit(model, values, true);
@@ -316,10 +302,9 @@ void check_file_size(const Parameters& parameters, const Optimizer& optimizer, c
                      std::uint64_t most) {
   // The longest metadata that a save may have, so that none later takes more room.
   const CheckpointInfo longest{.step = std::numeric_limits<std::int64_t>::min(), .more = more};
-  std::vector<std::byte> none;
-  cut_into_parts(model_file, items_of(named(parameters), none), metadata_of(longest), most);
-  cut_into_parts(optimizer_file, items_of(named(optimizer), none),
-                 metadata_of(longest.step, optimizer), most);
+  cut_into_parts(model_file, items_of(named(parameters)), metadata_of(longest), most);
+  cut_into_parts(optimizer_file, items_of(named(optimizer)), metadata_of(longest.step, optimizer),
+                 most);
 }
 
 }  // namespace longhand::nn

@@ -1,8 +1,8 @@
-"""A language model's next token, and its prompt, beside transformers, turn by turn in one run.
+"""A language model's next token, and its prompt, beside transformers and llama.cpp, in turn in one run.
 
-    pip install torch transformers==5.23.0
+    pip install torch transformers==5.23.0 llama-cpp-python==0.3.36 gguf
     python3 tests/bench/decoding_peers.py build/release/apps/longhand [--models smollm2-135m,qwen2.5-0.5b]
-        [--types f32,bf16] [--rounds 3] [--compile 1]
+        [--types f32,bf16] [--rounds 3] [--peers eager,compiled,llama.cpp]
 
 Random weights of the published shapes; both decode greedily after a prompt of 16 tokens, and read
 one of 512.
@@ -28,7 +28,7 @@ SHAPES = {
 }
 
 
-def theirs(model, dtype, compiles, tokens):
+def transformers_times(model, dtype, compiles, tokens):
     import torch
     from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
@@ -56,8 +56,90 @@ def theirs(model, dtype, compiles, tokens):
     return {"token_ms": 1e3 * later[len(later) // 2], "prompt_ms": 1e3 * prompt}
 
 
+def write_gguf(path, model, dtype):
+    """A file for llama.cpp: the shape's tensors, random, and no words."""
+    import gguf
+    import numpy as np
+
+    family, shape = SHAPES[model]
+    width, inner, heads = (shape[key] for key in
+                           ("hidden_size", "intermediate_size", "num_attention_heads"))
+    head = shape.get("head_dim", width // heads)
+    key_heads = shape["num_key_value_heads"]
+    kind = {"f32": gguf.GGMLQuantizationType.F32, "bf16": gguf.GGMLQuantizationType.BF16}[dtype]
+    random = np.random.default_rng(1).normal(0, 0.02, 1 << 20).astype(np.float32)
+
+    writer = gguf.GGUFWriter(path, family)
+    writer.add_block_count(shape["num_hidden_layers"])
+    writer.add_context_length(1024)
+    writer.add_embedding_length(width)
+    writer.add_feed_forward_length(inner)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(key_heads)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_freq_base(1e4)
+    writer.add_tokenizer_model("no_vocab")
+    writer.add_vocab_size(shape["vocab_size"])
+
+    def matrix(name, rows, columns):
+        data = gguf.quants.quantize(np.resize(random, (rows, columns)), kind)
+        writer.add_tensor(name + ".weight", data, raw_dtype=kind)
+
+    def vector(name, numbers):
+        writer.add_tensor(name, np.ones(numbers, np.float32))
+
+    matrix("token_embd", shape["vocab_size"], width)
+    vector("output_norm.weight", width)
+    for layer in range(shape["num_hidden_layers"]):
+        block = f"blk.{layer}."
+        vector(block + "attn_norm.weight", width)
+        vector(block + "ffn_norm.weight", width)
+        for name, count in (("q", heads), ("k", key_heads), ("v", key_heads)):
+            matrix(block + "attn_" + name, count * head, width)
+            if family == "qwen2":
+                vector(f"{block}attn_{name}.bias", count * head)
+        matrix(block + "attn_output", width, heads * head)
+        matrix(block + "ffn_gate", inner, width)
+        matrix(block + "ffn_up", inner, width)
+        matrix(block + "ffn_down", width, inner)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def llama_cpp_times(model, dtype, threads, tokens):
+    import os
+    import tempfile
+
+    from llama_cpp import Llama
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.gguf")
+        write_gguf(path, model, dtype)
+        net = Llama(path, n_ctx=1024, n_batch=512, n_ubatch=512, n_threads=threads,
+                    n_threads_batch=threads, verbose=False)
+        vocabulary = SHAPES[model][1]["vocab_size"]
+
+        def decode(prompt, count):
+            net.reset()
+            times = [peers.timed(lambda: net.eval([i % vocabulary for i in range(prompt)]))]
+            return times + [peers.timed(lambda: net.eval([i])) for i in range(1, count)]
+
+        decode(16, 6)
+        later = sorted(decode(16, tokens)[1:])
+        prompt = min(decode(512, 1)[0] for _ in range(2))
+    return {"token_ms": 1e3 * later[len(later) // 2], "prompt_ms": 1e3 * prompt}
+
+
+def theirs(model, dtype, who, threads, tokens):
+    if who == "llama.cpp":
+        return llama_cpp_times(model, dtype, threads, tokens)
+    return transformers_times(model, dtype, who == "compiled", tokens)
+
+
 def main():
-    parser = peers.arguments(models="smollm2-135m", types="f32,bf16", rounds=3, compile=0)
+    parser = peers.arguments(models="smollm2-135m", types="f32,bf16", rounds=3, peers="eager")
     options = parser.parse_args()
     if options.serve:
         peers.serve(theirs, options)
@@ -75,10 +157,9 @@ def main():
                     "--json"])
                 sides = {"longhand": {"token_ms": rows[0]["milliseconds"],
                                       "prompt_ms": rows[1]["milliseconds"],
-                                      "share": rows[0]["share"]},
-                         "eager": contenders.ask(model, dtype, False, 20)}
-                if options.compile:
-                    sides["compiled"] = contenders.ask(model, dtype, True, 20)
+                                      "share": rows[0]["share"]}}
+                for who in options.peers.split(","):
+                    sides[who] = contenders.ask(model, dtype, who, options.threads, 20)
                 for who, side in sides.items():
                     if "failed" in side:
                         continue
