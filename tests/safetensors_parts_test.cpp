@@ -39,10 +39,9 @@ class Tensors {
   std::vector<SafetensorsItem> items() const {
     std::vector<SafetensorsItem> all;
     for (std::size_t i = 0; i < count(); ++i) {
-      all.push_back({name(i), DType::f32, Shape{static_cast<std::int64_t>(values_[i].size())},
-                     [this, i](const SafetensorsItem::Give& give) {
-                       give(std::as_bytes(values(i)));
-                     }});
+      all.push_back(
+          {name(i), DType::f32, Shape{static_cast<std::int64_t>(values_[i].size())},
+           [this, i](const SafetensorsItem::Give& give) { give(std::as_bytes(values(i))); }});
     }
     return all;
   }

@@ -38,9 +38,8 @@ SafetensorsFile parse(const std::string& bytes) {
 template <class T>
 SafetensorsItem item(const std::string& name, DType dtype, const Shape& shape,
                      const std::vector<T>& values) {
-  return {name, dtype, shape, [&values](const SafetensorsItem::Give& give) {
-            give(std::as_bytes(std::span(values)));
-          }};
+  return {name, dtype, shape,
+          [&values](const SafetensorsItem::Give& give) { give(std::as_bytes(std::span(values))); }};
 }
 
 std::string refusal(const std::string& bytes) {

@@ -36,7 +36,8 @@ std::vector<NamedTensor> named(const Optimizer& optimizer) {
 }
 
 /// Under their released names where the file has those (nn/released_names.h).
-std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts, std::vector<NamedTensor> tensors) {
+std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts,
+                                     std::vector<NamedTensor> tensors) {
   for (NamedTensor& n : tensors) {
     if (parts.find(n.name).entry) continue;
     if (std::string released = released_name(n.name); parts.find(released).entry) {
