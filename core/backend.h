@@ -21,6 +21,7 @@
 #include "core/contract/optimizer.h"
 #include "core/contract/rearrange.h"
 #include "core/contract/reduce.h"
+#include "core/contract/reinforce.h"
 #include "core/contract/rope.h"
 #include "core/contract/softmax.h"
 #include "core/contract/triangle.h"
@@ -43,7 +44,7 @@ using Contract =
                Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward, CrossEntropy,
                CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle,
                SolveTriangular, GlobalNorm, Adam, Sgd, Append, Attention, AttentionBackward,
-               AttentionWeights, FindBadScore, Fal, FalBackward, Chacal, ChacalBackward>;
+               AttentionWeights, FindBadScore, Reinforce, Fal, FalBackward, Chacal, ChacalBackward>;
 
 /// One pure virtual run() for each operation of the list.
 template <class List>

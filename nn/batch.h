@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -16,6 +17,13 @@ struct Floats {
   std::vector<double> values = {};
 };
 
+/// A token that another one is to look at, for heads that are told so (nn/mixers/softmax.h).
+struct ReferencePair {
+  std::int32_t row = 0;       // of the one that looks: its number among the tokens
+  std::int32_t position = 0;  // of the other in the same sequence: at or before the first one's
+  friend auto operator<=>(const ReferencePair&, const ReferencePair&) = default;
+};
+
 /// What a model reads and what it is to say, on the host.
 ///
 /// It reads tokens, in sequences one after another without padding, or `features`, a row of floats
@@ -23,11 +31,12 @@ struct Floats {
 /// output head `head`, or `values`, floats; or nothing, where it learns from what it reads alone.
 struct Batch {
   std::vector<std::int32_t> tokens = {};
-  std::vector<std::int32_t> lengths = {};  // of the sequences; their sum is tokens.size()
-  Floats features = {};                    // [rows, ...]
-  std::vector<std::int32_t> targets = {};  // negative: not counted
-  Floats values = {};                      // [rows, ...]
-  std::vector<float> weights = {};         // one for each target; empty: all 1
+  std::vector<std::int32_t> lengths = {};     // of the sequences; their sum is tokens.size()
+  std::vector<ReferencePair> reference = {};  // by ascending rows
+  Floats features = {};                       // [rows, ...]
+  std::vector<std::int32_t> targets = {};     // negative: not counted
+  Floats values = {};                         // [rows, ...]
+  std::vector<float> weights = {};            // one for each target; empty: all 1
   std::int64_t groups = 1;
   std::int64_t head = 0;
   /// So many tokens at the end, the last sequence, are there only to make a batch of this shape:

@@ -24,17 +24,43 @@ std::int64_t largest(std::span<const std::int32_t> totals) {
   return totals.empty() ? 0 : *std::ranges::max_element(totals);
 }
 
+/// The pairs as a tensor has them. The tokens have these positions.
+std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
+                                  std::span<const std::int32_t> positions) {
+  std::vector<std::int32_t> numbers;
+  std::int32_t before = 0;
+  for (const ReferencePair& pair : reference) {
+    LONGHAND_CHECK(pair.row >= before && pair.row < std::ssize(positions),
+                   "input: expected ascending rows of reference, below ", positions.size(),
+                   ", got ", pair.row, " after ", before);
+    before = pair.row;
+    const std::int32_t own = positions[static_cast<std::size_t>(pair.row)];
+    LONGHAND_CHECK(pair.position >= 0 && pair.position <= own,
+                   "input: expected a reference at or before the token's position ", own, ", got ",
+                   pair.position);
+    numbers.insert(numbers.end(), {pair.row, pair.position});
+  }
+  return numbers;
+}
+
+Shape shape_of(std::span<const ReferencePair> reference) { return {std::ssize(reference), 2}; }
+
 }  // namespace
 
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
-                 std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals) {
+                 std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals,
+                 std::span<const ReferencePair> reference) {
   if (totals.empty()) totals = lengths;
   LONGHAND_CHECK(totals.size() == lengths.size(), "input: expected ", lengths.size(),
                  " totals (sequences), got ", totals.size());
   const auto positions = positions_of(lengths, totals, tokens.size());
   const Shape shape{std::ssize(tokens)};
-  return {Tensor::from(backend, shape, tokens), Tensor::from(backend, shape, positions),
-          Segments(backend, lengths), largest(totals)};
+  Input input{Tensor::from(backend, shape, tokens), Tensor::from(backend, shape, positions),
+              Segments(backend, lengths), largest(totals)};
+  if (!reference.empty()) {
+    input.reference = Tensor::from(backend, shape_of(reference), in_rows(reference, positions));
+  }
+  return input;
 }
 
 void PlacedBatch::assign(const Batch& batch) {
@@ -46,6 +72,7 @@ void PlacedBatch::assign(const Batch& batch) {
     input.positions.assign(positions);
     input.segments.assign(batch.lengths);
     input.longest = largest(batch.real_lengths());
+    if (input.reference) input.reference.assign(in_rows(batch.reference, positions));
   }
   if (features) features.assign(batch.features.values);
   if (targets) targets.assign(batch.targets);
@@ -76,6 +103,9 @@ PlacedBatch place(Backend& backend, const Batch& batch, DType master) {
   if (!batch.tokens.empty()) {
     const auto integers = [&] { return Tensor(backend, {rows}, DType::i32); };
     placed.input = {integers(), integers(), Segments(backend, batch.lengths)};
+    if (!batch.reference.empty()) {
+      placed.input.reference = Tensor(backend, shape_of(batch.reference), DType::i32);
+    }
   }
   const auto floats = [&](std::string_view name, const Floats& all) {
     LONGHAND_CHECK(all.shape.front() == rows, "batch: ", name, ": expected ", rows, " rows, got ",

@@ -10,11 +10,13 @@ struct Input {
   Tensor ids, positions;  // i32 [tokens]
   Segments segments;
   std::int64_t longest = 0;  // one more than the largest position
+  Tensor reference = {};     // i32 [pairs, 2], as ReferencePair; or empty
 };
 /// The tokens are the last `lengths` of sequences that have `totals` tokens; those before lie in a
-/// cache. Without totals each sequence is whole.
+/// cache. Without totals each sequence is whole. Refused where a token is to look at a later one.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
-                 std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {});
+                 std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {},
+                 std::span<const ReferencePair> reference = {});
 
 /// A batch in the backend's memory. What it does not have is empty.
 struct PlacedBatch {

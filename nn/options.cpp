@@ -39,6 +39,15 @@ void Options::number(std::string_view name, double& value, double low, double hi
                   }});
 }
 
+void Options::number(std::string_view name, std::optional<double>& value, double low, double high,
+                     std::string_view meaning) {
+  all_.push_back({name, "X", meaning, [&value] { return value ? shortest(*value) : "none"; },
+                  [&value, name, low, high](std::string_view text) {
+                    value.reset();
+                    if (text != "none") value = parsed(name, text, low, high, "none or a number");
+                  }});
+}
+
 void Options::flag(std::string_view name, bool& value, std::string_view meaning) {
   all_.push_back({name, "0|1", meaning, [&value] { return std::string(value ? "1" : "0"); },
                   [&value, name](std::string_view text) {

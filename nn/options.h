@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,9 @@ class Options {
   void integer(std::string_view name, std::int64_t& value, std::int64_t low, std::int64_t high,
                std::string_view meaning);
   void number(std::string_view name, double& value, double low, double high,
+              std::string_view meaning);
+  /// Or "none".
+  void number(std::string_view name, std::optional<double>& value, double low, double high,
               std::string_view meaning);
   void flag(std::string_view name, bool& value, std::string_view meaning);
   template <class E>

@@ -105,6 +105,7 @@ void alter_scores(AlteredBackend& backend, F f) {
   before<Attention>(backend, each);
   before<AttentionBackward>(backend, each);
   before<AttentionWeights>(backend, each);
+  before<Reinforce>(backend, each);
   before<Chacal>(backend, each);
   before<ChacalBackward>(backend, each);
 }
@@ -292,6 +293,23 @@ const std::vector<BackendMutant>& of_backends() {
        [](B& b) {
          before<AttentionBackward>(b,
                                    [](AttentionBackward& op) { op.y.data = times(op.y.data, 0); });
+       }},
+      {"reinforced by 2% less",
+       [](B& b) {
+         before<Reinforce>(b, [](Reinforce& op) { op.amounts = times(op.amounts, 0.98); });
+       }},
+      {"reinforced below the threshold too",
+       [](B& b) { before<Reinforce>(b, [](Reinforce& op) { op.threshold = 0; }); }},
+      {"reinforced beyond the window too",
+       [](B& b) { before<Reinforce>(b, [](Reinforce& op) { op.scores.window = 0; }); }},
+      {"reinforced at the key before",
+       [](B& b) {
+         before<Reinforce>(b, [](Reinforce& op) {
+           const auto pairs = op.pairs.to_ints();
+           op.pairs = integers(op.pairs, [&](std::size_t i) {
+             return i % 2 == 0 ? pairs[i] : std::max(0, pairs[i] - 1);
+           });
+         });
        }},
       {"gamma 2% smaller",
        [](B& b) { before<Chacal>(b, [](Chacal& op) { op.gamma = times(op.gamma, 0.98); }); }},

@@ -182,7 +182,7 @@ void run(const Arguments& arguments) {
                           .generate = {.most = arguments.integer("tokens", 1, 1 << 24),
                                        .sampling = sampling_from(arguments),
                                        .seed = seed_from(arguments)}};
-  const LoadedRun loaded = load_run(folder, load_options(arguments));
+  const LoadedRun loaded = load_run_for_prompts(folder, load_options(arguments));
   LONGHAND_CHECK(loaded.config.kind().name == "text", folder, ": expected a run of text, got ",
                  loaded.config.kind().name);
   settings.context = loaded.model->config().longest;

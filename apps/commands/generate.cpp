@@ -57,7 +57,7 @@ void run(const Arguments& arguments) {
                               .sampling = sampling_from(arguments),
                               .seed = seed_from(arguments),
                               .probabilities = arguments.json()};
-  const LoadedRun loaded = load_run(folder, load_options(arguments));
+  const LoadedRun loaded = load_run_for_prompts(folder, load_options(arguments));
   options.head = arguments.integer("head", 0, loaded.task->heads() - 1);
   if (loaded.task->outputs().groups != 1) {
     fail(folder, ": its task ", loaded.config.kind().name, " does not say the next token");

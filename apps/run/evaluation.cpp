@@ -17,10 +17,43 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
+using Reference = std::vector<nn::ReferencePair>;
+
+/// What the tokens of each sample are to look at, where the model wants to know; else nothing.
+std::vector<Reference> references(const nn::Decoder& model, const tasks::Task& task,
+                                  std::span<const tasks::Sample> samples) {
+  if (!model.wants_reference()) return {};
+  std::vector<Reference> all(samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    for (const tasks::ReferenceRow& row : task.reference(samples[i])) {
+      for (const std::int32_t column : row.columns) all[i].push_back({row.row, column});
+    }
+    std::ranges::sort(all[i]);
+    all[i].erase(std::ranges::unique(all[i]).begin(), all[i].end());
+  }
+  LONGHAND_CHECK(!std::ranges::all_of(all, &Reference::empty),
+                 "reinforced heads: expected a task with reference attention, got one that has "
+                 "none for these samples");
+  return all;
+}
+
+/// Samples side by side as this model reads them.
+nn::Batch batch_for(const nn::Decoder& model, const tasks::Task& task,
+                    std::span<const tasks::Sample> samples) {
+  nn::Batch batch = batch_of(samples, task);
+  std::int32_t begin = 0;
+  const std::vector<Reference> all = references(model, task, samples);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const auto& [row, position] : all[i]) batch.reference.push_back({begin + row, position});
+    begin += batch.lengths[i];
+  }
+  return batch;
+}
+
 /// What a model says at the asked outputs of each sample, all tokens seen as they are.
 std::vector<Tokens> forced(nn::Decoder& model, const tasks::Task& task,
                            std::span<const tasks::Sample> samples) {
-  const Tokens choices = nn::predict(model, batch_of(samples, task));
+  const Tokens choices = nn::predict(model, batch_for(model, task, samples));
   std::vector<Tokens> said(samples.size());
   std::size_t first = 0;  // the sample's first output among all
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -41,13 +74,14 @@ std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
     sequences.push_back(sample.tokens);
     asked.push_back(sample.asked);
   }
-  return nn::decode_asked(model, sequences, asked, samples[0].head);
+  return nn::decode_asked(model, sequences, asked, samples[0].head,
+                          references(model, task, samples));
 }
 
 /// Adds the losses of samples' counted targets, in nats, all tokens seen as they are.
 void add_losses(LossSum& loss, nn::Decoder& model, const tasks::Task& task,
                 std::span<const tasks::Sample> samples) {
-  const nn::Batch batch = batch_of(samples, task);
+  const nn::Batch batch = batch_for(model, task, samples);
   loss.sum += model.loss_of(batch).value.value().item() * batch.total_weight();
   loss.weight += batch.total_weight();
 }

@@ -36,6 +36,9 @@ std::vector<nn::Parameter> added_by_lora(const nn::Decoder& model) {
 }  // namespace
 
 void set_up_training(const Config& config, nn::Decoder& model) {
+  LONGHAND_CHECK(!model.wants_reference(),
+                 "model.reinforce: expected none in training, got reinforced heads, which have no "
+                 "gradient");
   model.recompute = config.flag("training.recompute");
   const std::string& parts = config.text("training.train");
   if (parts == "all") return;

@@ -164,4 +164,12 @@ LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
   return {std::move(config), std::move(backend), std::move(task), std::move(model), step};
 }
 
+LoadedRun load_run_for_prompts(const fs::path& path, const LoadOptions& options) {
+  LoadedRun loaded = load_run(path, options);
+  LONGHAND_CHECK(!loaded.model->wants_reference(), path.string(),
+                 ": its heads are reinforced by the reference attention of a task's samples, which "
+                 "a prompt has none of: expected a run of plain attention");
+  return loaded;
+}
+
 }  // namespace longhand::app

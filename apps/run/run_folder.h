@@ -93,6 +93,9 @@ struct LoadedRun {
   std::int64_t step = 0;
 };
 LoadedRun load_run(const std::filesystem::path& path, const LoadOptions& options = {});
+/// The same, to go on from prompts: refused where heads are reinforced by what a task's samples
+/// say, which prompts do not.
+LoadedRun load_run_for_prompts(const std::filesystem::path& path, const LoadOptions& options);
 
 /// The flags of commands that read a run: --step, --backend, --threads, --math, --weights.
 std::vector<Option> run_options();

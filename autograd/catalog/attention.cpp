@@ -6,21 +6,6 @@
 namespace longhand::catalog {
 namespace {
 
-const Argument beta{"beta", "[1], when tempered", Role::master, true, true};
-const Attribute window{"window", "0", "how many keys back a query sees, itself included; 0: all"};
-
-ScoreVars windowed_call(const Call& c) {
-  ScoreVars s = tempered_call(c);
-  s.window = c.integer("window");
-  return s;
-}
-
-Case tempered(Case c, const char* kind, double value) {
-  c.attributes["temper"] = kind;
-  c.inputs["beta"] = constant({1}, value);
-  return c;
-}
-
 /// With a window, tempered, with another scale, all of it.
 void vary(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* keys_back : {"2", "5"}) {
@@ -83,12 +68,8 @@ Operation fused_or_composed(bool fused) {
   return {.name = fused ? "attention" : "composed_attention",
           .page = "attention",
           .formula = "y_i = sum_j P_ij v_j, P = softmax over j <= i of tau scale q_i . k_j",
-          .inputs = head_inputs({beta}),
-          .attributes = head_attributes([] {
-            std::vector<Attribute> more = score_attributes();
-            more.push_back(window);
-            return more;
-          }()),
+          .inputs = head_inputs({beta_argument()}),
+          .attributes = head_attributes(windowed_attributes()),
           .outputs = {"y"},
           .run = [fused](const Call& c) -> std::vector<Output> {
             const ScoreVars s = windowed_call(c);
@@ -101,16 +82,14 @@ Operation fused_or_composed(bool fused) {
 }
 
 std::vector<Operation> attention_operations() {
-  std::vector<Attribute> score_only = score_attributes();
-  score_only.push_back(window);
   return {
       fused_or_composed(true),
       fused_or_composed(false),
       {.name = "attention_weights",
        .page = "attention",
        .formula = "P, sequence after sequence, in each [heads, queries, keys]",
-       .inputs = head_inputs({beta}, false),
-       .attributes = head_attributes(score_only, false),
+       .inputs = head_inputs({beta_argument()}, false),
+       .attributes = head_attributes(windowed_attributes(), false),
        .outputs = {"weights"},
        .run = [](const Call& c) -> std::vector<Output> {
          return {{"weights", attention_weights(windowed_call(c))}};
@@ -120,8 +99,8 @@ std::vector<Operation> attention_operations() {
       {.name = "find_bad_score",
        .page = "attention",
        .formula = "(sequence, query, key, head) of the first score that is not finite, or -1",
-       .inputs = head_inputs({beta}, false),
-       .attributes = head_attributes(score_only, false),
+       .inputs = head_inputs({beta_argument()}, false),
+       .attributes = head_attributes(windowed_attributes(), false),
        .outputs = {"found"},
        .run = [](const Call& c) -> std::vector<Output> {
          const Tensor found(c.backend(), {4}, DType::i32);

@@ -57,6 +57,12 @@ ScoreVars tempered_call(const Call& c) {
   return s;
 }
 
+ScoreVars windowed_call(const Call& c) {
+  ScoreVars s = tempered_call(c);
+  s.window = c.integer("window");
+  return s;
+}
+
 HeadVars value_call(const Call& c, const ScoreVars& s) {
   const Var v = c.maybe("v") ? c.maybe("v") : s.k.data;
   const std::int64_t width =
@@ -99,6 +105,13 @@ std::vector<Attribute> score_attributes() {
   return {{"scale", "0", "factor of the scores; 0: 1 / sqrt(width)"},
           {"temper", "none", "none, position or length: tau = beta ln n"}};
 }
+
+std::vector<Attribute> windowed_attributes() {
+  return joined(score_attributes(),
+                {{"window", "0", "how many keys back a query sees, itself included; 0: all"}});
+}
+
+Argument beta_argument() { return {"beta", "[1], when tempered", Role::master, true, true}; }
 
 std::int64_t total(const std::vector<int>& lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
@@ -164,6 +177,12 @@ Case head_case(Rng& rng, const HeadShape& s) {
   }
   c.inputs["lengths"] = host(s.lengths);
   if (!s.key_lengths.empty()) c.inputs["key_lengths"] = host(s.key_lengths);
+  return c;
+}
+
+Case tempered(Case c, const char* kind, double value) {
+  c.attributes["temper"] = kind;
+  c.inputs["beta"] = constant({1}, value);
   return c;
 }
 

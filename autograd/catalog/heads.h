@@ -10,12 +10,15 @@ namespace longhand::catalog {
 /// without v, values lie in k's.
 ScoreVars score_call(const Call& call);     // q, k and the lengths
 ScoreVars tempered_call(const Call& call);  // and scale, temper, beta
+ScoreVars windowed_call(const Call& call);  // and the window
 HeadVars value_call(const Call& call, const ScoreVars& scores);
 
 /// Without values (scores alone are looked at) nothing is differentiable.
 std::vector<Argument> head_inputs(std::vector<Argument> more, bool values = true);
 std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values = true);
 std::vector<Attribute> score_attributes();
+std::vector<Attribute> windowed_attributes();  // and the window
+Argument beta_argument();                      // of tempered scores
 
 /// A shape of the problem: q, k and v in tensors of their own, or, with a gap >= 0, in one tensor
 /// with so many columns before each of them.
@@ -33,5 +36,7 @@ std::int64_t total(const std::vector<int>& lengths);
 
 /// Standard normal q, k, v, and lengths.
 Case head_case(Rng& rng, const HeadShape& shape);
+/// The same with scores tempered by "position" or "length".
+Case tempered(Case c, const char* kind, double beta);
 
 }  // namespace longhand::catalog

@@ -1,16 +1,25 @@
 #include "nn/mixers/softmax.h"
 
+#include "autograd/reinforce.h"
+
 namespace longhand::nn {
 
 void SoftmaxHeads::declare(Options& options) {
   AttentionHeads::declare(options);
   scores.declare(options);
   options.integer("window", window, 0, 1 << 24, "keys that a softmax head sees; 0: all");
+  options.number("reinforce", reinforce, 0, 1,
+                 "softmax heads that look more at a task's reference attention, where their weight "
+                 "exceeds this; they are not trained");
 }
 
 void SoftmaxHeads::build(MixerScope& layer, const MixerPlace& place) {
   AttentionHeads::build(layer, place);
   beta_ = scores.build(layer);
+  if (!reinforce) return;
+  const Scope own = layer.scope() / place.index;
+  reinforcement_ = own.add("reinforcement", {heads}, constant(0), false);
+  reinforcement_.freeze();
 }
 
 HeadsBackward SoftmaxHeads::forward(const MixerPass& pass) const {
@@ -18,7 +27,12 @@ HeadsBackward SoftmaxHeads::forward(const MixerPass& pass) const {
   ScoreVars vars = scores.scores(operand.q, operand.k, pass, beta_);
   vars.window = window;
   if (pass.view) pass.view->weights = attention_weights(vars);
-  return attention_into(vars, operand.v, output(pass));
+  if (!reinforce) return attention_into(vars, operand.v, output(pass));
+  reinforced_attention_into(
+      vars, operand.v,
+      {.pairs = pass.input.reference, .amounts = reinforcement_.value(), .threshold = *reinforce},
+      output(pass));
+  return {};
 }
 
 std::vector<LearnedNumber> SoftmaxHeads::learned_numbers() const {

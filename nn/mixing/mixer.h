@@ -106,6 +106,9 @@ class Mixer {
   /// An Error where a token's output depends on what comes later, so that it cannot be decoded.
   virtual void check_decoding() const {}
 
+  /// Whether it computes something else where the input tells what tokens are to look at.
+  virtual bool wants_reference() const { return false; }
+
   /// Makes the parameters of its own, which come after the matrices of its block.
   virtual void build(MixerScope& layer, const MixerPlace& place) = 0;
   /// Makes the tables it needs for sequences of up to `longest` tokens.

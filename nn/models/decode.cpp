@@ -34,7 +34,8 @@ Tensor last_rows(const Tensor& x, std::span<const std::int32_t> lengths) {
 }  // namespace
 
 std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch) {
-  const Input input = make_input(decoder.backend(), batch.tokens, batch.lengths);
+  const Input input =
+      make_input(decoder.backend(), batch.tokens, batch.lengths, {}, batch.reference);
   const Var logits = decoder.logits(decoder.features(input), batch.head);
   return likeliest(logits.value(), input.ids.size() * batch.groups);
 }
@@ -97,10 +98,14 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
 
 std::vector<std::vector<std::int32_t>> decode_asked(
     Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
-    std::span<const std::vector<std::int32_t>> asked, std::int64_t head) {
+    std::span<const std::vector<std::int32_t>> asked, std::int64_t head,
+    std::span<const std::vector<ReferencePair>> reference) {
   const std::size_t count = sequences.size();
   LONGHAND_CHECK(asked.size() == count, "decoding: expected outputs of ", count,
                  " sequences, got those of ", asked.size());
+  LONGHAND_CHECK(reference.empty() || reference.size() == count,
+                 "decoding: expected references of ", count, " sequences, got those of ",
+                 reference.size());
   std::vector<std::int32_t> capacities, read(count);
   for (std::size_t i = 0; i < count; ++i) {
     std::int32_t last = -1;
@@ -117,9 +122,17 @@ std::vector<std::vector<std::int32_t>> decode_asked(
   while (true) {
     // Each sequence is read from where it stands up to its next asked output.
     std::vector<std::int32_t> tokens, fresh(count);
+    std::vector<ReferencePair> looks;
     for (std::size_t i = 0; i < count; ++i) {
       if (said[i].size() == asked[i].size()) continue;
       const std::int32_t end = asked[i][said[i].size()] + 1;
+      if (!reference.empty()) {
+        const auto first = static_cast<std::int32_t>(tokens.size()) - read[i];
+        for (const ReferencePair& pair : reference[i]) {
+          if (pair.row >= read[i] && pair.row < end)
+            looks.push_back({first + pair.row, pair.position});
+        }
+      }
       for (std::int32_t t = read[i]; t < end; ++t) {
         const bool own = !said[i].empty() && t == asked[i][said[i].size() - 1] + 1;
         tokens.push_back(own ? said[i].back() : sequences[i][static_cast<std::size_t>(t)]);
@@ -129,7 +142,7 @@ std::vector<std::vector<std::int32_t>> decode_asked(
     }
     if (tokens.empty()) return said;
     cache.extend(fresh);
-    const Input input = make_input(decoder.backend(), tokens, fresh, cache.lengths());
+    const Input input = make_input(decoder.backend(), tokens, fresh, cache.lengths(), looks);
     const Var features = decoder.features(input, &cache);
     const Var logits = decoder.logits(last_rows(features.value(), fresh), head);
     const auto next = likeliest(logits.value(), logits.value().rows());

@@ -38,9 +38,10 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
 /// Reads sequences of which some tokens are the model's own: at each output o of asked[i],
 /// ascending, the likeliest next token is noted and stands in place of token o + 1 of sequence i
 /// for all that follows. Cached keys and values; sequences go together whatever their lengths.
-/// Returns what was said at the asked outputs.
+/// Returns what was said at the asked outputs. `reference`: of each sequence by itself; or empty.
 std::vector<std::vector<std::int32_t>> decode_asked(
     Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
-    std::span<const std::vector<std::int32_t>> asked, std::int64_t head = 0);
+    std::span<const std::vector<std::int32_t>> asked, std::int64_t head = 0,
+    std::span<const std::vector<ReferencePair>> reference = {});
 
 }  // namespace longhand::nn

@@ -46,6 +46,8 @@ class Decoder final : public Model {
   bool recompute = false;
 
   const DecoderConfig& config() const { return config_; }
+  /// Whether inputs that tell what tokens are to look at (Input::reference) change what it says.
+  bool wants_reference() const { return nn::wants_reference(config_); }
   DType activations() const { return activations_; }
 
   const Embedding& embedding() const { return embedding_; }

@@ -21,6 +21,12 @@ std::vector<std::string_view> projections(const DecoderConfig& config) {
   return names;
 }
 
+bool wants_reference(const DecoderConfig& config) {
+  return std::ranges::any_of(config.mixers, [](const MixerList& list) {
+    return std::ranges::any_of(list, [](const AnyMixer& m) { return m->wants_reference(); });
+  });
+}
+
 void check(const DecoderConfig& c) {
   LONGHAND_CHECK(
       c.vocabulary >= 1 && c.width >= 1 && c.inner >= 1 && c.layers >= 0 && c.longest >= 1,

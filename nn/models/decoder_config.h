@@ -74,6 +74,9 @@ struct DecoderConfig {
   }
 };
 
+/// Whether mixers of it are told what tokens are to look at.
+bool wants_reference(const DecoderConfig& config);
+
 /// What LoRA can be added to: names of lora_targets().
 std::vector<std::string_view> projections(const DecoderConfig& config);
 

@@ -1,0 +1,139 @@
+#include "autograd/reinforce.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/catalog/heads.h"
+#include "core/backend.h"
+#include "core/error.h"
+
+namespace longhand::catalog {
+namespace {
+
+/// Whether a weight lies so far from the threshold, as it is in every head, that rounding does not
+/// carry it to the other side.
+bool is_clear(double weight, double threshold) {
+  return threshold == 0 || weight == 0 || std::abs(std::log(weight / threshold)) > 0.25;
+}
+
+/// With pairs that have a clear weight, visible or not: of each query about so many, and all of its
+/// keys in ascending order where `wanted` is more than there are.
+Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
+  const std::shared_ptr<Backend> reference = make_reference_backend();
+  c.inputs["pairs"] = {{0, 2}, {}};
+  c.attributes["threshold"] = std::to_string(threshold);
+  const auto heads = std::stoll(c.attributes["heads"]);
+  HostTensor amounts{{heads}, {}};
+  for (int h = 0; h < heads; ++h) {
+    amounts.values.push_back(h % 3 == 1 ? 0 : 0.5 + rng.uniform());  // the second head is left out
+  }
+  c.inputs["amounts"] = amounts;
+  const Call call = prepare(find("reinforced_attention"), c, *reference, DType::f64, false);
+  const ScoreVars scores = windowed_call(call);
+  const std::vector<double> weights = attention_weights(scores).to_doubles();
+
+  const Segments& queries = scores.queries;
+  const Segments& keys = scores.keys ? scores.keys : queries;
+  std::vector<double> pairs;
+  std::size_t begin = 0;
+  for (std::size_t s = 0; s < queries.lengths().size(); ++s) {
+    const auto count = static_cast<std::size_t>(queries.lengths()[s]);
+    const auto length = static_cast<std::size_t>(keys.lengths()[s]);
+    for (std::size_t t = 0; t < count; ++t) {
+      for (std::size_t j = 0; j < length; ++j) {
+        if (rng.uniform() * static_cast<double>(length) >= wanted) continue;
+        bool clear = true;
+        for (std::size_t h = 0; h < static_cast<std::size_t>(heads); ++h) {
+          clear = clear && is_clear(weights[begin + (h * count + t) * length + j], threshold);
+        }
+        if (!clear) continue;
+        pairs.push_back(static_cast<double>(queries.begins()[s]) + static_cast<double>(t));
+        pairs.push_back(static_cast<double>(j));
+      }
+    }
+    begin += static_cast<std::size_t>(heads) * count * length;
+  }
+  c.inputs["pairs"] = {{std::ssize(pairs) / 2, 2}, pairs};
+  return c;
+}
+
+std::vector<Case> small_cases(Rng& rng) {
+  std::vector<Case> cases;
+  for (const HeadShape& shape : small_heads()) {
+    for (const double threshold : {0.0, 0.3}) {
+      cases.push_back(reinforced(rng, head_case(rng, shape), 3, threshold));
+    }
+  }
+  for (const HeadShape& shape : decoding_heads()) {
+    cases.push_back(reinforced(rng, head_case(rng, shape), 3, 0.2));
+    cases.push_back(reinforced(rng, tempered(head_case(rng, shape), "position", 0.5), 3, 0.2));
+  }
+  for (const char* const temper : {"position", "length"}) {
+    Case c = tempered(head_case(rng, small_heads()[3]), temper, 0.7);
+    c.attributes["scale"] = "0.6";
+    cases.push_back(reinforced(rng, c, 100, 0.3));
+  }
+  for (const char* const keys_back : {"2", "5"}) {
+    Case c = head_case(rng, small_heads()[6]);
+    c.attributes["window"] = keys_back;
+    cases.push_back(reinforced(rng, c, 100, 0.1));
+  }
+  cases.push_back(reinforced(rng, head_case(rng, small_heads()[1]), 0, 0));  // no pair at all
+  return cases;
+}
+
+/// Also of more pairs than a kernel takes at a time.
+std::vector<Case> large_cases(Rng& rng) {
+  std::vector<Case> cases;
+  for (const HeadShape& shape : medium_heads()) {
+    cases.push_back(reinforced(rng, head_case(rng, shape), 6, 0.05));
+  }
+  for (const HeadShape& shape : large_heads()) {
+    cases.push_back(reinforced(rng, head_case(rng, shape), 6, 0.01));
+  }
+  cases.push_back(reinforced(rng, head_case(rng, large_heads()[0]), 1000, 0));
+  Case windowed = head_case(rng, large_heads()[1]);
+  windowed.attributes["window"] = "20";
+  cases.push_back(reinforced(rng, windowed, 30, 0.05));
+  return cases;
+}
+
+std::vector<Operation> reinforce_operations() {
+  std::vector<Argument> inputs = head_inputs(
+      {beta_argument(),
+       {"pairs", "[n, 2]: row of a query, ascending, and position of a key in its sequence",
+        Role::index},
+       {"amounts", "[heads]: delta of each query head", Role::master}});
+  for (Argument& input : inputs) input.differentiable = false;
+  std::vector<Attribute> attributes = windowed_attributes();
+  attributes.push_back({"threshold", "0", "C: only weights above it grow"});
+  return {{.name = "reinforced_attention",
+           .page = "attention",
+           .formula = "attention with delta added to P_ij where (i, j) is a pair and P_ij > C",
+           .inputs = inputs,
+           .attributes = head_attributes(attributes),
+           .outputs = {"y"},
+           .run = [](const Call& c) -> std::vector<Output> {
+             const ScoreVars s = windowed_call(c);
+             const Tensor& pairs = c.in("pairs").value();
+             const std::vector<std::int32_t> numbers = pairs.to_ints();
+             for (std::size_t n = 2; n < numbers.size(); n += 2) {
+               LONGHAND_CHECK(numbers[n] >= numbers[n - 2], "pairs: expected ascending rows, got ",
+                              numbers[n], " after ", numbers[n - 2]);
+             }
+             return {{"y", reinforced_attention(s, value_call(c, s),
+                                                {.pairs = pairs,
+                                                 .amounts = c.in("amounts").value(),
+                                                 .threshold = c.number("threshold")})}};
+           },
+           .cases = small_cases,
+           .products = true,
+           .large = large_cases}};
+}
+
+}  // namespace
+
+extern const Family reinforce_family;
+constinit const Family reinforce_family{reinforce_operations};
+
+}  // namespace longhand::catalog

@@ -1,0 +1,34 @@
+#include "autograd/reinforce.h"
+
+#include "core/contract/reinforce.h"
+#include "core/error.h"
+
+namespace longhand {
+
+void reinforced_attention_into(const ScoreVars& s, const HeadVars& v, const Reinforcement& by,
+                               const Heads& y) {
+  LONGHAND_CHECK(!recorded({&s.q.data, &s.k.data, &v.data, &s.beta}),
+                 "reinforced attention: it has no gradient, so that a model that has it can be "
+                 "asked, but not trained");
+  const Scores scores = s.value();
+  Backend& backend = y.data.backend();
+  check_scores("attention", scores);
+  const Tensor log_sum(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
+  backend(Attention{.scores = scores, .v = v.value(), .y = y, .log_sum = log_sum});
+  if (!by.pairs) return;
+  backend(Reinforce{.scores = scores,
+                    .log_sum = log_sum,
+                    .v = v.value(),
+                    .pairs = by.pairs,
+                    .amounts = by.amounts,
+                    .threshold = by.threshold,
+                    .y = y});
+}
+
+Tensor reinforced_attention(const ScoreVars& s, const HeadVars& v, const Reinforcement& by) {
+  const Heads y = output_heads(s.q, v.width);
+  reinforced_attention_into(s, v, by, y);
+  return y.data;
+}
+
+}  // namespace longhand

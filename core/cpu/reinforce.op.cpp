@@ -1,0 +1,164 @@
+#include <cstdint>
+
+#include "core/cpu/attention/kernels.h"
+#include "core/cpu/isa.h"
+#include "core/dtype.h"
+
+namespace longhand::cpu {
+
+/// One query of one head, which sees the keys from `first` to `last` of its segment, and its pairs,
+/// of which the second numbers are keys.
+template <class T>
+struct ReinforcedQuery {
+  HeadRows<const T> k, v;  // from the segment's first key on
+  const T* q;
+  T* y;
+  std::int64_t width, value_width, first, last;
+  float factor, log_sum;  // tau scale
+  float log_threshold, amount;
+  const std::int32_t* pairs;
+  std::int64_t count;
+};
+
+template <class T>
+struct ReinforceKernels {
+  void (*query)(const ReinforcedQuery<T>& task);
+};
+
+}  // namespace longhand::cpu
+
+#ifdef LONGHAND_ISA
+#include "core/cpu/attention/rows.h"
+
+namespace longhand::cpu {
+namespace LONGHAND_ISA {
+namespace {
+
+/// Whether the weight of a key is one to be made larger.
+template <class T>
+bool grows(const ReinforcedQuery<T>& task, std::int64_t key) {
+  if (key < task.first || key > task.last) return false;
+  const float score = task.factor * attention::dot(task.q, task.k.row(key), task.width);
+  const float log_weight = score - task.log_sum;
+  return (log_weight < 0 ? log_weight : 0) > task.log_threshold;
+}
+
+/// Pairs are taken 64 at a time, each with its bit: first which of them count, then the sum of
+/// their values.
+template <class T>
+void query(const ReinforcedQuery<T>& task) {
+  for (std::int64_t begin = 0; begin < task.count; begin += 64) {
+    const std::int32_t* const pairs = task.pairs + 2 * begin;
+    const std::int64_t count = task.count - begin < 64 ? task.count - begin : 64;
+    std::uint64_t growing = 0;
+    for (std::int64_t n = 0; n < count; ++n) {
+      if (grows(task, pairs[2 * n + 1])) growing |= std::uint64_t{1} << n;
+    }
+    if (growing == 0) continue;
+    for (std::int64_t c = 0; c < task.value_width; c += lanes) {
+      Vec sum(0.0f);
+      for (std::uint64_t left = growing; left != 0; left &= left - 1) {
+        const std::int32_t key = pairs[2 * __builtin_ctzll(left) + 1];
+        sum += attention::get(task.v.row(key), c, task.value_width);
+      }
+      attention::put(Vec(task.amount) * sum, task.y, c, task.value_width, {.add = true});
+    }
+  }
+}
+
+template <class T>
+constexpr ReinforceKernels<T> table{.query = query<T>};
+
+}  // namespace
+}  // namespace LONGHAND_ISA
+
+template <>
+const ReinforceKernels<float>& kernels<ReinforceKernels<float>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::table<float>;
+}
+template <>
+const ReinforceKernels<bf16>& kernels<ReinforceKernels<bf16>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::table<bf16>;
+}
+
+}  // namespace longhand::cpu
+
+#else
+#include <algorithm>
+#include <cmath>
+
+#include "core/contract/reinforce.h"
+#include "core/cpu/attention/work.h"
+#include "core/cpu/chunks.h"
+#include "core/cpu/cpu_backend.h"
+
+namespace longhand::cpu {
+namespace {
+
+/// The segment of a query's row.
+std::int64_t segment_of(const Segments& queries, std::int32_t row) {
+  return std::ranges::upper_bound(queries.begins(), row) - queries.begins().begin() - 1;
+}
+
+/// tau of the query at a position, of a segment with so many keys.
+double tau(const Tempering& temper, std::int64_t position, std::int64_t keys) {
+  if (temper.kind == Tempering::Kind::none) return 1;
+  const std::int64_t n = temper.kind == Tempering::Kind::length ? keys : position + 1;
+  return static_cast<double>(temper.beta) *
+         std::log(static_cast<double>(std::max<std::int64_t>(2, n)));
+}
+
+/// All heads of the query that has these pairs.
+template <class T>
+void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op,
+                     const Tempering& temper, const std::int32_t* pairs, std::int64_t count) {
+  const Scores& s = op.scores;
+  const std::int32_t row = pairs[0];
+  if (row < 0 || row >= s.q.data.rows()) return;
+  const SegmentRows at = segment_rows(s.queries, s.keys, segment_of(s.queries, row));
+  const std::int64_t position = at.offset() + row - at.query, group = s.q.heads / s.k.heads;
+  const double factor = s.scale * tau(temper, position, at.keys);
+  for (std::int64_t h = 0; h < s.q.heads; ++h) {
+    const float amount = op.amounts.data<float>()[h];
+    if (amount == 0) continue;
+    kernels.query({.k = rows_of<const T>(s.k, h / group, at.key),
+                   .v = rows_of<const T>(op.v, h / group, at.key),
+                   .q = rows_of<const T>(s.q, h, row).at,
+                   .y = rows_of<T>(op.y, h, row).at,
+                   .width = s.q.width,
+                   .value_width = op.v.width,
+                   .first = std::max<std::int64_t>(0, position + 1 - window_of(s)),
+                   .last = position,
+                   .factor = static_cast<float>(factor),
+                   .log_sum = *column_of<const float>(op.log_sum, h, row).at,
+                   .log_threshold = static_cast<float>(std::log(op.threshold)),
+                   .amount = amount,
+                   .pairs = pairs,
+                   .count = count});
+  }
+}
+
+}  // namespace
+
+void run(CpuBackend& backend, const Reinforce& op) {
+  const Tempering temper = tempering(op.scores);
+  const auto* const pairs = op.pairs.data<std::int32_t>();
+  const std::int64_t count = op.pairs.rows();
+  const auto begins = [&](std::int64_t n) { return n == 0 || pairs[2 * n] != pairs[2 * n - 2]; };
+  const std::int64_t chunk = rows_per_chunk(op.y.heads * (op.scores.q.width + op.v.width));
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+    const auto& kernels = kernels_for<ReinforceKernels<T> >(backend.isa());
+    // A query belongs to the chunk in which its pairs begin.
+    parallel_for(backend.threads(), count, chunk, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t n = begin; n < end; ++n) {
+        if (!begins(n)) continue;
+        std::int64_t next = n + 1;
+        while (next < count && !begins(next)) ++next;
+        reinforce_query<T>(kernels, op, temper, pairs + 2 * n, next - n);
+      }
+    });
+  });
+}
+
+}  // namespace longhand::cpu
+#endif
