@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
 
 BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_what_they_were) {
   const auto backend = make_cpu_backend({.threads = 2});
-  Model plain(*backend, "beta=1"), told(*backend, "reinforce=0.05");
+  Model plain(*backend, "beta=1"), told(*backend, "reinforce=0");
   BOOST_TEST(!plain.decoder.wants_reference());
   BOOST_TEST(told.decoder.wants_reference());
   // The same names and numbers, and one delta a head beside them, which does not learn.
