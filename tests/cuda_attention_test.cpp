@@ -35,7 +35,7 @@ const catalog::Operation& operation_of(std::string_view name) {
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
-  for (const char* name : {"attention", "chacal", "fal"}) {
+  for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
     const catalog::Operation& operation = operation_of(name);
     Rng rng(3, Purpose::test);
     const std::vector<catalog::Case> cases = operation.large(rng);
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
 // Blocks that come in another order, and threads that run in another, find what they wait for.
 BOOST_AUTO_TEST_CASE(the_order_of_blocks_changes_no_bit) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
-  for (const char* name : {"attention", "chacal", "fal"}) {
+  for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
     const catalog::Operation& operation = operation_of(name);
     Rng rng(5, Purpose::test);
     const catalog::Case values = operation.large(rng).front();  // 150 tokens: three tiles
