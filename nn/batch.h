@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -21,7 +20,6 @@ struct Floats {
 struct ReferencePair {
   std::int32_t row = 0;       // of the one that looks: its number among the tokens
   std::int32_t position = 0;  // of the other in the same sequence: at or before the first one's
-  friend auto operator<=>(const ReferencePair&, const ReferencePair&) = default;
 };
 
 /// What a model reads and what it is to say, on the host.

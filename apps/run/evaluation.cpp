@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <numbers>
+#include <set>
 #include <vector>
 
 #include "apps/run/batches.h"
@@ -26,10 +27,9 @@ std::vector<Reference> references(const nn::Decoder& model, const tasks::Task& t
   std::vector<Reference> all(samples.size());
   for (std::size_t i = 0; i < samples.size(); ++i) {
     for (const tasks::ReferenceRow& row : task.reference(samples[i])) {
-      for (const std::int32_t column : row.columns) all[i].push_back({row.row, column});
+      const std::set<std::int32_t> columns(row.columns.begin(), row.columns.end());
+      for (const std::int32_t column : columns) all[i].push_back({row.row, column});
     }
-    std::ranges::sort(all[i]);
-    all[i].erase(std::ranges::unique(all[i]).begin(), all[i].end());
   }
   LONGHAND_CHECK(!std::ranges::all_of(all, &Reference::empty),
                  "reinforced heads: expected a task with reference attention, got one that has "

@@ -111,7 +111,8 @@ double tau(const Tempering& temper, std::int64_t position, std::int64_t keys) {
 /// All heads of the query that has these pairs.
 template <class T>
 void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op,
-                     const Tempering& temper, const std::int32_t* pairs, std::int64_t count) {
+                     const Tempering& temper, float log_threshold, const std::int32_t* pairs,
+                     std::int64_t count) {
   const Scores& s = op.scores;
   const std::int32_t row = pairs[0];
   if (row < 0 || row >= s.q.data.rows()) return;
@@ -131,7 +132,7 @@ void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op,
                    .last = position,
                    .factor = static_cast<float>(factor),
                    .log_sum = *column_of<const float>(op.log_sum, h, row).at,
-                   .log_threshold = static_cast<float>(std::log(op.threshold)),
+                   .log_threshold = log_threshold,
                    .amount = amount,
                    .pairs = pairs,
                    .count = count});
@@ -142,6 +143,7 @@ void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op,
 
 void run(CpuBackend& backend, const Reinforce& op) {
   const Tempering temper = tempering(op.scores);
+  const auto log_threshold = static_cast<float>(std::log(op.threshold));
   const auto* const pairs = op.pairs.data<std::int32_t>();
   const std::int64_t count = op.pairs.rows();
   const auto begins = [&](std::int64_t n) { return n == 0 || pairs[2 * n] != pairs[2 * n - 2]; };
@@ -154,7 +156,7 @@ void run(CpuBackend& backend, const Reinforce& op) {
         if (!begins(n)) continue;
         std::int64_t next = n + 1;
         while (next < count && !begins(next)) ++next;
-        reinforce_query<T>(kernels, op, temper, pairs + 2 * n, next - n);
+        reinforce_query<T>(kernels, op, temper, log_threshold, pairs + 2 * n, next - n);
       }
     });
   });
