@@ -13,12 +13,8 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return toy_runs(several);
 }
 
-RecipeResult run(const RecipeOptions& options) {
-  RecipeResult result;
+void report(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = runs_of(options);
-  result.stopped = !train_runs(runs, options, beside);
-  if (result.stopped) return result;
-
   html::LineChart chart{.x_label = "step", .y_label = "accuracy", .series = {}};
   chart.y_low = 0;
   chart.y_high = 1;
@@ -48,18 +44,17 @@ RecipeResult run(const RecipeOptions& options) {
           html::paragraph("In the table too the interval is that of the least and the greatest "
                           "run. The paper's figure gives no numbers; its Table 1 has the last "
                           "column's."));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
-  return result;
 }
 
-const RegisterRecipe recipe{
+const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/fig3",
      .summary = "accuracy on chains during training, several seeds, with the band of all runs",
      .scales = {{Scale::smoke, "the models of chacal/table1, two seeds, its runs used if there"},
                 {Scale::laptop, "the same with all six models"},
                 {Scale::paper, "the paper's sizes, four seeds; for a GPU"}},
-     .run = run,
-     .runs = runs_of}};
+     .runs = runs_of,
+     .report = report,
+     .beside = beside})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -1,16 +1,38 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "apps/recipes/recipe.h"
+#include "apps/run/evaluation.h"
 #include "apps/run/run_folder.h"
 
 /// Recipes that are a grid of independent runs, each in a folder of its own under the recipe's.
 namespace longhand::app {
+
+/// A recipe that trains a grid of runs and then makes its table of them.
+struct GridRecipe {
+  std::string id, summary;
+  std::map<Scale, std::string> scales;
+  std::function<std::vector<GridRun>(const RecipeOptions&)> runs;
+  /// Adds rows and sections; every run has been trained to its end.
+  std::function<void(const RecipeOptions&, RecipeResult&)> report;
+  std::span<const std::string_view> beside = {};  // recipes whose finished runs it uses
+};
+Recipe grid_recipe(GridRecipe grid);
+
+/// A setting's value at each scale; "": its default.
+struct ScaledSetting {
+  const char *key, *smoke, *laptop, *paper;
+};
+void set_all(Config& config, std::span<const ScaledSetting> settings, Scale scale);
+void set_all(Config& config, const Settings& settings);
+/// The seed of a model's run with this number; returns it.
+std::uint64_t set_seed(Config& config, const RecipeOptions& options, std::int64_t number);
 
 /// A new run of this configuration, or the one that the folder holds already; refused where that is
 /// of another configuration. A new one begins with the best checkpoint of the run `start`.
@@ -21,6 +43,10 @@ RunFolder open_or_create(const std::filesystem::path& path, const Config& config
 /// the same run finished, there.
 std::filesystem::path run_path(const GridRun& run, const RecipeOptions& options,
                                std::span<const std::string_view> beside = {});
+
+/// A run's model after its last step.
+LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
+                        std::span<const std::string_view> beside = {});
 
 /// Trains each of them, or goes on with what is there. False when a signal stopped it.
 bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
