@@ -52,8 +52,8 @@ GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions&
 }
 
 ToyScore score_toy(const GridRun& run, const RecipeOptions& options,
-                   std::span<const std::string_view> beside) {
-  LoadedRun loaded = load_finished(run, options, beside);
+                   std::span<const std::string_view> reuse_from) {
+  LoadedRun loaded = load_finished(run, options, reuse_from);
   // Other samples than those of the evaluations during training.
   const EvaluationOptions fresh{.samples = run.evaluate_samples(), .seed = options.seed + 1000};
   return {.tally = evaluate(*loaded.model, *loaded.task, fresh),

@@ -37,7 +37,7 @@ struct ToyScore {
   double accuracy() const { return tally.at("choices").mean(); }
 };
 ToyScore score_toy(const GridRun& run, const RecipeOptions& options,
-                   std::span<const std::string_view> beside = {});
+                   std::span<const std::string_view> reuse_from = {});
 
 /// The mean of a figure of metrics.jsonl over runs of one model at each step that all of them have,
 /// with the least and the greatest.

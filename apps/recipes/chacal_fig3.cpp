@@ -5,7 +5,7 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::string_view beside[] = {"chacal/table1"};
+constexpr std::string_view reuse_from[] = {"chacal/table1"};
 
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   RecipeOptions several = options;
@@ -22,7 +22,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   for (std::size_t m = 0; m < models.size(); ++m) {
     std::vector<std::filesystem::path> paths;
     for (std::size_t r = m; r < runs.size(); r += models.size()) {
-      paths.push_back(run_path(runs[r], options, beside));
+      paths.push_back(run_path(runs[r], options, reuse_from));
     }
     const Curve curve = curve_over(paths, "train/choices");
     html::Series series{.name = models[m].name(), .points = {}};
@@ -54,7 +54,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::paper, "the paper's sizes, four seeds; for a GPU"}},
      .runs = runs_of,
      .report = report,
-     .beside = beside})};
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -50,7 +50,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::paper, "the same at the paper's size; for a GPU"}},
      .runs = runs_of,
      .report = report,
-     .beside = recipes_of_boxes()})};
+     .reuse_from = recipes_of_boxes()})};
 
 }  // namespace
 }  // namespace longhand::app

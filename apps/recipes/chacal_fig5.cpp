@@ -36,7 +36,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-constexpr std::string_view beside[] = {"chacal/table1", "chacal/fig3"};
+constexpr std::string_view reuse_from[] = {"chacal/table1", "chacal/fig3"};
 constexpr double perfect = 0.9995;  // prints as 100.0%
 
 /// The step of the first evaluation that is perfect.
@@ -58,10 +58,10 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     std::int64_t choices = 0;
     for (const GammaRun& one : all) {
       if (one.gamma != gamma) continue;
-      const ToyScore score = score_toy(one.run, options, beside);
+      const ToyScore score = score_toy(one.run, options, reuse_from);
       shares.push_back(score.accuracy());
       choices = score.tally.at("choices").count;
-      const auto step = first_perfect(run_path(one.run, options, beside));
+      const auto step = first_perfect(run_path(one.run, options, reuse_from));
       if (step) times.push_back(*step);
     }
     const std::string name = "gamma " + gamma;
@@ -99,7 +99,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::paper, "thirteen gammas, four seeds, the paper's size; for a GPU"}},
      .runs = runs_of,
      .report = report,
-     .beside = beside})};
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

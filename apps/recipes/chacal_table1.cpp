@@ -6,7 +6,7 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::string_view beside[] = {"chacal/fig3"};
+constexpr std::string_view reuse_from[] = {"chacal/fig3"};
 
 void report(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = toy_runs(options);
@@ -16,13 +16,13 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     std::vector<double> accuracy, loss;
     std::int64_t parameters = 0, choices = 0;
     for (std::size_t r = m; r < runs.size(); r += models.size()) {
-      const ToyScore score = score_toy(runs[r], options, beside);
+      const ToyScore score = score_toy(runs[r], options, reuse_from);
       accuracy.push_back(score.accuracy());
       loss.push_back(score.loss);
       parameters = score.parameters;
       choices = score.tally.at("choices").count;
     }
-    const RunFolder first(run_path(runs[m], options, beside));
+    const RunFolder first(run_path(runs[m], options, reuse_from));
     chart.series.push_back(curve(models[m].name(), first.metrics(), "loss"));
     const std::string name = models[m].name();
     result.rows.push_back(row_of(name, "accuracy", accuracy, models[m].paper_accuracy, choices));
@@ -59,7 +59,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::paper, "width 512, 24k steps of 128, four seeds; for a GPU"}},
      .runs = toy_runs,
      .report = report,
-     .beside = beside})};
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -160,7 +160,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::paper, "the paper's sizes, both versions, all runs; for a GPU"}},
      .runs = [](const RecipeOptions& options) { return boxes_runs(options); },
      .report = report,
-     .beside = recipes_of_boxes()})};
+     .reuse_from = recipes_of_boxes()})};
 
 }  // namespace
 }  // namespace longhand::app

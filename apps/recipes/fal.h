@@ -19,7 +19,7 @@ struct Experiment {
   std::span<const ScaledSetting> settings;  // of both models
   std::string metric;                       // of the table
   std::vector<Column> columns;
-  bool decoded = false;  // the table's figures are of decoding, forced ones stand beside them
+  bool decoded = false;  // the table's figures are of decoding; forced ones are given as well
 };
 Experiment flip_flop_experiment();
 Experiment cycle_tracing_experiment(Scale scale);

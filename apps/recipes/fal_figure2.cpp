@@ -7,7 +7,7 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::string_view beside[] = {"fal/table1"};
+constexpr std::string_view reuse_from[] = {"fal/table1"};
 
 /// The FAL model of fal/table1, one run of each seed.
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
@@ -45,7 +45,7 @@ void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
 void report(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = runs_of(options);
   std::vector<LoadedRun> loaded;
-  for (const GridRun& run : runs) loaded.push_back(load_finished(run, options, beside));
+  for (const GridRun& run : runs) loaded.push_back(load_finished(run, options, reuse_from));
   for (const Experiment::Column& column : flip_flop_experiment().columns) {
     add_shares(loaded, column, options, result);
   }
@@ -73,7 +73,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::paper, "the same at the paper's size; for a GPU"}},
      .runs = runs_of,
      .report = report,
-     .beside = beside})};
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

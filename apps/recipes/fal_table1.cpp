@@ -10,7 +10,7 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::string_view beside[] = {"fal/figure2"};
+constexpr std::string_view reuse_from[] = {"fal/figure2"};
 
 std::string name_of(bool fal) { return fal ? "FAL-GPT + RoPE" : "GPT + RoPE"; }
 
@@ -32,7 +32,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& options) {
   std::vector<LoadedRun> loaded;
   for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
-    loaded.push_back(load_finished(fal_run(e, fal, options, number), options, beside));
+    loaded.push_back(load_finished(fal_run(e, fal, options, number), options, reuse_from));
   }
   return loaded;
 }
@@ -69,7 +69,7 @@ void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
       if (e.decoded) score(runs, e, column, Reading::decoded, fal, options, result);
       score(runs, e, column, Reading::forced, fal, options, result);
     }
-    const RunFolder first(run_path(fal_run(e, fal, options), options, beside));
+    const RunFolder first(run_path(fal_run(e, fal, options), options, reuse_from));
     chart.series.push_back(curve(name_of(fal), first.metrics(), "loss"));
   }
   result.sections.emplace_back(
@@ -100,7 +100,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::paper, "the paper's sizes; for a GPU"}},
      .runs = runs_of,
      .report = report,
-     .beside = beside})};
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

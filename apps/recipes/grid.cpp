@@ -22,8 +22,8 @@ std::uint32_t sum_of(const std::string& tokenizer) {
   return tokenizer == "bytes" ? 0 : nn::tokenizer_sum(tokenizer);
 }
 
-/// Whether a run is the one asked for: into what files its checkpoints are cut and how many threads
-/// it has are all one, as neither changes a bit, and its tokenizer is its own copy.
+/// Whether a run has the wanted configuration. The size of its checkpoints' files and the number of
+/// threads do not count, since neither changes a bit; its tokenizer is its own copy.
 bool same_run(Config run, const Config& wanted) {
   for (const char* key : {"training.part_mib", "compute.threads"}) run.set(key, wanted.text(key));
   const std::string tokenizer = "task.tokenizer";
@@ -65,7 +65,7 @@ Recipe grid_recipe(GridRecipe grid) {
   recipe.run = [grid = std::move(grid)](const RecipeOptions& options) {
     RecipeResult result;
     const std::vector<GridRun> runs = grid.runs(options);
-    result.stopped = !train_runs(runs, options, grid.beside);
+    result.stopped = !train_runs(runs, options, grid.reuse_from);
     if (result.stopped) return result;
     grid.report(options, result);
     result.sections.emplace_back("Configurations of the runs", configurations(runs));
@@ -108,8 +108,8 @@ RunFolder open_or_create(const fs::path& path, const Config& config,
 }
 
 fs::path run_path(const GridRun& run, const RecipeOptions& options,
-                  std::span<const std::string_view> beside) {
-  for (const std::string_view recipe : beside) {
+                  std::span<const std::string_view> reuse_from) {
+  for (const std::string_view recipe : reuse_from) {
     std::string folder = text(recipe, '-', name_of(options.scale));
     std::replace(folder.begin(), folder.end(), '/', '-');
     const fs::path path = options.out.parent_path() / folder / run.name;
@@ -119,14 +119,14 @@ fs::path run_path(const GridRun& run, const RecipeOptions& options,
 }
 
 LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
-                        std::span<const std::string_view> beside) {
-  return load_run(run_path(run, options, beside), {.step = run.last_step()});
+                        std::span<const std::string_view> reuse_from) {
+  return load_run(run_path(run, options, reuse_from), {.step = run.last_step()});
 }
 
 bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
-                std::span<const std::string_view> beside) {
+                std::span<const std::string_view> reuse_from) {
   for (const GridRun& run : runs) {
-    const fs::path path = run_path(run, options, beside);
+    const fs::path path = run_path(run, options, reuse_from);
     if (finished(path, run)) continue;
     if (options.manner.is_over()) return false;
     RunFolder folder = open_or_create(path, run.config, run.start);

@@ -79,7 +79,7 @@ HintingTests hinting_tests(Scale scale) {
 
 std::uint64_t hinting_test_seed(const RecipeOptions& options) { return options.seed + 1000; }
 
-std::span<const std::string_view> beside_hinting() {
+std::span<const std::string_view> hinting_recipes() {
   static constexpr std::string_view recipes[] = {
       "hinting/table1", "hinting/table2", "hinting/fig3.2",  "hinting/fig3.3",  "hinting/fig3.5",
       "hinting/fig3.6", "hinting/fig3.8", "hinting/fig3.11", "hinting/fig4.12", "hinting/fig4.15"};
@@ -89,7 +89,7 @@ std::span<const std::string_view> beside_hinting() {
 LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
                        std::int64_t number) {
   // The last checkpoint, not the best one: no longer samples take part in choosing a model.
-  return load_finished(hinting_run(model, options, number), options, beside_hinting());
+  return load_finished(hinting_run(model, options, number), options, hinting_recipes());
 }
 
 ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,
@@ -187,7 +187,7 @@ Recipe hinting_recipe(HintingRecipe recipe) {
              return hinting_runs(models(options.scale), options);
            },
        .report = std::move(recipe.report),
-       .beside = beside_hinting()});
+       .reuse_from = hinting_recipes()});
 }
 
 }  // namespace longhand::app

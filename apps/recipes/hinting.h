@@ -54,7 +54,7 @@ ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>
                          const RecipeOptions& options);
 
 /// Recipes whose finished runs the others use.
-std::span<const std::string_view> beside_hinting();
+std::span<const std::string_view> hinting_recipes();
 
 /// Adds the mean over runs of the share of sequences answered right at a point; of several runs,
 /// each one's share for whoever reads the JSON.

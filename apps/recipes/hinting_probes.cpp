@@ -83,10 +83,11 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
   result.sections.emplace_back("Near-orthogonality", bases_table(bases));
   for (const Position& position : positions) {
     result.sections.emplace_back(
-        position.name, html::paragraph(position.what + ". Products of the residual stream with the rows of "
-                                               "the embedding (encoder basis) and of the output "
-                                               "layer (decoder basis), a bar for each token.") +
-                       projection_pictures(*loaded.model, *loaded.task, tokens, position.index));
+        position.name,
+        html::paragraph(position.what + ". Products of the residual stream with the rows of "
+                                        "the embedding (encoder basis) and of the output "
+                                        "layer (decoder basis), a bar for each token.") +
+            projection_pictures(*loaded.model, *loaded.task, tokens, position.index));
   }
   add_notes(result,
             html::paragraph(
@@ -179,7 +180,7 @@ const RegisterRecipe figure12{grid_recipe(
            return std::vector{hinting_run(HintingModel(), options)};
          },
      .report = projections,
-     .beside = beside_hinting()})};
+     .reuse_from = hinting_recipes()})};
 const RegisterRecipe figure15{grid_recipe(
     {.id = "hinting/fig4.15",
      .summary = "how often the two mechanisms of sorting are found inside, "
@@ -187,7 +188,7 @@ const RegisterRecipe figure15{grid_recipe(
      .scales = scales,
      .runs = [](const RecipeOptions& options) { return hinting_runs(hint_and_none(), options); },
      .report = mechanisms,
-     .beside = beside_hinting()})};
+     .reuse_from = hinting_recipes()})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -45,7 +45,7 @@ std::string curves(const std::vector<Cell>& cells, const RecipeOptions& options)
   html::LineChart beta{.x_label = "step", .y_label = "beta", .series = {}};
   for (const Cell& cell : cells) {
     const GridRun run = hinting_run(cell.model, options);
-    const auto metrics = RunFolder(run_path(run, options, beside_hinting())).metrics();
+    const auto metrics = RunFolder(run_path(run, options, hinting_recipes())).metrics();
     const auto task = run.config.task();
     const std::string_view head = task->heads() > 1 ? task->head_name(0) : "";
     loss.series.push_back(curve(cell.name, metrics, "loss", head));

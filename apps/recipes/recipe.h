@@ -20,7 +20,7 @@ enum class Scale { smoke, laptop, paper };
 std::string_view name_of(Scale scale);
 std::optional<Scale> scale_from_name(std::string_view name);
 
-/// One figure of a paper's table beside ours; row and column are named as the paper does.
+/// One figure of ours and the paper's; row and column are named as the paper names them.
 struct Row {
   std::string row, column;
   double value = 0;
