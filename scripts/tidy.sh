@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs clang-tidy (.clang-tidy names the checks); any finding fails.
-#   scripts/tidy.sh [FILE...]     otherwise all sources but the tests'
+#   scripts/tidy.sh [FILE...]     by default all sources but the tests'
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -5,8 +5,8 @@
 #include "autograd/loss.h"
 #include "autograd/matmul.h"
 #include "autograd/reduce.h"
-#include "autograd/tape.h"
 #include "core/error.h"
+#include "tests/recorded.h"
 
 using namespace longhand;
 
@@ -28,11 +28,7 @@ using Doubles = std::vector<double>;
 
 BOOST_FIXTURE_TEST_CASE(a_value_used_twice_gets_the_sum_of_both_shares, Fixture) {
   const Var x = leaf({2, 3});
-  Tape tape;
-  {
-    const Recording recording(tape);
-    tape.backward(sum(add(multiply(x, x), x)));
-  }
+  backpropagate([&] { return sum(add(multiply(x, x), x)); });
   BOOST_TEST(grad(x) == Doubles({5, 7}));
 }
 

@@ -9,22 +9,18 @@
 #include "core/error.h"
 #include "tasks/boxes_world.h"
 #include "tests/chi_square.h"
+#include "tests/make_task.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-using Options = std::map<std::string, std::string>;
-
-OptionValues values_of(const Options& options) {
-  OptionValues values = boxes().defaults();
-  for (const auto& [name, value] : options) values.set(name, value);
-  return values;
-}
+using Options = TaskOptions;
 
 std::unique_ptr<Task> make(const Options& options = {}, std::string_view distribution = {}) {
-  return boxes().make(values_of(options), distribution);
+  return make_task(boxes(), options, distribution);
 }
 
 const Options advanced{{"version", "advanced"}};
@@ -476,7 +472,7 @@ BOOST_AUTO_TEST_CASE(so_many_proposals_are_needed) {
   for (const Expected& e : {Expected{{}, 1.99},
                             {advanced, 5.94},
                             {{{"version", "advanced"}, {"most-items", "3"}}, 4.80}}) {
-    const BoxesRules rules(values_of(e.options));
+    const BoxesRules rules(option_values(boxes(), e.options));
     double proposals = 0, operations = 0;
     for (std::uint32_t index = 0; index < 2000; ++index) {
       Rng rng(6, Purpose::test, 0, index);
@@ -620,10 +616,7 @@ BOOST_AUTO_TEST_CASE(lengths_stay_within_the_bound) {
 
 BOOST_AUTO_TEST_CASE(options_that_do_not_fit_are_refused) {
   const auto refused = [](const Options& options, const std::string& message) {
-    BOOST_CHECK_EXCEPTION(make(options), Error, [&](const Error& error) {
-      BOOST_TEST(error.what() == "task boxes: option " + message);
-      return true;
-    });
+    BOOST_TEST(refusal([&] { make(options); }) == "task boxes: option " + message);
   };
   refused({{"boxes", "1"}}, "boxes: expected a whole number from 2 to 26, got \"1\"");
   refused({{"boxes", "27"}}, "boxes: expected a whole number from 0 to 26, got \"27\"");

@@ -4,8 +4,8 @@
 #include "tests/check.h"
 
 #include "autograd/composed_attention.h"
-#include "autograd/tape.h"
 #include "tests/head_problem.h"
+#include "tests/recorded.h"
 
 using namespace longhand;
 
@@ -30,11 +30,7 @@ BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
   const HeadVars v{Var(column(*backend, {6, 0, 6, 10}), true), 0, 1, 1};
   const Var gamma(number(*backend, 0.5, DType::f64), true);
   Tape tape;
-  Var y;
-  {
-    const Recording recording(tape);
-    y = chacal(s, v, gamma);
-  }
+  const Var y = recorded(tape, [&] { return chacal(s, v, gamma); });
   const auto close = [](const std::vector<double>& got, const std::vector<double>& expected) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       BOOST_TEST(std::abs(got[i] - expected[i]) < 1e-12, got[i] << " is not " << expected[i]);
@@ -72,11 +68,7 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
       const HeadVars v = p.values(true);
       const Var gamma(number(*backend, g, DType::f32), true);
       Tape tape;
-      Var y;
-      {
-        const Recording recording(tape);
-        y = chacal(s, v, gamma);
-      }
+      const Var y = recorded(tape, [&] { return chacal(s, v, gamma); });
       tape.backward(y, p.q);
       double largest = 0;
       for (const double value : p.v.to_doubles()) largest = std::max(largest, std::abs(value));
@@ -110,11 +102,8 @@ BOOST_AUTO_TEST_CASE(bf16_keeps_what_is_left_beside_gamma) {
         const HeadVars v = p.values(true);
         const Var gamma(number(on, g, master_type(type)), true);
         Tape tape;
-        Var y;
-        {
-          const Recording recording(tape);
-          y = composed ? composed_chacal(s, v, gamma) : chacal(s, v, gamma);
-        }
+        const Var y = recorded(
+            tape, [&] { return composed ? composed_chacal(s, v, gamma) : chacal(s, v, gamma); });
         tape.backward(y, p.q);
         return std::vector<std::vector<double>>{
             y.value().to_doubles(), s.q.data.grad().to_doubles(), s.k.data.grad().to_doubles(),

@@ -5,18 +5,14 @@
 
 #include "core/error.h"
 #include "tests/chi_square.h"
+#include "tests/make_task.h"
 
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-std::unique_ptr<Task> make(const std::map<std::string, std::string>& options = {}) {
-  const TaskKind kind = chains();
-  OptionValues values = kind.defaults();
-  for (const auto& [name, value] : options) values.set(name, value);
-  return kind.make(values);
-}
+std::unique_ptr<Task> make(const TaskOptions& options = {}) { return make_task(chains(), options); }
 
 Sample sample_of(const Task& task, std::uint32_t index) {
   Rng rng(3, Purpose::test, 0, index);

@@ -4,6 +4,7 @@
 
 #include "core/atomic_file.h"
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 
@@ -98,9 +99,9 @@ BOOST_AUTO_TEST_CASE(lines_are_answered_until_the_input_ends) {
 
   // The oldest question goes first, and a line that does not fit is not taken.
   const Outcome long_one = say("cow?\ndog?\ncat?\n", "--context 16 --tokens 5");
-  BOOST_TEST(long_one.err.find("oldest 1 question is forgotten") != std::string::npos);
+  BOOST_TEST(contains(long_one.err, "oldest 1 question is forgotten"));
   const Outcome too_long = say("cat? and more than that\ncat?\n", "--context 16 --tokens 5");
-  BOOST_TEST(too_long.err.find("too long") != std::string::npos);
+  BOOST_TEST(contains(too_long.err, "too long"));
   BOOST_TEST(too_long.out == "meow\n");
   BOOST_TEST(too_long.status == 0);
 }

@@ -1,12 +1,13 @@
 #include "nn/training/checkpoint_store.h"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <fstream>
 #include "tests/check.h"
 
 #include "core/error.h"
+#include "tests/contents.h"
+#include "tests/refusal.h"
+#include "tests/temporary_folder.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -18,12 +19,7 @@ namespace {
 
 struct Fixture {
   std::shared_ptr<Backend> backend = make_reference_backend();
-  fs::path folder = fs::temp_directory_path() / ("longhand_checkpoint_" + std::to_string(getpid()));
-  Fixture() {
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-  }
-  ~Fixture() { fs::remove_all(folder); }
+  TemporaryFolder folder;
 
   Parameters make(const Shape& shape, std::uint64_t seed, DType type = DType::f32,
                   const char* name = "w") const {
@@ -33,10 +29,7 @@ struct Fixture {
     return parameters;
   }
   static void expect(const std::function<void()>& action, const std::string& message) {
-    BOOST_CHECK_EXCEPTION(action(), Error, [&](const Error& e) {
-      BOOST_TEST(std::string(e.what()).find(message) != std::string::npos, e.what());
-      return true;
-    });
+    BOOST_TEST(contains(refusal(action), message));
   }
 };
 
@@ -137,11 +130,11 @@ BOOST_FIXTURE_TEST_CASE(a_folder_that_was_there_is_replaced_as_a_whole, Fixture)
   save_checkpoint(folder / "a", {.step = 2}, two, nullptr);
   BOOST_TEST(read_checkpoint_info(folder / "a").step == 2);
   BOOST_TEST(!fs::exists(folder / "a" / "optimizer.safetensors"));
-  BOOST_TEST(std::distance(fs::directory_iterator(folder), {}) == 1);
+  BOOST_TEST(folder.count() == 1);
 }
 
 BOOST_FIXTURE_TEST_CASE(what_an_interrupted_save_left_is_no_checkpoint_and_is_cleaned, Fixture) {
-  CheckpointStore store(folder, 1);
+  CheckpointStore store(folder.path(), 1);
   fs::create_directories(folder / ".unfinished-1-step-9");
   std::ofstream(folder / ".unfinished-1-step-9" / "model.safetensors") << "half";
   fs::create_directories(folder / "step-x");
@@ -169,7 +162,7 @@ BOOST_FIXTURE_TEST_CASE(in_parts_it_is_loaded_bit_for_bit_too, Fixture) {
   const Parameters saved = make_many(1), loaded = make_many(2);
   const AdamOptimizer adam(saved, {}), other(loaded, {});
   (*backend)(Fill{.value = 0.1, .y = adam.state()[3].tensor});
-  CheckpointStore store(folder, 1, 2000);
+  CheckpointStore store(folder.path(), 1, 2000);
   store.save({.step = 12, .score = -1.25e-300}, saved, &adam);
   int files = 0;
   for (const auto& entry : fs::directory_iterator(store.path(12))) {
@@ -276,11 +269,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_written_without_checksums_is_loaded, Fixtur
   save_checkpoint(folder / "a", {.step = 12}, saved, nullptr);
   // As earlier versions wrote it, with the score in the metadata.
   const fs::path path = folder / "a" / "model.safetensors";
-  std::string bytes;
-  {
-    std::ifstream file(path, std::ios::binary);
-    bytes.assign(std::istreambuf_iterator<char>(file), {});
-  }
+  const std::string bytes = contents(path);
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), sizeof length);
   std::string header = bytes.substr(8, length);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include "tests/check.h"
 
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
@@ -31,12 +32,7 @@ struct Fixture {
   /// The message with which flags, or a file of this text, are refused.
   template <class Refused>
   std::string refusal(const std::vector<std::string>& words) const {
-    try {
-      from(words);
-    } catch (const Refused& error) {
-      return error.what();
-    }
-    return "accepted";
+    return longhand::refusal<Refused>([&] { from(words); });
   }
   std::string refused_file(const std::string& text) const {
     const std::string name = file(text);
@@ -51,10 +47,6 @@ struct Fixture {
     return "accepted";
   }
 };
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 
@@ -158,26 +150,26 @@ BOOST_AUTO_TEST_CASE(flags_go_over_the_file_and_the_file_over_the_defaults) {
 
 BOOST_AUTO_TEST_CASE(files_are_refused_with_the_line) {
   const std::string task = "[task]\nname = flip-flop\n";
-  BOOST_TEST(has(refused_file(task + "[training]\nstep = 5\n"), ":4: unknown setting"));
-  BOOST_TEST(has(refused_file(task + "[traning]\nsteps = 5\n"), ":4: unknown setting"));
-  BOOST_TEST(has(refused_file(task + "nodes = 5\n"), ":3: unknown setting"));
-  BOOST_TEST(has(refused_file(task + "[training]\n\nsteps = many\n"), ":5: training.steps"));
-  BOOST_TEST(has(refused_file(task + "[training]\nsteps 5\n"), ":4: expected [section]"));
-  BOOST_TEST(has(refused_file("steps = 5\n"), ":1: expected [section]"));
-  BOOST_TEST(has(refused_file("[task]\nname = flop\n"), ":2: "));
-  BOOST_TEST(has(refused_file(task + "ignore = 2\n"), ":3: "));
-  BOOST_TEST(has(refused_file(task + "[model]\nwidth = 64\nheads = soft:4\n"), ":5: heads"));
-  BOOST_TEST(has(refused_file(task + "[model]\nwidth = 66\n"), ":4: heads"));
-  BOOST_TEST(has(refused_file(task + "[compute]\nbackend = tpu\n"), ":4: compute.backend"));
-  BOOST_TEST(has(refused_file(""), ": expected a [task] section"));
+  BOOST_TEST(contains(refused_file(task + "[training]\nstep = 5\n"), ":4: unknown setting"));
+  BOOST_TEST(contains(refused_file(task + "[traning]\nsteps = 5\n"), ":4: unknown setting"));
+  BOOST_TEST(contains(refused_file(task + "nodes = 5\n"), ":3: unknown setting"));
+  BOOST_TEST(contains(refused_file(task + "[training]\n\nsteps = many\n"), ":5: training.steps"));
+  BOOST_TEST(contains(refused_file(task + "[training]\nsteps 5\n"), ":4: expected [section]"));
+  BOOST_TEST(contains(refused_file("steps = 5\n"), ":1: expected [section]"));
+  BOOST_TEST(contains(refused_file("[task]\nname = flop\n"), ":2: "));
+  BOOST_TEST(contains(refused_file(task + "ignore = 2\n"), ":3: "));
+  BOOST_TEST(contains(refused_file(task + "[model]\nwidth = 64\nheads = soft:4\n"), ":5: heads"));
+  BOOST_TEST(contains(refused_file(task + "[model]\nwidth = 66\n"), ":4: heads"));
+  BOOST_TEST(contains(refused_file(task + "[compute]\nbackend = tpu\n"), ":4: compute.backend"));
+  BOOST_TEST(contains(refused_file(""), ": expected a [task] section"));
   const std::string twice = refused_file(task + "name = sorting\n");
-  BOOST_TEST(has(twice, ":3: task.name is given twice, first by "));
+  BOOST_TEST(contains(twice, ":3: task.name is given twice, first by "));
   BOOST_TEST(twice.ends_with("run.ini:2"));
 }
 
 BOOST_AUTO_TEST_CASE(a_configuration_without_end_is_refused_while_it_is_read) {
-  BOOST_TEST(has(refused_file(std::string((1 << 20) + 1, 'x')),
-                 ": expected at most 1048576 bytes, got more"));
+  BOOST_TEST(contains(refused_file(std::string((1 << 20) + 1, 'x')),
+                      ": expected at most 1048576 bytes, got more"));
   BOOST_TEST(refusal<Error>({"--config", "/dev/zero"}) ==
              "/dev/zero: expected at most 1048576 bytes, got more");
 }
@@ -197,8 +189,7 @@ BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {
   BOOST_TEST(refused({"--math", "sloppy"}).starts_with("--math: "));
   BOOST_TEST(refused({"--backend", "tpu"}).starts_with("--backend: "));
   BOOST_TEST(refused({"--keep", "0"}).starts_with("--keep: "));
-  BOOST_TEST(refused({"--batch", "3", "--accumulation", "2"}).find("multiple") !=
-             std::string::npos);
+  BOOST_TEST(contains(refused({"--batch", "3", "--accumulation", "2"}), "multiple"));
   BOOST_TEST(refused({"--task.ignore", "2"}).starts_with("--task.ignore: "));
   BOOST_TEST(refused({"--task.max-nodes", "9"}).starts_with("--task.max-nodes: "));
   BOOST_TEST(refused({"--positions", "absolute"}) ==

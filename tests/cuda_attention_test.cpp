@@ -22,13 +22,6 @@ constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
                                 {DType::f32, Math::bf16, 0x1p-6},
                                 {DType::bf16, Math::fast, 0x1p-6}};
 
-const catalog::Operation& operation_of(std::string_view name) {
-  for (const catalog::Operation& operation : catalog::operations()) {
-    if (operation.name == name) return operation;
-  }
-  throw std::invalid_argument(std::string(name));
-}
-
 }  // namespace
 
 // Each case in one of the settings, in turn: a different one for each operation.
@@ -36,7 +29,7 @@ BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
   for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
-    const catalog::Operation& operation = operation_of(name);
+    const catalog::Operation& operation = catalog::find(name);
     Rng rng(3, Purpose::test);
     const std::vector<catalog::Case> cases = operation.large(rng);
     for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -57,7 +50,7 @@ BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
 BOOST_AUTO_TEST_CASE(the_order_of_blocks_changes_no_bit) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
   for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
-    const catalog::Operation& operation = operation_of(name);
+    const catalog::Operation& operation = catalog::find(name);
     Rng rng(5, Purpose::test);
     const catalog::Case values = operation.large(rng).front();  // 150 tokens: three tiles
     const auto in_order = [&](emulator::Order order) {

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include "tests/check.h"
 
-#include "autograd/tape.h"
 #include "autograd/tolerance.h"
 #include "nn/models/decoder.h"
-#include "nn/training/trainer.h"
+#include "tests/recorded.h"
+#include "tests/training.h"
 
 namespace longhand::cuda_parity {
 namespace {
@@ -92,11 +92,7 @@ struct Gradients {
 Gradients gradients(Backend& backend, const nn::DecoderConfig& config, DType type) {
   nn::Decoder decoder(backend, config, 2, {type});
   Tape tape;
-  nn::Loss loss;
-  {
-    const Recording recording(tape);
-    loss = decoder.loss_of(batch_of(1));
-  }
+  const nn::Loss loss = recorded(tape, [&] { return decoder.loss_of(batch_of(1)); });
   tape.backward(loss.value);
   Gradients all{loss.value.value().item(), {}};
   for (const nn::Parameter& p : decoder.parameters().all()) {
@@ -142,22 +138,16 @@ void check_training_repeats(const MakeBackend& make) {
       const auto train = [&] {
         const auto backend = make({.math = math});
         nn::Decoder decoder(*backend, config, 2);
-        std::vector<double> losses;
-        nn::TrainerOptions options{.steps = 4,
-                                   .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 4},
-                                   .optimizer = nn::AdamOptions{.clip = 1},
-                                   .recorded = 0};  // that is cuda_repeat_test's
-        nn::Trainer(decoder, [](std::int64_t step, std::int64_t) { return batch_of(step); },
-                    options, {.report = [&](const nn::StepReport& r) { losses.push_back(r.loss); }})
-            .run();
-        for (const nn::Parameter& p : decoder.parameters().all()) {
-          const auto values = p.value().to_doubles();
-          losses.insert(losses.end(), values.begin(), values.end());
-        }
-        return losses;
+        const nn::TrainerOptions options{.steps = 4,
+                                         .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 4},
+                                         .optimizer = nn::AdamOptions{.clip = 1},
+                                         .recorded = 0};  // that is cuda_repeat_test's
+        const auto source = [](std::int64_t step, std::int64_t) { return batch_of(step); };
+        const std::vector<double> losses = train_losses(decoder, source, options);
+        return std::pair(losses, values_of(decoder));
       };
-      const std::vector<double> first = train();
-      BOOST_TEST(std::isfinite(first.front()));
+      const auto first = train();
+      BOOST_TEST(std::isfinite(first.first.front()));
       BOOST_CHECK(train() == first);
     }
   }

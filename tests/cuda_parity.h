@@ -4,7 +4,7 @@
 
 #include "core/backend.h"
 
-/// What is asked of the CUDA backend, whether it runs on a device or in the emulator.
+/// Checks of the CUDA backend, on a device or in the emulator.
 namespace longhand::cuda_parity {
 
 using MakeBackend = std::function<std::shared_ptr<Backend>(BackendOptions)>;

@@ -361,7 +361,8 @@ BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_finite_stops_every_later_step) {
-  for (const auto& backend : {make_cpu_backend({.threads = 1}), make_emulated_cuda_backend()}) {
+  for (const auto& backend :
+       {make_reference_backend(), make_cpu_backend({.threads = 1}), make_emulated_cuda_backend()}) {
     const auto numbers = [&](std::vector<double> values) {
       return Tensor::from(*backend, {std::ssize(values)}, DType::f32, values);
     };

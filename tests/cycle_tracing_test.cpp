@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "tests/chi_square.h"
+#include "tests/make_task.h"
 
 using namespace longhand;
 using namespace longhand::tasks;
@@ -14,12 +15,8 @@ namespace {
 
 constexpr std::string_view printed_prompt = "E 984,456 345,984 456,345 C 345";
 
-std::unique_ptr<Task> make(const std::map<std::string, std::string>& options = {},
-                           std::string_view distribution = {}) {
-  const TaskKind kind = cycle_tracing();
-  OptionValues values = kind.defaults();
-  for (const auto& [name, value] : options) values.set(name, value);
-  return kind.make(values, distribution);
+std::unique_ptr<Task> make(const TaskOptions& options = {}, std::string_view distribution = {}) {
+  return make_task(cycle_tracing(), options, distribution);
 }
 
 std::string text_of(const Task& task, std::uint32_t index) {

@@ -7,6 +7,7 @@
 #include "core/backend.h"
 #include "nn/models/decode.h"
 #include "nn/training/trainer.h"
+#include "tests/make_task.h"
 
 using namespace longhand;
 using namespace longhand::app;
@@ -15,17 +16,12 @@ namespace {
 
 /// Two boxes, one of two objects in one of them, one move: four samples in all.
 std::shared_ptr<const tasks::Task> tiny_boxes() {
-  const tasks::TaskKind& kind = tasks::task_kind("boxes");
-  tasks::OptionValues values = kind.defaults();
-  for (const auto& [name, value] : {std::pair{"version", "advanced"},
-                                    {"boxes", "2"},
-                                    {"objects", "2"},
-                                    {"most-items", "1"},
-                                    {"operations", "1"},
-                                    {"split", "all"}}) {
-    values.set(name, value);
-  }
-  return kind.make(values);
+  return make_task(tasks::task_kind("boxes"), {{"version", "advanced"},
+                                               {"boxes", "2"},
+                                               {"objects", "2"},
+                                               {"most-items", "1"},
+                                               {"operations", "1"},
+                                               {"split", "all"}});
 }
 
 struct Trained {

@@ -2,8 +2,8 @@
 
 #include "tests/check.h"
 
-#include "autograd/tape.h"
 #include "tests/head_problem.h"
+#include "tests/recorded.h"
 
 using namespace longhand;
 
@@ -30,11 +30,7 @@ Answer answer(Backend& backend, const std::vector<double>& q, const std::vector<
                    .v = one_column(v),
                    .queries = Segments(backend, lengths)};
   Tape tape;
-  FalResult r;
-  {
-    const Recording recording(tape);
-    r = fal(in);
-  }
+  const FalResult r = recorded(tape, [&] { return fal(in); });
   tape.backward(r.y,
                 Tensor::from(backend, r.y.shape(), DType::f32, std::vector<double>(q.size(), 1.0)));
   return {r.y.value().to_doubles(), in.q.data.grad().to_doubles(), in.k.data.grad().to_doubles(),
@@ -112,23 +108,6 @@ BOOST_AUTO_TEST_CASE(the_last_match_is_found_from_any_distance) {
       }
     }
   }
-}
-
-BOOST_AUTO_TEST_CASE(long_sequences_cost_memory_like_their_length) {
-  const auto backend = make_backend("cpu");
-  const HeadProblem p(*backend, DType::f32, {65536}, 2, 2, 8, 8);
-  const FalVars in = p.fal(true);
-  backend->memory().reset_peak();
-  const std::size_t before = backend->memory().use().live;
-  Tape tape;
-  FalResult r;
-  {
-    const Recording recording(tape);
-    r = fal(in);
-  }
-  tape.backward(r.y, r.y.value());
-  // y, match and three gradients: 65536 rows of 16 + 2 + 48 numbers, and some scratch.
-  BOOST_TEST(backend->memory().use().peak - before < std::size_t{65536} * 200 * 4);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,9 +3,9 @@
 #include <set>
 #include "tests/check.h"
 
-#include "autograd/tape.h"
 #include "autograd/tolerance.h"
 #include "tests/composed_twin.h"
+#include "tests/recorded.h"
 
 using namespace longhand;
 
@@ -33,11 +33,7 @@ BOOST_AUTO_TEST_CASE(only_what_wants_a_gradient_is_computed) {
   const FeedForwardOptions frozen{
       .up = ones({5, 3}, false), .down = ones({4, 5}, false), .residual = residual};
   Tape tape;
-  Var y;
-  {
-    const Recording recording(tape);
-    y = feed_forward(x, frozen);
-  }
+  const Var y = recorded(tape, [&] { return feed_forward(x, frozen); });
   int products = 0;
   reference->observer = [&](std::string_view name) { products += name == Matmul::name; };
   const Tensor dy = ones({2, 4}, false).value();

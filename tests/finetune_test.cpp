@@ -1,10 +1,10 @@
 // Training that begins with another run's weights, as a user runs it.
 #include <cmath>
-#include <sstream>
 
 #include "core/safetensors.h"
 #include "nn/training/parts.h"
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another_and_needs_it_no_mo
   const std::string ini = contents(longhand.path("second/config.ini"));
   for (const char* line : {"instructions = 6\n", "steps = 4\n", "rate = 1e-2\n", "width = 8\n",
                            "heads = softmax:1,fal:1\n", "batch = 32\n"}) {
-    BOOST_TEST(ini.find(line) != std::string::npos, line);
+    BOOST_TEST(contains(ini, line));
   }
   BOOST_TEST(ini.find("first") == std::string::npos);
 
@@ -85,11 +85,10 @@ BOOST_AUTO_TEST_CASE(only_the_parts_that_were_named_learn) {
       "train --from first --train 'blocks.1.mixing,*norm1.bias' --steps 4 --rate 1e-2 --keep 9 "
       "--checkpoint_every 2 --evaluate_samples 2 --out second");
   BOOST_TEST(outcome.status == 0);
-  BOOST_TEST(outcome.err.find("# trains 6 of 28 tensors, 304 of 1568 numbers: blocks.*.norm1.bias, "
-                              "blocks.*.mixing.projection.weight, blocks.*.mixing.projection.bias, "
-                              "blocks.*.mixing.out.weight, blocks.*.mixing.out.bias\n") !=
-                 std::string::npos,
-             outcome.err);
+  BOOST_TEST(contains(outcome.err,
+                      "# trains 6 of 28 tensors, 304 of 1568 numbers: blocks.*.norm1.bias, "
+                      "blocks.*.mixing.projection.weight, blocks.*.mixing.projection.bias, "
+                      "blocks.*.mixing.out.weight, blocks.*.mixing.out.bias\n"));
   const std::vector<std::string> expected{"blocks.0.norm1.bias",
                                           "blocks.1.mixing.out.bias",
                                           "blocks.1.mixing.out.weight",
@@ -119,7 +118,7 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_alone_and_is_exported_merged_or_by_it
       "1e-2 --keep 9 --checkpoint_every 2 --evaluate_samples 2 --moments bf16 --beta2 0.99 "
       "--recompute 1 --out tuned");
   BOOST_TEST(outcome.status == 0, outcome.err);
-  BOOST_TEST(outcome.err.find("# trains 12 of ") != std::string::npos, outcome.err);
+  BOOST_TEST(contains(outcome.err, "# trains 12 of "));
   const auto base = model("base", 1), begun = model("tuned", 0), ended = model("tuned", 4);
   for (const SafetensorsEntry& entry : base.entries()) {
     for (const SafetensorsFile* file : {&begun, &ended}) {
@@ -127,7 +126,7 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_alone_and_is_exported_merged_or_by_it
     }
   }
   for (const std::string& name : changed(begun, ended)) {
-    BOOST_TEST(name.find(".lora.") != std::string::npos, name);
+    BOOST_TEST(contains(name, ".lora."));
   }
   BOOST_TEST(changed(begun, ended).size() == 12u);
 
@@ -188,10 +187,8 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_beside_matrices_of_bf16) {
       "--evaluate_samples 2 --quiet --json --out wide");
   const auto losses = [&](const std::string& run) {
     std::vector<double> all;
-    std::istringstream lines(contents(longhand.path(run + "/metrics.jsonl")));
-    for (std::string line; std::getline(lines, line);) {
-      const Json json = Json::parse(line).value();
-      if (json.contains("loss")) all.push_back(json["loss"].number());
+    for (const Json& line : longhand.metrics(run)) {
+      if (line.contains("loss")) all.push_back(line["loss"].number());
     }
     return all;
   };

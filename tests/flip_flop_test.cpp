@@ -4,18 +4,15 @@
 
 #include "core/error.h"
 #include "tests/chi_square.h"
+#include "tests/make_task.h"
 
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-std::unique_ptr<Task> make(const std::map<std::string, std::string>& options,
-                           std::string_view distribution = {}) {
-  const TaskKind kind = flip_flop();
-  OptionValues values = kind.defaults();
-  for (const auto& [name, value] : options) values.set(name, value);
-  return kind.make(values, distribution);
+std::unique_ptr<Task> make(const TaskOptions& options, std::string_view distribution = {}) {
+  return make_task(flip_flop(), options, distribution);
 }
 
 /// Counts of w, r, i after the first instruction, and of the bits of w and i.

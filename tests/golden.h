@@ -1,14 +1,12 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
-#include "tests/check.h"
 
 #include "core/safetensors.h"
 #include "nn/batch.h"
+#include "tests/distance.h"
 #include "tests/paths.h"
 
 /// Files of tests/golden: models with what another program computes for them.
@@ -32,18 +30,6 @@ inline std::vector<double> floats_in(const SafetensorsFile& golden, const std::s
   std::vector<float> floats(bytes.size() / sizeof(float));
   std::memcpy(floats.data(), bytes.data(), bytes.size());
   return {floats.begin(), floats.end()};
-}
-
-/// The largest difference, relative to the largest entry expected.
-inline double distance(const std::vector<double>& expected, const std::vector<double>& got) {
-  BOOST_REQUIRE(expected.size() == got.size());
-  double largest = 0, worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    largest = std::max(largest, std::abs(expected[i]));
-    const double difference = std::abs(expected[i] - got[i]);
-    worst = difference <= worst ? worst : difference;  // NaN gets through
-  }
-  return largest > 0 ? worst / largest : worst;
 }
 
 }  // namespace longhand

@@ -73,20 +73,6 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_that_is_small_is_found) {
 }
 
 // What `longhand gradcheck --backend cpu` runs.
-BOOST_AUTO_TEST_CASE(every_op_of_the_cpu_backend_agrees_with_the_reference) {
-  const auto reference = make_reference_backend();
-  for (const Math math : {Math::fast, Math::bf16}) {
-    const DType type = math == Math::bf16 ? DType::bf16 : DType::f32;
-    const auto cpu = make_backend("cpu", {.math = math});
-    for (const catalog::Operation& operation : catalog::operations()) {
-      const GradcheckResult result =
-          gradcheck_on(operation, *cpu, type, tolerance::unit(operation, type, math), *reference);
-      BOOST_TEST_CONTEXT(operation.name << " at " << result.where) { BOOST_TEST(result.passed()); }
-      BOOST_TEST(result.cases > 0);
-    }
-  }
-}
-
 BOOST_AUTO_TEST_CASE(a_broken_backend_is_found) {
   const auto reference = make_reference_backend();
   const auto broken = std::make_shared<AlteredBackend>(make_backend("cpu"));

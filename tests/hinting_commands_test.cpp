@@ -1,6 +1,7 @@
 #include <sstream>
 
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 /// Sorting with a hint, trained, swept and looked into as a user does it.
 namespace {
@@ -22,17 +23,15 @@ struct Sorting : Program {
 BOOST_FIXTURE_TEST_SUITE(hinting_commands_test, Sorting)
 
 BOOST_AUTO_TEST_CASE(heads_take_turns_and_batches_keep_to_their_tokens) {
-  std::istringstream lines(contents(folder / "a/metrics.jsonl"));
   std::string heads;
-  for (std::string text; std::getline(lines, text);) {
-    const Json line = Json::parse(text).value();
+  for (const Json& line : metrics("a")) {
     if (!line.contains("loss")) continue;
     heads += line["head"].string() + ' ';
     BOOST_TEST(line["tokens"].integer() <= 200);
     BOOST_TEST(line["tokens"].integer() > 180);
   }
   BOOST_TEST(heads == "sort successor sort successor ");
-  BOOST_TEST(contents(folder / "a/report.html").find("successor") != std::string::npos);
+  BOOST_TEST(contains(contents(folder / "a/report.html"), "successor"));
 }
 
 BOOST_AUTO_TEST_CASE(a_sweep_scores_every_combination) {
@@ -43,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_scores_every_combination) {
   BOOST_TEST(report["rows"][3]["on"] == "length=4 repeat=3");
   BOOST_TEST(report["rows"][3]["metric"] == "sequences");
   BOOST_TEST(report["rows"][3]["count"] == 5);
-  BOOST_TEST(contents(folder / "f.html").find("repeat 3") != std::string::npos);
+  BOOST_TEST(contains(contents(folder / "f.html"), "repeat 3"));
   // The other head answers another question.
   const Json hint = json("eval a --samples 5 --head 1 --sweep length=6 --json");
   BOOST_TEST(hint["rows"][1]["count"] == 5);  // one number a sample
@@ -60,9 +59,9 @@ BOOST_AUTO_TEST_CASE(a_sweep_scores_every_combination) {
 BOOST_AUTO_TEST_CASE(a_token_is_projected_on_both_bases) {
   json("inspect a --prompt '5 17 43 ⊥ 5' --position 2 --position 3 --json");
   const std::string page = contents(folder / "a/inspect.html");
-  BOOST_TEST(page.find("Residual stream of 43 at position 2") != std::string::npos);
-  BOOST_TEST(page.find("Residual stream of ⊥ at position 3") != std::string::npos);
-  BOOST_TEST(page.find("Near-orthogonality") != std::string::npos);
+  BOOST_TEST(contains(page, "Residual stream of 43 at position 2"));
+  BOOST_TEST(contains(page, "Residual stream of ⊥ at position 3"));
+  BOOST_TEST(contains(page, "Near-orthogonality"));
   refuses(2, "inspect a --prompt '5 17 ⊥' --position 3", "--position");
   refuses(2, "inspect a --prompt 'five'", "--prompt");
   refuses(2, "inspect a --prompt ''", "--prompt");

@@ -5,10 +5,11 @@
 #include <fstream>
 #include "tests/check.h"
 
-#include "autograd/tape.h"
 #include "core/error.h"
 #include "nn/models/decode.h"
 #include "tests/golden.h"
+#include "tests/recorded.h"
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
@@ -62,12 +63,8 @@ void agrees_with_transformers(Backend& backend, DType type, double tolerance) {
                  tolerance);
     }
     Tape tape;
-    Loss loss;
-    {
-      const Recording recording(tape);
-      loss = decoder->loss_of(expected.batch);
-      tape.backward(loss.value);
-    }
+    const Loss loss = recorded(tape, [&] { return decoder->loss_of(expected.batch); });
+    tape.backward(loss.value);
     BOOST_TEST(distance(expected.values("golden.loss"), loss.value.value().to_doubles()) <
                tolerance);
     const auto tensors = expected.foreign.family->tensors(*decoder);
@@ -150,10 +147,7 @@ std::vector<double> logits_of(Decoder& decoder, const Batch& batch) {
 }
 
 void expect(const std::function<void()>& action, const std::string& message) {
-  BOOST_CHECK_EXCEPTION(action(), Error, [&](const Error& e) {
-    BOOST_TEST(std::string(e.what()).find(message) != std::string::npos, e.what());
-    return true;
-  });
+  BOOST_TEST(contains(refusal(action), message));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "core/safetensors.h"
 #include "tests/paths.h"
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -64,7 +65,7 @@ BOOST_AUTO_TEST_CASE(an_imported_model_trains_on_with_heads_of_another_kind) {
     const Json trained = longhand.json("train --resume run-" + golden + " --quiet --json");
     BOOST_TEST(trained["finished"] == true);
     const std::string metrics = contents(longhand.path("run-" + golden + "/metrics.jsonl"));
-    BOOST_TEST(metrics.find("\"gamma 1.") != std::string::npos);
+    BOOST_TEST(contains(metrics, "\"gamma 1."));
   }
 }
 

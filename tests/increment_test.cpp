@@ -1,22 +1,18 @@
 #include "tasks/increment.h"
 
-#include <map>
 #include "tests/check.h"
 
 #include "core/error.h"
 #include "tests/chi_square.h"
+#include "tests/make_task.h"
 
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-std::unique_ptr<Task> make(const std::map<std::string, std::string>& options = {},
-                           std::string_view distribution = {}) {
-  const TaskKind kind = increment();
-  OptionValues values = kind.defaults();
-  for (const auto& [name, value] : options) values.set(name, value);
-  return kind.make(values, distribution);
+std::unique_ptr<Task> make(const TaskOptions& options = {}, std::string_view distribution = {}) {
+  return make_task(increment(), options, distribution);
 }
 
 Sample draw(const Task& task, std::uint32_t index, int head = 0) {

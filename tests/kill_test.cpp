@@ -7,7 +7,8 @@
 #include "tests/check.h"
 
 #include "nn/models/decoder.h"
-#include "nn/training/trainer.h"
+#include "tests/temporary_folder.h"
+#include "tests/training.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -48,15 +49,12 @@ std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t mos
                   }});
   trainer.resume_latest();
   trainer.run();
-  std::vector<std::vector<double>> values;
-  for (const Parameter& p : decoder.parameters().all()) values.push_back(p.value().to_doubles());
-  return values;
+  return values_of(decoder);
 }
 
 /// Kills such a run again and again. Returns the number of files in its last checkpoint.
 std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
-  const fs::path folder = fs::temp_directory_path() / ("longhand_kill_" + std::to_string(getpid()));
-  fs::remove_all(folder);
+  const TemporaryFolder folder;
   const auto whole = train(folder / "whole", 0);
 
   const fs::path cut = folder / "cut";
@@ -87,9 +85,7 @@ std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
   for (const auto& entry : fs::directory_iterator(cut)) {
     BOOST_TEST(!entry.path().filename().string().starts_with("."), entry.path().string());
   }
-  const auto files = std::distance(fs::directory_iterator(store.path(30)), {});
-  fs::remove_all(folder);
-  return files;
+  return std::distance(fs::directory_iterator(store.path(30)), {});
 }
 
 }  // namespace

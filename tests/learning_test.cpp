@@ -6,9 +6,10 @@
 #include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"
 #include "nn/losses.h"
-#include "nn/training/trainer.h"
 #include "tests/check.h"
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
+#include "tests/training.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -63,12 +64,6 @@ Batch signs(std::int64_t step, std::int64_t) {
   return batch;
 }
 
-std::vector<std::vector<double>> values(const Model& model) {
-  std::vector<std::vector<double>> all;
-  for (const Parameter& p : model.parameters().all()) all.push_back(p.value().to_doubles());
-  return all;
-}
-
 struct Way {
   std::string name;
   OptimizerOptions optimizer;
@@ -82,24 +77,18 @@ TrainerOptions options(const Way& way, std::int64_t steps) {
   return {.steps = steps, .schedule = {.peak = way.rate}, .optimizer = way.optimizer};
 }
 
-double last_loss(Model& model, const BatchSource& source, const TrainerOptions& options) {
-  double loss = 0;
-  Trainer(model, source, options, {.report = [&](const StepReport& r) { loss = r.loss; }}).run();
-  return loss;
-}
-
 }  // namespace
 
 BOOST_DATA_TEST_CASE(floats_are_learned_from_floats, data::make(ways), way) {
   const auto backend = make_cpu_backend({.threads = 2});
   Net net(*backend);
-  BOOST_TEST(last_loss(net, curve, options(way, 600)) < 0.02);  // the mean square is 1/2
+  BOOST_TEST(train_losses(net, curve, options(way, 600)).back() < 0.02);  // the mean square is 1/2
 }
 
 BOOST_DATA_TEST_CASE(choices_are_learned_from_floats, data::make(ways), way) {
   const auto backend = make_cpu_backend({.threads = 2});
   Net net(*backend, 0, 2, 2);
-  BOOST_TEST(last_loss(net, signs, options(way, 600)) < 0.3);  // knowing nothing: ln 2
+  BOOST_TEST(train_losses(net, signs, options(way, 600)).back() < 0.3);  // knowing nothing: ln 2
 }
 
 BOOST_DATA_TEST_CASE(a_run_cut_and_resumed_has_the_bits_of_one_that_was_not,
@@ -124,7 +113,7 @@ BOOST_DATA_TEST_CASE(a_run_cut_and_resumed_has_the_bits_of_one_that_was_not,
   BOOST_TEST(trainer.resume_latest());
   BOOST_TEST(trainer.step() == 13);
   trainer.run();
-  BOOST_CHECK(values(second) == values(whole));
+  BOOST_CHECK(values_of(second) == values_of(whole));
 }
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_of_another_optimizer_is_refused) {
@@ -136,11 +125,8 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_of_another_optimizer_is_refused) {
   Trainer(net, curve, o).run();
   o.optimizer = AdamOptions{};
   Trainer adam(net, curve, o);
-  BOOST_CHECK_EXCEPTION(adam.resume_latest(), Error, [](const Error& error) {
-    const std::string message = error.what();
-    BOOST_TEST(message.ends_with(": expected what adam remembers, got sgd's"), message);
-    return true;
-  });
+  BOOST_TEST(contains(refusal([&] { adam.resume_latest(); }),
+                      ": expected what adam remembers, got sgd's"));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_frozen_stays_and_costs_no_backward) {
@@ -151,12 +137,12 @@ BOOST_AUTO_TEST_CASE(what_is_frozen_stays_and_costs_no_backward) {
     o.schedule.shape = Schedule::Shape::constant;
     if (frozen) o.groups = {{.parameters = net.parameters().under("first"), .frozen = true}};
     Trainer trainer(net, curve, o);
-    const auto before = values(net);
+    const auto before = values_of(net);
     std::map<std::string, int, std::less<>> count;
     backend->observer = [&](std::string_view name) { ++count[std::string(name)]; };
     trainer.run();
     backend->observer = {};
-    const auto after = values(net);
+    const auto after = values_of(net);
     BOOST_TEST((after[0] == before[0]) == frozen);
     BOOST_TEST((after[1] == before[1]) == frozen);
     BOOST_TEST((after[2] != before[2]));
@@ -176,11 +162,8 @@ BOOST_AUTO_TEST_CASE(dropout_is_off_in_evaluation_and_drawn_anew_in_training) {
 
   // At rate 0 nothing is learned, so that losses differ by the draw alone.
   const auto losses = [&](Model& model, const BatchSource& source, std::int64_t parts) {
-    std::vector<double> all;
-    TrainerOptions o{.steps = 3, .accumulation = parts, .schedule = {.peak = 0}};
-    Trainer(model, source, o, {.report = [&](const StepReport& r) { all.push_back(r.loss); }})
-        .run();
-    return all;
+    return train_losses(model, source,
+                        {.steps = 3, .accumulation = parts, .schedule = {.peak = 0}});
   };
   const auto same = [&](std::int64_t, std::int64_t) { return batch; };
   const auto drawn = losses(net, same, 1);
@@ -232,10 +215,7 @@ BOOST_AUTO_TEST_CASE(what_would_silently_do_nothing_is_refused) {
   const auto backend = make_cpu_backend({.threads = 1});
   Net net(*backend);
   const auto refused = [](const auto& make, const std::string& words) {
-    BOOST_CHECK_EXCEPTION(make(), Error, [&](const Error& error) {
-      BOOST_TEST(std::string(error.what()).find(words) != std::string::npos, error.what());
-      return true;
-    });
+    BOOST_TEST(contains(refusal(make), words));
   };
   refused([&] { Trainer(net, curve, {}); }, "expected the number of steps");
   refused([&] { net.parameters().under("firs"); }, "expected some under firs, got none");

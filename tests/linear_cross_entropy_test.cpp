@@ -5,12 +5,13 @@
 
 #include "autograd/loss.h"
 #include "autograd/matmul.h"
-#include "autograd/tape.h"
 #include "autograd/tolerance.h"
 #include "nn/losses.h"
 #include "nn/mixers/softmax.h"
 #include "nn/models/decoder.h"
 #include "tests/composed_twin.h"
+#include "tests/distance.h"
+#include "tests/recorded.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -52,13 +53,11 @@ Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::
   model.prepare(placed.input.longest);
   backend.memory().reset_peak();
   Tape tape;
-  Loss loss;
-  {
-    const Recording recording(tape);
-    loss = plain ? cross_entropy(model.logits(model.features(placed.input)), placed,
+  const Loss loss = recorded(tape, [&] {
+    return plain ? cross_entropy(model.logits(model.features(placed.input)), placed,
                                  {.consume_logits = true})
                  : model.loss(placed);
-  }
+  });
   const double share[] = {0.25};  // of a step in several parts
   tape.backward(loss.value, Tensor::from(backend, {1}, type, share));
   Step result{.loss = loss.value.value().item(),
@@ -85,19 +84,6 @@ Batch batch_of(int sequences, int length, int every, bool weighted) {
     batch.append(tokens, targets);
   }
   return batch;
-}
-
-void expect_near(const std::vector<double>& expected, const std::vector<double>& got,
-                 double tolerance) {
-  BOOST_REQUIRE(expected.size() == got.size());
-  double largest = 0, worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    largest = std::max(largest, std::abs(expected[i]));
-    const double difference = std::abs(expected[i] - got[i]);
-    worst = difference <= worst ? worst : difference;
-  }
-  BOOST_TEST(largest > 0);
-  BOOST_TEST(worst <= tolerance * largest);
 }
 
 }  // namespace
@@ -129,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_model_of_many_classes_has_the_gradients_of_the_plain_loss
           BOOST_TEST(ours.loss == plain.loss, boost::test_tools::tolerance(tolerance));
           BOOST_TEST(ours.hits == plain.hits, boost::test_tools::tolerance(1e-5));
           for (std::size_t i = 0; i < plain.gradients.size(); ++i) {
-            expect_near(plain.gradients[i], ours.gradients[i], tolerance);
+            BOOST_TEST(distance(plain.gradients[i], ours.gradients[i]) <= tolerance);
           }
           BOOST_TEST(ours.peak < plain.peak);
         }

@@ -11,6 +11,7 @@
 #include "core/safetensors.h"
 #include "nn/training/schedule.h"
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 
@@ -96,17 +97,15 @@ BOOST_AUTO_TEST_CASE(a_run_has_the_same_files_and_figures_in_every_language) {
       const auto seconds = outcome.out.find("\"seconds\"");
       all += line + outcome.out.substr(0, seconds);
     }
-    std::ifstream metrics(longhand.path("run/metrics.jsonl"));
-    for (std::string line; std::getline(metrics, line);) {
-      Json json = Json::parse(line).value();
+    for (Json line : longhand.metrics("run")) {
       for (const char* timed : {"seconds", "waited"}) {
-        if (json.contains(timed)) json[timed] = nullptr;
+        if (line.contains(timed)) line[timed] = nullptr;
       }
-      all += json.dump();
+      all += line.dump();
     }
     for (const char* file : {"run/report.html", "run/inspect.html"}) {
       const std::string page = contents(longhand.path(file));
-      BOOST_TEST(page.find("<svg") != std::string::npos);
+      BOOST_TEST(contains(page, "<svg"));
       all += page;
     }
     return all;
@@ -121,8 +120,7 @@ BOOST_AUTO_TEST_CASE(tables_and_refusals_have_points_in_every_language) {
     const std::string environment = std::string("LC_ALL=") + name;
     const Program::Outcome refused = longhand("train --task flip-flop --rate 0,5", environment);
     BOOST_TEST(refused.status == 2);
-    BOOST_TEST(refused.err.find("expected a number from 0 to 1000, got \"0,5\"") !=
-               std::string::npos);
+    BOOST_TEST(contains(refused.err, "expected a number from 0 to 1000, got \"0,5\""));
     const Program::Outcome table = longhand("gradcheck layer_norm", environment);
     BOOST_TEST(table.status == 0);
     const auto comma_within_a_number = [&](std::size_t i) {

@@ -1,9 +1,9 @@
 #include <sys/resource.h>
 
 #include <set>
-#include <sstream>
 
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 /// What must not be lost, and what must not be said to be done: `train` run as a user runs it, and
 /// disturbed.
@@ -17,10 +17,6 @@ const std::string tiny =
     "--batch 4 --evaluate_samples 5 --threads 1 --quiet ";
 
 struct Disturbed : Program {
-  std::string checkpoint(const std::string& run, int step) const {
-    const fs::path at = folder / run / "checkpoints" / ("step-" + std::to_string(step));
-    return contents(at / "model.safetensors") + contents(at / "optimizer.safetensors");
-  }
   std::set<std::string> checkpoints(const std::string& run) const {
     std::set<std::string> names;
     std::error_code missing;
@@ -31,16 +27,8 @@ struct Disturbed : Program {
   }
   /// Starts a long training and waits until it has taken some steps.
   pid_t start_training(const std::string& out, const std::string& more = "") const {
-    std::vector<std::string> words;
-    std::istringstream split(tiny + "--steps 1000000 --out " + out + " " + more);
-    for (std::string word; split >> word;) words.push_back(word);
-    const pid_t child = start(words);
-    for (int tries = 0; tries < 6000; ++tries) {
-      const std::string text = contents(folder / out / "metrics.jsonl");
-      if (std::count(text.begin(), text.end(), '\n') >= 5) return child;
-      ::usleep(10'000);
-    }
-    BOOST_FAIL("the run does not get on");
+    const pid_t child = start(tiny + "--steps 1000000 --out " + out + " " + more);
+    wait_for_lines(out, 5);
     return child;
   }
   int shell(const std::string& line) const {
@@ -68,9 +56,9 @@ BOOST_AUTO_TEST_CASE(distributions_longer_than_the_model_reads_are_skipped_by_na
   BOOST_TEST(checkpoints("a").contains("step-4"));
   const Outcome table = (*this)("eval a --samples 5");
   BOOST_TEST(table.status == 0);
-  BOOST_TEST(table.out.find("4x            skipped: samples of up to 64 tokens, the model reads at "
-                            "most 16") != std::string::npos,
-             table.out);
+  BOOST_TEST(contains(table.out,
+                      "4x            skipped: samples of up to 64 tokens, the model reads at "
+                      "most 16"));
   refuses(1, "eval a --samples 5 --on 2x", "2x: samples of up to 32 tokens");
   refuses(1, learned + "--longest 8 --out b", "model.longest: the task has samples of up to 16");
   BOOST_TEST(!fs::exists(folder / "b"));
@@ -91,23 +79,18 @@ BOOST_AUTO_TEST_CASE(metrics_that_cannot_be_read_are_refused_and_kept) {
   std::ofstream(folder / "a/metrics.jsonl") << text;
   const Outcome outcome = (*this)("train --resume a");
   BOOST_TEST(outcome.status == 0);
-  BOOST_TEST(outcome.err.find("a/metrics.jsonl:2: damaged") != std::string::npos, outcome.err);
-  BOOST_TEST(contents(folder / "a/metrics.jsonl").find("\n[\"step\":2,") != std::string::npos);
+  BOOST_TEST(contains(outcome.err, "a/metrics.jsonl:2: damaged"));
+  BOOST_TEST(contains(contents(folder / "a/metrics.jsonl"), "\n[\"step\":2,"));
   const Outcome check = (*this)("check a");
   BOOST_TEST(check.status == 1);
-  BOOST_TEST(check.out.find("a/metrics.jsonl:2: damaged") != std::string::npos, check.out);
+  BOOST_TEST(contains(check.out, "a/metrics.jsonl:2: damaged"));
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_standard_error_is_not_replaced_by_a_file_of_the_run) {
   const std::string loud = tiny.substr(0, tiny.find("--quiet"));
   BOOST_TEST(shell(std::string(built_program) + " " + loud + "--steps 6 --out a <&- >&- 2>&-") ==
              0);
-  std::istringstream lines(contents(folder / "a/metrics.jsonl"));
-  int count = 0;
-  for (std::string line; std::getline(lines, line); ++count) {
-    BOOST_TEST(Json::parse(line).has_value(), line);
-  }
-  BOOST_TEST(count == 7);
+  BOOST_TEST(metrics("a").size() == 7u);
   BOOST_TEST(shell(std::string(built_program) + " op list >&-") == 1);
 }
 
@@ -154,12 +137,9 @@ BOOST_AUTO_TEST_CASE(a_closed_pipe_ends_a_training_with_a_checkpoint_and_a_list_
 
 BOOST_AUTO_TEST_CASE(a_long_step_is_left_and_the_one_before_it_saved) {
   // 2^16 parts of a step: minutes.
-  std::vector<std::string> words;
-  std::istringstream split(
+  const pid_t child = start(
       "train --task flip-flop --width 64 --layers 2 --batch 65536 --accumulation 65536 --steps 3 "
       "--threads 1 --quiet --out a");
-  for (std::string word; split >> word;) words.push_back(word);
-  const pid_t child = start(words);
   for (int tries = 0; tries < 1000 && !fs::exists(folder / "a/metrics.jsonl"); ++tries) {
     ::usleep(10'000);
   }
@@ -170,9 +150,7 @@ BOOST_AUTO_TEST_CASE(a_long_step_is_left_and_the_one_before_it_saved) {
 }
 
 BOOST_AUTO_TEST_CASE(a_grid_that_a_signal_stopped_says_so_by_its_status) {
-  std::vector<std::string> words{"repro",     "fal/table1", "--scale", "smoke", "--quiet",
-                                 "--threads", "1",          "--out",   "grid"};
-  const pid_t child = start(words);
+  const pid_t child = start("repro fal/table1 --scale smoke --quiet --threads 1 --out grid");
   for (int tries = 0; tries < 6000; ++tries) {
     bool running = false;
     std::error_code missing;
@@ -253,7 +231,7 @@ BOOST_AUTO_TEST_CASE(threads_that_cannot_start_are_one_line) {
     BOOST_TEST(finish(child) == 1);
     const std::string said = contents(folder / "err");
     BOOST_TEST(std::count(said.begin(), said.end(), '\n') == 1, said);
-    BOOST_TEST(said.find("threads: expected 4, could start ") != std::string::npos, said);
+    BOOST_TEST(contains(said, "threads: expected 4, could start "));
   }
 }
 

@@ -1,11 +1,10 @@
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include "tests/check.h"
 
 #include "autograd/catalog/catalog.h"
+#include "tests/contents.h"
 #include "tests/paths.h"
 
 using namespace longhand;
@@ -15,11 +14,6 @@ BOOST_AUTO_TEST_SUITE(math_pages_test)
 namespace {
 
 const std::filesystem::path pages = std::filesystem::path(test_data) / "../docs/math";
-
-std::string contents(const std::string& page) {
-  std::ifstream file(pages / page);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 bool of_a_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -38,13 +32,13 @@ bool has_word(const std::string& text, const std::string& word) {
 BOOST_AUTO_TEST_CASE(every_op_of_the_catalog_is_named_on_its_page) {
   for (const catalog::Operation& operation : catalog::operations()) {
     const std::string page = operation.page + ".md";
-    BOOST_TEST(has_word(contents(page), operation.name),
+    BOOST_TEST(has_word(contents(pages / page), operation.name),
                "docs/math/" << page << " does not speak of " << operation.name);
   }
 }
 
 BOOST_AUTO_TEST_CASE(every_page_that_the_index_names_is_there) {
-  const std::string index = contents("README.md");
+  const std::string index = contents(pages / "README.md");
   int named = 0;
   for (std::size_t at = index.find("]("); at != std::string::npos; at = index.find("](", at + 1)) {
     const std::string page = index.substr(at + 2, index.find(')', at) - at - 2);

@@ -8,6 +8,7 @@
 #include "core/accounting_backend.h"
 #include "nn/models/decoder.h"
 #include "nn/training/trainer.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 namespace data = boost::unit_test::data;
@@ -42,13 +43,14 @@ nn::Batch batch_of(const Case& c, std::int64_t sequences) {
   return batch;
 }
 
-std::unique_ptr<nn::Model> model_of(const Case& c, Backend& backend) {
+std::unique_ptr<nn::Model> model_of(const Case& c, Backend& backend, double deviation = 0.02) {
   nn::DecoderConfig config{.vocabulary = c.vocabulary,
                            .width = c.width,
                            .layers = c.layers,
                            .mixers = {},
                            .inner = 3 * c.width};
   config.mixers = {nn::parse_mixers(c.heads, c.width)};
+  config.deviation = deviation;
   return std::make_unique<nn::Decoder>(backend, config, 1);
 }
 
@@ -95,16 +97,7 @@ BOOST_AUTO_TEST_CASE(what_is_needed_is_told_by_what_it_holds) {
 
 BOOST_AUTO_TEST_CASE(a_need_beyond_any_machine_is_known_at_once) {
   const Case c{"huge", 1 << 15, 500, 1 << 16, 1, 64, "softmax:8"};
-  const auto made = [&](Backend& backend) -> std::unique_ptr<nn::Model> {
-    nn::DecoderConfig config{.vocabulary = c.vocabulary,
-                             .width = c.width,
-                             .layers = c.layers,
-                             .mixers = {},
-                             .inner = 3 * c.width};
-    config.mixers = {nn::parse_mixers(c.heads, c.width)};
-    config.deviation = 0;
-    return std::make_unique<nn::Decoder>(backend, config, 1);
-  };
+  const auto made = [&](Backend& backend) { return model_of(c, backend, 0); };
   const nn::MemoryEstimate need = nn::estimate_training(made, {}, batch_of(c, 1), 1 << 24);
   BOOST_TEST(need.parameters > 1e12);
   BOOST_TEST(need.activations > 1e14);
@@ -113,20 +106,13 @@ BOOST_AUTO_TEST_CASE(a_need_beyond_any_machine_is_known_at_once) {
 BOOST_AUTO_TEST_CASE(a_training_that_cannot_fit_is_refused_with_its_size) {
   app::Config config("flip-flop");
   config.set("task.instructions", "16");
-  const auto refusal = [&] {
-    try {
-      return app::require_memory(config, *config.task());
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-  };
-  BOOST_TEST(refusal().starts_with("needs about "));
+  BOOST_TEST(app::require_memory(config, *config.task()).starts_with("needs about "));
   config.set("training.batch", "16777216");
-  BOOST_TEST(refusal().starts_with("training: needs about "), refusal());
-  BOOST_TEST(refusal().find(" for 16777216 sequences at once; this machine has ") !=
-             std::string::npos);
+  const std::string message = refusal([&] { app::require_memory(config, *config.task()); });
+  BOOST_TEST(message.starts_with("training: needs about "), message);
+  BOOST_TEST(contains(message, " for 16777216 sequences at once; this machine has "));
   config.set("training.accumulation", "65536");
-  BOOST_TEST(refusal().starts_with("needs about "));
+  BOOST_TEST(app::require_memory(config, *config.task()).starts_with("needs about "));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

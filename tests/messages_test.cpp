@@ -3,6 +3,7 @@
 
 #include "core/quote.h"
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_folder_of_such_a_name_is_used_and_shown_escaped) {
       word(folder));
   BOOST_TEST(trained.status == 0);
   BOOST_TEST((trained.err == printable_lines(trained.err)));
-  BOOST_TEST(trained.err.find(printable(folder)) != std::string::npos);
+  BOOST_TEST(contains(trained.err, printable(folder)));
   const std::string page = contents(longhand.path(folder) + "/report.html");
   BOOST_TEST((page == printable_lines(page)));
   one_printable_line("train --task flip-flop --out " + word(folder));

@@ -7,13 +7,13 @@
 #include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/fal.h"
-#include "autograd/tape.h"
 #include "core/error.h"
 #include "core/rng.h"
 #include "nn/mixers/chacal.h"
 #include "nn/mixers/fal.h"
 #include "nn/mixers/softmax.h"
 #include "nn/models/cache.h"
+#include "tests/recorded.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -224,11 +224,7 @@ BOOST_AUTO_TEST_CASE(gradients_reach_every_parameter_and_a_layer_used_twice) {
   };
   const Var in(x, true);
   Tape tape;
-  Var y;
-  {
-    const Recording recording(tape);
-    y = forward(in);
-  }
+  const Var y = recorded(tape, [&] { return forward(in); });
   tape.backward(y, dy);
   constexpr double h = 1e-6;
   const auto check = [&](const std::string& name, double* entries, const Tensor& gradient) {

@@ -6,8 +6,8 @@
 
 #include "autograd/rearrange.h"
 #include "autograd/reduce.h"
-#include "autograd/tape.h"
 #include "core/error.h"
+#include "tests/recorded.h"
 
 using namespace longhand;
 
@@ -47,11 +47,7 @@ BOOST_FIXTURE_TEST_CASE(a_formula_is_written_as_it_stands, Fixture) {
 BOOST_FIXTURE_TEST_CASE(a_repeated_operand_gets_the_sum_over_its_places, Fixture) {
   const Var x = leaf({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   const Var middle = leaf({3, 1}, {1, 10, 100}), ends = leaf({2, 1, 2}, {1, 2, 3, 4});
-  Tape tape;
-  {
-    const Recording recording(tape);
-    tape.backward(sum(x * middle + x * ends));
-  }
+  backpropagate([&] { return sum(x * middle + x * ends); });
   BOOST_TEST(grad(middle) == Doubles({1 + 2 + 7 + 8, 3 + 4 + 9 + 10, 5 + 6 + 11 + 12}));
   BOOST_TEST(grad(ends) == Doubles({1 + 3 + 5, 2 + 4 + 6, 7 + 9 + 11, 8 + 10 + 12}));
   BOOST_TEST(grad(x) == Doubles({2, 3, 11, 12, 101, 102, 4, 5, 13, 14, 103, 104}));

@@ -7,6 +7,7 @@
 #include "tests/check.h"
 
 #include "core/error.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 namespace data = boost::unit_test::data;
@@ -73,12 +74,10 @@ BOOST_DATA_TEST_CASE(an_exception_is_passed_on_and_the_pool_stays_usable, data::
                      threads) {
   ThreadPool pool(threads);
   for (std::int64_t bad = 0; bad < 50; bad += 7) {
-    BOOST_CHECK_EXCEPTION(pool.run(50,
-                                   [&](std::int64_t chunk, int) {
-                                     if (chunk == bad) throw std::runtime_error("chunk");
-                                   }),
-                          std::runtime_error,
-                          [](const std::exception& e) { return e.what() == std::string("chunk"); });
+    const auto throwing = [&](std::int64_t chunk, int) {
+      if (chunk == bad) throw std::runtime_error("chunk");
+    };
+    BOOST_TEST(refusal<std::runtime_error>([&] { pool.run(50, throwing); }) == "chunk");
     std::atomic<int> count{0};
     pool.run(50, [&](std::int64_t, int) { ++count; });
     BOOST_TEST(count.load() == 50);

@@ -4,6 +4,7 @@
 
 #include "apps/run/config.h"
 #include "tests/reference_fixture.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 using namespace longhand::app;
@@ -112,8 +113,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_probed_is_refused) {
   BOOST_CHECK_THROW(sorting_mechanisms(*model, *other, {}), Error);
   const std::vector<std::int32_t> tokens{1, 2, 4};
   BOOST_CHECK_THROW(projection_pictures(*model, *task, tokens, 3), Error);
-  BOOST_TEST(projection_pictures(*model, *task, tokens, 2).find("after the MLP") !=
-             std::string::npos);
+  BOOST_TEST(contains(projection_pictures(*model, *task, tokens, 2), "after the MLP"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -9,21 +9,20 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 #include "tests/check.h"
 
 #include "core/error.h"
 #include "core/json.h"
+#include "tests/contents.h"
 #include "tests/paths.h"
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
 namespace longhand {
-
-inline std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// The built program, run as a user runs it, in a folder of its own.
 struct Program {
@@ -51,7 +50,7 @@ struct Program {
       BOOST_TEST(outcome.out == "");
       BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
       BOOST_TEST(outcome.err.starts_with("longhand"));
-      BOOST_TEST(outcome.err.find(message) != std::string::npos);
+      BOOST_TEST(contains(outcome.err, message));
     }
   }
 
@@ -69,15 +68,39 @@ struct Program {
     return {};
   }
 
-  /// Starts it in the background; its output is lost.
-  pid_t start(const std::vector<std::string>& words) const {
+  /// The lines of a run's metrics.
+  std::vector<Json> metrics(const std::string& run) const {
+    std::vector<Json> all;
+    std::istringstream lines(contents(folder / run / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) all.push_back(Json::parse(line).value());
+    return all;
+  }
+  /// The bytes of a run's checkpoint.
+  std::string checkpoint(const std::string& run, int step) const {
+    const auto at = folder / run / "checkpoints" / ("step-" + std::to_string(step));
+    return contents(at / "model.safetensors") + contents(at / "optimizer.safetensors");
+  }
+  /// Waits until a run's metrics have so many lines.
+  void wait_for_lines(const std::string& run, int lines) const {
+    for (int tries = 0; tries < 6000; ++tries) {
+      const std::string text = contents(folder / run / "metrics.jsonl");
+      if (std::count(text.begin(), text.end(), '\n') >= lines) return;
+      ::usleep(10'000);
+    }
+    BOOST_FAIL("the run does not get on");
+  }
+
+  /// Starts it in the background, with words that have no spaces; its output is lost.
+  pid_t start(const std::string& line) const {
     const pid_t child = ::fork();
     if (child != 0) return child;
     const int nowhere = ::open("/dev/null", O_RDWR);
     ::dup2(nowhere, STDOUT_FILENO);
     ::dup2(nowhere, STDERR_FILENO);
+    std::istringstream split(line);
+    std::vector<std::string> words{std::istream_iterator<std::string>(split), {}};
     std::vector<char*> all{const_cast<char*>(built_program)};
-    for (const std::string& word : words) all.push_back(const_cast<char*>(word.c_str()));
+    for (std::string& word : words) all.push_back(word.data());
     all.push_back(nullptr);
     if (::chdir(folder.path().c_str()) == 0) ::execv(built_program, all.data());
     ::_exit(127);

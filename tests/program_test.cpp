@@ -4,6 +4,7 @@
 #include "autograd/catalog/catalog.h"
 #include "core/tensor_file.h"
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 namespace {
 
@@ -120,14 +121,14 @@ BOOST_AUTO_TEST_CASE(longhand_cpu_forces_an_instruction_set) {
   BOOST_TEST(Json::parse(forced.out).value()["instruction_set"] == "portable");
   const Outcome unknown = (*this)("info", "LONGHAND_CPU=mmx");
   BOOST_TEST(unknown.status == 1);
-  BOOST_TEST(unknown.err.find("mmx") != std::string::npos);
+  BOOST_TEST(contains(unknown.err, "mmx"));
 }
 
 BOOST_AUTO_TEST_CASE(output_that_cannot_be_written_is_a_failure) {
   const std::string line = std::string(built_program) + " op list >/dev/full 2>" + path("stderr");
   const int status = std::system(line.c_str());
   BOOST_TEST(WEXITSTATUS(status) == 1);
-  BOOST_TEST(contents(path("stderr")).find("standard output") != std::string::npos);
+  BOOST_TEST(contains(contents(path("stderr")), "standard output"));
 }
 
 BOOST_AUTO_TEST_CASE(gradcheck_reports_each_op_it_was_asked_for) {

@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include "core/error.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 
@@ -50,11 +51,8 @@ BOOST_AUTO_TEST_CASE(printable_lines_keep_their_breaks) {
 }
 
 BOOST_AUTO_TEST_CASE(every_message_is_one_line_of_printable_text) {
-  try {
-    fail("folder\n\u202e/\xff: cannot be read");
-  } catch (const Error& error) {
-    BOOST_TEST(error.what() == "folder\\x0a\\u{202e}/\\xff: cannot be read");
-  }
+  BOOST_TEST(refusal([] { fail("folder\n\u202e/\xff: cannot be read"); }) ==
+             "folder\\x0a\\u{202e}/\\xff: cannot be read");
 }
 
 BOOST_AUTO_TEST_CASE(long_text_is_cut) {

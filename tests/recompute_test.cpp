@@ -3,12 +3,12 @@
 #include "tests/check.h"
 
 #include "autograd/elementwise.h"
-#include "autograd/tape.h"
 #include "nn/mixers/chacal.h"
 #include "nn/mixers/fal.h"
 #include "nn/mixers/softmax.h"
 #include "nn/models/decoder.h"
 #include "nn/training/parts.h"
+#include "tests/recorded.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -37,11 +37,7 @@ Step step(Backend& backend, DecoderConfig config, bool recompute, const std::str
   backend.memory().reset_peak();
   const auto before = backend.memory().use().live;
   Tape tape;
-  Loss loss;
-  {
-    const Recording recording(tape);
-    loss = model.loss_of(batch);
-  }
+  const Loss loss = recorded(tape, [&] { return model.loss_of(batch); });
   tape.backward(loss.value);
   Step result{.loss = loss.value.value().to_doubles(),
               .gradients = {},

@@ -190,35 +190,6 @@ BOOST_AUTO_TEST_CASE(global_norm_clips_only_what_is_larger) {
   clip(6, 1);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_finite_stops_every_later_step) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Tensor factor = f64({1}, {1}), norm = blank({1});
-  const auto clip = [&](const Values& gradients, const Values& losses, double expected) {
-    run(GlobalNorm{.tensors = {f64({2}, gradients)},
-                   .norm = norm,
-                   .factor = factor,
-                   .losses = f64({2}, losses)});
-    check_values(factor, {expected});
-  };
-  clip({3, 4}, {1, 2}, 1);
-  clip({3, 4}, {1, -infinity}, 0);
-  clip({3, 4}, {1, 2}, 0);  // once is for good
-  run(Fill{.value = 1, .y = factor});
-  clip({3, infinity}, {1, 2}, 0);
-
-  const Tensor w = f64({2}, {1, -2}), m = f64({2}, {0.1, 0.2}), v = f64({2}, {0.3, 0.4});
-  run(Adam{.parameters = {w},
-           .gradients = {f64({2}, {infinity, 1})},
-           .m = {m},
-           .v = {v},
-           .decay = {0.1},
-           .now = f64({3}, {0.1, 1, 1}),
-           .factor = factor});
-  check_values(w, {1, -2});
-  check_values(m, {0.1, 0.2});
-  check_values(v, {0.3, 0.4});
-}
-
 BOOST_AUTO_TEST_CASE(adam_decays_apart_from_the_gradient_or_with_it) {
   const auto two_steps = [&](bool decoupled, const Values& w_after, const Values& m_after,
                              const Values& v_after) {

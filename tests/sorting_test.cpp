@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "tests/chi_square.h"
+#include "tests/make_task.h"
 
 using namespace longhand;
 using namespace longhand::tasks;
@@ -13,12 +14,8 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-std::unique_ptr<Task> make(const std::map<std::string, std::string>& options = {},
-                           std::string_view distribution = {}) {
-  const TaskKind kind = sorting();
-  OptionValues values = kind.defaults();
-  for (const auto& [name, value] : options) values.set(name, value);
-  return kind.make(values, distribution);
+std::unique_ptr<Task> make(const TaskOptions& options = {}, std::string_view distribution = {}) {
+  return make_task(sorting(), options, distribution);
 }
 
 Sample draw(const Task& task, std::uint32_t index, int head = 0) {

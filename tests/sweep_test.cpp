@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "core/error.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 using namespace longhand::app;
@@ -12,12 +13,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 std::string refusal(std::string_view text) {
-  try {
-    parse_axis(text);
-    return "none";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return longhand::refusal([&] { parse_axis(text); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "tests/check.h"
 
 #include "core/error.h"
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
 using namespace longhand;
@@ -31,16 +32,6 @@ struct Fixture {
     return all;
   }
 };
-
-template <class F>
-std::string refusal(F read) {
-  try {
-    read();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "read";
-}
 
 }  // namespace
 

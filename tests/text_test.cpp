@@ -9,7 +9,9 @@
 #include "core/atomic_file.h"
 #include "core/mapped_file.h"
 #include "core/safetensors.h"
+#include "tests/make_task.h"
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 using namespace longhand::tasks;
@@ -18,10 +20,7 @@ namespace {
 
 std::unique_ptr<Task> make(std::initializer_list<std::pair<const char*, std::string>> options,
                            std::string_view distribution = {}) {
-  const TaskKind kind = own_text();
-  OptionValues values = kind.defaults();
-  for (const auto& [name, value] : options) values.set(name, value);
-  return kind.make(values, distribution);
+  return make_task(own_text(), {options.begin(), options.end()}, distribution);
 }
 
 /// "0123...": the byte at place i is i % 251, so that a sample shows where it is from.
@@ -178,34 +177,26 @@ BOOST_AUTO_TEST_CASE(of_a_record_the_answer_and_its_end_are_learned) {
   BOOST_TEST(shown->count() == 2u);  // an example is not learned
   BOOST_TEST(text_of(*shown, 0) == "Add.\n1+1=2\n2+2=[4.]");
 
-  const auto message = [](auto make_and_open) {
-    try {
-      make_and_open();
-      return std::string();
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-  };
   const auto opened = [&](std::initializer_list<std::pair<const char*, std::string>> options) {
-    return message([&] { make(options)->count(); });
+    return refusal([&] { make(options)->count(); });
   };
-  BOOST_TEST(opened({{"text", file}, {"held_out", "0"}, {"length", "6"}}).find("qa.jsonl:4: ") !=
-             std::string::npos);
+  BOOST_TEST(
+      contains(opened({{"text", file}, {"held_out", "0"}, {"length", "6"}}), "qa.jsonl:4: "));
   const auto cut = make({{"text", file}, {"held_out", "0"}, {"length", "6"}, {"cut", "1"}});
   BOOST_TEST(text_of(*cut, 2) == "3+3=[six]");
-  BOOST_TEST(opened({{"text", file}, {"held_out", "0"}, {"length", "3"}, {"cut", "1"}})
-                 .find("qa.jsonl:1: ") != std::string::npos);
-  BOOST_TEST(opened({{"text", file}, {"examples", "3"}}) != "");
-  BOOST_TEST(opened({{"text", file}, {"examples", "4"}}) != "");
+  BOOST_TEST(contains(opened({{"text", file}, {"held_out", "0"}, {"length", "3"}, {"cut", "1"}}),
+                      "qa.jsonl:1: "));
+  BOOST_TEST(opened({{"text", file}, {"examples", "3"}}) != "accepted");
+  BOOST_TEST(opened({{"text", file}, {"examples", "4"}}) != "accepted");
   for (const char* wrong :
        {"{\"prompt\": \"a\"}", "{\"prompt\": 1, \"answer\": \"a\"}", "[]", "{",
         "{\"prompt\": \"\", \"answer\": \"a\"}", "{\"prompt\": \"a\", \"answer\": \"\"}"}) {
     write_atomically(folder / "w", "{\"prompt\": \"a\", \"answer\": \"b\"}\n" + std::string(wrong));
     const std::string said = opened({{"text", path("w")}, {"form", "jsonl"}, {"held_out", "0"}});
-    BOOST_TEST(said.find("w:2: ") != std::string::npos, wrong << " gives " << said);
+    BOOST_TEST_CONTEXT(wrong) { BOOST_TEST(contains(said, "w:2: ")); }
   }
   write_atomically(folder / "w", "");
-  BOOST_TEST(opened({{"text", path("w")}, {"form", "jsonl"}}) != "");
+  BOOST_TEST(opened({{"text", path("w")}, {"form", "jsonl"}}) != "accepted");
   BOOST_CHECK_THROW(make({{"template", "auto"}}), Error);
   BOOST_CHECK_THROW(make({{"template", "alpaca"}, {"text", file}})->count(), Error);
 }
@@ -230,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_goes_on_with_it) {
   const std::string report = contents(path("run/report.html"));
   for (const char* part : {"Samples over training", "Step 100<", "Step 300<", "bits_per_byte",
                            "300 steps, 153600 tokens"}) {
-    BOOST_TEST(report.find(part) != std::string::npos, part);
+    BOOST_TEST(contains(report, part));
   }
   const Json scores = json("eval run --samples 20 --json");
   double bits = 10, perplexity = 0;
@@ -271,11 +262,8 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_goes_on_with_the_same_windows) {
       "--steps 24 --batch 8 --checkpoint_every 7 --keep 9 --evaluate_samples 0 --quiet --out run");
   BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
   const auto losses = [&] {
-    std::vector<std::string> all;
-    std::ifstream lines(folder / "run" / "metrics.jsonl");
-    for (std::string line; std::getline(lines, line);) {
-      all.push_back(Json::parse(line).value()["loss"].dump());
-    }
+    std::vector<Json> all;
+    for (const Json& line : metrics("run")) all.push_back(line["loss"]);
     return all;
   };
   const auto whole = losses();

@@ -1,6 +1,4 @@
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include "tests/check.h"
 
 #include "core/error.h"
@@ -8,7 +6,9 @@
 #include "nn/text/bpe_trainer.h"
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
+#include "tests/contents.h"
 #include "tests/paths.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -17,11 +17,8 @@ namespace {
 
 /// What Hugging Face's tokenizers say (golden/tokenizer_ids.py).
 const Json& golden() {
-  static const Json all = [] {
-    std::ifstream file(std::string(test_data) + "/golden/tokenizer_ids.json");
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    return Json::parse(text).value();
-  }();
+  static const Json all =
+      Json::parse(contents(std::string(test_data) + "/golden/tokenizer_ids.json")).value();
   return all;
 }
 
@@ -151,9 +148,7 @@ BOOST_AUTO_TEST_CASE(runs_of_one_character_take_no_more_than_linear_time) {
 
 BOOST_AUTO_TEST_CASE(broken_text_and_unknown_ids_are_refused) {
   const Tokenizer tokenizer = tokenizer_of(golden()["tokenizers"]["gpt2"]);
-  BOOST_CHECK_EXCEPTION(Encoder(tokenizer).encode("ab\xff"), Error, [](const Error& error) {
-    return std::string(error.what()) == "broken UTF-8 at byte 2";
-  });
+  BOOST_TEST(refusal([&] { Encoder(tokenizer).encode("ab\xff"); }) == "broken UTF-8 at byte 2");
   const std::vector<TokenId> wrong{0, 100000};
   BOOST_CHECK_THROW((void)tokenizer.decode(wrong), Error);
 }

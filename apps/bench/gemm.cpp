@@ -8,16 +8,16 @@
 namespace longhand::app {
 namespace {
 
-struct Product {
+struct Size {
   std::int64_t m, n, k;
 };
 
 /// Products as models meet them: large and square, projections of many tokens, narrow heads, a
 /// vocabulary.
 constexpr std::array products{
-    Product{2048, 2048, 2048}, Product{16384, 512, 512},  Product{16384, 2048, 512},
-    Product{16384, 512, 2048}, Product{4096, 1024, 1024}, Product{8192, 192, 64},
-    Product{131072, 64, 64},   Product{1024, 1024, 41},   Product{100000, 103, 1024}};
+    Size{2048, 2048, 2048}, Size{16384, 512, 512},  Size{16384, 2048, 512},
+    Size{16384, 512, 2048}, Size{4096, 1024, 1024}, Size{8192, 192, 64},
+    Size{131072, 64, 64},   Size{1024, 1024, 41},   Size{100000, 103, 1024}};
 
 /// How the operands lie in memory: a forward product, and the two of its backward.
 struct Layout {
@@ -28,7 +28,7 @@ constexpr std::array layouts{Layout{"a b", false, false}, Layout{"a b^T", false,
                              Layout{"a^T b", true, false}};
 
 /// The largest |c_ij - sum_k a_ik b_kj| / (|a_i| |b_j|) over a few entries of c, summed in double.
-double sampled_error(const Matmul& op, const Product& p) {
+double sampled_error(const Matmul& op, const Size& p) {
   const std::vector<double> a = op.a.to_doubles(), b = op.b.to_doubles(), c = op.c.to_doubles();
   const auto at = [](const std::vector<double>& x, std::int64_t row, std::int64_t column,
                      std::int64_t rows, std::int64_t columns, bool transposed) {
@@ -55,7 +55,7 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
   const double budget = budget_from(arguments);
   const DType type = type_from(arguments);
   const std::uint64_t seed = seed_from(arguments);
-  std::vector<Product> wanted(products.begin(), products.end());
+  std::vector<Size> wanted(products.begin(), products.end());
   if (arguments.given("size")) {
     wanted.clear();
     for (const std::string& words : arguments.words("size")) {
@@ -66,7 +66,7 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
   std::vector<Math> modes{Math::exact, Math::fast, Math::bf16};
   if (arguments.given("math")) modes = {backend.options().math};
 
-  for (const Product& p : wanted) {
+  for (const Size& p : wanted) {
     for (const Layout& layout : layouts) {
       const Shape a = layout.transpose_a ? Shape{p.k, p.m} : Shape{p.m, p.k};
       const Shape b = layout.transpose_b ? Shape{p.n, p.k} : Shape{p.k, p.n};

@@ -129,7 +129,7 @@ std::vector<Kernel> kernels(Backend& b, std::int64_t rows, std::int64_t n, DType
 void run(const Arguments& arguments, Backend& backend, Report& report) {
   const double budget = budget_from(arguments);
   const DType type = type_from(arguments);
-  // 64 MiB of activations unless asked otherwise: beyond every cache.
+  // By default 64 MiB of activations: more than any cache holds.
   std::vector<std::vector<std::int64_t>> sizes{
       {(std::int64_t{64} << 20) / 1024 / static_cast<std::int64_t>(size_of(type)), 1024}};
   if (arguments.given("size")) {

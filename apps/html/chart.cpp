@@ -52,7 +52,7 @@ class Axis {
   double from_, to_;
 };
 
-struct Range {
+struct Extent {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   void see(double value, bool log) {
     if (!std::isfinite(value) || (log && value <= 0)) return;
@@ -121,7 +121,7 @@ std::vector<double> ticks(double low, double high, int wanted) {
 
 std::string line_chart(const LineChart& chart) {
   constexpr double width = 720, height = 340, left = 62, right = 16, top = 14, bottom = 48;
-  Range xs, ys;
+  Extent xs, ys;
   for (const Series& series : chart.series) {
     for (const Point& p : series.points) {
       xs.see(p.x, chart.log_x);

@@ -18,68 +18,47 @@ std::vector<ToyModel> toy_models(Scale scale) {
           {false, 4, 0.985, 0.03}, {false, 5, 1.0, 0.0},    chained};
 }
 
-Settings toy_settings(Scale scale) {
-  Settings s{{"model.order", "sequential"},  {"model.activation", "gelu_tanh"},
-             {"model.positions", "learned"}, {"model.tied", "1"},
-             {"model.start", "residual"},    {"training.beta2", "0.98"},
-             {"training.schedule", "linear"}};
-  const auto add = [&s](const Settings& more) { s.insert(more.begin(), more.end()); };
-  if (scale == Scale::smoke) {
-    add({{"task.blocks", "8"},  // one standard layer's bound is then 49%, with 16 32%
-         {"model.width", "64"},
-         {"model.inner", "256"},
-         {"training.steps", "2000"},
-         {"training.batch", "32"},
-         {"training.rate", "3e-3"},
-         {"training.warm_up", "250"},
-         {"training.evaluate_every", "200"},
-         {"training.evaluate_samples", "200"}});
-  } else if (scale == Scale::laptop) {
-    add({{"model.width", "64"},
-         {"model.inner", "256"},
-         {"training.steps", "6000"},
-         {"training.batch", "32"},
-         {"training.rate", "2e-3"},
-         {"training.warm_up", "500"},
-         {"training.evaluate_every", "300"},
-         {"training.evaluate_samples", "200"},
-         {"training.checkpoint_every", "500"}});
-  } else {
-    add({{"model.width", "512"},
-         {"model.inner", "2048"},
-         {"training.steps", "24000"},
-         {"training.batch", "128"},
-         {"training.rate", "3e-4"},
-         {"training.warm_up", "8000"},
-         {"training.evaluate_every", "600"},
-         {"training.evaluate_samples", "1000"},
-         {"training.checkpoint_every", "600"}});
-  }
-  return s;
-}
+const Settings chacal_gpt2{{"model.order", "sequential"},
+                           {"model.activation", "gelu_tanh"},
+                           {"model.positions", "learned"},
+                           {"model.tied", "1"},
+                           {"training.beta2", "0.98"}};
 
 GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions& options,
                 const Settings& more) {
+  static constexpr ScaledSetting sizes[] = {
+      // With 8 blocks one standard layer's bound is 49%, with 16 32%.
+      {"task.blocks", "8", "", ""},
+      {"model.width", "64", "64", "512"},
+      {"model.inner", "256", "256", "2048"},
+      {"training.steps", "2000", "6000", "24000"},
+      {"training.batch", "32", "32", "128"},
+      {"training.rate", "3e-3", "2e-3", "3e-4"},
+      {"training.warm_up", "250", "500", "8000"},
+      {"training.evaluate_every", "200", "300", "600"},
+      {"training.evaluate_samples", "200", "200", "1000"},
+      {"training.checkpoint_every", "", "500", "600"}};
   Config config("chains");
-  for (const auto& [key, value] : toy_settings(options.scale)) config.set(key, value);
+  set_all(config, chacal_gpt2);
+  set_all(config, {{"model.start", "residual"}, {"training.schedule", "linear"}});
+  set_all(config, sizes, options.scale);
   const std::string heads = options.scale == Scale::paper ? "8" : "4";
   config.set("model.heads", (model.chacal ? "chacal:" : "softmax:") + heads);
   config.set("model.layers", std::to_string(model.layers));
-  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
-  config.set("training.seed", std::to_string(seed));
-  for (const auto& [key, value] : more) config.set(key, value);
-  for (const auto& [key, value] : options.settings) config.set(key, value);
+  const std::uint64_t seed = set_seed(config, options, number);
+  set_all(config, more);
+  set_all(config, options.settings);
   return {text(model.chacal ? "chacal" : "standard", '-', model.layers, "-seed-", seed), config};
 }
 
-ToyScore score_toy(const fs::path& run, std::uint64_t seed) {
-  LoadedRun loaded = load_run(
-      run, {.step = RunFolder(run).config().integer("training.steps", 0, std::int64_t{1} << 40)});
-  const std::int64_t samples = loaded.config.integer("training.evaluate_samples", 1, 1 << 24);
-  ToyScore score{.tally = evaluate(*loaded.model, *loaded.task, {.samples = samples, .seed = seed}),
-                 .parameters = loaded.model->parameters().count()};
-  score.loss = evaluate_loss(*loaded.model, *loaded.task, {.samples = samples, .seed = seed});
-  return score;
+ToyScore score_toy(const GridRun& run, const RecipeOptions& options,
+                   std::span<const std::string_view> reuse_from) {
+  LoadedRun loaded = load_finished(run, options, reuse_from);
+  // Other samples than those of the evaluations during training.
+  const EvaluationOptions fresh{.samples = run.evaluate_samples(), .seed = options.seed + 1000};
+  return {.tally = evaluate(*loaded.model, *loaded.task, fresh),
+          .loss = evaluate_loss(*loaded.model, *loaded.task, fresh),
+          .parameters = loaded.model->parameters().count()};
 }
 
 Curve curve_over(std::span<const fs::path> runs, std::string_view figure) {

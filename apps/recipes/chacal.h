@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,9 +20,8 @@ struct ToyModel {
 /// Those of Table 1 that a scale trains, ChaCAL's last.
 std::vector<ToyModel> toy_models(Scale scale);
 
-using Settings = std::map<std::string, std::string>;
-/// The task, the sizes and the training of a scale.
-Settings toy_settings(Scale scale);
+/// GPT-2 as ChaCAL's experiments have it, and what all their trainings share.
+extern const Settings chacal_gpt2;
 /// A run of a model at options.seed + number; `more` goes over the scale's settings.
 GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions& options,
                 const Settings& more = {});
@@ -38,7 +36,8 @@ struct ToyScore {
 
   double accuracy() const { return tally.at("choices").mean(); }
 };
-ToyScore score_toy(const std::filesystem::path& run, std::uint64_t seed);
+ToyScore score_toy(const GridRun& run, const RecipeOptions& options,
+                   std::span<const std::string_view> reuse_from = {});
 
 /// The mean of a figure of metrics.jsonl over runs of one model at each step that all of them have,
 /// with the least and the greatest.

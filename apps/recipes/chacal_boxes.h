@@ -25,7 +25,7 @@ struct BoxesModel {
 /// Models on one version of the task.
 struct BoxesStudy {
   bool advanced = true;
-  Settings settings = {};  // of all models
+  Config config = Config("boxes");  // what all models share
   int heads = 8;
   std::int64_t runs = 1;  // of each model, with seeds one after another
   std::vector<BoxesModel> models = {};
@@ -42,8 +42,8 @@ std::vector<GridRun> boxes_runs(const RecipeOptions& options);
 /// Where a model's runs are: with this recipe, or finished with another one of the boxes.
 std::vector<std::filesystem::path> boxes_paths(const BoxesStudy& study, const BoxesModel& model,
                                                const RecipeOptions& options);
-/// Trains runs that are nowhere yet; false: stopped.
-bool train_boxes(std::span<const GridRun> runs, const RecipeOptions& options);
+/// Recipes that share the runs.
+std::span<const std::string_view> recipes_of_boxes();
 
 /// Exact match during training: a curve for each model, with its runs' range where there are
 /// several.

@@ -5,7 +5,7 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::string_view beside[] = {"chacal/table1"};
+constexpr std::string_view reuse_from[] = {"chacal/table1"};
 
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   RecipeOptions several = options;
@@ -13,12 +13,8 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return toy_runs(several);
 }
 
-RecipeResult run(const RecipeOptions& options) {
-  RecipeResult result;
+void report(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = runs_of(options);
-  result.stopped = !train_runs(runs, options, beside);
-  if (result.stopped) return result;
-
   html::LineChart chart{.x_label = "step", .y_label = "accuracy", .series = {}};
   chart.y_low = 0;
   chart.y_high = 1;
@@ -26,7 +22,7 @@ RecipeResult run(const RecipeOptions& options) {
   for (std::size_t m = 0; m < models.size(); ++m) {
     std::vector<std::filesystem::path> paths;
     for (std::size_t r = m; r < runs.size(); r += models.size()) {
-      paths.push_back(run_path(runs[r], options, beside));
+      paths.push_back(run_path(runs[r], options, reuse_from));
     }
     const Curve curve = curve_over(paths, "train/choices");
     html::Series series{.name = models[m].name(), .points = {}};
@@ -48,18 +44,17 @@ RecipeResult run(const RecipeOptions& options) {
           html::paragraph("In the table too the interval is that of the least and the greatest "
                           "run. The paper's figure gives no numbers; its Table 1 has the last "
                           "column's."));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
-  return result;
 }
 
-const RegisterRecipe recipe{
+const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/fig3",
      .summary = "accuracy on chains during training, several seeds, with the band of all runs",
      .scales = {{Scale::smoke, "the models of chacal/table1, two seeds, its runs used if there"},
                 {Scale::laptop, "the same with all six models"},
                 {Scale::paper, "the paper's sizes, four seeds; for a GPU"}},
-     .run = run,
-     .runs = runs_of}};
+     .runs = runs_of,
+     .report = report,
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -14,15 +14,10 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return all;
 }
 
-RecipeResult run(const RecipeOptions& options) {
-  RecipeResult result;
-  const std::vector<GridRun> runs = runs_of(options);
-  result.stopped = !train_boxes(runs, options);
-  if (result.stopped) return result;
+void report(const RecipeOptions& options, RecipeResult& result) {
   const BoxesStudy study = boxes_studies(options).back();
-  const auto steps =
-      static_cast<double>(runs.front().config.integer("training.steps", 0, std::int64_t{1} << 40));
-  const std::int64_t samples = runs.front().config.integer("training.evaluate_samples", 1, 1 << 24);
+  const GridRun first = runs_of(options).front();
+  const auto steps = static_cast<double>(first.last_step());
   for (const BoxesModel& model : study.models) {
     const auto paths = boxes_paths(study, model, options);
     for (int fourth = 1; fourth <= 4; ++fourth) {
@@ -35,8 +30,8 @@ RecipeResult run(const RecipeOptions& options) {
         }
       }
       if (shares.empty()) continue;  // no evaluation at that step
-      result.rows.push_back(
-          row_of(model.name, text("step ", steps * fourth / 4), shares, {}, samples));
+      result.rows.push_back(row_of(model.name, text("step ", steps * fourth / 4), shares, {},
+                                   first.evaluate_samples()));
     }
   }
   result.sections.emplace_back("Figure 4", boxes_curves(study, options));
@@ -45,18 +40,17 @@ RecipeResult run(const RecipeOptions& options) {
       html::paragraph("The share of test samples whose answer is right to its end; during "
                       "training all tokens before are given, which is right for the same samples "
                       "as decoding is. The paper prints curves, no numbers."));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
-  return result;
 }
 
-const RegisterRecipe recipe{
+const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/fig4",
      .summary = "exact match on the advanced boxes during training, 2 to 5 layers against ChaCAL",
      .scales = {{Scale::smoke, "the runs of chacal/table2, trained if they are not there"},
                 {Scale::laptop, "the same, at its laptop scale"},
                 {Scale::paper, "the same at the paper's size; for a GPU"}},
-     .run = run,
-     .runs = runs_of}};
+     .runs = runs_of,
+     .report = report,
+     .reuse_from = recipes_of_boxes()})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -12,31 +12,31 @@ std::vector<std::string> gammas(Scale scale) {
           "0.7", "0.8", "0.9", "0.95", "0.98", "0.99"};
 }
 
-struct Point {
+struct GammaRun {
   std::string gamma;
   GridRun run;
 };
 
-std::vector<Point> points_of(const RecipeOptions& options) {
-  std::vector<Point> points;
+std::vector<GammaRun> gamma_runs(const RecipeOptions& options) {
+  std::vector<GammaRun> all;
   for (const std::string& gamma : gammas(options.scale)) {
     for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 4); ++number) {
       GridRun run = toy_run({.chacal = true}, number, options, {{"model.gamma", gamma}});
       // The default's runs are those of Table 1.
       if (gamma != "0.9") run.name = "gamma-" + gamma + "-" + run.name;
-      points.push_back({gamma, std::move(run)});
+      all.push_back({gamma, std::move(run)});
     }
   }
-  return points;
+  return all;
 }
 
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (Point& point : points_of(options)) runs.push_back(std::move(point.run));
+  for (GammaRun& one : gamma_runs(options)) runs.push_back(std::move(one.run));
   return runs;
 }
 
-constexpr std::string_view beside[] = {"chacal/table1", "chacal/fig3"};
+constexpr std::string_view reuse_from[] = {"chacal/table1", "chacal/fig3"};
 constexpr double perfect = 0.9995;  // prints as 100.0%
 
 /// The step of the first evaluation that is perfect.
@@ -50,24 +50,19 @@ std::optional<double> first_perfect(const std::filesystem::path& run) {
   return std::nullopt;
 }
 
-RecipeResult run(const RecipeOptions& options) {
-  RecipeResult result;
-  const std::vector<GridRun> runs = runs_of(options);
-  result.stopped = !train_runs(runs, options, beside);
-  if (result.stopped) return result;
-
+void report(const RecipeOptions& options, RecipeResult& result) {
   html::Series accuracy{.name = "ChaCAL L=1", .points = {}, .marks = true}, steps = accuracy;
-  const std::vector<Point> points = points_of(options);
+  const std::vector<GammaRun> all = gamma_runs(options);
   for (const std::string& gamma : gammas(options.scale)) {
     std::vector<double> shares, times;
     std::int64_t choices = 0;
-    for (const Point& point : points) {
-      if (point.gamma != gamma) continue;
-      const auto path = run_path(point.run, options, beside);
-      const ToyScore score = score_toy(path, options.seed + 1000);
+    for (const GammaRun& one : all) {
+      if (one.gamma != gamma) continue;
+      const ToyScore score = score_toy(one.run, options, reuse_from);
       shares.push_back(score.accuracy());
       choices = score.tally.at("choices").count;
-      if (const auto step = first_perfect(path)) times.push_back(*step);
+      const auto step = first_perfect(run_path(one.run, options, reuse_from));
+      if (step) times.push_back(*step);
     }
     const std::string name = "gamma " + gamma;
     const Row row = row_of(name, "accuracy", shares, {}, choices);
@@ -94,18 +89,17 @@ RecipeResult run(const RecipeOptions& options) {
               "given where all runs reach it. The paper's figure counts epochs, whose length "
               "it does not give, and prints no numbers; it says that accuracy is perfect from "
               "about 0.5 on and soonest about 0.9."));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
-  return result;
 }
 
-const RegisterRecipe recipe{
+const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/fig5",
      .summary = "accuracy of one ChaCAL layer, and steps to a perfect one, against gamma",
      .scales = {{Scale::smoke, "three gammas at the size of chacal/table1"},
                 {Scale::laptop, "six gammas"},
                 {Scale::paper, "thirteen gammas, four seeds, the paper's size; for a GPU"}},
-     .run = run,
-     .runs = runs_of}};
+     .runs = runs_of,
+     .report = report,
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -6,30 +6,24 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::string_view beside[] = {"chacal/fig3"};
+constexpr std::string_view reuse_from[] = {"chacal/fig3"};
 
-RecipeResult run(const RecipeOptions& options) {
-  RecipeResult result;
+void report(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = toy_runs(options);
-  result.stopped = !train_runs(runs, options, beside);
-  if (result.stopped) return result;
-
   html::LineChart chart{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
   const std::vector<ToyModel> models = toy_models(options.scale);
   for (std::size_t m = 0; m < models.size(); ++m) {
     std::vector<double> accuracy, loss;
     std::int64_t parameters = 0, choices = 0;
     for (std::size_t r = m; r < runs.size(); r += models.size()) {
-      const auto path = run_path(runs[r], options, beside);
-      // Other samples than those of the evaluations during training.
-      const ToyScore score = score_toy(path, options.seed + 1000);
+      const ToyScore score = score_toy(runs[r], options, reuse_from);
       accuracy.push_back(score.accuracy());
       loss.push_back(score.loss);
       parameters = score.parameters;
       choices = score.tally.at("choices").count;
-      if (r == m)
-        chart.series.push_back(curve(models[m].name(), RunFolder(path).metrics(), "loss"));
     }
+    const RunFolder first(run_path(runs[m], options, reuse_from));
+    chart.series.push_back(curve(models[m].name(), first.metrics(), "loss"));
     const std::string name = models[m].name();
     result.rows.push_back(row_of(name, "accuracy", accuracy, models[m].paper_accuracy, choices));
     result.rows.push_back(row_of(name, "loss", loss, models[m].paper_loss));
@@ -53,11 +47,9 @@ RecipeResult run(const RecipeOptions& options) {
           "other seed is in it; with several it is Student's over runs."));
   result.sections.emplace_back("Training",
                                html::figure(line_chart(chart), "Training loss of the first seed"));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
-  return result;
 }
 
-const RegisterRecipe recipe{
+const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/table1",
      .summary = "one ChaCAL layer against one to five standard layers on chains of references",
      .scales = {{Scale::smoke, "one layer of each, 64 tokens, width 64: some minutes on 2 cores"},
@@ -65,8 +57,9 @@ const RegisterRecipe recipe{
                  "all six models at width 64, 128 tokens, one seed: half an hour on 2 cores "
                  "by estimate"},
                 {Scale::paper, "width 512, 24k steps of 128, four seeds; for a GPU"}},
-     .run = run,
-     .runs = toy_runs}};
+     .runs = toy_runs,
+     .report = report,
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

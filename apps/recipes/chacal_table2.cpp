@@ -19,17 +19,14 @@ struct Scores {
 
 Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptions& options) {
   Scores scores;
-  for (const auto& path : boxes_paths(study, model, options)) {
-    const Config config = RunFolder(path).config();
-    LoadedRun run =
-        load_run(path, {.step = config.integer("training.steps", 0, std::int64_t{1} << 40)});
-    const auto task = config.task("test");
+  for (const GridRun& run : boxes_runs(study, model, options)) {
+    const LoadedRun loaded = load_finished(run, options, recipes_of_boxes());
+    const auto task = loaded.config.task("test");
     // Other samples than those of the evaluations during training.
-    EvaluationOptions o{.samples = config.integer("training.evaluate_samples", 1, 1 << 24),
-                        .seed = options.seed + 1'000'000};
-    scores.losses.push_back(evaluate_loss(*run.model, *task, o));
+    EvaluationOptions o{.samples = run.evaluate_samples(), .seed = options.seed + 1'000'000};
+    scores.losses.push_back(evaluate_loss(*loaded.model, *task, o));
     o.reading = Reading::decoded;
-    const tasks::Tally tally = evaluate(*run.model, *task, o);
+    const tasks::Tally tally = evaluate(*loaded.model, *task, o);
     scores.exact.push_back(tally.at("exact").mean());
     scores.tally.add(tally);
   }
@@ -111,10 +108,7 @@ double size_of(const Config& config) {
   return static_cast<double>(model.parameters().count() - shape.longest * shape.width) / 1e6;
 }
 
-RecipeResult run(const RecipeOptions& options) {
-  RecipeResult result;
-  result.stopped = !train_boxes(boxes_runs(options), options);
-  if (result.stopped) return result;
+void report(const RecipeOptions& options, RecipeResult& result) {
   for (const BoxesStudy& study : boxes_studies(options)) {
     std::vector<Config> configs;
     for (const BoxesModel& model : study.models) {
@@ -154,11 +148,9 @@ RecipeResult run(const RecipeOptions& options) {
           "taking turns; the median of seven turns. Size: without the table of positions, for "
           "which the paper's figures have no room. Columns have the paper's names at every scale; "
           "the configurations say how large the task is here."));
-  result.sections.emplace_back("Configurations of the runs", configurations(boxes_runs(options)));
-  return result;
 }
 
-const RegisterRecipe recipe{
+const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/table2",
      .summary = "standard transformers of 2 to 5 layers against 2 layers with ChaCAL on the boxes",
      .scales = {{Scale::smoke, "2 layers, 4 boxes, up to 15 moves, 500 steps: a minute on 2 cores"},
@@ -166,8 +158,9 @@ const RegisterRecipe recipe{
                  "2 and 3 layers, 4 boxes, up to 15 moves, width 64: half an hour on 2 cores by "
                  "estimate"},
                 {Scale::paper, "the paper's sizes, both versions, all runs; for a GPU"}},
-     .run = run,
-     .runs = [](const RecipeOptions& options) { return boxes_runs(options); }}};
+     .runs = [](const RecipeOptions& options) { return boxes_runs(options); },
+     .report = report,
+     .reuse_from = recipes_of_boxes()})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
 #include "apps/html/chart.h"
-#include "apps/recipes/grid.h"
+#include "apps/recipes/chacal.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_report.h"
 #include "core/crc32c.h"
@@ -18,59 +17,24 @@
 namespace longhand::app {
 namespace {
 
-using Settings = std::map<std::string, std::string>;
-
 /// A small language model of bytes, where none is given to begin with.
-Settings base_settings(Scale scale) {
-  Settings settings{{"model.positions", "learned"},    {"model.order", "sequential"},
-                    {"model.activation", "gelu_tanh"}, {"model.tied", "1"},
-                    {"training.schedule", "cosine"},   {"training.beta2", "0.98"},
-                    {"training.decay", "0.1"},         {"training.clip", "1"}};
-  const Settings sizes =
-      scale == Scale::smoke
-          ? Settings{{"model.width", "64"},     {"model.inner", "256"},
-                     {"model.layers", "2"},     {"model.heads", "softmax:4"},
-                     {"training.steps", "300"}, {"training.batch", "16"},
-                     {"training.rate", "4e-3"}, {"training.warm_up", "50"},
-                     {"task.length", "128"},    {"training.evaluate_samples", "100"}}
-          : Settings{{"model.width", "128"},     {"model.inner", "512"},
-                     {"model.layers", "4"},      {"model.heads", "softmax:4"},
-                     {"training.steps", "2000"}, {"training.batch", "16"},
-                     {"training.rate", "2e-3"},  {"training.warm_up", "200"},
-                     {"task.length", "256"},     {"training.evaluate_samples", "500"}};
-  settings.insert(sizes.begin(), sizes.end());
-  return settings;
-}
+constexpr ScaledSetting base_sizes[] = {
+    {"model.width", "64", "128", ""},      {"model.inner", "256", "512", ""},
+    {"model.layers", "2", "4", ""},        {"model.heads", "softmax:4", "softmax:4", ""},
+    {"training.steps", "300", "2000", ""}, {"training.batch", "16", "16", ""},
+    {"training.rate", "4e-3", "2e-3", ""}, {"training.warm_up", "50", "200", ""},
+    {"task.length", "128", "256", ""},     {"training.evaluate_samples", "100", "500", ""}};
 
 /// The training after it.
-Settings tuning_settings(Scale scale) {
-  Settings settings{
-      {"training.schedule", "cosine"}, {"training.beta2", "0.98"}, {"training.decay", "0.1"}};
-  Settings sizes;
-  switch (scale) {
-    case Scale::smoke:
-      sizes = {{"training.steps", "100"},
-               {"training.batch", "16"},
-               {"training.rate", "1e-3"},
-               {"training.warm_up", "20"},
-               {"training.evaluate_samples", "100"}};
-      break;
-    case Scale::laptop:
-      sizes = {{"training.steps", "500"},          {"training.batch", "16"},
-               {"training.rate", "5e-4"},          {"training.warm_up", "100"},
-               {"training.evaluate_every", "100"}, {"training.evaluate_samples", "500"}};
-      break;
-    case Scale::paper:
-      sizes = {{"training.steps", "10000"},          {"training.batch", "256"},
-               {"training.accumulation", "32"},      {"training.rate", "5e-5"},
-               {"training.schedule", "linear"},      {"training.warm_up", "2000"},
-               {"training.evaluate_every", "1000"},  {"training.checkpoint_every", "500"},
-               {"training.evaluate_samples", "2000"}};
-      break;
-  }
-  for (const auto& [key, value] : sizes) settings[key] = value;
-  return settings;
-}
+constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "linear"},
+                                    {"training.steps", "100", "500", "10000"},
+                                    {"training.batch", "16", "16", "256"},
+                                    {"training.accumulation", "", "", "32"},
+                                    {"training.rate", "1e-3", "5e-4", "5e-5"},
+                                    {"training.warm_up", "20", "100", "2000"},
+                                    {"training.evaluate_every", "", "100", "1000"},
+                                    {"training.checkpoint_every", "", "", "500"},
+                                    {"training.evaluate_samples", "100", "500", "2000"}};
 
 constexpr std::array<std::int64_t, 3> scored_windows{200, 2000, 2000};
 
@@ -99,36 +63,43 @@ std::string mark_of(const std::filesystem::path& path) {
   return checksums::hexadecimal(sum);
 }
 
-struct Table {
+struct Runs {
   std::filesystem::path base;  // the run that both others begin with
   std::vector<GridRun> first;  // it, where it is trained here
   GridRun standard, changed;
   std::string heads;  // what the changed one has
 };
 
-Table table_of(const RecipeOptions& options) {
+Runs runs_of(const RecipeOptions& options) {
   LONGHAND_CHECK(!options.text.empty(),
                  "chacal/table3: expected a text to learn (--text FILE; scripts/fetch_text.sh FILE "
                  "writes one of 11 MB)");
   LONGHAND_CHECK(options.scale != Scale::paper || !options.model.empty(),
                  "chacal/table3: expected GPT-2 at the paper's scale: `longhand import DIR --out "
                  "RUN` makes a run of its files, --model RUN takes it");
-  const auto seeded = [&](Config config, const Settings& settings) {
-    for (const auto& [key, value] : settings) config.set(key, value);
+  const auto finish = [&](Config& config) {
+    config.set("training.decay", "0.1");
     config.set("task.text", options.text);
-    config.set("training.seed", std::to_string(options.seed));
-    for (const auto& [key, value] : options.settings) config.set(key, value);
-    return config;
+    set_seed(config, options, 0);
+    set_all(config, options.settings);
   };
   std::vector<GridRun> first;
   std::filesystem::path from = options.model;
   if (options.model.empty()) {
     from = options.out / "pre-trained";
-    first.push_back({"pre-trained", seeded(Config("text"), base_settings(options.scale))});
+    Config config("text");
+    set_all(config, chacal_gpt2);
+    set_all(config, base_sizes, options.scale);
+    set_all(config, {{"training.schedule", "cosine"}, {"training.clip", "1"}});
+    finish(config);
+    first.push_back({"pre-trained", std::move(config)});
   }
   const Config base = first.empty() ? RunFolder(from).config() : first[0].config;
 
-  Config standard = seeded(Config::from_run(base, "text"), tuning_settings(options.scale));
+  Config standard = Config::from_run(base, "text");
+  set_all(standard, tuning, options.scale);
+  standard.set("training.beta2", "0.98");
+  finish(standard);
   if (options.scale == Scale::paper) {
     const std::int64_t longest = std::min<std::int64_t>(1024, base.model(*base.task()).longest);
     standard.set("task.length", std::to_string(longest - 1));
@@ -189,20 +160,20 @@ Losses difference(Losses of, const Losses& from) {
 
 RecipeResult run(const RecipeOptions& options) {
   RecipeResult result;
-  const Table table = table_of(options);
-  const std::vector<GridRun> second{table.standard, table.changed};
-  result.stopped = !train_runs(table.first, options) || !train_runs(second, options);
+  const Runs trained = runs_of(options);
+  const std::vector<GridRun> second{trained.standard, trained.changed};
+  result.stopped = !train_runs(trained.first, options) || !train_runs(second, options);
   if (result.stopped) return result;
 
-  const Config& settings = table.standard.config;
-  const std::int64_t steps = settings.integer("training.steps", 0, std::int64_t{1} << 40);
+  const Config& settings = trained.standard.config;
+  const std::int64_t steps = trained.standard.last_step();
   const std::string name = "GPT-2";
-  const bool is_chacal = table.heads == "chacal";
-  const std::string changed = name + " + " + (is_chacal ? "ChaCAL" : table.heads);
-  const Losses before = losses_of(table.base, settings, options, {});
-  const Losses standard = losses_of(options.out / table.standard.name, settings, options, steps);
+  const bool is_chacal = trained.heads == "chacal";
+  const std::string changed = name + " + " + (is_chacal ? "ChaCAL" : trained.heads);
+  const Losses before = losses_of(trained.base, settings, options, {});
+  const Losses standard = losses_of(options.out / trained.standard.name, settings, options, steps);
   const Losses other =
-      losses_of(options.out / table.changed.name, table.changed.config, options, steps);
+      losses_of(options.out / trained.changed.name, trained.changed.config, options, steps);
   const auto add = [&](const std::string& row, const Losses& losses, std::optional<double> paper) {
     const Mean loss = mean_of(losses);
     result.rows.push_back({row, "Perplexity", std::exp(loss.mean), std::exp(loss.mean - loss.half),
@@ -240,7 +211,7 @@ RecipeResult run(const RecipeOptions& options) {
                     "far as the model and the text are those."));
   result.sections.emplace_back("Training",
                                html::figure(line_chart(chart), "Loss after the change"));
-  std::vector<GridRun> all = table.first;
+  std::vector<GridRun> all = trained.first;
   all.insert(all.end(), second.begin(), second.end());
   result.sections.emplace_back("Configurations of the runs", configurations(all));
   return result;

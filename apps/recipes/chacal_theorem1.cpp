@@ -37,12 +37,8 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-RecipeResult run(const RecipeOptions& options) {
-  RecipeResult result;
+void report(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = runs_of(options);
-  result.stopped = !train_runs(runs, options);
-  if (result.stopped) return result;
-
   const std::vector<ToyModel> models = models_of(options.scale);
   const std::int64_t deepest = blocks_of(options.scale) - 1;
   html::LineChart chart{.x_label = "references followed", .y_label = "accuracy", .series = {}};
@@ -50,7 +46,7 @@ RecipeResult run(const RecipeOptions& options) {
   chart.y_high = 1;
   std::vector<ToyScore> scores;
   for (std::size_t m = 0; m < models.size(); ++m) {
-    scores.push_back(score_toy(run_path(runs[m], options), options.seed + 1000));
+    scores.push_back(score_toy(runs[m], options));
     html::Series series{.name = models[m].name(), .points = {}, .dashed = models[m].chacal};
     for (std::int64_t depth = 1; depth <= deepest; ++depth) {
       const tasks::Metric& metric = scores[m].tally.at(text("depth ", depth));
@@ -78,18 +74,16 @@ RecipeResult run(const RecipeOptions& options) {
               "model is above chance beyond its bound it has found what the assumption leaves "
               "out: with several heads it reads whole blocks at once and composes them in its "
               "feed forward."));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
-  return result;
 }
 
-const RegisterRecipe recipe{
+const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/theorem1",
      .summary = "accuracy at each chain depth against the layers that Theorem 1 asks for",
      .scales = {{Scale::smoke, "depths 1 to 7, one and two layers, and ChaCAL"},
                 {Scale::laptop, "depths 1 to 31, one to five layers, and ChaCAL"},
                 {Scale::paper, "the same at the paper's size; for a GPU"}},
-     .run = run,
-     .runs = runs_of}};
+     .runs = runs_of,
+     .report = report})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -16,13 +15,13 @@ struct Experiment {
     double paper_baseline = 0, paper_fal = 0;
   };
   std::string task;
-  std::string baseline, fal;                    // heads of a layer
-  std::map<std::string, std::string> settings;  // of both models
-  std::string metric;                           // of the table
+  std::string baseline, fal;                // heads of a layer
+  std::span<const ScaledSetting> settings;  // of both models
+  std::string metric;                       // of the table
   std::vector<Column> columns;
-  bool decoded = false;  // the table's figures are of decoding, forced ones stand beside them
+  bool decoded = false;  // the table's figures are of decoding; forced ones are given as well
 };
-Experiment flip_flop_experiment(Scale scale);
+Experiment flip_flop_experiment();
 Experiment cycle_tracing_experiment(Scale scale);
 
 /// How many runs each of the two models has at the options.

@@ -7,20 +7,15 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::string_view beside[] = {"fal/table1"};
+constexpr std::string_view reuse_from[] = {"fal/table1"};
 
 /// The FAL model of fal/table1, one run of each seed.
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
-    runs.push_back(fal_run(flip_flop_experiment(options.scale), true, options, number));
+    runs.push_back(fal_run(flip_flop_experiment(), true, options, number));
   }
   return runs;
-}
-
-LoadedRun load(const GridRun& run, const RecipeOptions& options) {
-  return load_run(run_path(run, options, beside),
-                  {.step = run.config.integer("training.steps", 0, std::int64_t{1} << 40)});
 }
 
 /// Adds, for every FAL head, the mean over runs of a column's share.
@@ -47,14 +42,11 @@ void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
   }
 }
 
-RecipeResult run(const RecipeOptions& options) {
-  RecipeResult result;
+void report(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = runs_of(options);
-  result.stopped = !train_runs(runs, options, beside);
-  if (result.stopped) return result;
   std::vector<LoadedRun> loaded;
-  for (const GridRun& run : runs) loaded.push_back(load(run, options));
-  for (const Experiment::Column& column : flip_flop_experiment(options.scale).columns) {
+  for (const GridRun& run : runs) loaded.push_back(load_finished(run, options, reuse_from));
+  for (const Experiment::Column& column : flip_flop_experiment().columns) {
     add_shares(loaded, column, options, result);
   }
 
@@ -71,18 +63,17 @@ RecipeResult run(const RecipeOptions& options) {
                       (runs.size() == 1 ? "" : " The pictures are of the first run.")) +
           selection_pictures(*task, sample, views));
   result.sections.emplace_back("Softmax heads", attention_maps(*task, sample, views));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
-  return result;
 }
 
-const RegisterRecipe recipe{
+const RegisterRecipe recipe{grid_recipe(
     {.id = "fal/figure2",
      .summary = "which positions the FAL heads of a trained model select",
      .scales = {{Scale::smoke, "the FAL model of fal/table1, trained if it is not there"},
                 {Scale::laptop, "the same at the paper's lengths"},
                 {Scale::paper, "the same at the paper's size; for a GPU"}},
-     .run = run,
-     .runs = runs_of}};
+     .runs = runs_of,
+     .report = report,
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

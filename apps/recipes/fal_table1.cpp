@@ -10,14 +10,14 @@
 namespace longhand::app {
 namespace {
 
-std::string name_of(bool fal) { return fal ? "FAL-GPT + RoPE" : "GPT + RoPE"; }
+constexpr std::string_view reuse_from[] = {"fal/figure2"};
 
-constexpr std::string_view beside[] = {"fal/figure2"};
+std::string name_of(bool fal) { return fal ? "FAL-GPT + RoPE" : "GPT + RoPE"; }
 
 /// What the scale trains on.
 std::vector<Experiment> experiments_of(Scale scale) {
-  if (scale == Scale::smoke) return {flip_flop_experiment(scale)};
-  return {flip_flop_experiment(scale), cycle_tracing_experiment(scale)};
+  if (scale == Scale::smoke) return {flip_flop_experiment()};
+  return {flip_flop_experiment(), cycle_tracing_experiment(scale)};
 }
 
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
@@ -32,10 +32,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& options) {
   std::vector<LoadedRun> loaded;
   for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
-    const GridRun run = fal_run(e, fal, options, number);
-    loaded.push_back(
-        load_run(run_path(run, options, beside),
-                 {.step = run.config.integer("training.steps", 0, std::int64_t{1} << 40)}));
+    loaded.push_back(load_finished(fal_run(e, fal, options, number), options, reuse_from));
   }
   return loaded;
 }
@@ -72,7 +69,7 @@ void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
       if (e.decoded) score(runs, e, column, Reading::decoded, fal, options, result);
       score(runs, e, column, Reading::forced, fal, options, result);
     }
-    const RunFolder first(run_path(fal_run(e, fal, options), options, beside));
+    const RunFolder first(run_path(fal_run(e, fal, options), options, reuse_from));
     chart.series.push_back(curve(name_of(fal), first.metrics(), "loss"));
   }
   result.sections.emplace_back(
@@ -81,11 +78,7 @@ void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
                    fal_seeds(options) == 1 ? "Training loss" : "Training loss of the first seed"));
 }
 
-RecipeResult run(const RecipeOptions& options) {
-  RecipeResult result;
-  const std::vector<GridRun> runs = runs_of(options);
-  result.stopped = !train_runs(runs, options, beside);
-  if (result.stopped) return result;
+void report(const RecipeOptions& options, RecipeResult& result) {
   for (const Experiment& e : experiments_of(options.scale)) compare(e, options, result);
   result.sections.emplace_back(
       "What is counted",
@@ -97,18 +90,17 @@ RecipeResult run(const RecipeOptions& options) {
           "counted while everything before was right, the model going on from what it said itself "
           "(decoding); beside it the same under teacher forcing. " +
           how_intervals(fal_seeds(options))));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
-  return result;
 }
 
-const RegisterRecipe recipe{
+const RegisterRecipe recipe{grid_recipe(
     {.id = "fal/table1",
      .summary = "GPT against FAL-GPT on Flip-Flop and Cycle Tracing, in and out of distribution",
      .scales = {{Scale::smoke, "Flip-Flop only, 64 instructions, 2 layers: a minute on 2 cores"},
                 {Scale::laptop, "the paper's Flip-Flop model and lengths, a small Cycle Tracing"},
                 {Scale::paper, "the paper's sizes; for a GPU"}},
-     .run = run,
-     .runs = runs_of}};
+     .runs = runs_of,
+     .report = report,
+     .reuse_from = reuse_from})};
 
 }  // namespace
 }  // namespace longhand::app

@@ -22,8 +22,8 @@ std::uint32_t sum_of(const std::string& tokenizer) {
   return tokenizer == "bytes" ? 0 : nn::tokenizer_sum(tokenizer);
 }
 
-/// Whether a run is the one asked for: into what files its checkpoints are cut and how many threads
-/// it has are all one, as neither changes a bit, and its tokenizer is its own copy.
+/// Whether a run has the wanted configuration. The size of its checkpoints' files and the number of
+/// threads do not count, since neither changes a bit; its tokenizer is its own copy.
 bool same_run(Config run, const Config& wanted) {
   for (const char* key : {"training.part_mib", "compute.threads"}) run.set(key, wanted.text(key));
   const std::string tokenizer = "task.tokenizer";
@@ -34,14 +34,14 @@ bool same_run(Config run, const Config& wanted) {
   return run.ini() == wanted.ini();
 }
 
-bool finished(const fs::path& path, const Config& config) {
+bool finished(const fs::path& path, const GridRun& run) {
   if (!fs::exists(path / "config.ini")) return false;
   const RunFolder folder(path);
   const nn::CheckpointStore store(folder.checkpoints(), 1);
-  const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
-  if (!same_run(folder.config(), config) || store.latest() != steps) return false;
+  const std::int64_t steps = run.last_step();
+  if (!same_run(folder.config(), run.config) || store.latest() != steps) return false;
   // The last checkpoint comes before the last evaluation.
-  return config.integer("training.evaluate_samples", 0, 1 << 24) == 0 ||
+  return run.evaluate_samples() == 0 ||
          nn::read_checkpoint_info(store.path(steps)).score.has_value();
 }
 
@@ -51,6 +51,47 @@ constexpr std::array<double, 10> student{12.706, 4.303, 3.182, 2.776, 2.571,
                                          2.447,  2.365, 2.306, 2.262, 2.228};
 
 }  // namespace
+
+std::int64_t GridRun::last_step() const {
+  return config.integer("training.steps", 0, std::int64_t{1} << 40);
+}
+std::int64_t GridRun::evaluate_samples() const {
+  return config.integer("training.evaluate_samples", 0, 1 << 24);
+}
+
+Recipe grid_recipe(GridRecipe grid) {
+  Recipe recipe{.id = grid.id, .summary = grid.summary, .scales = grid.scales, .run = {}};
+  recipe.runs = grid.runs;
+  recipe.run = [grid = std::move(grid)](const RecipeOptions& options) {
+    RecipeResult result;
+    const std::vector<GridRun> runs = grid.runs(options);
+    result.stopped = !train_runs(runs, options, grid.reuse_from);
+    if (result.stopped) return result;
+    grid.report(options, result);
+    result.sections.emplace_back("Configurations of the runs", configurations(runs));
+    return result;
+  };
+  return recipe;
+}
+
+void set_all(Config& config, std::span<const ScaledSetting> settings, Scale scale) {
+  for (const ScaledSetting& s : settings) {
+    const std::string value = scale == Scale::smoke    ? s.smoke
+                              : scale == Scale::laptop ? s.laptop
+                                                       : s.paper;
+    if (!value.empty()) config.set(s.key, value);
+  }
+}
+
+void set_all(Config& config, const Settings& settings) {
+  for (const auto& [key, value] : settings) config.set(key, value);
+}
+
+std::uint64_t set_seed(Config& config, const RecipeOptions& options, std::int64_t number) {
+  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
+  config.set("training.seed", std::to_string(seed));
+  return seed;
+}
 
 RunFolder open_or_create(const fs::path& path, const Config& config,
                          const std::optional<fs::path>& start) {
@@ -67,21 +108,26 @@ RunFolder open_or_create(const fs::path& path, const Config& config,
 }
 
 fs::path run_path(const GridRun& run, const RecipeOptions& options,
-                  std::span<const std::string_view> beside) {
-  for (const std::string_view recipe : beside) {
+                  std::span<const std::string_view> reuse_from) {
+  for (const std::string_view recipe : reuse_from) {
     std::string folder = text(recipe, '-', name_of(options.scale));
     std::replace(folder.begin(), folder.end(), '/', '-');
     const fs::path path = options.out.parent_path() / folder / run.name;
-    if (finished(path, run.config)) return path;
+    if (finished(path, run)) return path;
   }
   return options.out / run.name;
 }
 
+LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
+                        std::span<const std::string_view> reuse_from) {
+  return load_run(run_path(run, options, reuse_from), {.step = run.last_step()});
+}
+
 bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
-                std::span<const std::string_view> beside) {
+                std::span<const std::string_view> reuse_from) {
   for (const GridRun& run : runs) {
-    const fs::path path = run_path(run, options, beside);
-    if (finished(path, run.config)) continue;
+    const fs::path path = run_path(run, options, reuse_from);
+    if (finished(path, run)) continue;
     if (options.manner.is_over()) return false;
     RunFolder folder = open_or_create(path, run.config, run.start);
     if (!train(folder, options.manner).finished || nn::StopSignals::raised()) return false;

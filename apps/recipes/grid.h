@@ -1,30 +1,56 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "apps/recipes/recipe.h"
+#include "apps/run/evaluation.h"
 #include "apps/run/run_folder.h"
 
 /// Recipes that are a grid of independent runs, each in a folder of its own under the recipe's.
 namespace longhand::app {
+
+/// A recipe that trains a grid of runs and then makes its table of them.
+struct GridRecipe {
+  std::string id, summary;
+  std::map<Scale, std::string> scales;
+  std::function<std::vector<GridRun>(const RecipeOptions&)> runs;
+  /// Adds rows and sections; every run has been trained to its end.
+  std::function<void(const RecipeOptions&, RecipeResult&)> report;
+  std::span<const std::string_view> reuse_from = {};  // recipes whose finished runs it uses
+};
+Recipe grid_recipe(GridRecipe grid);
+
+/// A setting's value at each scale; "": its default.
+struct ScaledSetting {
+  const char *key, *smoke, *laptop, *paper;
+};
+void set_all(Config& config, std::span<const ScaledSetting> settings, Scale scale);
+void set_all(Config& config, const Settings& settings);
+/// The seed of a model's run with this number; returns it.
+std::uint64_t set_seed(Config& config, const RecipeOptions& options, std::int64_t number);
 
 /// A new run of this configuration, or the one that the folder holds already; refused where that is
 /// of another configuration. A new one begins with the best checkpoint of the run `start`.
 RunFolder open_or_create(const std::filesystem::path& path, const Config& config,
                          const std::optional<std::filesystem::path>& start = {});
 
-/// Where a run lies: under the recipe's folder, or, when a recipe beside it at the same scale has
-/// the same run finished, there.
+/// The folder of a run: under this recipe's, or under that of another recipe at the same scale
+/// which has finished the same run.
 std::filesystem::path run_path(const GridRun& run, const RecipeOptions& options,
-                               std::span<const std::string_view> beside = {});
+                               std::span<const std::string_view> reuse_from = {});
+
+/// A run's model after its last step.
+LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
+                        std::span<const std::string_view> reuse_from = {});
 
 /// Trains each of them, or goes on with what is there. False when a signal stopped it.
 bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
-                std::span<const std::string_view> beside = {});
+                std::span<const std::string_view> reuse_from = {});
 
 /// "2/8": the second of eight parts of a list, whose runs are number 2, 10, 18, ...
 struct GridPart {

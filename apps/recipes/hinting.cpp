@@ -17,39 +17,19 @@ std::int64_t million(Scale scale) {
   return samples[static_cast<std::size_t>(scale)];
 }
 
-/// The paper's models but for their size: no positions, GELU, attention first.
-const std::map<std::string, std::string> shared{
-    {"model.positions", "none"}, {"model.order", "sequential"}, {"training.schedule", "one_cycle"}};
-
-std::map<std::string, std::string> sizes(Scale scale) {
-  switch (scale) {
-    case Scale::smoke:
-      return {{"model.width", "32"},        {"model.inner", "64"},
-              {"model.heads", "softmax:2"}, {"training.steps", "1600"},
-              {"training.batch", "64"},     {"training.rate", "4e-3"},
-              {"training.warm_up", "100"},  {"training.evaluate_samples", "50"}};
-    case Scale::laptop:
-      return {{"model.width", "64"},
-              {"model.inner", "128"},
-              {"model.heads", "softmax:4"},
-              {"training.steps", "40000"},
-              {"training.batch", "64"},
-              {"training.rate", "2e-3"},
-              {"training.warm_up", "200"},
-              {"training.checkpoint_every", "5000"},
-              {"training.evaluate_samples", "200"}};
-    case Scale::paper:
-      break;
-  }
-  return {{"model.width", "1024"},
-          {"model.inner", "2048"},
-          {"model.heads", "softmax:16"},
-          {"training.steps", "100000"},
-          {"training.batch", "1024"},
-          {"training.rate", "1e-5"},
-          {"training.checkpoint_every", "2000"},
-          {"training.evaluate_samples", "1000"}};
-}
+/// The paper's models: no positions, GELU, attention first. The paper's warm-up is made of its set.
+constexpr ScaledSetting settings[] = {{"model.positions", "none", "none", "none"},
+                                      {"model.order", "sequential", "sequential", "sequential"},
+                                      {"model.width", "32", "64", "1024"},
+                                      {"model.inner", "64", "128", "2048"},
+                                      {"model.heads", "softmax:2", "softmax:4", "softmax:16"},
+                                      {"training.schedule", "one_cycle", "one_cycle", "one_cycle"},
+                                      {"training.steps", "1600", "40000", "100000"},
+                                      {"training.batch", "64", "64", "1024"},
+                                      {"training.rate", "4e-3", "2e-3", "1e-5"},
+                                      {"training.warm_up", "100", "200", ""},
+                                      {"training.checkpoint_every", "", "5000", "2000"},
+                                      {"training.evaluate_samples", "50", "200", "1000"}};
 
 }  // namespace
 
@@ -64,8 +44,7 @@ std::int64_t hinting_seeds(const RecipeOptions& options) { return seeds_of(optio
 
 GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std::int64_t number) {
   Config config(model.task);
-  for (const auto& [key, value] : shared) config.set(key, value);
-  for (const auto& [key, value] : sizes(options.scale)) config.set(key, value);
+  set_all(config, settings, options.scale);
   const std::int64_t set = std::stoll(model.set) * million(options.scale);
   config.set("training.set", std::to_string(set));
   if (options.scale == Scale::paper) {
@@ -77,9 +56,8 @@ GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std
   if (model.repetitions) config.set("task.repetition", "0.1");
   config.set("model.layers", std::to_string(model.layers));
   if (model.tempered) config.set("model.temper", "position");
-  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
-  config.set("training.seed", std::to_string(seed));
-  for (const auto& [key, value] : options.settings) config.set(key, value);
+  const std::uint64_t seed = set_seed(config, options, number);
+  set_all(config, options.settings);
   return {number == 0 ? model.id() : text(model.id(), "-seed-", seed), std::move(config)};
 }
 
@@ -93,27 +71,15 @@ std::vector<GridRun> hinting_runs(const std::vector<HintingModel>& models,
 }
 
 HintingTests hinting_tests(Scale scale) {
-  switch (scale) {
-    case Scale::smoke:
-      return {
-          .samples = 100, .columns = {6, 12}, .lengths = "2..20:3", .repeated_lengths = "10,20"};
-    case Scale::laptop:
-      return {.samples = 500,
-              .columns = {50, 100},
-              .lengths = "10..100:10",
-              .repeated_lengths = "20..60:10"};
-    case Scale::paper:
-      break;
-  }
-  return {.samples = 100'000,
-          .columns = {50, 100},
-          .lengths = "5..100:5",
-          .repeated_lengths = "20..100:10"};
+  static const std::array<HintingTests, 3> tests{{{100, {6, 12}, "2..20:3", "10,20"},
+                                                  {500, {50, 100}, "10..100:10", "20..60:10"},
+                                                  {100'000, {50, 100}, "5..100:5", "20..100:10"}}};
+  return tests[static_cast<std::size_t>(scale)];
 }
 
 std::uint64_t hinting_test_seed(const RecipeOptions& options) { return options.seed + 1000; }
 
-std::span<const std::string_view> beside_hinting() {
+std::span<const std::string_view> hinting_recipes() {
   static constexpr std::string_view recipes[] = {
       "hinting/table1", "hinting/table2", "hinting/fig3.2",  "hinting/fig3.3",  "hinting/fig3.5",
       "hinting/fig3.6", "hinting/fig3.8", "hinting/fig3.11", "hinting/fig4.12", "hinting/fig4.15"};
@@ -122,10 +88,8 @@ std::span<const std::string_view> beside_hinting() {
 
 LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
                        std::int64_t number) {
-  const GridRun run = hinting_run(model, options, number);
   // The last checkpoint, not the best one: no longer samples take part in choosing a model.
-  return load_run(run_path(run, options, beside_hinting()),
-                  {.step = run.config.integer("training.steps", 0, std::int64_t{1} << 40)});
+  return load_finished(hinting_run(model, options, number), options, hinting_recipes());
 }
 
 ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,
@@ -195,8 +159,7 @@ std::string how_scored(const RecipeOptions& options) {
            how_intervals(options)));
 }
 
-void add_notes(RecipeResult& result, const std::string& counted,
-               const std::vector<HintingModel>& models, const RecipeOptions& options) {
+void add_notes(RecipeResult& result, const std::string& counted, const RecipeOptions& options) {
   const HintingTests tests = hinting_tests(options.scale);
   std::string notes = counted + html::paragraph("A model is taken as it is after its last step.");
   if (options.scale != Scale::paper) {
@@ -209,12 +172,22 @@ void add_notes(RecipeResult& result, const std::string& counted,
     notes += html::paragraph(text("In tables lengths ", tests.columns[0], " and ", tests.columns[1],
                                   " stand where the paper has 50 and 100."));
   }
-  std::string configurations;
-  for (const GridRun& run : hinting_runs(models, options)) {
-    configurations += html::code("# " + run.name + "\n" + run.config.ini());
-  }
   result.sections.emplace_back("What is counted", notes);
-  result.sections.emplace_back("Configurations of the runs", configurations);
+}
+
+Recipe hinting_recipe(HintingRecipe recipe) {
+  return grid_recipe(
+      {.id = recipe.id,
+       .summary = recipe.summary,
+       .scales = {{Scale::smoke, "narrow models for seconds, short lengths"},
+                  {Scale::laptop, "small models for minutes each; the paper's orderings"},
+                  {Scale::paper, "the paper's sizes; for a GPU"}},
+       .runs =
+           [models = std::move(recipe.models)](const RecipeOptions& options) {
+             return hinting_runs(models(options.scale), options);
+           },
+       .report = std::move(recipe.report),
+       .reuse_from = hinting_recipes()});
 }
 
 }  // namespace longhand::app

@@ -54,7 +54,7 @@ ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>
                          const RecipeOptions& options);
 
 /// Recipes whose finished runs the others use.
-std::span<const std::string_view> beside_hinting();
+std::span<const std::string_view> hinting_recipes();
 
 /// Adds the mean over runs of the share of sequences answered right at a point; of several runs,
 /// each one's share for whoever reads the JSON.
@@ -70,8 +70,15 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
 std::string how_intervals(const RecipeOptions& options);
 /// How answers are scored.
 std::string how_scored(const RecipeOptions& options);
-/// What is counted, as HTML, and where a scale is not the paper's; the configurations of the runs.
-void add_notes(RecipeResult& result, const std::string& counted,
-               const std::vector<HintingModel>& models, const RecipeOptions& options);
+/// What is counted, as HTML, and where a scale is not the paper's.
+void add_notes(RecipeResult& result, const std::string& counted, const RecipeOptions& options);
+
+/// A recipe over models; those of tables and figures of accuracies.
+struct HintingRecipe {
+  std::string id, summary;
+  std::function<std::vector<HintingModel>(Scale)> models;
+  std::function<void(const RecipeOptions&, RecipeResult&)> report;
+};
+Recipe hinting_recipe(HintingRecipe recipe);
 
 }  // namespace longhand::app

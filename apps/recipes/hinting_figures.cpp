@@ -25,12 +25,7 @@ std::vector<HintingModel> models_of(const Figure& figure, Scale scale) {
 }
 
 /// Accuracy at the two lengths that the paper speaks of, then the curves.
-RecipeResult make(const Figure& figure, const RecipeOptions& options) {
-  RecipeResult result;
-  const auto models = models_of(figure, options.scale);
-  result.stopped = !train_runs(hinting_runs(models, options), options, beside_hinting());
-  if (result.stopped) return result;
-
+void make(const Figure& figure, const RecipeOptions& options, RecipeResult& result) {
   const HintingTests tests = hinting_tests(options.scale);
   std::vector<SweepAxis> axes{
       parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
@@ -60,8 +55,7 @@ RecipeResult make(const Figure& figure, const RecipeOptions& options) {
   content += html::figure(model_chart(scored, axes, "edit-distance"),
                           "Mean edit distance of what was said from the right answer");
   result.sections.emplace_back("Against the length", content);
-  add_notes(result, how_scored(options), models, options);
-  return result;
+  add_notes(result, how_scored(options), options);
 }
 
 std::vector<Line> by_set(const std::string& hint,
@@ -111,17 +105,12 @@ std::vector<Line> by_hint(Scale) {
 }
 
 RegisterRecipe figure_recipe(const Figure& figure) {
-  return RegisterRecipe(
+  return RegisterRecipe(hinting_recipe(
       {.id = figure.id,
        .summary = figure.summary,
-       .scales = {{Scale::smoke, "narrow models for seconds, short lengths"},
-                  {Scale::laptop, "small models for minutes each; the paper's orderings"},
-                  {Scale::paper, "the paper's sizes; for a GPU"}},
-       .run = [figure](const RecipeOptions& options) { return make(figure, options); },
-       .runs =
-           [figure](const RecipeOptions& options) {
-             return hinting_runs(models_of(figure, options.scale), options);
-           }});
+       .models = [figure](Scale scale) { return models_of(figure, scale); },
+       .report = [figure](const RecipeOptions& options,
+                          RecipeResult& result) { make(figure, options, result); }}));
 }
 
 const RegisterRecipe figures[] = {

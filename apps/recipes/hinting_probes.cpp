@@ -17,8 +17,6 @@ const std::map<Scale, std::string> scales{{Scale::smoke,
 
 // Figures 4.12 to 4.14.
 
-std::vector<HintingModel> standard_model() { return {{}}; }
-
 /// The paper's 5 17 43 78 92 among the numbers 1 to 100, or as far up among fewer.
 std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   std::vector<std::int32_t> input;
@@ -28,22 +26,18 @@ std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   return input;
 }
 
-RecipeResult projections(const RecipeOptions& options) {
-  RecipeResult result;
-  const auto models = standard_model();
-  result.stopped = !train_runs({{hinting_run(models[0], options)}}, options, beside_hinting());
-  if (result.stopped) return result;
-  const LoadedRun loaded = load_hinting(models[0], options);
+void projections(const RecipeOptions& options, RecipeResult& result) {
+  const LoadedRun loaded = load_hinting(HintingModel(), options);
   const auto numbers = paper_input(loaded.config.integer("task.numbers", 1, 1 << 20));
   const std::int32_t least = numbers[0], middle = numbers[2], next = numbers[3];
   std::vector<std::int32_t> tokens = numbers;
   tokens.push_back(loaded.task->vocabulary().encode("⊥")[0]);
   tokens.insert(tokens.end(), numbers.begin(), numbers.end());
-  struct Look {
-    std::int64_t position;
+  struct Position {
+    std::int64_t index;
     std::string name, what;
   };
-  const Look looks[] = {
+  const Position positions[] = {
       {2, text("token ", middle, " at position 2"), "Figure 4.12: in the input, a copy of itself"},
       {8, text("token ", middle, " at position 8"),
        text("Figure 4.13: in the output, itself and its successor ", next)},
@@ -87,12 +81,13 @@ RecipeResult projections(const RecipeOptions& options) {
   orthogonal("encoder with decoder", cosines_between(bases.encoder, bases.decoder));
 
   result.sections.emplace_back("Near-orthogonality", bases_table(bases));
-  for (const Look& look : looks) {
+  for (const Position& position : positions) {
     result.sections.emplace_back(
-        look.name, html::paragraph(look.what + ". Products of the residual stream with the rows of "
-                                               "the embedding (encoder basis) and of the output "
-                                               "layer (decoder basis), a bar for each token.") +
-                       projection_pictures(*loaded.model, *loaded.task, tokens, look.position));
+        position.name,
+        html::paragraph(position.what + ". Products of the residual stream with the rows of "
+                                        "the embedding (encoder basis) and of the output "
+                                        "layer (decoder basis), a bar for each token.") +
+            projection_pictures(*loaded.model, *loaded.task, tokens, position.index));
   }
   add_notes(result,
             html::paragraph(
@@ -100,8 +95,7 @@ RecipeResult projections(const RecipeOptions& options) {
                      " and its sorted output. A row of the table says where in the network the "
                      "product with a token's vector is ranked: rank 1 is the largest. The paper "
                      "prints pictures, no numbers.")),
-            models, options);
-  return result;
+            options);
 }
 
 // Figures 4.15 and 4.16.
@@ -121,18 +115,14 @@ struct Share {
   }
 };
 
-RecipeResult mechanisms(const RecipeOptions& options) {
-  RecipeResult result;
-  const auto models = hint_and_none();
-  result.stopped = !train_runs(hinting_runs(models, options), options, beside_hinting());
-  if (result.stopped) return result;
+void mechanisms(const RecipeOptions& options, RecipeResult& result) {
   const HintingTests tests = hinting_tests(options.scale);
   const SweepAxis axis = parse_axis("length=" + tests.lengths);
   html::LineChart minimum{.x_label = "length", .y_label = "share", .series = {}};
   minimum.y_low = 0;
   minimum.y_high = 1;
   html::LineChart successor = minimum;
-  for (const HintingModel& model : models) {
+  for (const HintingModel& model : hint_and_none()) {
     const std::string name = model.hint == "none" ? "no hinting" : "hinting";
     std::vector<LoadedRun> runs;
     for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
@@ -177,26 +167,28 @@ RecipeResult mechanisms(const RecipeOptions& options) {
             html::paragraph(text("Shares over ", tests.samples,
                                  " fresh sequences at each length, all tokens given. ",
                                  how_intervals(options))),
-            models, options);
-  return result;
+            options);
 }
 
-const RegisterRecipe figure12{{.id = "hinting/fig4.12",
-                               .summary =
-                                   "the residual stream of a model that sorts, on the encoder "
-                                   "and decoder bases (Figs. 4.12 to 4.14)",
-                               .scales = scales,
-                               .run = projections,
-                               .runs = [](const RecipeOptions& options) {
-                                 return std::vector{hinting_run(standard_model()[0], options)};
-                               }}};
-const RegisterRecipe figure15{
+const RegisterRecipe figure12{grid_recipe(
+    {.id = "hinting/fig4.12",
+     .summary = "the residual stream of a model that sorts, on the encoder and decoder bases "
+                "(Figs. 4.12 to 4.14)",
+     .scales = scales,
+     .runs =
+         [](const RecipeOptions& options) {
+           return std::vector{hinting_run(HintingModel(), options)};
+         },
+     .report = projections,
+     .reuse_from = hinting_recipes()})};
+const RegisterRecipe figure15{grid_recipe(
     {.id = "hinting/fig4.15",
      .summary = "how often the two mechanisms of sorting are found inside, "
                 "with and without hint (Figs. 4.15 and 4.16)",
      .scales = scales,
-     .run = mechanisms,
-     .runs = [](const RecipeOptions& options) { return hinting_runs(hint_and_none(), options); }}};
+     .runs = [](const RecipeOptions& options) { return hinting_runs(hint_and_none(), options); },
+     .report = mechanisms,
+     .reuse_from = hinting_recipes()})};
 
 }  // namespace
 }  // namespace longhand::app

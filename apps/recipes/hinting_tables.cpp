@@ -45,7 +45,7 @@ std::string curves(const std::vector<Cell>& cells, const RecipeOptions& options)
   html::LineChart beta{.x_label = "step", .y_label = "beta", .series = {}};
   for (const Cell& cell : cells) {
     const GridRun run = hinting_run(cell.model, options);
-    const auto metrics = RunFolder(run_path(run, options, beside_hinting())).metrics();
+    const auto metrics = RunFolder(run_path(run, options, hinting_recipes())).metrics();
     const auto task = run.config.task();
     const std::string_view head = task->heads() > 1 ? task->head_name(0) : "";
     loss.series.push_back(curve(cell.name, metrics, "loss", head));
@@ -62,11 +62,8 @@ std::string curves(const std::vector<Cell>& cells, const RecipeOptions& options)
   return content;
 }
 
-RecipeResult sorting_table(bool hinting, const RecipeOptions& options) {
-  RecipeResult result;
-  const auto cells = sorting_cells(hinting);
-  result.stopped = !train_runs(hinting_runs(models_of(cells), options), options, beside_hinting());
-  if (result.stopped) return result;
+void sorting_table(const std::vector<Cell>& cells, const RecipeOptions& options,
+                   RecipeResult& result) {
   const auto lengths = hinting_tests(options.scale).columns;
   const SweepAxis axis{.option = "length",
                        .values = {std::to_string(lengths[0]), std::to_string(lengths[1])}};
@@ -78,15 +75,11 @@ RecipeResult sorting_table(bool hinting, const RecipeOptions& options) {
     }
   }
   result.sections.emplace_back("Training", curves(cells, options));
-  add_notes(result, how_scored(options), models_of(cells), options);
-  return result;
+  add_notes(result, how_scored(options), options);
 }
 
-RecipeResult increment_table(const RecipeOptions& options) {
-  RecipeResult result;
-  const auto cells = increment_cells();
-  result.stopped = !train_runs(hinting_runs(models_of(cells), options), options, beside_hinting());
-  if (result.stopped) return result;
+void increment_table(const std::vector<Cell>& cells, const RecipeOptions& options,
+                     RecipeResult& result) {
   const std::vector<SweepAxis> axes{parse_axis("length=11..20")};
   std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Cell& cell : cells) {
@@ -100,35 +93,28 @@ RecipeResult increment_table(const RecipeOptions& options) {
       "Accuracy against the number of digits",
       html::figure(model_chart(scored, axes, "sequences"), "Trained on numbers of 2 to 10 digits"));
   result.sections.emplace_back("Training", curves(cells, options));
-  add_notes(result, how_scored(options), models_of(cells), options);
-  return result;
+  add_notes(result, how_scored(options), options);
 }
 
 RegisterRecipe table(const std::string& id, const std::string& summary,
-                     const std::function<RecipeResult(const RecipeOptions&)>& run,
-                     const std::vector<Cell>& cells) {
+                     const std::vector<Cell>& cells,
+                     void (*make)(const std::vector<Cell>&, const RecipeOptions&, RecipeResult&)) {
   return RegisterRecipe(
-      {.id = id,
-       .summary = summary,
-       .scales = {{Scale::smoke, "narrow models for seconds, short lengths"},
-                  {Scale::laptop, "small models for minutes each; the paper's orderings"},
-                  {Scale::paper, "the paper's sizes; for a GPU"}},
-       .run = run,
-       .runs = [cells](const RecipeOptions& options) {
-         return hinting_runs(models_of(cells), options);
-       }});
+      hinting_recipe({.id = id,
+                      .summary = summary,
+                      .models = [cells](Scale) { return models_of(cells); },
+                      .report = [=](const RecipeOptions& options,
+                                    RecipeResult& result) { make(cells, options, result); }}));
 }
 
-const RegisterRecipe table1 = table(
-    "hinting/table1", "sorting without hints, standard and tempered softmax, at unseen lengths",
-    [](const RecipeOptions& options) { return sorting_table(false, options); },
-    sorting_cells(false));
-const RegisterRecipe table2 = table(
-    "hinting/table2", "sorting with the successor hint, standard and tempered softmax",
-    [](const RecipeOptions& options) { return sorting_table(true, options); }, sorting_cells(true));
-const RegisterRecipe table3 =
+const RegisterRecipe tables[] = {
+    table("hinting/table1",
+          "sorting without hints, standard and tempered softmax, at unseen lengths",
+          sorting_cells(false), sorting_table),
+    table("hinting/table2", "sorting with the successor hint, standard and tempered softmax",
+          sorting_cells(true), sorting_table),
     table("hinting/table3", "adding one: standard, with the carry hint, with tempered softmax",
-          increment_table, increment_cells());
+          increment_cells(), increment_table)};
 
 }  // namespace
 }  // namespace longhand::app

@@ -20,7 +20,7 @@ enum class Scale { smoke, laptop, paper };
 std::string_view name_of(Scale scale);
 std::optional<Scale> scale_from_name(std::string_view name);
 
-/// One figure of a paper's table beside ours; row and column are named as the paper does.
+/// One figure of ours and the paper's; row and column are named as the paper names them.
 struct Row {
   std::string row, column;
   double value = 0;
@@ -30,12 +30,14 @@ struct Row {
   bool whole = false;    // a number of things, such as a rank
 };
 
+using Settings = std::map<std::string, std::string>;  // of a run's configuration
+
 struct RecipeOptions {
   Scale scale = Scale::smoke;
   std::uint64_t seed = 1;
-  std::int64_t seeds = 0;                            // runs of each model; 0: as the scale says
-  std::filesystem::path out;                         // runs and the report go here
-  std::map<std::string, std::string> settings = {};  // over every run's configuration
+  std::int64_t seeds = 0;     // runs of each model; 0: as the scale says
+  std::filesystem::path out;  // runs and the report go here
+  Settings settings = {};     // over every run's configuration
   TrainingManner manner = {};
   /// Of recipes that take them: a run to begin with, a text to learn, heads to put into the model.
   std::string model = {}, text = {}, heads = {};
@@ -54,6 +56,9 @@ struct GridRun {
   Config config;
   /// Another run, whose best checkpoint its model begins with; none: as the seed has it.
   std::optional<std::filesystem::path> start = {};
+
+  std::int64_t last_step() const;
+  std::int64_t evaluate_samples() const;
 };
 
 /// How one table or figure of a paper is made again.

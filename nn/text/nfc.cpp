@@ -1,13 +1,17 @@
 #include "nn/text/nfc.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
-#include <span>
+#include <utility>
 
 #include "nn/text/unicode.h"
+#include "nn/text/unicode_tables.h"
 
 namespace longhand::nn {
 namespace {
+
+using unicode_tables::Decomposition;
 
 // Hangul syllables are computed: S = L, V, T by place.
 constexpr char32_t first_syllable = 0xac00, first_lead = 0x1100, first_vowel = 0x1161,
@@ -17,7 +21,7 @@ constexpr char32_t leads = 19, vowels = 21, tails = 28, syllables = leads * vowe
 /// The canonical combining class.
 std::uint8_t combining(char32_t c) {
   const std::uint8_t attention = attention_of(c);
-  return attention == 255 ? 0 : attention;
+  return attention == attended ? 0 : attention;
 }
 
 void decompose(char32_t c, std::vector<char32_t>& out) {
@@ -28,16 +32,26 @@ void decompose(char32_t c, std::vector<char32_t>& out) {
     if (tail) out.push_back(first_tail + tail);
     return;
   }
-  const std::span from(unicode_tables::decomposed, unicode_tables::decomposed_count);
-  const auto found = std::ranges::lower_bound(from, c);
-  if (found == from.end() || *found != c) {
+  const auto all = unicode_tables::decompositions();
+  const auto found = std::ranges::lower_bound(all, c, {}, &Decomposition::whole);
+  if (found == all.end() || found->whole != c) {
     out.push_back(c);
     return;
   }
-  const auto* const start = unicode_tables::decomposition_start + (found - from.begin());
-  out.insert(out.end(), unicode_tables::decomposition + start[0],
-             unicode_tables::decomposition + start[1]);
+  decompose(found->first, out);
+  if (found->second) out.push_back(found->second);  // which has no decomposition itself
 }
+
+std::pair<char32_t, char32_t> parts_of(const Decomposition& d) { return {d.first, d.second}; }
+
+/// Those that can be undone, by their parts.
+const std::vector<Decomposition> compositions = [] {
+  std::vector<Decomposition> all;
+  std::ranges::copy_if(unicode_tables::decompositions(), std::back_inserter(all),
+                       &Decomposition::is_composition);
+  std::ranges::sort(all, {}, parts_of);
+  return all;
+}();
 
 std::optional<char32_t> compose(char32_t first, char32_t second) {
   if (first - first_lead < leads && second - first_vowel < vowels) {
@@ -47,11 +61,10 @@ std::optional<char32_t> compose(char32_t first, char32_t second) {
       second - first_tail - 1 < tails - 1) {
     return first + (second - first_tail);
   }
-  const std::span pairs(unicode_tables::composed_pair, unicode_tables::composition_count);
-  const std::uint64_t pair = std::uint64_t{first} << 21 | second;
-  const auto found = std::ranges::lower_bound(pairs, pair);
-  if (found == pairs.end() || *found != pair) return std::nullopt;
-  return unicode_tables::composition[found - pairs.begin()];
+  const std::pair parts(first, second);
+  const auto found = std::ranges::lower_bound(compositions, parts, {}, parts_of);
+  if (found == compositions.end() || parts_of(*found) != parts) return std::nullopt;
+  return found->whole;
 }
 
 /// Marks by combining class, those of one class in their order.

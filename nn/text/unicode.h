@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "core/utf8.h"
-#include "nn/text/unicode_tables.h"
 
 namespace longhand::nn {
 
@@ -12,16 +12,15 @@ namespace longhand::nn {
 /// 16.0 has them.
 enum class CodeClass : std::uint8_t { other, letter, number, space };
 
-inline CodeClass class_of(char32_t c) {
-  return CodeClass{
-      unicode_tables::class_value[unicode_tables::class_block[c >> 8] * 256u + (c & 255)]};
-}
+extern const std::vector<CodeClass> code_classes;  // of every code point
+inline CodeClass class_of(char32_t c) { return code_classes[c]; }
 
-/// 0 for a code point that normalization leaves alone wherever it stands; see unicode_tables.h.
-inline std::uint8_t attention_of(char32_t c) {
-  return unicode_tables::attention_value[unicode_tables::attention_block[c >> 8] * 256u +
-                                         (c & 255)];
-}
+/// 0: the code point begins anew and normalization leaves it alone wherever it stands. 1 .. 254:
+/// its combining class. `attended`: combining class 0, but it may combine with what stands before
+/// it or has a decomposition that normalization keeps.
+inline constexpr std::uint8_t attended = 255;
+extern const std::vector<std::uint8_t> code_attention;
+inline std::uint8_t attention_of(char32_t c) { return code_attention[c]; }
 
 /// The classes of ASCII, a byte each; `beyond` for bytes of longer code points.
 inline constexpr std::uint8_t beyond = 255;

@@ -1,26 +1,28 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <span>
 
-/// Tables of code points, written by unicode_tables.py; unicode.h and nfc.cpp read them. The value
-/// of a code point c is value[256 block[c >> 8] + (c & 255)].
+/// What Unicode says of code points, in ascending order; written by unicode_tables.py.
 namespace longhand::nn::unicode_tables {
 
-extern const std::uint8_t class_block[], class_value[];  // the numbers of CodeClass
+/// The code points first .. last.
+struct CodePointRange {
+  char32_t first, last;
+  std::uint8_t combining_class = 0;
+};
+std::span<const CodePointRange> letters();
+std::span<const CodePointRange> numbers();
+std::span<const CodePointRange> spaces();
+std::span<const CodePointRange> combining_classes();  // those other than 0
 
-/// 0: begins anew and stays as it is. 1 .. 254: a combining class. 255: combining class 0, but it
-/// may combine with what stands before it or has a decomposition that NFC keeps.
-extern const std::uint8_t attention_block[], attention_value[];
+/// The first step of a canonical decomposition. Hangul has none here: its syllables are computed.
+struct Decomposition {
+  char32_t whole, first, second = 0;  // second: 0 where the whole is another name of the first
+  bool composes = true;               // false: normalization leaves the two parts apart
 
-/// decomposed[i], ascending, becomes decomposition[decomposition_start[i]] up to that of i + 1.
-extern const std::size_t decomposed_count;
-extern const char32_t decomposed[], decomposition[];
-extern const std::uint16_t decomposition_start[];
-
-/// composed_pair[i] = first << 21 | second, ascending, becomes composition[i].
-extern const std::size_t composition_count;
-extern const std::uint64_t composed_pair[];
-extern const char32_t composition[];
+  bool is_composition() const { return second != 0 && composes; }
+};
+std::span<const Decomposition> decompositions();
 
 }  // namespace longhand::nn::unicode_tables

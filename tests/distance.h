@@ -1,0 +1,22 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+#include "tests/check.h"
+
+namespace longhand {
+
+/// The largest difference, relative to the largest entry expected.
+inline double distance(const std::vector<double>& expected, const std::vector<double>& got) {
+  BOOST_REQUIRE(expected.size() == got.size());
+  double largest = 0, worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    const double difference = std::abs(expected[i] - got[i]);
+    worst = difference <= worst ? worst : difference;  // NaN gets through
+  }
+  return largest > 0 ? worst / largest : worst;
+}
+
+}  // namespace longhand

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <utility>
+
+#include "autograd/tape.h"
+
+namespace longhand {
+
+/// What `forward` gives, recorded on the tape.
+template <class Forward>
+auto recorded(Tape& tape, Forward&& forward) {
+  const Recording recording(tape);
+  return std::forward<Forward>(forward)();
+}
+
+/// Adds the gradients of the loss that `forward` gives to the leaves.
+template <class Forward>
+void backpropagate(Forward&& forward) {
+  Tape tape;
+  tape.backward(recorded(tape, std::forward<Forward>(forward)));
+}
+
+}  // namespace longhand
