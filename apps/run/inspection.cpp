@@ -9,6 +9,7 @@
 #include "apps/html/chart.h"
 #include "apps/html/page.h"
 #include "apps/run/batches.h"
+#include "apps/run/mixer_views.h"
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/rng.h"
@@ -16,20 +17,6 @@
 
 namespace longhand::app {
 namespace {
-
-/// Every mixer with what it did: visit(layer, first head, mixer, view).
-template <class F>
-void for_each_mixer(const nn::Decoder& model, const std::vector<std::vector<nn::MixerView>>& views,
-                    F visit) {
-  for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
-    std::int64_t first = 0;
-    const nn::MixerList& mixers = model.block(layer).mixing.mixers();
-    for (std::size_t i = 0; i < mixers.size(); ++i) {
-      visit(layer, first, *mixers[i], views[static_cast<std::size_t>(layer)][i]);
-      first += mixers[i]->heads;
-    }
-  }
-}
 
 std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens) {
   std::vector<std::string> all;
@@ -130,7 +117,7 @@ std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32
           const nn::MixerView& view) {
         std::vector<double> weights;
         std::vector<std::int32_t> matches;
-        if (view.weights) weights = view.weights.to_doubles();
+        if (const Tensor all_heads = view.weights()) weights = all_heads.to_doubles();
         if (view.selected) matches = view.selected.to_ints();
         const std::ptrdiff_t size = std::ptrdiff_t{count} * count;
         for (std::int64_t h = 0; h < mixer.heads; ++h) {
@@ -140,7 +127,7 @@ std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32
               head.selected.push_back(matches[static_cast<std::size_t>(t * mixer.heads + h)]);
             }
           }
-          if (view.weights) {
+          if (!weights.empty()) {
             head.weights.assign(weights.begin() + h * size, weights.begin() + (h + 1) * size);
           }
           all.push_back(std::move(head));

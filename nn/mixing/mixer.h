@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/heads.h"
+#include "core/contract/attention.h"
 #include "nn/input.h"
 #include "nn/layers/lora.h"
 #include "nn/layers/rope.h"
@@ -33,10 +34,13 @@ struct MixerCache {
   Tensor outputs = {};      // [rows, columns()], where later outputs are made of earlier ones
 };
 
-/// What can be seen of a pass.
+/// What can be seen of a pass. A mixer fills in one of these, or none.
 struct MixerView {
-  Tensor weights = {};   // as AttentionWeights in core/contract/attention.h; or empty
+  std::optional<Scores> scores = {};  // what its attention is made of
   Tensor selected = {};  // the key that each head chose, -1: none; i32 [tokens, heads]; or empty
+
+  /// P of all heads, as AttentionWeights in core/contract/attention.h; empty without scores.
+  Tensor weights() const;
 };
 
 /// One pass of a layer over the tokens of a batch.
