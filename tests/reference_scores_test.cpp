@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_heads_weights_are_its_part_of_all) {
   const auto layers = model.look(input);
   for (const nn::MixerView& view : layers[1]) {
     if (!view.scores) continue;
-    const std::vector<double> all = view.weights().to_doubles();
+    const std::vector<double> all = view.all_weights().to_doubles();
     std::size_t at = 0;
     for (std::int64_t sequence = 0; sequence < 2; ++sequence) {
       for (std::int64_t head = 0; head < view.scores->q.heads; ++head) {
@@ -57,6 +57,11 @@ BOOST_AUTO_TEST_CASE(a_heads_weights_are_its_part_of_all) {
       }
     }
     BOOST_TEST(at == all.size());
+    // A mixer that shows the matrices themselves.
+    const nn::MixerView shown{.weights = view.all_weights()};
+    BOOST_TEST(nn::head_weights(shown, input.segments, 1, 0).to_doubles() ==
+                   nn::head_weights(view, input.segments, 1, 0).to_doubles(),
+               boost::test_tools::per_element());
   }
   const nn::MixerView& fal = layers[1][1];
   const std::vector<std::int32_t> selected = fal.selected.to_ints();

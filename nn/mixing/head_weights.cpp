@@ -18,6 +18,21 @@ Tensor softmax_weights(Scores scores, std::int64_t head, std::int32_t begin, std
   return attention_weights(scores).reshape({length, length});
 }
 
+/// Its part of the matrices of all sequences and heads.
+Tensor part_of(const Tensor& weights, const Segments& sequences, std::size_t sequence,
+               std::int64_t head) {
+  std::int64_t before = 0, all = 0;  // entries of a head in the sequences before, and in all
+  for (std::size_t s = 0; s < sequences.lengths().size(); ++s) {
+    if (s == sequence) before = all;
+    all += std::int64_t{sequences.lengths()[s]} * sequences.lengths()[s];
+  }
+  const std::int64_t heads = weights.size() / all, length = sequences.lengths()[sequence];
+  const std::int64_t size = length * length;
+  return weights.reshape({weights.size()})
+      .slice(before * heads + head * size, size)
+      .reshape({length, length});
+}
+
 Tensor one_hot_rows(const Tensor& selected, std::int64_t head, std::int32_t begin,
                     std::int32_t length, DType type) {
   const std::vector<std::int32_t> keys = selected.slice(begin, length).to_ints();
@@ -37,6 +52,7 @@ Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64
   const auto at = static_cast<std::size_t>(sequence);
   const std::int32_t begin = sequences.begins()[at], length = sequences.lengths()[at];
   if (view.scores) return softmax_weights(*view.scores, head, begin, length);
+  if (view.weights) return part_of(view.weights, sequences, at, head);
   if (view.selected) return one_hot_rows(view.selected, head, begin, length, type);
   return {};
 }

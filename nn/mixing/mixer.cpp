@@ -4,7 +4,7 @@
 
 namespace longhand::nn {
 
-Tensor MixerView::weights() const { return scores ? attention_weights(*scores) : Tensor(); }
+Tensor MixerView::all_weights() const { return scores ? attention_weights(*scores) : weights; }
 
 Parameter MixerScope::shared(std::string_view name, const Shape& shape, double initial) {
   for (const auto& [known, parameter] : shared_) {

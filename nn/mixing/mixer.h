@@ -36,11 +36,12 @@ struct MixerCache {
 
 /// What can be seen of a pass. A mixer fills in one of these, or none.
 struct MixerView {
-  std::optional<Scores> scores = {};  // what its attention is made of
+  std::optional<Scores> scores = {};  // what P is made of: it is computed when it is asked for
+  Tensor weights = {};   // P, as AttentionWeights in core/contract/attention.h; or empty
   Tensor selected = {};  // the key that each head chose, -1: none; i32 [tokens, heads]; or empty
 
-  /// P of all heads, as AttentionWeights in core/contract/attention.h; empty without scores.
-  Tensor weights() const;
+  /// P of all heads and sequences; empty where the mixer has none.
+  Tensor all_weights() const;
 };
 
 /// One pass of a layer over the tokens of a batch.
