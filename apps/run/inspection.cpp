@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/html/chart.h"
+#include "apps/html/heat_map.h"
 #include "apps/html/page.h"
 #include "apps/run/batches.h"
 #include "apps/run/mixer_views.h"
@@ -17,12 +18,6 @@
 
 namespace longhand::app {
 namespace {
-
-std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens) {
-  std::vector<std::string> all;
-  for (const std::int32_t token : tokens) all.push_back(token_label(task.vocabulary(), token));
-  return all;
-}
 
 std::string title(const HeadView& view) { return text("Layer ", view.layer, ", head ", view.head); }
 
@@ -49,6 +44,16 @@ std::string token_label(const tasks::Vocabulary& vocabulary, std::int32_t token)
   }
   end_rest();
   return label;
+}
+
+std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens) {
+  std::vector<std::string> all;
+  for (const std::int32_t token : tokens) all.push_back(token_label(task.vocabulary(), token));
+  return all;
+}
+
+std::string side_by_side(const std::string& figures) {
+  return "<div style=\"display:flex;flex-wrap:wrap;gap:1rem\">" + figures + "</div>\n";
 }
 
 std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
@@ -117,7 +122,7 @@ std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32
           const nn::MixerView& view) {
         std::vector<double> weights;
         std::vector<std::int32_t> matches;
-        if (const Tensor all_heads = view.weights()) weights = all_heads.to_doubles();
+        if (const Tensor all_heads = view.all_weights()) weights = all_heads.to_doubles();
         if (view.selected) matches = view.selected.to_ints();
         const std::ptrdiff_t size = std::ptrdiff_t{count} * count;
         for (std::int64_t h = 0; h < mixer.heads; ++h) {
@@ -173,9 +178,7 @@ std::string attention_maps(const tasks::Task& task, const tasks::Sample& sample,
                             title(view));
   }
   if (content.empty()) return content;
-  return "<div style=\"display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));"
-         "gap:1rem\">" +
-         content + "</div>\n";
+  return html::colour_scale(1, "weight of a column's token for a row's") + side_by_side(content);
 }
 
 std::string shares_table(const std::vector<FalShare>& shares) {
