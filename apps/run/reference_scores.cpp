@@ -4,6 +4,8 @@
 
 #include "apps/run/batches.h"
 #include "apps/run/mixer_views.h"
+#include "autograd/combine.h"
+#include "autograd/reduce.h"
 #include "core/error.h"
 #include "nn/mixing/head_weights.h"
 
@@ -17,6 +19,7 @@ ReferenceMask reference_mask(const tasks::Task& task, const tasks::Sample& sampl
   if (rows.empty()) return mask;
   mask.first = rows.front().row;
   mask.rows = rows.back().row - mask.first + 1;
+  mask.first_column = task.instruction_tokens();
   const auto tokens = static_cast<std::int64_t>(sample.tokens.size());
   std::vector<double> entries(static_cast<std::size_t>(mask.rows * tokens));
   for (const tasks::ReferenceRow& row : rows) {
@@ -30,11 +33,7 @@ ReferenceMask reference_mask(const tasks::Task& task, const tasks::Sample& sampl
 }
 
 std::vector<double> reference_sums(const Tensor& matrix, const ReferenceMask& mask) {
-  Backend& backend = matrix.backend();
-  const Tensor kept = empty_like(matrix), sums(backend, {mask.rows}, matrix.dtype());
-  backend(Combine{.f = Combination::product, .a = matrix, .b = mask.entries, .y = kept});
-  backend(Reduce{.reduction = Reduction::sum, .x = kept, .y = sums});
-  const std::vector<double> all = sums.to_doubles();
+  const std::vector<double> all = row_sum(multiply(matrix, mask.entries)).value().to_doubles();
   std::vector<double> counted;
   for (const std::int32_t row : mask.counted) {
     counted.push_back(all[static_cast<std::size_t>(row - mask.first)]);
@@ -70,7 +69,9 @@ std::vector<HeadScore> rank_heads(nn::Decoder& model, const tasks::Task& task,
                                   const EvaluationOptions& options) {
   std::vector<HeadScore> heads = heads_of(model);
   const DType type = master_type(model.activations());
-  for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
+  EvaluationOptions together = options;
+  if (together.tokens_at_once == 0) together.tokens_at_once = tokens_looked_at;
+  for_samples(task, together, [&](std::span<const tasks::Sample> samples) {
     std::vector<ReferenceMask> masks;
     for (const tasks::Sample& sample : samples) {
       masks.push_back(reference_mask(task, sample, model.backend(), type));

@@ -9,10 +9,15 @@
 /// How much of a head's attention goes where the task's reference says (Task::reference).
 namespace longhand::app {
 
+/// Tokens that are looked at together where options do not say: all layers' queries and keys stay
+/// in memory meanwhile.
+inline constexpr std::int64_t tokens_looked_at = 4096;
+
 /// A sample's reference as a matrix. Rows that have entries count; those of the matrix are all from
 /// the first of these to the last.
 struct ReferenceMask {
   std::int64_t first = 0, rows = 0;  // rows = 0: the sample has no reference
+  std::int64_t first_column = 0;     // columns count from here: those before are an instruction
   std::vector<std::int32_t> counted = {};
   Tensor entries = {};  // [rows, tokens], 1 where the reference has an entry, else 0
 };
