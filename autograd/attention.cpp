@@ -51,8 +51,9 @@ Var attention(const ScoreVars& s, const HeadVars& v) {
                       attention_into(s, v, y));
 }
 
-Tensor attention_weights(const ScoreVars& s) {
-  const Scores scores = s.value();
+Tensor attention_weights(const ScoreVars& s) { return attention_weights(s.value()); }
+
+Tensor attention_weights(const Scores& scores) {
   Backend& backend = scores.q.data.backend();
   const Tensor weights(backend, {weights_size(scores.queries, scores.keys, scores.q.heads)},
                        master_type(scores.q.data.dtype()));

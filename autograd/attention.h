@@ -28,6 +28,7 @@ HeadsBackward attention_into(const ScoreVars& scores, const HeadVars& v, const H
 
 /// P itself, T x T: see AttentionWeights.
 Tensor attention_weights(const ScoreVars& scores);
+Tensor attention_weights(const Scores& scores);
 
 /// When the backend is checked: an Error that names the first score that is NaN or infinite.
 void check_scores(std::string_view op, const Scores& scores);

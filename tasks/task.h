@@ -86,6 +86,9 @@ class Task {
   /// The attention a perfect model would need at the asked outputs, ascending by row.
   virtual std::vector<ReferenceRow> reference(const Sample& sample) const = 0;
 
+  /// Tokens before every prompt, which only say what is wanted: attention to them is not counted.
+  virtual std::int64_t instruction_tokens() const { return 0; }
+
   /// The sample's text, cut in two: what is given and what is to be answered. One after the other
   /// they are the whole.
   virtual std::pair<std::string, std::string> as_text(const Sample& sample) const;

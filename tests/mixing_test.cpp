@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(what_a_mixer_shows_is_what_it_did) {
   };
   layer.mixing(random(*backend, {7, 9}, DType::f64, 6), {}, pass);
   BOOST_REQUIRE(views.size() == 2u);
-  BOOST_TEST(views[0].weights.size() == 2 * (5 * 5 + 2 * 2));
+  BOOST_TEST(views[0].all_weights().size() == 2 * (5 * 5 + 2 * 2));
   BOOST_TEST(!views[0].selected);
   BOOST_TEST(views[1].selected.shape() == Shape({7, 1}));
   BOOST_TEST(views[1].selected.to_ints()[0] == -1);  // nothing comes before the first

@@ -3,6 +3,7 @@
 
 #include "apps/compute.h"
 #include "apps/html/page.h"
+#include "apps/run/attention_report.h"
 #include "apps/run/inspection.h"
 #include "apps/run/probe.h"
 #include "apps/run/run_folder.h"
@@ -12,18 +13,65 @@
 namespace longhand::app {
 namespace {
 
+void print_shares(const std::vector<FalShare>& shares, const Arguments& arguments,
+                  std::vector<std::pair<std::string, Json>> about) {
+  Report report({{"layer", "layer"},
+                 {"head", "head"},
+                 {"value", "reads what it should", "%.4f"},
+                 {"low", "95% from", "%.4f"},
+                 {"high", "to", "%.4f"},
+                 {"count", "of"}});
+  for (auto& [key, value] : about) report.set(key, std::move(value));
+  for (const FalShare& share : shares) {
+    const double hits = static_cast<double>(share.hits), count = static_cast<double>(share.count);
+    const auto interval = tasks::wilson(hits, count);
+    report.add({{"layer", share.layer},
+                {"head", share.head},
+                {"value", share.count ? Json(hits / count) : Json()},
+                {"low", interval.low},
+                {"high", interval.high},
+                {"count", share.count}});
+  }
+  if (!shares.empty() || arguments.json()) report.print(std::cout, arguments.json());
+}
+
+void print_measures(const AttentionMeasures& measures, const Arguments& arguments,
+                    std::vector<std::pair<std::string, Json>> about) {
+  if (!arguments.json()) {
+    std::cout << to_text(measures);
+    return;
+  }
+  const Json figures = to_json(measures);
+  Json all = Json::object();
+  for (auto& [key, value] : about) all[key] = std::move(value);
+  for (const auto& [key, value] : figures.members()) all[key] = value;
+  std::cout << all << '\n';
+}
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const bool with_reference = arguments.flag("reference");
+  if (with_reference && arguments.given("prompt")) {
+    wrong_usage("--prompt: expected no --reference beside it, which is that of a sample");
+  }
   const std::filesystem::path folder = arguments.plain()[0];
   const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
                                   .seed = seed_from(arguments)};
-  const std::int64_t most = arguments.integer("tokens", 1, 1024);
+  // A reference is found in whole samples.
+  const std::int64_t most =
+      with_reference && !arguments.given("tokens") ? 104 : arguments.integer("tokens", 1, 1024);
   const auto index = static_cast<std::uint32_t>(arguments.integer("sample", 0, 1 << 30));
   const LoadedRun loaded = load_run(folder, load_options(arguments));
   const std::string on = arguments.given("on") ? arguments.word("on") : "";
   const auto task = as_usage("on", [&] { return loaded.config.task(on); });
 
-  const std::vector<FalShare> shares = fal_shares(*loaded.model, *task, options);
+  std::vector<FalShare> shares;
+  AttentionMeasures measures;
+  if (with_reference) {
+    measures = measure_attention(*loaded.model, *task, options);
+  } else {
+    shares = fal_shares(*loaded.model, *task, options);
+  }
   tasks::Sample sample;
   if (arguments.given("prompt")) {
     sample = {.tokens = as_usage(
@@ -39,21 +87,28 @@ void run(const Arguments& arguments) {
     positions.push_back(parse_integer("--position", position, 0, std::ssize(sample.tokens) - 1));
   }
   const std::size_t shown = std::min(sample.tokens.size(), static_cast<std::size_t>(most));
-  const auto views = look_inside(*loaded.model, std::span(sample.tokens).first(shown));
 
   const std::string name = on.empty() ? loaded.config.kind().distributions[0].name : on;
   html::Page page(folder.filename().string() + ", looked into",
                   arguments.given("prompt")
                       ? text("Step ", loaded.step, "; ", arguments.word("prompt"))
                       : text("Step ", loaded.step, "; sample ", index, " of distribution ", name));
-  if (!shares.empty()) {
-    page.add("What FAL heads read",
-             html::paragraph(text("Share of the answers asked, over ", options.samples,
-                                  " samples, at which the head reads the place that the answer "
-                                  "depends on.")) +
-                 shares_table(shares) + selection_pictures(*task, sample, views));
+  if (with_reference) {
+    for (auto& [heading, content] :
+         attention_sections(measures, *loaded.model, *task, sample, shown)) {
+      page.add(heading, std::move(content));
+    }
+  } else {
+    const auto views = look_inside(*loaded.model, std::span(sample.tokens).first(shown));
+    if (!shares.empty()) {
+      page.add("What FAL heads read",
+               html::paragraph(text("Share of the answers asked, over ", options.samples,
+                                    " samples, at which the head reads the place that the answer "
+                                    "depends on.")) +
+                   shares_table(shares) + selection_pictures(*task, sample, views));
+    }
+    page.add("Softmax attention", attention_maps(*task, sample, views));
   }
-  page.add("Softmax attention", attention_maps(*task, sample, views));
   for (const std::int64_t position : positions) {
     const auto token = sample.tokens[static_cast<std::size_t>(position)];
     page.add(text("Residual stream of ", token_label(task->vocabulary(), token), " at position ",
@@ -64,60 +119,54 @@ void run(const Arguments& arguments) {
     page.add("Near-orthogonality of the bases", bases_table(bases_of(*loaded.model)));
   }
   page.add("Configuration", html::code(loaded.config.ini()));
-  const std::filesystem::path file = arguments.given("out")
-                                         ? std::filesystem::path(arguments.word("out"))
-                                         : folder / "inspect.html";
+  const std::filesystem::path file =
+      arguments.given("out") ? std::filesystem::path(arguments.word("out"))
+                             : folder / (with_reference ? "attention.html" : "inspect.html");
   write_atomically(file, page.render());
 
-  Report report({{"layer", "layer"},
-                 {"head", "head"},
-                 {"value", "reads what it should", "%.4f"},
-                 {"low", "95% from", "%.4f"},
-                 {"high", "to", "%.4f"},
-                 {"count", "of"}});
-  report.set("run", folder.string());
-  report.set("step", loaded.step);
-  report.set("on", name);
-  report.set("seed", options.seed);
-  report.set("page", file.string());
-  for (const FalShare& share : shares) {
-    const double hits = static_cast<double>(share.hits), count = static_cast<double>(share.count);
-    const auto interval = tasks::wilson(hits, count);
-    report.add({{"layer", share.layer},
-                {"head", share.head},
-                {"value", share.count ? Json(hits / count) : Json()},
-                {"low", interval.low},
-                {"high", interval.high},
-                {"count", share.count}});
+  const std::vector<std::pair<std::string, Json>> about{{"run", folder.string()},
+                                                        {"step", loaded.step},
+                                                        {"on", name},
+                                                        {"seed", options.seed},
+                                                        {"page", file.string()}};
+  if (with_reference) {
+    print_measures(measures, arguments, about);
+  } else {
+    print_shares(shares, arguments, about);
   }
-  if (!shares.empty() || arguments.json()) report.print(std::cout, arguments.json());
   if (!arguments.json()) std::cout << "pictures: " << printable(file.string()) << '\n';
 }
 
 const Register command{
     {.name = "inspect",
      .summary = "shows what a run's heads look at and what its tokens hold",
-     .usage = {"RUN [--on NAME] [--samples N] [--out FILE]"},
-     .options = join(run_options(),
-                     {{"on", "NAME", "a distribution of the task; that of training if not given"},
-                      {"samples", "N", "samples over which FAL's selections are counted", "200"},
-                      {"seed", "N", "names the samples", "1"},
-                      {"sample", "N", "which of them is drawn", "0"},
-                      {"tokens", "N", "how many of its tokens are drawn", "48"},
-                      {"prompt", "TEXT", "looked into in place of a sample"},
-                      {"position",
-                       "N",
-                       "a token whose residual stream is projected on the model's bases",
-                       {},
-                       true},
-                      {"out", "FILE", "the page; RUN/inspect.html if not given"},
-                      json_option()}),
-     .examples = {"inspect runs/flip-flop-1", "inspect runs/flip-flop-1 --on sparse --json",
+     .usage = {"RUN [--reference] [--on NAME] [--samples N] [--out FILE]"},
+     .options =
+         join(run_options(),
+              {{"reference", "", "how attention compares with the task's reference"},
+               {"on", "NAME", "a distribution of the task; that of training if not given"},
+               {"samples", "N", "samples over which is counted", "200"},
+               {"seed", "N", "names the samples", "1"},
+               {"sample", "N", "which of them is drawn", "0"},
+               {"tokens", "N", "how many of its tokens are drawn; with --reference 104", "48"},
+               {"prompt", "TEXT", "looked into in place of a sample"},
+               {"position",
+                "N",
+                "a token whose residual stream is projected on the model's bases",
+                {},
+                true},
+               {"out", "FILE", "the page; RUN/inspect.html or RUN/attention.html if not given"},
+               json_option()}),
+     .examples = {"inspect runs/flip-flop-1", "inspect runs/reversal-1 --reference --on ood",
+                  "inspect runs/flip-flop-1 --on sparse --json",
                   "inspect runs/sorting-1 --prompt \"5 17 43 ⊥ 5\" --position 2 --position 3"},
      .notes =
          "A FAL head at position i finds the last earlier key m that agrees with its query and\n"
          "reads the value at m + 1. It reads what it should when m + 1 is where the task's\n"
          "answer stands; in Flip-Flop, when m is the last write or read.\n"
+         "--reference: the share of attention rollout on the tokens that the task says are\n"
+         "needed, of tokens predicted rightly and wrongly with Welch's test; every head's\n"
+         "attention on them and its entropy; errors by place, accuracy over length.\n"
          "--position: the products of the residual stream with the rows of the embedding\n"
          "(encoder basis) and of the output layer (decoder basis), at every layer, before and\n"
          "after its feed forward.",

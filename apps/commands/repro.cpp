@@ -65,7 +65,7 @@ void run(const Arguments& arguments) {
   }
   for (const auto& [flag, value] :
        {std::pair("model", &options.model), std::pair("text", &options.text),
-        std::pair("heads", &options.heads)}) {
+        std::pair("heads", &options.heads), std::pair("optimizer", &options.optimizer)}) {
     if (!arguments.given(flag)) continue;
     if (std::ranges::count(found->second.takes, flag) == 0) {
       wrong_usage("--", flag, ": recipe ", id, " takes none");
@@ -129,17 +129,19 @@ void run(const Arguments& arguments) {
   html::Page page(id, found->second.summary);
   page.add("Ours beside the paper's", comparison_table(result.rows));
   for (const auto& [heading, content] : result.sections) page.add(heading, content);
-  page.add("How to make it again",
-           html::code("longhand repro " + id + " --scale " + arguments.word("scale") + " --seed " +
-                      arguments.word("seed") +
-                      (options.seeds > 0 ? text(" --seeds ", options.seeds) : "") +
-                      (options.model.empty() ? "" : " --model " + options.model) +
-                      (options.text.empty() ? "" : " --text " + options.text) +
-                      (options.heads.empty() ? "" : " --heads " + options.heads) + " --backend " +
-                      arguments.word("backend") + " --math " + arguments.word("math")) +
-               html::paragraph(text("scale ", arguments.word("scale"), ", seed ", options.seed,
-                                    ", commit ", commit, ", ", machine(), ", ",
-                                    static_cast<std::int64_t>(seconds), " s")));
+  page.add(
+      "How to make it again",
+      html::code("longhand repro " + id + " --scale " + arguments.word("scale") + " --seed " +
+                 arguments.word("seed") +
+                 (options.seeds > 0 ? text(" --seeds ", options.seeds) : "") +
+                 (options.model.empty() ? "" : " --model " + options.model) +
+                 (options.text.empty() ? "" : " --text " + options.text) +
+                 (options.heads.empty() ? "" : " --heads " + options.heads) +
+                 (options.optimizer.empty() ? "" : " --optimizer " + options.optimizer) +
+                 " --backend " + arguments.word("backend") + " --math " + arguments.word("math")) +
+          html::paragraph(text("scale ", arguments.word("scale"), ", seed ", options.seed,
+                               ", commit ", commit, ", ", machine(), ", ",
+                               static_cast<std::int64_t>(seconds), " s")));
   const auto file = options.out / "report.html";
   if (!result.stopped) {
     std::filesystem::create_directories(options.out);  // a recipe may have used runs made before
@@ -167,6 +169,8 @@ const Register command{
                       {"model", "RUN", "the trained or imported run that a recipe begins with"},
                       {"text", "FILE", "the text that a recipe learns"},
                       {"heads", "KIND", "heads that a recipe puts into the model, such as chacal"},
+                      {"optimizer", "NAME",
+                       "of attentionspan's recipes: published, as its program ran, or text"},
                       {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
                       json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",

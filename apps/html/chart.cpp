@@ -168,39 +168,6 @@ std::string line_chart(const LineChart& chart) {
   return svg + "</svg>\n";
 }
 
-std::string heat_map(const HeatMap& map) {
-  const double cell =
-      std::clamp(640.0 / static_cast<double>(std::max<std::int64_t>(1, map.width)), 3.0, 24.0);
-  const double left = map.rows.empty() ? 4 : 40, top = map.columns.empty() ? 4 : 22;
-  std::string svg = open(left + cell * static_cast<double>(map.width) + 4,
-                         top + cell * static_cast<double>(map.height) + 4);
-  const auto text = [&](double x, double y, const std::string& anchor, const std::string& t) {
-    return label(x, y, anchor, t, "style=\"font-size:" + pixels(std::min(12.0, cell)) + "px\"");
-  };
-  for (std::int64_t i = 0; i < map.height; ++i) {
-    const double y = top + cell * static_cast<double>(i);
-    if (!map.rows.empty()) {
-      svg += text(left - 4, y + cell * 0.8, "end", map.rows[static_cast<std::size_t>(i)]);
-    }
-    for (std::int64_t j = 0; j < map.width; ++j) {
-      const double value = map.values[static_cast<std::size_t>(i * map.width + j)];
-      const double share = std::clamp(value / map.full, 0.0, 1.0);
-      if (!(share > 0.004)) continue;
-      svg += "<rect x=\"" + pixels(left + cell * static_cast<double>(j)) + "\" y=\"" + pixels(y) +
-             "\" width=\"" + pixels(cell) + "\" height=\"" + pixels(cell) +
-             "\" fill=\"rgba(var(--hot)," + number(share) + ")\"/>\n";
-    }
-  }
-  for (std::size_t j = 0; j < map.columns.size(); ++j) {
-    svg += text(left + cell * (static_cast<double>(j) + 0.5), top - 6, "middle", map.columns[j]);
-  }
-  svg += "<rect x=\"" + pixels(left) + "\" y=\"" + pixels(top) + "\" width=\"" +
-         pixels(cell * static_cast<double>(map.width)) + "\" height=\"" +
-         pixels(cell * static_cast<double>(map.height)) +
-         "\" fill=\"none\" stroke=\"var(--rule)\"/>\n";
-  return svg + "</svg>\n";
-}
-
 std::string arcs(const Arcs& diagram) {
   constexpr double step = 16, upper = 24, lower = 130;
   const double width = step * static_cast<double>(diagram.tokens.size()) + 16;

@@ -30,14 +30,6 @@ struct LineChart {
 /// Points that are not finite, or not positive on a logarithmic axis, leave a gap.
 std::string line_chart(const LineChart& chart);
 
-struct HeatMap {
-  std::vector<std::string> rows, columns;  // labels; empty: none
-  std::int64_t height = 0, width = 0;
-  std::vector<double> values;  // height * width, row by row
-  double full = 1;             // the value painted in full colour
-};
-std::string heat_map(const HeatMap& map);
-
 /// Tokens written twice, above and below; a line from each token of the lower row to the one it
 /// selected in the upper row.
 struct Arcs {

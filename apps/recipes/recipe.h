@@ -39,8 +39,9 @@ struct RecipeOptions {
   std::filesystem::path out;  // runs and the report go here
   Settings settings = {};     // over every run's configuration
   TrainingManner manner = {};
-  /// Of recipes that take them: a run to begin with, a text to learn, heads to put into the model.
-  std::string model = {}, text = {}, heads = {};
+  /// Of recipes that take them: a run to begin with, a text to learn, heads to put into the model,
+  /// which of a paper's two optimizers.
+  std::string model = {}, text = {}, heads = {}, optimizer = {};
 };
 
 struct RecipeResult {
@@ -69,7 +70,7 @@ struct Recipe {
   std::function<RecipeResult(const RecipeOptions&)> run;
   /// What it trains, for a recipe whose runs may be trained apart; `run` then takes them as done.
   std::function<std::vector<GridRun>(const RecipeOptions&)> runs = {};
-  std::vector<std::string> takes = {};  // of model, text and heads, those that it reads
+  std::vector<std::string> takes = {};  // of model, text, heads and optimizer, those that it reads
 };
 
 /// Adds a recipe when it is constructed, before main.

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "apps/html/chart.h"
+#include "apps/html/heat_map.h"
 #include "apps/html/page.h"
 #include "apps/run/batches.h"
+#include "apps/run/mixer_views.h"
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/rng.h"
@@ -16,26 +18,6 @@
 
 namespace longhand::app {
 namespace {
-
-/// Every mixer with what it did: visit(layer, first head, mixer, view).
-template <class F>
-void for_each_mixer(const nn::Decoder& model, const std::vector<std::vector<nn::MixerView>>& views,
-                    F visit) {
-  for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
-    std::int64_t first = 0;
-    const nn::MixerList& mixers = model.block(layer).mixing.mixers();
-    for (std::size_t i = 0; i < mixers.size(); ++i) {
-      visit(layer, first, *mixers[i], views[static_cast<std::size_t>(layer)][i]);
-      first += mixers[i]->heads;
-    }
-  }
-}
-
-std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens) {
-  std::vector<std::string> all;
-  for (const std::int32_t token : tokens) all.push_back(token_label(task.vocabulary(), token));
-  return all;
-}
 
 std::string title(const HeadView& view) { return text("Layer ", view.layer, ", head ", view.head); }
 
@@ -62,6 +44,16 @@ std::string token_label(const tasks::Vocabulary& vocabulary, std::int32_t token)
   }
   end_rest();
   return label;
+}
+
+std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens) {
+  std::vector<std::string> all;
+  for (const std::int32_t token : tokens) all.push_back(token_label(task.vocabulary(), token));
+  return all;
+}
+
+std::string side_by_side(const std::string& figures) {
+  return "<div style=\"display:flex;flex-wrap:wrap;gap:1rem\">" + figures + "</div>\n";
 }
 
 std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
@@ -130,7 +122,7 @@ std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32
           const nn::MixerView& view) {
         std::vector<double> weights;
         std::vector<std::int32_t> matches;
-        if (view.weights) weights = view.weights.to_doubles();
+        if (const Tensor all_heads = view.all_weights()) weights = all_heads.to_doubles();
         if (view.selected) matches = view.selected.to_ints();
         const std::ptrdiff_t size = std::ptrdiff_t{count} * count;
         for (std::int64_t h = 0; h < mixer.heads; ++h) {
@@ -140,7 +132,7 @@ std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32
               head.selected.push_back(matches[static_cast<std::size_t>(t * mixer.heads + h)]);
             }
           }
-          if (view.weights) {
+          if (!weights.empty()) {
             head.weights.assign(weights.begin() + h * size, weights.begin() + (h + 1) * size);
           }
           all.push_back(std::move(head));
@@ -186,9 +178,7 @@ std::string attention_maps(const tasks::Task& task, const tasks::Sample& sample,
                             title(view));
   }
   if (content.empty()) return content;
-  return "<div style=\"display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));"
-         "gap:1rem\">" +
-         content + "</div>\n";
+  return html::colour_scale(1, "weight of a column's token for a row's") + side_by_side(content);
 }
 
 std::string shares_table(const std::vector<FalShare>& shares) {

@@ -39,12 +39,17 @@ struct HeadView {
 };
 std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32_t> tokens);
 
-/// A sample's first `most` tokens as HTML: the selections of every FAL head with the asked tokens
-/// strong, and the attention of every other head as a map.
+/// A sample's tokens as HTML, those that the views know: the selections of every FAL head with the
+/// asked tokens strong, and the attention of every other head as a map.
 std::string selection_pictures(const tasks::Task& task, const tasks::Sample& sample,
                                const std::vector<HeadView>& views);
 std::string attention_maps(const tasks::Task& task, const tasks::Sample& sample,
                            const std::vector<HeadView>& views);
+
+/// The labels of tokens in such pictures.
+std::vector<std::string> labels(const tasks::Task& task, std::span<const std::int32_t> tokens);
+/// Pictures side by side where the page has room.
+std::string side_by_side(const std::string& figures);
 std::string shares_table(const std::vector<FalShare>& shares);
 
 }  // namespace longhand::app

@@ -40,7 +40,7 @@ Var ChacalHeads::gammas() const {
 HeadsBackward ChacalHeads::forward(const MixerPass& pass) const {
   const Operands operand = operands(pass);
   const ScoreVars vars = scores.scores(operand.q, operand.k, pass, beta_);
-  if (pass.view) pass.view->weights = attention_weights(vars);
+  if (pass.view) pass.view->scores = vars.value();
   const Heads y = output(pass);
   const Heads earlier = pass.cache ? Heads{pass.cache->outputs, 0, heads, width} : Heads{};
   HeadsBackward backward = chacal_into(vars, operand.v, gammas(), y, earlier);

@@ -26,7 +26,7 @@ HeadsBackward SoftmaxHeads::forward(const MixerPass& pass) const {
   const Operands operand = operands(pass);
   ScoreVars vars = scores.scores(operand.q, operand.k, pass, beta_);
   vars.window = window;
-  if (pass.view) pass.view->weights = attention_weights(vars);
+  if (pass.view) pass.view->scores = vars.value();
   if (!reinforce) return attention_into(vars, operand.v, output(pass));
   reinforced_attention_into(
       vars, operand.v,

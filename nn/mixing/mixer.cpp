@@ -1,6 +1,10 @@
 #include "nn/mixing/mixer.h"
 
+#include "autograd/attention.h"
+
 namespace longhand::nn {
+
+Tensor MixerView::all_weights() const { return scores ? attention_weights(*scores) : weights; }
 
 Parameter MixerScope::shared(std::string_view name, const Shape& shape, double initial) {
   for (const auto& [known, parameter] : shared_) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/heads.h"
+#include "core/contract/attention.h"
 #include "nn/input.h"
 #include "nn/layers/lora.h"
 #include "nn/layers/rope.h"
@@ -33,10 +34,14 @@ struct MixerCache {
   Tensor outputs = {};      // [rows, columns()], where later outputs are made of earlier ones
 };
 
-/// What can be seen of a pass.
+/// What can be seen of a pass. A mixer fills in one of these, or none.
 struct MixerView {
-  Tensor weights = {};   // as AttentionWeights in core/contract/attention.h; or empty
+  std::optional<Scores> scores = {};  // what P is made of: it is computed when it is asked for
+  Tensor weights = {};   // P, as AttentionWeights in core/contract/attention.h; or empty
   Tensor selected = {};  // the key that each head chose, -1: none; i32 [tokens, heads]; or empty
+
+  /// P of all heads and sequences; empty where the mixer has none.
+  Tensor all_weights() const;
 };
 
 /// One pass of a layer over the tokens of a batch.

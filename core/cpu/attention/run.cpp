@@ -52,11 +52,7 @@ void run(CpuBackend& backend, const FalBackward& op) {
   attention({backend.threads(), backend.isa()}, op);
 }
 
-// Both of these hold every score up to the light, one by one: the plain loops will do.
-void run(CpuBackend& backend, const AttentionWeights& op) {
-  backend.plain().run(AttentionWeights{in_f32(backend, op.scores), op.weights});
-}
-
+// It holds every score up to the light, one by one: the plain loops will do.
 void run(CpuBackend& backend, const FindBadScore& op) {
   backend.plain().run(FindBadScore{in_f32(backend, op.scores), op.found});
 }

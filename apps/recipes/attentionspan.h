@@ -1,0 +1,65 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/recipes/grid.h"
+
+/// What the recipes of AttentionSpan share: its six tasks, and a small model for each of them that
+/// is trained from scratch.
+namespace longhand::app {
+
+/// A task as the paper calls it, with its figures for models trained from scratch (Table 6,
+/// percent).
+struct AlgorithmicTask {
+  std::string_view name;   // of tasks/
+  std::string_view title;  // the paper's
+  double scratch_id = 0, scratch_ood = 0;
+};
+std::span<const AlgorithmicTask> algorithmic_tasks();
+
+using Settings = std::map<std::string, std::string>;
+
+/// AdamW's settings by --optimizer: `published`, the default, are those that the published program
+/// ran with, `text` those that the paper prints.
+Settings optimizer_settings(const RecipeOptions& options);
+/// Which of them it is, in words.
+std::string how_optimized(const RecipeOptions& options);
+
+/// The run of the small model that learns a task at options.seed + number; `more` goes over the
+/// scale's settings.
+GridRun scratch_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
+                    const Settings& more = {});
+/// Of every task, one for each seed.
+std::vector<GridRun> scratch_runs(const RecipeOptions& options);
+/// Recipes whose finished runs of small models the others use: for train_runs() and run_path().
+std::span<const std::string_view> beside_attentionspan();
+
+/// Shares over samples of a distribution.
+struct TaskScore {
+  double exact = 0;    // all of the answer's tokens right under teacher forcing
+  double decoded = 0;  // all of them right where the model reads its own answer
+  double partial = 0;  // tokens right under teacher forcing
+  std::int64_t samples = 0, tokens = 0;
+};
+/// A run's last checkpoint on samples that no evaluation during training has seen.
+TaskScore score_task(const std::filesystem::path& run, std::string_view distribution,
+                     const RecipeOptions& options);
+/// How many samples that is.
+std::int64_t scored_samples(Scale scale);
+
+/// A figure of the paper's Table 2, percent.
+struct TunedFigure {
+  std::string_view model, task;  // the paper's names
+  double id = 0, ood = 0, partial = 0;
+};
+std::span<const TunedFigure> tuned_figures();
+std::string tuned_table();  // as HTML
+
+/// A row's figures in percent.
+Row in_percent(Row row);
+
+}  // namespace longhand::app

@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <array>
+
+#include "apps/recipes/attentionspan.h"
+#include "apps/run/attention_report.h"
+
+/// AttentionSpan, Tables 3 and 4: attention of right and of wrong predictions, and how sharp it is,
+/// on small models trained from scratch, with samples like those of training and with longer ones.
+namespace longhand::app {
+namespace {
+
+constexpr std::array<std::string_view, 5> measured_tasks{"reversal", "value-assignment", "addition",
+                                                         "ffml", "successor"};
+
+/// Recipes that train the same models.
+constexpr std::string_view beside[] = {"attentionspan/table6", "attentionspan/table2-scratch",
+                                       "attentionspan/table3", "attentionspan/table4"};
+
+std::int64_t measured_samples(Scale scale) {
+  constexpr std::array<std::int64_t, 3> samples{100, 500, 2000};
+  return samples[static_cast<std::size_t>(scale)];
+}
+
+std::vector<AlgorithmicTask> tasks_measured() {
+  std::vector<AlgorithmicTask> tasks;
+  for (const std::string_view name : measured_tasks) {
+    tasks.push_back(*std::ranges::find(algorithmic_tasks(), name, &AlgorithmicTask::name));
+  }
+  return tasks;
+}
+
+/// For each seed, a run of every task.
+std::vector<GridRun> measured_runs(const RecipeOptions& options) {
+  std::vector<GridRun> runs;
+  for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 3); ++number) {
+    for (const AlgorithmicTask& task : tasks_measured()) {
+      runs.push_back(scratch_run(task, number, options));
+    }
+  }
+  return runs;
+}
+
+/// What the runs of all seeds measure, each by itself.
+struct Measured {
+  std::string row;  // "String Reversal, OOD"
+  std::string_view task;
+  bool ood = false;
+  std::vector<AttentionMeasures> runs;
+};
+
+AttentionMeasures measure(const std::filesystem::path& run, const std::string& distribution,
+                          const RecipeOptions& options) {
+  LoadOptions load{.step =
+                       RunFolder(run).config().integer("training.steps", 0, std::int64_t{1} << 40)};
+  for (const char* const flag : {"backend", "threads", "math"}) {
+    const auto wanted = options.settings.find(std::string("compute.") + flag);
+    if (wanted != options.settings.end()) load.compute[flag] = wanted->second;
+  }
+  const LoadedRun loaded = load_run(run, load);
+  // Other samples than those of the evaluations during training.
+  return measure_attention(
+      *loaded.model, *loaded.config.task(distribution),
+      {.samples = measured_samples(options.scale), .seed = options.seed + 1000});
+}
+
+/// Empty when a signal stopped the training.
+std::vector<Measured> measure_all(const RecipeOptions& options, RecipeResult& result) {
+  const std::vector<GridRun> runs = measured_runs(options);
+  result.stopped = !train_runs(runs, options, beside);
+  if (result.stopped) return {};
+  const std::vector<AlgorithmicTask> tasks = tasks_measured();
+  std::vector<Measured> all;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    for (const bool ood : {false, true}) {
+      Measured& measured = all.emplace_back(
+          Measured{text(tasks[t].title, ood ? ", OOD" : ", ID"), tasks[t].name, ood, {}});
+      for (std::size_t r = t; r < runs.size(); r += tasks.size()) {
+        measured.runs.push_back(
+            measure(run_path(runs[r], options, beside), ood ? "ood" : "train", options));
+      }
+    }
+  }
+  result.sections.emplace_back(
+      "The models",
+      html::paragraph(text("Small models trained from scratch, one for each task, scored at their "
+                           "last step on ",
+                           measured_samples(options.scale),
+                           " samples of each distribution; the paper's are pretrained and "
+                           "fine-tuned. ",
+                           how_optimized(options))));
+  return all;
+}
+
+double accuracy(const AttentionMeasures& measures) {
+  std::int64_t exact = 0;
+  for (const LengthScores& at : measures.lengths) exact += at.exact;
+  return static_cast<double>(exact) / static_cast<double>(measures.samples);
+}
+
+std::vector<double> each(const Measured& measured, double (*figure)(const AttentionMeasures&)) {
+  std::vector<double> values;
+  for (const AttentionMeasures& run : measured.runs) values.push_back(figure(run));
+  return values;
+}
+
+/// A mean in percent, with its interval.
+Row mean_row(const std::string& row, const std::string& column, const tasks::Moments& values,
+             std::optional<double> paper = {}) {
+  Row result{row, column, 100 * values.mean, {}, {}, paper};
+  if (const auto interval = tasks::mean_interval(values)) {
+    result.low = 100 * interval->low;
+    result.high = 100 * interval->high;
+  }
+  return result;
+}
+
+struct PaperScores {
+  std::string_view model, task;
+  double right, right_spread, wrong, wrong_spread;  // percent
+};
+constexpr PaperScores table3_of_paper[] = {
+    {"Llama-3.2-3B-Instruct", "reversal", 4.55, 0.02, 2.36, 0.09},
+    {"Llama-3.2-3B-Instruct", "value-assignment", 3.33, 0.03, 1.26, 0.02},
+    {"Qwen2.5-1.8B-Instruct", "reversal", 3.07, 0.06, 2.17, 0.05},
+    {"Qwen2.5-1.8B-Instruct", "value-assignment", 1.27, 0.03, 1.20, 0.06},
+    {"gemma-3-12B", "reversal", 3.97, 0.12, 2.30, 0.03},
+    {"gemma-3-12B", "value-assignment", 5.04, 0.12, 4.91, 0.04},
+};
+
+RecipeResult table3(const RecipeOptions& options) {
+  RecipeResult result;
+  for (const Measured& measured : measure_all(options, result)) {
+    tasks::Moments all, right, wrong;  // of the rows of all seeds
+    for (const AttentionMeasures& run : measured.runs) {
+      all.add(run.attention_score);
+      right.add(run.when_right);
+      wrong.add(run.when_wrong);
+    }
+    const auto* const paper =
+        measured.ood ? std::ranges::find(table3_of_paper, measured.task, &PaperScores::task)
+                     : std::end(table3_of_paper);
+    const bool printed = paper != std::end(table3_of_paper);
+    const auto figure = [&](double value) { return printed ? std::optional(value) : std::nullopt; };
+    const auto number = [&](const std::string& column, double value, bool whole = false) {
+      result.rows.push_back({measured.row, column, value});
+      result.rows.back().whole = whole;
+    };
+    result.rows.push_back(mean_row(measured.row, "AttnScore, %", all));
+    if (right.count > 0) {
+      result.rows.push_back(
+          mean_row(measured.row, "right, %", right, figure(printed ? paper->right : 0)));
+    }
+    if (wrong.count > 0) {
+      result.rows.push_back(
+          mean_row(measured.row, "wrong, %", wrong, figure(printed ? paper->wrong : 0)));
+    }
+    if (const auto test = tasks::welch(right, wrong)) {
+      number("t", test->t);
+      number("degrees of freedom", test->freedom);
+      number("p", test->p);
+    }
+    number("tokens right", static_cast<double>(right.count), true);
+    number("tokens wrong", static_cast<double>(wrong.count), true);
+  }
+  if (result.stopped) return result;
+  std::vector<std::vector<std::string>> body;
+  for (const PaperScores& p : table3_of_paper) {
+    body.push_back({std::string(p.model), std::string(p.task), text(p.right, " ± ", p.right_spread),
+                    text(p.wrong, " ± ", p.wrong_spread)});
+  }
+  result.sections.emplace_back(
+      "What is counted",
+      html::paragraph(
+          "AttnScore is the share of a predicted token's attention rollout on the tokens of the "
+          "task's reference; the mean over samples of the mean over a sample's tokens, and apart "
+          "for tokens predicted rightly and wrongly under teacher forcing. Intervals are "
+          "Student's, "
+          "95%; t, degrees of freedom and two-sided p are Welch's, over tokens taken as "
+          "independent, which tokens of one sample are not. A cell is empty where all tokens are "
+          "right. The paper's figures in the table are those of its Llama: rollout depends on the "
+          "number of layers, so levels are not to be compared, only which is larger."));
+  result.sections.emplace_back("The paper's Table 3, fine-tuned models",
+                               html::table({"model", "task", "right, %", "wrong, %"}, body));
+  result.sections.emplace_back("Configurations of the runs",
+                               configurations(measured_runs(options)));
+  return result;
+}
+
+struct PaperEntropies {
+  double accuracy, mean, deviation, least, greatest;
+};
+constexpr PaperEntropies paper_id{1.00, 1.80, 0.52, 0.53, 3.65},
+    paper_ood{0.18, 1.90, 0.67, 0.57, 4.26};
+
+RecipeResult table4(const RecipeOptions& options) {
+  RecipeResult result;
+  const std::int64_t samples = measured_samples(options.scale);
+  for (const Measured& measured : measure_all(options, result)) {
+    const PaperEntropies& paper = measured.ood ? paper_ood : paper_id;
+    const bool printed = measured.task == "addition";
+    const auto add = [&](const std::string& column, double (*figure)(const AttentionMeasures&),
+                         double of_paper, std::int64_t of = 0) {
+      add_row(result, measured.row, column, each(measured, figure),
+              printed ? std::optional(of_paper) : std::nullopt, of);
+    };
+    add("Accuracy", accuracy, paper.accuracy, samples);
+    add(
+        "Mean entropy", [](const AttentionMeasures& m) { return m.entropy.heads.mean; },
+        paper.mean);
+    add(
+        "Std", [](const AttentionMeasures& m) { return m.entropy.heads.deviation(); },
+        paper.deviation);
+    add(
+        "Min", [](const AttentionMeasures& m) { return m.entropy.least; }, paper.least);
+    add(
+        "Max", [](const AttentionMeasures& m) { return m.entropy.greatest; }, paper.greatest);
+  }
+  if (result.stopped) return result;
+  result.sections.emplace_back(
+      "What is counted",
+      html::paragraph(
+          "Entropy of a head's attention in nats, the mean over all rows of all samples; then "
+          "mean, "
+          "standard deviation and range over the model's heads. Accuracy is the share of answers "
+          "right under teacher forcing. The paper's figures are those of its Llama of 512 heads on "
+          "additions of 5 and of 60 digits; here the task's own distributions are taken."));
+  result.sections.emplace_back("Configurations of the runs",
+                               configurations(measured_runs(options)));
+  return result;
+}
+
+std::map<Scale, std::string> scales() {
+  return {{Scale::smoke, "five of the models of attentionspan/table6: two minutes on 2 cores"},
+          {Scale::laptop, "five of the models of attentionspan/table6"},
+          {Scale::paper, "five of the models of attentionspan/table6, three seeds; for a GPU"}};
+}
+
+const RegisterRecipe recipe3{
+    {.id = "attentionspan/table3",
+     .summary = "attention on the tokens that are needed, where predictions are right and wrong",
+     .scales = scales(),
+     .run = table3,
+     .runs = measured_runs,
+     .takes = {"optimizer"}}};
+
+const RegisterRecipe recipe4{{.id = "attentionspan/table4",
+                              .summary = "how sharp heads attend, in distribution and out of it",
+                              .scales = scales(),
+                              .run = table4,
+                              .runs = measured_runs,
+                              .takes = {"optimizer"}}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,144 @@
+#include "apps/html/chart.h"
+#include "apps/recipes/attentionspan.h"
+#include "apps/run/run_report.h"
+
+/// AttentionSpan, Table 6, and the study of Table 2 on models trained from scratch.
+namespace longhand::app {
+namespace {
+
+/// The scores of one task's runs, a value for each seed.
+struct Scores {
+  std::vector<double> exact, decoded, partial;
+  std::int64_t samples = 0, tokens = 0;
+
+  void add(const TaskScore& score) {
+    exact.push_back(score.exact);
+    decoded.push_back(score.decoded);
+    partial.push_back(score.partial);
+    samples = score.samples;
+    tokens = score.tokens;
+  }
+};
+
+/// The first evaluation at which a run had learned its task; 0: none.
+std::int64_t learned_at(const RunFolder& run) {
+  for (const Json& line : run.metrics()) {
+    const Json* const exact = line.find("train/sequences");
+    if (exact && exact->number() > 0.99) return line["step"].integer();
+  }
+  return 0;
+}
+
+/// A row for each task, with what `columns` makes of the scores in and out of distribution.
+template <class Columns>
+RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns) {
+  RecipeResult result;
+  const std::vector<GridRun> runs = scratch_runs(options);
+  result.stopped = !train_runs(runs, options, beside_attentionspan());
+  if (result.stopped) return result;
+
+  const auto tasks = algorithmic_tasks();
+  html::LineChart chart{
+      .x_label = "step", .y_label = "answers right, in distribution", .series = {}};
+  std::vector<std::vector<std::string>> learned;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    Scores id, ood;
+    for (std::size_t r = t; r < runs.size(); r += tasks.size()) {
+      const auto path = run_path(runs[r], options, beside_attentionspan());
+      id.add(score_task(path, "train", options));
+      ood.add(score_task(path, "ood", options));
+      const RunFolder run(path);
+      const std::int64_t step = learned_at(run);
+      learned.push_back({runs[r].name, step == 0 ? "not reached" : text("step ", step)});
+      if (r == t) {
+        chart.series.push_back(
+            curve(std::string(tasks[t].title), run.metrics(), "train/sequences"));
+      }
+    }
+    columns(result, tasks[t], id, ood);
+  }
+  const auto count = std::ssize(runs) / std::ssize(tasks);
+  result.sections.emplace_back(
+      "What is counted",
+      html::paragraph(text(
+          "All figures are percent, on ", scored_samples(options.scale),
+          " samples of each distribution that training's evaluations do not have. Accuracy is the "
+          "share of answers of which every token is right under teacher forcing, with the end of "
+          "the answer where a task has one; decoded, the share of those right where the model "
+          "reads its own answer; partial accuracy, the share of tokens right under teacher "
+          "forcing. ",
+          how_intervals(count),
+          " Tokens of one answer hang together, so that Wilson's interval "
+          "is too narrow for partial accuracy.")) +
+          html::paragraph(
+              "These are small models with rotary positions, of Llama's build, one for each task, "
+              "with the task's own characters as tokens. The paper's, of Table 6, is the whole "
+              "Llama-3.2-1B with random weights at a constant rate of 5e-6, 1,500 steps of 4 "
+              "samples. " +
+              how_optimized(options) +
+              " Rate, schedule and batch are the recipe's own: see the configurations."));
+  result.sections.emplace_back(
+      "When tasks were learned",
+      html::paragraph("The first evaluation in training with over 99% of the answers right in "
+                      "distribution (teacher forcing); every run goes on to its last step, and is "
+                      "scored there.") +
+          html::table({"run", "over 99%"}, learned) +
+          html::figure(line_chart(chart), "Accuracy in distribution, the first seed"));
+  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  return result;
+}
+
+void add_percent(RecipeResult& result, const AlgorithmicTask& task, const std::string& column,
+                 std::span<const double> values, std::optional<double> paper, std::int64_t of) {
+  RecipeResult rows;
+  add_row(rows, std::string(task.title), column, values, paper, of);
+  for (const Row& row : rows.rows) result.rows.push_back(in_percent(row));
+}
+
+RecipeResult table6(const RecipeOptions& options) {
+  return scratch_table(options, [](RecipeResult& result, const AlgorithmicTask& task,
+                                   const Scores& id, const Scores& ood) {
+    add_percent(result, task, "ID Acc.", id.exact, task.scratch_id, id.samples);
+    add_percent(result, task, "OOD Acc.", ood.exact, task.scratch_ood, ood.samples);
+    add_percent(result, task, "ID decoded", id.decoded, {}, id.samples);
+    add_percent(result, task, "OOD decoded", ood.decoded, {}, ood.samples);
+    add_percent(result, task, "ID partial", id.partial, {}, id.tokens);
+    add_percent(result, task, "OOD partial", ood.partial, {}, ood.tokens);
+  });
+}
+
+RecipeResult table2_scratch(const RecipeOptions& options) {
+  RecipeResult result = scratch_table(options, [](RecipeResult& rows, const AlgorithmicTask& task,
+                                                  const Scores& id, const Scores& ood) {
+    add_percent(rows, task, "ID Acc.", id.exact, {}, id.samples);
+    add_percent(rows, task, "OOD Acc.", ood.exact, {}, ood.samples);
+    add_percent(rows, task, "OOD Partial Acc.", ood.partial, {}, ood.tokens);
+  });
+  if (!result.stopped) {
+    result.sections.emplace_back("The paper's Table 2, fine-tuned models", tuned_table());
+  }
+  return result;
+}
+
+const RegisterRecipe recipe6{
+    {.id = "attentionspan/table6",
+     .summary = "six algorithmic tasks learned from scratch, and longer samples of each",
+     .scales = {{Scale::smoke, "2 layers of width 64: two minutes on 2 cores"},
+                {Scale::laptop, "2 to 4 layers of width 128: an hour on 2 cores by estimate"},
+                {Scale::paper, "8 layers of width 512, three seeds; for a GPU"}},
+     .run = table6,
+     .runs = scratch_runs,
+     .takes = {"optimizer"}}};
+
+const RegisterRecipe recipe2{
+    {.id = "attentionspan/table2-scratch",
+     .summary = "the study of Table 2 on small models trained from scratch",
+     .scales = {{Scale::smoke, "the models of attentionspan/table6"},
+                {Scale::laptop, "the models of attentionspan/table6"},
+                {Scale::paper, "the models of attentionspan/table6; for a GPU"}},
+     .run = table2_scratch,
+     .runs = scratch_runs,
+     .takes = {"optimizer"}}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/cpu/attention/work.h"
+#include "core/cpu/chunks.h"
+#include "core/cpu/cpu_backend.h"
+#include "core/cpu/softmax/kernels.h"
+
+/// The weights themselves, for looking at: scores as products of matrices, then each row's softmax,
+/// where they lie.
+namespace longhand::cpu {
+namespace {
+
+/// Queries whose scores are one product, with the keys up to the last one's own.
+constexpr std::int64_t rows_at_once = 256;
+
+float tau(const Tempering& temper, std::int64_t position, std::int64_t keys) {
+  if (temper.kind == Tempering::Kind::none) return 1;
+  const std::int64_t n = temper.kind == Tempering::Kind::position ? position + 1 : keys;
+  return temper.beta * std::log(static_cast<float>(std::max<std::int64_t>(2, n)));
+}
+
+GemmOperand operand(const Heads& x, std::int64_t head, std::int64_t row) {
+  const std::int64_t columns = x.data.columns();
+  const std::int64_t entry = row * columns + x.first_column + head * x.width;
+  return {.data = static_cast<const std::byte*>(x.data.address()) +
+                  static_cast<std::size_t>(entry) * size_of(x.data.dtype()),
+          .type = x.data.dtype(),
+          .ld = columns};
+}
+
+/// P of one head in one segment, [queries, keys].
+void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at, std::int64_t head,
+                float* weights) {
+  const std::int64_t group = scores.q.heads / scores.k.heads;
+  GemmOperand keys = operand(scores.k, head / group, at.key);
+  keys.transposed = true;
+  for (std::int64_t row = 0; row < at.queries; row += rows_at_once) {
+    const std::int64_t rows = std::min(rows_at_once, at.queries - row);
+    gemm({.m = rows,
+          .n = at.offset() + row + rows,
+          .k = scores.q.width,
+          .a = operand(scores.q, head, at.query + row),
+          .b = keys,
+          .c = {.data = weights + row * at.keys, .ld = at.keys},
+          .alpha = static_cast<float>(scores.scale),
+          .math = Math::exact},
+         backend.isa(), backend.threads(), backend.gemm_workspace());
+  }
+  const auto& softmax = kernels_for<SoftmaxKernels<float>>(backend.isa());
+  const Tempering temper = tempering(scores);
+  const std::int64_t window = window_of(scores);
+  const auto finish = [&](std::int64_t row) {
+    const std::int64_t position = at.offset() + row;
+    const std::int64_t first = std::max<std::int64_t>(0, position - window + 1);
+    float* const all = weights + row * at.keys;
+    float* const seen = all + first;
+    const std::int64_t count = position + 1 - first;
+    const float times = tau(temper, position, at.keys);
+    if (times != 1) std::transform(seen, seen + count, seen, [&](float s) { return times * s; });
+    softmax.forward(seen, seen, {}, 0, 1, count, 0);
+    std::fill(all, seen, 0.0f);
+    std::fill(seen + count, all + at.keys, 0.0f);
+  };
+  parallel_for(backend.threads(), at.queries, rows_per_chunk(at.keys),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t row = begin; row < end; ++row) finish(row);
+               });
+}
+
+}  // namespace
+
+void run(CpuBackend& backend, const AttentionWeights& op) {
+  auto* weights = op.weights.data<float>();
+  for (std::int64_t s = 0; s < op.scores.queries.count(); ++s) {
+    const SegmentRows at = segment_rows(op.scores.queries, op.scores.keys, s);
+    for (std::int64_t head = 0; head < op.scores.q.heads; ++head) {
+      weights_of(backend, op.scores, at, head, weights);
+      weights += at.queries * at.keys;
+    }
+  }
+}
+
+}  // namespace longhand::cpu

@@ -1,0 +1,60 @@
+#include "nn/mixing/head_weights.h"
+
+#include "autograd/attention.h"
+
+namespace longhand::nn {
+namespace {
+
+/// Head `head` of x by itself, in rows [begin, begin + length).
+Heads alone(const Heads& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
+  return {x.data.slice(begin, length), x.first_column + head * x.width, 1, x.width};
+}
+
+Tensor softmax_weights(Scores scores, std::int64_t head, std::int32_t begin, std::int32_t length) {
+  const std::int64_t group = scores.q.heads / scores.k.heads;
+  scores.q = alone(scores.q, head, begin, length);
+  scores.k = alone(scores.k, head / group, begin, length);
+  scores.queries = scores.keys = Segments(scores.q.data.backend(), {&length, 1});
+  return attention_weights(scores).reshape({length, length});
+}
+
+/// Its part of the matrices of all sequences and heads.
+Tensor part_of(const Tensor& weights, const Segments& sequences, std::size_t sequence,
+               std::int64_t head) {
+  std::int64_t before = 0, all = 0;  // entries of a head in the sequences before, and in all
+  for (std::size_t s = 0; s < sequences.lengths().size(); ++s) {
+    if (s == sequence) before = all;
+    all += std::int64_t{sequences.lengths()[s]} * sequences.lengths()[s];
+  }
+  const std::int64_t heads = weights.size() / all, length = sequences.lengths()[sequence];
+  const std::int64_t size = length * length;
+  return weights.reshape({weights.size()})
+      .slice(before * heads + head * size, size)
+      .reshape({length, length});
+}
+
+Tensor one_hot_rows(const Tensor& selected, std::int64_t head, std::int32_t begin,
+                    std::int32_t length, DType type) {
+  const std::vector<std::int32_t> keys = selected.slice(begin, length).to_ints();
+  const std::int64_t heads = selected.columns();
+  std::vector<double> weights(static_cast<std::size_t>(length) * static_cast<std::size_t>(length));
+  for (std::int64_t i = 0; i < length; ++i) {
+    const std::int32_t key = keys[static_cast<std::size_t>(i * heads + head)];
+    if (key >= 0) weights[static_cast<std::size_t>(i * length + key + 1)] = 1;
+  }
+  return Tensor::from(selected.backend(), {length, length}, type, weights);
+}
+
+}  // namespace
+
+Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64_t sequence,
+                    std::int64_t head, DType type) {
+  const auto at = static_cast<std::size_t>(sequence);
+  const std::int32_t begin = sequences.begins()[at], length = sequences.lengths()[at];
+  if (view.scores) return softmax_weights(*view.scores, head, begin, length);
+  if (view.weights) return part_of(view.weights, sequences, at, head);
+  if (view.selected) return one_hot_rows(view.selected, head, begin, length, type);
+  return {};
+}
+
+}  // namespace longhand::nn

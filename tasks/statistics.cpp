@@ -1,0 +1,111 @@
+#include "tasks/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+
+namespace longhand::tasks {
+namespace {
+
+/// Coefficient number n > 0 of the continued fraction of I_x(a, b): with m = n / 2 rounded down
+///   n even: m (b - m) x / ((a + 2m - 1) (a + 2m))
+///   n odd:  -(a + m) (a + b + m) x / ((a + 2m) (a + 2m + 1))
+double coefficient(double a, double b, double x, int n) {
+  const double m = std::floor(n / 2.0);
+  if (n % 2 == 0) return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+  return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+}
+
+/// 1 / (1 + c_1 / (1 + c_2 / (1 + ...))), cut off where the next term changes nothing. The ratios
+/// of successive numerators and of successive denominators of its approximants stay within range,
+/// which those themselves do not.
+double continued_fraction(double a, double b, double x) {
+  constexpr int most_terms = 100'000;
+  constexpr double tiny = std::numeric_limits<double>::min();
+  const auto nonzero = [](double value) { return value == 0 ? tiny : value; };
+  double value = 1, numerators = 1;
+  double denominators = std::numeric_limits<double>::infinity();  // B_0 / B_-1 = 1 / 0
+  for (int n = 1; n < most_terms; ++n) {
+    const double c = coefficient(a, b, x, n);
+    numerators = nonzero(1 + c / numerators);
+    denominators = nonzero(1 + c / denominators);
+    const double factor = numerators / denominators;
+    value *= factor;
+    if (std::abs(factor - 1) < std::numeric_limits<double>::epsilon()) break;
+  }
+  return 1 / value;
+}
+
+}  // namespace
+
+void Moments::add(double value) {
+  ++count;
+  const double before = value - mean;
+  mean += before / static_cast<double>(count);
+  squares += before * (value - mean);
+}
+
+void Moments::add(const Moments& other) {
+  if (other.count == 0) return;
+  const double apart = other.mean - mean;
+  const auto own = static_cast<double>(count), theirs = static_cast<double>(other.count);
+  count += other.count;
+  mean += apart * theirs / (own + theirs);
+  squares += other.squares + apart * apart * own * theirs / (own + theirs);
+}
+
+double Moments::variance() const {
+  return count < 2 ? 0 : squares / static_cast<double>(count - 1);
+}
+
+double Moments::deviation() const { return std::sqrt(variance()); }
+
+double incomplete_beta(double a, double b, double x) {
+  LONGHAND_CHECK(a > 0 && b > 0 && x >= 0 && x <= 1,
+                 "incomplete_beta: expected a, b > 0 and x from 0 to 1, got ", a, ", ", b, ", ", x);
+  if (x == 0 || x == 1) return x;
+  // The fraction converges fast below the distribution's mean; above it, the other tail is taken.
+  if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
+  const double log_factor =
+      a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);
+  return std::exp(log_factor) / a * continued_fraction(a, b, x);
+}
+
+double student_two_sided(double t, double freedom) {
+  const double share = freedom / (freedom + t * t);
+  if (std::isinf(t)) return 0;
+  return incomplete_beta(freedom / 2, 0.5, share);
+}
+
+double student_quantile(double p, double freedom) {
+  LONGHAND_CHECK(p > 0 && p <= 1, "student_quantile: expected p above 0 and at most 1, got ", p);
+  double low = 0, high = 1;
+  while (student_two_sided(high, freedom) > p) high *= 2;
+  for (int halving = 0; halving < 100 && low < high; ++halving) {
+    const double middle = low + (high - low) / 2;
+    (student_two_sided(middle, freedom) > p ? low : high) = middle;
+  }
+  return high;
+}
+
+std::optional<Interval> mean_interval(const Moments& values) {
+  if (values.count < 2) return std::nullopt;
+  const auto count = static_cast<double>(values.count);
+  const double half = student_quantile(0.05, count - 1) * values.deviation() / std::sqrt(count);
+  return Interval{values.mean - half, values.mean + half};
+}
+
+std::optional<Welch> welch(const Moments& a, const Moments& b) {
+  if (a.count < 2 || b.count < 2) return std::nullopt;
+  const auto na = static_cast<double>(a.count), nb = static_cast<double>(b.count);
+  const double va = a.variance() / na, vb = b.variance() / nb;
+  if (va + vb == 0) return std::nullopt;
+  Welch result{.t = (a.mean - b.mean) / std::sqrt(va + vb),
+               .freedom = (va + vb) * (va + vb) / (va * va / (na - 1) + vb * vb / (nb - 1))};
+  result.p = student_two_sided(result.t, result.freedom);
+  return result;
+}
+
+}  // namespace longhand::tasks
