@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <set>
+
 #include "tests/check.h"
 
 #include "apps/html/page.h"
@@ -32,6 +34,7 @@ BOOST_AUTO_TEST_CASE(parts_of_a_grid_are_all_of_it_each_run_once) {
     BOOST_TEST(seen.size() == 7u);
     BOOST_TEST(std::set(seen.begin(), seen.end()).size() == 7u);
   }
+  BOOST_TEST(part_of(runs, {2, std::numeric_limits<std::size_t>::max()}).size() == 1u);
   BOOST_TEST(parse_part("2/8")->part == 2u);
   BOOST_TEST(parse_part("2/8")->parts == 8u);
   for (const char* wrong : {"", "2", "2/", "/8", "0/8", "9/8", "2/8x", "-1/8", "a/b"}) {

@@ -26,6 +26,7 @@ BOOST_AUTO_TEST_CASE(an_axis_is_words_numbers_and_ranges) {
   BOOST_TEST(parse_axis("length=10..35:10,50").values == (Words{"10", "20", "30", "50"}));
   BOOST_TEST(parse_axis("ignore=0.5,0.98").values == (Words{"0.5", "0.98"}));
   BOOST_TEST(parse_axis("x=7..7").values == (Words{"7"}));
+  BOOST_TEST(parse_axis("x=10..14:9223372036854775807").values == (Words{"10"}));
   BOOST_TEST(parse_axis("x=-2..0").values == (Words{"-2", "-1", "0"}));
 }
 

@@ -148,7 +148,8 @@ std::optional<GridPart> parse_part(std::string_view text) {
 
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part) {
   std::vector<GridRun> chosen;
-  for (std::size_t i = part.part - 1; i < runs.size(); i += part.parts) chosen.push_back(runs[i]);
+  const std::size_t stride = std::min(part.parts, runs.size());  // i + stride is a number
+  for (std::size_t i = part.part - 1; i < runs.size(); i += stride) chosen.push_back(runs[i]);
   return chosen;
 }
 

@@ -9,14 +9,14 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::size_t most_values = 1000;  // of an axis, and points of all axes
+constexpr std::int64_t most_values = 1000;  // of an axis, and points of all axes
 
 /// "2..100:2", or one value, which may be any word.
 void add_values(std::string_view item, std::vector<std::string>& values) {
   const std::size_t dots = item.find("..");
   if (dots == std::string_view::npos) {
     LONGHAND_CHECK(!item.empty(), "expected a value, got none");
-    LONGHAND_CHECK(values.size() < most_values, "expected at most ", most_values,
+    LONGHAND_CHECK(std::ssize(values) < most_values, "expected at most ", most_values,
                    " values, got more");
     values.emplace_back(item);
     return;
@@ -37,12 +37,10 @@ void add_values(std::string_view item, std::vector<std::string>& values) {
   const std::int64_t from = integer(item.substr(0, dots)), to = integer(last);
   LONGHAND_CHECK(step >= 1 && from <= to && from >= -1'000'000'000 && to <= 1'000'000'000,
                  "expected a range such as 10..100:10, got ", quote(item));
-  const auto more = static_cast<std::size_t>((to - from) / step) + 1;
-  LONGHAND_CHECK(values.size() + more <= most_values, "expected at most ", most_values,
-                 " values, got ", values.size() + more);
-  for (std::int64_t value = from; value <= to; value += step) {
-    values.push_back(std::to_string(value));
-  }
+  const std::int64_t more = (to - from) / step + 1;
+  LONGHAND_CHECK(std::ssize(values) + more <= most_values, "expected at most ",
+                 most_values, " values, got ", std::ssize(values) + more);
+  for (std::int64_t i = 0; i < more; ++i) values.push_back(std::to_string(from + i * step));
 }
 
 }  // namespace
@@ -66,7 +64,7 @@ std::vector<SweepPoint> sweep_points(const Config& config, const std::vector<Swe
     std::vector<SweepPoint> longer;
     for (const SweepPoint& point : points) {
       for (const std::string& value : axis.values) {
-        LONGHAND_CHECK(longer.size() < most_values, "expected at most ", most_values, " points");
+        LONGHAND_CHECK(std::ssize(longer) < most_values, "expected at most ", most_values, " points");
         longer.push_back(point);
         longer.back().values.push_back(value);
       }
