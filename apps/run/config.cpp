@@ -8,6 +8,7 @@
 #include "apps/run/batches.h"
 #include "core/quote.h"
 #include "core/text_file.h"
+#include "tasks/text_vocabulary.h"
 
 namespace longhand::app {
 namespace {
@@ -207,6 +208,13 @@ Config Config::from_run(const Config& run, std::string_view task) {
     const bool of_task = key.starts_with("task.") && task == run.text("task.name");
     if (of_task || key.starts_with("model.") || key.starts_with("compute.")) {
       config.set(key, setting.value);
+    }
+  }
+  // A model knows one tokenizer's tokens, and conversations in one form.
+  if (run.knows("task.tokenizer") && config.knows("task.tokenizer") &&
+      tasks::names_tokenizer(run.text("task.tokenizer"))) {
+    for (const char* key : {"task.tokenizer", "task.vocabulary", "task.template", "task.date"}) {
+      config.set(key, run.text(key));
     }
   }
   // What followed from the run's task stays as it is under another.
@@ -440,17 +448,31 @@ std::vector<Option> config_options() {
     names += (names.empty() ? "" : ", ") + kind.name;
   }
   options.push_back({"task", "NAME", names, tasks::all_tasks().front().name});
+  // A flag that several tasks have tells each meaning once, after the tasks that share it.
+  struct Meaning {
+    std::string flag, tasks, text;
+  };
+  std::vector<Meaning> meanings;
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
     for (const tasks::Option& option : kind.options) {
-      const std::string name = flag_of(option);
-      const auto same = std::find_if(options.begin(), options.end(),
-                                     [&](const Option& o) { return o.name == name; });
-      const std::string meaning = kind.name + ": " + option.meaning + " (" + option.otherwise + ")";
-      if (same == options.end()) {
-        options.push_back({name, "X", meaning});
+      const std::string flag = flag_of(option);
+      const std::string meaning = option.meaning + " (" + option.otherwise + ")";
+      const auto same = std::ranges::find_if(
+          meanings, [&](const Meaning& m) { return m.flag == flag && m.text == meaning; });
+      if (same == meanings.end()) {
+        meanings.push_back({flag, kind.name, meaning});
       } else {
-        same->meaning += "; " + meaning;
+        same->tasks += ", " + kind.name;
       }
+    }
+  }
+  for (const Meaning& meaning : meanings) {
+    const std::string text = meaning.tasks + ": " + meaning.text;
+    const auto same = std::ranges::find(options, meaning.flag, &Option::name);
+    if (same == options.end()) {
+      options.push_back({meaning.flag, "X", text});
+    } else {
+      same->meaning += "; " + text;
     }
   }
   for (const DefaultSetting& d : all_defaults()) {
