@@ -31,8 +31,7 @@ class CharacterTask : public Task {
   Sample sample_of(std::string_view text) const override;
   void score(const Sample& sample, std::span<const std::int32_t> said, Tally& tally) const override;
   std::vector<ReferenceRow> reference(const Sample& sample) const override;
-  /// Tokens before every prompt, which only say what is wanted: attention to them is not counted.
-  std::int64_t instruction_tokens() const { return std::ssize(framing_.before()); }
+  std::int64_t instruction_tokens() const override { return std::ssize(framing_.before()); }
   std::pair<std::string, std::string> as_text(const Sample& sample) const override;
   std::string answer(std::string_view prompt, int head) const override;
   /// With or without the end.

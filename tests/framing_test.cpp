@@ -91,9 +91,7 @@ Ids learned(const Sample& sample) {
   return all;
 }
 
-std::int64_t instruction_of(const Task& task) {
-  return dynamic_cast<const CharacterTask&>(task).instruction_tokens();
-}
+std::int64_t instruction_of(const Task& task) { return task.instruction_tokens(); }
 
 const std::vector<std::pair<std::string, std::string>> printed{
     {"reversal", "dh13=31hd"},
