@@ -6,6 +6,7 @@
 #include <span>
 
 #include "apps/run/batches.h"
+#include "apps/run/head_columns.h"
 #include "core/quote.h"
 #include "core/text_file.h"
 
@@ -58,7 +59,11 @@ constexpr Default defaults[] = {
     {"training.accumulation", "1", "N", "parts a step's batch is computed in"},
     {"training.train", "auto", "PARTS",
      "what learns: all, or parameters by name, such as blocks.*.mixing,*.bias; auto: all, or what "
-     "lora adds"},
+     "lora and biased heads add"},
+    {"training.columns", "none", "LIST",
+     "of all that gives every head's queries and keys only these entries' columns learn: last, or "
+     "numbers such as 0,60..63; none: no such limit"},
+    {"training.train_on", "train", "NAME", "the distribution of the task that is learned"},
     {"training.rate", "1e-3", "X", "peak learning rate"},
     {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle"},
     {"training.warm_up", "100", "N", "steps of warm-up"},
@@ -351,6 +356,8 @@ nn::AdamOptions Config::adam() const {
 nn::Storage Config::storage() const {
   constexpr std::string_view types[] = {"f32", "bf16"};
   if (choice("training.weights", types) == 0) return {};
+  LONGHAND_CHECK(text("training.columns") == "none",
+                 "training.weights: expected f32 where columns of matrices learn, got bf16");
   const std::string& parts = text("training.train");
   LONGHAND_CHECK(parts != "all" && (parts != "auto" || integer("model.lora", 0, 1 << 12) > 0),
                  "training.weights: expected f32 where all parameters learn, got bf16");
@@ -405,7 +412,14 @@ std::string Config::wrong() const {
 }
 
 void Config::read_all() const {
-  model(*task());
+  const nn::DecoderConfig shape = model(*task());
+  task(text("training.train_on"));
+  if (const std::string& columns = text("training.columns"); columns != "none") {
+    check_head_columns(shape, columns);
+    LONGHAND_CHECK(text("training.train") == "auto",
+                   "training.columns: expected training.train = auto beside it, got ",
+                   quote(text("training.train")));
+  }
   schedule();
   adam();
   backend_options();
