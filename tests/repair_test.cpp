@@ -1,5 +1,6 @@
 // Runs whose attention is repaired, as a user repairs them.
 #include <cmath>
+#include <cstring>
 
 #include "core/safetensors.h"
 #include "tests/program.h"
@@ -98,10 +99,12 @@ BOOST_AUTO_TEST_CASE(without_rotary_positions_the_weights_stay) {
   }
   BOOST_TEST(contents(longhand.path("second/config.ini")).find("positions = none\n") !=
              std::string::npos);
-  const auto logits = [&](const std::string& run) {
-    return longhand.json("generate " + run + " --prompt abcd= --tokens 1 --probabilities 5 --json");
+  const auto said = [&](const std::string& run) {
+    return longhand.json("generate " + run +
+                         " --prompt abcd= --tokens 1 --json")["log_probabilities"];
   };
-  BOOST_TEST((logits("first") != logits("second")));
+  BOOST_TEST(said("first").size() == 1u);
+  BOOST_TEST(!(said("first") == said("second")));
   longhand.refuses(1, "repair second --method rope-off --out third", "rotary positions, got none");
   longhand.refuses(2, "repair first --method rope-off --steps 3 --out third", "--steps");
 }
@@ -143,11 +146,63 @@ BOOST_AUTO_TEST_CASE(a_bias_learns_beside_the_frozen_model) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_best_settings_of_reinforced_heads_make_the_run) {
+  const Json made = repair(
+      "--method reinforce --top 1..3 --delta 0.5,2 --threshold 0,0.2 --search-samples 8 "
+      "--search-on ood --out second");
+  const Json& tried = made["tried"];
+  BOOST_REQUIRE(tried.size() == 12u);
+  for (std::size_t i = 1; i < tried.size(); ++i) {
+    const Json &better = tried[i - 1], &worse = tried[i];
+    const double gain = better["score"].number() - worse["score"].number();
+    BOOST_TEST((gain > 0 || (gain == 0 && better["loss"].number() <= worse["loss"].number())));
+  }
+  const auto first = model("first", 3), second = model("second", 0);
+  std::int64_t chosen = 0;
+  for (const SafetensorsEntry& entry : second.entries()) {
+    if (!entry.name.ends_with("reinforcement")) {
+      BOOST_TEST(same_bytes(first, second, entry.name));
+      continue;
+    }
+    std::vector<float> amounts(entry.bytes.size() / sizeof(float));
+    std::memcpy(amounts.data(), entry.bytes.data(), entry.bytes.size());
+    for (const float amount : amounts) {
+      BOOST_TEST((amount == 0 || amount == tried[0]["delta"].number()));
+      chosen += amount != 0;
+    }
+  }
+  BOOST_TEST(chosen == tried[0]["heads"].integer());
+  // The run says the same when it is scored by itself.
+  const Json scored = longhand.json("eval second --samples 8 --json");
+  for (std::size_t i = 0; i < scored["rows"].size(); ++i) {
+    BOOST_TEST((scored["rows"][i]["value"] == made["rows"][i]["after"]));
+  }
+  longhand.refuses(1, "generate second --prompt abc= --tokens 2", "reinforced");
+  longhand.refuses(1, "train --from second --steps 1 --out other", "reinforce");
+
+  const Json none = repair(
+      "--method reinforce --top 2 --delta 0 --threshold 0 --search-samples 8 --sweep length=2,9 "
+      "--figure figure.html --out third");
+  BOOST_TEST(none["rows"].size() > 0u);
+  for (const Json& row : none["rows"]) {
+    BOOST_TEST((row["on"] == "length=2" || row["on"] == "length=9"));
+    BOOST_TEST((row["before"] == row["after"]));
+  }
+  BOOST_TEST(contents(longhand.path("figure.html")).find("after") != std::string::npos);
+  const std::string again = "repair first --method reinforce --out other ";
+  longhand.refuses(2, again + "--top 9", "--top: expected an integer from 1 to 8");
+  longhand.refuses(2, again + "--delta big", "--delta: expected a number");
+  longhand.refuses(2, again + "--steps 5", "reinforce trains nothing");
+  longhand.refuses(2, again + "--rank-on far", "--rank-on");
+  longhand.refuses(2, again + "--figure f.html", "--sweep");
+  BOOST_TEST(!fs::exists(longhand.path("other")));
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_repaired_is_one_line_and_leaves_nothing) {
   const std::string columns = "repair first --method columns --out other ";
   longhand.refuses(2, "repair first --out other", "--method");
   longhand.refuses(2, "repair first --method all --out other",
-                   "expected columns, rope-off, bias-matrix or bias-heads, got \"all\"");
+                   "expected columns, rope-off, bias-matrix, bias-heads or reinforce, got \"all\"");
   longhand.refuses(2, columns + "--columns 4", "--columns: columns: expected some from 0 to 3");
   longhand.refuses(2, columns + "--columns 2..1", "a range that ascends");
   longhand.refuses(2, columns + "--columns first", "such as 0,60..63, got \"first\"");
@@ -155,6 +210,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_repaired_is_one_line_and_leaves_nothing) {
   longhand.refuses(2, columns + "--weights bf16", "expected f32");
   longhand.refuses(2, columns + "--train_on far", "--train_on");
   longhand.refuses(2, columns + "--on far", "--on");
+  longhand.refuses(2, columns + "--top 3", "--top");
   longhand.refuses(2, columns + "--reading loud", "--reading");
   longhand.refuses(2, columns + "--task nothing", "--task");
   longhand.refuses(1, columns + "--task addition", "vocabulary");

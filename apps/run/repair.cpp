@@ -7,7 +7,8 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::array<std::string_view, 4> names{"columns", "rope-off", "bias-matrix", "bias-heads"};
+constexpr std::array<std::string_view, 5> names{"columns", "rope-off", "bias-matrix", "bias-heads",
+                                                "reinforce"};
 
 /// The longest sample of any distribution.
 std::int64_t longest_sample(const Config& config) {
@@ -39,6 +40,8 @@ void add_biases(Config& config, nn::ScoreBias bias) {
 
 }  // namespace
 
+std::string_view name_of(Repair method) { return names[static_cast<std::size_t>(method)]; }
+
 std::optional<Repair> repair_from_name(std::string_view name) {
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) return std::nullopt;
@@ -67,6 +70,8 @@ Config repaired(const Config& run, Repair method, std::string_view task) {
     case Repair::bias_heads:
       add_biases(config, nn::ScoreBias::heads);
       break;
+    case Repair::reinforce:
+      fail("repair: reinforced heads have no settings of their own");
   }
   return config;
 }

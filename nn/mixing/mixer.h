@@ -134,8 +134,8 @@ class Mixer {
 
   /// Values that the layer's record must know of: those of its own parameters.
   virtual std::vector<Var> learned() const { return {}; }
-  /// Those of its own parameters that learn in place of the model they were added to, as LoRA's
-  /// do. Where the model takes another's values they begin anew.
+  /// Those of its own parameters that are added to a model that has learned, as LoRA's are: they
+  /// learn in its place, and where the model takes another's values they begin anew.
   virtual std::vector<Parameter> added() const { return {}; }
   virtual std::vector<LearnedNumber> learned_numbers() const { return {}; }
   /// Operations of a training step for a pair of a token and one that it sees.
