@@ -86,14 +86,7 @@ std::int64_t Arguments::integer(std::string_view name, std::int64_t low, std::in
 }
 
 double Arguments::number(std::string_view name, double low, double high) const {
-  const std::string& value = word(name);
-  double number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() ||
-      !(number >= low && number <= high)) {
-    wrong_usage("--", name, ": expected a number from ", low, " to ", high, ", got '", value, "'");
-  }
-  return number;
+  return parse_number(text("--", name), word(name), low, high);
 }
 
 Arguments Command::parse(const std::vector<std::string>& words) const {
@@ -186,6 +179,16 @@ std::int64_t parse_integer(std::string_view subject, std::string_view text, std:
     wrong_usage(subject, ": expected an integer from ", low, " to ", high, ", got '", text, "'");
   }
   return value;
+}
+
+double parse_number(std::string_view subject, std::string_view text, double low, double high) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() ||
+      !(number >= low && number <= high)) {
+    wrong_usage(subject, ": expected a number from ", low, " to ", high, ", got '", text, "'");
+  }
+  return number;
 }
 
 }  // namespace longhand::app

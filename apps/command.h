@@ -104,8 +104,10 @@ std::vector<Option> join(std::vector<Option> first, const std::vector<Option>& s
 /// --json, for commands that report figures.
 Option json_option();
 
-/// text as an integer in [low, high]; wrong usage, named by `subject`, if it is not.
+/// text as an integer or number in [low, high]; wrong usage, named by `subject`, if it is not.
 std::int64_t parse_integer(std::string_view subject, std::string_view text, std::int64_t low,
                            std::int64_t high);
+
+double parse_number(std::string_view subject, std::string_view text, double low, double high);
 
 }  // namespace longhand::app

@@ -30,6 +30,12 @@ struct Sequence {
   std::int64_t number, query, queries, key, keys;
 };
 
+Sequence sequence_of(const Segments& queries, const Segments& keys, std::int64_t number) {
+  const auto at = static_cast<std::size_t>(number);
+  return {number, queries.begins()[at], queries.lengths()[at], keys.begins()[at],
+          keys.lengths()[at]};
+}
+
 /// Runs body on every sequence and puts the rows it returns, [heads, queries, width], back among
 /// the tokens.
 template <class Body>
@@ -39,9 +45,7 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
   const DType type = q.data.value().dtype();
   std::vector<Var> all{Tensor(q.data.backend(), {0, q.heads * width}, type)};
   for (std::int64_t s = 0; s < queries.count(); ++s) {
-    const auto at = static_cast<std::size_t>(s);
-    const Sequence sequence{s, queries.begins()[at], queries.lengths()[at], keys.begins()[at],
-                            keys.lengths()[at]};
+    const Sequence sequence = sequence_of(queries, keys, s);
     if (sequence.queries == 0) continue;
     const Var y = body(sequence);  // [heads, queries, width]
     const Var rows = reshape(permute(y, {1, 0, 2}), {sequence.queries, q.heads * width});
@@ -51,7 +55,7 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
 }
 
 /// P of one sequence, [q.heads, queries, keys], in the master type.
-Var softmax_matrices(const ScoreVars& s, const Sequence& at) {
+Var softmax_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& more = {}) {
   const std::int64_t group = s.q.heads / s.k.heads;
   const Shape shape{s.q.heads, at.queries, at.keys};
   const Var q =
@@ -78,6 +82,7 @@ Var softmax_matrices(const ScoreVars& s, const Sequence& at) {
     });
     scores = scores * (log_n * s.beta);
   }
+  if (more) scores = add(scores, more(shape, at.number));
   if (s.window > 0) {
     const Var hidden = filled(at.keys, [&](std::int64_t t, std::int64_t j) {
       return j > position(t) - s.window ? 0.0 : 1.0;
@@ -108,10 +113,15 @@ Var chained(const Var& weights, const Var& gamma, const Var& x) {
 
 }  // namespace
 
-Var composed_attention(const ScoreVars& s, const HeadVars& v, const EditWeights& edit) {
+Var composed_weights(const ScoreVars& s, std::int64_t sequence) {
+  return softmax_matrices(s, sequence_of(s.queries, s.keys ? s.keys : s.queries, sequence));
+}
+
+Var composed_attention(const ScoreVars& s, const HeadVars& v, const EditWeights& edit,
+                       const AddToScores& add) {
   const Segments keys = s.keys ? s.keys : s.queries;
   return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
-    Var p = softmax_matrices(s, at);
+    Var p = softmax_matrices(s, at, add);
     if (edit) p = edit(p, at.number);
     return weighted(p, matrices(v, at.key, at.keys), s.math);
   });

@@ -14,7 +14,14 @@ namespace longhand {
 /// Given the softmax matrices P [heads, queries, keys] of a sequence, returns those to go on with.
 using EditWeights = std::function<Var(const Var& weights, std::int64_t sequence)>;
 
-Var composed_attention(const ScoreVars& scores, const HeadVars& v, const EditWeights& edit = {});
+/// `add` is added to the scores S of each sequence, before those are hidden that lie without the
+/// window.
+using AddToScores = std::function<Var(const Shape& scores, std::int64_t sequence)>;
+
+Var composed_attention(const ScoreVars& scores, const HeadVars& v, const EditWeights& edit = {},
+                       const AddToScores& add = {});
+/// P [heads, queries, keys] of one sequence by itself.
+Var composed_weights(const ScoreVars& scores, std::int64_t sequence);
 
 /// The choice of m is read from the scores and then held fixed.
 FalResult composed_fal(const FalVars& inputs);

@@ -52,6 +52,9 @@ class Model {
     return loss(placed);
   }
 
+  /// Whether loss() does the same operations for every batch of a shape; else no step is recorded.
+  virtual bool repeats() const { return true; }
+
   /// Told every activation with its name, in the order of computation, when set.
   std::function<void(const std::string& name, const Tensor& x)> watch;
 

@@ -35,6 +35,27 @@ const Var& Parameter::var() const { return state_ ? state_->var : none; }
 
 void Parameter::freeze(bool frozen) const { state_->var = Var(state_->var.value(), !frozen); }
 
+void Parameter::learn_only(std::vector<Rows> rows) const {
+  const std::int64_t all = value().shape()[0];
+  std::int64_t end = 0;
+  for (const Rows& some : rows) {
+    LONGHAND_CHECK(some.count > 0 && some.first >= end && some.first + some.count <= all, name(),
+                   ": expected ascending rows of ", all, ", got ", some.count, " from ",
+                   some.first);
+    end = some.first + some.count;
+  }
+  LONGHAND_CHECK(!rows.empty(), name(), ": expected at least one row that learns, got none");
+  state_->rows = std::move(rows);
+}
+
+std::int64_t Parameter::learning() const {
+  if (frozen()) return 0;
+  if (learning_rows().empty()) return value().size();
+  std::int64_t rows = 0;
+  for (const Rows& some : learning_rows()) rows += some.count;
+  return rows * (value().size() / value().shape()[0]);
+}
+
 Parameters::Parameters(Backend& backend, Storage storage, std::uint64_t seed)
     : backend_(backend.shared_from_this()),
       storage_(storage),

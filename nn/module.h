@@ -22,6 +22,11 @@ struct Initial {
 inline Initial constant(double value) { return {value, 0}; }
 inline Initial normal(double deviation) { return {0, deviation}; }
 
+/// Rows first .. first + count - 1 of a parameter: entries along its first axis.
+struct Rows {
+  std::int64_t first = 0, count = 0;
+};
+
 /// A named value that training changes. Copies are the same parameter: the layer that uses it and
 /// the model's list both hold one, and freezing it in one place holds everywhere.
 class Parameter {
@@ -38,7 +43,12 @@ class Parameter {
   bool frozen() const { return !state_->var.wants_grad(); }
   /// A frozen parameter gets no gradient and no optimizer step.
   void freeze(bool frozen = true) const;
-  friend bool operator==(const Parameter&, const Parameter&) = default;  // the same one
+  /// Only these rows learn, from the next optimizer on; no bit of the others changes. They ascend
+  /// and are apart.
+  void learn_only(std::vector<Rows> rows) const;
+  const std::vector<Rows>& learning_rows() const { return state_->rows; }  // empty: all of it
+  std::int64_t learning() const;                                           // how many numbers learn
+  friend bool operator==(const Parameter&, const Parameter&) = default;    // the same one
 
  private:
   friend class Parameters;
@@ -46,6 +56,7 @@ class Parameter {
     std::string name;
     Var var;
     bool decays;
+    std::vector<Rows> rows = {};
   };
   std::shared_ptr<State> state_;
 };

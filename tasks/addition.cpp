@@ -13,10 +13,13 @@ class Addition final : public CharacterTask {
  public:
   static constexpr std::int64_t most_digits = 1 << 12, most_operands = 64;
 
-  Addition(Range digits, std::int64_t operands, bool pad)
-      : CharacterTask({.name = "addition",
-                       .characters = "0123456789+=",
-                       .longest = operands * (digits.most + 2) + digits.most + 2}),
+  Addition(const OptionValues& options, Range digits, std::int64_t operands, bool pad)
+      : CharacterTask(options,
+                      {.characters = "0123456789+=",
+                       .instruction = "Add the numbers. All are written from the last digit to the "
+                                      "first, and so is the sum.\n",
+                       .examples = "210+900=120\n570+860=341"},
+                      operands * (digits.most + 2) + digits.most + 2),
         digits_(digits),
         operands_(operands),
         pad_(pad) {}
@@ -88,19 +91,20 @@ class Addition final : public CharacterTask {
 }  // namespace
 
 TaskKind addition() {
-  return {
-      .name = "addition",
-      .summary = "the sum of numbers, all with their last digit first",
-      .options = {{"digits", "1-4", "digits of each number: a number, or a range"},
-                  {"operands", "2", "numbers that are added"},
-                  {"pad", "1", "1: all have the longest one's digits and one more, with zeros"}},
-      .distributions = {{"train", "ID", [](OptionValues&) {}},
-                        {"ood", "OOD", [](OptionValues& v) { v.set("digits", "5-10"); }}},
-      .make_with = [](const OptionValues& values) {
-        return std::make_unique<Addition>(Range::of(values, "digits", 1, Addition::most_digits - 1),
-                                          values.integer("operands", 2, Addition::most_operands),
-                                          values.choice("pad", {"0", "1"}) == 1);
-      }};
+  return character_kind(
+      {.name = "addition",
+       .summary = "the sum of numbers, all with their last digit first",
+       .options = {{"digits", "1-4", "digits of each number: a number, or a range"},
+                   {"operands", "2", "numbers that are added"},
+                   {"pad", "1", "1: all have the longest one's digits and one more, with zeros"}},
+       .distributions = {{"train", "ID", [](OptionValues&) {}},
+                         {"ood", "OOD", [](OptionValues& v) { v.set("digits", "5-10"); }}},
+       .make_with = [](const OptionValues& values) {
+         return std::make_unique<Addition>(
+             values, Range::of(values, "digits", 1, Addition::most_digits - 1),
+             values.integer("operands", 2, Addition::most_operands),
+             values.choice("pad", {"0", "1"}) == 1);
+       }});
 }
 
 }  // namespace longhand::tasks

@@ -36,29 +36,53 @@ std::int64_t Range::draw(Rng& rng) const {
   return least + rng.below(static_cast<std::uint32_t>(most - least + 1));
 }
 
-CharacterTask::CharacterTask(const Options& options)
-    : name_(options.name),
-      longest_(options.longest + (options.ended ? 1 : 0)),
-      ended_(options.ended),
-      vocabulary_(WordVocabulary::of_characters(std::string(options.characters) +
-                                                (options.ended ? std::string(1, end) : ""))) {}
+CharacterTask::CharacterTask(const OptionValues& options, const Framing::Own& own,
+                             std::int64_t longest)
+    : name_(options.task()),
+      ended_(own.ended),
+      framing_(options, own),
+      longest_(std::ssize(framing_.before()) + std::ssize(framing_.between()) + longest +
+               std::ssize(framing_.after())) {}
 
 std::vector<std::int32_t> CharacterTask::ends() const {
-  if (!ended_) return {};
-  return {vocabulary_.size() - 1};
+  if (framing_.after().empty()) return {};
+  return {framing_.after().front()};
 }
 
 Sample CharacterTask::sample(Rng& rng, int) const { return made_of(draw(rng)); }
 
 Sample CharacterTask::made_of(const Written& written) const {
-  Sample sample{.tokens = vocabulary_.encode(written.prompt + written.answer), .targets = {}};
-  if (ended_) sample.tokens.push_back(vocabulary_.size() - 1);
+  Sample sample;
+  const auto append = [&sample](std::span<const std::int32_t> tokens) {
+    sample.tokens.insert(sample.tokens.end(), tokens.begin(), tokens.end());
+  };
+  append(framing_.before());
+  append(framing_.tokens_of(written.prompt));
+  append(framing_.between());
+  const std::size_t answer = sample.tokens.size();
+  append(framing_.tokens_of(written.answer));
+  append(framing_.after());
   sample.targets.assign(sample.tokens.size(), Sample::not_counted);
-  for (std::size_t i = written.prompt.size(); i < sample.tokens.size(); ++i) {
+  for (std::size_t i = answer; i < sample.tokens.size(); ++i) {
     sample.asked.push_back(static_cast<std::int32_t>(i - 1));
     sample.targets[i - 1] = sample.tokens[i];
   }
   return sample;
+}
+
+CharacterTask::Places CharacterTask::places_in(const Sample& sample) const {
+  return {.prompt = framing_.before().size(),
+          .answer = static_cast<std::size_t>(sample.asked.front()) + 1,
+          .answer_end = sample.tokens.size() - framing_.after().size()};
+}
+
+std::pair<std::string, std::string> CharacterTask::as_text(const Sample& sample) const {
+  const Places places = places_in(sample);
+  const auto text_of = [&](std::size_t begin, std::size_t end) {
+    return framing_.characters_of(std::span(sample.tokens).subspan(begin, end - begin));
+  };
+  return {text_of(places.prompt, places.answer - framing_.between().size()),
+          text_of(places.answer, places.answer_end) + (ended_ ? std::string(1, end) : "")};
 }
 
 Sample CharacterTask::sample_of(std::string_view text) const {
@@ -77,14 +101,19 @@ void CharacterTask::score(const Sample& sample, std::span<const std::int32_t> sa
 }
 
 std::vector<ReferenceRow> CharacterTask::reference(const Sample& sample) const {
-  std::string whole = vocabulary_.decode(sample.tokens);
-  if (ended_) whole.pop_back();
-  const auto begin = static_cast<std::size_t>(sample.asked.front()) + 1;
+  const Places places = places_in(sample);
+  auto [prompt, answer] = as_text(sample);
+  if (ended_) answer.pop_back();
+  const auto token_of = [&](std::size_t character) {
+    const std::size_t token = character < prompt.size() ? places.prompt + character
+                                                        : places.answer + character - prompt.size();
+    return static_cast<std::int32_t>(token);
+  };
   std::vector<ReferenceRow> rows;
-  for (const Look& look : looks(whole, begin)) {
+  for (const Look& look : looks(prompt + answer, prompt.size())) {
     if (look.at.empty()) continue;
-    ReferenceRow row{.row = static_cast<std::int32_t>(look.place) - 1, .columns = {}};
-    for (const std::size_t at : look.at) row.columns.push_back(static_cast<std::int32_t>(at));
+    ReferenceRow row{.row = token_of(look.place) - 1, .columns = {}};
+    for (const std::size_t at : look.at) row.columns.push_back(token_of(at));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -122,6 +151,11 @@ std::string CharacterTask::judge(std::string_view, std::string_view answer,
 std::size_t CharacterTask::answer_in(std::string_view sample) const {
   const std::size_t sign = sample.find('=');
   return sign == std::string_view::npos ? sign : sign + 1;
+}
+
+TaskKind character_kind(TaskKind kind) {
+  for (Option& option : Framing::options()) kind.options.push_back(std::move(option));
+  return kind;
 }
 
 namespace digits {

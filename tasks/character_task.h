@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tasks/framing.h"
 #include "tasks/task.h"
 
 namespace longhand::tasks {
@@ -18,10 +19,11 @@ struct Range {
 };
 
 /// A task whose samples are written in single characters, each a token: a prompt, its answer and,
-/// of most, a line break that ends it. The answer is asked, and the end with it.
+/// of most, a line break that ends it. The answer is asked, and the end with it. A framing puts
+/// them before a pretrained model; the task's text is the same with and without.
 class CharacterTask : public Task {
  public:
-  const Vocabulary& vocabulary() const override { return vocabulary_; }
+  const Vocabulary& vocabulary() const override { return framing_.vocabulary(); }
   std::int64_t longest() const override { return longest_; }
   std::vector<std::int32_t> ends() const override;
   std::string_view main_metric() const override { return "sequences"; }
@@ -29,6 +31,8 @@ class CharacterTask : public Task {
   Sample sample_of(std::string_view text) const override;
   void score(const Sample& sample, std::span<const std::int32_t> said, Tally& tally) const override;
   std::vector<ReferenceRow> reference(const Sample& sample) const override;
+  std::int64_t instruction_tokens() const override { return std::ssize(framing_.before()); }
+  std::pair<std::string, std::string> as_text(const Sample& sample) const override;
   std::string answer(std::string_view prompt, int head) const override;
   /// With or without the end.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
@@ -38,13 +42,9 @@ class CharacterTask : public Task {
   struct Written {
     std::string prompt = {}, answer = {};
   };
-  struct Options {
-    std::string name;
-    std::string_view characters;
-    std::int64_t longest = 0;  // characters of prompt and answer
-    bool ended = true;         // whether the end is asked
-  };
-  explicit CharacterTask(const Options& options);
+  /// What is asked is the answer, and where it is `ended` the end. `longest`: characters of prompt
+  /// and answer.
+  CharacterTask(const OptionValues& options, const Framing::Own& own, std::int64_t longest);
 
   virtual Written draw(Rng& rng) const = 0;
   /// Answers a prompt by the task's definition; says what is wrong with the prompt, or nothing.
@@ -66,11 +66,21 @@ class CharacterTask : public Task {
  private:
   Sample made_of(const Written& written) const;
 
+  /// Where a sample's characters stand among its tokens.
+  struct Places {
+    std::size_t prompt, answer;  // the first tokens
+    std::size_t answer_end;
+  };
+  Places places_in(const Sample& sample) const;
+
   std::string name_;
-  std::int64_t longest_;
   bool ended_;
-  WordVocabulary vocabulary_;
+  Framing framing_;
+  std::int64_t longest_;
 };
+
+/// A kind of such tasks: its own options, joined by those of the framing.
+TaskKind character_kind(TaskKind kind);
 
 /// Numbers as their digits, the last one first.
 namespace digits {

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "tasks/text_vocabulary.h"
 
 namespace longhand::tasks {
 namespace {
@@ -13,6 +14,20 @@ void append(std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& 
 }
 
 }  // namespace
+
+std::string chat_template_name(const OptionValues& options) {
+  std::string name = options.text("template");
+  if (name == "auto") {
+    const std::string& tokenizer = options.text("tokenizer");
+    const std::string jinja =
+        names_tokenizer(tokenizer) ? nn::ChatTemplate::jinja_of(tokenizer) : std::string();
+    LONGHAND_CHECK(!jinja.empty(), "task ", options.task(), ": option template: ", tokenizer,
+                   " names none (in tokenizer_config.json or chat_template.jinja)");
+    name = nn::ChatTemplate::recognize(jinja, tokenizer);
+  }
+  if (name != "none") nn::ChatTemplate(name, options.text("date"));  // refused where it is none
+  return name;
+}
 
 ConversationFormat::ConversationFormat(const Vocabulary& vocabulary,
                                        std::optional<nn::ChatTemplate> chat,

@@ -8,9 +8,14 @@
 #include <vector>
 
 #include "nn/text/chat_template.h"
+#include "tasks/options.h"
 #include "tasks/vocabulary.h"
 
 namespace longhand::tasks {
+
+/// The chat template that a task's option `template` names, or "none"; `auto` is that of the folder
+/// which its option `tokenizer` names. Refused where it is none that is known.
+std::string chat_template_name(const OptionValues& options);
 
 /// Conversations in a model's tokens: by a chat template, or, without one, what was said one after
 /// another with an end after each answer.

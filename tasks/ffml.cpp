@@ -14,9 +14,15 @@ class Ffml final : public CharacterTask {
  public:
   static constexpr std::int64_t most_commands = 1 << 16, most_registers = 10;
 
-  Ffml(Range commands, std::int64_t registers, bool flips)
-      : CharacterTask(
-            {.name = "ffml", .characters = "0123456789wrif", .longest = 3 * commands.most}),
+  Ffml(const OptionValues& options, Range commands, std::int64_t registers, bool flips)
+      : CharacterTask(options,
+                      {.characters = "0123456789wrif",
+                       .instruction =
+                           "A command is a letter, a register and a bit: w writes the bit into the "
+                           "register, f flips the register, i is ignored, r reads it. Registers "
+                           "begin at 0. Give the bit of the last read.\n",
+                       .examples = "w11f10i01r10\nw01i11f11r01"},
+                      3 * commands.most),
         commands_(commands),
         registers_(registers),
         flips_(flips) {}
@@ -103,18 +109,20 @@ class Ffml final : public CharacterTask {
 }  // namespace
 
 TaskKind ffml() {
-  return {.name = "ffml",
-          .summary = "read a register's bit after writes, flips and what is to be ignored",
-          .options = {{"commands", "10", "commands with the last read: a number, or a range"},
-                      {"registers", "2", "registers of a bit"},
-                      {"flips", "1", "1: some commands flip a register; 0: none"}},
-          .distributions = {{"train", "ID", [](OptionValues&) {}},
-                            {"ood", "OOD", [](OptionValues& v) { v.set("commands", "11-100"); }}},
-          .make_with = [](const OptionValues& values) {
-            return std::make_unique<Ffml>(Range::of(values, "commands", 1, Ffml::most_commands),
-                                          values.integer("registers", 1, Ffml::most_registers),
-                                          values.choice("flips", {"0", "1"}) == 1);
-          }};
+  return character_kind(
+      {.name = "ffml",
+       .summary = "read a register's bit after writes, flips and what is to be ignored",
+       .options = {{"commands", "10", "commands with the last read: a number, or a range"},
+                   {"registers", "2", "registers of a bit"},
+                   {"flips", "1", "1: some commands flip a register; 0: none"}},
+       .distributions = {{"train", "ID", [](OptionValues&) {}},
+                         {"ood", "OOD", [](OptionValues& v) { v.set("commands", "11-100"); }}},
+       .make_with = [](const OptionValues& values) {
+         return std::make_unique<Ffml>(values,
+                                       Range::of(values, "commands", 1, Ffml::most_commands),
+                                       values.integer("registers", 1, Ffml::most_registers),
+                                       values.choice("flips", {"0", "1"}) == 1);
+       }});
 }
 
 }  // namespace longhand::tasks

@@ -27,11 +27,16 @@ class Multiplication final : public CharacterTask {
  public:
   static constexpr std::int64_t most_digits = 256;
 
-  Multiplication(Range digits, bool pad)
-      : CharacterTask({.name = "multiplication",
-                       .characters = "0123456789*+=",
-                       // Rows of twice the digits: the two numbers, as many, and the product.
-                       .longest = (2 * digits.most + 1) * (2 * digits.most + 3)}),
+  Multiplication(const OptionValues& options, Range digits, bool pad)
+      : CharacterTask(
+            options,
+            {.characters = "0123456789*+=",
+             .instruction = "Multiply the numbers: first the product of the first number with each "
+                            "digit of the second, then their sum. All are written from the last "
+                            "digit to the first.\n",
+             .examples = "70*60=24+00=24\n2100*3000=6300+0000+0000+0000=6300"},
+            // Rows of twice the digits: the two numbers, as many, and the product.
+            (2 * digits.most + 1) * (2 * digits.most + 3)),
         digits_(digits),
         pad_(pad) {}
 
@@ -125,17 +130,18 @@ class Multiplication final : public CharacterTask {
 }  // namespace
 
 TaskKind multiplication() {
-  return {.name = "multiplication",
-          .summary = "the product of two numbers with all that is written on the way",
-          .options = {{"digits", "1-3", "digits of each number: a number, or a range"},
-                      {"pad", "1", "1: all have twice the larger one's digits, with zeros"}},
-          .distributions = {{"train", "ID", [](OptionValues&) {}},
-                            {"ood", "OOD", [](OptionValues& v) { v.set("digits", "4-6"); }}},
-          .make_with = [](const OptionValues& values) {
-            return std::make_unique<Multiplication>(
-                Range::of(values, "digits", 1, Multiplication::most_digits),
-                values.choice("pad", {"0", "1"}) == 1);
-          }};
+  return character_kind(
+      {.name = "multiplication",
+       .summary = "the product of two numbers with all that is written on the way",
+       .options = {{"digits", "1-3", "digits of each number: a number, or a range"},
+                   {"pad", "1", "1: all have twice the larger one's digits, with zeros"}},
+       .distributions = {{"train", "ID", [](OptionValues&) {}},
+                         {"ood", "OOD", [](OptionValues& v) { v.set("digits", "4-6"); }}},
+       .make_with = [](const OptionValues& values) {
+         return std::make_unique<Multiplication>(
+             values, Range::of(values, "digits", 1, Multiplication::most_digits),
+             values.choice("pad", {"0", "1"}) == 1);
+       }});
 }
 
 }  // namespace longhand::tasks

@@ -13,9 +13,14 @@ class Reversal final : public CharacterTask {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   static constexpr std::int64_t longest_string = 1 << 14;
 
-  explicit Reversal(Range length)
+  Reversal(const OptionValues& options, Range length)
       : CharacterTask(
-            {.name = "reversal", .characters = characters(), .longest = 2 * length.most + 1}),
+            options,
+            {.characters = characters(),
+             .instruction = "Write the characters before the equals sign from the last to the "
+                            "first.\n",
+             .examples = "abc=cba\n7Xq2=2qX7"},
+            2 * length.most + 1),
         length_(length) {}
 
  private:
@@ -57,15 +62,16 @@ class Reversal final : public CharacterTask {
 }  // namespace
 
 TaskKind reversal() {
-  return {
-      .name = "reversal",
-      .summary = "a string's characters from the last to the first",
-      .options = {{"length", "1-10", "characters of the string: a number, or a range"}},
-      .distributions = {{"train", "ID", [](OptionValues&) {}},
-                        {"ood", "OOD", [](OptionValues& v) { v.set("length", "11-50"); }}},
-      .make_with = [](const OptionValues& values) {
-        return std::make_unique<Reversal>(Range::of(values, "length", 1, Reversal::longest_string));
-      }};
+  return character_kind(
+      {.name = "reversal",
+       .summary = "a string's characters from the last to the first",
+       .options = {{"length", "1-10", "characters of the string: a number, or a range"}},
+       .distributions = {{"train", "ID", [](OptionValues&) {}},
+                         {"ood", "OOD", [](OptionValues& v) { v.set("length", "11-50"); }}},
+       .make_with = [](const OptionValues& values) {
+         return std::make_unique<Reversal>(
+             values, Range::of(values, "length", 1, Reversal::longest_string));
+       }});
 }
 
 }  // namespace longhand::tasks

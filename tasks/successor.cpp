@@ -22,12 +22,13 @@ class Successor final : public CharacterTask {
   static constexpr std::int64_t largest = 1'000'000'000, most_numbers = 1 << 12;
   static constexpr std::size_t most_digits = 256;
 
-  Successor(Range start, Range numbers)
-      : CharacterTask(
-            {.name = "successor",
-             .characters = "0123456789 ",
-             .longest = numbers.most * std::ssize(std::to_string(start.most + numbers.most) + ' '),
-             .ended = false}),
+  Successor(const OptionValues& options, Range start, Range numbers)
+      : CharacterTask(options,
+                      {.characters = "0123456789 ",
+                       .ended = false,
+                       .instruction = "Go on counting.\n",
+                       .examples = "7 8 9 \n41 42 "},
+                      numbers.most * std::ssize(std::to_string(start.most + numbers.most) + ' ')),
         start_(start),
         numbers_(numbers) {}
 
@@ -95,21 +96,22 @@ class Successor final : public CharacterTask {
 }  // namespace
 
 TaskKind successor() {
-  return {.name = "successor",
-          .summary = "the numbers that follow a number",
-          .options = {{"start", "1-90", "the first number: a number, or a range"},
-                      {"numbers", "2-4", "numbers with the first: a number, or a range"}},
-          .distributions = {{"train", "ID", [](OptionValues&) {}},
-                            {"ood", "OOD",
-                             [](OptionValues& v) {
-                               v.set("start", "100-900");
-                               v.set("numbers", "5-6");
-                             }}},
-          .make_with = [](const OptionValues& values) {
-            return std::make_unique<Successor>(
-                Range::of(values, "start", 0, Successor::largest),
-                Range::of(values, "numbers", 2, Successor::most_numbers));
-          }};
+  return character_kind(
+      {.name = "successor",
+       .summary = "the numbers that follow a number",
+       .options = {{"start", "1-90", "the first number: a number, or a range"},
+                   {"numbers", "2-4", "numbers with the first: a number, or a range"}},
+       .distributions = {{"train", "ID", [](OptionValues&) {}},
+                         {"ood", "OOD",
+                          [](OptionValues& v) {
+                            v.set("start", "100-900");
+                            v.set("numbers", "5-6");
+                          }}},
+       .make_with = [](const OptionValues& values) {
+         return std::make_unique<Successor>(
+             values, Range::of(values, "start", 0, Successor::largest),
+             Range::of(values, "numbers", 2, Successor::most_numbers));
+       }});
 }
 
 }  // namespace longhand::tasks

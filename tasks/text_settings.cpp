@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "tasks/escapes.h"
 
 namespace longhand::tasks {
 namespace {
@@ -25,39 +26,6 @@ std::vector<std::int32_t> read_ends(std::string_view words) {
   return ends;
 }
 
-/// A text in an option: \n, \t, \r, \\ and \xHH stand for what they do in C, \s for a space.
-std::string read_escapes(const OptionValues& options, std::string_view name) {
-  const std::string& written = options.text(name);
-  std::string out;
-  for (std::size_t i = 0; i < written.size(); ++i) {
-    if (written[i] != '\\') {
-      LONGHAND_CHECK(written[i] != '\n', "task text: option ", name,
-                     ": expected \\n for a line break, got one");
-      out += written[i];
-      continue;
-    }
-    const char kind = ++i < written.size() ? written[i] : '\0';
-    unsigned byte = 0;
-    if (kind == 'x') {
-      const char* const digits = written.data() + i + 1;
-      const std::size_t left = written.size() - i - 1;
-      const auto [end, error] =
-          std::from_chars(digits, digits + std::min<std::size_t>(2, left), byte, 16);
-      LONGHAND_CHECK(error == std::errc() && end == digits + 2, "task text: option ", name,
-                     ": expected two hexadecimal digits after \\x in ", quote(written));
-      out += static_cast<char>(byte);
-      i += 2;
-      continue;
-    }
-    constexpr std::string_view kinds = "ntrs\\", meanings = "\n\t\r \\";
-    const std::size_t place = kinds.find(kind);
-    LONGHAND_CHECK(place != std::string_view::npos, "task text: option ", name,
-                   ": expected \\n, \\t, \\r, \\s, \\\\ or \\xHH, got ", quote(written));
-    out += meanings[place];
-  }
-  return out;
-}
-
 }  // namespace
 
 TextSettings::TextSettings(const OptionValues& options)
@@ -68,22 +36,15 @@ TextSettings::TextSettings(const OptionValues& options)
       length(options.integer("length", 1, 1 << 20)),
       lossy(options.choice("lossy", {"0", "1"}) == 1),
       validates(options.choice("part", {"train", "validation"}) == 1),
-      separator(read_escapes(options, "separator")),
+      separator(unescaped(options, "separator")),
       ends(read_ends(options.text("end"))),
-      chat_template(options.text("template")),
+      chat_template(chat_template_name(options)),
       date(options.text("date")),
-      instruction(read_escapes(options, "instruction")),
+      instruction(unescaped(options, "instruction")),
       examples(options.integer("examples", 0, 1000)),
       cuts(options.choice("cut", {"0", "1"}) == 1) {
   const std::size_t form = options.choice("form", {"auto", "text", "jsonl"});
   of_records = form == 2 || (form == 0 && text.extension() == ".jsonl");
-  if (chat_template == "auto") {
-    const std::string jinja = of_bytes() ? "" : nn::ChatTemplate::jinja_of(tokenizer);
-    LONGHAND_CHECK(!jinja.empty(), "task text: option template: ", tokenizer,
-                   " names none (in tokenizer_config.json or chat_template.jinja)");
-    chat_template = nn::ChatTemplate::recognize(jinja, tokenizer);
-  }
-  if (chat_template != "none") nn::ChatTemplate(chat_template, date);  // refused where it is none
 }
 
 std::vector<std::int32_t> TextSettings::end_of_document(const Vocabulary& vocabulary) const {

@@ -44,6 +44,11 @@ class TokenizerVocabulary final : public Vocabulary {
   std::int32_t size_;
 };
 
+/// Whether a task's option `tokenizer` names files; `bytes` and `characters` need none.
+inline bool names_tokenizer(std::string_view tokenizer) {
+  return tokenizer != "bytes" && tokenizer != "characters";
+}
+
 /// The tokenizer of a file or folder; the same one for all who ask while one of them holds it and
 /// the files are unchanged.
 std::shared_ptr<const nn::Tokenizer> shared_tokenizer(const std::filesystem::path& path);

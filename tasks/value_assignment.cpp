@@ -17,10 +17,13 @@ class ValueAssignment final : public CharacterTask {
   static constexpr std::string_view figures = "0123456789";
   static constexpr std::int64_t longest_string = 1 << 14;
 
-  ValueAssignment(Range pairs, Range length, std::string values)
-      : CharacterTask({.name = "value-assignment",
-                       .characters = characters(),
-                       .longest = 2 * pairs.most + 2 * length.most + 2}),
+  ValueAssignment(const OptionValues& options, Range pairs, Range length, std::string values)
+      : CharacterTask(options,
+                      {.characters = characters(),
+                       .instruction = "The pairs before the space are a table. Translate each "
+                                      "letter after the space by it.\n",
+                       .examples = "A1B0 ABBA=1001\nc0D1 Dc=10"},
+                      2 * pairs.most + 2 * length.most + 2),
         pairs_(pairs),
         length_(length),
         values_(std::move(values)) {}
@@ -125,23 +128,23 @@ std::string read_values(const OptionValues& options) {
 }  // namespace
 
 TaskKind value_assignment() {
-  return {
-      .name = "value-assignment",
-      .summary = "translate a string by a table of ValueAssignment::letters and values",
-      .options = {{"pairs", "5", "pairs of the table: a number, or a range"},
-                  {"length", "5", "ValueAssignment::letters of the string: a number, or a range"},
-                  {"values", "01", "the digits that are values"}},
-      .distributions = {{"train", "ID", [](OptionValues&) {}},
-                        {"ood", "OOD",
-                         [](OptionValues& v) {
-                           v.set("pairs", "10-50");
-                           v.set("length", "10-20");
-                         }}},
-      .make_with = [](const OptionValues& values) {
-        return std::make_unique<ValueAssignment>(
-            Range::of(values, "pairs", 1, std::ssize(ValueAssignment::letters)),
-            Range::of(values, "length", 1, ValueAssignment::longest_string), read_values(values));
-      }};
+  return character_kind(
+      {.name = "value-assignment",
+       .summary = "translate a string by a table of letters and values",
+       .options = {{"pairs", "5", "pairs of the table: a number, or a range"},
+                   {"length", "5", "letters of the string: a number, or a range"},
+                   {"values", "01", "the digits that are values"}},
+       .distributions = {{"train", "ID", [](OptionValues&) {}},
+                         {"ood", "OOD",
+                          [](OptionValues& v) {
+                            v.set("pairs", "10-50");
+                            v.set("length", "10-20");
+                          }}},
+       .make_with = [](const OptionValues& values) {
+         return std::make_unique<ValueAssignment>(
+             values, Range::of(values, "pairs", 1, std::ssize(ValueAssignment::letters)),
+             Range::of(values, "length", 1, ValueAssignment::longest_string), read_values(values));
+       }});
 }
 
 }  // namespace longhand::tasks

@@ -43,7 +43,8 @@ struct Layer {
                parse_mixers(mixers, width), normal(0.7), normal(0.7)) {
     mixing.build();
     for (const Parameter& p : parameters.all()) {
-      if (p.value().shape().rank() != 1 || p.value().size() == 1) continue;
+      const bool is_bias = p.name().find("score_bias") != std::string::npos;
+      if (!is_bias && (p.value().shape().rank() != 1 || p.value().size() == 1)) continue;
       backend(Copy{.x = random(backend, p.value().shape(), type, 9), .y = p.value()});
     }
   }
@@ -205,7 +206,9 @@ BOOST_AUTO_TEST_CASE(gradients_reach_every_parameter_and_a_layer_used_twice) {
               "chacal:2x2{learned_gamma=head,gamma=0.4,temper=position,beta=0.7},"
               "softmax:2/1x3{temper=position,beta=0.7,rope_share=0.7},fal:1x2,"
               "chacal:1x3{learned_gamma=head,gamma=0.4},"
-              "softmax:2/1x4{head_norm=rms},fal:1x3{head_norm=rms_plus_one}",
+              "softmax:2/1x4{head_norm=rms},fal:1x3{head_norm=rms_plus_one},"
+              "biased:2/1x4{score_bias=matrix,score_bias_longest=5,temper=position,beta=0.7},"
+              "biased:2/1x2{window=3,rope_share=0.7},biased:1x4{head_norm=rms}",
               6, DType::f64, true);
   BOOST_TEST(layer.parameters.find("mixing.gamma_logit")->value().size() == 3);
   BOOST_TEST(layer.parameters.find("mixing.beta")->value().size() == 1);
@@ -253,7 +256,9 @@ BOOST_AUTO_TEST_CASE(mixers_decode_in_chunks_of_any_size) {
     const auto backend = make_backend(name);
     Layer layer(*backend,
                 "softmax:2x8{window=11,temper=position,beta=0.8},softmax:4/2x4,fal:2/1x4,"
-                "chacal:2x6{temper=position,beta=0.8},chacal:2/1x5,softmax:2/1x6{head_norm=rms}",
+                "chacal:2x6{temper=position,beta=0.8},chacal:2/1x5,softmax:2/1x6{head_norm=rms},"
+                "biased:2/1x4{score_bias=matrix,score_bias_longest=23,window=9},"
+                "biased:2/1x6{temper=position,beta=0.8,window=11},biased:1x4{head_norm=rms}",
                 6, DType::f32, true);
     const std::vector<std::int32_t> lengths{23, 7};
     const Tensor x = random(*backend, {30, 6}, DType::f32, 5);

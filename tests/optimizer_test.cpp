@@ -101,6 +101,56 @@ BOOST_FIXTURE_TEST_CASE(frozen_parameters_have_no_state, Fixture) {
   BOOST_CHECK_THROW(AdamOptimizer(parameters, {}), Error);
 }
 
+BOOST_FIXTURE_TEST_CASE(rows_that_do_not_learn_keep_every_bit_and_count_for_nothing, Fixture) {
+  const Parameter c = parameters.add("c", {6, 3}, normal(1), true);
+  c.learn_only({{1, 2}, {4, 1}});
+  BOOST_TEST(c.learning() == 9);
+  const std::vector<double> before = c.value().to_doubles();
+  for (const OptimizerOptions& options :
+       {OptimizerOptions(AdamOptions{.decay = 0.5}), OptimizerOptions(SgdOptions{.decay = 0.5})}) {
+    const auto optimizer = make_optimizer(parameters, options);
+    for (int step = 1; step <= 3; ++step) {
+      send(c, std::vector<double>(18, 2.0));
+      BOOST_TEST(take(*optimizer, 0.1, step) == 6.0, close);  // of nine entries
+    }
+    for (const auto& [name, tensor] : optimizer->state()) {
+      if (name.starts_with("c.")) BOOST_TEST(tensor.shape() == Shape({3, 3}));
+    }
+  }
+  const std::vector<double> after = c.value().to_doubles();
+  for (std::size_t i = 0; i < 18; ++i) {
+    const bool learns = i / 3 == 1 || i / 3 == 2 || i / 3 == 4;
+    BOOST_TEST((after[i] != before[i]) == learns, i);
+  }
+  using Some = std::vector<Rows>;
+  for (const Some& wrong :
+       {Some{}, Some{{0, 0}}, Some{{5, 2}}, Some{{-1, 1}}, Some{{2, 2}, {3, 1}}}) {
+    BOOST_CHECK_THROW(c.learn_only(wrong), Error);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(some_rows_step_as_a_parameter_of_these_alone_would, Fixture) {
+  const Parameter c = parameters.add("c", {3, 2}, constant(1), true);
+  const AdamOptions options{.decay = 0.25, .clip = 1.5};
+  w.freeze();
+  b.freeze();
+  c.learn_only({{1, 2}});
+  AdamOptimizer some(parameters, options);
+  for (int step = 1; step <= 4; ++step) {
+    send(c, {9, 9, 1, -2, 3, 0.5});
+    take(some, 0.1, step);
+  }
+  c.freeze();
+  w.freeze(false);
+  AdamOptimizer whole(parameters, options);
+  for (int step = 1; step <= 4; ++step) {
+    send(w, {1, -2, 3, 0.5});
+    take(whole, 0.1, step);
+  }
+  const auto rows = c.value().to_doubles();
+  BOOST_TEST((std::vector<double>(rows.begin() + 2, rows.end()) == w.value().to_doubles()));
+}
+
 BOOST_FIXTURE_TEST_CASE(momentum_goes_on_where_the_gradient_ends, Fixture) {
   SgdOptimizer sgd(parameters, {.momentum = 0.5, .decay = 0.25});
   send(w, {2, 0, 0, 0});

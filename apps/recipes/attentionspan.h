@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,16 +41,25 @@ std::span<const std::string_view> beside_attentionspan();
 
 /// Shares over samples of a distribution.
 struct TaskScore {
-  double exact = 0;    // all of the answer's tokens right under teacher forcing
-  double decoded = 0;  // all of them right where the model reads its own answer
-  double partial = 0;  // tokens right under teacher forcing
+  double exact = 0;                    // all tokens of the answer right under teacher forcing
+  double partial = 0;                  // tokens right under teacher forcing
+  std::optional<double> decoded = {};  // all right where the model reads its own answer
   std::int64_t samples = 0, tokens = 0;
 };
-/// A run's last checkpoint on samples that no evaluation during training has seen.
+/// A run's last checkpoint on so many samples that no evaluation during training has seen.
 TaskScore score_task(const std::filesystem::path& run, std::string_view distribution,
-                     const RecipeOptions& options);
-/// How many samples that is.
-std::int64_t scored_samples(Scale scale);
+                     const RecipeOptions& options, std::int64_t samples, bool decoded);
+/// The scores of one task's runs, a value for each seed.
+struct TaskScores {
+  std::vector<double> exact, partial, decoded;
+  std::int64_t samples = 0, tokens = 0;
+
+  void add(const TaskScore& score);
+};
+
+/// A task's row in percent, as add_row() has it.
+void add_percent(RecipeResult& result, const AlgorithmicTask& task, const std::string& column,
+                 std::span<const double> values, std::optional<double> paper, std::int64_t of);
 
 /// A figure of the paper's Table 2, percent.
 struct TunedFigure {
@@ -58,8 +68,5 @@ struct TunedFigure {
 };
 std::span<const TunedFigure> tuned_figures();
 std::string tuned_table();  // as HTML
-
-/// A row's figures in percent.
-Row in_percent(Row row);
 
 }  // namespace longhand::app

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "apps/html/chart.h"
 #include "apps/recipes/attentionspan.h"
 #include "apps/run/run_report.h"
@@ -6,19 +8,10 @@
 namespace longhand::app {
 namespace {
 
-/// The scores of one task's runs, a value for each seed.
-struct Scores {
-  std::vector<double> exact, decoded, partial;
-  std::int64_t samples = 0, tokens = 0;
-
-  void add(const TaskScore& score) {
-    exact.push_back(score.exact);
-    decoded.push_back(score.decoded);
-    partial.push_back(score.partial);
-    samples = score.samples;
-    tokens = score.tokens;
-  }
-};
+std::int64_t scored_samples(Scale scale) {
+  constexpr std::array<std::int64_t, 3> samples{200, 1000, 10'000};
+  return samples[static_cast<std::size_t>(scale)];
+}
 
 /// The first evaluation at which a run had learned its task; 0: none.
 std::int64_t learned_at(const RunFolder& run) {
@@ -38,15 +31,16 @@ RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns)
   if (result.stopped) return result;
 
   const auto tasks = algorithmic_tasks();
+  const std::int64_t samples = scored_samples(options.scale);
   html::LineChart chart{
       .x_label = "step", .y_label = "answers right, in distribution", .series = {}};
   std::vector<std::vector<std::string>> learned;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
-    Scores id, ood;
+    TaskScores id, ood;
     for (std::size_t r = t; r < runs.size(); r += tasks.size()) {
       const auto path = run_path(runs[r], options, beside_attentionspan());
-      id.add(score_task(path, "train", options));
-      ood.add(score_task(path, "ood", options));
+      id.add(score_task(path, "train", options, samples, true));
+      ood.add(score_task(path, "ood", options, samples, true));
       const RunFolder run(path);
       const std::int64_t step = learned_at(run);
       learned.push_back({runs[r].name, step == 0 ? "not reached" : text("step ", step)});
@@ -61,7 +55,7 @@ RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns)
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(text(
-          "All figures are percent, on ", scored_samples(options.scale),
+          "All figures are percent, on ", samples,
           " samples of each distribution that training's evaluations do not have. Accuracy is the "
           "share of answers of which every token is right under teacher forcing, with the end of "
           "the answer where a task has one; decoded, the share of those right where the model "
@@ -88,16 +82,9 @@ RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns)
   return result;
 }
 
-void add_percent(RecipeResult& result, const AlgorithmicTask& task, const std::string& column,
-                 std::span<const double> values, std::optional<double> paper, std::int64_t of) {
-  RecipeResult rows;
-  add_row(rows, std::string(task.title), column, values, paper, of);
-  for (const Row& row : rows.rows) result.rows.push_back(in_percent(row));
-}
-
 RecipeResult table6(const RecipeOptions& options) {
   return scratch_table(options, [](RecipeResult& result, const AlgorithmicTask& task,
-                                   const Scores& id, const Scores& ood) {
+                                   const TaskScores& id, const TaskScores& ood) {
     add_percent(result, task, "ID Acc.", id.exact, task.scratch_id, id.samples);
     add_percent(result, task, "OOD Acc.", ood.exact, task.scratch_ood, ood.samples);
     add_percent(result, task, "ID decoded", id.decoded, {}, id.samples);
@@ -109,7 +96,7 @@ RecipeResult table6(const RecipeOptions& options) {
 
 RecipeResult table2_scratch(const RecipeOptions& options) {
   RecipeResult result = scratch_table(options, [](RecipeResult& rows, const AlgorithmicTask& task,
-                                                  const Scores& id, const Scores& ood) {
+                                                  const TaskScores& id, const TaskScores& ood) {
     add_percent(rows, task, "ID Acc.", id.exact, {}, id.samples);
     add_percent(rows, task, "OOD Acc.", ood.exact, {}, ood.samples);
     add_percent(rows, task, "OOD Partial Acc.", ood.partial, {}, ood.tokens);

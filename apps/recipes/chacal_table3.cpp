@@ -6,11 +6,7 @@
 #include "apps/recipes/chacal.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_report.h"
-#include "core/crc32c.h"
 #include "core/error.h"
-#include "core/safetensors_checksums.h"
-#include "core/safetensors_parts.h"
-#include "nn/training/checkpoint_store.h"
 
 /// ChaCAL, Table 3: a language model trained with standard attention is trained on, once as it is
 /// and once with other heads in the place of its own.
@@ -48,19 +44,6 @@ std::string with_heads(std::string heads, const std::string& wanted) {
     heads.replace(at, standard.size(), other);
   }
   return heads;
-}
-
-/// What the values of a run's best checkpoint are, in a name: runs that begin with others are
-/// others.
-std::string mark_of(const std::filesystem::path& path) {
-  const RunFolder run(path);
-  const nn::CheckpointStore store(run.checkpoints(), 1);
-  const auto model = SafetensorsParts::open(store.path(find_step(run, {})), "model");
-  std::uint32_t sum = 0;
-  for (const SafetensorsFile& file : model.files()) {
-    for (const SafetensorsEntry& entry : file.entries()) sum = crc32c(entry.bytes, sum);
-  }
-  return checksums::hexadecimal(sum);
 }
 
 struct Runs {

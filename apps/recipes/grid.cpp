@@ -8,18 +8,22 @@
 #include <numeric>
 
 #include "apps/run/training.h"
+#include "core/crc32c.h"
 #include "core/error.h"
+#include "core/safetensors_checksums.h"
+#include "core/safetensors_parts.h"
 #include "nn/text/token_file.h"
 #include "nn/training/stop_signals.h"
+#include "tasks/text_vocabulary.h"
 
 namespace longhand::app {
 namespace fs = std::filesystem;
 
 namespace {
 
-/// Of the files of a text's tokenizer; 0: it is the text's bytes.
+/// Of the files of a run's tokenizer; 0: it has none.
 std::uint32_t sum_of(const std::string& tokenizer) {
-  return tokenizer == "bytes" ? 0 : nn::tokenizer_sum(tokenizer);
+  return tasks::names_tokenizer(tokenizer) ? nn::tokenizer_sum(tokenizer) : 0;
 }
 
 /// Whether a run has the wanted configuration. The size of its checkpoints' files and the number of
@@ -133,6 +137,17 @@ bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
     if (!train(folder, options.manner).finished || nn::StopSignals::raised()) return false;
   }
   return true;
+}
+
+std::string mark_of(const fs::path& path) {
+  const RunFolder run(path);
+  const nn::CheckpointStore store(run.checkpoints(), 1);
+  const auto model = SafetensorsParts::open(store.path(find_step(run, {})), "model");
+  std::uint32_t sum = 0;
+  for (const SafetensorsFile& file : model.files()) {
+    for (const SafetensorsEntry& entry : file.entries()) sum = crc32c(entry.bytes, sum);
+  }
+  return checksums::hexadecimal(sum);
 }
 
 std::optional<GridPart> parse_part(std::string_view text) {

@@ -52,6 +52,10 @@ LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
 bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
                 std::span<const std::string_view> reuse_from = {});
 
+/// What the values of a run's best checkpoint are, in a name: runs that begin with others are
+/// others.
+std::string mark_of(const std::filesystem::path& run);
+
 /// "2/8": the second of eight parts of a list, whose runs are number 2, 10, 18, ...
 struct GridPart {
   std::size_t part = 1, parts = 1;

@@ -6,8 +6,10 @@
 #include <span>
 
 #include "apps/run/batches.h"
+#include "apps/run/head_columns.h"
 #include "core/quote.h"
 #include "core/text_file.h"
+#include "tasks/text_vocabulary.h"
 
 namespace longhand::app {
 namespace {
@@ -58,7 +60,11 @@ constexpr Default defaults[] = {
     {"training.accumulation", "1", "N", "parts a step's batch is computed in"},
     {"training.train", "auto", "PARTS",
      "what learns: all, or parameters by name, such as blocks.*.mixing,*.bias; auto: all, or what "
-     "lora adds"},
+     "lora and biased heads add"},
+    {"training.columns", "none", "LIST",
+     "of all that gives every head's queries and keys only these entries' columns learn: last, or "
+     "numbers such as 0,60..63; none: no such limit"},
+    {"training.train_on", "train", "NAME", "the distribution of the task that is learned"},
     {"training.rate", "1e-3", "X", "peak learning rate"},
     {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle"},
     {"training.warm_up", "100", "N", "steps of warm-up"},
@@ -209,6 +215,13 @@ Config Config::from_run(const Config& run, std::string_view task) {
       config.set(key, setting.value);
     }
   }
+  // A model knows one tokenizer's tokens, and conversations in one form.
+  if (run.knows("task.tokenizer") && config.knows("task.tokenizer") &&
+      tasks::names_tokenizer(run.text("task.tokenizer"))) {
+    for (const char* key : {"task.tokenizer", "task.vocabulary", "task.template", "task.date"}) {
+      config.set(key, run.text(key));
+    }
+  }
   // What followed from the run's task stays as it is under another.
   config.set("model.longest", std::to_string(run.model(*run.task()).longest));
   return config;
@@ -351,6 +364,8 @@ nn::AdamOptions Config::adam() const {
 nn::Storage Config::storage() const {
   constexpr std::string_view types[] = {"f32", "bf16"};
   if (choice("training.weights", types) == 0) return {};
+  LONGHAND_CHECK(text("training.columns") == "none",
+                 "training.weights: expected f32 where columns of matrices learn, got bf16");
   const std::string& parts = text("training.train");
   LONGHAND_CHECK(parts != "all" && (parts != "auto" || integer("model.lora", 0, 1 << 12) > 0),
                  "training.weights: expected f32 where all parameters learn, got bf16");
@@ -405,7 +420,14 @@ std::string Config::wrong() const {
 }
 
 void Config::read_all() const {
-  model(*task());
+  const nn::DecoderConfig shape = model(*task());
+  task(text("training.train_on"));
+  if (const std::string& columns = text("training.columns"); columns != "none") {
+    check_head_columns(shape, columns);
+    LONGHAND_CHECK(text("training.train") == "auto",
+                   "training.columns: expected training.train = auto beside it, got ",
+                   quote(text("training.train")));
+  }
   schedule();
   adam();
   backend_options();
@@ -440,17 +462,31 @@ std::vector<Option> config_options() {
     names += (names.empty() ? "" : ", ") + kind.name;
   }
   options.push_back({"task", "NAME", names, tasks::all_tasks().front().name});
+  // A flag that several tasks have tells each meaning once, after the tasks that share it.
+  struct Meaning {
+    std::string flag, tasks, text;
+  };
+  std::vector<Meaning> meanings;
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
     for (const tasks::Option& option : kind.options) {
-      const std::string name = flag_of(option);
-      const auto same = std::find_if(options.begin(), options.end(),
-                                     [&](const Option& o) { return o.name == name; });
-      const std::string meaning = kind.name + ": " + option.meaning + " (" + option.otherwise + ")";
-      if (same == options.end()) {
-        options.push_back({name, "X", meaning});
+      const std::string flag = flag_of(option);
+      const std::string meaning = option.meaning + " (" + option.otherwise + ")";
+      const auto same = std::ranges::find_if(
+          meanings, [&](const Meaning& m) { return m.flag == flag && m.text == meaning; });
+      if (same == meanings.end()) {
+        meanings.push_back({flag, kind.name, meaning});
       } else {
-        same->meaning += "; " + meaning;
+        same->tasks += ", " + kind.name;
       }
+    }
+  }
+  for (const Meaning& meaning : meanings) {
+    const std::string text = meaning.tasks + ": " + meaning.text;
+    const auto same = std::ranges::find(options, meaning.flag, &Option::name);
+    if (same == options.end()) {
+      options.push_back({meaning.flag, "X", text});
+    } else {
+      same->meaning += "; " + text;
     }
   }
   for (const DefaultSetting& d : all_defaults()) {

@@ -36,8 +36,8 @@ class Config {
   static Config parse(std::string_view ini, const std::string& source);
   /// The flags of `train` over the defaults or over --config's file, checked.
   static Config from(const Arguments& arguments);
-  /// The model and the computing of another run, and its task where it is this one; all else from
-  /// the defaults.
+  /// The model and the computing of another run, and its task where it is this one; of another task
+  /// its tokenizer and chat template; all else from the defaults.
   static Config from_run(const Config& run, std::string_view task);
   /// That with the task of the flags of `train`, or the run's, and the flags over it, checked.
   static Config from_run(const Config& run, const Arguments& arguments);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/run/head_columns.h"
 #include "nn/training/checkpoint.h"
 #include "nn/training/parts.h"
 
@@ -25,10 +26,17 @@ std::string without_numbers(std::string_view name) {
   }
 }
 
-std::vector<nn::Parameter> added_by_lora(const nn::Decoder& model) {
+/// What LoRA and mixers added to the model, to learn in its place.
+std::vector<nn::Parameter> added_to(const nn::Decoder& model) {
   std::vector<nn::Parameter> added;
   for (const nn::Decoder::Adapter& adapter : model.adapters()) {
     added.insert(added.end(), {adapter.lora.a, adapter.lora.b});
+  }
+  for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
+    for (const nn::AnyMixer& mixer : model.block(layer).mixing.mixers()) {
+      const std::vector<nn::Parameter> own = mixer->added();
+      added.insert(added.end(), own.begin(), own.end());
+    }
   }
   return added;
 }
@@ -40,10 +48,12 @@ void set_up_training(const Config& config, nn::Decoder& model) {
                  "model.reinforce: expected none in training, got reinforced heads, which have no "
                  "gradient");
   model.recompute = config.flag("training.recompute");
+  const std::string& columns = config.text("training.columns");
+  if (columns != "none") return train_head_columns(model, columns);
   const std::string& parts = config.text("training.train");
   if (parts == "all") return;
   if (parts == "auto") {
-    const std::vector<nn::Parameter> added = added_by_lora(model);
+    const std::vector<nn::Parameter> added = added_to(model);
     if (!added.empty()) nn::train_only(model.parameters(), added);
     return;
   }
@@ -56,7 +66,7 @@ void set_up_training(const Config& config, nn::Decoder& model) {
 }
 
 void begin_with(const std::filesystem::path& checkpoint, const nn::Decoder& model) {
-  nn::load_values(checkpoint, model.parameters(), added_by_lora(model));
+  nn::load_values(checkpoint, model.parameters(), added_to(model));
 }
 
 std::string learning_line(const nn::Parameters& parameters) {
@@ -65,11 +75,11 @@ std::string learning_line(const nn::Parameters& parameters) {
   for (const nn::Parameter& p : parameters.all()) {
     if (p.frozen()) continue;
     ++tensors;
-    numbers += p.value().size();
+    numbers += p.learning();
     const std::string name = without_numbers(p.name());
     if (std::ranges::count(names, name) == 0) names.push_back(name);
   }
-  if (tensors == std::ssize(parameters.all())) return {};
+  if (numbers == parameters.count()) return {};
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   return text("trains ", tensors, " of ", parameters.all().size(), " tensors, ", numbers, " of ",

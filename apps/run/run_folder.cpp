@@ -8,6 +8,7 @@
 #include "core/atomic_file.h"
 #include "core/mapped_file.h"
 #include "core/quote.h"
+#include "tasks/text_vocabulary.h"
 
 namespace longhand::app {
 namespace fs = std::filesystem;
@@ -17,7 +18,7 @@ namespace {
 const std::string config_file = "config.ini";
 constexpr std::string_view tokenizer_setting = "task.tokenizer";
 
-/// A run of text carries its tokenizer: its model can be used wherever the run goes.
+/// A run whose tokens are a tokenizer's carries it: its model can be used wherever the run goes.
 void copy_tokenizer(const Folder& run, const fs::path& from) {
   const fs::path to = RunFolder::tokenizer(run.path());
   const Folder folder = run.make_folder(to.filename().string());
@@ -71,7 +72,8 @@ void RunFolder::open(const nn::Parameters* values) {
   const bool there = folder.contains(config_file);
   LONGHAND_CHECK(there != fresh_, path_.string(), ": ",
                  there ? "holds a run already; --resume goes on with it" : "its run was removed");
-  if (fresh_ && config_.knows(tokenizer_setting) && config_.text(tokenizer_setting) != "bytes") {
+  if (fresh_ && config_.knows(tokenizer_setting) &&
+      tasks::names_tokenizer(config_.text(tokenizer_setting))) {
     copy_tokenizer(folder, config_.text(tokenizer_setting));
   }
   if (fresh_ && values) {

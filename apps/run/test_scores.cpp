@@ -5,9 +5,15 @@
 namespace longhand::app {
 
 std::string unreadable(const nn::DecoderConfig& c, const tasks::Task& task) {
-  if (c.positions != nn::Positions::learned || task.longest() <= c.longest) return {};
-  return text("samples of up to ", task.longest(), " tokens, the model reads at most ", c.longest,
-              " (--longest)");
+  const std::int64_t needed = task.longest();
+  const auto refused = [&](std::int64_t most, std::string_view flag) {
+    return text("samples of up to ", needed, " tokens, the model reads at most ", most, flag);
+  };
+  if (c.positions == nn::Positions::learned && needed > c.longest) {
+    return refused(c.longest, " (--longest)");
+  }
+  const auto most = nn::most_tokens(c);
+  return most && needed > *most ? refused(*most, ", as its heads allow") : std::string();
 }
 
 void require_readable(const nn::DecoderConfig& model, const tasks::Task& task) {

@@ -78,12 +78,13 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   computing.threads = manner.threads.value_or(computing.threads);
   const auto backend = make_backend(config.text("compute.backend"), computing);
   const std::shared_ptr<const tasks::Task> task = config.task();
+  const std::shared_ptr<const tasks::Task> learned = config.task(config.text("training.train_on"));
   const TestScores tests(config);
   std::optional<TextSamples> samples;
   if (tests.wanted() && TextSamples::wanted(config)) samples.emplace(config);
   const nn::DecoderConfig shape = config.model(*task);
-  require_readable(shape, *task);
-  const std::string memory = require_memory(config, *task);
+  require_readable(shape, *learned);
+  const std::string memory = require_memory(config, *learned);
   nn::Decoder model(*backend, shape, config.seed(), config.storage());
   set_up_training(config, model);
   if (folder.start()) begin_with(*folder.start(), model);
@@ -137,7 +138,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
     return nn::StopSignals::raised() != 0 || manner.is_over() || !folder.in_place();
   };
 
-  nn::Trainer trainer(model, training_batches(task, config.seed(), config.batch_plan()), options,
+  nn::Trainer trainer(model, training_batches(learned, config.seed(), config.batch_plan()), options,
                       hooks);
   folder.open(folder.start() ? &model.parameters() : nullptr);
   resume(trainer, folder, manner);

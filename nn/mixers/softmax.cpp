@@ -35,6 +35,11 @@ HeadsBackward SoftmaxHeads::forward(const MixerPass& pass) const {
   return {};
 }
 
+std::vector<Parameter> SoftmaxHeads::added() const {
+  if (!reinforcement_) return {};
+  return {reinforcement_};
+}
+
 std::vector<LearnedNumber> SoftmaxHeads::learned_numbers() const {
   if (!beta_) return {};
   return {{.name = "beta", .value = beta_.value().item()}};

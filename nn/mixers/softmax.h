@@ -22,6 +22,7 @@ class SoftmaxHeads final : public AttentionHeads {
   void build(MixerScope& layer, const MixerPlace& place) override;
   HeadsBackward forward(const MixerPass& pass) const override;
   std::vector<Var> learned() const override { return {beta_}; }
+  std::vector<Parameter> added() const override;
   std::vector<LearnedNumber> learned_numbers() const override;
   /// Two products forward, five backward, of a pair's queries and keys or values.
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }

@@ -6,14 +6,26 @@
 #include "core/error.h"
 
 namespace longhand::nn {
-namespace {
 
-/// Copies heads to the last rows of each sequence.
 void put(const Heads& x, const Segments& from, const Heads& y, const Segments& to) {
   x.data.backend()(Append{x, from, y, to});
 }
 
-}  // namespace
+HeadVars alone(const HeadVars& x, const Segments& rows) {
+  const Tensor& data = x.data.value();
+  const auto side_by_side = [heads = x.heads, width = x.width](const Tensor& all) {
+    return Heads{all, 0, heads, width};
+  };
+  const Heads y = side_by_side({data.backend(), {data.rows(), x.heads * x.width}, data.dtype()});
+  put(x.value(), rows, y, rows);
+  const Var copy =
+      record("heads", {&x.data}, y.data,
+             [sink = x.data.sink(), first = x.first_column, side_by_side, rows](const Tensor& dy) {
+               const Heads from = side_by_side(dy);
+               put(from, rows, {sink.sum_in_place(), first, from.heads, from.width}, rows);
+             });
+  return {copy, 0, x.heads, x.width};
+}
 
 void AttentionHeads::declare(Options& options) {
   options.choice("head_norm", head_norm,
@@ -63,21 +75,10 @@ Var AttentionHeads::turn(Var projection, const Input& input, RopeTables& tables)
 
 HeadVars AttentionHeads::normed(const MixerPass& pass, std::int64_t first_column,
                                 std::int64_t count, const RmsNorm& norm) const {
-  const Tensor& x = pass.projection.value();
-  const Heads theirs{x, first_column, count, width};
-  const Heads ours{Tensor(x.backend(), {x.rows(), count * width}, x.dtype()), 0, count, width};
-  const Segments& rows = pass.input.segments;
-  put(theirs, rows, ours, rows);
-  // These columns are read here alone, so that their gradient is this one.
-  const Var copy = record(
-      "heads", {&pass.projection}, ours.data,
-      [sink = pass.projection.sink(), first_column, count, width = width, rows](const Tensor& dy) {
-        const Heads from{dy, 0, count, width};
-        const Heads to{sink.sum_in_place(), first_column, count, width};
-        put(from, rows, to, rows);
-      });
-  const Var each = norm(reshape(copy, {x.rows() * count, width}));
-  const Var y = reshape(each, {x.rows(), count * width});
+  const Var copy = alone({pass.projection, first_column, count, width}, pass.input.segments).data;
+  const std::int64_t tokens = copy.value().rows();
+  const Var each = norm(reshape(copy, {tokens * count, width}));
+  const Var y = reshape(each, {tokens, count * width});
   return {turned(y, 0, count, pass.input, pass.tables), 0, count, width};
 }
 

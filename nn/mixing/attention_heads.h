@@ -46,13 +46,14 @@ class AttentionHeads : public Mixer {
   Operands operands(const MixerPass& pass) const;
   Heads output(const MixerPass& pass) const;
   const MixerPlace& place() const { return place_; }
+  /// Heads of this width that begin in that column, turned in place as queries and keys are.
+  Var turned(Var x, std::int64_t first_column, std::int64_t count, const Input& input,
+             RopeTables& tables) const;
 
  private:
   /// Some of the projection's heads by themselves, normed and turned.
   HeadVars normed(const MixerPass& pass, std::int64_t first_column, std::int64_t count,
                   const RmsNorm& norm) const;
-  Var turned(Var x, std::int64_t first_column, std::int64_t count, const Input& input,
-             RopeTables& tables) const;
 
   MixerPlace place_;
   std::vector<double> frequencies_;  // empty: nothing turns
@@ -74,6 +75,12 @@ struct ScoreOptions {
   ScoreVars scores(const HeadVars& q, const HeadVars& k, const MixerPass& pass,
                    const Parameter& learned_beta) const;
 };
+
+/// Copies heads to the last rows of each sequence.
+void put(const Heads& x, const Segments& from, const Heads& y, const Segments& to);
+/// Heads of a batch's tokens in a tensor of their own. Their columns must be read here alone: the
+/// gradient of these columns is that of the copy.
+HeadVars alone(const HeadVars& x, const Segments& rows);
 
 /// The sequences of a pass's keys, where they are not the tokens' own.
 Segments cached_segments(const MixerPass& pass);

@@ -54,24 +54,27 @@ struct MixerPass {
   const MixerCache* cache = nullptr;
   const Segments* cached = nullptr;
   MixerView* view = nullptr;  // to be filled, when somebody looks
+  const Var* x = nullptr;     // what the projection is of, for mixers with products of their own
 };
 
 /// What the mixers of a layer share: its scope, and parameters that several of them use.
 class MixerScope {
  public:
-  MixerScope(Scope scope, bool rotary, double epsilon)
-      : scope_(std::move(scope)), rotary_(rotary), epsilon_(epsilon) {}
+  MixerScope(Scope scope, std::int64_t width, bool rotary, double epsilon)
+      : scope_(std::move(scope)), width_(width), rotary_(rotary), epsilon_(epsilon) {}
 
   /// A parameter of the layer, made by the first mixer that asks for it.
   Parameter shared(std::string_view name, const Shape& shape, double initial);
   /// A number that is not learned, [1], of the parameters' type.
   Tensor constant(double value) const;
-  bool rotary() const { return rotary_; }      // the model tells positions by turning
-  double epsilon() const { return epsilon_; }  // of the model's norms
+  std::int64_t width() const { return width_; }  // of the stream
+  bool rotary() const { return rotary_; }        // the model tells positions by turning
+  double epsilon() const { return epsilon_; }    // of the model's norms
   const Scope& scope() const { return scope_; }
 
  private:
   Scope scope_;
+  std::int64_t width_;
   bool rotary_;
   double epsilon_;
   std::vector<std::pair<std::string, Parameter>> shared_;
@@ -110,6 +113,10 @@ class Mixer {
   virtual bool caches_outputs() const { return false; }
   /// An Error where a token's output depends on what comes later, so that it cannot be decoded.
   virtual void check_decoding() const {}
+  /// Tokens of the longest sequence that it reads; none: any.
+  virtual std::optional<std::int64_t> most_tokens() const { return std::nullopt; }
+  /// Whether it does the same operations for every batch of a shape (nn/training/step_shape.h).
+  virtual bool repeats() const { return true; }
 
   /// Whether it computes something else where the input tells what tokens are to look at.
   virtual bool wants_reference() const { return false; }
@@ -127,6 +134,9 @@ class Mixer {
 
   /// Values that the layer's record must know of: those of its own parameters.
   virtual std::vector<Var> learned() const { return {}; }
+  /// Those of its own parameters that are added to a model that has learned, as LoRA's are: they
+  /// learn in its place, and where the model takes another's values they begin anew.
+  virtual std::vector<Parameter> added() const { return {}; }
   virtual std::vector<LearnedNumber> learned_numbers() const { return {}; }
   /// Operations of a training step for a pair of a token and one that it sees.
   virtual double operations_of_pair() const = 0;

@@ -18,7 +18,7 @@ Mixing::Mixing(const Scope& scope, const Shape& shape, const MixerList& mixers, 
       places_(nn::places(mixers)) {}
 
 void Mixing::build() {
-  MixerScope layer(*scope_, shape_.rotary, shape_.epsilon);
+  MixerScope layer(*scope_, shape_.width, shape_.rotary, shape_.epsilon);
   for (std::size_t i = 0; i < mixers_.size(); ++i) mixers_[i]->build(layer, places_[i]);
 }
 
@@ -42,6 +42,7 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
       own.cached = &pass.cache->keys;
     }
     if (pass.views) own.view = &pass.views->emplace_back();
+    own.x = &x;
     backward.push_back(mixer.forward(own));
     outputs.push_back({{}, places_[i].output, mixer.heads, mixer.width});
     for (const Var& var : mixer.learned()) learned.push_back(var);

@@ -1,5 +1,6 @@
 #include "nn/models/decoder.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -171,7 +172,16 @@ void Decoder::prepare(std::int64_t longest) {
     default:
       break;
   }
+  const auto most = most_tokens(config_);
+  LONGHAND_CHECK(!most || longest <= *most, "model: expected sequences of at most ", *most,
+                 " tokens, as its heads allow, got ", longest);
   for (const Block& block : blocks_) block.mixing.prepare(turns_, longest);
+}
+
+bool Decoder::repeats() const {
+  return std::ranges::all_of(config_.mixers, [](const MixerList& mixers) {
+    return std::ranges::all_of(mixers, [](const AnyMixer& mixer) { return mixer->repeats(); });
+  });
 }
 
 Var Decoder::embed(const Input& input) {

@@ -69,6 +69,7 @@ class Decoder final : public Model {
 
   void prepare(std::int64_t longest) override;
   Loss loss(const PlacedBatch& batch) override;
+  bool repeats() const override;
   /// For sequences of at most so many tokens. Refused where a token's row depends on what comes
   /// later: tempered by the length.
   KeyValueCache make_cache(std::span<const std::int32_t> capacities) const;

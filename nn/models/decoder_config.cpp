@@ -6,6 +6,17 @@
 
 namespace longhand::nn {
 
+std::optional<std::int64_t> most_tokens(const DecoderConfig& config) {
+  std::optional<std::int64_t> least;
+  for (const MixerList& list : config.mixers) {
+    for (const AnyMixer& mixer : list) {
+      const auto most = mixer->most_tokens();
+      if (most && (!least || *most < *least)) least = most;
+    }
+  }
+  return least;
+}
+
 std::vector<std::string_view> projections(const DecoderConfig& config) {
   std::vector<std::string_view> names;
   for (const MixerList& list : config.mixers) {

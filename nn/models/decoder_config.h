@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/formulas.h"
@@ -76,6 +77,9 @@ struct DecoderConfig {
 
 /// Whether mixers of it are told what tokens are to look at.
 bool wants_reference(const DecoderConfig& config);
+
+/// Tokens of the longest sequence that its mixers read; none: any.
+std::optional<std::int64_t> most_tokens(const DecoderConfig& config);
 
 /// What LoRA can be added to: names of lora_targets().
 std::vector<std::string_view> projections(const DecoderConfig& config);

@@ -143,7 +143,8 @@ std::string ChatTemplate::prompt(std::span<const ChatMessage> messages) const {
     if (before_user.empty()) {
       out += turn(message.role, message.text);
     } else {
-      out += text(header(message.role), before_user, answer(message.text), end_of_turn(), '\n');
+      out += text(header(message.role), before_user, answer(message.text), end_of_turn(),
+                  after_turn());
       before_user.clear();
     }
   }
@@ -154,13 +155,25 @@ std::string ChatTemplate::answer(std::string_view text) const {
   return std::string(known_->form == Form::chatml ? text : stripped(text));
 }
 
+ChatTemplate::Frame ChatTemplate::frame() const {
+  const std::string words = "words";
+  const std::string whole = prompt(std::vector<ChatMessage>{{Role::user, words}});
+  const std::size_t place = whole.rfind(words);
+  return {whole.substr(0, place), whole.substr(place + words.size()),
+          text(end_of_turn(), after_turn())};
+}
+
+std::string_view ChatTemplate::after_turn() const {
+  return known_->form == Form::llama3 ? "" : "\n";
+}
+
 std::string_view ChatTemplate::end_of_turn() const {
   constexpr std::string_view ends[] = {"<|im_end|>", "<|eot_id|>", "<end_of_turn>"};
   return ends[static_cast<std::size_t>(known_->form)];
 }
 
 std::string ChatTemplate::turn(Role role, std::string_view words) const {
-  return text(header(role), answer(words), end_of_turn(), known_->form == Form::llama3 ? "" : "\n");
+  return text(header(role), answer(words), end_of_turn(), after_turn());
 }
 
 std::string ChatTemplate::header(Role role) const {

@@ -42,6 +42,11 @@ class ChatTemplate {
   std::string prompt(std::span<const ChatMessage> messages) const;
   /// An answer as it stands in a conversation, without the end of its turn.
   std::string answer(std::string_view text) const;
+  /// The first exchange of a conversation, cut where the user's words and the answer stand.
+  struct Frame {
+    std::string before, between, after;
+  };
+  Frame frame() const;
   /// The token that ends a turn.
   std::string_view end_of_turn() const;
 
@@ -56,6 +61,7 @@ class ChatTemplate {
 
   std::string turn(ChatMessage::Role role, std::string_view text) const;
   std::string header(ChatMessage::Role role) const;
+  std::string_view after_turn() const;  // what stands between two turns
 
   const Known* known_;
   std::string date_;

@@ -34,6 +34,12 @@ void check(std::span<const ParameterGroup> groups, const Parameters& parameters)
   }
 }
 
+/// Those of a parameter that learn.
+std::vector<Rows> rows_of(const Parameter& parameter) {
+  if (!parameter.learning_rows().empty()) return parameter.learning_rows();
+  return {{0, parameter.value().shape()[0]}};
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups)
@@ -46,9 +52,12 @@ Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups)
     const ParameterGroup* const group = group_of(parameter, groups);
     if (group && group->frozen) parameter.freeze();
     if (parameter.frozen()) continue;
-    Entry entry{.parameter = parameter, .state = {}, .decay = 0};
+    Entry entry{.parameter = parameter, .rows = rows_of(parameter), .state = {}, .decay = 0};
+    const Shape& shape = parameter.value().shape();
+    std::int64_t rows = 0;
+    for (const Rows& some : entry.rows) rows += some.count;
     for (std::size_t k = 0; k < shared_.state.size(); ++k) {
-      entry.state.push_back(Tensor::zeros(backend, parameter.value().shape(), kept));
+      entry.state.push_back(Tensor::zeros(backend, shape.with_front(rows), kept));
     }
     const auto decay = group ? group->decay : std::nullopt;
     if (parameter.decays()) entry.decay = decay.value_or(shared_.decay);
@@ -78,15 +87,19 @@ void Optimizer::step(const Tensor& losses) {
     Update update{.now = one.now, .factor = factor_};
     update.state.resize(shared_.state.size());
     for (const Entry& entry : one.entries) {
-      Tensor gradient = entry.parameter.var().grad();
+      const Tensor gradient = entry.parameter.var().grad();
       if (!gradient) continue;
-      gradients.push_back(gradient);
-      update.parameters.push_back(entry.parameter.value());
-      update.gradients.push_back(std::move(gradient));
-      for (std::size_t k = 0; k < entry.state.size(); ++k) {
-        update.state[k].push_back(entry.state[k]);
+      std::int64_t before = 0;  // rows of the state
+      for (const Rows& rows : entry.rows) {
+        gradients.push_back(gradient.slice(rows.first, rows.count));
+        update.parameters.push_back(entry.parameter.value().slice(rows.first, rows.count));
+        update.gradients.push_back(gradients.back());
+        for (std::size_t k = 0; k < entry.state.size(); ++k) {
+          update.state[k].push_back(entry.state[k].slice(before, rows.count));
+        }
+        update.decay.push_back(entry.decay);
+        before += rows.count;
       }
-      update.decay.push_back(entry.decay);
     }
     if (!update.parameters.empty()) updates.push_back(std::move(update));
   }

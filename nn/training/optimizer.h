@@ -39,7 +39,9 @@ struct ParameterGroup {
 };
 
 /// Changes all parameters that are not frozen by their gradients. A parameter that no loss of the
-/// step reached (another task's output head) is left alone in that step.
+/// step reached (another task's output head) is left alone in that step. Of one that learns in some
+/// rows only, the other rows count for nothing: they have no step, no decay, no share in the norm,
+/// and nothing is remembered of them.
 ///
 /// Where the norm of the gradients or a loss is not finite, nothing changes in that step nor in any
 /// later one until go_on(): whoever reads norm() and the losses may come late.
@@ -88,7 +90,8 @@ class Optimizer {
  private:
   struct Entry {
     Parameter parameter;
-    std::vector<Tensor> state;
+    std::vector<Rows> rows;     // of it, that learn
+    std::vector<Tensor> state;  // of these rows, one after another
     double decay;
   };
   /// Those whose rate is `rate` times the schedule's.

@@ -6,7 +6,7 @@ namespace longhand::nn {
 
 bool RecordedSteps::possible(const Model& model) const {
   const Backend& backend = model.parameters().backend();
-  return backend.repeats() && shapes_ > 0 && !model.watch && !backend.observer &&
+  return backend.repeats() && model.repeats() && shapes_ > 0 && !model.watch && !backend.observer &&
          !backend.options().checked;
 }
 

@@ -1,0 +1,326 @@
+#include "apps/run/repair.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "apps/html/page.h"
+#include "apps/run/evaluation.h"
+#include "apps/run/reinforcement.h"
+#include "apps/run/sweep.h"
+#include "apps/run/test_scores.h"
+#include "apps/run/training.h"
+#include "core/atomic_file.h"
+#include "core/quote.h"
+#include "nn/training/checkpoint_store.h"
+
+namespace longhand::app {
+namespace {
+
+/// What is scored before and after: distributions, or the points of a sweep.
+struct Tests {
+  std::vector<SweepAxis> axes;     // of a sweep; else empty
+  std::vector<std::string> names;  // of each point
+  std::vector<SweepPoint> before, after;
+};
+
+Tests tests_of(const Config& config, const Arguments& arguments) {
+  Tests tests;
+  for (const std::string& axis : arguments.words("sweep")) {
+    tests.axes.push_back(as_usage("sweep", [&] { return parse_axis(axis); }));
+  }
+  if (!tests.axes.empty()) {
+    if (arguments.given("on")) wrong_usage("--on and --sweep: expected one of them");
+    tests.before = as_usage("sweep", [&] { return sweep_points(config, tests.axes); });
+    for (const SweepPoint& point : tests.before) tests.names.push_back(name_of(point, tests.axes));
+  } else {
+    if (arguments.given("figure")) wrong_usage("--figure: expected a --sweep too");
+    tests.names = arguments.words("on");
+    if (tests.names.empty()) {
+      for (const auto& distribution : config.kind().distributions) {
+        tests.names.push_back(distribution.name);
+      }
+    }
+    for (const std::string& name : tests.names) {
+      tests.before.push_back(
+          {.values = {}, .task = as_usage("on", [&] { return config.task(name); })});
+    }
+  }
+  tests.after = tests.before;
+  return tests;
+}
+
+void score(nn::Decoder& model, const Tests& tests, std::vector<SweepPoint>& points,
+           const EvaluationOptions& options) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::string why = unreadable(model.config(), *points[i].task);
+    LONGHAND_CHECK(why.empty(), tests.names[i], ": ", why);
+  }
+  sweep(model, points, options);
+}
+
+void add_rows(Report& report, const std::string& name, const tasks::Tally& before,
+              const tasks::Tally& after) {
+  const auto put = [](Json& row, const std::string& when, const tasks::Metric& metric) {
+    row[when] = metric.mean();
+    if (!metric.is_share) return;
+    const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
+    row[when + "_low"] = interval.low;
+    row[when + "_high"] = interval.high;
+  };
+  for (const tasks::Metric& metric : before.metrics()) {
+    Json row{{"on", name}, {"metric", metric.name}};
+    for (const char* key :
+         {"before", "before_low", "before_high", "after", "after_low", "after_high"}) {
+      row[key] = Json();
+    }
+    row["count"] = metric.count;
+    put(row, "before", metric);
+    put(row, "after", after.at(metric.name));
+    report.add(row);
+  }
+}
+
+void write_figure(const Tests& tests, const std::string& title, const Config& config,
+                  const std::filesystem::path& file) {
+  html::Page page(title, "Before and after, with 95% intervals");
+  for (const tasks::Metric& metric : tests.before.front().tally.metrics()) {
+    html::LineChart chart{.x_label = tests.axes[0].option,
+                          .y_label = metric.name,
+                          .series = sweep_series("before", tests.before, tests.axes, metric.name)};
+    for (html::Series& after : sweep_series("after", tests.after, tests.axes, metric.name)) {
+      chart.series.push_back(std::move(after));
+    }
+    chart.y_low = 0;
+    if (metric.is_share) chart.y_high = 1;
+    page.add(metric.name, html::figure(line_chart(chart), metric.name));
+  }
+  page.add("Configuration", html::code(config.ini()));
+  write_atomically(file, page.render());
+}
+
+/// "1,2,8..12" or "0.5,1" as numbers.
+template <class Number>
+std::vector<Number> list(const Arguments& arguments, const std::string& flag,
+                         const std::function<Number(const std::string&)>& number) {
+  const SweepAxis axis =
+      as_usage(flag, [&] { return parse_axis(flag + "=" + arguments.word(flag)); });
+  std::vector<Number> all;
+  for (const std::string& value : axis.values) all.push_back(number(value));
+  return all;
+}
+
+std::vector<double> decimals(const Arguments& arguments, const std::string& flag, double high) {
+  return list<double>(arguments, flag, [&](const std::string& value) {
+    return parse_number(text("--", flag), value, 0, high);
+  });
+}
+
+ReinforcementGrid grid_of(const Arguments& arguments, std::int64_t heads) {
+  ReinforcementGrid grid{.heads = {},
+                         .amounts = decimals(arguments, "delta", 1e6),
+                         .thresholds = decimals(arguments, "threshold", 1)};
+  if (arguments.given("top")) {
+    grid.heads = list<std::int64_t>(arguments, "top", [&](const std::string& value) {
+      return parse_integer("--top", value, 1, heads);
+    });
+  } else {
+    for (std::int64_t count = 1; count <= heads; count = count < 4 ? count + 1 : 2 * count) {
+      grid.heads.push_back(count);
+    }
+  }
+  return grid;
+}
+
+/// A run, its checkpoint that is repaired, and its model.
+struct Start {
+  RunFolder folder;
+  LoadOptions loading;
+  std::filesystem::path checkpoint;
+};
+
+/// Ranks the heads, tries all settings, and writes the run with the best ones. `config` is that of
+/// the task without reinforcement. Returns the table of what was tried.
+Report write_reinforced(const Config& config, const Start& start, nn::Decoder& model,
+                        const std::filesystem::path& to, const Arguments& arguments,
+                        std::uint64_t seed) {
+  const auto ranked_on =
+      as_usage("rank-on", [&] { return config.task(arguments.word("rank-on")); });
+  const auto searched =
+      as_usage("search-on", [&] { return config.task(arguments.word("search-on")); });
+  // Other samples than those that are scored.
+  const EvaluationOptions options{.samples = arguments.integer("search-samples", 1, 1 << 24),
+                                  .seed = seed + 1};
+  const std::vector<HeadScore> ranking =
+      softmax_heads(model, rank_heads(model, *ranked_on, options));
+  const ReinforcementGrid grid = grid_of(arguments, std::ssize(ranking));
+  const std::vector<Tried> tried =
+      search(config, start.checkpoint, model.backend(), ranking, grid, *searched, options);
+  const Reinforcement& best = tried.front().setting;
+
+  const Config own = reinforced(config, config.text("task.name"), best.threshold);
+  const auto made = reinforced_model(own, model.backend(), start.checkpoint);
+  reinforce(*made, ranking, best.heads, best.amount);
+  RunFolder folder = RunFolder::create(to, own, start.checkpoint);
+  folder.open(&made->parameters());
+
+  Report report({{"heads", "heads"},
+                 {"delta", "delta"},
+                 {"threshold", "threshold"},
+                 {"score", std::string(searched->main_metric()), "%.4f"},
+                 {"loss", "loss", "%.4f"}});
+  for (const Tried& one : tried) {
+    report.add({{"heads", one.setting.heads},
+                {"delta", one.setting.amount},
+                {"threshold", one.setting.threshold},
+                {"score", one.score},
+                {"loss", one.loss}});
+  }
+  return report;
+}
+
+Json array_of(const std::vector<Json>& rows) {
+  Json all = Json::array();
+  for (const Json& row : rows) all.push_back(row);
+  return all;
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
+  const std::filesystem::path from = arguments.plain()[0], to = arguments.word("out");
+  const auto method = repair_from_name(arguments.word("method"));
+  if (!method) {
+    wrong_usage("--method: expected ", repair_names(), ", got ", quote(arguments.word("method")));
+  }
+  const auto reading = reading_from_name(arguments.word("reading"));
+  if (!reading) {
+    wrong_usage("--reading: expected forced or decoded, got ", quote(arguments.word("reading")));
+  }
+  const bool reinforces = *method == Repair::reinforce;
+  if ((reinforces || *method == Repair::rope_off) && arguments.given("steps")) {
+    wrong_usage("--steps: ", arguments.word("method"), " trains nothing");
+  }
+  for (const char* flag : {"top", "delta", "threshold", "rank-on", "search-on", "search-samples"}) {
+    if (!reinforces && arguments.given(flag)) {
+      wrong_usage("--", flag, ": ", arguments.word("method"), " has no such setting");
+    }
+  }
+  const TrainingManner manner = manner_from(arguments);
+
+  Start start{.folder = RunFolder(from), .loading = {}, .checkpoint = {}};
+  if (arguments.given("from-step")) {
+    start.loading.step = arguments.integer("from-step", 0, std::int64_t{1} << 40);
+  }
+  for (const char* flag : {"backend", "threads", "math"}) {
+    if (arguments.given(flag)) start.loading.compute[flag] = arguments.word(flag);
+  }
+  const Config& theirs = start.folder.config();
+  const std::string task =
+      arguments.given("task") ? arguments.word("task") : theirs.text("task.name");
+  as_usage("task", [&] { return &tasks::task_kind(task); });
+  Config config = reinforces ? Config::from_run(theirs, task) : repaired(theirs, *method, task);
+  config.set_flags(arguments);
+  config.check();
+  Tests tests = tests_of(config, arguments);
+  const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
+                                  .seed = config.seed(),
+                                  .reading = *reading};
+  const std::int64_t step = find_step(start.folder, start.loading.step);
+  start.checkpoint = nn::CheckpointStore(start.folder.checkpoints(), 1).path(step);
+  RunFolder::create(to, config, start.checkpoint);  // refused before anything is computed
+
+  Report report({{"on", tests.axes.empty() ? "distribution" : "sample"},
+                 {"metric", "metric"},
+                 {"before", "before", "%.4f"},
+                 {"before_low", "95% from", "%.4f"},
+                 {"before_high", "to", "%.4f"},
+                 {"after", "after", "%.4f"},
+                 {"after_low", "95% from", "%.4f"},
+                 {"after_high", "to", "%.4f"},
+                 {"count", "of"}});
+  report.set("run", to.string());
+  report.set("repairs", from.string());
+  report.set("step", step);
+  report.set("method", arguments.word("method"));
+  report.set("reading", arguments.word("reading"));
+  {
+    const LoadedRun loaded = load_run(from, start.loading);
+    const std::int64_t has = loaded.model->config().vocabulary;
+    const std::int64_t needs = tests.before.front().task->vocabulary().size();
+    LONGHAND_CHECK(has == needs, "repair: expected a run of the task's vocabulary, ", needs,
+                   " tokens, got a model of ", has);
+    score(*loaded.model, tests, tests.before, options);
+    if (reinforces) {
+      const Report tried =
+          write_reinforced(config, start, *loaded.model, to, arguments, options.seed);
+      report.set("tried", array_of(tried.rows()));
+      if (!arguments.json()) tried.print(std::cout, false);
+    }
+  }
+  if (!reinforces) {
+    RunFolder folder = RunFolder::create(to, config, start.checkpoint);
+    const bool finished = train(folder, manner).finished;
+    report.set("finished", finished);
+    if (!finished) {
+      if (arguments.json()) report.print(std::cout, true);
+      return;
+    }
+  }
+  LoadOptions own = start.loading;
+  own.step.reset();
+  score(*load_run(to, own).model, tests, tests.after, options);
+  for (std::size_t i = 0; i < tests.names.size(); ++i) {
+    add_rows(report, tests.names[i], tests.before[i].tally, tests.after[i].tally);
+  }
+  if (arguments.given("figure")) {
+    write_figure(tests, text(task, ", ", arguments.word("method")), config,
+                 arguments.word("figure"));
+  }
+  report.print(std::cout, arguments.json());
+}
+
+const Register command{
+    {.name = "repair",
+     .summary = "changes a run's attention, or trains only that, and writes a repaired run",
+     .usage = {"RUN --method NAME --out DIR [--on NAME]... [flags of train]",
+               "RUN --method NAME --out DIR --sweep OPTION=VALUES... [--figure FILE]"},
+     .options = join(
+         {{"method", "NAME", repair_names()},
+          {"out", "DIR", "the repaired run's folder"},
+          {"from-step", "N", "the checkpoint of RUN that is repaired; the best if not given"},
+          {"on", "NAME", "a distribution that is scored; all of them if not given", {}, true},
+          {"sweep",
+           "OPTION=VALUES",
+           "a task option and the values at which it is scored",
+           {},
+           true},
+          {"figure", "FILE", "with --sweep: the metrics against its values, as a page"},
+          {"samples", "N", "sequences of each", "1000"},
+          {"reading", "HOW", "forced or decoded", "forced"},
+          {"top", "LIST", "reinforce: how many heads; 1, 2, 3, 4, 8, ... if not given"},
+          {"delta", "LIST", "reinforce: what is added to weights of reference tokens", "0.5,1,2,4"},
+          {"threshold", "LIST", "reinforce: which such weights must exceed", "0,0.1"},
+          {"rank-on", "NAME", "reinforce: the distribution on which heads are ranked", "train"},
+          {"search-on", "NAME", "reinforce: that on which settings are compared", "train"},
+          {"search-samples", "N", "reinforce: samples of these two", "200"}},
+         join(manner_options(), join(config_options(), {json_option()}))),
+     .examples =
+         {"repair runs/reversal-1 --method columns --steps 500 --rate 1e-2 --out runs/fixed",
+          "repair runs/reversal-1 --method columns --columns 0,60..63 --out runs/fixed",
+          "repair runs/reversal-1 --method rope-off --out runs/unturned --json",
+          "repair runs/addition-1 --method bias-heads --steps 1000 --out runs/biased",
+          "repair runs/reversal-1 --method reinforce --sweep length=5..50:5 --figure "
+          "fig2.html --out runs/reinforced"},
+     .notes =
+         "columns: of all the model only these columns of every head's W_Q and W_K learn, the\n"
+         "last if --columns does not say others. rope-off: no rotary positions; nothing learns.\n"
+         "bias-matrix, bias-heads: a bias added to every score learns, a matrix for each head or\n"
+         "the weights of further heads. What learns does so on --train-on, ood if not given; the\n"
+         "control of such a repair is the same command on a run that has not learned the task.\n"
+         "reinforce: softmax heads are ranked by their attention on reference tokens; the first\n"
+         "of them look more at these. Every combination of --top, --delta and --threshold is\n"
+         "tried, on other samples than are scored; the best one makes the run.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <array>
+
+#include "apps/html/chart.h"
+#include "apps/recipes/attentionspan.h"
+#include "apps/run/run_report.h"
+#include "core/error.h"
+
+/// AttentionSpan, Table 2: a pretrained model fine-tuned on each task, on samples as long as those
+/// it learned from and on longer ones.
+namespace longhand::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A model of the paper, known by its shape.
+struct PaperModel {
+  std::string_view name;
+  std::int64_t layers, width;
+};
+constexpr PaperModel paper_models[] = {{"Llama-3.2-1B-Instruct", 16, 2048},
+                                       {"Qwen2.5-1.5B-Instruct", 28, 1536},
+                                       {"gemma-3-1b-it", 26, 1152}};
+
+/// The paper's figure for that model; none where the table has none.
+const TunedFigure* figure_of(const Config& model, std::string_view task) {
+  for (const PaperModel& m : paper_models) {
+    if (model.text("model.layers") != std::to_string(m.layers) ||
+        model.text("model.width") != std::to_string(m.width)) {
+      continue;
+    }
+    for (const TunedFigure& figure : tuned_figures()) {
+      if (figure.model == m.name && figure.task == task) return &figure;
+    }
+  }
+  return nullptr;
+}
+
+/// The training: the published one at the paper's scale, a shorter one at a higher rate elsewhere.
+Settings tuning_settings(Scale scale) {
+  Settings settings{
+      {"training.schedule", "constant"}, {"training.warm_up", "0"}, {"training.batch", "4"}};
+  constexpr std::array<std::array<const char*, 3>, 3> sizes{
+      {{"20", "1e-4", "4"}, {"300", "1e-4", "50"}, {"1500", "5e-6", "200"}}};
+  const auto& [steps, rate, samples] = sizes[static_cast<std::size_t>(scale)];
+  settings["training.steps"] = steps;
+  settings["training.rate"] = rate;
+  settings["training.evaluate_samples"] = samples;
+  return settings;
+}
+
+std::int64_t scored_samples(Scale scale) {
+  constexpr std::array<std::int64_t, 3> samples{20, 200, 1000};
+  return samples[static_cast<std::size_t>(scale)];
+}
+
+GridRun tuned_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options) {
+  const fs::path model = options.model;
+  Config config = Config::from_run(RunFolder(model).config(), task.name);
+  config.set("task.instruction", "auto");
+  config.set("task.examples", "auto");
+  for (const Settings& settings :
+       {optimizer_settings(options), tuning_settings(options.scale), options.settings}) {
+    for (const auto& [key, value] : settings) config.set(key, value);
+  }
+  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
+  config.set("training.seed", std::to_string(seed));
+  return {text("tuned-", task.name, options.optimizer == "text" ? "-text" : "", "-seed-", seed,
+               "-from-", mark_of(model)),
+          std::move(config), model};
+}
+
+RecipeResult run(const RecipeOptions& options) {
+  LONGHAND_CHECK(!options.model.empty(),
+                 "attentionspan/table2: expected a pretrained model: `longhand import DIR --out "
+                 "RUN` makes a run of its files, --model RUN takes it");
+  RecipeResult result;
+  std::vector<GridRun> runs;
+  const std::int64_t seeds = seeds_of(options, 1, 1, 1);
+  for (const AlgorithmicTask& task : algorithmic_tasks()) {
+    for (std::int64_t n = 0; n < seeds; ++n) runs.push_back(tuned_run(task, n, options));
+  }
+  result.stopped = !train_runs(runs, options);
+  if (result.stopped) return result;
+
+  const std::int64_t samples = scored_samples(options.scale);
+  html::LineChart chart{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
+  auto tuned = runs.begin();
+  for (const AlgorithmicTask& task : algorithmic_tasks()) {
+    const TunedFigure* const paper = figure_of(tuned->config, task.title);
+    TaskScores id, ood;
+    for (std::int64_t n = 0; n < seeds; ++n, ++tuned) {
+      const fs::path path = options.out / tuned->name;
+      id.add(score_task(path, "train", options, samples, false));
+      ood.add(score_task(path, "ood", options, samples, false));
+      if (n == 0) {
+        chart.series.push_back(curve(std::string(task.title), RunFolder(path).metrics(), "loss"));
+      }
+    }
+    const auto figure = [&](double TunedFigure::*part) {
+      return paper ? std::optional(paper->*part) : std::nullopt;
+    };
+    add_percent(result, task, "ID Acc.", id.exact, figure(&TunedFigure::id), id.samples);
+    add_percent(result, task, "OOD Acc.", ood.exact, figure(&TunedFigure::ood), ood.samples);
+    add_percent(result, task, "OOD Partial Acc.", ood.partial, figure(&TunedFigure::partial),
+                ood.tokens);
+  }
+  result.sections.emplace_back(
+      "What is counted",
+      html::paragraph(text(
+          "All figures are percent, on ", samples,
+          " samples of each distribution under teacher forcing: answers of which every token is "
+          "right, with what ends them, and of the last column tokens. ",
+          how_intervals(seeds),
+          " Tokens of one answer hang together, so that Wilson's interval is too narrow for the "
+          "last column.")) +
+          html::paragraph(
+              how_optimized(options) +
+              " Batches of 4 at a constant rate without clipping, as in the paper; steps and rate "
+              "are the paper's (1,500, 5e-6) at its own scale alone. Instruction and examples are "
+              "longhand's: the paper prints none."));
+  result.sections.emplace_back("Training", html::figure(line_chart(chart), "Loss, the first seed"));
+  result.sections.emplace_back("The paper's Table 2", tuned_table());
+  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  return result;
+}
+
+const RegisterRecipe recipe{
+    {.id = "attentionspan/table2",
+     .summary =
+         "a pretrained model fine-tuned on six algorithmic tasks, and longer samples of each",
+     .scales = {{Scale::smoke, "20 steps a task; ten minutes on 2 cores for 135M parameters"},
+                {Scale::laptop, "300 steps a task; some hours on 2 cores for 135M parameters"},
+                {Scale::paper, "1,500 steps of 4 samples at 5e-6 a task; for a GPU"}},
+     .run = run,
+     .takes = {"model", "optimizer"}}};
+
+}  // namespace
+}  // namespace longhand::app

@@ -1,0 +1,79 @@
+#include "apps/run/repair.h"
+
+#include <algorithm>
+
+#include "nn/mixers/biased.h"
+
+namespace longhand::app {
+namespace {
+
+constexpr std::array<std::string_view, 5> names{"columns", "rope-off", "bias-matrix", "bias-heads",
+                                                "reinforce"};
+
+/// The longest sample of any distribution.
+std::int64_t longest_sample(const Config& config) {
+  std::int64_t longest = 1;
+  for (const tasks::Distribution& d : config.kind().distributions) {
+    longest = std::max(longest, config.task(d.name)->longest());
+  }
+  return longest;
+}
+
+/// All softmax heads become biased ones.
+void add_biases(Config& config, nn::ScoreBias bias) {
+  nn::DecoderConfig model = config.model(*config.task());
+  bool any = false;
+  for (nn::MixerList& mixers : model.mixers) {
+    for (nn::AnyMixer& mixer : mixers) {
+      const auto* const plain = dynamic_cast<const nn::SoftmaxHeads*>(&*mixer);
+      if (!plain) continue;
+      nn::BiasedHeads biased(*plain);
+      biased.bias = bias;
+      if (bias == nn::ScoreBias::matrix) biased.longest = longest_sample(config);
+      mixer = biased;
+      any = true;
+    }
+  }
+  LONGHAND_CHECK(any, "repair: expected a run with softmax heads, got ", nn::text_of(model.mixers));
+  config.set_model(model);
+}
+
+}  // namespace
+
+std::string_view name_of(Repair method) { return names[static_cast<std::size_t>(method)]; }
+
+std::optional<Repair> repair_from_name(std::string_view name) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Repair>(found - names.begin());
+}
+
+std::string repair_names() { return nn::listed(names); }
+
+Config repaired(const Config& run, Repair method, std::string_view task) {
+  Config config = Config::from_run(run, task);
+  if (method != Repair::rope_off) config.set("training.train_on", "ood");
+  switch (method) {
+    case Repair::columns:
+      config.set("training.columns", "last");
+      break;
+    case Repair::rope_off:
+      LONGHAND_CHECK(run.text("model.positions") == "rotary",
+                     "repair: expected a run with rotary positions, got ",
+                     run.text("model.positions"), " ones");
+      config.set("model.positions", "none");
+      config.set("training.steps", "0");
+      break;
+    case Repair::bias_matrix:
+      add_biases(config, nn::ScoreBias::matrix);
+      break;
+    case Repair::bias_heads:
+      add_biases(config, nn::ScoreBias::heads);
+      break;
+    case Repair::reinforce:
+      fail("repair: reinforced heads have no settings of their own");
+  }
+  return config;
+}
+
+}  // namespace longhand::app

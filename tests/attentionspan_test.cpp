@@ -1,0 +1,146 @@
+// AttentionSpan's recipes, with models that learn nothing.
+#include "apps/recipes/attentionspan.h"
+
+#include <cmath>
+#include <fstream>
+#include <set>
+#include "tests/check.h"
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/text_file.h"
+#include "tests/paths.h"
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+using namespace longhand::app;
+namespace fs = std::filesystem;
+
+namespace {
+
+RecipeOptions tiny(const fs::path& out) {
+  RecipeOptions options{.out = out};
+  options.manner.quiet = true;
+  options.settings = {{"training.steps", "2"},
+                      {"training.warm_up", "0"},
+                      {"training.batch", "2"},
+                      {"training.evaluate_every", "1"},
+                      {"training.evaluate_samples", "2"},
+                      {"compute.threads", "1"}};
+  return options;
+}
+
+void with_small_model(RecipeOptions& options) {
+  for (const auto& [key, value] : Settings{{"model.width", "16"}, {"model.layers", "1"}}) {
+    options.settings[key] = value;
+  }
+}
+
+const Row& at(const RecipeResult& result, const std::string& row, const std::string& column) {
+  for (const Row& r : result.rows) {
+    if (r.row == row && r.column == column) return r;
+  }
+  LONGHAND_CHECK(false, "no row ", row, ", ", column);
+  return result.rows.front();
+}
+
+void check_percent(const RecipeResult& result) {
+  for (const Row& row : result.rows) {
+    BOOST_TEST((*row.low <= row.value && row.value <= *row.high), row.row << ", " << row.column);
+    BOOST_TEST(*row.high <= 100 + 1e-9);
+    const bool of_few = row.column == "ID Acc." || row.column == "OOD Acc.";
+    if (of_few) BOOST_TEST(*row.high > 1);  // of so few samples: percent, no share
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(attentionspan_test)
+
+BOOST_AUTO_TEST_CASE(both_tables_from_scratch_are_made_of_the_same_runs) {
+  const TemporaryFolder folder;
+  RecipeOptions options = tiny(folder / "attentionspan-table6-smoke");
+  with_small_model(options);
+  const RecipeResult six = recipes().at("attentionspan/table6").run(options);
+  BOOST_TEST(six.rows.size() == 6u * 6);
+  check_percent(six);
+  BOOST_TEST(*at(six, "String Reversal", "ID Acc.").paper == 5.21);
+  BOOST_TEST(*at(six, "Successor", "OOD Acc.").paper == 0.4069);
+  BOOST_TEST(!at(six, "Successor", "OOD decoded").paper.has_value());
+  const auto says = [&](const RecipeResult& result, const std::string& words) {
+    return std::ranges::any_of(result.sections, [&](const auto& section) {
+      return section.second.find(words) != std::string::npos;
+    });
+  };
+  BOOST_TEST(says(six, "as the published program ran"));
+  BOOST_TEST(says(six, "not reached"));
+
+  options.out = folder / "attentionspan-table2-scratch-smoke";
+  const RecipeResult two = recipes().at("attentionspan/table2-scratch").run(options);
+  BOOST_TEST(two.rows.size() == 6u * 3);
+  BOOST_TEST(at(two, "FFML", "ID Acc.").value == at(six, "FFML", "ID Acc.").value);
+  BOOST_TEST(at(two, "FFML", "OOD Partial Acc.").value == at(six, "FFML", "OOD partial").value);
+  BOOST_TEST(says(two, "gemma-3-1b-it"));
+  BOOST_TEST(!fs::exists(options.out));
+
+  // The other optimizer has runs of its own.
+  options.optimizer = "text";
+  const RecipeResult text = recipes().at("attentionspan/table2-scratch").run(options);
+  BOOST_TEST(says(text, "as the paper's text has it"));
+  const RunFolder run(options.out / "scratch-ffml-text-seed-1");
+  BOOST_TEST(run.config().text("training.beta1") == "0.95");
+  BOOST_TEST(run.config().text("training.decay") == "0.2");
+  options.optimizer = "adam";
+  BOOST_CHECK_THROW(recipes().at("attentionspan/table6").run(options), Error);
+}
+
+BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
+  const TemporaryFolder folder;
+  const fs::path tokenizer = folder / "tokenizer.json", text = folder / "text.txt";
+  write_atomically(tokenizer,
+                   (*Json::parse(read_text(std::string(test_data) + "/golden/chat_templates.json",
+                                           1 << 24)))["tokenizer"]
+                       .dump());
+  write_atomically(text, std::string(2000, 'a'));
+  Config config("text");
+  for (const auto& [key, value] : Settings{{"task.text", text.string()},
+                                           {"task.tokenizer", tokenizer.string()},
+                                           {"task.template", "qwen2"},
+                                           {"task.length", "16"},
+                                           {"model.width", "16"},
+                                           {"model.layers", "1"},
+                                           {"training.steps", "2"},
+                                           {"training.evaluate_samples", "2"}}) {
+    config.set(key, value);
+  }
+  RunFolder base = RunFolder::create(folder / "base", config);
+  BOOST_TEST(train(base, {.quiet = true}).finished);
+
+  const Recipe& recipe = recipes().at("attentionspan/table2");
+  RecipeOptions options = tiny(folder / "table2");
+  BOOST_CHECK_EXCEPTION(recipe.run(options), Error, [](const Error& error) {
+    return std::string_view(error.what()).find("--model RUN") != std::string_view::npos;
+  });
+  options.model = base.path().string();
+  const RecipeResult result = recipe.run(options);
+  BOOST_TEST(result.rows.size() == 6u * 3);
+  check_percent(result);
+  for (const Row& row : result.rows) BOOST_TEST(!row.paper.has_value());  // none of its models
+  std::set<std::string> tasks;
+  for (const auto& entry : fs::directory_iterator(options.out)) {
+    const RunFolder run(entry.path());
+    tasks.insert(run.config().text("task.name"));
+    BOOST_TEST(run.config().text("task.template") == "qwen2");
+    BOOST_TEST(run.config().text("task.instruction") == "auto");
+    BOOST_TEST(run.config().text("training.schedule") == "constant");
+    BOOST_TEST(run.config().text("training.beta1") == "0.9");
+    BOOST_TEST(run.config().text("training.clip") == "0");
+  }
+  BOOST_TEST(tasks.size() == 6u);
+  // Finished runs are taken as they are.
+  BOOST_TEST(at(recipe.run(options), "FFML", "ID Acc.").value ==
+             at(result, "FFML", "ID Acc.").value);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

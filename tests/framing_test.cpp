@@ -1,0 +1,329 @@
+// Samples of single characters as a pretrained model is shown them.
+#include "tasks/framing.h"
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "nn/text/encoder.h"
+#include "nn/text/tokenizer_json.h"
+#include "tasks/character_task.h"
+#include "tests/program.h"
+
+using namespace longhand;
+using namespace longhand::tasks;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+using Values = std::vector<std::pair<std::string, std::string>>;
+
+/// A byte-level tokenizer of 319 tokens, among them what the chat templates have.
+std::string tokenizer_text() {
+  return Json::parse(contents(std::string(test_data) + "/golden/chat_templates.json"))
+      .value()["tokenizer"]
+      .dump();
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  const std::size_t place = text.find(what);
+  LONGHAND_CHECK(place != std::string::npos, "no ", what);
+  return text.replace(place, what.size(), with);
+}
+
+/// The same with a token, number 2, before each text.
+std::string beginning_with_a_token() {
+  return replaced(tokenizer_text(), R"("post_processor":null)",
+                  R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":)"
+                  R"({"id":"<|begin_of_text|>","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],)"
+                  R"("pair":[],"special_tokens":{"<|begin_of_text|>":{"id":"<|begin_of_text|>",)"
+                  R"("ids":[2],"tokens":["<|begin_of_text|>"]}}})");
+}
+
+struct Framed : Program {
+  Framed() {
+    write_atomically(folder / "plain.json", tokenizer_text());
+    write_atomically(folder / "begins.json", beginning_with_a_token());
+  }
+
+  std::unique_ptr<Task> make(std::string_view name, const Values& options,
+                             std::string_view distribution = {}) const {
+    const TaskKind& kind = task_kind(name);
+    OptionValues values = kind.defaults();
+    for (const auto& [option, value] : options) values.set(option, value);
+    return kind.make(values, distribution);
+  }
+  Values with(const std::string& tokenizer, const std::string& chat,
+              const Values& more = {}) const {
+    Values values{{"tokenizer", path(tokenizer)}, {"template", chat}};
+    values.insert(values.end(), more.begin(), more.end());
+    return values;
+  }
+};
+
+Ids encoded(const std::string& text, bool around = false) {
+  static const nn::Tokenizer tokenizer =
+      nn::parse_tokenizer_json(beginning_with_a_token(), "begins");
+  const auto ids = nn::Encoder(tokenizer).encode(text, {.around = around});
+  return {ids.begin(), ids.end()};
+}
+
+Ids one_by_one(const std::string& text) {
+  Ids ids;
+  for (const char c : text) {
+    const Ids one = encoded(std::string(1, c));
+    BOOST_REQUIRE(one.size() == 1u);
+    ids.push_back(one[0]);
+  }
+  return ids;
+}
+
+Ids joined(std::initializer_list<Ids> parts) {
+  Ids all;
+  for (const Ids& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+/// What a sample learns, in order.
+Ids learned(const Sample& sample) {
+  Ids all;
+  for (const std::int32_t target : sample.targets) {
+    if (target != Sample::not_counted) all.push_back(target);
+  }
+  return all;
+}
+
+std::int64_t instruction_of(const Task& task) { return task.instruction_tokens(); }
+
+const std::vector<std::pair<std::string, std::string>> printed{
+    {"reversal", "dh13=31hd"},
+    {"addition", "12+9=03"},
+    {"multiplication", "2100*3000=6300+0000+0000+0000=6300"},
+    {"ffml", "w11i11f10r10f10r11"},
+    {"value-assignment", "B1A0 AB=01"},
+    {"successor", "8 9 10 11 "}};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(framing_test, Framed)
+
+// Each expected list is written out by the published order of a sample's parts.
+BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
+  const Values told{{"instruction", "Turn it around:\\n"}, {"examples", "ab=ba\\nxyz=zyx"}};
+  const Ids instruction = encoded("Turn it around:\n");
+  BOOST_TEST(instruction.size() < 16u);  // no token a character
+  const Ids examples = one_by_one("ab=ba\nxyz=zyx\n");
+  const Ids prompt = one_by_one("the="), answer = one_by_one("eht");
+  BOOST_TEST(encoded("the").size() < 3u);  // the tokenizer would merge it
+  const auto tokens = [&](const std::string& tokenizer, const std::string& chat) {
+    return make("reversal", with(tokenizer, chat, told))->sample_of("the=eht").tokens;
+  };
+  const auto expected = [&](const Ids& before, const std::string& between, const Ids& after) {
+    return joined({before, instruction, examples, prompt, encoded(between), answer, after});
+  };
+  BOOST_TEST(tokens("plain.json", "qwen2") ==
+             expected(encoded("<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are "
+                              "a helpful assistant.<|im_end|>\n<|im_start|>user\n"),
+                      "<|im_end|>\n<|im_start|>assistant\n", encoded("<|im_end|>\n")));
+  // The token that begins a text stands twice: the tokenizer's and the template's.
+  const Ids llama = encoded(
+      "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: "
+      "December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|><|start_header_id|>user"
+      "<|end_header_id|>\n\n",
+      true);
+  BOOST_TEST(llama[0] == 2);
+  BOOST_TEST(llama[1] == 2);
+  BOOST_TEST(tokens("begins.json", "llama3.2") ==
+             expected(llama, "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+                      encoded("<|eot_id|>")));
+  BOOST_TEST(tokens("plain.json", "gemma") == expected(encoded("<bos><start_of_turn>user\n"),
+                                                       "<end_of_turn>\n<start_of_turn>model\n",
+                                                       encoded("<end_of_turn>\n")));
+  // Without a template: what begins a text and what ends it.
+  std::filesystem::create_directory(folder / "base");
+  write_atomically(folder / "base" / "tokenizer.json", tokenizer_text());
+  write_atomically(folder / "base" / "tokenizer_config.json",
+                   R"({"bos_token": {"content": "<bos>"}, "eos_token": "<|eot_id|>"})");
+  BOOST_TEST(tokens("base", "none") == expected({6}, "", {5}));
+
+  // The day is an option.
+  const auto dated = make("reversal", with("begins.json", "llama3.2", {{"date", "1 May 2020"}}));
+  const auto undated = make("reversal", with("begins.json", "llama3.2"));
+  BOOST_TEST((dated->sample_of("a=a").tokens != undated->sample_of("a=a").tokens));
+}
+
+BOOST_AUTO_TEST_CASE(the_answer_is_learned_with_its_end_but_for_successor) {
+  for (const auto& [name, text] : printed) {
+    const auto task = make(name, with("plain.json", "qwen2", {{"instruction", "auto"}}));
+    const auto bare = make(name, {});
+    const std::string answer = bare->as_text(bare->sample_of(text)).second;
+    const bool ended = name != "successor";
+    const Ids end = ended ? encoded("<|im_end|>\n") : Ids{};
+    const Sample sample = task->sample_of(text);
+    const Ids expected =
+        joined({one_by_one(ended ? answer.substr(0, answer.size() - 1) : answer), end});
+    BOOST_TEST(learned(sample) == expected, name);
+    BOOST_TEST(sample.asked.size() == expected.size(), name);
+    BOOST_TEST(task->ends() == (ended ? Ids{end[0]} : Ids{}), name);
+    Tally tally;
+    task->score(sample, expected, tally);
+    BOOST_TEST(tally.at("sequences").mean() == 1);
+  }
+}
+
+// The framed task's samples are the task's own, in other tokens and places.
+BOOST_AUTO_TEST_CASE(samples_and_masks_are_shifted_and_otherwise_the_same) {
+  for (const auto& [name, text] : printed) {
+    for (const char* distribution : {"train", "ood"}) {
+      const auto bare = make(name, {}, distribution);
+      const auto task = make(
+          name, with("begins.json", "llama3.2", {{"instruction", "auto"}, {"examples", "auto"}}),
+          distribution);
+      for (std::uint32_t i = 0; i < 20; ++i) {
+        Rng one(3, Purpose::test, 0, i), other(3, Purpose::test, 0, i);
+        const Sample plain = bare->sample(one, 0), framed = task->sample(other, 0);
+        const auto [prompt, answer] = task->as_text(framed);
+        BOOST_REQUIRE((std::pair(prompt, answer) == bare->as_text(plain)));
+        BOOST_TEST(!task->check(prompt, answer).has_value());
+        BOOST_TEST(std::ssize(framed.tokens) <= task->longest());
+
+        const auto before = static_cast<std::int32_t>(instruction_of(*task));
+        const auto given = static_cast<std::int32_t>(prompt.size());
+        const std::int32_t between = framed.asked[0] + 1 - before - given;
+        BOOST_REQUIRE(between > 0);
+        const auto place = [&](std::int32_t character) {
+          return before + character + (character < given ? 0 : between);
+        };
+        const auto rows = bare->reference(plain), shifted = task->reference(framed);
+        BOOST_REQUIRE(shifted.size() == rows.size());
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+          BOOST_TEST(shifted[r].row + 1 == place(rows[r].row + 1));
+          BOOST_REQUIRE(shifted[r].columns.size() == rows[r].columns.size());
+          for (std::size_t c = 0; c < rows[r].columns.size(); ++c) {
+            BOOST_TEST(shifted[r].columns[c] == place(rows[r].columns[c]));
+          }
+        }
+      }
+      BOOST_TEST(instruction_of(*bare) == 0);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_task_s_own_examples_are_samples_of_it) {
+  for (const auto& [name, text] : printed) {
+    const auto bare = make(name, {});
+    const auto none = make(name, with("plain.json", "chatml"));
+    const auto told = make(name, with("plain.json", "chatml", {{"examples", "auto"}}));
+    const Sample sample = told->sample_of(text);
+    const auto first = static_cast<std::size_t>(instruction_of(*none));
+    const auto last = static_cast<std::size_t>(instruction_of(*told));
+    std::string lines =
+        told->vocabulary().decode(std::span(sample.tokens).subspan(first, last - first));
+    int count = 0;
+    for (; !lines.empty(); ++count) {
+      const std::size_t end = lines.find('\n');
+      BOOST_REQUIRE(end != std::string::npos);
+      BOOST_CHECK_NO_THROW(bare->sample_of(lines.substr(0, end)));
+      lines.erase(0, end + 1);
+    }
+    BOOST_TEST(count == 2, name);
+    const auto instructed = make(name, with("plain.json", "chatml", {{"instruction", "auto"}}));
+    BOOST_TEST(instruction_of(*instructed) > instruction_of(*none), name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_outside_prompt_is_encoded_as_a_sample_s) {
+  const auto task = make("reversal", with("plain.json", "chatml", {{"instruction", "auto"}}));
+  const Sample sample = task->sample_of("the=eht");
+  const auto given = static_cast<std::size_t>(sample.asked[0]) + 1;
+  BOOST_TEST(
+      task->vocabulary().encode("the=") ==
+      Ids(sample.tokens.begin(), sample.tokens.begin() + static_cast<std::ptrdiff_t>(given)));
+  BOOST_TEST(task->vocabulary().encode_part("the=") == one_by_one("the="));
+  BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // no character of the task
+  BOOST_TEST(task->vocabulary().size() == 319);
+  // A model may have more tokens than its tokenizer.
+  const auto padded = make("reversal", with("plain.json", "chatml", {{"vocabulary", "400"}}));
+  BOOST_TEST(padded->vocabulary().size() == 400);
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_fit_is_one_line) {
+  const auto says = [&](const std::string& name, const Values& values, std::string_view what) {
+    BOOST_CHECK_EXCEPTION(make(name, values), Error, [&](const Error& error) {
+      const std::string_view message = error.what();
+      BOOST_TEST_MESSAGE(message);
+      return message.find(what) != std::string_view::npos && message.find('\n') == message.npos;
+    });
+  };
+  write_atomically(folder / "no_sign.json", replaced(tokenizer_text(), R"("=":)", R"("==":)"));
+  says("reversal", with("no_sign.json", "chatml"), "expected one token for the character \"=\"");
+  BOOST_CHECK_NO_THROW(make("successor", with("no_sign.json", "chatml")));  // has no such sign
+  write_atomically(folder / "no_turn.json",
+                   replaced(replaced(tokenizer_text(), R"("<|eot_id|>")", R"("<|end|>")"),
+                            R"("<|eot_id|>":)", R"("<|end|>":)"));
+  says("reversal", with("no_turn.json", "llama3"), "with the token \"<|eot_id|>\"");
+  says("reversal", with("plain.json", "none"), "has no token that begins a text");
+  says("reversal", with("begins.json", "none"), "has no token that ends a text");
+  BOOST_CHECK_NO_THROW(make("successor", with("begins.json", "none")));
+  says("reversal", with("plain.json", "alpaca"), "expected a chat template of");
+  says("reversal", with("plain.json", "auto"), "option template");
+  says("reversal", with("plain.json", "chatml", {{"examples", "\xc3\xa9"}}),
+       "option examples: expected ASCII");
+  says("reversal", with("plain.json", "chatml", {{"vocabulary", "40"}}),
+       "expected tokens below 40");
+  says("reversal", {{"instruction", "Turn it"}}, "option instruction: expected a tokenizer too");
+  says("reversal", {{"examples", "auto"}}, "option examples: expected a tokenizer too");
+  says("reversal", {{"template", "chatml"}}, "option template: expected a tokenizer too");
+  says("reversal", {{"tokenizer", path("absent")}}, "absent");
+}
+
+BOOST_AUTO_TEST_CASE(a_run_of_text_is_fine_tuned_on_a_task_and_goes_on) {
+  std::string book;
+  for (int i = 0; i < 200; ++i) book += "abc=cba and the dog ran to the cat.\n";
+  write_atomically(folder / "book", book);
+  const std::string quiet = " --threads 1 --quiet --json --evaluate_samples 4 ";
+  json(
+      "train --task text --text book --tokenizer plain.json --task.template chatml "
+      "--task.vocabulary 320 --task.length 16 --width 16 --layers 1 --heads softmax:2 --steps 3 "
+      "--batch 4 --out base" +
+      quiet);
+  std::filesystem::remove(folder / "plain.json");  // the run has its own
+
+  const std::string tuned =
+      "train --from base --task reversal --task.instruction auto "
+      "--task.examples 'ab=ba\\nabc=cba' --steps 6 --batch 4 --out ";
+  BOOST_TEST(json(tuned + "whole" + quiet)["step"] == 6);
+  const std::string ini = contents(folder / "whole/config.ini");
+  for (const char* line : {"template = chatml\n", "vocabulary = 320\n", "instruction = auto\n",
+                           "examples = ab=ba\\nabc=cba\n", "width = 16\n"}) {
+    BOOST_TEST(ini.find(line) != std::string::npos, line);
+  }
+  // The configuration alone makes such a run; one stopped after every step has the same bits.
+  json("train --config whole/config.ini --quiet --json --out anew");
+  BOOST_TEST(contents(folder / "anew/config.ini") == ini);
+  json(tuned + "parts --max-minutes 0" + quiet);
+  for (int step = 2; step <= 6; ++step) {
+    BOOST_TEST(json("train --resume parts --max-minutes 0 --quiet --json")["step"] == step);
+  }
+  const auto model = [&](const std::string& run) {
+    return contents(folder / run / "checkpoints/step-6/model.safetensors");
+  };
+  BOOST_TEST((model("parts") == model("whole")));
+
+  for (const char* reading : {"forced", "decoded"}) {
+    const Json scores = json(text("eval whole --samples 3 --json --reading ", reading));
+    BOOST_TEST(scores["rows"].size() == 4);  // two distributions, two metrics
+  }
+  BOOST_TEST(json("inspect whole --samples 2 --json").contains("page"));
+  const Json said = json("generate whole --prompt abc= --tokens 3 --json");
+  const Json sample = json("data --config whole/config.ini --text abc=cba --mask --json");
+  const auto& prompt = said["prompt_tokens"];
+  BOOST_TEST(sample["pairs"][0][0].integer() == std::ssize(prompt.elements()));
+  const Json drawn = json("data --config whole/config.ini --count 1 --json");
+  BOOST_TEST(drawn["prompt"].string().ends_with("="));
+  // From a task's own characters no tokenizer follows.
+  json("train --task reversal --width 16 --layers 1 --heads softmax:2 --steps 1 --out plain" +
+       quiet);
+  json("train --from plain --steps 1 --out again" + quiet);
+  refuses(1, "train --from plain --task text --text book --out y", "expected");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
