@@ -38,8 +38,8 @@ void add_values(std::string_view item, std::vector<std::string>& values) {
   LONGHAND_CHECK(step >= 1 && from <= to && from >= -1'000'000'000 && to <= 1'000'000'000,
                  "expected a range such as 10..100:10, got ", quote(item));
   const std::int64_t more = (to - from) / step + 1;
-  LONGHAND_CHECK(std::ssize(values) + more <= most_values, "expected at most ",
-                 most_values, " values, got ", std::ssize(values) + more);
+  LONGHAND_CHECK(std::ssize(values) + more <= most_values, "expected at most ", most_values,
+                 " values, got ", std::ssize(values) + more);
   for (std::int64_t i = 0; i < more; ++i) values.push_back(std::to_string(from + i * step));
 }
 
@@ -64,7 +64,8 @@ std::vector<SweepPoint> sweep_points(const Config& config, const std::vector<Swe
     std::vector<SweepPoint> longer;
     for (const SweepPoint& point : points) {
       for (const std::string& value : axis.values) {
-        LONGHAND_CHECK(std::ssize(longer) < most_values, "expected at most ", most_values, " points");
+        LONGHAND_CHECK(std::ssize(longer) < most_values, "expected at most ", most_values,
+                       " points");
         longer.push_back(point);
         longer.back().values.push_back(value);
       }
