@@ -6,8 +6,8 @@
 namespace longhand::cpu {
 namespace {
 
-constexpr std::int64_t rows = 4 * attention_panel;  // queries of an item
-constexpr std::int64_t range = 4096;                // keys of an item, backward
+constexpr std::int64_t query_rows = 4 * attention_panel;  // queries of an item
+constexpr std::int64_t key_range = 4096;                  // keys of an item, backward
 constexpr std::int64_t no_window = std::int64_t{1} << 40;
 
 /// Items of `step` of a segment's rows, the costly last ones first.
@@ -48,8 +48,8 @@ void run(const Crew& crew, const Fal& op) {
   const auto& kernels = kernels_for<FalKernels<T>>(crew.isa);
   const std::int64_t heads = op.q.heads, group = heads / op.k.heads;
   const WorkList list = items(
-      op.queries.count(), heads, rows, [&](std::int64_t s) { return op.queries.lengths()[s]; },
-      64.0 * double(op.q.width));
+      op.queries.count(), heads, query_rows,
+      [&](std::int64_t s) { return op.queries.lengths()[s]; }, 64.0 * double(op.q.width));
   const Scratch scratch(op.y.data.backend(), crew.threads.threads(), kernels.scratch(op.q.width));
   const Store how = store_to_heads(op.y, false);
   list.run(crew.threads, [&](const WorkItem& item, int worker) {
@@ -76,11 +76,11 @@ void run(const Crew& crew, const FalBackward& op) {
                  "fal_backward: expected less than 2^31 queries of one sequence and key head, got ",
                  op.queries.longest() * group);
   const WorkList list = items(
-      op.queries.count(), heads, range, [&](std::int64_t s) { return op.keys.lengths()[s]; },
+      op.queries.count(), heads, key_range, [&](std::int64_t s) { return op.keys.lengths()[s]; },
       8.0 * double(op.q.width + op.v.width) * double(group));
   const Scratch scratch(
       op.q.data.backend(), crew.threads.threads(),
-      kernels.gradient_scratch(op.q.width, op.v.width, std::min(range, op.keys.longest()),
+      kernels.gradient_scratch(op.q.width, op.v.width, std::min(key_range, op.keys.longest()),
                                op.queries.longest() * group));
   const Store to_dq = store_to_heads(op.dq.heads, op.dq.add),
               to_dk = store_to_heads(op.dk.heads, op.dk.add),
