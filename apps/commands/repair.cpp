@@ -308,8 +308,7 @@ const Register command{
           "repair runs/reversal-1 --method columns --columns 0,60..63 --out runs/fixed",
           "repair runs/reversal-1 --method rope-off --out runs/unturned --json",
           "repair runs/addition-1 --method bias-heads --steps 1000 --out runs/biased",
-          "repair runs/reversal-1 --method reinforce --sweep length=5..50:5 --figure "
-          "fig2.html --out runs/reinforced"},
+          "repair runs/reversal-1 --method reinforce --sweep length=5..50:5 --out runs/looks"},
      .notes =
          "columns: of all the model only these columns of every head's W_Q and W_K learn, the\n"
          "last if --columns does not say others. rope-off: no rotary positions; nothing learns.\n"

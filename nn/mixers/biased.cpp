@@ -17,7 +17,9 @@ constexpr std::int64_t most_scores = 1 << 28;
 }  // namespace
 
 BiasedHeads::BiasedHeads(const SoftmaxHeads& plain)
-    : AttentionHeads(plain), scores(plain.scores), window(plain.window) {}
+    : AttentionHeads(static_cast<const AttentionHeads&>(plain)),
+      scores(plain.scores),
+      window(plain.window) {}
 
 void BiasedHeads::declare(Options& options) {
   options.choice("score_bias", bias,
