@@ -17,7 +17,9 @@ Interval wilson(double hits, double trials) {
   const double middle = share + z * z / (2 * trials);
   const double half = z * std::sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials));
   const double scale = 1 + z * z / trials;
-  return {std::max(0.0, (middle - half) / scale), std::min(1.0, (middle + half) / scale)};
+  // At either end the bound is the share itself, whatever rounding says.
+  return {hits == 0 ? 0 : std::max(0.0, (middle - half) / scale),
+          hits == trials ? 1 : std::min(1.0, (middle + half) / scale)};
 }
 
 Metric& Tally::metric(std::string_view name, bool is_share) {

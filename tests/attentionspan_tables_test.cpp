@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
     BOOST_TEST(results[table].sections.size() >= 3u);
     for (const Row& row : results[table].rows) {
       BOOST_TEST(std::isfinite(row.value));
-      if (row.low) BOOST_TEST(*row.low <= row.value + 1e-12);
+      if (row.low) BOOST_TEST(*row.low <= row.value);
       if (row.high) BOOST_TEST(*row.high >= row.value);
     }
   }
