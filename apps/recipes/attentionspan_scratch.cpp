@@ -110,7 +110,7 @@ RecipeResult table2_scratch(const RecipeOptions& options) {
 const RegisterRecipe recipe6{
     {.id = "attentionspan/table6",
      .summary = "six algorithmic tasks learned from scratch, and longer samples of each",
-     .scales = {{Scale::smoke, "2 layers of width 64: two minutes on 2 cores"},
+     .scales = {{Scale::smoke, "2 or 3 layers of width 64: three minutes on 2 cores"},
                 {Scale::laptop, "2 to 4 layers of width 128: an hour on 2 cores by estimate"},
                 {Scale::paper, "8 layers of width 512, three seeds; for a GPU"}},
      .run = table6,

@@ -129,8 +129,10 @@ const RegisterRecipe recipe{
     {.id = "attentionspan/table2",
      .summary =
          "a pretrained model fine-tuned on six algorithmic tasks, and longer samples of each",
-     .scales = {{Scale::smoke, "20 steps a task; ten minutes on 2 cores for 135M parameters"},
-                {Scale::laptop, "300 steps a task; some hours on 2 cores for 135M parameters"},
+     .scales = {{Scale::smoke,
+                 "20 steps a task; ten minutes on 2 cores for 135M parameters by estimate"},
+                {Scale::laptop,
+                 "300 steps a task; some hours on 2 cores for 135M parameters by estimate"},
                 {Scale::paper, "1,500 steps of 4 samples at 5e-6 a task; for a GPU"}},
      .run = run,
      .takes = {"model", "optimizer"}}};

@@ -40,7 +40,14 @@ std::vector<std::uint8_t> attention_of_all() {
 
 }  // namespace
 
-const std::vector<CodeClass> code_classes = classes_of_all();
-const std::vector<std::uint8_t> code_attention = attention_of_all();
+const std::vector<CodeClass>& code_classes() {
+  static const std::vector<CodeClass> all = classes_of_all();
+  return all;
+}
+
+const std::vector<std::uint8_t>& code_attention() {
+  static const std::vector<std::uint8_t> all = attention_of_all();
+  return all;
+}
 
 }  // namespace longhand::nn

@@ -12,15 +12,21 @@ namespace longhand::nn {
 /// 16.0 has them.
 enum class CodeClass : std::uint8_t { other, letter, number, space };
 
-extern const std::vector<CodeClass> code_classes;  // of every code point
-inline CodeClass class_of(char32_t c) { return code_classes[c]; }
+const std::vector<CodeClass>& code_classes();  // of every code point; made on first use
+inline CodeClass class_of(char32_t c) {
+  static const CodeClass* const all = code_classes().data();
+  return all[c];
+}
 
 /// 0: the code point begins anew and normalization leaves it alone wherever it stands. 1 .. 254:
 /// its combining class. `attended`: combining class 0, but it may combine with what stands before
 /// it or has a decomposition that normalization keeps.
 inline constexpr std::uint8_t attended = 255;
-extern const std::vector<std::uint8_t> code_attention;
-inline std::uint8_t attention_of(char32_t c) { return code_attention[c]; }
+const std::vector<std::uint8_t>& code_attention();
+inline std::uint8_t attention_of(char32_t c) {
+  static const std::uint8_t* const all = code_attention().data();
+  return all[c];
+}
 
 /// The classes of ASCII, a byte each; `beyond` for bytes of longer code points.
 inline constexpr std::uint8_t beyond = 255;
