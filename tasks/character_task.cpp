@@ -78,8 +78,8 @@ CharacterTask::Places CharacterTask::places_in(const Sample& sample) const {
 
 std::pair<std::string, std::string> CharacterTask::as_text(const Sample& sample) const {
   const Places places = places_in(sample);
-  const auto text_of = [&](std::size_t begin, std::size_t end) {
-    return framing_.characters_of(std::span(sample.tokens).subspan(begin, end - begin));
+  const auto text_of = [&](std::size_t from, std::size_t to) {
+    return framing_.characters_of(std::span(sample.tokens).subspan(from, to - from));
   };
   return {text_of(places.prompt, places.answer - framing_.between().size()),
           text_of(places.answer, places.answer_end) + (ended_ ? std::string(1, end) : "")};
@@ -104,9 +104,10 @@ std::vector<ReferenceRow> CharacterTask::reference(const Sample& sample) const {
   const Places places = places_in(sample);
   auto [prompt, answer] = as_text(sample);
   if (ended_) answer.pop_back();
+  const std::size_t asked_from = prompt.size();  // clang 14 captures no structured binding
   const auto token_of = [&](std::size_t character) {
-    const std::size_t token = character < prompt.size() ? places.prompt + character
-                                                        : places.answer + character - prompt.size();
+    const std::size_t token =
+        character < asked_from ? places.prompt + character : places.answer + character - asked_from;
     return static_cast<std::int32_t>(token);
   };
   std::vector<ReferenceRow> rows;

@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     BOOST_TEST(measures.heads[i].layer == ranked[i].layer);
     BOOST_TEST(measures.heads[i].head == ranked[i].head);
-    BOOST_TEST(measures.heads[i].sum == ranked[i].sum);
+    BOOST_TEST(measures.heads[i].sum() == ranked[i].sum());
   }
 }
 

@@ -10,6 +10,33 @@
 using namespace longhand;
 using namespace longhand::app;
 
+namespace {
+
+RecipeOptions tiny(const std::filesystem::path& out) {
+  RecipeOptions options{.out = out};
+  options.manner.quiet = true;
+  options.settings = {{"model.width", "16"},
+                      {"model.inner", "16"},
+                      {"model.layers", "1"},
+                      {"training.steps", "2"},
+                      {"training.warm_up", "1"},
+                      {"training.batch", "2"},
+                      {"training.checkpoint_every", "0"},
+                      {"training.evaluate_every", "1"},
+                      {"training.evaluate_samples", "2"},
+                      {"compute.threads", "1"}};
+  return options;
+}
+
+const Row& row_of(const RecipeResult& result, const std::string& name, const std::string& column) {
+  for (const Row& row : result.rows) {
+    if (row.row == name && row.column == column) return row;
+  }
+  throw Error("no row " + name + ", " + column);
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_SUITE(attentionspan_tables_test)
 
 // Tables 3 and 4 from their runs to their rows, with models that learn nothing.
@@ -17,18 +44,7 @@ BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
   const TemporaryFolder folder;
   std::map<std::string, RecipeResult> results;
   for (const std::string table : {"table3", "table4"}) {
-    RecipeOptions options{.out = folder / ("attentionspan-" + table + "-smoke")};
-    options.manner.quiet = true;
-    options.settings = {{"model.width", "16"},
-                        {"model.inner", "16"},
-                        {"model.layers", "1"},
-                        {"training.steps", "2"},
-                        {"training.warm_up", "1"},
-                        {"training.batch", "2"},
-                        {"training.checkpoint_every", "0"},
-                        {"training.evaluate_every", "1"},
-                        {"training.evaluate_samples", "2"},
-                        {"compute.threads", "1"}};
+    const RecipeOptions options = tiny(folder / ("attentionspan-" + table + "-smoke"));
     results[table] = recipes().at("attentionspan/" + table).run(options);
     BOOST_TEST(!results[table].stopped);
     BOOST_TEST(results[table].sections.size() >= 3u);
@@ -38,37 +54,72 @@ BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
       if (row.high) BOOST_TEST(*row.high >= row.value);
     }
   }
-  const auto row_of = [&](const std::string& table, const std::string& name,
-                          const std::string& column) -> const Row& {
-    for (const Row& row : results[table].rows) {
-      if (row.row == name && row.column == column) return row;
-    }
-    throw Error("no row " + name + ", " + column);
-  };
   for (const std::string name :
        {"String Reversal", "Value Assignment", "Long Addition", "FFML", "Successor"}) {
     for (const std::string where : {", ID", ", OOD"}) {
-      const Row& score = row_of("table3", name + where, "AttnScore, %");
+      const Row& score = row_of(results["table3"], name + where, "AttnScore, %");
       BOOST_TEST(score.value > 0);
       BOOST_TEST(score.value < 100);
-      BOOST_TEST(row_of("table3", name + where, "tokens wrong").value > 0);
-      const double mean = row_of("table4", name + where, "Mean entropy").value;
-      BOOST_TEST(row_of("table4", name + where, "Min").value <= mean);
-      BOOST_TEST(row_of("table4", name + where, "Max").value >= mean);
-      BOOST_TEST(row_of("table4", name + where, "Max").value > 0);
+      BOOST_TEST(row_of(results["table3"], name + where, "tokens wrong").value > 0);
+      const double mean = row_of(results["table4"], name + where, "Mean entropy").value;
+      BOOST_TEST(row_of(results["table4"], name + where, "Min").value <= mean);
+      BOOST_TEST(row_of(results["table4"], name + where, "Max").value >= mean);
+      BOOST_TEST(row_of(results["table4"], name + where, "Max").value > 0);
     }
   }
-  BOOST_TEST(row_of("table3", "String Reversal, OOD", "wrong, %").paper.value() == 2.36);
-  BOOST_TEST(!row_of("table3", "String Reversal, ID", "wrong, %").paper);
-  BOOST_TEST(row_of("table4", "Long Addition, OOD", "Mean entropy").paper.value() == 1.90);
+  BOOST_TEST(row_of(results["table3"], "String Reversal, OOD", "wrong, %").paper.value() == 2.36);
+  BOOST_TEST(!row_of(results["table3"], "String Reversal, ID", "wrong, %").paper);
+  BOOST_TEST(row_of(results["table4"], "Long Addition, OOD", "Mean entropy").paper.value() == 1.90);
   // Longer samples spread a row over more keys.
-  BOOST_TEST(row_of("table4", "String Reversal, OOD", "Mean entropy").value >
-             row_of("table4", "String Reversal, ID", "Mean entropy").value);
+  BOOST_TEST(row_of(results["table4"], "String Reversal, OOD", "Mean entropy").value >
+             row_of(results["table4"], "String Reversal, ID", "Mean entropy").value);
   // The second table has the first one's runs.
   BOOST_TEST(
       std::filesystem::exists(folder / "attentionspan-table3-smoke" / "scratch-ffml-seed-1"));
   BOOST_TEST(
       !std::filesystem::exists(folder / "attentionspan-table4-smoke" / "scratch-ffml-seed-1"));
+}
+
+// Table 5 has the model of Table 4 and its repair, each measured with its own weights.
+BOOST_AUTO_TEST_CASE(a_repair_is_measured_beside_its_model) {
+  const TemporaryFolder folder;
+  RecipeOptions options = tiny(folder / "attentionspan-table5-smoke");
+  const auto table5 = [&] { return recipes().at("attentionspan/table5").run(options); };
+  options.settings["training.rate"] = "0";
+  const RecipeResult still = table5();
+  BOOST_TEST(still.rows.size() == 18u);
+  BOOST_TEST(row_of(still, "Long Addition, OOD, base", "Mean entropy").value ==
+             row_of(still, "Long Addition, OOD, repaired", "Mean entropy").value);
+  options.out = folder / "moved" / "attentionspan-table5-smoke";
+  options.settings["training.rate"] = "0.1";
+  const RecipeResult moved = table5();
+  BOOST_TEST(row_of(moved, "Long Addition, OOD, base", "Mean entropy").value !=
+             row_of(moved, "Long Addition, OOD, repaired", "Mean entropy").value);
+  BOOST_TEST(row_of(moved, "Long Addition, OOD, repaired", "Accuracy").paper.value() == 0.87);
+  BOOST_TEST(row_of(moved, "Long Addition, ID", "Max").paper.value() == 3.65);
+}
+
+// Figure 1 draws one head at each length, and says where it looks.
+BOOST_AUTO_TEST_CASE(a_head_is_followed_over_lengths) {
+  const TemporaryFolder folder;
+  const RecipeResult result =
+      recipes().at("attentionspan/fig1").run(tiny(folder / "attentionspan-fig1-smoke"));
+  BOOST_TEST(result.rows.size() == 16u);
+  double before = 100;
+  for (const char* const length : {"10", "20", "30", "50"}) {
+    const std::string name = std::string("String Reversal, length=") + length;
+    const Row& head = row_of(result, name, "head on the reference, %");
+    BOOST_TEST((*head.low <= head.value && head.value <= *head.high));
+    // A head that has learned nothing looks everywhere: at the reference less, the more there is.
+    BOOST_TEST(head.value > 0);
+    BOOST_TEST(head.value < before);
+    before = head.value;
+    BOOST_TEST(row_of(result, name, "tokens right, %").value < 50);
+  }
+  const std::string& maps = result.sections.front().second;
+  std::size_t pictures = 0;
+  for (std::size_t at = 0; (at = maps.find("<figure", at)) != std::string::npos; ++at) ++pictures;
+  BOOST_TEST(pictures == 4u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

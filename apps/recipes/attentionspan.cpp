@@ -142,23 +142,38 @@ std::vector<GridRun> scratch_runs(const RecipeOptions& options) {
 }
 
 std::span<const std::string_view> beside_attentionspan() {
-  static constexpr std::string_view recipes[] = {"attentionspan/table6",
-                                                 "attentionspan/table2-scratch"};
+  static constexpr std::string_view recipes[] = {
+      "attentionspan/table6", "attentionspan/table2-scratch",
+      "attentionspan/table3", "attentionspan/table4",
+      "attentionspan/table5", "attentionspan/sec6.4",
+      "attentionspan/fig1",   "attentionspan/fig2"};
   return recipes;
 }
 
-TaskScore score_task(const std::filesystem::path& run, std::string_view distribution,
-                     const RecipeOptions& options, std::int64_t samples, bool decoded) {
-  const Config config = RunFolder(run).config();
-  LoadOptions load{.step = config.integer("training.steps", 0, std::int64_t{1} << 40)};
+LoadedRun load_scratch(const GridRun& run, const RecipeOptions& options,
+                       std::optional<std::int64_t> step) {
+  LoadOptions how{.step = step};
   for (const char* const flag : {"backend", "threads", "math"}) {
     const auto wanted = options.settings.find(std::string("compute.") + flag);
-    if (wanted != options.settings.end()) load.compute[flag] = wanted->second;
+    if (wanted != options.settings.end()) how.compute[flag] = wanted->second;
   }
-  const LoadedRun loaded = load_run(run, load);
+  return load_run(run_path(run, options, beside_attentionspan()), how);
+}
+
+EvaluationOptions fresh_samples(std::int64_t count, const RecipeOptions& options) {
+  return {.samples = count, .seed = options.seed + 1000};
+}
+
+std::int64_t measured_samples(Scale scale) {
+  constexpr std::array<std::int64_t, 3> samples{100, 500, 2000};
+  return samples[static_cast<std::size_t>(scale)];
+}
+
+TaskScore score_task(const GridRun& run, std::string_view distribution,
+                     const RecipeOptions& options, std::int64_t samples, bool decoded) {
+  const LoadedRun loaded = load_scratch(run, options, run.last_step());
   const auto task = loaded.config.task(distribution);
-  // Other samples than those of the evaluations during training.
-  EvaluationOptions how{.samples = samples, .seed = options.seed + 1000};
+  EvaluationOptions how = fresh_samples(samples, options);
   const tasks::Tally tally = evaluate(*loaded.model, *task, how);
   TaskScore score{.exact = tally.at("sequences").mean(),
                   .partial = tally.at("tokens").mean(),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/recipes/grid.h"
+#include "apps/run/attention_measures.h"
 
 /// What the recipes of AttentionSpan share: its six tasks, and a small model for each of them that
 /// is trained from scratch.
@@ -39,6 +40,19 @@ std::vector<GridRun> scratch_runs(const RecipeOptions& options);
 /// Recipes whose finished runs of small models the others use: for train_runs() and run_path().
 std::span<const std::string_view> beside_attentionspan();
 
+/// The repair of section 6.4: the last column of every head's W_Q and W_K learns out of
+/// distribution, everything else stays.
+GridRun columns_repair(const GridRun& model, const RecipeOptions& options);
+
+/// A finished run's best checkpoint, with which repairs begin, or that of a step; with --backend,
+/// --threads and --math.
+LoadedRun load_scratch(const GridRun& run, const RecipeOptions& options,
+                       std::optional<std::int64_t> step = {});
+/// Samples that no evaluation during training has.
+EvaluationOptions fresh_samples(std::int64_t count, const RecipeOptions& options);
+/// How many samples attention is measured on.
+std::int64_t measured_samples(Scale scale);
+
 /// Shares over samples of a distribution.
 struct TaskScore {
   double exact = 0;                    // all tokens of the answer right under teacher forcing
@@ -46,8 +60,8 @@ struct TaskScore {
   std::optional<double> decoded = {};  // all right where the model reads its own answer
   std::int64_t samples = 0, tokens = 0;
 };
-/// A run's last checkpoint on so many samples that no evaluation during training has seen.
-TaskScore score_task(const std::filesystem::path& run, std::string_view distribution,
+/// A run's last checkpoint on so many fresh samples.
+TaskScore score_task(const GridRun& run, std::string_view distribution,
                      const RecipeOptions& options, std::int64_t samples, bool decoded);
 /// The scores of one task's runs, a value for each seed.
 struct TaskScores {

@@ -67,20 +67,6 @@ std::int64_t scored(const RecipeOptions& options) {
   return options.scale == Scale::smoke ? 200 : 1000;
 }
 
-LoadedRun load(const GridRun& run, const RecipeOptions& options) {
-  LoadOptions how;
-  for (const char* const flag : {"backend", "threads", "math"}) {
-    const auto wanted = options.settings.find(std::string("compute.") + flag);
-    if (wanted != options.settings.end()) how.compute[flag] = wanted->second;
-  }
-  return load_run(run_path(run, options, beside_attentionspan()), how);
-}
-
-/// Samples that no evaluation in training has.
-EvaluationOptions fresh_samples(const RecipeOptions& options, std::uint64_t offset = 1000) {
-  return {.samples = scored(options), .seed = options.seed + offset};
-}
-
 /// A share in percent, with Wilson's interval.
 Row percent(const std::string& row, const std::string& column, const tasks::Metric& metric) {
   const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
@@ -94,10 +80,11 @@ Row percent(const std::string& row, const std::string& column, const tasks::Metr
 /// Exact and partial accuracy of a run in and out of distribution, percent: "ID before" and so on.
 void add_scores(RecipeResult& result, const std::string& row, const std::string& when,
                 const GridRun& run, const RecipeOptions& options) {
-  const LoadedRun loaded = load(run, options);
+  const LoadedRun loaded = load_scratch(run, options);
   for (const auto& [distribution, title] : {std::pair("train", "ID "), std::pair("ood", "OOD ")}) {
     const auto task = loaded.config.task(distribution);
-    const tasks::Tally tally = evaluate(*loaded.model, *task, fresh_samples(options));
+    const tasks::Tally tally =
+        evaluate(*loaded.model, *task, fresh_samples(scored(options), options));
     for (const auto& [name, what] : {std::pair("sequences", ""), std::pair("tokens", "partial ")}) {
       result.rows.push_back(percent(row, text(title, what, when), tally.at(name)));
     }
@@ -121,6 +108,14 @@ void explain(RecipeResult& result, const RecipeOptions& options, const std::stri
 
 constexpr Training of_columns{400, 2000, 5000, "1e-3"};
 
+}  // namespace
+
+GridRun columns_repair(const GridRun& model, const RecipeOptions& options) {
+  return repair_of(model, Repair::columns, of_columns, options);
+}
+
+namespace {
+
 RecipeResult columns(const RecipeOptions& options) {
   RecipeResult result;
   std::vector<GridRun> runs;
@@ -128,7 +123,7 @@ RecipeResult columns(const RecipeOptions& options) {
     const GridRun learned = scratch_run(task, 0, options), fresh = unlearned(task, options);
     for (const GridRun& model : {learned, fresh}) {
       runs.push_back(model);
-      runs.push_back(repair_of(model, Repair::columns, of_columns, options));
+      runs.push_back(columns_repair(model, options));
     }
   }
   result.stopped = !train_runs(runs, options, beside_attentionspan());
@@ -276,12 +271,12 @@ RecipeResult figure2(const RecipeOptions& options) {
   std::string found;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string title(task_named(drawn[i].task).title);
-    const LoadedRun plain = load(runs[i], options);
+    const LoadedRun plain = load_scratch(runs[i], options);
     const auto made = reinforced_best(plain, runs[i], options, found);
     const std::vector<SweepAxis> axes{parse_axis(drawn[i].lengths)};
     auto before = sweep_points(plain.config, axes), after = before;
-    sweep(*plain.model, before, fresh_samples(options));
-    sweep(*made, after, fresh_samples(options));
+    sweep(*plain.model, before, fresh_samples(scored(options), options));
+    sweep(*made, after, fresh_samples(scored(options), options));
     html::LineChart chart{.x_label = axes[0].option, .y_label = "answers right", .series = {}};
     chart.y_low = 0;
     chart.y_high = 1;

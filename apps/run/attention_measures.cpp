@@ -106,7 +106,6 @@ class Measuring {
 
   AttentionMeasures finish() && {
     result_.samples = std::ssize(samples_);
-    for (HeadScore& head : result_.heads) head.score = head.sum / static_cast<double>(head.rows);
     sort_by_score(result_.heads);
     for (HeadEntropy& head : result_.entropies) {
       head.entropy /= static_cast<double>(rows_);
@@ -150,8 +149,7 @@ class Measuring {
       HeadScore& score = result_.heads[head++];
       if (mask.rows == 0) return;
       const Tensor rows = weights.slice(mask.first, mask.rows);
-      for (const double on_reference : reference_sums(rows, mask)) score.sum += on_reference;
-      score.rows += std::ssize(mask.counted);
+      for (const double on_reference : reference_sums(rows, mask)) score.rows.add(on_reference);
     });
   }
 

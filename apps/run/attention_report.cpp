@@ -55,9 +55,9 @@ std::vector<Json> head_rows(const AttentionMeasures& measures) {
   for (const HeadScore& head : measures.heads) {
     rows.push_back({{"layer", head.layer},
                     {"head", head.head},
-                    {"score", head.score},
-                    {"sum", head.sum},
-                    {"rows", head.rows},
+                    {"score", head.score()},
+                    {"sum", head.sum()},
+                    {"rows", head.rows.count},
                     {"entropy", entropies.at({head.layer, head.head})}});
   }
   return rows;
@@ -121,6 +121,17 @@ std::vector<std::pair<std::int64_t, std::int64_t>> outlined(const tasks::Task& t
     }
   }
   return squares;
+}
+
+/// A sample's tokens against themselves with its reference outlined.
+html::HeatMap empty_map(const tasks::Task& task, const tasks::Sample& sample,
+                        std::span<const std::int32_t> tokens) {
+  const auto count = std::ssize(tokens);
+  return {.rows = labels(task, tokens),
+          .columns = labels(task, tokens),
+          .height = count,
+          .width = count,
+          .outlined = outlined(task, sample, count)};
 }
 
 /// The matrices of some heads in a sequence by itself.
@@ -190,7 +201,7 @@ std::string heads_table(const AttentionMeasures& measures) {
   std::vector<std::vector<std::string>> rows;
   for (const HeadScore& head : measures.heads) {
     if (rows.size() == heads_listed) break;
-    rows.push_back({name_of(head), decimal(head.score, 4), decimal(head.sum, 2),
+    rows.push_back({name_of(head), decimal(head.score(), 4), decimal(head.sum(), 2),
                     decimal(entropies.at({head.layer, head.head}), 3)});
   }
   return html::table({"", "mean attention on the reference", "its sum", "entropy, nats"}, rows) +
@@ -263,16 +274,20 @@ std::string to_text(const AttentionMeasures& m) {
   return out.str();
 }
 
+std::string head_picture(nn::Decoder& model, const tasks::Task& task, const tasks::Sample& sample,
+                         const HeadScore& head, std::size_t most, const std::string& title) {
+  const auto tokens = std::span(sample.tokens).first(std::min(most, sample.tokens.size()));
+  html::HeatMap map = empty_map(task, sample, tokens);
+  map.values = matrices_of(model, {&head, 1}, tokens).at({head.layer, head.head});
+  return html::figure(html::heat_map(map), title);
+}
+
 Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& model,
                             const tasks::Task& task, const tasks::Sample& sample,
                             std::size_t most) {
   const auto tokens = std::span(sample.tokens).first(std::min(most, sample.tokens.size()));
   const auto count = std::ssize(tokens);
-  html::HeatMap map{.rows = labels(task, tokens),
-                    .columns = labels(task, tokens),
-                    .height = count,
-                    .width = count,
-                    .outlined = outlined(task, sample, count)};
+  html::HeatMap map = empty_map(task, sample, tokens);
   const auto picture = [&](std::vector<double> values, double full, const std::string& title) {
     map.values = std::move(values);
     map.full = full;
@@ -307,7 +322,7 @@ Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& mode
   std::string maps;
   for (const HeadScore& head : drawn) {
     maps += picture(matrices.at({head.layer, head.head}), 1,
-                    text(name_of(head), ": ", decimal(head.score, 4)));
+                    text(name_of(head), ": ", decimal(head.score(), 4)));
   }
   all.emplace_back("Heads by their attention on the reference",
                    heads_table(measures) +

@@ -21,6 +21,10 @@ std::string percent_of(const tasks::Moments& values);
 /// "t = 4.2 with 311.5 degrees of freedom, p = 3.4e-05"; or why there is no test.
 std::string text_of(const std::optional<tasks::Welch>& test);
 
+/// What a head does in a sample, cut after `most` tokens, as a picture with the reference outlined.
+std::string head_picture(nn::Decoder& model, const tasks::Task& task, const tasks::Sample& sample,
+                         const HeadScore& head, std::size_t most, const std::string& title);
+
 /// Parts of a page, heading and HTML: the measures; and of a sample, cut after `most` tokens, its
 /// rollout and the attention of the highest-ranked heads, with the reference outlined.
 using Sections = std::vector<std::pair<std::string, std::string>>;

@@ -91,13 +91,11 @@ std::vector<HeadScore> rank_heads(nn::Decoder& model, const tasks::Task& task,
               const Tensor weights = attention_of(model, layer, mixer, view, input.segments,
                                                   static_cast<std::int64_t>(s), h);
               const Tensor rows = weights.slice(mask.first, mask.rows);
-              for (const double sum : reference_sums(rows, mask)) score->sum += sum;
-              score->rows += std::ssize(mask.counted);
+              for (const double sum : reference_sums(rows, mask)) score->rows.add(sum);
             }
           }
         });
   });
-  for (HeadScore& head : heads) head.score = head.sum / static_cast<double>(head.rows);
   sort_by_score(heads);
   return heads;
 }

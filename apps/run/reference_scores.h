@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/run/evaluation.h"
+#include "tasks/statistics.h"
 
 /// How much of a head's attention goes where the task's reference says (Task::reference).
 namespace longhand::app {
@@ -27,14 +28,15 @@ ReferenceMask reference_mask(const tasks::Task& task, const tasks::Sample& sampl
 /// The sums over the reference's columns of a matrix [rows, tokens], one for each counted row.
 std::vector<double> reference_sums(const Tensor& matrix, const ReferenceMask& mask);
 
-/// A head's score over the counted rows i of all samples, with A the head's attention:
-///   sum   = sum_i sum_(j in reference of i) A_ij        (AttentionSpan, equation 3)
-///   score = sum / rows, the mean share of its attention that is on the reference
-/// Heads are counted over all kinds, in the order of the layer's list.
+/// A head's attention on the reference, sum_(j in reference of i) A_ij, over the counted rows i of
+/// all samples. Heads are counted over all kinds, in the order of the layer's list.
 struct HeadScore {
   std::int64_t layer = 0, head = 0;
-  double score = 0, sum = 0;
-  std::int64_t rows = 0;
+  tasks::Moments rows = {};
+
+  double score() const { return rows.mean; }
+  /// Over all rows (AttentionSpan, equation 3).
+  double sum() const { return rows.mean * static_cast<double>(rows.count); }
 };
 
 /// Every head of the model, the highest score first; of equal ones the first. The model sees the
