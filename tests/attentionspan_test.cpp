@@ -143,4 +143,46 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
              at(result, "FFML", "ID Acc.").value);
 }
 
+// Small models learn from shorter samples of some tasks too; they are scored on the paper's.
+BOOST_AUTO_TEST_CASE(models_are_scored_on_the_papers_samples) {
+  RecipeOptions options;
+  for (const AlgorithmicTask& task : algorithmic_tasks()) {
+    const Config config = scratch_run(task, 0, options).config;
+    const auto learned = config.task("train"), scored = scored_task(config, "train");
+    std::set<std::size_t> lengths[2];
+    for (std::uint32_t i = 0; i < 100; ++i) {
+      Rng a(1, Purpose::evaluation, 0, i), b(1, Purpose::evaluation, 0, i);
+      lengths[0].insert(learned->sample(a, 0).tokens.size());
+      lengths[1].insert(scored->sample(b, 0).tokens.size());
+    }
+    const bool shorter_too = !task.option.empty();
+    BOOST_TEST((lengths[0] != lengths[1]) == shorter_too, task.name);
+    if (shorter_too) {
+      BOOST_TEST(lengths[1].size() == 1u);
+      BOOST_TEST(*lengths[0].rbegin() == *lengths[1].begin());  // none is longer
+    }
+  }
+}
+
+// A grid of mechanisms has the plain model's run in common with attentionspan/table6.
+BOOST_AUTO_TEST_CASE(mechanisms_differ_in_heads_and_positions_alone) {
+  const TemporaryFolder folder;
+  RecipeOptions options = tiny(folder / "attentionspan-mechanisms-smoke");
+  with_small_model(options);
+  options.seeds = 1;
+  const Recipe& recipe = recipes().at("attentionspan/mechanisms");
+  const std::vector<GridRun> runs = recipe.runs(options);
+  BOOST_TEST(runs.size() == 36u);
+  std::set<std::string> names;
+  for (const GridRun& run : runs) names.insert(run.name);
+  BOOST_TEST(names.size() == 36u);
+  const GridRun plain = scratch_run(algorithmic_tasks().front(), 0, options, {});
+  BOOST_TEST(runs.front().name == plain.name);
+  BOOST_TEST(runs.front().config.ini() == plain.config.ini());
+  const RecipeResult result = recipe.run(options);
+  BOOST_TEST(result.rows.size() == 36u * 3);
+  for (const Row& row : result.rows) BOOST_TEST((*row.low <= row.value && row.value <= *row.high));
+  BOOST_TEST(at(result, "FFML, ChaCAL, RoPE", "OOD Acc.").paper.value() == 0.0129);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

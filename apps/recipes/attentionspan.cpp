@@ -14,8 +14,8 @@ constexpr AlgorithmicTask tasks_of_paper[] = {
     {"reversal", "String Reversal", 5.21, 0.0578},
     {"addition", "Long Addition", 9.37, 0.1713},
     {"multiplication", "Long Multiplication", 18, 0.1302},
-    {"ffml", "FFML", 68.75, 0.0129},
-    {"value-assignment", "Value Assignment", 4.17, 0.3060},
+    {"ffml", "FFML", 68.75, 0.0129, "commands", "1-10", "10"},
+    {"value-assignment", "Value Assignment", 4.17, 0.3060, "pairs", "2-5", "5"},
     {"successor", "Successor", 100, 0.4069},
 };
 
@@ -40,31 +40,40 @@ constexpr TunedFigure tuned[] = {
 };
 
 /// The small model of a task and its training. From weights of deviation 0.1 addition is learned
-/// far sooner than from 0.02; reversal later.
+/// far sooner than from 0.02; reversal later. FFML and value assignment stay at a plateau for
+/// thousands of steps where all samples are as long as the paper's; softmax heads leave that of
+/// value assignment so late that the model has ChaCAL's.
 struct Size {
   std::string_view task;
-  std::int64_t layers, width, heads, steps, batch;
-  std::string_view rate;
+  std::int64_t layers, width, steps, batch;
+  std::string_view rate, heads = "softmax:4";
   std::string_view deviation = "0.1";  // of the weights at first
 };
+constexpr std::string_view plain = "softmax:4", chains = "chacal:4";
 
 constexpr Size smoke_sizes[] = {
-    {"reversal", 2, 64, 4, 500, 32, "3e-3", "0.02"}, {"addition", 3, 64, 4, 700, 64, "2e-3"},
-    {"multiplication", 3, 64, 4, 500, 32, "2e-3"},   {"ffml", 3, 64, 4, 500, 64, "2e-3"},
-    {"value-assignment", 3, 64, 4, 600, 64, "2e-3"}, {"successor", 2, 64, 4, 200, 32, "3e-3"},
+    {"reversal", 2, 64, 1800, 32, "3e-3", plain, "0.02"},
+    {"addition", 3, 64, 2000, 64, "2e-3"},
+    {"multiplication", 3, 64, 500, 32, "2e-3"},
+    {"ffml", 3, 64, 1500, 64, "2e-3"},
+    {"value-assignment", 2, 64, 1500, 64, "1e-3", chains},
+    {"successor", 2, 64, 200, 32, "3e-3"},
 };
 constexpr Size laptop_sizes[] = {
-    {"reversal", 3, 128, 4, 4000, 64, "1e-3", "0.02"}, {"addition", 3, 128, 4, 4000, 64, "1e-3"},
-    {"multiplication", 4, 128, 4, 6000, 64, "1e-3"},   {"ffml", 4, 128, 4, 6000, 64, "1e-3"},
-    {"value-assignment", 3, 128, 4, 6000, 64, "1e-3"}, {"successor", 2, 128, 4, 1000, 64, "1e-3"},
+    {"reversal", 2, 64, 4000, 32, "3e-3", plain, "0.02"},
+    {"addition", 3, 64, 6000, 64, "2e-3"},
+    {"multiplication", 3, 96, 9000, 64, "2e-3"},
+    {"ffml", 3, 64, 10000, 64, "2e-3"},
+    {"value-assignment", 2, 64, 15000, 64, "1e-3", chains},
+    {"successor", 2, 64, 1000, 32, "3e-3"},
 };
 constexpr Size paper_sizes[] = {
-    {"reversal", 8, 512, 8, 20000, 128, "3e-4", "0.04"},
-    {"addition", 8, 512, 8, 20000, 128, "3e-4", "0.04"},
-    {"multiplication", 8, 512, 8, 20000, 128, "3e-4", "0.04"},
-    {"ffml", 8, 512, 8, 20000, 128, "3e-4", "0.04"},
-    {"value-assignment", 8, 512, 8, 20000, 128, "3e-4", "0.04"},
-    {"successor", 8, 512, 8, 5000, 128, "3e-4", "0.04"},
+    {"reversal", 8, 512, 20000, 128, "3e-4", "softmax:8", "0.04"},
+    {"addition", 8, 512, 20000, 128, "3e-4", "softmax:8", "0.04"},
+    {"multiplication", 8, 512, 20000, 128, "3e-4", "softmax:8", "0.04"},
+    {"ffml", 8, 512, 20000, 128, "3e-4", "softmax:8", "0.04"},
+    {"value-assignment", 8, 512, 20000, 128, "3e-4", "chacal:8", "0.04"},
+    {"successor", 8, 512, 5000, 128, "3e-4", "softmax:8", "0.04"},
 };
 
 const Size& size_of(std::string_view task, Scale scale) {
@@ -79,7 +88,7 @@ const Size& size_of(std::string_view task, Scale scale) {
 const Settings shared{
     {"model.norm", "rms"}, {"model.order", "sequential"},    {"model.activation", "silu"},
     {"model.gated", "1"},  {"model.feed_forward_bias", "0"}, {"model.attention_bias", "0"},
-    {"model.tied", "1"},   {"training.schedule", "cosine"}};
+    {"model.tied", "1"},   {"training.schedule", "cosine"},  {"training.clip", "1"}};
 
 bool by_the_text(const RecipeOptions& options) {
   const std::string& name = options.optimizer;
@@ -116,7 +125,7 @@ GridRun scratch_run(const AlgorithmicTask& task, std::int64_t number, const Reci
   config.set("model.deviation", std::string(size.deviation));
   config.set("model.layers", std::to_string(size.layers));
   config.set("model.width", std::to_string(size.width));
-  config.set("model.heads", text("softmax:", size.heads));
+  config.set("model.heads", std::string(size.heads));
   config.set("training.steps", std::to_string(size.steps));
   config.set("training.warm_up", std::to_string(size.steps / 20));
   config.set("training.batch", std::to_string(size.batch));
@@ -126,6 +135,7 @@ GridRun scratch_run(const AlgorithmicTask& task, std::int64_t number, const Reci
   config.set("training.checkpoint_every", std::to_string(size.steps / 5));
   const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
   config.set("training.seed", std::to_string(seed));
+  if (!task.option.empty()) config.set(text("task.", task.option), std::string(task.learned));
   for (const auto& [key, value] : more) config.set(key, value);
   for (const auto& [key, value] : options.settings) config.set(key, value);
   return {text("scratch-", name, by_the_text(options) ? "-text" : "", "-seed-", seed), config};
@@ -150,6 +160,16 @@ std::span<const std::string_view> beside_attentionspan() {
   return recipes;
 }
 
+std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view distribution) {
+  const std::string name = config.text("task.name");
+  const auto task = std::ranges::find(tasks_of_paper, name, &AlgorithmicTask::name);
+  Config scored = config;
+  if (task != std::end(tasks_of_paper) && !task->option.empty()) {
+    scored.set(text("task.", task->option), std::string(task->scored));
+  }
+  return scored.task(distribution);
+}
+
 LoadedRun load_scratch(const GridRun& run, const RecipeOptions& options,
                        std::optional<std::int64_t> step) {
   LoadOptions how{.step = step};
@@ -172,7 +192,7 @@ std::int64_t measured_samples(Scale scale) {
 TaskScore score_task(const GridRun& run, std::string_view distribution,
                      const RecipeOptions& options, std::int64_t samples, bool decoded) {
   const LoadedRun loaded = load_scratch(run, options, run.last_step());
-  const auto task = loaded.config.task(distribution);
+  const auto task = scored_task(loaded.config, distribution);
   EvaluationOptions how = fresh_samples(samples, options);
   const tasks::Tally tally = evaluate(*loaded.model, *task, how);
   TaskScore score{.exact = tally.at("sequences").mean(),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,9 @@ struct AlgorithmicTask {
   std::string_view name;   // of tasks/
   std::string_view title;  // the paper's
   double scratch_id = 0, scratch_ood = 0;
+  /// An option of the task whose lesser values small models learn from too, "pairs"; the range, and
+  /// the paper's value, with which they are scored.
+  std::string_view option = {}, learned = {}, scored = {};
 };
 std::span<const AlgorithmicTask> algorithmic_tasks();
 
@@ -43,6 +47,9 @@ std::span<const std::string_view> beside_attentionspan();
 /// The repair of section 6.4: the last column of every head's W_Q and W_K learns out of
 /// distribution, everything else stays.
 GridRun columns_repair(const GridRun& model, const RecipeOptions& options);
+
+/// The task of a small model's run, with the paper's samples in distribution or out of it.
+std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view distribution);
 
 /// A finished run's best checkpoint, with which repairs begin, or that of a step; with --backend,
 /// --threads and --math.

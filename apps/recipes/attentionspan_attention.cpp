@@ -42,7 +42,7 @@ struct Measured {
 AttentionMeasures measure(const GridRun& run, std::optional<std::int64_t> step,
                           const std::string& distribution, const RecipeOptions& options) {
   const LoadedRun loaded = load_scratch(run, options, step);
-  return measure_attention(*loaded.model, *loaded.config.task(distribution),
+  return measure_attention(*loaded.model, *scored_task(loaded.config, distribution),
                            fresh_samples(measured_samples(options.scale), options));
 }
 

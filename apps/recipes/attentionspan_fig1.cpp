@@ -57,7 +57,7 @@ RecipeResult figure1(const RecipeOptions& options) {
 
   const LoadedRun loaded = load_scratch(runs[0], options);
   const EvaluationOptions samples = fresh_samples(measured_samples(options.scale), options);
-  const auto in_distribution = loaded.config.task("train");
+  const auto in_distribution = scored_task(loaded.config, "train");
   const HeadScore chosen = rank_heads(*loaded.model, *in_distribution, samples).front();
   const std::vector<SweepAxis> axes{parse_axis(lengths)};
   std::string maps;

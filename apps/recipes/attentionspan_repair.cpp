@@ -32,9 +32,20 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return {all.begin(), all.end()};
 }
 
+/// The task's small model with softmax heads, which repairs are made for.
+GridRun softmax_run(const AlgorithmicTask& task, const RecipeOptions& options,
+                    const Settings& more = {}) {
+  GridRun run = scratch_run(task, 0, options, more);
+  const std::string heads = run.config.text("model.heads");
+  if (heads.starts_with("softmax:")) return run;
+  run.config.set("model.heads", "softmax" + heads.substr(heads.find(':')));
+  run.name += "-softmax";
+  return run;
+}
+
 /// The same model before its first step.
 GridRun unlearned(const AlgorithmicTask& task, const RecipeOptions& options) {
-  GridRun run = scratch_run(task, 0, options,
+  GridRun run = softmax_run(task, options,
                             {{"training.steps", "0"},
                              {"training.warm_up", "0"},
                              {"training.evaluate_every", "0"},
@@ -82,7 +93,7 @@ void add_scores(RecipeResult& result, const std::string& row, const std::string&
                 const GridRun& run, const RecipeOptions& options) {
   const LoadedRun loaded = load_scratch(run, options);
   for (const auto& [distribution, title] : {std::pair("train", "ID "), std::pair("ood", "OOD ")}) {
-    const auto task = loaded.config.task(distribution);
+    const auto task = scored_task(loaded.config, distribution);
     const tasks::Tally tally =
         evaluate(*loaded.model, *task, fresh_samples(scored(options), options));
     for (const auto& [name, what] : {std::pair("sequences", ""), std::pair("tokens", "partial ")}) {
@@ -120,7 +131,7 @@ RecipeResult columns(const RecipeOptions& options) {
   RecipeResult result;
   std::vector<GridRun> runs;
   for (const AlgorithmicTask& task : tasks_of(options)) {
-    const GridRun learned = scratch_run(task, 0, options), fresh = unlearned(task, options);
+    const GridRun learned = softmax_run(task, options), fresh = unlearned(task, options);
     for (const GridRun& model : {learned, fresh}) {
       runs.push_back(model);
       runs.push_back(columns_repair(model, options));
@@ -159,7 +170,7 @@ const RegisterRecipe recipe64{
 
 RecipeResult rope_off(const RecipeOptions& options) {
   RecipeResult result;
-  const GridRun model = scratch_run(task_named("reversal"), 0, options);
+  const GridRun model = softmax_run(task_named("reversal"), options);
   const GridRun unturned = repair_of(model, Repair::rope_off, {}, options);
   const std::vector<GridRun> runs{model, unturned};
   result.stopped = !train_runs(runs, options, beside_attentionspan());
@@ -192,7 +203,7 @@ RecipeResult biases(const RecipeOptions& options) {
   RecipeResult result;
   std::vector<GridRun> runs;
   for (const AlgorithmicTask& task : tasks_of(options)) {
-    const GridRun model = scratch_run(task, 0, options);
+    const GridRun model = softmax_run(task, options);
     runs.push_back(model);
     for (const Repair method : {Repair::bias_matrix, Repair::bias_heads}) {
       runs.push_back(repair_of(model, method, of_biases, options));
@@ -245,12 +256,13 @@ std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridR
       nn::CheckpointStore(folder.checkpoints(), 1).path(find_step(folder, plain.step));
   const EvaluationOptions samples{.samples = options.scale == Scale::smoke ? 50 : 200,
                                   .seed = options.seed + 2000};
-  const auto ranking = softmax_heads(*plain.model, rank_heads(*plain.model, *plain.task, samples));
+  const auto ranking = softmax_heads(
+      *plain.model, rank_heads(*plain.model, *scored_task(plain.config, "train"), samples));
   ReinforcementGrid grid{.heads = {}, .amounts = {0.5, 1, 2, 4}, .thresholds = {0, 0.1}};
   for (std::int64_t n = 1; n <= std::ssize(ranking); n = n < 4 ? n + 1 : 2 * n) {
     grid.heads.push_back(n);
   }
-  const auto searched = plain.config.task("ood");
+  const auto searched = scored_task(plain.config, "ood");
   const Tried best =
       search(plain.config, checkpoint, *plain.backend, ranking, grid, *searched, samples).front();
   const auto& [heads, amount, threshold] = best.setting;
@@ -265,7 +277,7 @@ std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridR
 RecipeResult figure2(const RecipeOptions& options) {
   RecipeResult result;
   std::vector<GridRun> runs;
-  for (const Drawn& one : drawn) runs.push_back(scratch_run(task_named(one.task), 0, options));
+  for (const Drawn& one : drawn) runs.push_back(softmax_run(task_named(one.task), options));
   result.stopped = !train_runs(runs, options, beside_attentionspan());
   if (result.stopped) return result;
   std::string found;

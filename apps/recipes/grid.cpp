@@ -66,6 +66,7 @@ std::int64_t GridRun::evaluate_samples() const {
 Recipe grid_recipe(GridRecipe grid) {
   Recipe recipe{.id = grid.id, .summary = grid.summary, .scales = grid.scales, .run = {}};
   recipe.runs = grid.runs;
+  recipe.takes = grid.takes;
   recipe.run = [grid = std::move(grid)](const RecipeOptions& options) {
     RecipeResult result;
     const std::vector<GridRun> runs = grid.runs(options);

@@ -22,6 +22,7 @@ struct GridRecipe {
   /// Adds rows and sections; every run has been trained to its end.
   std::function<void(const RecipeOptions&, RecipeResult&)> report;
   std::span<const std::string_view> reuse_from = {};  // recipes whose finished runs it uses
+  std::vector<std::string> takes = {};                // as Recipe has it
 };
 Recipe grid_recipe(GridRecipe grid);
 

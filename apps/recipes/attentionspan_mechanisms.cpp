@@ -1,0 +1,131 @@
+#include <algorithm>
+
+#include "apps/html/page.h"
+#include "apps/recipes/attentionspan.h"
+
+/// AttentionSpan's tasks with other mechanisms than its models have: which of them goes on to
+/// longer samples? All have the same blocks, width, steps, batches and rate.
+namespace longhand::app {
+namespace {
+
+struct Mechanism {
+  std::string_view name, title, heads, positions;
+};
+constexpr Mechanism mechanisms[] = {
+    {"rope", "softmax, RoPE", "softmax", "rotary"},
+    {"nope", "softmax, no positions", "softmax", "none"},
+    {"fal", "FAL beside softmax, RoPE", "softmax,fal", "rotary"},
+    {"fal-nope", "FAL beside softmax, no positions", "softmax,fal", "none"},
+    {"chacal", "ChaCAL, RoPE", "chacal", "rotary"},
+    {"chacal-nope", "ChaCAL, no positions", "chacal", "none"},
+};
+
+/// As many heads as `table` has, "softmax:4", all of a kind or half of each of two.
+std::string heads_of(std::string_view kinds, const std::string& table) {
+  const std::int64_t count = std::stoll(table.substr(table.find(':') + 1));
+  const std::size_t comma = kinds.find(',');
+  if (comma == std::string_view::npos) return text(kinds, ':', count);
+  return text(kinds.substr(0, comma), ':', count / 2, ',', kinds.substr(comma + 1), ':',
+              count - count / 2);
+}
+
+GridRun mechanism_run(const AlgorithmicTask& task, const Mechanism& mechanism, std::int64_t number,
+                      const RecipeOptions& options) {
+  GridRun plain = scratch_run(task, number, options);
+  const std::string heads = heads_of(mechanism.heads, plain.config.text("model.heads"));
+  GridRun run =
+      scratch_run(task, number, options,
+                  {{"model.heads", heads}, {"model.positions", std::string(mechanism.positions)}});
+  if (run.config.ini() == plain.config.ini()) return plain;  // attentionspan/table6's
+  run.name += text('-', mechanism.name);
+  return run;
+}
+
+/// Seed by seed, so that each is whole before the next begins.
+std::vector<GridRun> mechanism_runs(const RecipeOptions& options) {
+  std::vector<GridRun> runs;
+  for (std::int64_t number = 0; number < seeds_of(options, 3, 3, 3); ++number) {
+    for (const AlgorithmicTask& task : algorithmic_tasks()) {
+      for (const Mechanism& mechanism : mechanisms) {
+        runs.push_back(mechanism_run(task, mechanism, number, options));
+      }
+    }
+  }
+  return runs;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// The median over seeds in percent; as its interval the worst and the best.
+Row spread(const std::string& row, const std::string& column, const std::vector<double>& values,
+           std::optional<double> paper = {}) {
+  const auto [worst, best] = std::ranges::minmax(values);
+  return {.row = row,
+          .column = column,
+          .value = 100 * median(values),
+          .low = 100 * worst,
+          .high = 100 * best,
+          .paper = paper};
+}
+
+std::int64_t samples_of(Scale scale) { return scale == Scale::smoke ? 200 : 1000; }
+
+void report(const RecipeOptions& options, RecipeResult& result) {
+  const std::int64_t seeds = seeds_of(options, 3, 3, 3);
+  std::vector<std::vector<std::string>> best;
+  for (const AlgorithmicTask& task : algorithmic_tasks()) {
+    const Mechanism* first = nullptr;
+    double most = -1, partial = 0;
+    for (const Mechanism& mechanism : mechanisms) {
+      TaskScores id, ood;
+      for (std::int64_t number = 0; number < seeds; ++number) {
+        const GridRun run = mechanism_run(task, mechanism, number, options);
+        id.add(score_task(run, "train", options, samples_of(options.scale), false));
+        ood.add(score_task(run, "ood", options, samples_of(options.scale), false));
+      }
+      const std::string row = text(task.title, ", ", mechanism.title);
+      result.rows.push_back(spread(row, "ID Acc.", id.exact, task.scratch_id));
+      result.rows.push_back(spread(row, "OOD Acc.", ood.exact, task.scratch_ood));
+      result.rows.push_back(spread(row, "OOD partial", ood.partial));
+      const double exact = median(ood.exact), tokens = median(ood.partial);
+      if (exact > most || (exact == most && tokens > partial)) {
+        first = &mechanism;
+        most = exact;
+        partial = tokens;
+      }
+    }
+    best.push_back({std::string(task.title), std::string(first->title), text(100 * most),
+                    text(100 * partial)});
+  }
+  result.sections.emplace_back(
+      "The best out of distribution, by the median of exact answers",
+      html::table({"task", "mechanism", "OOD Acc., %", "OOD partial, %"}, best));
+  result.sections.emplace_back(
+      "What is counted",
+      html::paragraph(text(
+          "The models of attentionspan/table6 with other heads or without positions, everything "
+          "else the same: blocks, width, steps, batches, rate. Each figure is the median of ",
+          seeds, " seeds; what stands as its interval is the worst and the best of them. ",
+          samples_of(options.scale),
+          " samples of each distribution, under teacher forcing. The paper's figures are those of "
+          "its Table 6, for the whole Llama-3.2-1B from random weights. ",
+          how_optimized(options))));
+}
+
+const RegisterRecipe recipe{grid_recipe(
+    {.id = "attentionspan/mechanisms",
+     .summary = "FAL, ChaCAL and no positions on the six tasks, in distribution and beyond it",
+     .scales = {{Scale::smoke, "36 mechanisms and tasks, three seeds: an hour on 2 cores"},
+                {Scale::laptop, "the models of attentionspan/table6: nine hours on 2 cores"},
+                {Scale::paper, "8 layers of width 512; for a GPU"}},
+     .runs = mechanism_runs,
+     .report = report,
+     .reuse_from = beside_attentionspan(),
+     .takes = {"optimizer"}})};
+
+}  // namespace
+}  // namespace longhand::app
