@@ -143,6 +143,11 @@ BOOST_AUTO_TEST_CASE(a_chat_template_marks_the_turns) {
   BOOST_TEST(asked["prompt"].string().starts_with("<|im_start|>user\n"));
   BOOST_TEST(asked["prompt"].string().ends_with("<|im_end|>\n<|im_start|>assistant\n"));
   BOOST_TEST(asked["answer"].string().ends_with("<|im_end|>"));
+  // What is exported says what its tokens mean.
+  json("export run --out hf --json");
+  for (const char* const name : {"tokenizer.json", "chat_template.jinja"}) {
+    BOOST_TEST(contents(folder / "hf" / name) == contents(folder / "run" / "tokenizer" / name));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_talked_with_is_refused) {

@@ -18,6 +18,7 @@ void run(const Arguments& arguments) {
   } else {
     loaded.model->merge_adapters();
     family = nn::export_model(*loaded.model, to, most << 20);
+    RunFolder::export_tokenizer(arguments.plain()[0], to);
   }
   if (arguments.json()) {
     std::cout << Json{{"run", arguments.plain()[0]},
@@ -35,7 +36,7 @@ const Register command{
      .summary =
          "writes a run's model as a Hugging Face folder: GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3",
      .usage = {"RUN --out DIR [--adapter] [--step N]"},
-     .options = join({{"out", "DIR", "gets config.json and model.safetensors"},
+     .options = join({{"out", "DIR", "gets config.json, model.safetensors and the run's tokenizer"},
                       {"adapter", "", "only what LoRA added, in the form of the package peft"},
                       {"part_mib", "N", "largest file of the weights; 0: no limit", "0"}},
                      join(run_options(), {json_option()})),

@@ -18,11 +18,8 @@ namespace {
 const std::string config_file = "config.ini";
 constexpr std::string_view tokenizer_setting = "task.tokenizer";
 
-/// A run whose tokens are a tokenizer's carries it: its model can be used wherever the run goes.
-void copy_tokenizer(const Folder& run, const fs::path& from) {
-  const fs::path to = RunFolder::tokenizer(run.path());
-  const Folder folder = run.make_folder(to.filename().string());
-  if (fs::equivalent(from, to)) return;  // it was put there
+/// A tokenizer's files: a tokenizer.json, or those of a folder.
+void copy_tokenizer_files(const fs::path& from, const Folder& folder) {
   const auto copy = [&](const fs::path& file, const char* name) {
     const MappedFile mapped(file);
     AtomicFile made(folder, name);
@@ -39,6 +36,13 @@ void copy_tokenizer(const Folder& run, const fs::path& from) {
   }
 }
 
+/// A run whose tokens are a tokenizer's carries it: its model can be used wherever the run goes.
+void copy_tokenizer(const Folder& run, const fs::path& from) {
+  const fs::path to = RunFolder::tokenizer(run.path());
+  const Folder folder = run.make_folder(to.filename().string());
+  if (!fs::equivalent(from, to)) copy_tokenizer_files(from, folder);  // else it was put there
+}
+
 Config config_in(const fs::path& folder) {
   LONGHAND_CHECK(fs::exists(folder / config_file), folder.string(),
                  ": holds no run (no config.ini)");
@@ -53,6 +57,11 @@ Config config_in(const fs::path& folder) {
 }  // namespace
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)), config_(config_in(path_)) {}
+
+void RunFolder::export_tokenizer(const fs::path& run, const fs::path& to) {
+  const fs::path from = tokenizer(run);
+  if (fs::exists(from)) copy_tokenizer_files(from, Folder::make(to));
+}
 
 RunFolder RunFolder::create(const fs::path& path, const Config& config,
                             std::optional<fs::path> start) {

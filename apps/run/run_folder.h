@@ -36,6 +36,8 @@ class RunFolder {
   static std::filesystem::path tokenizer(const std::filesystem::path& run) {
     return run / "tokenizer";
   }
+  /// Puts the tokenizer's files of a run that has one into another folder.
+  static void export_tokenizer(const std::filesystem::path& run, const std::filesystem::path& to);
   const Config& config() const { return config_; }
   const std::optional<std::filesystem::path>& start() const { return start_; }
 
