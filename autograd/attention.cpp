@@ -13,10 +13,15 @@ Scores ScoreVars::value() const {
           .queries = queries,
           .keys = keys ? keys : queries,
           .scale = scale.value_or(1 / std::sqrt(static_cast<double>(q.width))),
-          .temper = temper,
-          .beta = beta.value(),
+          .tau = tau.value(),
+          .shift = shift.value(),
+          .sink = sink.value(),
           .window = window,
           .math = math};
+}
+
+bool ScoreVars::recorded_with(const HeadVars& v, const Var& more) const {
+  return recorded({&q.data, &k.data, &v.data, &tau, &shift, &sink, &more});
 }
 
 HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads& y) {
@@ -24,14 +29,14 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
   Backend& backend = y.data.backend();
   check_scores("attention", scores);
   Tensor log_sum;
-  if (recorded({&s.q.data, &s.k.data, &v.data, &s.beta})) {
+  if (s.recorded_with(v)) {
     log_sum = Tensor(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
   }
   backend(Attention{.scores = scores, .v = v.value(), .y = y, .log_sum = log_sum});
   if (!log_sum) return {};
 
-  return [scores, q = s.q, k = s.k, v, beta = s.beta.sink(), y, log_sum](const Heads& dy,
-                                                                         bool assign) {
+  return [scores, q = s.q, k = s.k, v, sinks = ScoreSinks(s), y, log_sum](const Heads& dy,
+                                                                          bool assign) {
     const HeadTargets d = targets(q, k, v, assign);
     dy.data.backend()(AttentionBackward{.scores = scores,
                                         .v = v.value(),
@@ -41,13 +46,13 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
                                         .dq = d.q,
                                         .dk = d.k,
                                         .dv = d.v,
-                                        .dbeta = beta.target()});
+                                        .dscores = sinks.targets()});
   };
 }
 
 Var attention(const ScoreVars& s, const HeadVars& v) {
   const Heads y = output_heads(s.q, v.width);
-  return record_heads("attention", {&s.q.data, &s.k.data, &v.data, &s.beta}, y,
+  return record_heads("attention", {&s.q.data, &s.k.data, &v.data, &s.tau, &s.shift, &s.sink}, y,
                       attention_into(s, v, y));
 }
 

@@ -8,18 +8,30 @@
 /// Differentiable forms of core/contract/attention.h.
 namespace longhand {
 
-/// Scores of queries and keys with gradients to q, k and beta.
+/// Scores of queries and keys with gradients to q, k and what else they are made of.
 struct ScoreVars {
   HeadVars q, k;
   Segments queries;
   Segments keys = {};                // empty: the queries'
   std::optional<double> scale = {};  // none: 1 / sqrt(width)
-  Temper temper = Temper::none;
-  Var beta = {};
+  Var tau = {}, shift = {}, sink = {};
   std::int64_t window = 0;
   std::optional<Math> math = {};
 
   Scores value() const;
+  /// Whether a tape is current and they, v or `more` want a gradient.
+  bool recorded_with(const HeadVars& v, const Var& more = {}) const;
+};
+
+/// Where the gradients of tau, shift and sink go. Holding it does not hold their values.
+class ScoreSinks {
+ public:
+  explicit ScoreSinks(const ScoreVars& s)
+      : tau_(s.tau.sink()), shift_(s.shift.sink()), sink_(s.sink.sink()) {}
+  ScoreTargets targets() const { return {tau_.target(), shift_.target(), sink_.target()}; }
+
+ private:
+  Sink tau_, shift_, sink_;
 };
 
 /// [query tokens, q.heads * v.width]

@@ -11,7 +11,7 @@ HeadsBackward chacal_into(const ScoreVars& s, const HeadVars& v, const Var& gamm
   Backend& backend = y.data.backend();
   check_scores("chacal", scores);
   Tensor log_sum;
-  if (recorded({&s.q.data, &s.k.data, &v.data, &s.beta, &gamma})) {
+  if (s.recorded_with(v, gamma)) {
     LONGHAND_CHECK(!earlier, "chacal: rows from a cache have no gradient; expected none recorded");
     log_sum = Tensor(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
   }
@@ -23,8 +23,8 @@ HeadsBackward chacal_into(const ScoreVars& s, const HeadVars& v, const Var& gamm
                  .log_sum = log_sum});
   if (!log_sum) return {};
 
-  return [scores, q = s.q, k = s.k, v, beta = s.beta.sink(), gamma, y, log_sum](const Heads& dy,
-                                                                                bool assign) {
+  return [scores, q = s.q, k = s.k, v, sinks = ScoreSinks(s), gamma, y, log_sum](const Heads& dy,
+                                                                                 bool assign) {
     const HeadTargets d = targets(q, k, v, assign);
     dy.data.backend()(ChacalBackward{.scores = scores,
                                      .v = v.value(),
@@ -35,15 +35,15 @@ HeadsBackward chacal_into(const ScoreVars& s, const HeadVars& v, const Var& gamm
                                      .dq = d.q,
                                      .dk = d.k,
                                      .dv = d.v,
-                                     .dbeta = beta.target(),
+                                     .dscores = sinks.targets(),
                                      .dgamma = gamma.sink().target()});
   };
 }
 
 Var chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma, const Heads& earlier) {
   const Heads y = output_heads(s.q, v.width);
-  return record_heads("chacal", {&s.q.data, &s.k.data, &v.data, &s.beta, &gamma}, y,
-                      chacal_into(s, v, gamma, y, earlier));
+  return record_heads("chacal", {&s.q.data, &s.k.data, &v.data, &s.tau, &s.shift, &s.sink, &gamma},
+                      y, chacal_into(s, v, gamma, y, earlier));
 }
 
 }  // namespace longhand

@@ -54,6 +54,22 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
   return concat(all);
 }
 
+/// The softmax of scores [heads, queries, keys] with one more key, the sink, whose weight is left
+/// out of what it gives.
+Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
+  const std::int64_t heads = scores.shape()[0], queries = scores.shape()[1];
+  const std::int64_t keys = scores.shape()[2];
+  std::vector<double> hidden;
+  for (std::int64_t t = 0; t < queries; ++t) {
+    for (std::int64_t j = 0; j < keys; ++j) hidden.push_back(j > before + t ? 1.0 : 0.0);
+  }
+  const Var seen = where(constant(scores, {queries, keys}, hidden),
+                         number_like(scores, -std::numeric_limits<double>::infinity()), scores);
+  const Var nothing = Tensor::zeros(scores.backend(), {heads, queries, 1}, scores.value().dtype());
+  const Var more = nothing + reshape(sink, {heads, 1, 1});
+  return narrow(softmax(concat({seen, more}, 2)), 2, 0, keys);
+}
+
 /// P of one sequence, [q.heads, queries, keys], in the master type.
 Var softmax_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& more = {}) {
   const std::int64_t group = s.q.heads / s.k.heads;
@@ -68,28 +84,32 @@ Var softmax_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& 
                                .math = s.math}),
                        shape);
   const auto position = [&](std::int64_t t) { return at.keys - at.queries + t; };
-  const auto filled = [&](std::int64_t columns, auto entry) -> Var {  // the same for every head
-    std::vector<double> values;
-    for (std::int64_t t = 0; t < at.queries; ++t) {
-      for (std::int64_t j = 0; j < columns; ++j) values.push_back(entry(t, j));
-    }
-    return constant(scores, {at.queries, columns}, values);
+  // Columns of [rows, heads], of `count` rows: [heads, count].
+  const auto by_head = [&](const Var& x, std::int64_t first, std::int64_t count) {
+    return permute(slice(x, first, count), {1, 0});
   };
-  if (s.temper != Temper::none) {
-    const Var log_n = filled(1, [&](std::int64_t t, std::int64_t) {
-      const std::int64_t n = s.temper == Temper::length ? at.keys : position(t) + 1;
-      return std::log(static_cast<double>(std::max<std::int64_t>(2, n)));
-    });
-    scores = scores * (log_n * s.beta);
+  if (s.tau) {
+    scores = scores * reshape(by_head(s.tau, at.query, at.queries), {s.q.heads, at.queries, 1});
+  }
+  if (s.shift) {
+    const Var queries = by_head(s.shift, at.key + position(0), at.queries);
+    const Var keys = by_head(s.shift, at.key, at.keys);
+    scores = scores + (reshape(queries, {s.q.heads, at.queries, 1}) -
+                       reshape(keys, {s.q.heads, 1, at.keys}));
   }
   if (more) scores = add(scores, more(shape, at.number));
   if (s.window > 0) {
-    const Var hidden = filled(at.keys, [&](std::int64_t t, std::int64_t j) {
-      return j > position(t) - s.window ? 0.0 : 1.0;
-    });
-    scores = where(hidden, number_like(scores, -std::numeric_limits<double>::infinity()), scores);
+    std::vector<double> hidden;  // the same for every head
+    for (std::int64_t t = 0; t < at.queries; ++t) {
+      for (std::int64_t j = 0; j < at.keys; ++j) {
+        hidden.push_back(j > position(t) - s.window ? 0.0 : 1.0);
+      }
+    }
+    scores = where(constant(scores, {at.queries, at.keys}, hidden),
+                   number_like(scores, -std::numeric_limits<double>::infinity()), scores);
   }
-  return softmax(scores, true);
+  if (!s.sink) return softmax(scores, true);
+  return with_sink(scores, s.sink, at.keys - at.queries);
 }
 
 /// P V with key heads shared by groups: [q heads, queries, keys] times [k heads, keys, width].

@@ -7,7 +7,7 @@ namespace longhand {
 
 void reinforced_attention_into(const ScoreVars& s, const HeadVars& v, const Reinforcement& by,
                                const Heads& y) {
-  LONGHAND_CHECK(!recorded({&s.q.data, &s.k.data, &v.data, &s.beta}),
+  LONGHAND_CHECK(!s.recorded_with(v),
                  "reinforced attention: it has no gradient, so that a model that has it can be "
                  "asked, but not trained");
   const Scores scores = s.value();

@@ -11,6 +11,7 @@
 #include "core/contract/attention.h"
 #include "core/contract/chacal.h"
 #include "core/contract/combine.h"
+#include "core/contract/cumulate.h"
 #include "core/contract/dropout.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/fal.h"
@@ -43,8 +44,9 @@ using Contract =
                LayerNormBackward, RmsNorm, RmsNormBackward, Rope, Embedding, EmbeddingBackward,
                Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward, CrossEntropy,
                CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle,
-               SolveTriangular, GlobalNorm, Adam, Sgd, Append, Attention, AttentionBackward,
-               AttentionWeights, FindBadScore, Reinforce, Fal, FalBackward, Chacal, ChacalBackward>;
+               SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append, Attention,
+               AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal, FalBackward,
+               Chacal, ChacalBackward>;
 
 /// One pure virtual run() for each operation of the list.
 template <class List>

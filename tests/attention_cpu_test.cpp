@@ -1,4 +1,5 @@
 #include <cmath>
+#include <string_view>
 #include <vector>
 #include "tests/check.h"
 
@@ -21,15 +22,13 @@ using Doubles = std::vector<double>;
 struct Problem {
   std::vector<std::int32_t> queries, keys;
   std::int64_t heads, group, width, value_width;
-  Temper temper = Temper::none;
+  std::string_view more = "";  // of what scores may have: t(au), (shift) c, (sink) b
   std::int64_t window = 0;
   double gamma = 0;
   DType type = DType::f32;
   double gain = 1;      // of the drawn numbers
   double matching = 1;  // below 1: q > 0, and k < 0 but for this share of the keys
 };
-
-constexpr float beta_value = 0.7f;
 
 /// A problem's tensors: q, k, v side by side with gaps, as in a fused projection. On the reference
 /// they are f64 with the numbers that the problem's type has.
@@ -83,23 +82,38 @@ struct Data {
     const auto number = [&](float x) {
       return Tensor::from(backend, {1}, master, Doubles{static_cast<double>(x)});
     };
-    if (p.temper != Temper::none) beta = number(beta_value);
     gamma = number(static_cast<float>(p.gamma));
-    dbeta = Tensor::zeros(backend, {1}, master);
     dgamma = Tensor::zeros(backend, {1}, master);
-    scores = {q, k, queries, keys, 1 / std::sqrt(double(p.width)), p.temper, beta, p.window, {}};
+    scores = {.q = q,
+              .k = k,
+              .queries = queries,
+              .keys = keys,
+              .scale = 1 / std::sqrt(double(p.width)),
+              .window = p.window};
+    const auto add = [&](char letter, Tensor& to, Tensor& gradient, const Shape& shape,
+                         float mean) {
+      if (p.more.find(letter) == std::string_view::npos) return;
+      Doubles values(static_cast<std::size_t>(shape.size()));
+      for (double& x : values)
+        x = static_cast<double>(mean + 0.5f * static_cast<float>(rng.normal()));
+      to = Tensor::from(backend, shape, master, values);
+      gradient = Tensor::zeros(backend, shape, master);
+    };
+    add('t', scores.tau, dtau, {n, p.heads}, 0.8f);
+    add('c', scores.shift, dshift, {m, p.heads}, 0);
+    add('b', scores.sink, dsink, {p.heads}, 1);
   }
+  ScoreTargets more(bool add) const { return {{dtau, add}, {dshift, add}, {dsink, add}}; }
   DType type;
   Segments queries, keys;
   Heads q, k, v, dy, y, dq, dk, dv;
-  Tensor log_sum, match, beta, gamma, dbeta, dgamma;
+  Tensor log_sum, match, gamma, dgamma, dtau, dshift, dsink;
   Scores scores;
 };
 
 /// Forward and backward; `run` runs one operation. With `add` the gradients are added to.
 template <class Run>
 void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) {
-  const Target dbeta = d.beta ? Target(d.dbeta, add) : Target();
   if (p.gamma > 0) {
     run(ChacalBackward{d.scores,
                        d.v,
@@ -110,11 +124,11 @@ void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) 
                        {d.dq, add},
                        {d.dk, add},
                        {d.dv, add},
-                       dbeta,
+                       d.more(add),
                        {d.dgamma, add}});
   } else {
     run(AttentionBackward{
-        d.scores, d.v, d.y, d.dy, d.log_sum, {d.dq, add}, {d.dk, add}, {d.dv, add}, dbeta});
+        d.scores, d.v, d.y, d.dy, d.log_sum, {d.dq, add}, {d.dk, add}, {d.dv, add}, d.more(add)});
   }
 }
 template <class Run>
@@ -156,12 +170,11 @@ void check_close(const Data& got, const Data& expected, double bound) {
   BOOST_TEST(near(got.dq.data, expected.dq.data));
   BOOST_TEST(near(got.dk.data, expected.dk.data));
   BOOST_TEST(near(got.dv.data, expected.dv.data));
-  // Of the sums dbeta and dgamma it is the size of the terms that counts: beta dbeta = sum dq q,
-  // and (1 - gamma) dgamma has the terms of dv v.
-  if (got.beta) {
-    const double size = size_of_products(expected.dq, expected.q) / beta_value;
-    BOOST_TEST(std::abs(got.dbeta.item() - expected.dbeta.item()) < bound * size);
-  }
+  if (got.dtau) BOOST_TEST(near(got.dtau, expected.dtau));
+  if (got.dshift) BOOST_TEST(near(got.dshift, expected.dshift));
+  if (got.dsink) BOOST_TEST(near(got.dsink, expected.dsink));
+  // Of the sum dgamma it is the size of the terms that counts: (1 - gamma) dgamma has those of dv
+  // v.
   if (const double gamma = expected.gamma.item(); gamma > 0) {
     const double size = size_of_products(expected.dv, expected.v) / (1 - gamma);
     BOOST_TEST(std::abs(got.dgamma.item() - expected.dgamma.item()) < bound * size);
@@ -176,13 +189,18 @@ const std::vector<std::int32_t> more_keys{9, 3, 4, 330, 65};
 
 std::vector<Problem> problems() {
   std::vector<Problem> all{
-      // queries, keys, heads, group, width, value width, temper, window
+      // queries, keys, heads, group, width, value width, more, window
       {ragged, ragged, 2, 1, 16, 16},
-      {ragged, ragged, 4, 2, 5, 33, Temper::position},
-      {long_ones, long_ones, 2, 2, 20, 7, Temper::length},
-      {long_ones, long_ones, 1, 1, 64, 64, Temper::position, 37},
-      {long_ones, long_ones, 1, 1, 3, 1, Temper::none, 300},
-      {few_queries, more_keys, 2, 1, 12, 18, Temper::position},
+      {ragged, ragged, 4, 2, 5, 33, "t"},
+      {ragged, ragged, 4, 2, 16, 20, "tcb"},
+      {long_ones, long_ones, 2, 2, 20, 7, "t"},
+      {long_ones, long_ones, 2, 2, 20, 7, "c"},
+      {long_ones, long_ones, 2, 1, 9, 16, "b"},
+      {long_ones, long_ones, 1, 1, 64, 64, "t", 37},
+      {long_ones, long_ones, 1, 1, 24, 8, "cb", 37},
+      {long_ones, long_ones, 1, 1, 3, 1, "", 300},
+      {few_queries, more_keys, 2, 1, 12, 18, "t"},
+      {few_queries, more_keys, 2, 1, 12, 18, "cb"},
       {{30, 100}, {30, 100}, 1, 1, 704, 768},
       {{40, 90}, {40, 90}, 1, 1, 16, 16},
   };
@@ -260,7 +278,10 @@ BOOST_AUTO_TEST_CASE(gradients_are_added_where_asked) {
     BOOST_TEST(distance(doubled(once.dq.data), twice.dq.data.to_doubles()) < 1e-6);
     BOOST_TEST(distance(doubled(once.dk.data), twice.dk.data.to_doubles()) < 1e-6);
     BOOST_TEST(distance(doubled(once.dv.data), twice.dv.data.to_doubles()) < 1e-6);
-    BOOST_TEST(distance(doubled(once.dbeta), twice.dbeta.to_doubles()) < 1e-6);
+    for (const auto x : {&Data::dtau, &Data::dshift, &Data::dsink}) {
+      if (!(once.*x)) continue;
+      BOOST_TEST(distance(doubled(once.*x), (twice.*x).to_doubles()) < 1e-6);
+    }
     BOOST_TEST(distance(doubled(once.dgamma), twice.dgamma.to_doubles()) < 1e-6);
   }
 }
@@ -274,8 +295,10 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
       Data d(*backend, p);
       run_all(on_crew({threads, cpu::choose_isa()}), p, d);
       results.push_back({d.y.data.to_doubles(), d.log_sum.to_doubles(), d.dq.data.to_doubles(),
-                         d.dk.data.to_doubles(), d.dv.data.to_doubles(), d.dbeta.to_doubles(),
-                         d.dgamma.to_doubles()});
+                         d.dk.data.to_doubles(), d.dv.data.to_doubles(), d.dgamma.to_doubles()});
+      for (const Tensor& x : {d.dtau, d.dshift, d.dsink}) {
+        if (x) results.back().push_back(x.to_doubles());
+      }
       BOOST_TEST(results.front() == results.back());
     }
   }

@@ -1,6 +1,8 @@
 #include <cmath>
 #include "tests/check.h"
 
+#include "autograd/combine.h"
+#include "autograd/cumulate.h"
 #include "tests/head_problem.h"
 
 using namespace longhand;
@@ -11,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(attention_decoding_test)
 
 namespace {
 
-enum class Kind { softmax, tempered, windowed, fal, chacal };
+enum class Kind { softmax, tempered, forgetting, windowed, fal, chacal };
 
 constexpr std::int64_t heads = 4, key_heads = 2, width = 5, v_width = 3;
 
@@ -40,8 +42,17 @@ Heads outputs(Kind kind, Backend& backend, const Tensor& q, const Segments& quer
       y = chacal(s, values, number(0.9), earlier);
       break;
     case Kind::tempered:
-      s.temper = Temper::position;
-      s.beta = number(0.8);
+      s.tau =
+          multiply(log_counts(backend, master_type(q.dtype()), queries, keys, heads), number(0.8));
+      y = attention(s, values);
+      break;
+    case Kind::forgetting:
+      s.shift = cumulate(
+          Tensor::from(backend, {k.data.rows(), heads}, master_type(q.dtype()),
+                       std::vector<double>(static_cast<std::size_t>(k.data.rows() * heads), -0.3)),
+          keys);
+      s.sink = multiply(number(0.5), Tensor::from(backend, {heads}, master_type(q.dtype()),
+                                                  std::vector<double>{1, -1, 0, 2}));
       y = attention(s, values);
       break;
     case Kind::windowed:
@@ -130,8 +141,8 @@ BOOST_AUTO_TEST_CASE(in_any_chunks_the_outputs_are_the_same) {
                                               {"cpu", DType::bf16, 3e-2}}) {
     const auto backend = make_backend(name);
     const HeadProblem p(*backend, type, {21, 1, 70, 9}, heads, key_heads, width, v_width);
-    for (const Kind kind :
-         {Kind::softmax, Kind::tempered, Kind::windowed, Kind::fal, Kind::chacal}) {
+    for (const Kind kind : {Kind::softmax, Kind::tempered, Kind::forgetting, Kind::windowed,
+                            Kind::fal, Kind::chacal}) {
       const Heads k{p.k, 0, key_heads, width}, v{p.v, 0, key_heads, v_width};
       const std::vector<double> once =
           outputs(kind, *backend, p.q, p.segments, k, v, p.segments, {}).data.to_doubles();

@@ -5,7 +5,9 @@
 #include <limits>
 #include "tests/check.h"
 
+#include "autograd/combine.h"
 #include "autograd/composed_attention.h"
+#include "autograd/cumulate.h"
 #include "autograd/elementwise.h"
 #include "autograd/tolerance.h"
 #include "core/error.h"
@@ -62,13 +64,17 @@ BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
 
 BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
   ScoreVars s = worked_scores(*reference());
-  s.temper = Temper::position;
-  s.beta = Tensor::from(*reference(), {1}, DType::f64, std::vector<double>{1 / std::log(2)});
+  const Var beta =
+      Tensor::from(*reference(), {1}, DType::f64, std::vector<double>{1 / std::log(2)});
+  const auto tau = [&](bool whole) {
+    return multiply(log_counts(*reference(), DType::f64, s.queries, s.queries, 1, whole), beta);
+  };
+  s.tau = tau(false);
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10})), 0, 1, 1};
   const double third = std::pow(3, std::log2(3));  // tau = log2 3 on the weight 3
   check_close(attention(s, v).value().to_doubles(),
               {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
-  s.temper = Temper::length;  // tau = 2 everywhere
+  s.tau = tau(true);  // 2 everywhere
   check_close(attention(s, v).value().to_doubles(), {6, 1.2, 60.0 / 14, 220.0 / 30}, 1e-12);
 }
 
@@ -99,7 +105,7 @@ BOOST_AUTO_TEST_CASE(an_outside_loop_gives_the_same_numbers) {
     std::memcpy(values.data(), entry.bytes.data(), values.size() * sizeof(double));
     return catalog::HostTensor{entry.shape, values};
   };
-  for (const char* name : {"attention", "tempered", "windowed", "fal", "chacal"}) {
+  for (const char* name : {"attention", "scored", "windowed", "fal", "chacal"}) {
     const std::string op = std::string(name) == "fal"      ? "fal"
                            : std::string(name) == "chacal" ? "chacal"
                                                            : "attention";
@@ -107,9 +113,8 @@ BOOST_AUTO_TEST_CASE(an_outside_loop_gives_the_same_numbers) {
     c.attributes = {{"heads", "4"}, {"key_heads", "2"}};
     for (const char* input : {"q", "k", "v", "lengths"}) c.inputs[input] = host(input);
     if (op == "chacal") c.inputs["gamma"] = host("gamma");
-    if (name == std::string("tempered")) {
-      c.attributes["temper"] = "position";
-      c.inputs["beta"] = host("beta");
+    if (name == std::string("scored")) {
+      for (const char* input : {"tau", "shift", "sink"}) c.inputs[input] = host(input);
     }
     if (name == std::string("windowed")) c.attributes["window"] = "3";
 
@@ -146,8 +151,7 @@ BOOST_AUTO_TEST_CASE(a_window_of_one_shows_each_token_itself) {
 BOOST_AUTO_TEST_CASE(a_temperature_of_zero_takes_the_mean) {
   const HeadProblem p(*reference(), DType::f64, {6}, 1, 1, 4, 1);
   ScoreVars s = p.scores();
-  s.temper = Temper::position;
-  s.beta = Tensor::zeros(*reference(), {1}, DType::f64);
+  s.tau = Tensor::zeros(*reference(), {6, 1}, DType::f64);
   const std::vector<double> y = attention(s, p.values()).value().to_doubles();
   const std::vector<double> v = p.v.to_doubles();
   double sum = 0;
@@ -291,8 +295,14 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_told_apart) {
   BOOST_TEST(message([](ScoreVars& s, HeadVars&) {
                s.keys = Segments(*reference(), std::vector<std::int32_t>{2, 5});
              }) == "attention: segments: segment 0 has 3 queries but only 2 keys");
-  BOOST_TEST(message([](ScoreVars& s, HeadVars&) { s.temper = Temper::position; }) ==
-             "attention: beta: expected [1] f64, got none");
+  const auto wrong = [&](Var ScoreVars::*part, const Shape& shape) {
+    return message(
+        [&](ScoreVars& s, HeadVars&) { s.*part = Tensor::zeros(*reference(), shape, DType::f64); });
+  };
+  BOOST_TEST(wrong(&ScoreVars::tau, {3, 1}) ==
+             "attention: tau: expected [7, 4] f64, got [3, 1] f64");
+  BOOST_TEST(wrong(&ScoreVars::shift, {2}) == "attention: shift: expected [7, 4] f64, got [2] f64");
+  BOOST_TEST(wrong(&ScoreVars::sink, {1}) == "attention: sink: expected [4] f64, got [1] f64");
   BOOST_TEST(message([](ScoreVars&, HeadVars& v) { v.heads = 1; }) ==
              "attention: v: expected 2 heads, got 1 of 2");
 }

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(flags_and_files_say_what_the_model_is) {
   BOOST_TEST(heads.window == 9);
   BOOST_TEST(chained.gamma == 0.5);
   BOOST_TEST((chained.learned_gamma == nn::Learned::head));
-  BOOST_TEST((chained.scores.temper == Temper::position));
+  BOOST_TEST((chained.scores.temper == nn::Temper::position));
   BOOST_TEST(heads.scores.beta == 0.25);
   BOOST_TEST((model.positions == nn::Positions::learned));
   BOOST_TEST(model.longest == 99);

@@ -22,6 +22,15 @@ constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
                                 {DType::f32, Math::bf16, 0x1p-6},
                                 {DType::bf16, Math::fast, 0x1p-6}};
 
+/// Normal numbers of the master type, the same on every backend.
+Tensor numbers(Backend& on, const Shape& shape, double deviation) {
+  Rng rng(7, Purpose::test);
+  std::vector<double> values(static_cast<std::size_t>(shape.size()));
+  for (double& value : values) value = deviation * static_cast<double>(rng.normal());
+  const DType type = on.name() == "reference" ? DType::f64 : DType::f32;
+  return Tensor::from(on, shape, type, values);
+}
+
 }  // namespace
 
 // Each case in one of the settings, in turn: a different one for each operation.
@@ -95,16 +104,18 @@ BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
   std::size_t turn = 0;
   for (const Setting& s : {settings[1], settings[2], settings[3]}) {
     const auto backend = make_emulated_cuda_backend({.math = s.math});
-    const Tensor beta = Tensor::from(*backend, {1}, DType::f32, std::vector<double>{-0.4});
     for (const std::int64_t width : {16, 40, 72}) {
       const HeadProblem p(*backend, s.activations, {length, 1, 1}, 1, 1, width, width);
       ScoreVars mixed = p.scores();
       if (turn % 3 == 1) mixed.window = 150;
+      const Tensor more = numbers(*backend, {length + 2, 1}, 0.5);
       if (turn % 3 == 2) {
-        mixed.temper = Temper::position;
-        mixed.beta = Var(beta);
+        mixed.tau = more;
+        mixed.shift = more;
+        mixed.sink = numbers(*backend, {1}, 1);
       }
       ScoreVars alone = mixed;
+      if (turn % 3 == 2) alone.tau = more.slice(0, length);
       alone.q = all_columns(Var(p.q.slice(0, length)), 1);
       alone.queries = Segments(*backend, std::vector<std::int32_t>{length});
       const std::vector<double> narrow =
@@ -132,7 +143,7 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
   for (const Shape& shape : shapes) {
-    for (const int form : {0, 1, 2}) {  // plain, tempered, window
+    for (const int form : {0, 1, 2}) {  // plain, with all there is, window
       const Setting& s = settings[turn++ % std::size(settings)];
       const auto run = [&](Backend& on, DType type) {
         const HeadProblem p(on, type, shape.keys, shape.heads, shape.key_heads, shape.width,
@@ -151,8 +162,9 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
                       .keys = p.segments,
                       .scale = 0.7 / std::sqrt(static_cast<double>(shape.width))};
         if (form == 1) {
-          scores.temper = Temper::position;
-          scores.beta = Tensor::from(on, {1}, master, std::vector<double>{0.3});
+          scores.tau = numbers(on, {queries.tokens(), shape.heads}, 1);
+          scores.shift = numbers(on, {p.k.rows(), shape.heads}, 1);
+          scores.sink = numbers(on, {shape.heads}, 1);
         }
         if (form == 2) scores.window = 140;
         const Heads y{Tensor(on, {queries.tokens(), shape.heads * shape.width}, type), 0,
@@ -274,14 +286,15 @@ BOOST_AUTO_TEST_CASE(scores_may_be_turned_round_or_all_alike) {
   const auto attended = [](Backend& on, DType type, double sharpness) {
     const HeadProblem p(on, type, {90, 3}, 1, 1, 8, 8);
     ScoreVars scores = p.scores();
-    scores.temper = Temper::length;
-    scores.beta = Var(Tensor::from(on, {1}, type, std::vector<double>{sharpness}));
+    std::vector<double> tau(93, sharpness);
+    for (std::size_t i = 0; i < tau.size(); i += 2) tau[i] *= -0.7;
+    scores.tau = Tensor::from(on, {93, 1}, type, tau);
     return attention(scores, p.values()).value().to_doubles();
   };
-  for (const double beta : {-1.5, 0.0}) {
-    const auto expected = attended(*reference, DType::f64, beta);
-    const auto got = attended(*backend, DType::f32, beta);
-    BOOST_TEST_CONTEXT("beta " << beta) {
+  for (const double tau : {-4.0, 0.0}) {
+    const auto expected = attended(*reference, DType::f64, tau);
+    const auto got = attended(*backend, DType::f32, tau);
+    BOOST_TEST_CONTEXT("tau " << tau) {
       for (std::size_t i = 0; i < got.size(); ++i) {
         BOOST_REQUIRE_SMALL(got[i] - expected[i], 1e-5);
       }

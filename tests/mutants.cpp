@@ -110,21 +110,14 @@ void alter_scores(AlteredBackend& backend, F f) {
   before<ChacalBackward>(backend, each);
 }
 
-/// tau of one position further: ln(n + 1) for ln n.
-void one_key_more(Scores& s) {
-  if (s.temper == Temper::none) return;
-  std::vector<double> factor(static_cast<std::size_t>(s.q.data.rows()), 1.0);
-  for (std::size_t i = 0; i < s.queries.lengths().size(); ++i) {
-    const std::int64_t queries = s.queries.lengths()[i], keys = s.keys.lengths()[i];
-    for (std::int64_t t = 0; t < queries; ++t) {
-      const auto n = static_cast<double>(
-          std::max<std::int64_t>(2, s.temper == Temper::length ? keys : keys - queries + t + 1));
-      factor[static_cast<std::size_t>(s.queries.begins()[i] + t)] = std::log(n + 1) / std::log(n);
-    }
-  }
-  s.q.data = mapped(s.q.data, [&](std::int64_t row, double value) {
-    return factor[static_cast<std::size_t>(row)] * value;
-  });
+/// The rows of a tensor one further on; the last one stays.
+Tensor next_rows(const Tensor& x) {
+  if (!x || x.rows() < 2) return x;
+  const std::vector<double> values = x.to_doubles();
+  const auto columns = static_cast<std::size_t>(x.columns());
+  std::vector<double> moved(values.begin() + std::ptrdiff_t(columns), values.end());
+  moved.insert(moved.end(), values.end() - std::ptrdiff_t(columns), values.end());
+  return Tensor::from(x.backend(), x.shape(), x.dtype(), moved);
 }
 
 double to_bf16(double value) { return static_cast<float>(bf16(static_cast<float>(value))); }
@@ -161,7 +154,7 @@ Tensor shorter(const Tensor& x) {
 
 /// Attention that does not read the value of the last visible key but one.
 std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chained) {
-  ScoreVars s = catalog::tempered_call(c);
+  ScoreVars s = catalog::score_call(c);
   const HeadVars v = catalog::value_call(c, s);
   if (!chained) s.window = c.integer("window");
   const EditWeights drop = [](const Var& w, std::int64_t) {
@@ -180,7 +173,7 @@ std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chaine
 
 /// FAL that reads the value after the first key that agrees, not after the last. No gradients.
 std::vector<catalog::Output> first_match(const catalog::Call& c) {
-  const ScoreVars s = catalog::score_call(c);
+  const ScoreVars s = catalog::key_call(c);
   const HeadVars v = catalog::value_call(c, s);
   const Segments keys = s.keys ? s.keys : s.queries;
   const auto read = [](const HeadVars& x) { return x.data.value().to_doubles(); };
@@ -274,15 +267,30 @@ const std::vector<BackendMutant>& of_backends() {
        }},
       {"a window of one key more",
        [](B& b) { alter_scores(b, [](Scores& s) { s.window += s.window > 0 ? 1 : 0; }); }},
-      {"temper: position and length exchanged",
+      {"tau of the next token",
+       [](B& b) { alter_scores(b, [](Scores& s) { s.tau = next_rows(s.tau); }); }},
+      {"tau 2% larger in backward",
        [](B& b) {
-         alter_scores(b, [](Scores& s) {
-           s.temper = s.temper == Temper::position ? Temper::length
-                      : s.temper == Temper::length ? Temper::position
-                                                   : Temper::none;
+         before<AttentionBackward>(b, [](AttentionBackward& op) {
+           if (op.scores.tau) op.scores.tau = times(op.scores.tau, 1.02);
          });
        }},
-      {"temper: ln(n + 1)", [](B& b) { alter_scores(b, one_key_more); }},
+      {"c of the other sign",
+       [](B& b) {
+         alter_scores(b, [](Scores& s) { s.shift = s.shift ? times(s.shift, -1) : s.shift; });
+       }},
+      {"c of the next token",
+       [](B& b) { alter_scores(b, [](Scores& s) { s.shift = next_rows(s.shift); }); }},
+      {"a sink of 0",
+       [](B& b) {
+         alter_scores(b, [](Scores& s) { s.sink = s.sink ? times(s.sink, 0) : s.sink; });
+       }},
+      {"cumulate the other way round",
+       [](B& b) { before<Cumulate>(b, [](Cumulate& op) { op.reverse = !op.reverse; }); }},
+      {"cumulate: 2% less",
+       [](B& b) { before<Cumulate>(b, [](Cumulate& op) { op.x = times(op.x, 0.98); }); }},
+      {"ln n of whole segments or of those up to a query: the other",
+       [](B& b) { before<LogCounts>(b, [](LogCounts& op) { op.whole = !op.whole; }); }},
       {"attention backward without scale",
        [](B& b) {
          before<AttentionBackward>(b, [](AttentionBackward& op) {

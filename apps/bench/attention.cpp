@@ -57,6 +57,10 @@ struct Tensors {
     gamma = Tensor::from(b, {1}, DType::f32, std::vector{0.9});
     dgamma = Tensor(b, {1}, DType::f32);
     scores = {q, k, segments, segments, 1 / std::sqrt(static_cast<double>(s.width))};
+    const Shape by_head{segments.tokens(), s.heads};
+    more.tau = random_tensor(b, by_head, DType::f32, seed + 4);
+    more.shift = random_tensor(b, by_head, DType::f32, seed + 5);
+    more.sink = random_tensor(b, {s.heads}, DType::f32, seed + 6);
   }
 
   std::vector<Mechanism> mechanisms(Backend& b) const {
@@ -69,6 +73,20 @@ struct Tensors {
           [=, this, &b] {
             b(FalBackward{query, key, v, segments, segments, match, dy, {dq}, {dk}, {dv}});
           }};
+    };
+    const auto scored = [this, &b](const char* name, Tensor Scores::*part,
+                                   Target ScoreTargets::*gradient) {
+      Scores own = scores;
+      own.*part = more.*part;
+      ScoreTargets wanted;
+      wanted.*gradient = empty_like(more.*part);
+      return Mechanism{name,
+                       [=, this, &b] {
+                         b(Attention{own, v, y, log_sum});
+                       },
+                       [=, this, &b] {
+                         b(AttentionBackward{own, v, y, dy, log_sum, {dq}, {dk}, {dv}, wanted});
+                       }};
     };
     return {{"softmax",
              [this, &b] {
@@ -84,6 +102,9 @@ struct Tensors {
              [this, &b] {
                b(ChacalBackward{scores, v, y, dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, dgamma});
              }},
+            scored("softmax, tau", &Scores::tau, &ScoreTargets::tau),
+            scored("softmax, shift", &Scores::shift, &ScoreTargets::shift),
+            scored("softmax, sink", &Scores::sink, &ScoreTargets::sink),
             fal("fal", q, k),
             fal("fal without a match", positive, against)};
   }
@@ -91,7 +112,7 @@ struct Tensors {
   Segments segments;
   Heads q, k, v, dy, y, dq, dk, dv, positive, against;
   Tensor log_sum, match, gamma, dgamma;
-  Scores scores;
+  Scores scores, more;
 };
 
 void run(const Arguments& arguments, Backend& backend, Report& report) {

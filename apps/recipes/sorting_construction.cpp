@@ -227,7 +227,7 @@ nn::DecoderConfig decoder_config(const SortingConstruction& c) {
   nn::SoftmaxHeads heads;
   heads.heads = heads.key_heads = 2;
   heads.width = c.numbers + 1;
-  heads.scores = {.scale = 1, .temper = Temper::position, .beta = c.sharpness};
+  heads.scores = {.scale = 1, .temper = nn::Temper::position, .beta = c.sharpness};
   return {.vocabulary = c.vocabulary(),
           .width = 2 * c.directions(),
           .layers = 2,

@@ -95,7 +95,7 @@ std::int64_t tokens_in_cache(const nn::Decoder& model) {
   std::int64_t bytes = 0;  // of a token: keys and values of every layer
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     for (const nn::AnyMixer& mixer : model.config().mixers_of(layer)) {
-      bytes += 4 * mixer->cached_columns();
+      bytes += 4 * (mixer->cached_columns() + mixer->cached_numbers());
     }
   }
   return std::clamp((std::int64_t{256} << 20) / std::max<std::int64_t>(1, bytes),

@@ -6,15 +6,16 @@
 namespace longhand::catalog {
 namespace {
 
-/// With a window, tempered, with another scale, all of it.
+/// With a window, another scale, what else scores have, all of it.
 void vary(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* keys_back : {"2", "5"}) {
     cases.push_back(head_case(rng, shape));
     cases.back().attributes["window"] = keys_back;
   }
-  cases.push_back(tempered(head_case(rng, shape), "position", 0.7));
-  cases.push_back(tempered(head_case(rng, shape), "length", -0.4));
-  cases.push_back(tempered(head_case(rng, shape), "position", 1.1));
+  for (const char* name : {"tau", "shift", "sink"}) {
+    cases.push_back(scored(rng, head_case(rng, shape), {name}));
+  }
+  cases.push_back(scored(rng, head_case(rng, shape), {"tau", "shift", "sink"}));
   cases.back().attributes["window"] = "4";
   cases.back().attributes["scale"] = "0.3";
 }
@@ -31,14 +32,18 @@ std::vector<Case> small_cases(Rng& rng) {
     vary(cases, rng, small_heads()[static_cast<std::size_t>(shape)]);
   for (const HeadShape& shape : decoding_heads()) {
     cases.push_back(head_case(rng, shape));
-    cases.push_back(tempered(head_case(rng, shape), "position", 0.5));
+    cases.push_back(scored(rng, head_case(rng, shape), {"tau", "shift", "sink"}));
   }
   return cases;
 }
 
 std::vector<Case> medium_cases(Rng& rng) {
   std::vector<Case> cases = plain(rng, medium_heads());
-  cases.push_back(tempered(head_case(rng, medium_heads()[0]), "position", 0.6));
+  for (const HeadShape& shape : medium_heads()) {
+    for (const char* name : {"tau", "shift", "sink"}) {
+      cases.push_back(scored(rng, head_case(rng, shape), {name}));
+    }
+  }
   return cases;
 }
 
@@ -67,8 +72,10 @@ std::vector<Case> score_cases(Rng& rng) {
 Operation fused_or_composed(bool fused) {
   return {.name = fused ? "attention" : "composed_attention",
           .page = "attention",
-          .formula = "y_i = sum_j P_ij v_j, P = softmax over j <= i of tau scale q_i . k_j",
-          .inputs = head_inputs({beta_argument()}),
+          .formula =
+              "y_i = sum_j P_ij v_j, P = softmax over j <= i, and the sink, of "
+              "tau_i scale q_i . k_j + c_i - c_j",
+          .inputs = head_inputs(score_arguments()),
           .attributes = head_attributes(windowed_attributes()),
           .outputs = {"y"},
           .run = [fused](const Call& c) -> std::vector<Output> {
@@ -88,7 +95,7 @@ std::vector<Operation> attention_operations() {
       {.name = "attention_weights",
        .page = "attention",
        .formula = "P, sequence after sequence, in each [heads, queries, keys]",
-       .inputs = head_inputs({beta_argument()}, false),
+       .inputs = head_inputs(score_arguments(), false),
        .attributes = head_attributes(windowed_attributes(), false),
        .outputs = {"weights"},
        .run = [](const Call& c) -> std::vector<Output> {
@@ -99,7 +106,7 @@ std::vector<Operation> attention_operations() {
       {.name = "find_bad_score",
        .page = "attention",
        .formula = "(sequence, query, key, head) of the first score that is not finite, or -1",
-       .inputs = head_inputs({beta_argument()}, false),
+       .inputs = head_inputs(score_arguments(), false),
        .attributes = head_attributes(windowed_attributes(), false),
        .outputs = {"found"},
        .run = [](const Call& c) -> std::vector<Output> {

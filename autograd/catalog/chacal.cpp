@@ -18,15 +18,25 @@ std::vector<Case> varied(Rng& rng, const std::vector<HeadShape>& shapes) {
   }
   cases.push_back(head_case(rng, shapes[2]));
   cases.back().inputs["gamma"] = constant({1}, 0.8);
-  cases.back().inputs["beta"] = constant({1}, 0.6);
-  cases.back().attributes["temper"] = "position";
   cases.push_back(head_case(rng, shapes[1]));
   cases.back().inputs["gamma"] = constant({1}, 1.0);
   cases.back().attributes["scale"] = "0.4";
   return cases;
 }
 
-std::vector<Case> small_cases(Rng& rng) { return varied(rng, small_heads()); }
+/// With what else scores may have.
+void add_scored(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
+  for (const char* const name : {"tau", "shift", "sink"}) {
+    cases.push_back(scored(rng, head_case(rng, shape), {name}));
+    cases.back().inputs["gamma"] = constant({1}, 0.8);
+  }
+}
+
+std::vector<Case> small_cases(Rng& rng) {
+  std::vector<Case> cases = varied(rng, small_heads());
+  add_scored(cases, rng, small_heads()[2]);
+  return cases;
+}
 /// The gradient of each head's gamma is one number: several cases, where 1 / (1 - gamma) does not
 /// make its noise large, say what one cannot.
 std::vector<Case> medium_cases(Rng& rng) {
@@ -36,6 +46,7 @@ std::vector<Case> medium_cases(Rng& rng) {
     cases.push_back(head_case(rng, four));
     cases.back().inputs["gamma"] = uniforms(rng, {four.heads}, 0.1, 0.6);
   }
+  add_scored(cases, rng, medium_heads()[1]);
   return cases;
 }
 
@@ -49,12 +60,11 @@ Operation fused_or_composed(bool fused) {
   return {.name = fused ? "chacal" : "composed_chacal",
           .page = "chacal",
           .formula = "Y = (1 - gamma) (I - gamma P-)^-1 P V, P- the strictly lower part of P",
-          .inputs = head_inputs({{"gamma", "[1] or [heads]", Role::master},
-                                 {"beta", "[1], when tempered", Role::master, true, true}}),
+          .inputs = head_inputs(score_arguments({{"gamma", "[1] or [heads]", Role::master}})),
           .attributes = head_attributes(score_attributes()),
           .outputs = {"y"},
           .run = [fused](const Call& c) -> std::vector<Output> {
-            const ScoreVars s = tempered_call(c);
+            const ScoreVars s = score_call(c);
             const HeadVars v = value_call(c, s);
             const Var gamma = c.in("gamma");
             return {{"y", fused ? chacal(s, v, gamma) : composed_chacal(s, v, gamma)}};
@@ -65,10 +75,9 @@ Operation fused_or_composed(bool fused) {
 }
 
 std::vector<Operation> chacal_operations() {
-  std::vector<Argument> inputs =
-      head_inputs({{"gamma", "[1] or [heads]", Role::master},
-                   {"beta", "[1], when tempered", Role::master, false, true},
-                   {"earlier", "[key tokens, heads * v_width]: y of the positions before"}});
+  std::vector<Argument> inputs = head_inputs(
+      score_arguments({{"gamma", "[1] or [heads]", Role::master},
+                       {"earlier", "[key tokens, heads * v_width]: y of the positions before"}}));
   for (Argument& argument : inputs) argument.differentiable = false;
   return {fused_or_composed(true),
           fused_or_composed(false),
@@ -80,7 +89,7 @@ std::vector<Operation> chacal_operations() {
            .attributes = head_attributes(score_attributes()),
            .outputs = {"y"},
            .run = [](const Call& c) -> std::vector<Output> {
-             const ScoreVars s = tempered_call(c);
+             const ScoreVars s = score_call(c);
              const HeadVars v = value_call(c, s);
              const Heads earlier{c.in("earlier").value(), 0, s.q.heads, v.width};
              return {{"y", chacal(s, v, c.in("gamma"), earlier)}};
@@ -89,10 +98,13 @@ std::vector<Operation> chacal_operations() {
                [](Rng& rng) {
                  std::vector<Case> cases;
                  for (const HeadShape& shape : decoding_heads()) {
-                   cases.push_back(head_case(rng, shape));
-                   cases.back().inputs["gamma"] = constant({1}, 0.9);
-                   cases.back().inputs["earlier"] =
-                       normals(rng, {total(shape.key_lengths), shape.heads * shape.v_width});
+                   const Case plain = head_case(rng, shape);
+                   for (const Case& c : {plain, scored(rng, plain, {"tau", "shift", "sink"})}) {
+                     cases.push_back(c);
+                     cases.back().inputs["gamma"] = constant({1}, 0.9);
+                     cases.back().inputs["earlier"] =
+                         normals(rng, {total(shape.key_lengths), shape.heads * shape.v_width});
+                   }
                  }
                  return cases;
                },

@@ -59,7 +59,7 @@ Operation fused_or_composed(bool fused) {
           .attributes = head_attributes({}),
           .outputs = {"y", "match"},
           .run = [fused](const Call& c) -> std::vector<Output> {
-            const ScoreVars s = score_call(c);
+            const ScoreVars s = key_call(c);
             const FalVars in{
                 .q = s.q, .k = s.k, .v = value_call(c, s), .queries = s.queries, .keys = s.keys};
             const FalResult r = fused ? fal(in) : composed_fal(in);

@@ -26,7 +26,7 @@ std::vector<T> joined(std::vector<T> a, std::vector<T> b) {
 
 }  // namespace
 
-ScoreVars score_call(const Call& c) {
+ScoreVars key_call(const Call& c) {
   const Var q = c.in("q");
   const std::int64_t heads = c.integer("heads");
   LONGHAND_CHECK(heads >= 1, "heads: expected at least 1, got ", heads);
@@ -41,24 +41,17 @@ ScoreVars score_call(const Call& c) {
   return s;
 }
 
-ScoreVars tempered_call(const Call& c) {
-  ScoreVars s = score_call(c);
-  const std::string& temper = c.word("temper");
-  if (temper == "position") {
-    s.temper = Temper::position;
-  } else if (temper == "length") {
-    s.temper = Temper::length;
-  } else {
-    LONGHAND_CHECK(temper == "none", "temper: expected none, position or length, got '", temper,
-                   "'");
-  }
+ScoreVars score_call(const Call& c) {
+  ScoreVars s = key_call(c);
   if (c.number("scale") != 0) s.scale = c.number("scale");
-  s.beta = c.maybe("beta");
+  s.tau = c.maybe("tau");
+  s.shift = c.maybe("shift");
+  s.sink = c.maybe("sink");
   return s;
 }
 
 ScoreVars windowed_call(const Call& c) {
-  ScoreVars s = tempered_call(c);
+  ScoreVars s = score_call(c);
   s.window = c.integer("window");
   return s;
 }
@@ -102,8 +95,7 @@ std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values)
 }
 
 std::vector<Attribute> score_attributes() {
-  return {{"scale", "0", "factor of the scores; 0: 1 / sqrt(width)"},
-          {"temper", "none", "none, position or length: tau = beta ln n"}};
+  return {{"scale", "0", "factor of the scores; 0: 1 / sqrt(width)"}};
 }
 
 std::vector<Attribute> windowed_attributes() {
@@ -111,7 +103,12 @@ std::vector<Attribute> windowed_attributes() {
                 {{"window", "0", "how many keys back a query sees, itself included; 0: all"}});
 }
 
-Argument beta_argument() { return {"beta", "[1], when tempered", Role::master, true, true}; }
+std::vector<Argument> score_arguments(std::vector<Argument> more) {
+  return joined({{"tau", "[tokens, heads]: factors of scores", Role::master, true, true},
+                 {"shift", "[key tokens, heads]: c of c_i - c_j", Role::master, true, true},
+                 {"sink", "[heads]: a score without a value", Role::master, true, true}},
+                std::move(more));
+}
 
 std::int64_t total(const std::vector<int>& lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
@@ -180,9 +177,20 @@ Case head_case(Rng& rng, const HeadShape& s) {
   return c;
 }
 
-Case tempered(Case c, const char* kind, double value) {
-  c.attributes["temper"] = kind;
-  c.inputs["beta"] = constant({1}, value);
+Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names) {
+  const auto tokens = [&](const char* lengths) {
+    double sum = 0;
+    for (const double length : c.inputs.at(lengths).values) sum += length;
+    return static_cast<std::int64_t>(sum);
+  };
+  const std::int64_t heads = std::stoll(c.attributes.at("heads"));
+  const std::int64_t queries = tokens("lengths");
+  const std::int64_t keys = c.inputs.contains("key_lengths") ? tokens("key_lengths") : queries;
+  for (const std::string_view name : names) {
+    c.inputs[std::string(name)] = name == "tau"     ? normals(rng, {queries, heads}, 0.6, 0.8)
+                                  : name == "shift" ? normals(rng, {keys, heads})
+                                                    : normals(rng, {heads});
+  }
   return c;
 }
 

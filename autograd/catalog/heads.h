@@ -8,8 +8,8 @@ namespace longhand::catalog {
 
 /// q, k and v of a call, where its attributes say they lie. Without k, keys lie in q's tensor;
 /// without v, values lie in k's.
-ScoreVars score_call(const Call& call);     // q, k and the lengths
-ScoreVars tempered_call(const Call& call);  // and scale, temper, beta
+ScoreVars key_call(const Call& call);       // q, k and the lengths
+ScoreVars score_call(const Call& call);     // and scale, tau, shift, sink
 ScoreVars windowed_call(const Call& call);  // and the window
 HeadVars value_call(const Call& call, const ScoreVars& scores);
 
@@ -18,7 +18,8 @@ std::vector<Argument> head_inputs(std::vector<Argument> more, bool values = true
 std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values = true);
 std::vector<Attribute> score_attributes();
 std::vector<Attribute> windowed_attributes();  // and the window
-Argument beta_argument();                      // of tempered scores
+/// What scores have beside q and k, then `more`.
+std::vector<Argument> score_arguments(std::vector<Argument> more = {});
 
 /// A shape of the problem: q, k and v in tensors of their own, or, with a gap >= 0, in one tensor
 /// with so many columns before each of them.
@@ -36,7 +37,7 @@ std::int64_t total(const std::vector<int>& lengths);
 
 /// Standard normal q, k, v, and lengths.
 Case head_case(Rng& rng, const HeadShape& shape);
-/// The same with scores tempered by "position" or "length".
-Case tempered(Case c, const char* kind, double beta);
+/// The same with some of tau, shift and sink. A tau may be negative.
+Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names);
 
 }  // namespace longhand::catalog

@@ -66,10 +66,11 @@ std::vector<Case> small_cases(Rng& rng) {
   }
   for (const HeadShape& shape : decoding_heads()) {
     cases.push_back(reinforced(rng, head_case(rng, shape), 3, 0.2));
-    cases.push_back(reinforced(rng, tempered(head_case(rng, shape), "position", 0.5), 3, 0.2));
+    const Case more = scored(rng, head_case(rng, shape), {"tau", "shift", "sink"});
+    cases.push_back(reinforced(rng, more, 3, 0.2));
   }
-  for (const char* const temper : {"position", "length"}) {
-    Case c = tempered(head_case(rng, small_heads()[3]), temper, 0.7);
+  for (const char* const name : {"tau", "shift", "sink"}) {
+    Case c = scored(rng, head_case(rng, small_heads()[3]), {name});
     c.attributes["scale"] = "0.6";
     cases.push_back(reinforced(rng, c, 100, 0.3));
   }
@@ -99,11 +100,10 @@ std::vector<Case> large_cases(Rng& rng) {
 }
 
 std::vector<Operation> reinforce_operations() {
-  std::vector<Argument> inputs = head_inputs(
-      {beta_argument(),
-       {"pairs", "[n, 2]: row of a query, ascending, and position of a key in its sequence",
+  std::vector<Argument> inputs = head_inputs(score_arguments(
+      {{"pairs", "[n, 2]: row of a query, ascending, and position of a key in its sequence",
         Role::index},
-       {"amounts", "[heads]: delta of each query head", Role::master}});
+       {"amounts", "[heads]: delta of each query head", Role::master}}));
   for (Argument& input : inputs) input.differentiable = false;
   std::vector<Attribute> attributes = windowed_attributes();
   attributes.push_back({"threshold", "0", "C: only weights above it grow"});

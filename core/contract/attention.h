@@ -6,33 +6,29 @@
 #include "core/contract/heads.h"
 #include "core/contract/matmul.h"
 
-/// Causal softmax attention. q, k, v, y and their gradients share one type; log_sum, beta, weights
-/// have its master type. Products follow `math` (none: the backend's); sums, exponentials and
-/// log_sum are of the master type.
+/// Causal softmax attention. q, k, v, y and their gradients share one type; log_sum, weights and
+/// what else scores are made of have its master type. Products follow `math` (none: the backend's);
+/// sums, exponentials and log_sum are of the master type.
 namespace longhand {
-
-/// How sharply scores are read: each query's scores are multiplied by tau.
-enum class Temper {
-  none,      // tau = 1
-  position,  // tau = beta ln n with n = max(2, p + 1), the number of keys up to position p
-  length,    // tau = beta ln n with n = max(2, the key segment's length)
-};
 
 /// What P is made of. For query i at position p and key j of its segment (j <= p, and with a window
 /// > 0 also j > p - window), both of head h (see Heads):
-///   s_ij = tau_i scale q_i . k_j;   P_ij = exp(s_ij) / sum_j exp(s_ij)
+///   s_ij = tau_i scale q_i . k_j + c_i - c_j;   P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b))
+/// where c_i is that of the key at the query's own position, and b = sink_h has a share of each row
+/// but no value. A tensor that is not given leaves its part of the formula out.
 struct Scores {
   Heads q, k;
   Segments queries, keys;
   double scale = 1;
-  Temper temper = Temper::none;
-  Tensor beta = {};  // [1], when tempered
+  Tensor tau = {};    // [query tokens, q.heads]
+  Tensor shift = {};  // c, [rows of k, q.heads]
+  Tensor sink = {};   // b, [q.heads]
   std::int64_t window = 0;
   std::optional<Math> math = {};
 };
 
-/// y_i = sum_j P_ij v_j. Saves log_sum_i = log sum_j exp(s_ij), [query tokens, q.heads]; it may be
-/// left empty when there is no backward to come. y has q.heads heads of v.width.
+/// y_i = sum_j P_ij v_j. Saves log_sum_i = log of P_ij's denominator, [query tokens, q.heads]; it
+/// may be left empty when there is no backward to come. y has q.heads heads of v.width.
 struct Attention {
   static constexpr std::string_view name = "attention";
   Scores scores;
@@ -41,18 +37,24 @@ struct Attention {
   Tensor log_sum = {};
 };
 
+/// Where the gradients of what scores have beside q and k go, each only if the scores have it.
+struct ScoreTargets {
+  Target tau = {}, shift = {}, sink = {};
+};
+
 /// With D_i = dy_i . y_i and P from log_sum:
 ///   dP_ij = dy_i . v_j;  dS_ij = P_ij (dP_ij - D_i);  r_i = scale sum_j dS_ij k_j
 ///   dq_i = tau_i r_i;  dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i
-///   dbeta = sum_i,h ln n_i q_i . r_i
-/// dk_j, dv_j also sum over the query heads that read head h / G.
+///   dtau_i = q_i . r_i;  dc_j = sum_k dS_jk - sum_i dS_ij;  db = -sum_i exp(b - log_sum_i) D_i
+/// dk_j, dv_j also sum over the query heads that read head h / G. The row sum of dS is
+/// exp(b - log_sum_i) D_i, and 0 without a sink.
 struct AttentionBackward {
   static constexpr std::string_view name = "attention_backward";
   Scores scores;
   Heads v, y, dy;
   Tensor log_sum;
   HeadsTarget dq = {}, dk = {}, dv = {};
-  Target dbeta = {};
+  ScoreTargets dscores = {};
 };
 
 /// The matrix P itself, for looking at: segment after segment, in each [q.heads, queries, keys],

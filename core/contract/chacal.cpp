@@ -43,8 +43,7 @@ void check(const ChacalBackward& op) {
   are.out("dq", op.dq, s.q);
   are.out("dk", op.dk, s.k);
   are.out("dv", op.dv, op.v);
-  are.require(!op.dbeta || s.beta, "dbeta", "wanted, but the scores are not tempered");
-  if (op.dbeta) are.out("dbeta", op.dbeta.tensor, Shape{1}, are.master());
+  are.out(op.dscores, s);
   if (op.dgamma) are.out("dgamma", op.dgamma.tensor, op.gamma.shape(), are.master());
 }
 

@@ -33,15 +33,16 @@ struct Chacal {
 /// and then, with U'_j = (1 - g) v_j + g y_j off the diagonal and (1 - g) v_j on it,
 ///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j)
 ///   dS_ij = P_ij (W_i . U'_j - W_i . y_i), since the row sum of P_ij dP_ij is W_i . y_i
-/// and dq, dk, dbeta from dS as in AttentionBackward. With grouped keys W, A and B belong to the
-/// query heads.
+/// and dq, dk and the gradients of the scores' tensors from dS as in AttentionBackward, where D_i
+/// is W_i . y_i. With grouped keys W, A and B belong to the query heads.
 struct ChacalBackward {
   static constexpr std::string_view name = "chacal_backward";
   Scores scores;
   Heads v, y, dy;
   Tensor gamma, log_sum;
   HeadsTarget dq = {}, dk = {}, dv = {};
-  Target dbeta = {}, dgamma = {};
+  ScoreTargets dscores = {};
+  Target dgamma = {};
 };
 
 void check(const Chacal& op);

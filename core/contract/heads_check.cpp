@@ -101,11 +101,20 @@ void HeadArguments::scores(const Scores& s, bool backward) {
           " rows, one a token of the segments, got ", s.q.data.rows());
   segments(s.queries, s.keys, s.k.data.rows(), backward);
   require(s.window >= 0, "window", "expected at least 0, got ", s.window);
-  if (s.temper == Temper::none) {
-    require(!s.beta, "beta", "given, but the scores are not tempered");
-  } else {
-    in("beta", s.beta, Shape{1}, master());
-  }
+  if (s.tau) in("tau", s.tau, {s.q.data.rows(), s.q.heads}, master());
+  if (s.shift) in("shift", s.shift, {s.k.data.rows(), s.q.heads}, master());
+  if (s.sink) in("sink", s.sink, Shape{s.q.heads}, master());
+}
+
+void HeadArguments::out(const ScoreTargets& targets, const Scores& s) {
+  const auto one = [&](std::string_view name, const Target& target, const Tensor& like) {
+    if (!target) return;
+    require(static_cast<bool>(like), name, "wanted, but the scores have none");
+    out(name, target.tensor, like.shape(), master());
+  };
+  one("dtau", targets.tau, s.tau);
+  one("dshift", targets.shift, s.shift);
+  one("dsink", targets.sink, s.sink);
 }
 
 }  // namespace longhand

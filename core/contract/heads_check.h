@@ -27,8 +27,9 @@ class HeadArguments {
   void out(std::string_view name, const Tensor& tensor, const Shape& shape, DType type);
   void segments(const Segments& queries, const Segments& keys, std::int64_t key_rows,
                 bool backward);
-  /// q, k, the segments and the tempering.
+  /// q, k, the segments and what else scores have.
   void scores(const Scores& scores, bool backward);
+  void out(const ScoreTargets& targets, const Scores& scores);
 
   DType type() const { return type_; }
   DType master() const { return master_type(type_); }

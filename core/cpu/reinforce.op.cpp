@@ -14,7 +14,8 @@ struct ReinforcedQuery {
   const T* q;
   T* y;
   std::int64_t width, value_width, first, last;
-  float factor, log_sum;  // tau scale
+  HeadRows<const float> shift;  // c of the segment's keys; or null
+  float factor, log_sum;        // tau scale
   float log_threshold, amount;
   const std::int32_t* pairs;
   std::int64_t count;
@@ -38,7 +39,8 @@ namespace {
 template <class T>
 bool grows(const ReinforcedQuery<T>& task, std::int64_t key) {
   if (key < task.first || key > task.last) return false;
-  const float score = task.factor * attention::dot(task.q, task.k.row(key), task.width);
+  float score = task.factor * attention::dot(task.q, task.k.row(key), task.width);
+  if (task.shift) score += *task.shift.row(task.last) - *task.shift.row(key);
   const float log_weight = score - task.log_sum;
   return (log_weight < 0 ? log_weight : 0) > task.log_threshold;
 }
@@ -100,28 +102,19 @@ std::int64_t segment_of(const Segments& queries, std::int32_t row) {
   return std::ranges::upper_bound(queries.begins(), row) - queries.begins().begin() - 1;
 }
 
-/// tau of the query at a position, of a segment with so many keys.
-double tau(const Tempering& temper, std::int64_t position, std::int64_t keys) {
-  if (temper.kind == Tempering::Kind::none) return 1;
-  const std::int64_t n = temper.kind == Tempering::Kind::length ? keys : position + 1;
-  return static_cast<double>(temper.beta) *
-         std::log(static_cast<double>(std::max<std::int64_t>(2, n)));
-}
-
 /// All heads of the query that has these pairs.
 template <class T>
-void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op,
-                     const Tempering& temper, float log_threshold, const std::int32_t* pairs,
-                     std::int64_t count) {
+void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op, float log_threshold,
+                     const std::int32_t* pairs, std::int64_t count) {
   const Scores& s = op.scores;
   const std::int32_t row = pairs[0];
   if (row < 0 || row >= s.q.data.rows()) return;
   const SegmentRows at = segment_rows(s.queries, s.keys, segment_of(s.queries, row));
   const std::int64_t position = at.offset() + row - at.query, group = s.q.heads / s.k.heads;
-  const double factor = s.scale * tau(temper, position, at.keys);
   for (std::int64_t h = 0; h < s.q.heads; ++h) {
     const float amount = op.amounts.data<float>()[h];
     if (amount == 0) continue;
+    const float tau = s.tau ? *column_of<const float>(s.tau, h, row).at : 1.0f;
     kernels.query({.k = rows_of<const T>(s.k, h / group, at.key),
                    .v = rows_of<const T>(op.v, h / group, at.key),
                    .q = rows_of<const T>(s.q, h, row).at,
@@ -130,7 +123,8 @@ void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op,
                    .value_width = op.v.width,
                    .first = std::max<std::int64_t>(0, position + 1 - window_of(s)),
                    .last = position,
-                   .factor = static_cast<float>(factor),
+                   .shift = column_of<const float>(s.shift, h, at.key),
+                   .factor = static_cast<float>(s.scale) * tau,
                    .log_sum = *column_of<const float>(op.log_sum, h, row).at,
                    .log_threshold = log_threshold,
                    .amount = amount,
@@ -142,7 +136,6 @@ void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op,
 }  // namespace
 
 void run(CpuBackend& backend, const Reinforce& op) {
-  const Tempering temper = tempering(op.scores);
   const auto log_threshold = static_cast<float>(std::log(op.threshold));
   const auto* const pairs = op.pairs.data<std::int32_t>();
   const std::int64_t count = op.pairs.rows();
@@ -156,7 +149,7 @@ void run(CpuBackend& backend, const Reinforce& op) {
         if (!begins(n)) continue;
         std::int64_t next = n + 1;
         while (next < count && !begins(next)) ++next;
-        reinforce_query<T>(kernels, op, temper, log_threshold, pairs + 2 * n, next - n);
+        reinforce_query<T>(kernels, op, log_threshold, pairs + 2 * n, next - n);
       }
     });
   });

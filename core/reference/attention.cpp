@@ -13,14 +13,13 @@ namespace longhand::reference {
 std::vector<double> softmax_row(const ScoreRows& scores, const Sequence& s, std::int64_t t,
                                 std::int64_t h, double& log_sum) {
   const std::int64_t p = s.position(t), first = scores.first(s, t);
-  const double tau = scores.tau(s, t);
   std::vector<double> row(static_cast<std::size_t>(p + 1), 0.0);
-  double max = -std::numeric_limits<double>::infinity();
+  double max = scores.sink(h);
   for (std::int64_t j = first; j <= p; ++j) {
-    row[j] = tau * scores.raw(s, t, h, j);
+    row[j] = scores(s, t, h, j);
     if (row[j] > max || std::isnan(row[j])) max = row[j];  // NaN is not hidden
   }
-  double sum = 0;
+  double sum = std::exp(scores.sink(h) - max);
   for (std::int64_t j = first; j <= p; ++j) sum += row[j] = std::exp(row[j] - max);
   for (std::int64_t j = first; j <= p; ++j) row[j] /= sum;
   log_sum = max + std::log(sum);
@@ -57,7 +56,7 @@ void run(ReferenceBackend&, const AttentionBackward& op) {
   const Rows log_sum(op.log_sum);
   const HeadResult dq(op.dq), dk(op.dk), dv(op.dv);
   const std::int64_t width = op.scores.q.width, v_width = op.v.width;
-  double dbeta = 0;
+  ScoreGradients more(op.scores, op.dscores);
 
   for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
     for (std::int64_t g = 0; g < op.v.heads;
@@ -67,24 +66,22 @@ void run(ReferenceBackend&, const AttentionBackward& op) {
       for (std::int64_t h = g * scores.group(); h < (g + 1) * scores.group(); ++h) {
         for (std::int64_t t = 0; t < s.queries; ++t) {
           const std::int64_t i = s.query + t;
-          const double tau = scores.tau(s, t);
+          const double tau = scores.tau(s, t, h);
           const double d = dot(dy, i, h, y, i, h, v_width);
+          more.add_sink(h, std::exp(scores.sink(h) - log_sum(i, h)), d);
           std::vector<double> r(static_cast<std::size_t>(width), 0.0);
           for (std::int64_t j = scores.first(s, t); j <= s.position(t); ++j) {
-            const double raw = scores.raw(s, t, h, j);
-            const double p = std::exp(tau * raw - log_sum(i, h));
+            const double p = std::exp(scores(s, t, h, j) - log_sum(i, h));
             const double dp = dot(dy, i, h, v, s.key + j, g, v_width);
-            const double ds = op.scores.scale * p * (dp - d);
+            const double ds = p * (dp - d);
+            more.add(s, t, h, j, ds, scores.raw(s, t, h, j));
             for (std::int64_t c = 0; c < width; ++c) {
-              r[c] += ds * scores.k(s.key + j, g, c);
-              sum_dk[j * width + c] += tau * ds * scores.q(i, h, c);
+              r[c] += op.scores.scale * ds * scores.k(s.key + j, g, c);
+              sum_dk[j * width + c] += op.scores.scale * tau * ds * scores.q(i, h, c);
             }
             for (std::int64_t c = 0; c < v_width; ++c) sum_dv[j * v_width + c] += p * dy(i, h, c);
           }
-          for (std::int64_t c = 0; c < width; ++c) {
-            dq.put(i, h, c, tau * r[c]);
-            dbeta += scores.log_n(s, t) * scores.q(i, h, c) * r[c];
-          }
+          for (std::int64_t c = 0; c < width; ++c) dq.put(i, h, c, tau * r[c]);
         }
       }
       for (std::int64_t j = 0; j < s.keys; ++j) {
@@ -95,7 +92,7 @@ void run(ReferenceBackend&, const AttentionBackward& op) {
       }
     }
   }
-  Result(op.dbeta).put(0, dbeta);
+  more.put();
 }
 
 void run(ReferenceBackend&, const AttentionWeights& op) {
@@ -124,7 +121,7 @@ void run(ReferenceBackend&, const FindBadScore& op) {
     for (std::int64_t t = 0; t < s.queries; ++t) {
       for (std::int64_t j = scores.first(s, t); j <= s.position(t); ++j) {
         for (std::int64_t h = 0; h < op.scores.q.heads; ++h) {
-          if (std::isfinite(scores.tau(s, t) * scores.raw(s, t, h, j))) continue;
+          if (std::isfinite(scores(s, t, h, j))) continue;
           found[0] = static_cast<std::int32_t>(number);
           found[1] = static_cast<std::int32_t>(s.position(t));
           found[2] = static_cast<std::int32_t>(j);

@@ -55,7 +55,7 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
   const HeadResult dq(op.dq), dk(op.dk), dv(op.dv);
   const std::int64_t width = op.scores.q.width, v_width = op.v.width;
   std::vector<double> dgamma(static_cast<std::size_t>(op.gamma.size()), 0.0);
-  double dbeta = 0;
+  ScoreGradients more(op.scores, op.dscores);
 
   for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
     const std::int64_t n = s.keys;
@@ -66,7 +66,7 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
         const std::size_t which = op.gamma.size() == 1 ? 0 : static_cast<std::size_t>(h);
         const double g = gamma(static_cast<std::int64_t>(which));
         const auto p = [&](std::int64_t i, std::int64_t j) {
-          return std::exp(scores.tau(s, i) * scores.raw(s, i, h, j) - log_sum(s.query + i, h));
+          return std::exp(scores(s, i, h, j) - log_sum(s.query + i, h));
         };
 
         // Rows of W from the last to the first; A_j and B_j fall off on the way.
@@ -87,11 +87,12 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
         }
 
         for (std::int64_t i = 0; i < n; ++i) {
-          const double tau = scores.tau(s, i);
+          const double tau = scores.tau(s, i, h);
           double w_y = 0;
           for (std::int64_t c = 0; c < v_width; ++c) {
             w_y += w[i * v_width + c] * y(s.query + i, h, c);
           }
+          more.add_sink(h, std::exp(scores.sink(h) - log_sum(s.query + i, h)), w_y);
           std::vector<double> r(static_cast<std::size_t>(width), 0.0);
           for (std::int64_t j = 0; j <= i; ++j) {
             double dp = 0;
@@ -100,16 +101,14 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
                   (1 - g) * v(s.key + j, kv, c) + (j < i ? g * y(s.query + j, h, c) : 0);
               dp += w[i * v_width + c] * u;
             }
-            const double ds = op.scores.scale * p(i, j) * (dp - w_y);
+            const double ds = p(i, j) * (dp - w_y), scaled = op.scores.scale * ds;
+            more.add(s, i, h, j, ds, scores.raw(s, i, h, j));
             for (std::int64_t c = 0; c < width; ++c) {
-              r[c] += ds * scores.k(s.key + j, kv, c);
-              sum_dk[j * width + c] += tau * ds * scores.q(s.query + i, h, c);
+              r[c] += scaled * scores.k(s.key + j, kv, c);
+              sum_dk[j * width + c] += scaled * tau * scores.q(s.query + i, h, c);
             }
           }
-          for (std::int64_t c = 0; c < width; ++c) {
-            dq.put(s.query + i, h, c, tau * r[c]);
-            dbeta += scores.log_n(s, i) * scores.q(s.query + i, h, c) * r[c];
-          }
+          for (std::int64_t c = 0; c < width; ++c) dq.put(s.query + i, h, c, tau * r[c]);
         }
       }
       for (std::int64_t j = 0; j < n; ++j) {
@@ -120,7 +119,7 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
       }
     }
   }
-  Result(op.dbeta).put(0, dbeta);
+  more.put();
   for (std::size_t i = 0; i < dgamma.size(); ++i) {
     Result(op.dgamma).put(static_cast<std::int64_t>(i), dgamma[i]);
   }

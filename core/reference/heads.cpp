@@ -1,7 +1,7 @@
 #include "core/reference/heads.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "core/reference/reference_backend.h"
 #include "core/reference/rows.h"
@@ -54,8 +54,9 @@ ScoreRows::ScoreRows(const Scores& scores)
     : q(scores.q),
       k(scores.k),
       scale_(scores.scale),
-      beta_(scores.beta ? Rows(scores.beta)(0) : 1),
-      temper_(scores.temper),
+      tau_(scores.tau),
+      shift_(scores.shift),
+      sink_(scores.sink),
       window_(scores.window),
       width_(scores.q.width),
       group_(scores.q.heads / scores.k.heads) {}
@@ -64,17 +65,52 @@ double ScoreRows::raw(const Sequence& s, std::int64_t t, std::int64_t h, std::in
   return scale_ * dot(q, s.query + t, h, k, s.key + j, h / group_, width_);
 }
 
-double ScoreRows::log_n(const Sequence& s, std::int64_t t) const {
-  const std::int64_t n = temper_ == Temper::length ? s.keys : s.position(t) + 1;
-  return std::log(static_cast<double>(std::max<std::int64_t>(2, n)));
+double ScoreRows::tau(const Sequence& s, std::int64_t t, std::int64_t h) const {
+  return tau_ ? Rows(tau_)(s.query + t, h) : 1;
 }
 
-double ScoreRows::tau(const Sequence& s, std::int64_t t) const {
-  return temper_ == Temper::none ? 1 : beta_ * log_n(s, t);
+double ScoreRows::operator()(const Sequence& s, std::int64_t t, std::int64_t h,
+                             std::int64_t j) const {
+  const double score = tau(s, t, h) * raw(s, t, h, j);
+  if (!shift_) return score;
+  const Rows shift(shift_);
+  return score + (shift(s.key + s.position(t), h) - shift(s.key + j, h));
+}
+
+double ScoreRows::sink(std::int64_t h) const {
+  return sink_ ? Rows(sink_)(h) : -std::numeric_limits<double>::infinity();
 }
 
 std::int64_t ScoreRows::first(const Sequence& s, std::int64_t t) const {
   return window_ > 0 ? std::max<std::int64_t>(0, s.position(t) - window_ + 1) : 0;
+}
+
+ScoreGradients::ScoreGradients(const Scores& scores, const ScoreTargets& targets)
+    : targets_(targets),
+      heads_(scores.q.heads),
+      tau_(static_cast<std::size_t>(targets.tau ? scores.tau.size() : 0), 0.0),
+      shift_(static_cast<std::size_t>(targets.shift ? scores.shift.size() : 0), 0.0),
+      sink_(static_cast<std::size_t>(heads_), 0.0) {}
+
+void ScoreGradients::add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j,
+                         double ds, double raw) {
+  if (targets_.tau) tau_[(s.query + t) * heads_ + h] += ds * raw;
+  if (!targets_.shift) return;
+  shift_[(s.key + s.position(t)) * heads_ + h] += ds;
+  shift_[(s.key + j) * heads_ + h] -= ds;
+}
+
+void ScoreGradients::put() const {
+  const auto one = [](const Target& target, const std::vector<double>& values) {
+    if (!target) return;
+    const Result result(target);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      result.put(static_cast<std::int64_t>(i), values[i]);
+    }
+  };
+  one(targets_.tau, tau_);
+  one(targets_.shift, shift_);
+  one(targets_.sink, sink_);
 }
 
 void run(ReferenceBackend&, const Append& op) {

@@ -58,10 +58,13 @@ double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b,
 class ScoreRows {
  public:
   explicit ScoreRows(const Scores& scores);
-  /// scale q . k, before tempering, of query t and the key at position j.
+  /// scale q . k of query t and the key at position j.
   double raw(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
-  double log_n(const Sequence& s, std::int64_t t) const;
-  double tau(const Sequence& s, std::int64_t t) const;
+  double tau(const Sequence& s, std::int64_t t, std::int64_t h) const;
+  /// s_ij = tau_i raw + c_i - c_j
+  double operator()(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
+  /// b, or minus infinity.
+  double sink(std::int64_t h) const;
   /// The first key position that query t sees; the last is its own.
   std::int64_t first(const Sequence& s, std::int64_t t) const;
   std::int64_t group() const { return group_; }  // query heads that share a key head
@@ -69,9 +72,26 @@ class ScoreRows {
   HeadRows q, k;
 
  private:
-  double scale_, beta_;
-  Temper temper_;
+  double scale_;
+  Tensor tau_, shift_, sink_;
   std::int64_t window_, width_, group_;
+};
+
+/// The gradients of tau, c and b, gathered and put where they are wanted.
+class ScoreGradients {
+ public:
+  ScoreGradients(const Scores& scores, const ScoreTargets& targets);
+  /// dS of query t and the key at position j, with what tau multiplies there.
+  void add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j, double ds,
+           double raw);
+  /// D of a query, with the sink's weight.
+  void add_sink(std::int64_t h, double weight, double d) { sink_[h] -= weight * d; }
+  void put() const;
+
+ private:
+  const ScoreTargets& targets_;
+  std::int64_t heads_;
+  std::vector<double> tau_, shift_, sink_;
 };
 
 }  // namespace longhand::reference

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "cuda/attention/chain.h"
 #include "cuda/attention/run.h"
@@ -16,6 +17,8 @@
 /// The last block of keys are the tile's own positions. In a chain the values before it are
 /// U_j = (1 - g) v_j + g y_j of finished rows, its own are (1 - g) v_j, and what is then still
 /// missing comes by substitution: y_i = o_i / l_i + g sum_(j < i, own) P_ij y_j.
+///
+/// A sink is there before any key: b is the first level and l begins at 1.
 ///
 /// Heads wider than a slice: scores sum over the slices of the keys; a block has one slice of the
 /// values.
@@ -61,7 +64,7 @@ constexpr std::size_t forward_bytes = sizeof(typename Product::Element) *
                                       tile_size<Product, slice>*(bands +
                                                                  2 * pairs<Product, slice, bands>);
 
-template <class Product, int slice, int bands, Walk walk>
+template <class Product, int slice, int bands, Walk walk, bool shifted>
 __device__ void attend(const AttentionTask& task, const Tile& tile, int head, int part,
                        int key_part = 0) {
   constexpr bool chain = walk == Walk::chain;
@@ -88,12 +91,16 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   const float g = chain ? task.gamma[head * task.gamma_step] : 0.0f;
 
   __shared__ float factors[block_rows];
+  // c of the queries and of two blocks of keys: one is read while the other comes.
+  __shared__ float query_shifts[shifted ? block_rows : 1], key_shifts[2][shifted ? key_rows : 1];
   // What is not needed before the end, as registers are short.
   __shared__ struct { int row, head, part; } kept;
   if (threadIdx.x == 0) kept = {first_row, head, part};
   for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += attention_threads) {
-    const float factor = scores.scale * scores.tau(start + r, at.keys) * log2_of_e;
+    const float tau = scores.tau_of(first_row + r, head, r < rows);
+    const float factor = scores.scale * tau * log2_of_e;
     factors[r] = fabsf(factor) < 0x1p-100f ? 0x1p-100f : factor;  // -infinity stays what it is
+    if (shifted) query_shifts[r] = r < rows ? scores.shift_of(first_key + start + r, head) : 0.0f;
   }
   float out[bands][n][4], level[bands][2], sum[bands][2];
   float p[bands][m][4];  // a block's scores, then its weights
@@ -104,6 +111,9 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     for (int i = 0; i < 2; ++i) {
       level[t][i] = -infinity;
       sum[t][i] = 0;
+      if (walk == Walk::part || !scores.sink) continue;
+      level[t][i] = scores.sink[head] * log2_of_e;
+      sum[t][i] = lane_column() == 0 ? 1.0f : 0.0f;  // of four lanes that share the row
     }
   }
 
@@ -136,9 +146,14 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   if (one_slice || task.key_slices == 1) settle<Product, slice, block_rows>(q, scores.q);
 
   int end = 0, now = 0;  // where in the ring this block's tiles lie
-  for (int begin = first_block; begin < until; begin = end) {
+  int turn = 0;
+  for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
     const bool own = begin == start;
     end = end_of(begin);
+    if (shifted && static_cast<int>(threadIdx.x) < end - begin) {
+      key_shifts[turn][threadIdx.x] =
+          scores.shift_of(std::int64_t{first_key} + begin + static_cast<int>(threadIdx.x), head);
+    }
     Element *const k = ring + now, *const v = chain ? k : k + size;  // a chain's values come later
     now = both ? 2 * size - now : now;
     Element* const next = ring + now;
@@ -196,15 +211,37 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
 #pragma unroll
         for (int i = 0; i < 2; ++i) factor[t][i] = factors[row + 16 * t + 8 * i];
       }
-      if (factor[0][0] < 0) {  // all of them
+      if constexpr (shifted) {
+        // What is then left of the factor is 1.
 #pragma unroll
         for (int t = 0; t < bands; ++t) {
-          factor[t][0] = -factor[t][0];
-          factor[t][1] = -factor[t][1];
 #pragma unroll
-          for (int c = 0; c < m; ++c) {
+          for (int i = 0; i < 2; ++i) {
+            const float of_query = query_shifts[row + 16 * t + 8 * i];
 #pragma unroll
-            for (float& s : p[t][c]) s = -s;
+            for (int c = 0; c < m; ++c) {
+#pragma unroll
+              for (int j = 0; j < 2; ++j) {
+                float& s = p[t][c][2 * i + j];
+                const float of_key = key_shifts[turn][8 * c + 2 * (lane % 4) + j];
+                s = s * factor[t][i] + (of_query - of_key) * log2_of_e;
+              }
+            }
+            factor[t][i] = 1;
+          }
+        }
+      } else {
+#pragma unroll
+        for (int t = 0; t < bands; ++t) {
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            if (!(factor[t][i] < 0)) continue;
+            factor[t][i] = -factor[t][i];
+#pragma unroll
+            for (int c = 0; c < m; ++c) {
+              p[t][c][2 * i] = -p[t][c][2 * i];
+              p[t][c][2 * i + 1] = -p[t][c][2 * i + 1];
+            }
           }
         }
       }
@@ -378,22 +415,29 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   }
 }
 
-/// Fills in what both mechanisms have in common and calls body(Product{}, Slice{}, task).
+/// Fills in what both mechanisms have in common and calls body(Product{}, Slice{}, shifted, task).
 template <class Op, class Body>
 void visit_forward(Math math, const Op& op, Body&& body) {
   const Scores& scores = op.scores;
-  visit_product(
-      math, scores.q.data.dtype(), std::max(scores.q.width, op.v.width),
-      [&](auto product, auto size) {
-        constexpr int slice = decltype(size)::value;
-        body(product, size,
-             AttentionTask{.scores = view(scores),
-                           .v = view(op.v),
-                           .y = view(op.y),
-                           .log_sum = op.log_sum ? op.log_sum.template data<float>() : nullptr,
-                           .key_slices = slices(scores.q.width, slice),
-                           .value_slices = slices(op.v.width, slice)});
-      });
+  const auto with_shift = [&](auto product, auto size, const AttentionTask& task) {
+    if (scores.shift) {
+      body(product, size, std::true_type{}, task);
+    } else {
+      body(product, size, std::false_type{}, task);
+    }
+  };
+  visit_product(math, scores.q.data.dtype(), std::max(scores.q.width, op.v.width),
+                [&](auto product, auto size) {
+                  constexpr int slice = decltype(size)::value;
+                  with_shift(product, size,
+                             AttentionTask{.scores = view(scores),
+                                           .v = view(op.v),
+                                           .y = view(op.y),
+                                           .log_sum = op.log_sum ? op.log_sum.template data<float>()
+                                                                 : nullptr,
+                                           .key_slices = slices(scores.q.width, slice),
+                                           .value_slices = slices(op.v.width, slice)});
+                });
 }
 
 }  // namespace longhand::cuda

@@ -27,6 +27,20 @@ __global__ void add_up_kernel(const float* parts, std::int64_t outer, std::int64
   if (threadIdx.x == 0) result[blockIdx.x] = add ? result[blockIdx.x] + sum : sum;
 }
 
+/// db = -sum_i exp(b - log_sum_i) D_i: a block for each head.
+__global__ void sink_kernel(ScoresView scores, const float* log_sum, const float* dots,
+                            std::int64_t rows, float* result, bool add) {
+  __shared__ float sums[32];
+  const int head = static_cast<int>(blockIdx.x);
+  float sum = 0;
+  for (std::int64_t i = threadIdx.x; i < rows; i += blockDim.x) {
+    const std::int64_t at = i * scores.heads + head;
+    sum -= expf(scores.sink[head] - log_sum[at]) * dots[at];
+  }
+  sum = block_sum(sum, sums);
+  if (threadIdx.x == 0) result[head] = add ? result[head] + sum : sum;
+}
+
 }  // namespace
 
 void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t inner,
@@ -43,12 +57,19 @@ void row_dots(CudaBackend& backend, const HeadsView& x, const HeadsView& y, std:
 
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
-                         const Target& dbeta, GradientTask task) {
+                         const ScoreTargets& dscores, GradientTask task) {
   task.dq = view(dq);
   task.dk = view(dk);
   task.dv = view(dv);
-  if (dq || dbeta) launch_query_gradients(backend, math, scores, dbeta, task);
-  if (dk || dv) launch_key_gradients(backend, math, scores, task);
+  if (dq || dscores.tau) launch_query_gradients(backend, math, scores, dscores.tau, task);
+  if (dscores.shift) {
+    task.dshift = dscores.shift.tensor.data<float>();
+    task.add_shift = dscores.shift.add;
+  }
+  if (dk || dv || dscores.shift) launch_key_gradients(backend, math, scores, task);
+  if (!dscores.sink) return;
+  launch(backend.stream(), scores.q.heads, 256, 0, &sink_kernel, task.scores, task.log_sum,
+         task.row_dots, scores.q.data.rows(), dscores.sink.tensor.data<float>(), dscores.sink.add);
 }
 
 void run(CudaBackend& backend, const AttentionBackward& op) {
@@ -57,7 +78,7 @@ void run(CudaBackend& backend, const AttentionBackward& op) {
   const Tensor dots(backend, op.log_sum.shape(), DType::f32);
   const auto heads = static_cast<std::int32_t>(scores.q.heads);
   row_dots(backend, view(op.dy), view(op.y), rows, heads, dots.data<float>());
-  attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dbeta,
+  attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dscores,
                       {.scores = view(scores),
                        .v = view(op.v),
                        .dy = view(op.dy),

@@ -8,7 +8,7 @@ constexpr std::size_t chacal_bytes = std::max(2 * sizeof(typename Product::Eleme
                                                   tile_size<Product, slice>,
                                               substitution_bytes<slice>);
 
-template <class Product, int slice>
+template <class Product, int slice, bool shifted>
 __global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask task) {
   const SegmentsView& segments = task.scores.segments;
   const int heads = task.scores.heads, parts = task.value_slices;
@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask
     if (next.rank >= ranks) return;
     const Tile tile{next.segment, next.rank * tile_rows};
     if (tile.first >= segments.query_length[tile.segment]) continue;
-    attend<Product, slice, 1, Walk::chain>(task, tile, next.head, next.slice);
+    attend<Product, slice, 1, Walk::chain, shifted>(task, tile, next.head, next.slice);
     const std::int64_t slot =
         segments.query_begin[tile.segment] / tile_rows + tile.segment + next.rank;
     publish(task.progress + 1 + (slot * heads + next.head) * parts + next.slice);
@@ -30,20 +30,24 @@ __global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask
 void run(CudaBackend& backend, const Chacal& op) {
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
   if (rows == 0) return;
-  visit_forward(backend.math(op.scores.math), op, [&](auto product, auto size, AttentionTask task) {
-    using Kind = decltype(product);
-    constexpr int slice = decltype(size)::value;
-    const std::int64_t slots = tile_slots(rows, count, tile_rows);
-    const Tensor progress(backend, {progress_words(slots, op.scores.q.heads, task.value_slices)},
-                          DType::i32);
-    backend.stream().zero(progress.address(), progress.bytes());
-    task.progress = progress.data<std::int32_t>();
-    task.earlier = view(op.earlier);
-    task.gamma = op.gamma.data<float>();
-    task.gamma_step = op.gamma.size() == 1 ? 0 : 1;
-    launch(backend.stream(), chain_blocks(backend, slots * op.scores.q.heads * task.value_slices),
-           attention_threads, chacal_bytes<Kind, slice>, &chacal_kernel<Kind, slice>, task);
-  });
+  visit_forward(backend.math(op.scores.math), op,
+                [&](auto product, auto size, auto shift, AttentionTask task) {
+                  using Kind = decltype(product);
+                  constexpr int slice = decltype(size)::value;
+                  const std::int64_t slots = tile_slots(rows, count, tile_rows);
+                  const Tensor progress(
+                      backend, {progress_words(slots, op.scores.q.heads, task.value_slices)},
+                      DType::i32);
+                  backend.stream().zero(progress.address(), progress.bytes());
+                  task.progress = progress.data<std::int32_t>();
+                  task.earlier = view(op.earlier);
+                  task.gamma = op.gamma.data<float>();
+                  task.gamma_step = op.gamma.size() == 1 ? 0 : 1;
+                  launch(backend.stream(),
+                         chain_blocks(backend, slots * op.scores.q.heads * task.value_slices),
+                         attention_threads, chacal_bytes<Kind, slice>,
+                         &chacal_kernel<Kind, slice, decltype(shift)::value>, task);
+                });
 }
 
 }  // namespace longhand::cuda

@@ -46,6 +46,14 @@ __device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, in
   const float g = task.gamma[head * task.gamma_step];
   const std::int64_t first_row = at.query + first;
 
+  // c of the keys, less that of the first: differences of near numbers keep their bits.
+  const float first_shift = scores.shift_of(at.key + first, head);
+  float shift[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int r = min(row + 8 * i, rows - 1);
+    shift[i] = (scores.shift_of(at.key + first + r, head) - first_shift) * log2_of_e;
+  }
   float b[n][4], p[m][4];
   clear(b);
   if (task.key_slices == 1) {
@@ -62,10 +70,13 @@ __device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, in
       __syncthreads();
       if (s == 0 && static_cast<int>(threadIdx.x) < tile_rows) {
         const int r = static_cast<int>(threadIdx.x);
-        factors[r] = scores.scale * scores.tau(begin + r, at.keys) * log2_of_e;
-        log_sums[r] = r < count
-                          ? task.log_sum[(at.query + begin + r) * scores.heads + head] * log2_of_e
-                          : 0.0f;
+        const std::int64_t token = at.query + begin + r;
+        factors[r] = scores.scale * scores.tau_of(token, head, r < count) * log2_of_e;
+        log_sums[r] = 0;
+        if (r < count) {
+          const float own_shift = scores.shift_of(at.key + begin + r, head) - first_shift;
+          log_sums[r] = (task.log_sum[token * scores.heads + head] - own_shift) * log2_of_e;
+        }
       }
       if (task.key_slices > 1) {
         stage<Product, slice, tile_rows>(k, scores.k, at.key + first, rows, key_head, s * slice);
@@ -84,7 +95,7 @@ __device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, in
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const int r = 8 * c + 2 * lane_column() + e % 2, key = first + row + 8 * (e / 2);
-          p[c][e] = power_of_two(p[c][e] * factors[r] - log_sums[r]);
+          p[c][e] = power_of_two(p[c][e] * factors[r] - log_sums[r] - shift[e / 2]);
           if (r >= count || begin + r < key) p[c][e] = 0;
         }
       }
@@ -228,7 +239,7 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
 
   const Tensor dots(backend, op.log_sum.shape(), DType::f32);
   row_dots(backend, w_view, view(op.y), rows, static_cast<std::int32_t>(heads), dots.data<float>());
-  attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dbeta,
+  attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dscores,
                       {.scores = view(scores),
                        .v = view(op.v),
                        .y = view(op.y),

@@ -13,7 +13,7 @@ constexpr int residents = slice == 128
 
 /// Tiles with more keys before them come first, so that none of the long ones is left alone at the
 /// end; the heads of a tile side by side.
-template <class Product, int slice, int bands>
+template <class Product, int slice, int bands, bool shifted>
 __global__ void __launch_bounds__(attention_threads, residents<Product, slice, bands>)
     attention_kernel(AttentionTask task) {
   const ScoresView& scores = task.scores;
@@ -23,7 +23,8 @@ __global__ void __launch_bounds__(attention_threads, residents<Product, slice, b
   const SegmentsView& segments = scores.segments;
   const Tile tile = tile_at(segments.query_begin, segments.count, bands * tile_rows, slot);
   if (tile.first >= segments.query_length[tile.segment]) return;
-  attend<Product, slice, bands, Walk::whole>(task, tile, head_and_part - part * scores.heads, part);
+  attend<Product, slice, bands, Walk::whole, shifted>(task, tile,
+                                                      head_and_part - part * scores.heads, part);
 }
 
 /// Bands of 16 rows a warp: two where sequences are long and two fit.
@@ -38,9 +39,11 @@ void run(CudaBackend& backend, const Attention& op) {
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
   if (const int parts = key_parts(op); parts > 1) return attend_in_parts(backend, op, parts);
   visit_forward(
-      backend.math(op.scores.math), op, [&](auto product, auto size, const AttentionTask& task) {
+      backend.math(op.scores.math), op,
+      [&](auto product, auto size, auto shift, const AttentionTask& task) {
         using Kind = decltype(product);
         constexpr int slice = decltype(size)::value;
+        constexpr bool shifted = decltype(shift)::value;
         const auto with_bands = [&](auto number) {
           constexpr int bands = decltype(number)::value;
           const std::int64_t slots = tile_slots(rows, count, bands * tile_rows);
@@ -48,7 +51,7 @@ void run(CudaBackend& backend, const Attention& op) {
           launch(backend.stream(),
                  {op.scores.q.heads * task.value_slices, (slots + layers - 1) / layers, layers},
                  attention_threads, forward_bytes<Kind, slice, bands>,
-                 &attention_kernel<Kind, slice, bands>, task);
+                 &attention_kernel<Kind, slice, bands, shifted>, task);
         };
         const std::int64_t blocks =
             tile_slots(rows, count, 2 * tile_rows) * op.scores.q.heads * task.value_slices;

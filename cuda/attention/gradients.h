@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "cuda/attention/run.h"
 
 /// Backward without atomics: one pass for the queries' gradients, one for the keys' and values',
@@ -12,9 +14,9 @@
 /// whose operands it takes last and so has in shared memory when it needs them.
 namespace longhand::cuda {
 
-/// The gradients of q, k, v and beta from P of log_sum, as in AttentionBackward. With `gamma`, as
-/// in ChacalBackward: dy stands for W, row_dots for W_i . y_i, and the values read off the diagonal
-/// are (1 - g) v + g y.
+/// The gradients of q, k, v and the scores' tensors from P of log_sum, as in AttentionBackward.
+/// With `gamma`, as in ChacalBackward: dy stands for W, row_dots for W_i . y_i, and the values read
+/// off the diagonal are (1 - g) v + g y.
 struct GradientTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {};
@@ -22,18 +24,21 @@ struct GradientTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   HeadsView dq = {}, dk = {}, dv = {};
-  float* dbeta = nullptr;  // a part for each slot, head and slice of the queries
+  float* dtau = nullptr;  // a part for each slice of the queries, [slices, query_rows, heads]
+  std::int64_t query_rows = 0;
+  float* dshift = nullptr;
+  bool add_shift = false;
   std::int32_t key_slices = 1, value_slices = 1;
 };
 
 /// What both mechanisms do once dy (or W) and its dots are there.
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
-                         const Target& dbeta, GradientTask task);
+                         const ScoreTargets& dscores, GradientTask task);
 
-/// The two passes, each with its launch: dq and the parts of dbeta, dk and dv.
+/// The two passes, each with its launch: dq and dtau; dk, dv and dshift.
 void launch_query_gradients(CudaBackend& backend, Math math, const Scores& scores,
-                            const Target& dbeta, GradientTask task);
+                            const Target& dtau, GradientTask task);
 void launch_key_gradients(CudaBackend& backend, Math math, const Scores& scores, GradientTask task);
 
 template <class Product, int slice>
@@ -68,7 +73,7 @@ __device__ __forceinline__ void settle_values(typename Product::Element* tile,
   if (!task.gamma) settle<Product, slice, rows>(tile, task.v);
 }
 
-/// Sets in how many slices heads are taken and calls body(Product{}, Slice{}).
+/// Sets in how many slices heads are taken and calls body(Product{}, Slice{}, shifted).
 template <class Body>
 void visit_gradients(Math math, const Scores& scores, GradientTask& task, Body&& body) {
   const std::int64_t width = scores.q.width, v_width = task.v.width;
@@ -76,7 +81,11 @@ void visit_gradients(Math math, const Scores& scores, GradientTask& task, Body&&
                 [&](auto product, auto size) {
                   task.key_slices = slices(width, decltype(size)::value);
                   task.value_slices = slices(v_width, decltype(size)::value);
-                  body(product, size);
+                  if (scores.shift) {
+                    body(product, size, std::true_type{});
+                  } else {
+                    body(product, size, std::false_type{});
+                  }
                 });
 }
 

@@ -9,8 +9,9 @@ struct alignas(16) QueryFacts {
 };
 
 /// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (in a chain times 1 - g), over the
-/// query heads that read key head blockIdx.y. Scores lie transposed: a row is a key.
-template <class Product, int slice>
+/// query heads that read key head blockIdx.y. Scores lie transposed: a row is a key. Shifted scores
+/// have dc_j as well, for each query head.
+template <class Product, int slice, bool shifted>
 __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTask task) {
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
@@ -62,11 +63,33 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
     const int r = static_cast<int>(threadIdx.x);
     if (r >= min(step, at.queries - begin) || head >= last_head) return QueryFacts{};
     const std::int64_t at_row = (at.query + begin + r) * scores.heads + head;
-    const float tau = scores.tau(at.offset() + begin + r, at.keys);
-    return QueryFacts{scores.scale * tau * log2_of_e, task.log_sum[at_row] * log2_of_e, tau,
-                      task.row_dots[at_row]};
+    const float tau = scores.tau_of(at.query + begin + r, head);
+    float log_sum = task.log_sum[at_row] * log2_of_e;
+    if (shifted) {
+      const int position = at.offset() + begin + r;
+      log_sum -= scores.shift_of(at, position, head, tile.first) * log2_of_e;
+    }
+    return QueryFacts{scores.scale * tau * log2_of_e, log_sum, tau, task.row_dots[at_row]};
+  };
+  // dc of this thread's keys, of which it has a part of each sum.
+  const auto put_shift = [&](int head, const float(&sums)[2]) {
+    if (!task.dshift || part > 0) return;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int r = row + 8 * i, position = tile.first + r;
+      float sum = -row_sum(sums[i]);
+      if (r >= rows || lane_column() > 0) continue;
+      if (scores.sink && position >= at.offset()) {
+        const std::int64_t query = (at.query + position - at.offset()) * scores.heads + head;
+        sum += expf(scores.sink[head] - task.log_sum[query]) * task.row_dots[query];
+      }
+      float* const to = task.dshift + (at.key + position) * scores.heads + head;
+      *to = task.add_shift ? *to + sum : sum;
+    }
   };
 
+  // Of this thread's keys: c less that of the tile's first, as in QueryFacts, and sums of dS.
+  float shift[2] = {0, 0}, shift_sums[2] = {0, 0};
   float dk[1][n][4], dv[1][n][4];
   clear(dk[0]);
   clear(dv[0]);
@@ -84,6 +107,14 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
   int turn = 0, now = 0;  // where in the ring this step's tiles lie
   for (int head = first_head, begin = first_query; head < last_head; turn = 1 - turn) {
     const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
+    if (shifted && begin == first_query) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int key = tile.first + min(row + 8 * i, rows - 1);
+        shift[i] = scores.shift_of(at, key, head, tile.first) * log2_of_e;
+        shift_sums[i] = 0;
+      }
+    }
     const bool goes_on = begin + step < last_query;
     const int next_head = goes_on ? head : head + 1;
     const int next_begin = goes_on ? begin + step : first_query;
@@ -142,8 +173,10 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
           const QueryFacts of = facts[turn][8 * c + 2 * lane_column() + j];
 #pragma unroll
           for (int e = j; e < 4; e += 2) {
-            const float p = power_of_two(s[c][e] * of.factor - of.log_sum);
-            s[c][e] = of.tau * p * (dp[c][e] - of.dot);
+            float power = s[c][e] * of.factor - of.log_sum;
+            if constexpr (shifted) power -= shift[e / 2];
+            const float p = power_of_two(power);
+            s[c][e] = (shifted ? 1.0f : of.tau) * p * (dp[c][e] - of.dot);
             dp[c][e] = p;
           }
         }
@@ -165,11 +198,25 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
               float &p = dp[c][2 * i + j], &ds = s[c][2 * i + j];
               if (task.gamma && query == first) {
                 const QueryFacts& of = facts[turn][query + 2 * lane_column()];
-                ds -= of.tau * p * g * of.dot;
+                ds -= (shifted ? 1.0f : of.tau) * p * g * of.dot;
               }
               const bool seen = query >= first && query <= last;
               p = seen ? p : 0.0f;
               ds = seen ? ds : 0.0f;
+            }
+          }
+        }
+      }
+      if constexpr (shifted) {
+#pragma unroll
+        for (int c = 0; c < m; ++c) {
+#pragma unroll
+          for (int j = 0; j < 2; ++j) {
+            const float tau = facts[turn][8 * c + 2 * lane_column() + j].tau;
+#pragma unroll
+            for (int e = j; e < 4; e += 2) {
+              shift_sums[e / 2] += s[c][e];
+              s[c][e] *= tau;
             }
           }
         }
@@ -190,11 +237,17 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
       bring(q, next_head, next_begin, 0, 0);
       commit_copies();
     }
+    if (shifted && next_head != head && busy) put_shift(head, shift_sums);
     head = next_head;
     begin = next_begin;
   }
 
   if (!busy) return;
+  if (shifted && first_head == last_head) {  // no query sees these keys
+    for (int head = first_head; head < first_head + scores.group; ++head) {
+      put_shift(head, shift_sums);
+    }
+  }
   const std::int64_t first_row = at.key + tile.first + 16 * warp;
   const int count = rows - 16 * warp;
   if (task.dk && part < task.key_slices) {
@@ -211,13 +264,14 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
 
 void launch_key_gradients(CudaBackend& backend, Math math, const Scores& scores,
                           GradientTask task) {
-  visit_gradients(math, scores, task, [&](auto product, auto size) {
+  visit_gradients(math, scores, task, [&](auto product, auto size, auto shift) {
     using Kind = decltype(product);
     constexpr int slice = decltype(size)::value;
     launch(backend.stream(),
            {tile_slots(scores.k.data.rows(), scores.queries.count(), tile_rows), scores.k.heads,
             std::max(task.key_slices, task.value_slices)},
-           attention_threads, gradient_bytes<Kind, slice>, &key_gradients<Kind, slice>, task);
+           attention_threads, gradient_bytes<Kind, slice>,
+           &key_gradients<Kind, slice, decltype(shift)::value>, task);
   });
 }
 

@@ -9,14 +9,15 @@ namespace {
 
 constexpr int look_threads = 256, look_warps = look_threads / warp_size;
 
-/// tau scale q_i . k_j for the query in row t of a segment; all lanes get it.
+/// s_ij of the query in row t of a segment; all lanes get it.
 __device__ __forceinline__ float score(const ScoresView& s, const SegmentView& at, int t, int head,
-                                       int j, float factor) {
+                                       int j) {
+  const float factor = s.scale * s.tau_of(at.query + t, head);
   float sum = 0;
   for (int c = lane_index(); c < s.q.width; c += warp_size) {
     sum += load_one(s.q, at.query + t, head, c) * load_one(s.k, at.key + j, head / s.group, c);
   }
-  return factor * warp_sum(sum);
+  return factor * warp_sum(sum) + s.shift_of(at, at.offset() + t, head, j);
 }
 
 /// weights of one query and head: the scores first, then their exponentials over the sum.
@@ -37,14 +38,13 @@ __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores
                      (std::int64_t{head} * at.queries + t) * std::int64_t{at.keys};
 
   const int p = at.offset() + t;
-  const float factor = scores.scale * scores.tau(p, at.keys);
-  float top = -INFINITY;
+  float top = scores.sink ? scores.sink[head] : -INFINITY;
   for (int j = 0; j < at.keys; ++j) {
     if (!visible(scores, p, j)) {
       if (lane == 0) row[j] = 0;
       continue;
     }
-    const float s = score(scores, at, t, head, j, factor);
+    const float s = score(scores, at, t, head, j);
     if (lane == 0) row[j] = s;
     top = fmaxf(top, s);
   }
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores
     row[j] = expf(row[j] - top);
     sum += row[j];
   }
-  sum = warp_sum(sum);
+  sum = warp_sum(sum) + (scores.sink ? expf(scores.sink[head] - top) : 0.0f);
   for (int j = scores.first_key(p) + lane; j <= p; j += warp_size) row[j] /= sum;
 }
 
@@ -67,11 +67,10 @@ __global__ void __launch_bounds__(look_threads)
   const int t = tile.first + warp_index();
   if (t >= at.queries) return;
   const int p = at.offset() + t;
-  const float factor = scores.scale * scores.tau(p, at.keys);
   std::int64_t found = -1;
   for (int j = scores.first_key(p); j <= p && found < 0; ++j) {
     for (int head = 0; head < scores.heads && found < 0; ++head) {
-      if (!(fabsf(score(scores, at, t, head, j, factor)) < INFINITY)) {
+      if (!(fabsf(score(scores, at, t, head, j)) < INFINITY)) {
         found = std::int64_t{j} * scores.heads + head;
       }
     }

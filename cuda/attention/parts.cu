@@ -9,7 +9,8 @@
 /// and each block leaves level b_p, l_p and o_p of its part. With b = max_p b_p and
 /// w_p = 2^(b_p - b), p in order,
 ///   l = sum_p w_p l_p,  y = sum_p w_p o_p / l,  log_sum = (b + log2 l) ln 2.
-/// Parts are of the keys that there are, in multiples of 64: some of a short segment's are empty.
+/// A sink is one part more, without o. Parts are of the keys that there are, in multiples of 64:
+/// some of a short segment's are empty.
 namespace longhand::cuda {
 namespace {
 
@@ -18,14 +19,14 @@ constexpr std::int64_t least_keys = 128;      // of a part, if all segments fill
 constexpr std::int64_t queries_of_warp = 16;  // and no more of a segment, on average
 constexpr int most_parts = 64;
 
-template <class Product, int slice>
+template <class Product, int slice, bool shifted>
 __global__ void __launch_bounds__(attention_threads) part_kernel(AttentionTask task) {
   const SegmentsView& segments = task.scores.segments;
   const int head_and_part = static_cast<int>(blockIdx.x), heads = task.scores.heads;
   const Tile tile = tile_at(segments.query_begin, segments.count, tile_rows, blockIdx.y);
   if (tile.first >= segments.query_length[tile.segment]) return;
-  attend<Product, slice, 1, Walk::part>(task, tile, head_and_part % heads, head_and_part / heads,
-                                        static_cast<int>(blockIdx.z));
+  attend<Product, slice, 1, Walk::part, shifted>(
+      task, tile, head_and_part % heads, head_and_part / heads, static_cast<int>(blockIdx.z));
 }
 
 /// A warp for each query and head. `task` is the parts', y the attention's own.
@@ -36,11 +37,12 @@ __global__ void join_kernel(AttentionTask task, HeadsView y) {
   const std::int64_t row = entry / heads;
   const auto head = static_cast<int>(entry % heads);
   const Pair<float>* const stats = task.stats + entry;
-  float level = -std::numeric_limits<float>::infinity();
+  const float* const sink = task.scores.sink;
+  float level = sink ? sink[head] * log2_of_e : -std::numeric_limits<float>::infinity();
   for (int p = 0; p < task.key_parts; ++p) level = fmaxf(level, stats[p * entries].first);
   const float base = level == -std::numeric_limits<float>::infinity() ? 0.0f : level;
 
-  float sum = 0;
+  float sum = sink ? power_of_two(sink[head] * log2_of_e - base) : 0.0f;
   for (int p = 0; p < task.key_parts; ++p) {
     const Pair<float> of = stats[p * entries];
     sum += power_of_two(of.first - base) * of.second;
@@ -82,19 +84,22 @@ void attend_in_parts(CudaBackend& backend, const Attention& op, int parts) {
   const Tensor sums(backend, {parts * rows, heads * op.v.width}, DType::f32);
   const Tensor stats(backend, {parts * rows, heads * 2}, DType::f32);
   Stream& stream = backend.stream();
-  visit_forward(backend.math(op.scores.math), op, [&](auto product, auto size, AttentionTask task) {
-    using Kind = decltype(product);
-    constexpr int slice = decltype(size)::value;
-    task.y = view(Heads{sums, 0, heads, op.v.width});
-    task.key_parts = parts;
-    task.query_rows = rows;
-    task.stats = reinterpret_cast<Pair<float>*>(stats.data<float>());
-    launch(
-        stream,
-        {heads * task.value_slices, tile_slots(rows, op.scores.queries.count(), tile_rows), parts},
-        attention_threads, forward_bytes<Kind, slice, 1>, &part_kernel<Kind, slice>, task);
-    launch(stream, (rows * heads * warp_size + 127) / 128, 128, 0, &join_kernel, task, view(op.y));
-  });
+  visit_forward(backend.math(op.scores.math), op,
+                [&](auto product, auto size, auto shift, AttentionTask task) {
+                  using Kind = decltype(product);
+                  constexpr int slice = decltype(size)::value;
+                  task.y = view(Heads{sums, 0, heads, op.v.width});
+                  task.key_parts = parts;
+                  task.query_rows = rows;
+                  task.stats = reinterpret_cast<Pair<float>*>(stats.data<float>());
+                  launch(stream,
+                         {heads * task.value_slices,
+                          tile_slots(rows, op.scores.queries.count(), tile_rows), parts},
+                         attention_threads, forward_bytes<Kind, slice, 1>,
+                         &part_kernel<Kind, slice, decltype(shift)::value>, task);
+                  launch(stream, (rows * heads * warp_size + 127) / 128, 128, 0, &join_kernel, task,
+                         view(op.y));
+                });
 }
 
 }  // namespace longhand::cuda

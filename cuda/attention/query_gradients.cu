@@ -3,15 +3,15 @@
 namespace longhand::cuda {
 namespace {
 
-/// dq_i = tau_i r_i with r_i = scale sum_j dS_ij k_j, and this tile's part of
-/// dbeta = sum_i ln n_i q_i . r_i
-template <class Product, int slice>
+/// dq_i = tau_i r_i with r_i = scale sum_j dS_ij k_j, and of dtau_i = q_i . r_i this slice's part.
+template <class Product, int slice, bool shifted>
 __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
     query_gradients(GradientTask task) {
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   constexpr int stride = Product::stride(slice);
-  __shared__ float sums[32];
+  // c of two steps' keys: one is read while the other comes.
+  __shared__ float key_shifts[2][shifted ? step : 1];
   Element* const q = shared_memory<Element>();
   Element* const dy = q + tile_rows * stride;
   Element* const ring = dy + tile_rows * stride;
@@ -22,14 +22,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   const Tile tile =
       tile_at(scores.segments.query_begin, scores.segments.count, tile_rows, blockIdx.x);
   const SegmentView at = scores.segments[tile.segment];
-  float* const dbeta =
-      task.dbeta
-          ? task.dbeta + (std::int64_t{blockIdx.x} * scores.heads + head) * task.key_slices + part
-          : nullptr;
-  if (tile.first >= at.queries) {
-    if (dbeta && threadIdx.x == 0) *dbeta = 0;
-    return;
-  }
+  if (tile.first >= at.queries) return;
   const int rows = min(tile_rows, at.queries - tile.first);
   const int start = at.offset() + tile.first;
   const std::int64_t first_row = at.query + tile.first;
@@ -37,13 +30,14 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   const bool busy = 16 * warp < rows;
   const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
 
-  float dq[1][n][4], factor[2], log_sum[2], d[2];
+  float dq[1][n][4], factor[2], log_sum[2], d[2], shift[2] = {0, 0};
   clear(dq[0]);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int r = row + 8 * i;
     const std::int64_t at_row = (first_row + r) * scores.heads + head;
-    factor[i] = scores.scale * scores.tau(start + r, at.keys) * log2_of_e;
+    factor[i] = scores.scale * scores.tau_of(first_row + r, head, r < rows) * log2_of_e;
+    if (shifted && r < rows) shift[i] = scores.shift_of(at.key + start + r, head);
     log_sum[i] = r < rows ? task.log_sum[at_row] * log2_of_e : 0.0f;
     d[i] = r < rows ? task.row_dots[at_row] : 0.0f;
   }
@@ -75,8 +69,12 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   if (task.value_slices == 1) settle<Product, slice, tile_rows>(dy, task.dy);
 
   const int own = 16 * warp * stride;
-  int now = 0;  // where in the ring this step's tiles lie
-  for (int begin = first_key; begin < stop; begin += step) {
+  int now = 0, turn = 0;  // where in the ring this step's tiles lie
+  for (int begin = first_key; begin < stop; begin += step, turn = 1 - turn) {
+    if (shifted && static_cast<int>(threadIdx.x) < min(step, stop - begin)) {
+      const int key = begin + static_cast<int>(threadIdx.x);
+      key_shifts[turn][threadIdx.x] = scores.shift_of(at.key + key, head);
+    }
     Element *const k = ring + now, *const v = k + step * stride;
     now = ahead<Product, slice> ? 2 * step * stride - now : now;
     Element* const next = ring + now;
@@ -124,7 +122,12 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
       for (int c = 0; c < m; ++c) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          const float p = power_of_two(s[c][e] * factor[e / 2] - log_sum[e / 2]);
+          float power = s[c][e] * factor[e / 2] - log_sum[e / 2];
+          if constexpr (shifted) {
+            const float of_key = key_shifts[turn][8 * c + 2 * lane_column() + e % 2];
+            power += (shift[e / 2] - of_key) * log2_of_e;
+          }
+          const float p = power_of_two(power);
           const float ds = p * (dp[c][e] - d[e / 2]);
           dp[c][e] = p;
           s[c][e] = ds;
@@ -158,51 +161,64 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
     }
   }
 
-  float beta_sum = 0, taus[1][2];
+  float taus[1][2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int r = row + 8 * i;
-    taus[0][i] = scores.scale * scores.tau(start + r, at.keys);
-    if (r >= rows || !dbeta) continue;
+    taus[0][i] = scores.scale * scores.tau_of(first_row + r, head, r < rows);
+    if (!task.dtau) continue;
     float row_total = 0;
 #pragma unroll
     for (int c = 0; c < n; ++c) {
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const int column = part * slice + 8 * c + 2 * lane_column() + j;
-        if (column >= scores.q.width) continue;
+        if (r >= rows || column >= scores.q.width) continue;
         row_total += load_one(scores.q, first_row + r, head, column) * dq[0][c][2 * i + j];
       }
     }
-    beta_sum += scores.log_n(start + r, at.keys) * scores.scale * row_total;
+    row_total = scores.scale * row_sum(row_total);
+    if (r < rows && lane_column() == 0) {
+      task.dtau[(part * task.query_rows + first_row + r) * scores.heads + head] = row_total;
+    }
   }
   if (task.dq && busy) {
     store_rows<Product>(q + own, task.dq, first_row + 16 * warp, rows - 16 * warp, head,
                         part * slice, dq, taus);
   }
-  if (dbeta) {
-    beta_sum = block_sum(beta_sum, sums);
-    if (threadIdx.x == 0) *dbeta = beta_sum;
+}
+
+/// y_i (+)= the sum of a few parts of so many entries.
+__global__ void add_slices(const float* parts, int slices, std::int64_t entries, float* y,
+                           bool add) {
+  for (std::int64_t i = thread_in_grid(); i < entries; i += threads_in_grid()) {
+    float sum = 0;
+    for (int s = 0; s < slices; ++s) sum += parts[s * entries + i];
+    y[i] = add ? y[i] + sum : sum;
   }
 }
 
 }  // namespace
 
 void launch_query_gradients(CudaBackend& backend, Math math, const Scores& scores,
-                            const Target& dbeta, GradientTask task) {
-  visit_gradients(math, scores, task, [&](auto product, auto size) {
+                            const Target& dtau, GradientTask task) {
+  visit_gradients(math, scores, task, [&](auto product, auto size, auto shift) {
     using Kind = decltype(product);
     constexpr int slice = decltype(size)::value;
     const std::int64_t slots = tile_slots(scores.q.data.rows(), scores.queries.count(), tile_rows);
-    const std::int64_t parts = slots * scores.q.heads * task.key_slices;
+    const std::int64_t entries = scores.q.data.rows() * scores.q.heads;
     Tensor sums;
-    if (dbeta) {
-      sums = Tensor(backend, {std::max<std::int64_t>(1, parts)}, DType::f32);
-      task.dbeta = sums.data<float>();
+    if (dtau) {
+      sums = Tensor(backend, {std::max<std::int64_t>(1, entries * task.key_slices)}, DType::f32);
+      task.dtau = sums.data<float>();
+      task.query_rows = scores.q.data.rows();
     }
     launch(backend.stream(), {slots, scores.q.heads, task.key_slices}, attention_threads,
-           gradient_bytes<Kind, slice>, &query_gradients<Kind, slice>, task);
-    if (dbeta) add_up(backend.stream(), sums.data<float>(), parts, 1, dbeta);
+           gradient_bytes<Kind, slice>, &query_gradients<Kind, slice, decltype(shift)::value>,
+           task);
+    if (!dtau) return;
+    launch(backend.stream(), backend.blocks_for(entries, 256), 256, 0, &add_slices, task.dtau,
+           task.key_slices, entries, dtau.tensor.data<float>(), dtau.add);
   });
 }
 

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(reinforce_threads)
   if (row < 0 || row >= rows) return;
   const SegmentView at = scores.segments[segment_of(scores.segments, row)];
   const int p = static_cast<int>(at.offset() + row - at.query), key_head = head / scores.group;
-  const float factor = scores.scale * scores.tau(p, at.keys);
+  const float factor = scores.scale * scores.tau_of(row, head);
   const float log_of_row = log_sum[std::int64_t{row} * scores.heads + head];
 
   for (std::int64_t n = first; n < pairs.count && pairs.row(n) == row;) {
@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(reinforce_threads)
     for (; n < pairs.count && n - begin < warp_size && pairs.row(n) == row; ++n) {
       const int j = pairs.key(n);
       if (j < 0 || !visible(scores, p, j)) continue;
-      const float s = factor * warp_dot(scores.q, row, head, scores.k, at.key + j, key_head);
+      const float s = factor * warp_dot(scores.q, row, head, scores.k, at.key + j, key_head) +
+                      scores.shift_of(at, p, head, j);
       if (fminf(s - log_of_row, 0.0f) > log_threshold) growing |= 1u << (n - begin);
     }
     if (growing == 0) continue;

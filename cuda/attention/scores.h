@@ -3,7 +3,7 @@
 #include "cuda/attention/heads.h"
 #include "cuda/attention/product.h"
 
-/// What the softmax kernels share: how scores are tempered, who sees whom, and how tiles come into
+/// What the softmax kernels share: what scores are made of, who sees whom, and how tiles come into
 /// shared memory. A block has four warps; warp w has the rows 16 w .. 16 w + 15 of a tile of 64.
 /// Scores are kept in powers of two: exp(s) = 2^(s log2 e).
 namespace longhand::cuda {
@@ -18,17 +18,20 @@ struct ScoresView {
   SegmentsView segments;
   std::int64_t window = 0;
   float scale = 1;
-  Temper temper = Temper::none;
-  const float* beta = nullptr;
+  const float *tau = nullptr, *shift = nullptr, *sink = nullptr;  // or none
   std::int32_t heads = 1, group = 1;  // query heads; query heads to a key head
 
-  /// ln n of the query at position p of a segment with so many keys.
-  __device__ float log_n(int p, int keys) const {
-    const int n = temper == Temper::length ? keys : p + 1;
-    return logf(static_cast<float>(n > 2 ? n : 2));
+  /// tau of a query's row; 1 where there is no such row.
+  __device__ float tau_of(std::int64_t row, int head, bool there = true) const {
+    return tau && there ? tau[row * heads + head] : 1.0f;
   }
-  __device__ float tau(int p, int keys) const {
-    return temper == Temper::none ? 1.0f : *beta * log_n(p, keys);
+  /// c of a key's row.
+  __device__ float shift_of(std::int64_t row, int head) const {
+    return shift ? shift[row * heads + head] : 0.0f;
+  }
+  /// c_i - c_j of the query at position p of a segment.
+  __device__ float shift_of(const SegmentView& at, int p, int head, int j) const {
+    return shift_of(at.key + p, head) - shift_of(at.key + j, head);
   }
   /// The first key that the query at position p sees.
   __device__ int first_key(int p) const {

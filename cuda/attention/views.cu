@@ -35,8 +35,9 @@ ScoresView view(const Scores& scores) {
           .segments = view(scores.queries, scores.keys),
           .window = scores.window,
           .scale = static_cast<float>(scores.scale),
-          .temper = scores.temper,
-          .beta = pointer(scores.beta),
+          .tau = pointer(scores.tau),
+          .shift = pointer(scores.shift),
+          .sink = pointer(scores.sink),
           .heads = static_cast<std::int32_t>(scores.q.heads),
           .group = static_cast<std::int32_t>(scores.q.heads / scores.k.heads)};
 }

@@ -28,7 +28,7 @@ void ChacalHeads::build(MixerScope& layer, const MixerPlace& place) {
     logit_ = layer.shared("gamma_logit", {numbers}, std::log(gamma / (1 - gamma)));
   }
   beta_ = scores.build(layer);
-  fixed_gamma_ = layer.constant(gamma);
+  fixed_gamma_ = layer.constants({&gamma, 1});
 }
 
 Var ChacalHeads::gammas() const {

@@ -1,5 +1,7 @@
 #include "nn/mixing/attention_heads.h"
 
+#include "autograd/combine.h"
+#include "autograd/cumulate.h"
 #include "autograd/elementwise.h"
 #include "autograd/rope.h"
 #include "autograd/tape.h"
@@ -104,7 +106,36 @@ Heads AttentionHeads::output(const MixerPass& pass) const {
   return {pass.y, place_.output, heads, width};
 }
 
+Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole) {
+  const Segments& queries = pass.input.segments;
+  return log_counts(pass.y.backend(), master_type(pass.y.dtype()), queries,
+                    pass.cached ? *pass.cached : queries, heads, whole);
+}
+
 Segments cached_segments(const MixerPass& pass) { return pass.cached ? *pass.cached : Segments(); }
+
+ScoreVars AttentionHeads::plain_scores(const Operands& operand, const MixerPass& pass) const {
+  return {.q = operand.q,
+          .k = operand.k,
+          .queries = pass.input.segments,
+          .keys = cached_segments(pass)};
+}
+
+HeadsBackward AttentionHeads::attend(const ScoreVars& scores, const HeadVars& v,
+                                     const MixerPass& pass) const {
+  if (pass.view) pass.view->scores = scores.value();
+  return attention_into(scores, v, output(pass));
+}
+
+std::vector<LearnedNumber> AttentionHeads::numbers_of_heads(std::string_view name,
+                                                            const Parameter& parameter) const {
+  std::vector<LearnedNumber> numbers;
+  if (!parameter) return numbers;
+  for (const double value : parameter.value().to_doubles()) {
+    numbers.push_back({name, place_.heads_before + std::ssize(numbers), value});
+  }
+  return numbers;
+}
 
 void ScoreOptions::declare(Options& options) {
   options.number("score_scale", scale, 0, 1e6, "factor of all scores; 0: 1/sqrt(a head's width)");
@@ -126,14 +157,15 @@ void ScoreOptions::check_decoding() const {
 
 ScoreVars ScoreOptions::scores(const HeadVars& q, const HeadVars& k, const MixerPass& pass,
                                const Parameter& learned_beta) const {
-  return {.q = q,
-          .k = k,
-          .queries = pass.input.segments,
-          .keys = cached_segments(pass),
-          .scale = scale == 0 ? std::optional<double>() : scale,
-          .temper = temper,
-          .beta = learned_beta,
-          .window = 0};
+  ScoreVars vars{.q = q,
+                 .k = k,
+                 .queries = pass.input.segments,
+                 .keys = cached_segments(pass),
+                 .scale = scale == 0 ? std::optional<double>() : scale};
+  if (learned_beta) {
+    vars.tau = multiply(log_counts_of(pass, q.heads, temper == Temper::length), learned_beta);
+  }
+  return vars;
 }
 
 }  // namespace longhand::nn

@@ -6,6 +6,9 @@
 
 namespace longhand::nn {
 
+/// What scores are multiplied by: nothing, or beta ln n with n the number of keys up to the token
+/// or of its whole sequence (core/contract/cumulate.h).
+enum class Temper { none, position, length };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
 
@@ -45,7 +48,14 @@ class AttentionHeads : public Mixer {
   };
   Operands operands(const MixerPass& pass) const;
   Heads output(const MixerPass& pass) const;
+  /// The scores q . k / sqrt(width), to which a mixer adds what makes its own.
+  ScoreVars plain_scores(const Operands& operand, const MixerPass& pass) const;
+  /// Attention by such scores; they can be looked at.
+  HeadsBackward attend(const ScoreVars& scores, const HeadVars& v, const MixerPass& pass) const;
   const MixerPlace& place() const { return place_; }
+  /// The entries of a parameter [heads], head by head; none of an empty one.
+  std::vector<LearnedNumber> numbers_of_heads(std::string_view name,
+                                              const Parameter& parameter) const;
   /// Heads of this width that begin in that column, turned in place as queries and keys are.
   Var turned(Var x, std::int64_t first_column, std::int64_t count, const Input& input,
              RopeTables& tables) const;
@@ -63,9 +73,9 @@ class AttentionHeads : public Mixer {
 
 /// How scores are read, of mixers that have a softmax.
 struct ScoreOptions {
-  double scale = 0;              // factor of all scores; 0: 1/sqrt(width)
-  Temper temper = Temper::none;  // core/contract/attention.h
-  double beta = 1;               // the temper's at first; learned, one a layer
+  double scale = 0;  // factor of all scores; 0: 1/sqrt(width)
+  Temper temper = Temper::none;
+  double beta = 1;  // the temper's at first; learned, one a layer
 
   void declare(Options& options);
   /// The layer's beta; empty without a temper.
@@ -81,6 +91,10 @@ void put(const Heads& x, const Segments& from, const Heads& y, const Segments& t
 /// Heads of a batch's tokens in a tensor of their own. Their columns must be read here alone: the
 /// gradient of these columns is that of the copy.
 HeadVars alone(const HeadVars& x, const Segments& rows);
+
+/// ln n of a pass's tokens, n the keys that each sees or, of `whole` sequences, all: [tokens,
+/// heads].
+Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole = false);
 
 /// The sequences of a pass's keys, where they are not the tokens' own.
 Segments cached_segments(const MixerPass& pass);

@@ -1,6 +1,7 @@
 #include "nn/mixing/head_weights.h"
 
 #include "autograd/attention.h"
+#include "autograd/rearrange.h"
 
 namespace longhand::nn {
 namespace {
@@ -10,10 +11,18 @@ Heads alone(const Heads& x, std::int64_t head, std::int64_t begin, std::int64_t 
   return {x.data.slice(begin, length), x.first_column + head * x.width, 1, x.width};
 }
 
+/// Column `head` of a tensor [rows, heads] by itself, in rows [begin, begin + length).
+Tensor alone(const Tensor& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
+  return x ? columns(Var(x.slice(begin, length)), head, 1).value() : x;
+}
+
 Tensor softmax_weights(Scores scores, std::int64_t head, std::int32_t begin, std::int32_t length) {
   const std::int64_t group = scores.q.heads / scores.k.heads;
   scores.q = alone(scores.q, head, begin, length);
   scores.k = alone(scores.k, head / group, begin, length);
+  scores.tau = alone(scores.tau, head, begin, length);
+  scores.shift = alone(scores.shift, head, begin, length);
+  if (scores.sink) scores.sink = scores.sink.slice(head, 1);
   scores.queries = scores.keys = Segments(scores.q.data.backend(), {&length, 1});
   return attention_weights(scores).reshape({length, length});
 }

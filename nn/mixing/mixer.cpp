@@ -14,9 +14,9 @@ Parameter MixerScope::shared(std::string_view name, const Shape& shape, double i
   return shared_.back().second;
 }
 
-Tensor MixerScope::constant(double value) const {
+Tensor MixerScope::constants(std::span<const double> values) const {
   const Parameters& parameters = scope_.parameters();
-  return Tensor::from(parameters.backend(), {1}, parameters.type(), std::vector<double>{value});
+  return Tensor::from(parameters.backend(), {std::ssize(values)}, parameters.type(), values);
 }
 
 }  // namespace longhand::nn

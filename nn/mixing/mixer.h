@@ -32,6 +32,7 @@ struct MixerPlace {
 struct MixerCache {
   Tensor keys_values = {};  // [rows, keys and values]
   Tensor outputs = {};      // [rows, columns()], where later outputs are made of earlier ones
+  Tensor numbers = {};      // [rows, cached_numbers()], of the parameters' type
 };
 
 /// What can be seen of a pass. A mixer fills in one of these, or none.
@@ -65,8 +66,8 @@ class MixerScope {
 
   /// A parameter of the layer, made by the first mixer that asks for it.
   Parameter shared(std::string_view name, const Shape& shape, double initial);
-  /// A number that is not learned, [1], of the parameters' type.
-  Tensor constant(double value) const;
+  /// Numbers that are not learned, of the parameters' type.
+  Tensor constants(std::span<const double> values) const;
   std::int64_t width() const { return width_; }  // of the stream
   bool rotary() const { return rotary_; }        // the model tells positions by turning
   double epsilon() const { return epsilon_; }    // of the model's norms
@@ -111,6 +112,8 @@ class Mixer {
   /// Keys and values it keeps of a token; whether it keeps its outputs as well.
   virtual std::int64_t cached_columns() const = 0;
   virtual bool caches_outputs() const { return false; }
+  /// Numbers that it keeps of a token beside them, in full.
+  virtual std::int64_t cached_numbers() const { return 0; }
   /// An Error where a token's output depends on what comes later, so that it cannot be decoded.
   virtual void check_decoding() const {}
   /// Tokens of the longest sequence that it reads; none: any.

@@ -80,6 +80,9 @@ std::vector<MixerCache> Mixing::make_cache(DType type, std::int64_t rows) const 
   for (const AnyMixer& mixer : mixers_) {
     mixer->check_decoding();
     MixerCache cache{.keys_values = Tensor(backend, {rows, mixer->cached_columns()}, type)};
+    if (const std::int64_t numbers = mixer->cached_numbers()) {
+      cache.numbers = Tensor(backend, {rows, numbers}, master_type(type));
+    }
     if (mixer->caches_outputs()) cache.outputs = Tensor(backend, {rows, mixer->columns()}, type);
     caches.push_back(std::move(cache));
   }

@@ -20,7 +20,7 @@ heads, key_heads, width, v_width = 4, 2, 3, 2
 group = heads // key_heads
 
 
-def softmax_rows(q, k, beta=None, window=0):
+def softmax_rows(q, k, tau=None, shift=None, sink=None, window=0):
     """P[s][h][i, j] of every sequence and head."""
     result, first = [], 0
     for n in lengths:
@@ -34,8 +34,13 @@ def softmax_rows(q, k, beta=None, window=0):
                 for j in seen:
                     kj = k[first + j, h // group * width:(h // group + 1) * width]
                     s.append(sum(qi[c] * kj[c] for c in range(width)) / np.sqrt(width))
-                tau = 1 if beta is None else beta[0] * np.log(max(2, i + 1))
-                e = [np.exp(tau * x - max((tau * y).real for y in s)) for x in s]
+                if tau is not None:
+                    s = [tau[first + i, h] * x for x in s]
+                if shift is not None:
+                    s = [x + shift[first + i, h] - shift[first + j, h] for j, x in zip(seen, s)]
+                if sink is not None:
+                    s.append(sink[h])
+                e = [np.exp(x - max(y.real for y in s)) for x in s]
                 for j, x in zip(seen, e):
                     P[i, j] = x / sum(e)
             matrices.append(P)
@@ -48,9 +53,9 @@ def values(v, first, j, h):
     return v[first + j, h // group * v_width:(h // group + 1) * v_width]
 
 
-def attention(q, k, v, beta=None, window=0):
+def attention(q, k, v, **more):
     y, first = np.zeros((sum(lengths), heads * v_width), dtype=complex), 0
-    for n, matrices in zip(lengths, softmax_rows(q, k, beta, window)):
+    for n, matrices in zip(lengths, softmax_rows(q, k, **more)):
         for h in range(heads):
             for i in range(n):
                 for j in range(i + 1):
@@ -107,17 +112,19 @@ rng = np.random.default_rng(5)
 tokens = sum(lengths)
 q, k = rng.normal(size=(tokens, heads * width)), rng.normal(size=(tokens, key_heads * width))
 v, dy = rng.normal(size=(tokens, key_heads * v_width)), rng.normal(size=(tokens, heads * v_width))
-gamma, beta = np.array([0.0, 0.5, 0.9, 0.99]), np.array([0.7])
+gamma = np.array([0.0, 0.5, 0.9, 0.99])
+tau, shift = rng.normal(0.8, 0.6, size=(tokens, heads)), rng.normal(size=(tokens, heads))
+sink = rng.normal(size=heads)
 runs = {
     "attention": ("attention", attention, dict(q=q, k=k, v=v), {}),
-    "tempered": ("attention", attention, dict(q=q, k=k, v=v, beta=beta), dict(temper="position")),
+    "scored": ("attention", attention, dict(q=q, k=k, v=v, tau=tau, shift=shift, sink=sink), {}),
     "windowed": ("attention", lambda q, k, v: attention(q, k, v, window=3), dict(q=q, k=k, v=v),
                  dict(window=3)),
     "fal": ("fal", fal, dict(q=q, k=k, v=v), {}),
     "chacal": ("chacal", chacal, dict(q=q, k=k, v=v, gamma=gamma), {}),
 }
 
-golden = dict(q=q, k=k, v=v, dy=dy, gamma=gamma, beta=beta,
+golden = dict(q=q, k=k, v=v, dy=dy, gamma=gamma, tau=tau, shift=shift, sink=sink,
               lengths=np.array(lengths, dtype=np.float64))
 for name, (op, f, inputs, attributes) in runs.items():
     results = {"y": f(**{n: x.astype(complex) for n, x in inputs.items()}).real}

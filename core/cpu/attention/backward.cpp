@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "core/cpu/attention/attention.h"
 #include "core/cpu/chunks.h"
@@ -13,7 +14,8 @@ struct Backward {
   const Tensor& log_sum;
   const Tensor& gamma;
   const HeadsTarget &dq, &dk, &dv;
-  const Target &dbeta, &dgamma;
+  const ScoreTargets& dscores;
+  const Target& dgamma;
 };
 
 /// Keys whose gradients stay in scratch while the queries pass: the queries are packed once for so
@@ -27,6 +29,28 @@ void put(const Target& y, std::int64_t i, double value) {
   at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
 }
 
+/// What a sink takes of each row, w = exp(b - log_sum), is not seen by the kernels:
+/// db = -sum_i w_i D_i, and the row sum of dS, which dc_i gets, is w_i D_i.
+void sink_gradients(const Scores& s, const Tensor& log_sum, const float* dots,
+                    const ScoreTargets& targets) {
+  const std::int64_t heads = s.q.heads;
+  const float *const sink = s.sink.data<float>(), *const logs = log_sum.data<float>();
+  std::vector<double> sums(static_cast<std::size_t>(heads), 0.0);
+  for (std::int64_t segment = 0; segment < s.queries.count(); ++segment) {
+    const SegmentRows at = segment_rows(s.queries, s.keys, segment);
+    for (std::int64_t t = 0; t < at.queries; ++t) {
+      for (std::int64_t h = 0; h < heads; ++h) {
+        const std::int64_t i = (at.query + t) * heads + h;
+        const float taken = std::exp(sink[h] - logs[i]) * dots[i];
+        sums[h] -= static_cast<double>(taken);
+        if (!targets.shift) continue;
+        targets.shift.tensor.data<float>()[(at.key + at.offset() + t) * heads + h] += taken;
+      }
+    }
+  }
+  for (std::int64_t h = 0; h < heads; ++h) put(targets.sink, h, sums[h]);
+}
+
 template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
   const auto& all = kernels_for<ByProduct<AttentionGradientKernels<T>>>(crew.isa);
@@ -36,7 +60,6 @@ void run(const Crew& crew, Math math, const Backward& b) {
   const std::int64_t width = scores.q.width, value_width = b.v.width;
   const std::int64_t window = window_of(scores);
   const bool chain = static_cast<bool>(b.gamma);
-  const Tempering temper = tempering(scores);
   Backend& backend = scores.q.data.backend();
 
   // The ranges of a segment from the last to the first; items of one range of all heads are
@@ -77,8 +100,10 @@ void run(const Crew& crew, Math math, const Backward& b) {
   const Scratch scratch(backend, crew.threads.threads(),
                         kernels.scratch(width, value_width, range));
   const Tensor all_sums = floats(backend, sums), all_chain_rows = floats(backend, chain_rows);
-  // Sums for beta and gamma, of each segment, range and head; added up at the end, in order.
-  std::vector<float> dbeta(static_cast<std::size_t>(b.dbeta ? parts_before * heads : 0), 0.0f);
+  const bool sink_wanted = scores.sink && (b.dscores.sink || b.dscores.shift);
+  const Tensor dots =
+      sink_wanted ? floats(backend, scores.q.data.rows() * scores.q.heads) : Tensor();
+  // Sums for gamma, of each segment, range and head; added up at the end, in order.
   std::vector<float> dgamma(static_cast<std::size_t>(chain ? parts_before * heads * group : 0));
   Progress progress(list.items.size());
 
@@ -95,19 +120,29 @@ void run(const Crew& crew, Math math, const Backward& b) {
         .y = rows_of<const T>(b.y, q_head, at.query),
         .dy = rows_of<const T>(b.dy, q_head, at.query),
         .log_sum = column_of<const float>(b.log_sum, q_head, at.query),
+        .tau = column_of<const float>(scores.tau, q_head, at.query),
+        .shift = column_of<const float>(scores.shift, q_head, at.key),
+        .sink = static_cast<bool>(scores.sink),
         .scale = static_cast<float>(scores.scale),
-        .temper = temper,
         .dq = rows_of<T>(b.dq.heads, q_head, at.query),
         .dk = rows_of<T>(b.dk.heads, h, at.key),
         .dv = rows_of<T>(b.dv.heads, h, at.key),
+        .dtau = column_of<float>(b.dscores.tau.tensor, q_head, at.query),
+        .dshift = column_of<float>(b.dscores.shift.tensor, q_head, at.key),
+        .dots = {},
         .add_dq = b.dq.add,
         .add_dk = b.dk.add,
         .add_dv = b.dv.add,
+        .add_dtau = b.dscores.tau.add,
+        .add_dshift = b.dscores.shift.add,
         .begin = item.begin,
         .end = item.end,
         .range = range};
     const std::int64_t part = segment.parts_before + item.part;
-    if (b.dbeta) task.dbeta = &dbeta[part * heads + h];
+    if (dots) {
+      task.dots = {dots.template data<float>() + at.query * scores.q.heads + q_head,
+                   scores.q.heads};
+    }
     const bool several = segment.parts > 1;
     if (several) {
       task.dq_sums = all_sums.template data<float>() + segment.sums +
@@ -151,9 +186,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
     for (std::int64_t h = item.head; h < item.head_end; ++h) head(item, h, scratch.of(worker));
   });
 
-  double sum = 0;
-  for (const float x : dbeta) sum += static_cast<double>(x);
-  put(b.dbeta, 0, sum);
+  if (dots) sink_gradients(scores, b.log_sum, dots.template data<float>(), b.dscores);
   if (!chain) return;
   std::vector<double> by_head(static_cast<std::size_t>(heads * group), 0.0);
   for (std::size_t i = 0; i < dgamma.size(); ++i) {
@@ -172,7 +205,7 @@ bool all_zero(const Tensor& gamma) {
 void attention(const Crew& crew, Math math, const AttentionBackward& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {op.scores, op.v, op.y, op.dy, op.log_sum, Tensor(), op.dq, op.dk, op.dv, op.dbeta,
+           {op.scores, op.v, op.y, op.dy, op.log_sum, Tensor(), op.dq, op.dk, op.dv, op.dscores,
             Target()});
   });
 }
@@ -182,7 +215,7 @@ void attention(const Crew& crew, Math math, const ChacalBackward& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
            {op.scores, op.v, op.y, op.dy, op.log_sum, softmax ? Tensor() : op.gamma, op.dq, op.dk,
-            op.dv, op.dbeta, op.dgamma});
+            op.dv, op.dscores, op.dgamma});
   });
 }
 

@@ -8,9 +8,10 @@
 /// Softmax attention and ChaCAL, backward, for a range of keys: the panels of queries pass over it
 /// from the last to the first. P comes back from log_sum; five products a block.
 ///
-/// With c_i = scale ln n_i (n: see Tempering; beta multiplies at the end), D_i = dy_i . y_i:
-///   dS_ij = c_i P_ij (dy_i . v_j - D_i)
-///   dv_j += P_ij dy_i;  dk_j += dS_ij q_i;  dq_i += dS_ij k_j
+/// With D_i = dy_i . y_i, and dS times scale, or times 1 where sums of dS itself are wanted (then
+/// the scale multiplies at the end):
+///   dS_ij = P_ij (dy_i . v_j - D_i)
+///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j
 /// ChaCAL puts W_i for dy_i, U_j = (1 - g) v_j + g y_j for v_j, and on the diagonal takes back the
 /// g W_i . y_i that U has too much. W is solved on the panel's own keys, from its last row up:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
@@ -48,6 +49,12 @@ class Work {
   }
 
   void begin_head(std::int64_t head) {
+    if (task_.shift) {
+      for (std::int64_t r = 0; r < count_; ++r) {
+        space_.key_shifts[r] = task_.shift.row(task_.begin + r)[head];
+      }
+      clear(space_.key_shift_sums, round_up(count_, tile_rows) * lanes);
+    }
     if (!chain()) return;
     const ChainSource<T> chained{source(task_.v, task_.begin, count_, value_width_),
                                  source(head_of(task_.y, head), task_.begin, count_, value_width_),
@@ -58,6 +65,12 @@ class Work {
   }
 
   void end_head(std::int64_t head) {
+    if (task_.dshift) {
+      for (std::int64_t r = 0; r < count_; ++r) {
+        float& to = task_.dshift.row(task_.begin + r)[head];
+        to = (task_.add_dshift ? to : 0.0f) - sum(load(space_.key_shift_sums + r * lanes));
+      }
+    }
     if (!chain()) return;
     const Vec own(1.0f - gamma(head));
     float* const all = space_.all_value_sums;
@@ -72,7 +85,7 @@ class Work {
 
   void end() {
     if (task_.dk) {
-      write_rows(space_.key_sums, space_.key_stride, beta(), from(task_.dk, task_.begin),
+      write_rows(space_.key_sums, space_.key_stride, factor(), from(task_.dk, task_.begin),
                  task_.add_dk, count_, key_width_);
     }
     if (task_.dv) {
@@ -92,7 +105,7 @@ class Work {
     const Sight own = sight(row, position, n);
     if (solve) {
       score(own, position);
-      score_gradients<Product, true, false>(own, space_);
+      turn_scores<true, false>(own, position);
       solve_chain(head, row, n);
     } else if (chain()) {
       const HeadRows<const float> saved{chain_row(head, row), space_.value_stride};
@@ -102,7 +115,7 @@ class Work {
       pack_left<Exact>(source(head_of(task_.dy, head), row, n, value_width_), n, value_width_,
                        space_.gradient_rows, space_.value_stride);
     }
-    turn_gradients(head, row, n);
+    turn_gradients(head, row, n, last);
     start_query_sums(head, row, n, first);
 
     if (solve) {
@@ -110,7 +123,7 @@ class Work {
       for (std::int64_t i = 0; i < n; ++i) {
         space_.ds[i * panel + i] -= gamma(head) * space_.sums[i];
       }
-      score_gradients<Product, false, true>(own, space_);
+      turn_scores<false, true>(own, position);
       mix(own, position, false);
     }
     const std::int64_t stop = solve ? position : least(task_.end, position + n);
@@ -119,7 +132,7 @@ class Work {
       if (there.empty()) continue;
       score(there, j);
       score_gradient_tiles(there, j);
-      score_gradients<Product, true, true>(there, space_);
+      turn_scores<true, true>(there, j);
       mix(there, j, true);
     }
     finish_query_sums(head, row, n, last);
@@ -144,9 +157,9 @@ class Work {
   }
   bool chain() const { return task_.gamma != nullptr; }
   float gamma(std::int64_t head) const { return task_.gamma[head * task_.gamma_step]; }
-  float beta() const {
-    return task_.temper.kind == Tempering::Kind::none ? 1.0f : task_.temper.beta;
-  }
+  /// Of dS, and what the sums are still to be multiplied by.
+  float early() const { return task_.shift ? 1.0f : task_.scale; }
+  float factor() const { return task_.shift ? task_.scale : 1.0f; }
   float* chain_row(std::int64_t head, std::int64_t row) const {
     return task_.chain_rows + (head * shape_.queries + row) * space_.value_stride;
   }
@@ -164,35 +177,44 @@ class Work {
   }
 
   void start(std::int64_t head, std::int64_t row, std::int64_t n) {
-    logs_of_lengths(task_.temper, shape_, row, space_.times);
-    const Vec scale(task_.scale), more(task_.scale * beta() * log2_of_e);
+    const auto of_head = [&](HeadRows<const float> x) {
+      return x ? HeadRows<const float>{x.at + head, x.stride} : x;
+    };
+    gather(of_head(task_.tau), row, n, 1.0f, space_.tau);
+    gather(of_head(task_.shift), shape_.offset + row, n, 0.0f, space_.shifts);
+    const Vec scale(task_.scale * log2_of_e);
     for (std::int64_t t = 0; t < panel; t += lanes) {
-      const Vec log_n = load(space_.times + t);
-      store(space_.times + t, scale * log_n);
-      store(space_.scale + t, more * log_n);
+      store(space_.times + t, Vec(early()));
+      store(space_.scale + t, scale * load(space_.tau + t));
     }
     // A query that sees one key only has P = 1 whatever its score: no gradient, not even a
-    // rounding.
-    if (shape_.offset + row == 0) space_.times[0] = 0;
-    if (shape_.window == 1) clear(space_.times, panel);
+    // rounding. A sink has its share even there.
+    if (!task_.sink && shape_.offset + row == 0) space_.times[0] = 0;
+    if (!task_.sink && shape_.window == 1) clear(space_.times, panel);
 
     const auto q = source(query_head(head), row, n, key_width_);
     // Along the rows first: that is how they come quickest from afar.
-    pack_right<Product>(q, n, key_width_, space_.queries, space_.key_stride);
+    if (task_.tau) {
+      pack_right<Product>(ScaledSource<T>{q, space_.tau}, n, key_width_, space_.queries,
+                          space_.key_stride);
+    } else {
+      pack_right<Product>(q, n, key_width_, space_.queries, space_.key_stride);
+    }
     pack_transposed<Product>(q, n, key_width_, space_.scale, space_.turned);
     for (std::int64_t t = 0; t < panel; ++t) {
       space_.logs[t] = t < n ? log2_of_e * task_.log_sum.row(row + t)[head] : 1e30f;
     }
   }
 
-  /// D, and the words of dy or W. Where words do not round, c goes into both.
-  void turn_gradients(std::int64_t head, std::int64_t row, std::int64_t n) {
+  /// D, and the words of dy or W. Where words do not round, dS's factor goes into both.
+  void turn_gradients(std::int64_t head, std::int64_t row, std::int64_t n, bool last) {
     const auto y = from(head_of(task_.y, head), row);
     for (std::int64_t t = 0; t < panel; ++t) {
-      space_.sums[t] =
-          t < n ? (Product::rounds ? 1.0f : space_.times[t]) *
-                      dot(space_.gradient_rows + t * space_.value_stride, y.row(t), value_width_)
+      const float d =
+          t < n ? dot(space_.gradient_rows + t * space_.value_stride, y.row(t), value_width_)
                 : 0.0f;
+      space_.sums[t] = Product::rounds ? d : space_.times[t] * d;
+      if (task_.dots && last && t < n) task_.dots.row(row + t)[head] = d;
     }
     const HeadRows<const float> rows{space_.gradient_rows, space_.value_stride};
     const auto gradients = source(rows, 0, n, value_width_);
@@ -205,6 +227,15 @@ class Work {
   void score(const Sight& there, std::int64_t j) {
     score_tiles<Product>(space_.keys_left + (j - task_.begin) * space_.left_stride,
                          space_.left_stride, space_.turned, space_.depth, there, space_.p);
+  }
+  template <bool make_p, bool make_ds>
+  void turn_scores(const Sight& there, std::int64_t j) {
+    const std::int64_t first = j - task_.begin;
+    if (task_.shift) {
+      score_gradients<Product, make_p, make_ds, true>(there, space_, first);
+    } else {
+      score_gradients<Product, make_p, make_ds, false>(there, space_, first);
+    }
   }
   void score_gradient_tiles(const Sight& there, std::int64_t j) {
     score_tiles<Product>(space_.values_left + (j - task_.begin) * space_.value_left_stride,
@@ -310,15 +341,23 @@ class Work {
       }
       return;
     }
-    if (task_.dbeta) {
+    if (task_.dtau) {
       for (std::int64_t t = 0; t < n; ++t) {
-        *task_.dbeta += dot(query_head(head).row(row + t),
-                            space_.query_sums + t * space_.key_stride, key_width_);
+        float& to = task_.dtau.row(row + t)[head];
+        const float product = dot(query_head(head).row(row + t),
+                                  space_.query_sums + t * space_.key_stride, key_width_);
+        to = (task_.add_dtau ? to : 0.0f) + factor() * product;
       }
     }
-    if (task_.dq) {
-      const HeadRows<T> dq{task_.dq.row(row) + head * key_width_, task_.dq.stride};
-      write_rows(space_.query_sums, space_.key_stride, beta(), dq, task_.add_dq, n, key_width_);
+    if (!task_.dq) return;
+    const HeadRows<T> dq{task_.dq.row(row) + head * key_width_, task_.dq.stride};
+    if (!task_.tau) {
+      return write_rows(space_.query_sums, space_.key_stride, factor(), dq, task_.add_dq, n,
+                        key_width_);
+    }
+    for (std::int64_t t = 0; t < n; ++t) {
+      write_rows(space_.query_sums + t * space_.key_stride, space_.key_stride,
+                 factor() * space_.tau[t], from(dq, t), task_.add_dq, 1, key_width_);
     }
   }
 

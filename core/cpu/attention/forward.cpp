@@ -30,7 +30,6 @@ void run(const Crew& crew, Math math, const Forward& f) {
   const bool chain = static_cast<bool>(f.gamma);
   // Products of bf16 numbers are exact in f32; f32 numbers would have to be rounded first.
   const bool singly = math != Math::bf16 || std::is_same_v<T, bf16>;
-  const Tempering temper = tempering(scores);
 
   // Later rows cost more and are taken first; a chain must go from the first row on.
   WorkList list;
@@ -66,8 +65,10 @@ void run(const Crew& crew, Math math, const Forward& f) {
         .y = rows_of<T>(f.y, h, at.query),
         .log_sum = column_of<float>(f.log_sum, h, at.query),
         .earlier = rows_of<const T>(f.earlier, h, at.key),
-        .scale = static_cast<float>(scores.scale),
-        .temper = temper};
+        .tau = column_of<const float>(scores.tau, h, at.query),
+        .shift = column_of<const float>(scores.shift, h, at.key),
+        .sink = scores.sink ? scores.sink.template data<float>() + h : nullptr,
+        .scale = static_cast<float>(scores.scale)};
     if (chain) {
       task.gamma = f.gamma.template data<float>()[f.gamma.size() == 1 ? 0 : h];
       task.chain = task.gamma != 0;

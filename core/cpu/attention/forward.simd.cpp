@@ -23,6 +23,7 @@ struct Space {
   float* chained;            // U of the panel's own keys in f32, [panel][stride]
   float *queries, *outputs;  // of each panel: words [depth][panel], sums [panel][stride]
   float *times, *maxima, *sums, *shrink;  // of each query: the scale of its scores, m, l
+  float *query_shifts, *key_shifts;       // c of each query, and of a block of keys or the own
   std::int64_t depth, key_stride, value_stride, floats;
 
   Space(std::int64_t width, std::int64_t value_width, std::int64_t chunk, float* at) {
@@ -47,20 +48,23 @@ struct Space {
     maxima = take(rows);
     sums = take(rows);
     shrink = take(panel);
+    query_shifts = take(rows);
+    key_shifts = take(rows);
     floats = at - start;
   }
 };
 
 /// The running state of a panel's queries.
 struct Running {
-  const float* times;
+  const float *times, *shifts;
   float *maxima, *sums, *shrink;
 };
 
 /// From scores: p = 2^(s - m) where seen, as words; m and l move on; shrink is what the sums so far
-/// shrink by. False if nothing shrinks. Scores turn into p in f32.
-template <class Product>
-bool exponentials(const Sight& sight, float* s, float* p, const Running& to) {
+/// shrink by. False if nothing shrinks. Scores turn into p in f32. Shifted ones get c_i - c_j.
+template <class Product, bool shifted>
+bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* p,
+                  const Running& to) {
   bool shrinks = false;
   for (std::int64_t t = 0; t < sight.queries; t += lanes) {
     const std::int64_t unit = t / Sight::unit * Sight::unit;
@@ -69,9 +73,10 @@ bool exponentials(const Sight& sight, float* s, float* p, const Running& to) {
     float* const column = s + t;
     const Vec before = load(to.maxima + t), times = load(to.times + t);
     Vec m = before, other = before;
+    const Vec shift = load(to.shifts + t);
     const auto scaled = [&](int r) {
-      const Vec x = load(column + r * panel);
-      return Product::rounds ? times * x : x;
+      const Vec z = load(column + r * panel), x = Product::rounds ? times * z : z;
+      return shifted ? fma(Vec(log2_of_e), shift - Vec(key_shifts[r]), x) : x;
     };
     const auto edge = [&](int begin, int end) {
       for (int r = begin; r < end; ++r) {
@@ -85,7 +90,7 @@ bool exponentials(const Sight& sight, float* s, float* p, const Running& to) {
     int r = inner.begin;
     for (; r + 2 <= inner.end; r += 2) {
       const Vec x = scaled(r), y = scaled(r + 1);
-      if (Product::rounds) {
+      if (Product::rounds || shifted) {
         store(column + r * panel, x);
         store(column + (r + 1) * panel, y);
       }
@@ -155,13 +160,14 @@ class Rows {
       const std::int64_t count = least(block, to - j);
       if (j + count <= seen) continue;
       const HeadRows<const float> keys = keys_from(j, count);
+      pack_shifts(j, count);
       if (task_.chain) {
         pack_chained(j, count);
       } else {
         pack_values(j, count);
       }
       for (std::int64_t row = begin_; row < end_; row += panel) {
-        attend(row, j, count, keys, space_.values);
+        attend(row, j, count, keys, space_.key_shifts, space_.values);
       }
     }
   }
@@ -170,6 +176,7 @@ class Rows {
     const std::int64_t first = shape_.offset + begin_, count = end_ - begin_;
     pack_left<Product>(source(task_.k, first, count, shape_.width), count, shape_.width,
                        space_.keys, space_.key_stride);
+    pack_shifts(first, count);
     if (!task_.chain) pack_values(first, count);
     for (std::int64_t row = begin_; row < end_; row += panel) {
       for (std::int64_t other = begin_; other <= row; other += panel) {
@@ -177,7 +184,8 @@ class Rows {
         if (task_.chain && other == row) {
           chain(row, keys);
         } else {
-          attend(row, shape_.offset + other, keys, keys_of(other), values_of(other));
+          attend(row, shape_.offset + other, keys, keys_of(other), shifts_of(other),
+                 values_of(other));
         }
       }
       finish(row);
@@ -207,6 +215,7 @@ class Rows {
   float* values_of(std::int64_t row) const {
     return space_.values + (row - begin_) / Product::depth * space_.value_stride;
   }
+  const float* shifts_of(std::int64_t row) const { return space_.key_shifts + (row - begin_); }
   float* queries_of(std::int64_t row) const {
     return space_.queries + (row - begin_) * space_.depth;
   }
@@ -215,27 +224,37 @@ class Rows {
   }
   Running running(std::int64_t row) const {
     const std::int64_t at = row - begin_;
-    return {space_.times + at, space_.maxima + at, space_.sums + at, space_.shrink};
+    return {space_.times + at, space_.query_shifts + at, space_.maxima + at, space_.sums + at,
+            space_.shrink};
   }
 
   void start(std::int64_t row) {
     const Running to = running(row);
     float* const times = space_.times + (row - begin_);
-    logs_of_lengths(task_.temper, shape_, row, times);
-    const float beta = task_.temper.kind == Tempering::Kind::none ? 1.0f : task_.temper.beta;
-    const Vec scale(task_.scale * beta * log2_of_e);
+    const std::int64_t n = queries(row);
+    gather(task_.tau, row, n, 1.0f, times);
+    gather(task_.shift, shape_.offset + row, n, 0.0f, space_.query_shifts + (row - begin_));
+    const Vec scale(task_.scale * log2_of_e);
+    // A sink is there before any key.
+    const Vec highest = max(Vec(lowest), Vec(task_.sink ? *task_.sink * log2_of_e : lowest));
+    const Vec sum(task_.sink ? 1.0f : 0.0f);
     for (int t = 0; t < panel; t += lanes) {
       store(times + t, scale * load(times + t));
-      store(to.maxima + t, Vec(lowest));
-      store(to.sums + t, Vec(0.0f));
+      store(to.maxima + t, highest);
+      store(to.sums + t, sum);
     }
-    const std::int64_t n = queries(row);
     pack_transposed<Product>(source(task_.q, row, n, shape_.width), n, shape_.width, times,
                              queries_of(row));
     float* const outputs = outputs_of(row);
     for (std::int64_t i = 0; i < round_up(n, tile_rows) * space_.value_stride; i += lanes) {
       store(outputs + i, Vec(0.0f));
     }
+  }
+
+  /// c of the keys from j on.
+  void pack_shifts(std::int64_t j, std::int64_t count) {
+    if (!task_.shift) return;
+    for (std::int64_t r = 0; r < count; ++r) space_.key_shifts[r] = *task_.shift.row(j + r);
   }
 
   void pack_values(std::int64_t j, std::int64_t count) {
@@ -258,19 +277,22 @@ class Rows {
   }
 
   /// Scores and their exponentials; the outputs so far shrink as far as they must.
-  void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys) {
+  void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys,
+             const float* shifts) {
     score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
-    if (exponentials<Product>(sight, space_.scores, space_.p, running(row))) {
+    float *const s = space_.scores, *const p = space_.p;
+    if (task_.shift ? exponentials<Product, true>(sight, shifts, s, p, running(row))
+                    : exponentials<Product, false>(sight, shifts, s, p, running(row))) {
       scale_rows(outputs_of(row), sight.queries, space_.value_stride, shape_.value_width,
                  space_.shrink);
     }
   }
 
   void attend(std::int64_t row, std::int64_t j, std::int64_t count,
-              const HeadRows<const float>& keys, const float* values) {
+              const HeadRows<const float>& keys, const float* shifts, const float* values) {
     const Sight sight = sight_of(row, j, count);
     if (sight.empty()) return;
-    score(row, sight, keys);
+    score(row, sight, keys, shifts);
     mix_keys<Product>(space_.p, values, space_.value_stride, sight, outputs_of(row),
                       shape_.value_width);
   }
@@ -279,7 +301,7 @@ class Rows {
   void chain(std::int64_t row, std::int64_t count) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);
-    score(row, sight, keys_of(row));
+    score(row, sight, keys_of(row), shifts_of(row));
     float *const outputs = outputs_of(row), *const values = values_of(row);
     float* const chained = Product::rounds ? space_.chained : values;
     pack_left<Exact>(source(task_.v, shape_.offset + row, count, width), count, width, chained,

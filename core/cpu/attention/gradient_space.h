@@ -15,7 +15,9 @@ struct GradientSpace {
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
   float *p, *ds;                       // [panel][panel], f32
   float *p_rows, *ds_rows, *ds_keys;   // words [panel][panel / depth] and [panel / depth][panel]
-  float *scale, *times, *logs, *sums;  // [panel]: of the scores, c, log_sum in bits, D
+  float *scale, *times, *logs, *sums;  // [panel]: of the scores, of dS, log_sum in bits, D
+  float *tau, *shifts;                 // [panel]: those of the queries
+  float *key_shifts, *key_shift_sums;  // of the range: c, and sums of dS as vectors
   std::int64_t depth, value_depth;     // words along the widths
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, floats;
 
@@ -55,6 +57,10 @@ struct GradientSpace {
     times = take(panel);
     logs = take(panel);
     sums = take(panel);
+    tau = take(panel);
+    shifts = take(panel);
+    key_shifts = take(rows);
+    key_shift_sums = take(rows * lanes);
     floats = at - start;
   }
 };

@@ -34,15 +34,8 @@ struct SegmentShape {
   std::int64_t width, value_width;
 };
 
-/// tau of a query: 1, beta ln max(2, position + 1), or beta ln max(2, keys).
-struct Tempering {
-  enum class Kind : std::uint8_t { none, position, length };
-  Kind kind = Kind::none;
-  float beta = 1;
-};
-
 /// A head's forward pass. In a chain (ChaCAL) the outputs at positions before `offset` lie in
-/// `earlier`, a row a position.
+/// `earlier`, a row a position. tau has a row a query, c in `shift` one a key; null: there is none.
 template <class T>
 struct AttentionRows {
   SegmentShape shape;
@@ -50,17 +43,19 @@ struct AttentionRows {
   HeadRows<T> y;
   HeadRows<float> log_sum;
   HeadRows<const T> earlier;
+  HeadRows<const float> tau, shift;
+  const float* sink = nullptr;
   float scale;
-  Tempering temper;
   bool chain = false;
   float gamma = 0;
 };
 
 /// Gradients of the keys [begin, end) of one key head, and their part of the gradients of the
 /// queries of the `heads` query heads that read it: head g's columns lie g width (for values, g
-/// value_width) further, its log_sum and gamma g further. Panels of queries are taken from the last
-/// to the first, ranges of keys too, so that the sums over keys of a query's gradient have one
-/// order: dq_sums holds them between ranges, and the range that sees a panel last writes dq.
+/// value_width) further, its log_sum, gamma and what lies as they do g further. Panels of queries
+/// are taken from the last to the first, ranges of keys too, so that the sums over keys of a
+/// query's gradient have one order: dq_sums holds them between ranges, and the range that sees a
+/// panel last writes dq.
 ///
 /// ChaCAL's W_i lies in `chain_rows` once the range with key i has passed panel i.
 template <class T>
@@ -69,11 +64,14 @@ struct AttentionGradients {
   std::int64_t heads = 1;
   HeadRows<const T> q, k, v, y, dy;
   HeadRows<const float> log_sum;
+  HeadRows<const float> tau, shift;  // null: none
+  bool sink = false;
   float scale;
-  Tempering temper;
   HeadRows<T> dq, dk, dv;  // null: not wanted
-  bool add_dq = false, add_dk = false, add_dv = false;
-  float* dbeta = nullptr;  // of this segment, key head and range: sums go here
+  HeadRows<float> dtau;    // the same
+  HeadRows<float> dshift;  // of the keys: what the sums over queries take away
+  HeadRows<float> dots;    // D_i
+  bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
   float* dq_sums = nullptr;
   const float* gamma = nullptr;  // of head 0; null unless ChaCAL
   std::int64_t gamma_step = 0;   // 0 when one serves all heads

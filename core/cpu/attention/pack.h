@@ -56,6 +56,17 @@ struct ChainSource {
   }
 };
 
+/// Rows times a factor each.
+template <class T>
+struct ScaledSource {
+  Source<T> x;
+  const float* times;
+
+  [[gnu::always_inline]] Vec at(std::int64_t t, std::int64_t c) const {
+    return Vec(times[t]) * x.at(t, c);
+  }
+};
+
 /// One step of a transpose: lanes of `a` and `b` whose index has the bit `half` change places.
 template <int half>
 [[gnu::always_inline]] inline void exchange(FloatLanes& a, FloatLanes& b) {

@@ -69,19 +69,13 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
   }
 }
 
-/// tau of the panel's queries, without beta where it is learned: ln n, or 1.
-inline void logs_of_lengths(const Tempering& temper, const SegmentShape& shape,
-                            std::int64_t first_query, float* logs) {
-  for (int t = 0; t < panel; t += lanes) {
-    Vec log_n(1.0f);
-    if (temper.kind == Tempering::Kind::position) {
-      const auto n = static_cast<std::int32_t>(shape.offset + first_query + t + 1);
-      log_n = log(max(to_float(lane_indices() + IntVec(n)), Vec(2.0f)));
-    } else if (temper.kind == Tempering::Kind::length) {
-      log_n = log(Vec(shape.keys < 2 ? 2.0f : static_cast<float>(shape.keys)));
-    }
-    store(logs + t, log_n);
-  }
+/// to[t] = x(row + t) of a column for t < rows, `otherwise` from there to the panel's end and where
+/// there is no column.
+inline void gather(HeadRows<const float> x, std::int64_t row, std::int64_t rows, float otherwise,
+                   float* to) {
+  for (int t = 0; t < panel; t += lanes) store(to + t, Vec(otherwise));
+  if (!x) return;
+  for (std::int64_t t = 0; t < rows; ++t) to[t] = *x.row(row + t);
 }
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

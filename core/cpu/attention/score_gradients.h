@@ -13,20 +13,26 @@ inline Range widened(Range seen, std::int64_t keys) {
   return {wide.begin & ~1, (wide.end + 1) & ~1};
 }
 
-/// From scores and dP: P = 2^(s - log) and dS = c P (dP - D) as words, zero where unseen. Without
-/// `make_p`, P is there already in f32; without `make_ds`, only P is made.
-template <class Product, bool make_p, bool make_ds>
-void score_gradients(const Sight& sight, const GradientSpace<Product>& space) {
+/// From scores and dP: P = 2^(s - log) and dS, times a factor, P (dP - D) as words, zero where
+/// unseen. Without `make_p`, P is there already in f32; without `make_ds`, only P is made. `first`
+/// is the block's first key, counted in the range: scores that are `shifted` get c_i - c_j, and the
+/// sums of dS over the queries grow.
+template <class Product, bool make_p, bool make_ds, bool shifted>
+void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
+  const float* const key_shifts = space.key_shifts + first;
+  float* const sums = space.key_shift_sums + first * lanes;
   for (std::int64_t t = 0; t < sight.queries; t += lanes) {
     const std::int64_t unit = t / Sight::unit * Sight::unit;
     const Range by_all = sight.keys_of_all(unit, Sight::unit);
     const Range rows = widened(sight.keys_of(unit, Sight::unit), sight.keys);
     const Vec log = load(space.logs + t), own = load(space.sums + t);
     const Vec scale = load(space.scale + t), times = load(space.times + t);
+    const Vec shift = load(space.shifts + t);
     const auto probability = [&](int r) {
       const Vec x = load(space.p + r * panel + t);
       if (!make_p) return x;
-      return exp2(Product::rounds ? fma(scale, x, -log) : x - log);
+      const Vec less = shifted ? fma(Vec(log2_of_e), Vec(key_shifts[r]) - shift, log) : log;
+      return exp2(Product::rounds ? fma(scale, x, -less) : x - less);
     };
     const auto gradient = [&](int r, Vec p) {
       const Vec x = p * (load(space.ds + r * panel + t) - own);
@@ -38,6 +44,10 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space) {
           store(space.p + r * panel + t, p0);
           store(space.p + (r + 1) * panel + t, p1);
         }
+      }
+      if constexpr (make_ds && shifted) {
+        store(sums + r * lanes, load(sums + r * lanes) + d0);
+        store(sums + (r + 1) * lanes, load(sums + (r + 1) * lanes) + d1);
       }
       if constexpr (Product::depth == 1) {
         if constexpr (Product::rounds && make_p) {

@@ -27,13 +27,14 @@ class Single {
         query_(at),
         scores_(query_ + round_up(width_, lanes)),
         outputs_(scores_ + block) {
-    logs_of_lengths(task.temper, task.shape, row, scores_);
-    const float beta = task.temper.kind == Tempering::Kind::none ? 1.0f : task.temper.beta;
-    const Vec times(task.scale * beta * log2_of_e * scores_[0]);
+    const Vec times(task.scale * log2_of_e * (task.tau ? *task.tau.row(row) : 1.0f));
     for (std::int64_t c = 0; c < width_; c += lanes) {
       store(query_ + c, times * get(task.q.row(row), c, width_));
     }
     clear(outputs_, value_width_);
+    if (!task.sink) return;
+    maximum_ = *task.sink * log2_of_e > maximum_ ? *task.sink * log2_of_e : maximum_;
+    sum_ = 1;
   }
 
   void run() {
@@ -70,6 +71,9 @@ class Single {
       const T* const key = task_.k.row(j + r);
       dots<1>(&key, query_, width_, scores_ + r);
     }
+    if (!task_.shift) return;
+    const float own = *task_.shift.row(position_);
+    for (r = 0; r < count; ++r) scores_[r] += log2_of_e * (own - *task_.shift.row(j + r));
   }
 
   /// p_j = 2^(s_j - m); what was summed before shrinks by 2^(m - m').

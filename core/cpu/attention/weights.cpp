@@ -14,10 +14,12 @@ namespace {
 /// Queries whose scores are one product, with the keys up to the last one's own.
 constexpr std::int64_t rows_at_once = 256;
 
-float tau(const Tempering& temper, std::int64_t position, std::int64_t keys) {
-  if (temper.kind == Tempering::Kind::none) return 1;
-  const std::int64_t n = temper.kind == Tempering::Kind::position ? position + 1 : keys;
-  return temper.beta * std::log(static_cast<float>(std::max<std::int64_t>(2, n)));
+/// What the sink leaves of a row of scores' softmax: sum_j exp(s_j) / (sum_j exp(s_j) + exp(b)).
+float left_by(float sink, const float* scores, std::int64_t count) {
+  const float top = std::max(sink, *std::max_element(scores, scores + count));
+  double sum = 0;
+  for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(std::exp(scores[j] - top));
+  return static_cast<float>(sum / (sum + static_cast<double>(std::exp(sink - top))));
 }
 
 GemmOperand operand(const Heads& x, std::int64_t head, std::int64_t row) {
@@ -48,7 +50,6 @@ void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at
          backend.isa(), backend.threads(), backend.gemm_workspace());
   }
   const auto& softmax = kernels_for<SoftmaxKernels<float>>(backend.isa());
-  const Tempering temper = tempering(scores);
   const std::int64_t window = window_of(scores);
   const auto finish = [&](std::int64_t row) {
     const std::int64_t position = at.offset() + row;
@@ -56,9 +57,18 @@ void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at
     float* const all = weights + row * at.keys;
     float* const seen = all + first;
     const std::int64_t count = position + 1 - first;
-    const float times = tau(temper, position, at.keys);
-    if (times != 1) std::transform(seen, seen + count, seen, [&](float s) { return times * s; });
+    const auto times = [&](float factor) {
+      std::transform(seen, seen + count, seen, [&](float s) { return factor * s; });
+    };
+    if (scores.tau) times(*column_of<const float>(scores.tau, head, at.query + row).at);
+    if (scores.shift) {
+      const auto shift = column_of<const float>(scores.shift, head, at.key);
+      const float own = *shift.row(position);
+      for (std::int64_t j = 0; j < count; ++j) seen[j] += own - *shift.row(first + j);
+    }
+    const float left = scores.sink ? left_by(scores.sink.data<float>()[head], seen, count) : 1.0f;
     softmax.forward(seen, seen, {}, 0, 1, count, 0);
+    if (scores.sink) times(left);
     std::fill(all, seen, 0.0f);
     std::fill(seen + count, all + at.keys, 0.0f);
   };

@@ -49,15 +49,6 @@ Scratch::Scratch(Backend& backend, int threads, std::int64_t count)
       stride_(((count + 15) / 16 + 1) * 16),
       base_(memory_.data<float>()) {}
 
-Tempering tempering(const Scores& scores) {
-  Tempering temper;
-  if (scores.temper == Temper::none) return temper;
-  temper.kind =
-      scores.temper == Temper::position ? Tempering::Kind::position : Tempering::Kind::length;
-  temper.beta = *scores.beta.data<float>();
-  return temper;
-}
-
 std::int64_t window_of(const Scores& scores) {
   return scores.window > 0 ? scores.window : std::int64_t{1} << 40;
 }

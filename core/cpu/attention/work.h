@@ -80,7 +80,6 @@ class Scratch {
 
 Tensor floats(Backend& backend, std::int64_t count);
 
-Tempering tempering(const Scores& scores);
 std::int64_t window_of(const Scores& scores);
 
 /// How far another item has come. Waiting is for items earlier in the list only: those are taken

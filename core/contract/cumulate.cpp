@@ -1,0 +1,29 @@
+#include "core/contract/cumulate.h"
+
+#include "core/contract/require.h"
+
+namespace longhand {
+
+void check(const Cumulate& op) {
+  Arguments are(Cumulate::name);
+  are.floats("x", op.x, 2);
+  are.require(op.x.shape().rank() == 2 && op.x.dtype() == master_type(op.x.dtype()), "x",
+              "expected [rows, columns] f32 or f64, got ", op.x.shape(), " ", op.x.dtype());
+  are.require(op.segments && op.segments.rows() <= op.x.rows(), "segments", "expected rows up to ",
+              op.x.rows(), ", got ", op.segments.rows());
+  are.out("y", op.y, op.x.shape(), op.x.dtype());
+}
+
+void check(const LogCounts& op) {
+  Arguments are(LogCounts::name);
+  are.floats("y", op.y, 2);
+  are.require(op.y.dtype() == master_type(op.y.dtype()), "y", "expected f32 or f64, got ",
+              op.y.dtype());
+  are.require(op.queries && op.keys && op.queries.count() == op.keys.count(), "segments",
+              "expected as many of keys as of queries");
+  are.require(op.queries.tile(), "queries", "expected segments one after another from row 0 on");
+  are.require(op.y.shape().rank() == 2 && op.y.rows() == op.queries.tokens(), "y", "expected [",
+              op.queries.tokens(), ", columns], got ", op.y.shape());
+}
+
+}  // namespace longhand
