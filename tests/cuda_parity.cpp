@@ -67,7 +67,10 @@ std::vector<nn::DecoderConfig> models() {
   gated.norms_after = gated.gated = true;
   gated.projection_bias = gated.mixing_bias = gated.feed_forward_bias = false;
   gated.embedding_scale = 4;
-  return {parallel, sequential, gated};
+  nn::DecoderConfig scored = parallel;
+  scored.mixers = nn::parse_layers(
+      "ssmax:1x4,fox:2x4,sink:1x4{learned_sink=1};alibi:4/2x4,sink:1x8{sink=-1}", 16);
+  return {parallel, sequential, gated, scored};
 }
 
 /// Ragged sequences of random tokens, each to name the one before it.

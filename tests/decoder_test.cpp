@@ -89,6 +89,15 @@ std::map<std::string, DecoderConfig> variants() {
     chained(c);
     set("learned_gamma", "head")(c);
   });
+  const auto heads = [](const char* text) {
+    return [=](DecoderConfig& c) { c.mixers = parse_layers(text, 16); };
+  };
+  add("SSMax", heads("ssmax:2x4{ssmax=0.7},softmax:1x8"));
+  add("forgetting", heads("fox:4/2x4"));
+  add("forgetting little, turned", heads("fox:2x4{forget_bias=3,rope_in_fox=1},fal:1x8"));
+  add("ALiBi", heads("alibi:3x4,softmax:1x4"));
+  add("softmax1", heads("sink:4/2x4"));
+  add("learned sinks", heads("sink:2x4{sink=-0.5,learned_sink=1},sink:1x8{sink=1}"));
   add("GPT-2 with all of it", [&](DecoderConfig& c) {
     chained(c);
     set("learned_gamma", "head")(c);

@@ -85,6 +85,61 @@ BOOST_AUTO_TEST_CASE(heads_without_a_width_share_what_the_others_leave) {
   BOOST_TEST(all[2].heads_alike == 4);
 }
 
+// Each of the mixers below is softmax attention but for one thing: what it gives is held against
+// softmax heads of the same projection, or against the formula of its weights.
+BOOST_AUTO_TEST_CASE(heads_that_differ_from_softmax_in_one_thing_do_so_by_their_formula) {
+  const auto backend = make_reference_backend();
+  const std::vector<std::int32_t> lengths{5, 1, 9};
+  const Input input = input_of(*backend, lengths);
+  const Var x = random(*backend, {15, 6}, DType::f64, 3);
+  // `number`: of the gates' biases, or s.
+  const auto weights = [&](std::string_view heads, double number = 0) {
+    Layer layer(*backend, heads, 6, DType::f64);
+    for (const Parameter& p : layer.parameters.all()) {
+      const auto has = [&](std::string_view part) {
+        return p.name().find(part) != std::string::npos;
+      };
+      if (has("gate.weight")) backend->run(Fill{.value = 0, .y = p.value()});
+      if (has("gate.bias") || has("ssmax")) backend->run(Fill{.value = number, .y = p.value()});
+    }
+    std::vector<MixerView> views;
+    Mixing::Pass pass{input, layer.tables};
+    pass.views = &views;
+    layer.mixing(x, {}, pass);
+    return views[0].all_weights().to_doubles();
+  };
+  const std::vector<double> plain = weights("softmax:2x3");
+  const auto check = [&](const std::vector<double>& got, auto factor, double beside) {
+    std::size_t at = 0;
+    for (const std::int32_t n : lengths) {
+      for (int h = 0; h < 2; ++h) {
+        for (int i = 0; i < n; ++i, at += static_cast<std::size_t>(n)) {
+          // The unnormalised weights are known up to a number, which a sink must know: the sum's.
+          double sum = beside;
+          for (int j = 0; j <= i; ++j) sum += plain[at + j] * factor(h, i - j);
+          for (int j = 0; j <= i; ++j) {
+            BOOST_TEST(std::abs(got[at + j] - plain[at + j] * factor(h, i - j) / sum) < 1e-12);
+          }
+        }
+      }
+    }
+  };
+  check(
+      weights("alibi:2x3"),
+      [](int h, int far) { return std::exp(-far * (h == 0 ? 1.0 / 16 : 1.0 / 256)); }, 0);
+  check(
+      weights("fox:2x3", -0.4), [](int, int far) { return std::pow(1 / (1 + std::exp(0.4)), far); },
+      0);
+  // A sink far below takes nothing, one far above everything.
+  check(
+      weights("sink:2x3{sink=-500}"), [](int, int) { return 1.0; }, 0);
+  for (const double weight : weights("sink:2x3{sink=500}")) BOOST_TEST(weight < 1e-100);
+  // s ln n = 1 where n = 2, and the first two rows of a sequence have that.
+  const std::vector<double> tempered = weights("ssmax:2x3", 1 / std::log(2));
+  for (const std::size_t i : {0u, 5u, 6u}) BOOST_TEST(std::abs(tempered[i] - plain[i]) < 1e-12);
+  BOOST_TEST(std::abs(tempered[10] - plain[10]) > 1e-3);
+}
+
 BOOST_AUTO_TEST_CASE(lists_of_layers_are_parted_by_semicolons) {
   BOOST_TEST(text_of(parse_layers("softmax:2", 8)) == "softmax:2x4");
   BOOST_TEST(text_of(parse_layers("softmax:2;softmax:2", 8)) == "softmax:2x4");  // alike: once

@@ -108,6 +108,7 @@ const std::vector<DefaultSetting>& all_defaults() {
       model = still;
       settings.push_back({std::string(d.key), std::string(d.value), std::string(d.placeholder),
                           std::string(d.meaning)});
+      if (d.key == "model.heads") settings.back().meaning += "; kinds: " + nn::kind_names();
     }
     return settings;
   }();

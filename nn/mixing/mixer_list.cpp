@@ -10,12 +10,6 @@
 namespace longhand::nn {
 namespace {
 
-std::string kind_names() {
-  std::vector<std::string_view> names;
-  for (const MixerKind* const kind : mixer_kinds()) names.push_back(kind->name);
-  return listed(names);
-}
-
 [[noreturn]] void not_heads(std::string_view text, std::string_view part) {
   fail("heads ", quote(text),
        ": expected KIND:COUNT or KIND:COUNTxWIDTH, COUNT/KEYS for fewer keys, with KIND ",
@@ -113,6 +107,12 @@ AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOp
 AnyMixer fresh(const Mixer& mixer) { return find_kind(mixer.kind())->make(); }
 
 }  // namespace
+
+std::string kind_names() {
+  std::vector<std::string_view> names;
+  for (const MixerKind* const kind : mixer_kinds()) names.push_back(kind->name);
+  return listed(names);
+}
 
 MixerList parse_mixers(std::string_view text, std::int64_t width, const MixerOptions& options) {
   MixerList mixers;

@@ -26,6 +26,8 @@ std::vector<MixerList> parse_layers(std::string_view text, std::int64_t width,
 std::string text_of(const MixerList& mixers, const MixerOptions& otherwise = {});
 std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& otherwise = {});
 
+/// "biased, chacal, ... or softmax"
+std::string kind_names();
 /// An Error where an option has no such value, whether the model has a mixer for it or not.
 void check_options(const MixerOptions& options);
 /// The options of these mixers; of several mixers' the first one's.

@@ -1,0 +1,49 @@
+#include <cmath>
+
+#include "autograd/combine.h"
+#include "autograd/cumulate.h"
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+namespace {
+
+/// ALiBi heads (docs/math/forgetting.md): forgetting attention whose gates do not change, so that a
+/// score loses m_h for each token of distance, m_h = 2^(-8 h / H) for h = 1 .. H, all of the
+/// layer's alibi heads.
+class AlibiHeads final : public AttentionHeads {
+ public:
+  std::unique_ptr<Mixer> clone() const override { return std::make_unique<AlibiHeads>(*this); }
+  std::string_view kind() const override { return "alibi"; }
+  void build(MixerScope& layer, const MixerPlace& place) override {
+    AttentionHeads::build(layer, place);
+    std::vector<double> logs;
+    for (std::int64_t h = 1; h <= heads; ++h) {
+      const double share =
+          static_cast<double>(place.heads_before + h) / static_cast<double>(place.heads_alike);
+      logs.push_back(-std::exp2(-8 * share));
+    }
+    logs_ = layer.constants(logs);
+  }
+  HeadsBackward forward(const MixerPass& pass) const override {
+    const Operands operand = operands(pass);
+    ScoreVars scores = plain_scores(operand, pass);
+    const Tensor& keys = operand.k.data.value();
+    const Var none = Tensor::zeros(keys.backend(), {keys.rows(), heads}, logs_.value().dtype());
+    scores.shift = cumulate(add(none, logs_), pass.cached ? *pass.cached : pass.input.segments);
+    return attend(scores, operand.v, pass);
+  }
+  double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
+
+ protected:
+  bool turns() const override { return false; }
+
+ private:
+  Var logs_;  // of the gates
+};
+
+}  // namespace
+
+extern const MixerKind alibi_mixer;
+constinit const MixerKind alibi_mixer = mixer_kind<AlibiHeads>("alibi");
+
+}  // namespace longhand::nn

@@ -1,0 +1,50 @@
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+namespace {
+
+/// Softmax heads with a sink (docs/math/attention.md): exp(b_h) is added to each row's denominator,
+/// so that a token may look at nothing. b = 0 that is not learned is known as softmax1.
+class SinkHeads final : public AttentionHeads {
+ public:
+  double sink = 0;
+  bool learned_sink = false;
+
+  std::unique_ptr<Mixer> clone() const override { return std::make_unique<SinkHeads>(*this); }
+  std::string_view kind() const override { return "sink"; }
+  void declare(Options& options) override {
+    AttentionHeads::declare(options);
+    options.number("sink", sink, -1e4, 1e4, "b of sink heads, a score without a value; at first");
+    options.flag("learned_sink", learned_sink, "1: b of sink heads is learned, one a head");
+  }
+  void build(MixerScope& layer, const MixerPlace& place) override {
+    AttentionHeads::build(layer, place);
+    if (learned_sink) {
+      learned_ = (layer.scope() / place.index).add("sink", {heads}, constant(sink), false);
+    } else {
+      fixed_ = layer.constants(std::vector<double>(static_cast<std::size_t>(heads), sink));
+    }
+  }
+  HeadsBackward forward(const MixerPass& pass) const override {
+    const Operands operand = operands(pass);
+    ScoreVars scores = plain_scores(operand, pass);
+    scores.sink = learned_ ? learned_.var() : fixed_;
+    return attend(scores, operand.v, pass);
+  }
+  std::vector<Var> learned() const override { return {learned_}; }
+  std::vector<LearnedNumber> learned_numbers() const override {
+    return numbers_of_heads("sink", learned_);
+  }
+  double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
+
+ private:
+  Parameter learned_;
+  Var fixed_;
+};
+
+}  // namespace
+
+extern const MixerKind sink_mixer;
+constinit const MixerKind sink_mixer = mixer_kind<SinkHeads>("sink");
+
+}  // namespace longhand::nn

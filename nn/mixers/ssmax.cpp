@@ -1,0 +1,46 @@
+#include "autograd/combine.h"
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+namespace {
+
+/// SSMax heads (docs/math/attention.md, tau): scores times s_h ln n, n the keys that a token sees
+/// and s_h a learned number of each head. The weights of a head then do not flatten as n grows.
+class SsmaxHeads final : public AttentionHeads {
+ public:
+  // 1 over the mean of ln n for n up to 1024: training there begins as plain softmax.
+  double first = 0.168;
+
+  std::unique_ptr<Mixer> clone() const override { return std::make_unique<SsmaxHeads>(*this); }
+  std::string_view kind() const override { return "ssmax"; }
+  void declare(Options& options) override {
+    AttentionHeads::declare(options);
+    options.number("ssmax", first, -1e6, 1e6,
+                   "s of ssmax heads at first, whose scores are times s ln n; learned, one a head");
+  }
+  void build(MixerScope& layer, const MixerPlace& place) override {
+    AttentionHeads::build(layer, place);
+    s_ = (layer.scope() / place.index).add("ssmax", {heads}, constant(first), false);
+  }
+  HeadsBackward forward(const MixerPass& pass) const override {
+    const Operands operand = operands(pass);
+    ScoreVars scores = plain_scores(operand, pass);
+    scores.tau = multiply(log_counts_of(pass, heads), s_);
+    return attend(scores, operand.v, pass);
+  }
+  std::vector<Var> learned() const override { return {s_}; }
+  std::vector<LearnedNumber> learned_numbers() const override {
+    return numbers_of_heads("ssmax", s_);
+  }
+  double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
+
+ private:
+  Parameter s_;
+};
+
+}  // namespace
+
+extern const MixerKind ssmax_mixer;
+constinit const MixerKind ssmax_mixer = mixer_kind<SsmaxHeads>("ssmax");
+
+}  // namespace longhand::nn
