@@ -45,7 +45,7 @@ class Chains final : public Task {
         vocabulary_(make_vocabulary(blocks_, size_)) {}
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
-  Outputs outputs() const override { return {blocks_, size_}; }
+  Outputs outputs() const override { return {blocks_, size_, false}; }
   std::int64_t longest() const override { return blocks_ * size_; }
   std::string_view main_metric() const override { return "choices"; }
 

@@ -5,18 +5,10 @@
 #include <vector>
 
 #include "tasks/framing.h"
+#include "tasks/range.h"
 #include "tasks/task.h"
 
 namespace longhand::tasks {
-
-/// A whole number from least to most, all equally likely. An option's value: "1-10", or "7".
-struct Range {
-  std::int64_t least = 0, most = 0;
-
-  static Range of(const OptionValues& options, std::string_view name, std::int64_t low,
-                  std::int64_t high);
-  std::int64_t draw(Rng& rng) const;
-};
 
 /// A task whose samples are written in single characters, each a token: a prompt, its answer and,
 /// of most, a line break that ends it. The answer is asked, and the end with it. A framing puts

@@ -72,8 +72,15 @@ const Distribution& TaskKind::distribution(std::string_view wanted) const {
 }
 
 std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wanted) const {
-  if (!wanted.empty()) distribution(wanted).change(values);
-  return make_with(values);
+  if (wanted.empty()) return make_with(values);
+  const Distribution& changed = distribution(wanted);
+  try {
+    changed.change(values);
+    return make_with(values);
+  } catch (const Error& error) {
+    if (&changed == &distributions.front()) throw;
+    fail(error.what(), " (distribution ", wanted, ')');  // its values are not the user's own
+  }
 }
 
 std::span<const TaskKind> all_tasks() {

@@ -18,14 +18,16 @@
 namespace longhand::tasks {
 
 /// What a model says at each token: `groups` choices, each among `classes`. In a task of text that
-/// is one choice among the vocabulary, the next token.
+/// is one choice among the vocabulary, the next token; in others it labels the token it stands at,
+/// and nothing that was said stands among the tokens.
 struct Outputs {
   std::int64_t groups = 1;
   std::int64_t classes = 0;
+  bool says_next = true;
 };
 
-/// One sequence of a task. Output o = i * groups + g is choice g at token i; where groups is 1,
-/// output i says token i + 1.
+/// One sequence of a task. Output o = i * groups + g is choice g at token i; where outputs say the
+/// next token, output i says token i + 1.
 struct Sample {
   static constexpr std::int32_t not_counted = -1;
 
@@ -72,8 +74,8 @@ class Task {
   virtual Sample sample_of(std::string_view text) const;
 
   /// Adds to the tally what a model said at sample.asked. Under teacher forcing the model saw the
-  /// sample's own tokens. In decoding (groups = 1) it saw, in place of token o + 1 for every asked
-  /// output o, what it had said there, and the sample's tokens elsewhere.
+  /// sample's own tokens. In decoding (outputs say the next token) it saw, in place of token o + 1
+  /// for every asked output o, what it had said there, and the sample's tokens elsewhere.
   virtual void score(const Sample& sample, std::span<const std::int32_t> said,
                      Tally& tally) const = 0;
   /// The metric by which models are compared.
@@ -89,8 +91,8 @@ class Task {
   /// Tokens before every prompt, which only say what is wanted: attention to them is not counted.
   virtual std::int64_t instruction_tokens() const { return 0; }
 
-  /// The sample's text, cut in two: what is given and what is to be answered. One after the other
-  /// they are the whole.
+  /// The sample's text, cut in two: what is given and what is to be answered. Where outputs say the
+  /// next token they are the whole, one after the other.
   virtual std::pair<std::string, std::string> as_text(const Sample& sample) const;
   /// The right answer to an outside prompt, put to an output head below heads().
   virtual std::string answer(std::string_view prompt, int head) const = 0;

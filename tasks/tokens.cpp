@@ -5,17 +5,11 @@
 namespace longhand::tasks {
 namespace {
 
-WordVocabulary make_vocabulary(std::int64_t count) {
-  std::vector<std::string> texts;
-  for (std::int64_t token = 0; token < count; ++token) texts.push_back(std::to_string(token));
-  return WordVocabulary(std::move(texts), " ");
-}
-
 class Tokens final : public Task {
  public:
   explicit Tokens(const OptionValues& options)
       : length_(options.integer("length", 1, 1 << 20)),
-        vocabulary_(make_vocabulary(options.integer("vocabulary", 1, 1 << 24))) {}
+        vocabulary_(WordVocabulary::of_numbers(options.integer("vocabulary", 1, 1 << 24))) {}
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::int64_t longest() const override { return length_; }

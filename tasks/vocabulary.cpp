@@ -26,6 +26,12 @@ WordVocabulary WordVocabulary::of_characters(std::string_view characters) {
   return WordVocabulary(std::move(texts));
 }
 
+WordVocabulary WordVocabulary::of_numbers(std::int64_t count) {
+  std::vector<std::string> texts;
+  for (std::int64_t token = 0; token < count; ++token) texts.push_back(std::to_string(token));
+  return WordVocabulary(std::move(texts), " ");
+}
+
 std::string WordVocabulary::text(std::int32_t token) const {
   LONGHAND_CHECK(token >= 0 && token < size(), "vocabulary: expected a token from 0 to ",
                  size() - 1, ", got ", token);

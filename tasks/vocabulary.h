@@ -47,6 +47,8 @@ class WordVocabulary final : public Vocabulary {
 
   /// One token for each character.
   static WordVocabulary of_characters(std::string_view characters);
+  /// The numbers from 0, with spaces between them: token k is written as k.
+  static WordVocabulary of_numbers(std::int64_t count);
 
   std::int32_t size() const override { return static_cast<std::int32_t>(texts_.size()); }
   std::string text(std::int32_t token) const override;

@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(samples_are_well_formed) {
       const std::int32_t target = sample.targets[i];
       BOOST_REQUIRE(target >= Sample::not_counted);
       BOOST_REQUIRE(target < outputs.classes);
-      if (outputs.groups == 1 && target >= 0) BOOST_REQUIRE(target == sample.tokens.at(i + 1));
+      if (outputs.says_next && target >= 0) BOOST_REQUIRE(target == sample.tokens.at(i + 1));
     }
     std::int32_t previous = -1;
     for (const std::int32_t output : sample.asked) {
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(right_answers_score_one_and_wrong_ones_less) {
 BOOST_AUTO_TEST_CASE(text_is_the_tokens_and_passes_the_check) {
   for_samples([](const Task& task, const Sample& sample) {
     const auto [prompt, answer] = task.as_text(sample);
-    const bool apart = task.outputs().groups != 1;  // the answer is no part of the tokens
+    const bool apart = !task.outputs().says_next;  // the answer is no part of the tokens
     BOOST_TEST(task.vocabulary().encode(apart ? prompt : prompt + answer) == sample.tokens);
     BOOST_TEST(!task.check(prompt, answer, sample.head).has_value());
     BOOST_TEST(answer.empty() == sample.asked.empty());
@@ -183,10 +183,21 @@ BOOST_AUTO_TEST_CASE(the_check_and_the_reference_answer_agree) {
   });
 }
 
-// Whatever asked token is replaced by another, the check sees it.
+// Whatever asked token or label is replaced by another, the check sees it.
 BOOST_AUTO_TEST_CASE(the_check_refuses_a_changed_answer) {
   for_samples([](const Task& task, const Sample& sample) {
-    if (task.outputs().groups != 1 || sample.asked.empty()) return;
+    if (sample.asked.empty()) return;
+    if (!task.outputs().says_next) {
+      const auto classes = static_cast<std::int32_t>(task.outputs().classes);
+      for (std::size_t i = 0; i < sample.asked.size(); i += 1 + sample.asked.size() / 10) {
+        Sample changed = sample;
+        std::int32_t& target = changed.targets.at(static_cast<std::size_t>(sample.asked[i]));
+        target = (target + 1) % classes;
+        const auto [prompt, answer] = task.as_text(changed);
+        BOOST_TEST(task.check(prompt, answer, sample.head).has_value());
+      }
+      return;
+    }
     const std::size_t given = task.vocabulary().encode(task.as_text(sample).first).size();
     for (std::size_t i = 0; i < sample.asked.size(); i += 1 + sample.asked.size() / 10) {
       std::vector<std::int32_t> changed = sample.tokens;
@@ -259,6 +270,20 @@ BOOST_AUTO_TEST_CASE(what_does_not_exist_is_refused_by_name) {
   refused("ignore", "1.5", "a number from 0 to 1, got \"1.5\"");
   refused("ignore", "nan", "a number from 0 to 1, got \"nan\"");
   refused("loss", "read", "reads or all, got \"read\"");
+}
+
+// A distribution changes options, so what it makes of them is not what the user wrote.
+BOOST_AUTO_TEST_CASE(an_option_that_only_a_distribution_cannot_have_names_it) {
+  const TaskKind& kind = task_kind("cycle-tracing");
+  OptionValues values = kind.defaults();
+  values.set("max-nodes", "200");
+  const std::string message =
+      "task cycle-tracing: option max-nodes: expected a whole number from 1 to 125, got \"200\"";
+  BOOST_TEST(refusal([&] { kind.make(values, "8x"); }) == message + " (distribution 8x)");
+  values.set("max-nodes", "many");
+  const std::string plain = refusal([&] { kind.make(values, "train"); });
+  BOOST_TEST(plain.ends_with("got \"many\""), plain);
+  BOOST_TEST(refusal([&] { kind.make(values); }) == plain);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

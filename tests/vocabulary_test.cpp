@@ -28,6 +28,15 @@ BOOST_AUTO_TEST_CASE(the_longest_token_that_fits_is_taken) {
   BOOST_TEST(vocabulary.encode("3453434553") == (Tokens{2, 1, 2, 4, 0}));
 }
 
+BOOST_AUTO_TEST_CASE(numbers_are_their_own_tokens) {
+  const WordVocabulary vocabulary = WordVocabulary::of_numbers(12);
+  BOOST_TEST(vocabulary.size() == 12);
+  BOOST_TEST(vocabulary.encode("0 11 7") == (Tokens{0, 11, 7}));
+  BOOST_TEST(vocabulary.decode(Tokens{0, 11, 7}) == "0 11 7");
+  BOOST_CHECK_THROW(vocabulary.encode("12"), Error);
+  BOOST_CHECK_THROW(vocabulary.encode("07"), Error);
+}
+
 BOOST_AUTO_TEST_CASE(words_stand_between_separators) {
   const WordVocabulary vocabulary({"1", "12", "⊥"}, " ");
   BOOST_TEST(vocabulary.encode("12 1 ⊥ 1") == (Tokens{1, 0, 2, 0}));

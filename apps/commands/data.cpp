@@ -10,10 +10,12 @@
 namespace longhand::app {
 namespace {
 
-/// A sample's text, on lines of its own.
+/// A sample's text, on lines of its own. An answer that does not continue the prompt has an arrow
+/// before it.
 void print(const tasks::Task& task, const tasks::Sample& sample) {
   const auto [prompt, answer] = task.as_text(sample);
-  std::cout << prompt << answer << (answer.ends_with('\n') ? "" : "\n");
+  std::cout << prompt << (task.outputs().says_next ? "" : " -> ") << answer
+            << (answer.ends_with('\n') ? "" : "\n");
 }
 
 /// An outside sample, and with --mask the characters, by number from 0, that are to be looked at

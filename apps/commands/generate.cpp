@@ -59,7 +59,7 @@ void run(const Arguments& arguments) {
                               .probabilities = arguments.json()};
   const LoadedRun loaded = load_run_for_prompts(folder, load_options(arguments));
   options.head = arguments.integer("head", 0, loaded.task->heads() - 1);
-  if (loaded.task->outputs().groups != 1) {
+  if (!loaded.task->outputs().says_next) {
     fail(folder, ": its task ", loaded.config.kind().name, " does not say the next token");
   }
   const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();

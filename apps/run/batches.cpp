@@ -71,7 +71,7 @@ nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::u
                  " of them; got ", plan.set);
   if (plan.tokens) {
     // The last token of a longest sample is a target alone, and cut_tail() drops it.
-    const std::int64_t longest = task->longest() - (task->outputs().groups == 1 ? 1 : 0);
+    const std::int64_t longest = task->longest() - (task->outputs().says_next ? 1 : 0);
     plan.sequences = std::max<std::int64_t>(1, plan.tokens / longest);
   }
   return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t part) {

@@ -67,8 +67,8 @@ std::vector<Tokens> forced(nn::Decoder& model, const tasks::Task& task,
 
 std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
                             std::span<const tasks::Sample> samples) {
-  LONGHAND_CHECK(task.outputs().groups == 1, "decoding: the task makes ", task.outputs().groups,
-                 " choices at a token, none of which is the next token");
+  LONGHAND_CHECK(task.outputs().says_next,
+                 "decoding: what is said at the task's tokens is not the next token");
   std::vector<Tokens> sequences, asked;
   for (const tasks::Sample& sample : samples) {
     sequences.push_back(sample.tokens);
