@@ -1,6 +1,7 @@
-// Any bytes, read as a line of `longhand data check`; the first says of which task. The line is
+// A line that names a task, and any bytes, read as a line of `longhand data check`. These are
 // refused, or judged in one line by the task's rules; an answer that the task itself gives to the
-// prompt is right.
+// prompt is right. A line that names no task is one of the first task.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,9 +15,16 @@ using namespace longhand::fuzz;
 
 namespace {
 
-std::vector<std::unique_ptr<tasks::Task>> all_tasks() {
-  std::vector<std::unique_ptr<tasks::Task>> all;
-  for (const tasks::TaskKind& kind : tasks::all_tasks()) all.push_back(kind.make(kind.defaults()));
+struct Named {
+  std::string name;
+  std::unique_ptr<tasks::Task> task;
+};
+
+std::vector<Named> all_tasks() {
+  std::vector<Named> all;
+  for (const tasks::TaskKind& kind : tasks::all_tasks()) {
+    all.push_back({kind.name, kind.make(kind.defaults())});
+  }
   return all;
 }
 
@@ -24,9 +32,11 @@ std::vector<std::unique_ptr<tasks::Task>> all_tasks() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const auto all = all_tasks();
-  if (size == 0) return 0;
-  const tasks::Task& task = *all[data[0] % all.size()];
-  const std::string_view line(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const std::size_t end = std::min(input.find('\n'), input.size());
+  const auto named = std::ranges::find(all, input.substr(0, end), &Named::name);
+  const tasks::Task& task = *(named == all.end() ? all.front() : *named).task;
+  const std::string_view line = input.substr(std::min(end + 1, input.size()));
   tasks::Answer pair;
   if (!done_or_refused([&] { pair = tasks::Answer::parse(line, source); })) return 0;
   for (int head = 0; head < task.heads(); ++head) {
