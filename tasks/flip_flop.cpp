@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "tasks/range.h"
 
 namespace longhand::tasks {
 namespace {
@@ -29,18 +30,32 @@ std::string run_register(std::string_view instructions, char& stored) {
 
 constexpr std::int64_t most_instructions = 1 << 20;
 
+/// Where a letter's draw from [0, 1) is less than the first it is an ignore, less than the second a
+/// read, else a write.
+struct Shares {
+  double ignores, reads;
+};
+
+/// The parts of a sample whose letters drift.
+constexpr Range first_part{1, 16}, last_part{16, 64};
+constexpr Shares first_shares{0.5, 0.5}, middle_shares{0.995, 0.9975}, last_shares{0.1, 1};
+
 class FlipFlopTask final : public Task {
  public:
   explicit FlipFlopTask(const FlipFlop& options)
       : instructions_(options.instructions),
         ignore_(options.ignore),
         every_token_(options.every_token),
+        drift_(options.drift),
         vocabulary_(WordVocabulary::of_characters("wri01")) {
     LONGHAND_CHECK(instructions_ >= 1 && instructions_ <= most_instructions,
                    "flip-flop: expected 1 to ", most_instructions, " instructions, got ",
                    instructions_);
     LONGHAND_CHECK(ignore_ >= 0 && ignore_ <= 1, "flip-flop: ignore: expected 0 to 1, got ",
                    ignore_);
+    const std::int64_t ends = first_part.most + last_part.most;
+    LONGHAND_CHECK(!drift_ || instructions_ >= ends, "flip-flop: expected at least ", ends,
+                   " instructions for letters that drift, got ", instructions_);
   }
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
@@ -50,12 +65,18 @@ class FlipFlopTask final : public Task {
   Sample sample(Rng& rng, int) const override {
     Sample sample;
     std::int32_t bit = zero;
+    const std::int64_t first = drift_ ? first_part.draw(rng) : 0;
+    const std::int64_t last = drift_ ? last_part.draw(rng) : 0;
     for (std::int64_t k = 0; k < instructions_; ++k) {
+      const Shares shares = !drift_                    ? Shares{ignore_, (1 + ignore_) / 2}
+                            : k < first                ? first_shares
+                            : k < instructions_ - last ? middle_shares
+                                                       : last_shares;
       const double u = rng.uniform();
-      const Token letter = k == 0                  ? write
-                           : u < ignore_           ? ignore
-                           : u < (1 + ignore_) / 2 ? read
-                                                   : write;
+      const Token letter = k == 0               ? write
+                           : u < shares.ignores ? ignore
+                           : u < shares.reads   ? read
+                                                : write;
       const std::int32_t drawn = zero + static_cast<std::int32_t>(rng.below(2));
       if (letter == write) bit = drawn;
       if (letter == read) sample.asked.push_back(static_cast<std::int32_t>(2 * k));
@@ -122,7 +143,7 @@ class FlipFlopTask final : public Task {
  private:
   std::int64_t instructions_;
   double ignore_;
-  bool every_token_;
+  bool every_token_, drift_;
   WordVocabulary vocabulary_;
 };
 
@@ -134,27 +155,37 @@ Distribution longer(std::int64_t factor) {
           }};
 }
 
+void let_drift(OptionValues& values) {
+  values.set("instructions", "256");
+  values.set("letters", "drift");
+}
+
 }  // namespace
 
 std::unique_ptr<Task> FlipFlop::make() const { return std::make_unique<FlipFlopTask>(*this); }
 
 TaskKind flip_flop() {
-  return {
-      .name = "flip-flop",
-      .summary = "read back the last bit written, through any number of instructions to ignore",
-      .options = {{"instructions", "512", "instructions in a sample; each is two tokens"},
-                  {"ignore", "0.6", "the share p of instructions to ignore, in F(p)"},
-                  {"loss", "reads", "what is trained: reads (their bits) or all (every token)"}},
-      .distributions = {{"train", "In-dist.", [](OptionValues&) {}},
-                        {"sparse", "F(0.98)", [](OptionValues& v) { v.set("ignore", "0.98"); }},
-                        longer(2),
-                        longer(4)},
-      .make_with = [](const OptionValues& values) {
-        return FlipFlop{.instructions = values.integer("instructions", 1, most_instructions),
-                        .ignore = values.number("ignore", 0, 1),
-                        .every_token = values.choice("loss", {"reads", "all"}) == 1}
-            .make();
-      }};
+  return {.name = "flip-flop",
+          .summary = "read back the last bit written, through any number of instructions to ignore",
+          .options = {{"instructions", "512", "instructions in a sample; each is two tokens"},
+                      {"ignore", "0.6", "the share p of instructions to ignore, in F(p)"},
+                      {"loss", "reads", "what is trained: reads (their bits) or all (every token)"},
+                      {"letters", "steady",
+                       "steady: as likely anywhere; drift: first writes, then hardly anything but "
+                       "ignores, in the end reads, whatever p"}},
+          .distributions = {{"train", "In-dist.", [](OptionValues&) {}},
+                            {"sparse", "F(0.98)", [](OptionValues& v) { v.set("ignore", "0.98"); }},
+                            longer(2),
+                            longer(4),
+                            // Apart from the others, so as not to choose checkpoints for it.
+                            {"drift", "Drift", let_drift, false}},
+          .make_with = [](const OptionValues& values) {
+            return FlipFlop{.instructions = values.integer("instructions", 1, most_instructions),
+                            .ignore = values.number("ignore", 0, 1),
+                            .every_token = values.choice("loss", {"reads", "all"}) == 1,
+                            .drift = values.choice("letters", {"steady", "drift"}) == 1}
+                .make();
+          }};
 }
 
 }  // namespace longhand::tasks

@@ -1,10 +1,13 @@
 #include "tasks/flip_flop.h"
 
+#include <cmath>
+
 #include "tests/check.h"
 
 #include "core/error.h"
 #include "tests/chi_square.h"
 #include "tests/make_task.h"
+#include "tests/refusal.h"
 
 using namespace longhand;
 using namespace longhand::tasks;
@@ -98,6 +101,56 @@ BOOST_AUTO_TEST_CASE(neighbouring_instructions_are_independent) {
   BOOST_TEST(chi_square_p(counts.pairs, expected) > 1e-3);
 }
 
+// By the instruction's number, with both ends' lengths of all their values: up to number k of the
+// first 16 the chance that the first part is still going on is (16 - k) / 16, and likewise in the
+// end, where the last part has 16 to 64 instructions.
+BOOST_AUTO_TEST_CASE(letters_that_drift_have_the_shares_of_their_part) {
+  const auto task = make({}, "drift");
+  BOOST_TEST(task->longest() == 512);
+  constexpr std::size_t samples = 16'000, count = 256;
+  std::vector<std::vector<double>> counts(count, std::vector<double>(3));  // of w, r, i
+  std::vector<double> bits(2);
+  for (std::uint32_t index = 0; index < samples; ++index) {
+    Rng rng(13, Purpose::test, 0, index);
+    const std::string text = task->vocabulary().decode(task->sample(rng, 0).tokens);
+    BOOST_REQUIRE(text.size() == 2 * count && text[0] == 'w');
+    for (std::size_t k = 0; k < count; ++k) {
+      ++counts[k][std::string_view("wri").find(text[2 * k])];
+      if (text[2 * k] != 'r') ++bits[text[2 * k + 1] == '1'];
+    }
+  }
+  BOOST_TEST(chi_square_p(bits) > 1e-3);
+  std::vector<double> middle_counts(3), middle_shares(3);
+  double rare = 0, rare_expected = 0;  // reads at the beginning and writes in the end
+  for (std::size_t k = 1; k < count; ++k) {
+    const std::size_t from_end = count - k;
+    const double first = k < 16 ? static_cast<double>(16 - k) / 16 : 0;
+    const double last = from_end <= 16   ? 1
+                        : from_end <= 64 ? static_cast<double>(65 - from_end) / 49
+                                         : 0;
+    const double middle = 1 - first - last;
+    const std::vector<double> shares{first / 2 + middle * 0.0025, middle * 0.0025 + last * 0.9,
+                                     first / 2 + middle * 0.995 + last * 0.1};
+    if (middle == 1) {
+      for (std::size_t letter = 0; letter < 3; ++letter) {
+        middle_counts[letter] += counts[k][letter];
+        middle_shares[letter] += shares[letter];
+      }
+      continue;
+    }
+    const std::size_t frequent = first > 0 ? 0 : 1;
+    const double other = static_cast<double>(samples) - counts[k][frequent];
+    BOOST_TEST(chi_square_p(std::vector{counts[k][frequent], other},
+                            std::vector{shares[frequent], 1 - shares[frequent]}) > 1e-5);
+    rare += counts[k][1 - frequent];
+    rare_expected += shares[1 - frequent] * static_cast<double>(samples);
+    if (last == 1) BOOST_TEST(counts[k][0] == 0);
+  }
+  BOOST_TEST(chi_square_p(middle_counts, middle_shares) > 1e-3);
+  BOOST_TEST(rare_expected > 100);
+  BOOST_TEST(std::abs(rare - rare_expected) < 4 * std::sqrt(rare_expected));
+}
+
 BOOST_AUTO_TEST_CASE(asked_are_the_reads_and_trained_is_what_was_chosen) {
   for (const bool all : {false, true}) {
     const auto task = make({{"instructions", "50"}, {"loss", all ? "all" : "reads"}});
@@ -155,6 +208,7 @@ BOOST_AUTO_TEST_CASE(distributions_change_what_they_say) {
   BOOST_TEST(make({}, "2x")->longest() == 2048);
   BOOST_TEST(make({{"instructions", "64"}}, "4x")->longest() == 512);
   BOOST_TEST(make({}, "sparse")->longest() == 1024);
+  BOOST_TEST(make({{"instructions", "8"}}, "drift")->longest() == 512);
 }
 
 BOOST_AUTO_TEST_CASE(it_is_made_of_options_that_are_no_text) {
@@ -166,6 +220,10 @@ BOOST_AUTO_TEST_CASE(it_is_made_of_options_that_are_no_text) {
   BOOST_TEST(x.targets == y.targets);
   BOOST_CHECK_THROW(FlipFlop{.instructions = 0}.make(), Error);
   BOOST_CHECK_THROW(FlipFlop{.ignore = 1.5}.make(), Error);
+  const auto drift = FlipFlop{.instructions = 80, .drift = true}.make();
+  BOOST_TEST(drift->longest() == 160);
+  BOOST_TEST(refusal([] { FlipFlop{.instructions = 79, .drift = true}.make(); }) ==
+             "flip-flop: expected at least 80 instructions for letters that drift, got 79");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(distributions_longer_than_the_model_reads_are_skipped_by_na
   BOOST_TEST(result["finished"] == true);
   BOOST_TEST(result["scores"].contains("sparse/reads"));
   BOOST_TEST(!result["scores"].contains("2x/reads"));
-  BOOST_TEST(result["scores"]["too_long"].dump() == R"(["2x","4x"])");
+  BOOST_TEST(result["scores"]["too_long"].dump() == R"(["2x","4x","drift"])");
   BOOST_TEST(checkpoints("a").contains("step-4"));
   const Outcome table = (*this)("eval a --samples 5");
   BOOST_TEST(table.status == 0);

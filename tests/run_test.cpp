@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(eval_reports_every_distribution_with_intervals) {
   const Json forced = json("eval a --samples 20 --json");
   const Json decoded = json("eval a --samples 20 --reading decoded --json");
   BOOST_TEST(forced["step"] == 6);
-  BOOST_TEST(forced["rows"].size() == 8);  // four distributions, two metrics
+  BOOST_TEST(forced["rows"].size() == 10);  // five distributions, two metrics
   BOOST_TEST(decoded["reading"] == "decoded");
   for (const Json& row : forced["rows"]) {
     BOOST_TEST(row["low"].number() <= row["value"].number());

@@ -253,10 +253,12 @@ BOOST_AUTO_TEST_CASE(what_does_not_exist_is_refused_by_name) {
   BOOST_TEST(unknown.ends_with(", got \"flipflop\""), unknown);
   const TaskKind& kind = task_kind("flip-flop");
   BOOST_TEST(refusal([&] { kind.make(kind.defaults(), "16x"); }) ==
-             "task flip-flop: expected a distribution of train, sparse, 2x, 4x, got \"16x\"");
+             "task flip-flop: expected a distribution of train, sparse, 2x, 4x, drift, got "
+             "\"16x\"");
   OptionValues values = kind.defaults();
   BOOST_TEST(refusal([&] { values.set("length", "5"); }) ==
-             "task flip-flop: expected an option of instructions, ignore or loss, got \"length\"");
+             "task flip-flop: expected an option of instructions, ignore, loss or letters, got "
+             "\"length\"");
   const auto refused = [&](const std::string& option, const std::string& value,
                            const std::string& message) {
     OptionValues changed = kind.defaults();
