@@ -7,17 +7,20 @@
 #include "tasks/addition.h"
 #include "tasks/boxes.h"
 #include "tasks/chains.h"
+#include "tasks/copying.h"
 #include "tasks/cycle_tracing.h"
 #include "tasks/ffml.h"
 #include "tasks/flip_flop.h"
 #include "tasks/increment.h"
 #include "tasks/multiplication.h"
+#include "tasks/recall.h"
 #include "tasks/reversal.h"
 #include "tasks/sorting.h"
 #include "tasks/successor.h"
 #include "tasks/text.h"
 #include "tasks/tokens.h"
 #include "tasks/value_assignment.h"
+#include "tasks/words.h"
 
 namespace longhand::tasks {
 namespace {
@@ -85,9 +88,9 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
 
 std::span<const TaskKind> all_tasks() {
   static const std::vector<TaskKind> kinds{
-      flip_flop(), cycle_tracing(), chains(),         sorting(), increment(),        boxes(),
-      reversal(),  addition(),      multiplication(), ffml(),    value_assignment(), successor(),
-      own_text(),  tokens()};
+      flip_flop(), cycle_tracing(),    chains(),    words(),    recall(),   copying(),
+      sorting(),   increment(),        boxes(),     reversal(), addition(), multiplication(),
+      ffml(),      value_assignment(), successor(), own_text(), tokens()};
   return kinds;
 }
 

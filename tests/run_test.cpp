@@ -1,5 +1,6 @@
 #include <pty.h>
 
+#include <map>
 #include <set>
 
 #include "tests/program.h"
@@ -333,6 +334,32 @@ BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_counts_what_fal_reads) {
   refuses(2, "inspect a --tokens 0", "--tokens");
   refuses(2, "inspect a --on nowhere", "nowhere");
   refuses(1, "inspect a --out absent/page.html", "absent/page.html");
+}
+
+// Tasks whose outputs label the tokens they stand at.
+BOOST_AUTO_TEST_CASE(labels_are_learned_and_scored_but_not_decoded) {
+  const std::map<std::string, std::string> tasks{
+      {"words", "--task.group s3 --task.max 8 "},
+      {"recall", "--task.tokens 16-32 --task.pairs 4 --task.vocabulary 512 "},
+      {"chains", "--task.blocks 2 --task.size 3 "}};
+  for (const auto& [name, options] : tasks) {
+    const std::string train = "train --task " + name + " " + options +
+                              "--width 16 --layers 1 --heads softmax:2 --batch 4 --steps 6 "
+                              "--evaluate_samples 5 --quiet --json --out ";
+    const Json scores = json(train + name + " --threads 1")["scores"];
+    json(train + name + "-3 --threads 3");
+    BOOST_TEST((checkpoint(name, 6) == checkpoint(name + "-3", 6)));
+    BOOST_TEST(scores.contains("train/above-chance") == (name == "words"));
+    refuses(1, "eval " + name + " --reading decoded", "is not the next token");
+    refuses(1, "generate " + name + " --prompt 1", "does not say the next token");
+    const Outcome line = (*this)("data --task " + name + " " + options + "--count 1");
+    BOOST_TEST(contains(line.out, " -> "));
+    const Outcome lines = (*this)("data --task " + name + " " + options + "--count 5 --json");
+    std::ofstream(path("labels.jsonl")) << lines.out;
+    BOOST_TEST(json("data check labels.jsonl --json --task " + name + " " + options)["wrong"] == 0);
+    BOOST_TEST((*this)("inspect " + name + " --out " + path("page.html")).status == 0);
+  }
+  BOOST_TEST((*this)("inspect recall --reference --samples 5").status == 0);
 }
 
 BOOST_AUTO_TEST_CASE(data_shows_samples_and_judges_answers) {

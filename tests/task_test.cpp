@@ -29,6 +29,24 @@ std::vector<Case> all_cases() {
       variants.front().set("instructions", "64");
       variants.push_back(variants.front());
       variants.back().set("loss", "all");
+    } else if (kind.name == "words") {
+      variants.front().set("max", "40");
+      variants.push_back(variants.front());
+      for (const auto& [option, value] :
+           {std::pair{"group", "z7"}, {"min", "3"}, {"asked", "last"}}) {
+        variants.back().set(option, value);
+      }
+    } else if (kind.name == "recall") {
+      variants.push_back(variants.front());
+      for (const auto& [option, value] :
+           {std::pair{"pairs", "8"}, {"vocabulary", "400"}, {"repeats", "3"}, {"back", "2"}}) {
+        variants.back().set(option, value);
+      }
+    } else if (kind.name == "copying") {
+      variants.push_back(variants.front());
+      for (const auto& [option, value] : {std::pair{"data", "0"}, {"noise", "3-20"}}) {
+        variants.back().set(option, value);
+      }
     } else if (kind.name == "cycle-tracing") {
       for (const auto& [option, value] :
            {std::pair{"tokenization", "numbers"}, {"loss", "all"}, {"tokens", "700"}}) {

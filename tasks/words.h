@@ -1,0 +1,18 @@
+#pragma once
+
+#include "tasks/task.h"
+
+namespace longhand::tasks {
+
+/// Word problems of groups: after each of g_1, g_2, ... the model says which element the product so
+/// far is. Parity is the word problem of s2, a sum modulo N that of zN; those of a5 and s5 are as
+/// hard as any that a machine with a fixed number of states can do (Barrington 1989).
+///
+/// An element is a permutation of points, a token and a class each, numbered in the lexicographic
+/// order of (a(0), a(1), ...); number k of zN is the shift x -> x + k mod N. Elements of a word are
+/// independent and uniform over the `moves`. The product is acc <- acc∘g, where (a∘b)(x) = a(b(x)):
+/// in s3, where 1 exchanges the last two points and 2 the first two,
+///   1 2 -> 1 4
+TaskKind words();
+
+}  // namespace longhand::tasks
