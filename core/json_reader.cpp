@@ -1,6 +1,7 @@
 #include "core/json_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <numeric>
@@ -38,6 +39,17 @@ std::optional<double> real(std::string_view digits) {
   if (std::from_chars(digits.data(), end, wide).ec != std::errc()) return std::nullopt;
   value = static_cast<double>(wide);
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+/// Where in a string, after `place`, the first character is that does not stand for itself.
+std::size_t end_of_plain(std::string_view text, std::size_t place) {
+  constexpr auto is_plain = [] {
+    std::array<bool, 256> plain{};
+    for (unsigned c = 0x20; c < 256; ++c) plain[c] = c != '"' && c != '\\';
+    return plain;
+  }();
+  while (place < text.size() && is_plain[static_cast<unsigned char>(text[place])]) ++place;
+  return place;
 }
 
 Json::Object last_of_each(Json::Object members) {
@@ -80,11 +92,13 @@ void JsonReader::expected(std::string_view what) const {
 }
 
 void JsonReader::skip_space() {
-  while (place_ < text_.size()) {
-    const char c = text_[place_];
+  std::size_t place = place_;
+  while (place < text_.size()) {
+    const char c = text_[place];
     if (c != ' ' && c != '\n' && c != '\t' && c != '\r') break;
-    ++place_;
+    ++place;
   }
+  place_ = place;
 }
 
 char JsonReader::peek() {
@@ -137,18 +151,13 @@ std::string_view JsonReader::string() {
 
 std::string_view JsonReader::read_string(std::string& unescaped) {
   const std::size_t begin = ++place_;
-  bool escapes = false;
-  for (;; ++place_) {
-    if (place_ == text_.size()) expected("the end of a text");
-    const char c = text_[place_];
-    if (c == '"') break;
-    if (static_cast<unsigned char>(c) < 0x20) expected("a text without control characters");
-    if (c != '\\') continue;
-    escapes = true;
-    unescaped.assign(text_.substr(begin, place_ - begin));
-    break;
+  const std::string_view plain = text_.substr(begin, end_of_plain(text_, begin) - begin);
+  place_ += plain.size();
+  if (place_ < text_.size() && text_[place_] == '"') {
+    ++place_;
+    return plain;
   }
-  if (!escapes) return text_.substr(begin, place_++ - begin);
+  unescaped.assign(plain);
   while (true) {
     if (place_ == text_.size()) expected("the end of a text");
     const char c = text_[place_];
@@ -270,20 +279,21 @@ std::string JsonReader::in_words() {
 std::string_view JsonReader::skip() {
   peek();
   const std::size_t begin = place_;
-  std::vector<char> open;  // what closes each array and object around
+  std::array<char, Json::deepest> open{};  // what closes each array and object around
+  std::size_t depth = 0;
   do {
-    if (!open.empty() && !(open.back() == '}' ? next_member() : next_element())) {
-      open.pop_back();
+    if (depth > 0 && !(open[depth - 1] == '}' ? next_member() : next_element())) {
+      --depth;
       continue;
     }
     switch (peek()) {
       case '{':
         open_object();
-        open.push_back('}');
+        open[depth++] = '}';
         break;
       case '[':
         open_array();
-        open.push_back(']');
+        open[depth++] = ']';
         break;
       case '"':
         string();
@@ -300,7 +310,7 @@ std::string_view JsonReader::skip() {
       default:
         number();
     }
-  } while (!open.empty());
+  } while (depth > 0);
   return text_.substr(begin, place_ - begin);
 }
 

@@ -1,5 +1,6 @@
 #include "core/utf8.h"
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -37,7 +38,11 @@ std::size_t find_broken_utf8(std::string_view text) {
     std::uint64_t eight = 0;
     while (place + sizeof eight <= text.size()) {
       std::memcpy(&eight, text.data() + place, sizeof eight);
-      if (eight & 0x8080808080808080u) break;
+      const std::uint64_t beyond_ascii = eight & 0x8080808080808080u;
+      if (beyond_ascii) {
+        place += static_cast<std::size_t>(std::countr_zero(beyond_ascii)) / 8;
+        break;
+      }
       place += sizeof eight;
     }
     if (place == text.size()) break;

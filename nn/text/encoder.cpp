@@ -12,20 +12,15 @@ namespace {
 
 constexpr std::size_t block_size = 1 << 16;  // bytes of a text worked on at once, at least
 
-/// A word begins before each run of spaces where no merge reaches across.
+/// A word ends wherever no merge reaches across.
 struct SpacesScanner {
-  const Tokenizer& tokenizer;
-  std::string_view block;
+  const JoinedBytes& joined;
 
   const char* word_end(const char* p, const char* end) const {
-    while (p != end && *p == ' ') ++p;
-    while (true) {
-      p = static_cast<const char*>(std::memchr(p, ' ', static_cast<std::size_t>(end - p)));
-      if (!p) return end;
-      if (tokenizer.may_cut(block, static_cast<std::size_t>(p - block.data()))) return p;
-      while (p != end && *p == ' ') ++p;
-      if (p == end) return end;
-    }
+    do {
+      ++p;
+    } while (p != end && joined(p[-1], p[0]));
+    return p;
   }
 };
 
@@ -111,10 +106,7 @@ std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) cons
   }
   for (++at; at < text.size(); ++at) {
     const bool after_mark = at >= 3 && text.substr(at - 3, 3) == "\xe2\x96\x81";
-    if (text[at] == ' ' && text[at - 1] != ' ' && !after_mark &&
-        tokenizer_.may_cut(text.substr(begin), at - begin)) {
-      return at;
-    }
+    if (text[at] == ' ' && !after_mark && !tokenizer_.parts().joined(text[at - 1], ' ')) return at;
   }
   return text.size();
 }
@@ -159,7 +151,7 @@ void Encoder::encode_block(std::string_view block, std::size_t begin) {
     case WordPattern::digits_gpt2:
       return with(DigitsGpt2Scanner());
     case WordPattern::spaces:
-      return with(SpacesScanner{tokenizer_, text});
+      return with(SpacesScanner{tokenizer_.parts().joined});
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <bit>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -25,6 +25,21 @@ inline std::uint64_t hash_of(std::uint64_t a, std::uint64_t b) {
   return fold_product(a ^ hash_secrets.first, b ^ hash_secrets.second);
 }
 
+/// At most 16 bytes as two numbers, others for any other bytes of that length: their first and last
+/// eight, which overlap, or four, or three single ones.
+inline std::array<std::uint64_t, 2> as_words(std::string_view bytes) {
+  const auto read = [&]<class Word>(std::size_t place, Word word) -> std::uint64_t {
+    std::memcpy(&word, bytes.data() + place, sizeof word);
+    return word;
+  };
+  const std::size_t size = bytes.size();
+  if (size >= 8) return {read(0, std::uint64_t{}), read(size - 8, std::uint64_t{})};
+  if (size >= 4) return {read(0, std::uint32_t{}), read(size - 4, std::uint32_t{})};
+  if (size == 0) return {0, 0};
+  const auto byte = [&](std::size_t i) { return read(i, std::uint8_t{}); };
+  return {byte(0) | byte(size / 2) << 8 | byte(size - 1) << 16, 0};
+}
+
 inline std::uint64_t hash_of(std::string_view bytes) {
   std::uint64_t hash = bytes.size();
   while (bytes.size() > 16) {
@@ -33,9 +48,8 @@ inline std::uint64_t hash_of(std::string_view bytes) {
     hash = hash_of(words[0] ^ hash, words[1]);
     bytes.remove_prefix(sizeof words);
   }
-  std::uint64_t rest[2] = {};
-  std::memcpy(rest, bytes.data(), bytes.size());
-  return hash_of(rest[0] ^ hash, rest[1] + bytes.size());
+  const auto [low, high] = as_words(bytes);
+  return hash_of(low ^ hash, high + bytes.size());
 }
 
 }  // namespace longhand::nn

@@ -6,12 +6,12 @@
 
 #include "core/error.h"
 #include "core/quote.h"
-#include "nn/text/hash.h"
 
 namespace longhand::nn {
 
 TokenTable::TokenTable(std::size_t ids)
     : entries_(ids, {absent, 0}),
+      findable_(ids),
       slots_(std::bit_ceil(2 * ids + 1), {free, 0}),
       mask_(slots_.size() - 1) {}
 
@@ -28,6 +28,7 @@ void TokenTable::add(TokenId id, std::string_view bytes, Found found) {
                      slots_[at].id, " and ", id, " are both ", quote(bytes));
     }
     slots_[at] = {id, tag};
+    findable_[id] = true;
   }
   entries_[id] = {static_cast<std::uint32_t>(pool_.size()),
                   static_cast<std::uint32_t>(bytes.size())};

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/text/hash.h"
+
 namespace longhand::nn {
 
 using TokenId = std::uint32_t;
@@ -23,12 +25,19 @@ class TokenTable {
   /// or findable bytes twice is an Error.
   void add(TokenId id, std::string_view bytes, Found found);
 
+  /// Begins to fetch from memory what add() of the same bytes, or find(), will read.
+  void prefetch(std::string_view bytes) const {
+    __builtin_prefetch(&slots_[hash_of(bytes) & mask_]);
+  }
+
   /// Ids are below this.
   std::size_t size() const { return entries_.size(); }
   bool has(TokenId id) const { return id < entries_.size() && entries_[id].begin != absent; }
   /// Empty where there is no such token.
   std::string_view bytes(TokenId id) const;
   std::optional<TokenId> find(std::string_view bytes) const;
+  /// Whether find() of its bytes gives this id.
+  bool findable(TokenId id) const { return id < findable_.size() && findable_[id]; }
   /// The same for many, `none` where there is no such token. Much faster than one by one: the
   /// table is larger than a CPU's caches, and what several look for is fetched at once.
   void find_all(std::span<const std::string_view> wanted, std::span<TokenId> ids) const;
@@ -48,6 +57,7 @@ class TokenTable {
   static constexpr std::uint32_t absent = 0xffffffff, free = 0xffffffff;
 
   std::vector<Entry> entries_;
+  std::vector<bool> findable_;
   std::string pool_;  // the bytes of all
   std::vector<Slot> slots_;
   std::size_t mask_;

@@ -18,44 +18,6 @@ std::string byte_token_text(unsigned byte) {
 
 }  // namespace
 
-void TokenizerParts::set_merges(std::span<const std::pair<TokenId, TokenId>> pairs) {
-  merges = MergeTable(pairs.size());
-  crossings.clear();
-  constexpr std::size_t at_once = 1024;
-  std::string joined;
-  std::vector<std::size_t> ends;
-  std::vector<std::string_view> texts;
-  std::vector<TokenId> wholes;
-  for (std::size_t begin = 0; begin < pairs.size(); begin += at_once) {
-    const auto some = pairs.subspan(begin, std::min(at_once, pairs.size() - begin));
-    joined.clear();
-    ends.clear();
-    for (const auto& [left, right] : some) {
-      joined.append(tokens.bytes(left)).append(tokens.bytes(right));
-      ends.push_back(joined.size());
-    }
-    texts.clear();
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      const std::size_t start = i == 0 ? 0 : ends[i - 1];
-      texts.push_back(std::string_view(joined).substr(start, ends[i] - start));
-    }
-    wholes.resize(some.size());
-    tokens.find_all(texts, wholes);
-    for (const auto& [left, right] : some) merges.prefetch(left, right);
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      const auto [left, right] = some[i];
-      const std::string_view first = tokens.bytes(left), second = tokens.bytes(right);
-      const auto rank = static_cast<std::uint32_t>(begin + i);
-      LONGHAND_CHECK(wholes[i] != TokenTable::none && !first.empty() && !second.empty(), "merge ",
-                     rank, ": ", quote(first), " and ", quote(second), " joined are no token");
-      merges.add(left, right, {rank, wholes[i]});
-      if (pattern == WordPattern::spaces && first.back() != ' ' && second.front() == ' ') {
-        crossings.push_back({std::string(first), std::string(second)});
-      }
-    }
-  }
-}
-
 Tokenizer::Tokenizer(TokenizerParts parts)
     : parts_(std::move(parts)), added_(parts_.added), added_late_(parts_.added_late) {
   for (const auto* const added : {&parts_.added, &parts_.added_late}) {
@@ -90,13 +52,6 @@ Tokenizer::Tokenizer(TokenizerParts parts)
   }
   LONGHAND_CHECK(!parts_.whole_words && !parts_.nfc,
                  "expected neither NFC nor ignore_merges with a vocabulary of characters");
-  // Each is compared with the text at each space: there must be few.
-  constexpr std::size_t many = 64;
-  LONGHAND_CHECK(parts_.crossings.size() <= many, "expected at most ", many,
-                 " merges from a character to a space, got ", parts_.crossings.size());
-  for (const auto& crossing : parts_.crossings) {
-    crossing_ends_.set(static_cast<unsigned char>(crossing.left.back()));
-  }
   byte_of_.assign(parts_.tokens.size(), -1);
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto found = parts_.tokens.find(byte_token_text(byte));
@@ -112,14 +67,6 @@ std::string Tokenizer::token_bytes(TokenId id) const {
     return {1, static_cast<char>(byte_of_[id])};
   }
   return std::string(parts_.tokens.bytes(id));
-}
-
-bool Tokenizer::may_cut(std::string_view text, std::size_t place) const {
-  if (!crossing_ends_[static_cast<unsigned char>(text[place - 1])]) return true;
-  const std::string_view before = text.substr(0, place), after = text.substr(place);
-  return std::ranges::none_of(parts_.crossings, [&](const TokenizerParts::Crossing& crossing) {
-    return before.ends_with(crossing.left) && after.starts_with(crossing.right);
-  });
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> ids, bool with_special) const {

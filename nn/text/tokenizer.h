@@ -1,17 +1,15 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "nn/text/added_tokens.h"
-#include "nn/text/merge_table.h"
+#include "nn/text/merge_builder.h"
 #include "nn/text/token_table.h"
 #include "nn/text/word_scanner.h"
 
@@ -25,23 +23,13 @@ namespace longhand::nn {
 struct TokenizerParts {
   TokenTable tokens;
   MergeTable merges;
+  JoinedBytes joined;  // by the merges
   WordPattern pattern = WordPattern::gpt2;
   bool nfc = false;                    // normalize first
   bool whole_words = false;            // a word that is a token is taken whole, merges or not
   std::vector<AddedToken> added;       // found in the text as it is
   std::vector<AddedToken> added_late;  // found after those, between them
   std::vector<TokenId> before, after;  // put around each text
-
-  /// The merges in order, the first to be done first. An Error if a pair joined is no token.
-  void set_merges(std::span<const std::pair<TokenId, TokenId>> pairs);
-
-  /// WordPattern::spaces: merges whose left part does not end in a space and whose right part
-  /// begins with one. Everywhere else a text may be cut before a run of spaces without any merge
-  /// noticing.
-  struct Crossing {
-    std::string left, right;
-  };
-  std::vector<Crossing> crossings;
 };
 
 /// Turns ids into text; its Encoder (encoder.h) turns text into ids. It does not change, and any
@@ -84,16 +72,12 @@ class Tokenizer {
   MergeTable::Merge ascii_merge(unsigned char a, unsigned char b) const {
     return ascii_merges_[a * 128u + b];
   }
-  /// Whether the text may be cut at `place`, which holds a space after a character other than a
-  /// space, for WordPattern::spaces.
-  bool may_cut(std::string_view text, std::size_t place) const;
 
  private:
   TokenizerParts parts_;
   AddedTokenFinder added_, added_late_;
   std::array<TokenId, 256> byte_tokens_, ascii_tokens_;
   std::vector<MergeTable::Merge> ascii_merges_;
-  std::bitset<256> crossing_ends_;  // the last byte of a crossing's left part
   std::vector<bool> special_;
   std::vector<std::int16_t> byte_of_;  // WordPattern::spaces: of the tokens <0xNN>; others -1
 };

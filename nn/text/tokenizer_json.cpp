@@ -1,8 +1,10 @@
 #include "nn/text/tokenizer_json.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "core/error.h"
@@ -10,6 +12,7 @@
 #include "core/mapped_file.h"
 #include "core/quote.h"
 #include "nn/text/byte_map.h"
+#include "nn/text/merge_builder.h"
 
 namespace longhand::nn {
 namespace {
@@ -22,17 +25,6 @@ std::string_view chars(const MappedFile& file) {
 
 /// The members of one object, each by its text, to be read in whatever order is useful.
 using Sections = std::map<std::string, std::string_view, std::less<>>;
-
-Sections sections(JsonReader reader, const std::string& file) {
-  Sections found;
-  for (reader.open_object(); reader.next_member();) {
-    std::string name(reader.name());
-    const std::string_view value = reader.skip();
-    LONGHAND_CHECK(found.emplace(name, value).second, file, ": ", quote(name), " is given twice");
-  }
-  reader.finish();
-  return found;
-}
 
 /// A member of an object, or null; anything but an object has none.
 const Json& member(const Json& object, std::string_view name) {
@@ -64,9 +56,9 @@ class Reader {
  public:
   Reader(std::string_view text, std::string file)
       : file_(std::move(file)),
-        whole_(text, file_),
-        all_(sections(whole_, file_)),
-        model_(model_sections()) {}
+        whole_(text, file_) {
+    read_sections();
+  }
 
   Tokenizer read() {
     LONGHAND_CHECK(member_of(model_, "type").is_null() || member_of(model_, "type") == "BPE", file_,
@@ -80,11 +72,7 @@ class Reader {
     read_merges();
     read_post_processor();
     read_model_flags();
-    try {
-      return Tokenizer(std::move(parts_));
-    } catch (const Error& error) {
-      fail(file_, ": ", error.what());
-    }
+    return in_file("", [&] { return Tokenizer(std::move(parts_)); });
   }
 
  private:
@@ -94,10 +82,35 @@ class Reader {
     bool special, normalized;
   };
 
-  Sections model_sections() const {
-    const auto found = all_.find("model");
-    LONGHAND_CHECK(found != all_.end(), file_, ": not a tokenizer.json: it has no \"model\"");
-    return sections(whole_.at(found->second), file_);
+  /// What `body` gives; an Error of it with the file's name, and `where`, before it.
+  template <class Body>
+  std::invoke_result_t<Body> in_file(std::string_view where, Body body) const {
+    try {
+      return body();
+    } catch (const Error& error) {
+      fail(file_, ": ", where, error.what());
+    }
+  }
+
+  /// The members of the whole and of the model, in one pass over the text.
+  void read_sections() {
+    JsonReader reader = whole_;
+    read_sections(reader, all_, [&](std::string_view name) {
+      if (name != "model") return reader.skip();
+      read_sections(reader, model_, [&](std::string_view) { return reader.skip(); });
+      return std::string_view();
+    });
+    reader.finish();
+    LONGHAND_CHECK(all_.contains("model"), file_, ": not a tokenizer.json: it has no \"model\"");
+  }
+  template <class Read>
+  void read_sections(JsonReader& reader, Sections& found, Read read) const {
+    for (reader.open_object(); reader.next_member();) {
+      std::string name(reader.name());
+      LONGHAND_CHECK(!found.contains(name), file_, ": ", quote(name), " is given twice");
+      const std::string_view value = read(name);
+      found.emplace(std::move(name), value);
+    }
   }
   /// null, where there is none.
   Json member_of(const Sections& all, std::string_view name) const {
@@ -204,59 +217,65 @@ class Reader {
   void read_vocabulary(const std::vector<Added>& added) {
     const auto found = model_.find("vocab");
     LONGHAND_CHECK(found != model_.end(), file_, ": the model has no \"vocab\"");
-    std::vector<std::pair<std::size_t, std::size_t>> texts;  // in `pool`
-    std::vector<TokenId> ids;
+    struct Named {
+      TokenId id;
+      TokenTable::Found found;
+      std::size_t begin, end;  // in `pool`
+    };
+    std::vector<Named> tokens;
     std::string pool;
     std::int64_t highest = -1;
     JsonReader reader = whole_.at(found->second);
     for (reader.open_object(); reader.next_member();) {
-      texts.emplace_back(pool.size(), reader.name().size());
-      pool += reader.name();
-      ids.push_back(
-          checked_id(reader.integer(), std::string_view(pool).substr(texts.back().first)));
-      highest = std::max<std::int64_t>(highest, ids.back());
+      const std::size_t begin = pool.size();
+      const TokenTable::Found findable = append_bytes(pool, reader.name());
+      const std::int64_t number = reader.integer();
+      const TokenId id = checked_id(number, reader.name());
+      tokens.push_back({id, findable, begin, pool.size()});
+      highest = std::max<std::int64_t>(highest, id);
     }
     for (const Added& token : added) highest = std::max<std::int64_t>(highest, token.id);
-    const auto count = static_cast<std::int64_t>(ids.size() + added.size());
+    const auto count = static_cast<std::int64_t>(tokens.size() + added.size());
     LONGHAND_CHECK(highest < 2 * count + allowed_gaps, file_, ": ", count,
                    " tokens: expected ids without large gaps, got ", highest);
     parts_.tokens = TokenTable(static_cast<std::size_t>(highest + 1));
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      add_token(ids[i], std::string_view(pool).substr(texts[i].first, texts[i].second));
+    const auto bytes = [&](const Named& token) {
+      return std::string_view(pool).substr(token.begin, token.end - token.begin);
+    };
+    constexpr std::size_t ahead = 16;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (i + ahead < tokens.size()) parts_.tokens.prefetch(bytes(tokens[i + ahead]));
+      in_file("vocab: ", [&] {
+        parts_.tokens.add(tokens[i].id, bytes(tokens[i]), tokens[i].found);
+      });
     }
   }
 
-  /// A token as the file writes it.
-  void add_token(TokenId id, std::string_view text) {
-    try {
-      if (spaces()) {
-        // After normalization there are no spaces: a token with one is never found.
-        const bool found = text.find(' ') == std::string_view::npos;
-        parts_.tokens.add(id, with_spaces(text),
-                          found ? TokenTable::Found::yes : TokenTable::Found::no);
-      } else if (const auto bytes = byte_map.bytes(text)) {
-        parts_.tokens.add(id, *bytes, TokenTable::Found::yes);
-      } else {
-        parts_.tokens.add(id, text, TokenTable::Found::no);
+  /// Adds the bytes of a token named in the file, as the table has them, to `out`.
+  TokenTable::Found append_bytes(std::string& out, std::string_view text) const {
+    if (is_printable(text)) {
+      out += text;
+      return TokenTable::Found::yes;
+    }
+    if (spaces()) {
+      // After normalization there are no spaces: a token with one is never found.
+      const bool found = text.find(' ') == std::string_view::npos;
+      for (std::size_t mark = 0; (mark = text.find(space_mark)) != std::string_view::npos;) {
+        out.append(text.substr(0, mark)) += ' ';
+        text.remove_prefix(mark + space_mark.size());
       }
-    } catch (const Error& error) {
-      fail(file_, ": vocab: ", error.what());
+      out += text;
+      return found ? TokenTable::Found::yes : TokenTable::Found::no;
     }
+    const auto bytes = byte_map.bytes(text);
+    out += bytes ? std::string_view(*bytes) : text;
+    return bytes ? TokenTable::Found::yes : TokenTable::Found::no;
   }
 
-  static std::string with_spaces(std::string_view text) {
-    std::string out;
-    for (std::size_t found = 0; (found = text.find(space_mark)) != std::string_view::npos;) {
-      out.append(text.substr(0, found)) += ' ';
-      text.remove_prefix(found + space_mark.size());
-    }
-    return out.append(text);
-  }
-
-  /// The bytes of a token named in the file, as the table has them.
   std::string table_bytes(std::string_view text) const {
-    if (spaces()) return with_spaces(text);
-    return byte_map.bytes(text).value_or(std::string(text));
+    std::string bytes;
+    append_bytes(bytes, text);
+    return bytes;
   }
 
   /// Such a text is its own bytes.
@@ -289,60 +308,35 @@ class Reader {
   void read_merges() {
     const auto found = model_.find("merges");
     LONGHAND_CHECK(found != model_.end(), file_, ": the model has no \"merges\"");
-    std::string pool;               // the bytes of all parts: left, right, left, ...
-    std::vector<std::size_t> ends;  // of each in the pool
-    JsonReader reader = whole_.at(found->second);
-    const auto add = [&](std::string_view text) {
-      if (is_printable(text)) {
-        pool += text;
-      } else {
-        pool += table_bytes(text);
-      }
-      ends.push_back(pool.size());
+    MergeBuilder builder(parts_.tokens);
+    std::array<std::string, 2> bytes;
+    const auto set = [&](std::size_t part, std::string_view text) {
+      bytes[part].clear();
+      append_bytes(bytes[part], text);
     };
-    for (reader.open_array(); reader.next_element();) {
-      const std::size_t rank = ends.size() / 2;
+    JsonReader reader = whole_.at(found->second);
+    reader.open_array();
+    for (std::size_t rank = 0; reader.next_element(); ++rank) {
       if (reader.at_string()) {
         const std::string_view both = reader.string();
         const std::size_t space = both.find(' ');
         LONGHAND_CHECK(space != both.npos && both.find(' ', space + 1) == both.npos, file_,
                        ": merge ", rank, ": expected two tokens with a space between, got ",
                        quote(both));
-        add(both.substr(0, space));
-        add(both.substr(space + 1));
-        continue;
+        set(0, both.substr(0, space));
+        set(1, both.substr(space + 1));
+      } else {
+        std::size_t count = 0;
+        for (reader.open_array(); reader.next_element(); ++count) {
+          const std::string_view text = reader.string();
+          if (count < 2) set(count, text);
+        }
+        LONGHAND_CHECK(count == 2, file_, ": merge ", rank, ": expected two tokens, got ", count);
       }
-      std::size_t count = 0;
-      for (reader.open_array(); reader.next_element(); ++count) {
-        const std::string_view text = reader.string();
-        if (count < 2) add(text);
-      }
-      LONGHAND_CHECK(count == 2, file_, ": merge ", rank, ": expected two tokens, got ", count);
+      in_file("", [&] { builder.add(bytes[0], bytes[1]); });
     }
-    set_merges(pool, ends);
-  }
-
-  void set_merges(std::string_view pool, const std::vector<std::size_t>& ends) {
-    std::vector<std::string_view> parts;
-    parts.reserve(ends.size());
-    for (std::size_t begin = 0; const std::size_t end : ends) {
-      parts.push_back(pool.substr(begin, end - begin));
-      begin = end;
-    }
-    std::vector<TokenId> ids(parts.size());
-    parts_.tokens.find_all(parts, ids);
-    std::vector<std::pair<TokenId, TokenId>> merges;
-    merges.reserve(ids.size() / 2);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      LONGHAND_CHECK(ids[i] != TokenTable::none, file_, ": merge ", i / 2, ": ", quote(parts[i]),
-                     " is no token");
-      if (i % 2 == 1) merges.emplace_back(ids[i - 1], ids[i]);
-    }
-    try {
-      parts_.set_merges(merges);
-    } catch (const Error& error) {
-      fail(file_, ": ", error.what());
-    }
+    parts_.merges = in_file("", [&] { return builder.table(); });
+    parts_.joined = builder.joined();
   }
 
   void read_post_processor() {

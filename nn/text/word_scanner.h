@@ -16,7 +16,7 @@ enum class WordPattern {
   llama3,       // (?i:...)|[^\r\nLN]?L+|N{1,3}| ?[^SLN]+[\r\n]*|S*[\r\n]+|S+(?!\S)|S+
   qwen2,        // the same with N instead of N{1,3}
   digits_gpt2,  // each N alone; gpt2 on the texts between
-  spaces,       // a word begins before each run of spaces: not a pattern, see Encoder
+  spaces,       // Gemma's: a word ends wherever no merge reaches across, see Encoder
 };
 
 /// The pattern of a regular expression, recognised by its text.
