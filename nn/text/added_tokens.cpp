@@ -18,6 +18,7 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std
                    "added token: expected 1 to ", longest_content, " bytes, got ", content.size());
     LONGHAND_CHECK(i == 0 || tokens_[i - 1].content != content, "the added token ", quote(content),
                    " is given twice");
+    begins_[static_cast<unsigned char>(content[0])] = true;
     ++first_[static_cast<unsigned char>(content[0]) + 1u];
   }
   std::partial_sum(first_.begin(), first_.end(), first_.begin());
@@ -36,6 +37,7 @@ std::optional<AddedTokenFinder::Match> AddedTokenFinder::find(std::string_view t
       if (!found) break;
       place = static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
     }
+    if (!begins_[static_cast<unsigned char>(text[place])]) continue;
     if (const auto match = match_at(text, place)) return match;
   }
   return std::nullopt;

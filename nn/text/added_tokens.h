@@ -41,6 +41,7 @@ class AddedTokenFinder {
   std::vector<AddedToken> tokens_;  // by content
   /// Where in tokens_ those that begin with a byte or a higher one start.
   std::array<std::uint32_t, 257> first_ = {};
+  std::array<bool, 256> begins_ = {};    // whether one begins with a byte
   std::optional<char> only_first_byte_;  // of all
 };
 
