@@ -1,6 +1,7 @@
 #include "nn/text/encoder.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -157,41 +158,56 @@ void Encoder::encode_block(std::string_view block, std::size_t begin) {
 
 template <class Scanner>
 void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
+  // Some words at once: where one is remembered is fetched while the next ones are cut.
+  std::array<Word, 32> words;
   TokenId* out = ids_.data() + count_;
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {
-    const char* const word_end = scanner.word_end(p, end);
-    const std::string_view word(p, static_cast<std::size_t>(word_end - p));
-    out = word.size() <= known_length ? encode_short(word, static_cast<std::size_t>(end - p), out)
-                                      : encode_unknown(word, out);
-    p = word_end;
+    std::size_t count = 0;
+    for (; p != end && count < words.size(); ++count) {
+      const char* const word_end = scanner.word_end(p, end);
+      set(words[count], {p, static_cast<std::size_t>(word_end - p)},
+          static_cast<std::size_t>(end - p));
+      p = word_end;
+    }
+    for (const Word& word : std::span(words).first(count)) out = encode_word(word, out);
   }
   count_ = static_cast<std::size_t>(out - ids_.data());
 }
 
-/// A word that may be remembered; the first `readable` bytes from its beginning may be read.
-inline TokenId* Encoder::encode_short(std::string_view word, std::size_t readable, TokenId* out) {
+/// The first `readable` bytes from the word's beginning may be read.
+inline void Encoder::set(Word& word, std::string_view text, std::size_t readable) {
+  word.text = text;
+  word.known = nullptr;
+  if (text.size() > known_length) return;
   // The word as numbers, with zeros after it.
-  std::uint64_t text[4] = {};
-  if (const std::size_t length = word.size(); length <= 16 && readable >= 16) {
-    std::memcpy(text, word.data(), 16);
-    text[0] &= ~std::uint64_t{0} >> (length < 8 ? 64 - 8 * length : 0);
-    text[1] &= length <= 8 ? 0 : ~std::uint64_t{0} >> (128 - 8 * length);
+  std::uint64_t(&key)[4] = word.key;
+  key[0] = key[1] = key[2] = key[3] = 0;
+  if (const std::size_t length = text.size(); length <= 16 && readable >= 16) {
+    std::memcpy(key, text.data(), 16);
+    key[0] &= ~std::uint64_t{0} >> (length < 8 ? 64 - 8 * length : 0);
+    key[1] &= length <= 8 ? 0 : ~std::uint64_t{0} >> (128 - 8 * length);
   } else {
-    std::memcpy(text, word.data(), length);
+    std::memcpy(key, text.data(), length);
   }
-  text[3] |= std::uint64_t{word.size()} << 56;
-  std::uint64_t hash = hash_of(text[0], text[1] ^ text[3]);
-  if (word.size() > 16) hash = hash_of(hash, text[2]);
-  Known& known = known_[hash & (known_.size() - 1)];
-  if (std::memcmp(known.text, text, sizeof text) == 0) {
+  key[3] |= std::uint64_t{text.size()} << 56;
+  std::uint64_t hash = hash_of(key[0], key[1] ^ key[3]);
+  if (text.size() > 16) hash = hash_of(hash, key[2]);
+  word.known = &known_[hash & (known_.size() - 1)];
+  __builtin_prefetch(word.known);
+}
+
+inline TokenId* Encoder::encode_word(const Word& word, TokenId* out) {
+  if (!word.known) return encode_unknown(word.text, out);
+  Known& known = *word.known;
+  if (std::memcmp(known.text, word.key, sizeof word.key) == 0) {
     std::memcpy(out, known.ids, sizeof known.ids);
     return out + known.count;
   }
   const std::uint64_t dropped = dropped_bytes_;
-  TokenId* const after = encode_unknown(word, out);
+  TokenId* const after = encode_unknown(word.text, out);
   if (const auto count = after - out; count <= 7 && dropped == dropped_bytes_) {
-    std::memcpy(known.text, text, sizeof text);
+    std::memcpy(known.text, word.key, sizeof word.key);
     std::copy(out, after, known.ids);
     known.count = static_cast<std::uint32_t>(count);
   }

@@ -52,6 +52,11 @@ class Encoder {
     std::uint32_t count;
   };
   static constexpr std::size_t known_length = 31;
+  struct Word {
+    std::string_view text;
+    std::uint64_t key[4];  // as in Known
+    Known* known;          // its place; null: too long for one
+  };
   static constexpr std::size_t fewest_known_places = 1 << 10, most_known_places = 1 << 16;
 
   void encode_between_added(std::string_view text, std::size_t begin);
@@ -63,7 +68,8 @@ class Encoder {
   void encode_words_with_ranges(std::string_view block, std::size_t begin, const Scanner& scanner);
   std::string_view normalize(std::string_view block);
   std::size_t end_of_block(std::string_view text, std::size_t begin) const;
-  TokenId* encode_short(std::string_view word, std::size_t readable, TokenId* out);
+  void set(Word& word, std::string_view text, std::size_t readable);
+  TokenId* encode_word(const Word& word, TokenId* out);
   TokenId* encode_unknown(std::string_view word, TokenId* out);
   void merge_word(std::string_view word);
   void add_symbols(std::string_view word);
