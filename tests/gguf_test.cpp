@@ -233,8 +233,20 @@ BOOST_AUTO_TEST_CASE(tokenizers_come_out_of_the_file) {
   gemma.integers("tokenizer.ggml.token_type", types);
   gemma.integer("tokenizer.ggml.bos_token_id", 1);
   const std::string second = gemma.file();
-  const Tokenizer marked = parse_tokenizer_json(gguf_tokenizer(parse(second)), "x");
+  const std::string text = gguf_tokenizer(parse(second));
+  const Tokenizer marked = parse_tokenizer_json(text, "x");
   BOOST_TEST((Encoder(marked).encode("ab ac") == std::vector<TokenId>{1, 6, 7, 8 + 'c'}));
+  // Hugging Face's reader wants both templates, and every type.
+  const Json whole = Json::parse(text).value();
+  const Json& around = whole["post_processor"];
+  for (const auto& [name, parts] : {std::pair{"single", 2}, std::pair{"pair", 4}}) {
+    BOOST_TEST(around[name].size() == static_cast<std::size_t>(parts));
+    for (std::size_t i = 0; i < around[name].size(); ++i) {
+      const Json& part = around[name][i].members()[0].second;
+      BOOST_TEST(part["id"] == (i % 2 == 0 ? "<bos>" : i == 1 ? "A" : "B"));
+      BOOST_TEST(part["type_id"] == static_cast<int>(i / 2));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

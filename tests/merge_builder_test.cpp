@@ -18,7 +18,7 @@ using namespace longhand::nn;
 
 namespace {
 
-constexpr std::array<std::string_view, 8> characters{"a", "b",      ",",        " ",
+constexpr std::array<std::string_view, 8> characters{"a", "b",      ",",      " ",
                                                      ">", "\u00e9", "\u4e2d", "\U0001f600"};
 constexpr std::size_t known = 6;  // of them: the last two are spelled with tokens of bytes
 

@@ -235,8 +235,12 @@ std::string template_of(const GgufFile& file, const std::vector<std::string_view
   LONGHAND_CHECK(id < tokens.size(), file.name(), ": tokenizer.ggml.bos_token_id: expected below ",
                  tokens.size(), ", got ", id);
   const std::string token = json_string(tokens[static_cast<std::size_t>(id)]);
-  return text(R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":)", token,
-              R"(,"type_id":0}},{"Sequence":{"id":"A","type_id":0}}],"special_tokens":{)", token,
+  const auto with_token = [&](char sequence, int type) {
+    return text(R"({"SpecialToken":{"id":)", token, R"(,"type_id":)", type,
+                R"(}},{"Sequence":{"id":")", sequence, R"(","type_id":)", type, "}}");
+  };
+  return text(R"({"type":"TemplateProcessing","single":[)", with_token('A', 0), R"(],"pair":[)",
+              with_token('A', 0), ',', with_token('B', 1), R"(],"special_tokens":{)", token,
               R"(:{"id":)", token, R"(,"ids":[)", id, R"(],"tokens":[)", token, "]}}}");
 }
 

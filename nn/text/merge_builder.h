@@ -54,7 +54,7 @@ class MergeBuilder {
 
   static constexpr std::size_t at_once = 512;
   const TokenTable& tokens_;
-  std::string pool_;               // the bytes of those that wait to be found: left, right, left, ...
+  std::string pool_;  // the bytes of those that wait to be found: left, right, left, ...
   std::vector<std::size_t> ends_;  // of each in the pool
   std::vector<std::string_view> names_;
   std::vector<TokenId> ids_;

@@ -54,9 +54,7 @@ std::vector<Json> steps(const Json& value, std::string_view list) {
 
 class Reader {
  public:
-  Reader(std::string_view text, std::string file)
-      : file_(std::move(file)),
-        whole_(text, file_) {
+  Reader(std::string_view text, std::string file) : file_(std::move(file)), whole_(text, file_) {
     read_sections();
   }
 
@@ -245,9 +243,8 @@ class Reader {
     constexpr std::size_t ahead = 16;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (i + ahead < tokens.size()) parts_.tokens.prefetch(bytes(tokens[i + ahead]));
-      in_file("vocab: ", [&] {
-        parts_.tokens.add(tokens[i].id, bytes(tokens[i]), tokens[i].found);
-      });
+      in_file("vocab: ",
+              [&] { parts_.tokens.add(tokens[i].id, bytes(tokens[i]), tokens[i].found); });
     }
   }
 
