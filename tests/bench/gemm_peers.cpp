@@ -3,7 +3,7 @@
 // with
 // --json one object. Development only (-DLONGHAND_PEERS=ON).
 //
-//   gemm_peers [--json] [--threads N] [--bf16] [--isa NAME] [m n k]...
+//   gemm_peers [--json] [--threads N] [--bf16 | --fast] [--isa NAME] [m n k]...
 //
 // With no shapes: the list of shapes models meet. Each is run with A and B as they are, with A
 // transposed and with B transposed.
@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <thread>
@@ -129,7 +130,7 @@ double largest_difference(const Values<float>& a, const Values<float>& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false, half = false;
+  bool json = false, half = false, fast = false;
   int threads = 2;
   auto isa = longhand::cpu::choose_isa();
   std::vector<Shape> wanted;
@@ -139,6 +140,8 @@ int main(int argc, char** argv) {
       json = true;
     } else if (flag == "--bf16") {
       half = true;
+    } else if (flag == "--fast") {
+      fast = true;
     } else if (flag == "--threads" && i + 1 < argc) {
       threads = std::atoi(argv[++i]);
     } else if (flag == "--isa" && i + 1 < argc) {
@@ -179,7 +182,9 @@ int main(int argc, char** argv) {
                                   .a = {.data = pa, .type = type, .ld = lda, .transposed = ta},
                                   .b = {.data = pb, .type = type, .ld = ldb, .transposed = tb},
                                   .c = {.data = c.data(), .type = DType::f32, .ld = s.n},
-                                  .math = half ? longhand::Math::bf16 : longhand::Math::exact};
+                                  .math = half   ? longhand::Math::bf16
+                                          : fast ? longhand::Math::fast
+                                                 : longhand::Math::exact};
       Dnnl peer(s, ta, tb, half, const_cast<void*>(pa), const_cast<void*>(pb), peer_c.data());
       std::function<void()> blas = [&] {
         cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
@@ -198,15 +203,15 @@ int main(int argc, char** argv) {
       const auto rate = [&](double t) { return t < 1e29 ? flops / t / 1e9 : 0.0; };
       const char* name = ta ? "A^T, B" : tb ? "A, B^T" : "A, B";
       if (json) {
-        rows.push_back({{"m", s.m},
-                        {"n", s.n},
-                        {"k", s.k},
-                        {"layout", name},
-                        {"gflops", rate(seconds[0])},
-                        {"onednn_gflops", rate(seconds[1])},
-                        {"openblas_gflops", rate(seconds[2])},
-                        {"ratio", ratio},
-                        {"difference", difference}});
+        rows.push_back(Json{{"m", s.m},
+                            {"n", s.n},
+                            {"k", s.k},
+                            {"layout", name},
+                            {"gflops", rate(seconds[0])},
+                            {"onednn_gflops", rate(seconds[1])},
+                            {"openblas_gflops", rate(seconds[2])},
+                            {"ratio", ratio},
+                            {"difference", difference}});
       } else {
         std::printf("| %lld | %lld | %lld | %s | %.1f | %.1f | %.1f | %.3f | %.1e |\n",
                     static_cast<long long>(s.m), static_cast<long long>(s.n),
@@ -221,7 +226,9 @@ int main(int argc, char** argv) {
   if (json) {
     std::printf("%s\n", Json{{"isa", longhand::cpu::name_of(isa)},
                              {"threads", threads},
-                             {"type", half ? "bf16" : "f32"},
+                             {"type", half   ? "bf16"
+                                      : fast ? "f32 (fast)"
+                                             : "f32"},
                              {"median_ratio", median},
                              {"least_ratio", ratios.front()},
                              {"rows", rows}}

@@ -49,6 +49,8 @@ struct PanelFormat {
   int granule;              // panels hold a multiple of this many units
   int unit_bytes;           // 4, or 8 where each element is kept as a high and a low part
   int block_units;          // units of k for which a panel of A fits the first-level cache
+  int block_rows;           // rows of A packed at a time
+  int most_task_cols;       // columns of c that one task makes
   bool in_place_f32;        // both operands, if f32
   bool in_place_bf16_rows;  // A, if bf16 and contiguous along an even k
   void (*pack_a)(const PackJob&);

@@ -8,9 +8,8 @@ namespace {
 /// Half of a second-level cache of 1 MiB holds a block of B, the rest rows of A and the sums. For
 /// the first level see PanelFormat::block_units.
 constexpr std::int64_t block_bytes = 512 << 10;
-constexpr std::int64_t widest_block = 1024;     // columns
-constexpr std::int64_t panel_block_rows = 112;  // of A, packed at a time: 8 tiles of 14, 18 of 6
-constexpr std::int64_t private_rows = 448;      // up to here a task packs its own B, once for all
+constexpr std::int64_t widest_block = 1024;  // columns
+constexpr std::int64_t private_rows = 448;   // up to here a task packs its own B, once for all
 constexpr std::int64_t widest_direct = 2048, widest_buffered = 1024;  // columns of a task
 constexpr std::int64_t shared_a_bytes = 32 << 20, group_bytes = 64 << 20;
 constexpr std::int64_t longest_in_place = 512;  // floats in a row of A
@@ -51,7 +50,7 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   const std::int64_t most_cols = std::clamp<std::int64_t>(
       block_bytes / (block_units * format.unit_bytes) / nr * nr, 4 * nr, widest_block);
   plan.block_cols = round_up(divide_up(g.n, divide_up(g.n, most_cols)), nr);
-  plan.panel_rows = divide_up(panel_block_rows, mr) * mr;
+  plan.panel_rows = divide_up(format.block_rows, mr) * mr;
   plan.share_b = g.m > private_rows;
   const std::int64_t tallest =
       plan.share_b ? plan.panel_rows : divide_up(private_rows, plan.panel_rows) * plan.panel_rows;
@@ -59,7 +58,8 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   const std::int64_t widest = !plan.share_b ? plan.block_cols
                               : plan.direct ? widest_direct
                                             : widest_buffered;
-  plan.task_cols = round_up(divide_up(g.n, divide_up(g.n, widest)), nr);
+  const std::int64_t most = std::min<std::int64_t>(widest, format.most_task_cols);
+  plan.task_cols = round_up(divide_up(g.n, divide_up(g.n, most)), nr);
 
   const double flops = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) *
                        static_cast<double>(g.k) * static_cast<double>(g.batch);

@@ -111,34 +111,34 @@ void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
   }
 }
 
-/// Panels of A: tile after tile, [granule][part][2 tiles][16 rows][32 bf16].
-template <int Parts>
-void pack_tiles_a(const PackJob& job) {
+/// Panels of A: tile after tile, [granule][part][2 tiles][16 rows][32 bf16]. Row by row where they
+/// are contiguous along k: few streams at once.
+template <int Parts, class T>
+void pack_tiles_a_of(const PackJob& job) {
   auto* out = static_cast<std::uint16_t*>(job.out);
   constexpr std::int64_t part = 2 * tile_bytes / 2;  // halves in a part of a granule
-  for (std::int64_t first = 0; first < job.count; first += tile_panel) {
-    for (std::int64_t k = 0; k < job.k_count; k += 32, out += Parts * part) {
-      if (!job.k_contiguous) {
-        float block[32][32];
-        job.is_bf16 ? gather_granule<bf16>(job, first, k, block)
-                    : gather_granule<float>(job, first, k, block);
-        for (int i = 0; i < 32; ++i) put_row<Parts>(out + i * 32, part, block[i], 32);
-        continue;
-      }
-      for (int i = 0; i < 32; ++i) {
-        const std::int64_t row = first + i;
-        const std::int64_t left = row < job.count ? job.k_count - k : 0;
-        const std::int64_t from = (job.first + row) * job.ld + job.k_first + k;
-        if (left <= 0) {
-          put_row<Parts>(out + i * 32, part, static_cast<const float*>(nullptr), 0);
-        } else if (job.is_bf16) {
-          put_row<Parts>(out + i * 32, part, static_cast<const bf16*>(job.data) + from, left);
-        } else {
-          put_row<Parts>(out + i * 32, part, static_cast<const float*>(job.data) + from, left);
-        }
+  const std::int64_t panel = (job.k_count + 31) / 32 * Parts * part;
+  for (std::int64_t first = 0; first < job.count; first += tile_panel, out += panel) {
+    for (int i = 0; job.k_contiguous && i < tile_panel; ++i) {
+      const T* row =
+          static_cast<const T*>(job.data) + (job.first + first + i) * job.ld + job.k_first;
+      const std::int64_t count = first + i < job.count ? job.k_count : 0;
+      std::uint16_t* to = out + i * 32;
+      for (std::int64_t k = 0; k < job.k_count; k += 32, to += Parts * part) {
+        put_row<Parts>(to, part, row + k, count - k);
       }
     }
+    std::uint16_t* to = out;
+    for (std::int64_t k = 0; !job.k_contiguous && k < job.k_count; k += 32, to += Parts * part) {
+      float block[32][32];
+      gather_granule<T>(job, first, k, block);
+      for (int i = 0; i < 32; ++i) put_row<Parts>(to + i * 32, part, block[i], 32);
+    }
   }
+}
+template <int Parts>
+void pack_tiles_a(const PackJob& job) {
+  job.is_bf16 ? pack_tiles_a_of<Parts, bf16>(job) : pack_tiles_a_of<Parts, float>(job);
 }
 
 /// Two rows of k, one above the other, as pairs: bf16(x) in the lower half of each word.
@@ -205,19 +205,40 @@ inline void put_sums(const BlockProduct& p, const float (&sums)[32][32], std::in
   }
 }
 
-/// Tiles 0 to 3 hold the sums, 4 and 5 A, 6 and 7 B.
-template <class Tiles>
-[[gnu::always_inline]] inline void four_products(Tiles& tiles) {
-  tiles.template multiply_add<0, 4, 6>();
-  tiles.template multiply_add<1, 4, 7>();
-  tiles.template multiply_add<2, 5, 6>();
-  tiles.template multiply_add<3, 5, 7>();
-}
 template <int T, class Tiles>
 [[gnu::always_inline]] inline void load_pair(Tiles& tiles, const void* at, std::int64_t second,
                                              std::int64_t row_stride) {
   tiles.template load<T>(at, row_stride);
   tiles.template load<T + 1>(static_cast<const char*>(at) + second, row_stride);
+}
+
+/// Lines to ask for on the way, `Lines` with each product: a granule of B comes from the second
+/// level, and its loads would wait for it.
+template <int Lines>
+struct FetchAhead {
+  const char* line;
+  [[gnu::always_inline]] void some() {
+    for (int i = 0; i < Lines; ++i, line += 64) __builtin_prefetch(line);
+  }
+};
+
+/// Tiles 0 to 3 hold the sums, 4 and 5 A, 6 and 7 B. What is loaded anew (a or b, or null) comes
+/// as late as may be: products of the tiles before it are then still under way.
+template <class Tiles, class Fetch>
+[[gnu::always_inline]] inline void four_products(Tiles& tiles, const char* a, const char* b,
+                                                 Fetch& fetch) {
+  if (b) tiles.template load<6>(b, tile_row_bytes);
+  if (a) tiles.template load<4>(a, tile_row_bytes);
+  tiles.template multiply_add<0, 4, 6>();
+  fetch.some();
+  if (b) tiles.template load<7>(b + tile_bytes, tile_row_bytes);
+  tiles.template multiply_add<1, 4, 7>();
+  fetch.some();
+  if (a) tiles.template load<5>(a + tile_bytes, tile_row_bytes);
+  tiles.template multiply_add<2, 5, 6>();
+  fetch.some();
+  tiles.template multiply_add<3, 5, 7>();
+  fetch.some();
 }
 
 /// Parts = 2: high high + high low + low high; what is dropped, low low, is below 2^-16 |a| |b|.
@@ -248,16 +269,13 @@ void multiply_tiles(const BlockProduct& p) {
       }
       const char* a = a_panel;
       for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
-        load_pair<4>(tiles, a, tile_bytes, tile_row_bytes);
+        FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};  // a granule has 64 or 32 lines
         if constexpr (Parts == 2) {
-          load_pair<6>(tiles, b + part, tile_bytes, tile_row_bytes);  // low parts of B
-          four_products(tiles);
-        }
-        load_pair<6>(tiles, b, tile_bytes, tile_row_bytes);
-        four_products(tiles);
-        if constexpr (Parts == 2) {
-          load_pair<4>(tiles, a + part, tile_bytes, tile_row_bytes);  // low parts of A
-          four_products(tiles);
+          four_products(tiles, a, b + part, fetch);        // high low
+          four_products(tiles, nullptr, b, fetch);         // high high
+          four_products(tiles, a + part, nullptr, fetch);  // low high
+        } else {
+          four_products(tiles, a, b, fetch);
         }
       }
       tiles.template store<0>(c, row);
@@ -271,7 +289,9 @@ void multiply_tiles(const BlockProduct& p) {
 }
 
 /// A panel of A takes 128 bytes a unit and part: 32 KiB at 256 units (512 of k), which leaves room
-/// for what passes of B in the 48 KiB of first-level cache where there are tiles.
+/// for what passes of B in the 48 KiB of first-level cache where there are tiles. 256 rows of such
+/// a block of A, 512 columns of B and the sums of both, 512 KiB each at most, share the 2 MiB of
+/// the second level: with fewer rows tiles would wait for B from the third.
 template <class Tiles, int Parts>
 inline constexpr PanelFormat tile_format{.mr = tile_panel,
                                          .nr = tile_panel,
@@ -279,6 +299,8 @@ inline constexpr PanelFormat tile_format{.mr = tile_panel,
                                          .granule = granule_units,
                                          .unit_bytes = 4 * Parts,
                                          .block_units = 256 / Parts,
+                                         .block_rows = 256,
+                                         .most_task_cols = 512,
                                          .in_place_f32 = false,
                                          .in_place_bf16_rows = false,
                                          .pack_a = pack_tiles_a<Parts>,
