@@ -112,7 +112,9 @@ void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
 }
 
 /// Panels of A: tile after tile, [granule][part][2 tiles][16 rows][32 bf16]. Row by row where they
-/// are contiguous along k: few streams at once.
+/// are contiguous along k, with rows further on asked for meanwhile: one row is too short for the
+/// processor to follow it.
+constexpr std::int64_t rows_ahead = 8;
 template <int Parts, class T>
 void pack_tiles_a_of(const PackJob& job) {
   auto* out = static_cast<std::uint16_t*>(job.out);
@@ -125,6 +127,8 @@ void pack_tiles_a_of(const PackJob& job) {
       const std::int64_t count = first + i < job.count ? job.k_count : 0;
       std::uint16_t* to = out + i * 32;
       for (std::int64_t k = 0; k < job.k_count; k += 32, to += Parts * part) {
+        const T* later = row + rows_ahead * job.ld + k;
+        for (int at = 0; at < 32; at += 64 / sizeof(T)) __builtin_prefetch(later + at);
         put_row<Parts>(to, part, row + k, count - k);
       }
     }
@@ -194,7 +198,9 @@ inline void put_sums(const BlockProduct& p, const float (&sums)[32][32], std::in
     for (std::int64_t at = 0; at < cols; at += lanes) {
       const int n = cols - at < lanes ? static_cast<int>(cols - at) : lanes;
       Vec value = alpha * load(&sums[r][at]);
-      if (n == lanes) {
+      if (p.stream && n == lanes) {
+        stream(c + at, value);
+      } else if (n == lanes) {
         if (p.beta != 0) value = fma(beta, load(c + at), value);
         store(c + at, value);
       } else {
@@ -253,9 +259,9 @@ void multiply_tiles(const BlockProduct& p) {
   for (std::int64_t i = 0; i < p.rows; i += tile_panel, a_panel += granules * step) {
     const char* b = static_cast<const char*>(p.b);
     for (std::int64_t j = 0; j < p.cols; j += tile_panel) {
-      // Whole tiles of a plain sum are formed in c itself.
-      const bool in_c = p.rows - i >= tile_panel && p.cols - j >= tile_panel && p.alpha == 1 &&
-                        (p.beta == 0 || p.beta == 1);
+      // Whole tiles of a plain sum are formed in c itself, unless c goes past the caches.
+      const bool in_c = !p.stream && p.rows - i >= tile_panel && p.cols - j >= tile_panel &&
+                        p.alpha == 1 && (p.beta == 0 || p.beta == 1);
       float* c = in_c ? p.c + i * p.ldc + j : &apart[0][0];
       const std::int64_t ldc = in_c ? p.ldc : 32, row = ldc * 4;
       if (in_c && p.beta == 1) {
@@ -286,6 +292,7 @@ void multiply_tiles(const BlockProduct& p) {
     }
   }
   tiles.release();
+  if (p.stream) stream_fence();
 }
 
 /// A panel of A takes 128 bytes a unit and part: 32 KiB at 256 units (512 of k), which leaves room
