@@ -12,6 +12,16 @@
 namespace longhand::app {
 namespace {
 
+/// Flags that only some recipes take.
+struct Taken {
+  const char* flag;
+  std::string RecipeOptions::*value;
+};
+constexpr Taken all_taken[] = {
+    {"model", &RecipeOptions::model},           {"text", &RecipeOptions::text},
+    {"heads", &RecipeOptions::heads},           {"optimizer", &RecipeOptions::optimizer},
+    {"mechanisms", &RecipeOptions::mechanisms}, {"tasks", &RecipeOptions::tasks}};
+
 void list(bool json) {
   Report report({{"recipe", "recipe"}, {"makes", "makes"}});
   for (const auto& [id, recipe] : recipes()) {
@@ -22,25 +32,36 @@ void list(bool json) {
   report.print(std::cout, json);
 }
 
-void list_runs(const std::vector<GridRun>& runs, bool json) {
+/// What can be made apart: the runs of a grid, or its pieces.
+std::vector<GridPiece> pieces_of(const Recipe& recipe, const RecipeOptions& options) {
+  if (recipe.pieces) return recipe.pieces(options);
+  std::vector<GridPiece> pieces;
+  for (const GridRun& run : recipe.runs(options)) {
+    pieces.push_back(
+        {run.name, [run, options] { return train_runs(std::span(&run, 1), options); }});
+  }
+  return pieces;
+}
+
+void list_runs(const std::vector<GridPiece>& pieces, bool json) {
   Report report({{"number", "number"}, {"run", "run"}});
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    report.add({{"number", i + 1}, {"run", runs[i].name}});
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    report.add({{"number", i + 1}, {"run", pieces[i].name}});
   }
   report.print(std::cout, json);
 }
 
 /// Trains one part of the grid; the table is made when all are done.
-void run_part(const std::vector<GridRun>& runs, const Arguments& arguments,
+void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
               const RecipeOptions& options) {
   const auto part = parse_part(arguments.word("only"));
   if (!part)
     wrong_usage("--only: expected K/N with K from 1 to N, got '", arguments.word("only"), "'");
-  const std::vector<GridRun> chosen = part_of(runs, *part);
-  const bool finished = train_runs(chosen, options);
   Report report({{"run", "run"}, {"finished", "finished"}});
-  for (const GridRun& one : chosen) {
-    report.add({{"run", (options.out / one.name).string()}, {"finished", finished}});
+  bool finished = true;
+  for (const std::size_t i : part_of(pieces.size(), *part)) {
+    finished = finished && pieces[i].make();
+    report.add({{"run", (options.out / pieces[i].name).string()}, {"finished", finished}});
   }
   report.print(std::cout, arguments.json());
 }
@@ -60,17 +81,15 @@ void run(const Arguments& arguments) {
   RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
   options.manner = manner_from(arguments);
   options.seeds = arguments.integer("seeds", 0, 1000);
-  if (options.seeds > 0 && !found->second.runs) {
+  if (options.seeds > 0 && !found->second.runs && !found->second.pieces) {
     wrong_usage("--seeds: recipe ", id, " is no grid of independent runs");
   }
-  for (const auto& [flag, value] :
-       {std::pair("model", &options.model), std::pair("text", &options.text),
-        std::pair("heads", &options.heads), std::pair("optimizer", &options.optimizer)}) {
+  for (const auto& [flag, value] : all_taken) {
     if (!arguments.given(flag)) continue;
     if (std::ranges::count(found->second.takes, flag) == 0) {
       wrong_usage("--", flag, ": recipe ", id, " takes none");
     }
-    *value = arguments.word(flag);
+    options.*value = arguments.word(flag);
   }
   std::string folder = id;
   std::replace(folder.begin(), folder.end(), '/', '-');
@@ -87,13 +106,13 @@ void run(const Arguments& arguments) {
   backend_from(arguments);  // refuses wrong flags before anything is made
 
   if (arguments.flag("list-runs") || arguments.given("only")) {
-    if (!found->second.runs) {
+    if (!found->second.runs && !found->second.pieces) {
       wrong_usage("--", arguments.given("only") ? "only" : "list-runs", ": recipe ", id,
                   " is no grid of independent runs");
     }
-    const std::vector<GridRun> runs = found->second.runs(options);
-    if (arguments.flag("list-runs")) return list_runs(runs, arguments.json());
-    return run_part(runs, arguments, options);
+    const std::vector<GridPiece> pieces = pieces_of(found->second, options);
+    if (arguments.flag("list-runs")) return list_runs(pieces, arguments.json());
+    return run_part(pieces, arguments, options);
   }
 
   const auto start = std::chrono::steady_clock::now();
@@ -126,32 +145,33 @@ void run(const Arguments& arguments) {
                 {"paper", figure(row.paper)}});
   }
 
+  std::string command = text("longhand repro ", id, " --scale ", arguments.word("scale"),
+                             " --seed ", arguments.word("seed"));
+  if (options.seeds > 0) command += text(" --seeds ", options.seeds);
+  for (const auto& [flag, value] : all_taken) {
+    if (!(options.*value).empty()) command += text(" --", flag, ' ', options.*value);
+  }
+  command += " --backend " + arguments.word("backend") + " --math " + arguments.word("math");
+
   html::Page page(id, found->second.summary);
-  page.add("Ours beside the paper's", comparison_table(result.rows));
+  if (!result.has_table) page.add("Ours beside the paper's", comparison_table(result.rows));
   for (const auto& [heading, content] : result.sections) page.add(heading, content);
   page.add(
       "How to make it again",
-      html::code("longhand repro " + id + " --scale " + arguments.word("scale") + " --seed " +
-                 arguments.word("seed") +
-                 (options.seeds > 0 ? text(" --seeds ", options.seeds) : "") +
-                 (options.model.empty() ? "" : " --model " + options.model) +
-                 (options.text.empty() ? "" : " --text " + options.text) +
-                 (options.heads.empty() ? "" : " --heads " + options.heads) +
-                 (options.optimizer.empty() ? "" : " --optimizer " + options.optimizer) +
-                 " --backend " + arguments.word("backend") + " --math " + arguments.word("math")) +
-          html::paragraph(text("scale ", arguments.word("scale"), ", seed ", options.seed,
-                               ", commit ", commit, ", ", machine(), ", ",
-                               static_cast<std::int64_t>(seconds), " s")));
+      html::code(command) + html::paragraph(text("scale ", arguments.word("scale"), ", seed ",
+                                                 options.seed, ", commit ", commit, ", ", machine(),
+                                                 ", ", static_cast<std::int64_t>(seconds), " s")));
   const auto file = options.out / "report.html";
-  if (!result.stopped) {
+  const bool reported = !result.stopped || result.partial;
+  if (reported) {
     std::filesystem::create_directories(options.out);  // a recipe may have used runs made before
     write_atomically(file, page.render());
   }
 
   report.print(std::cout, arguments.json());
   if (!arguments.json()) {
-    std::cout << (result.stopped ? "stopped; the same command goes on\n"
-                                 : "report: " + printable(file.string()) + "\n");
+    if (reported) std::cout << "report: " << printable(file.string()) << '\n';
+    if (result.stopped) std::cout << "stopped; the same command goes on\n";
   }
 }
 
@@ -171,10 +191,15 @@ const Register command{
                       {"heads", "KIND", "heads that a recipe puts into the model, such as chacal"},
                       {"optimizer", "NAME",
                        "of attentionspan's recipes: published, as its program ran, or text"},
+                      {"mechanisms", "LIST",
+                       "of the matrix: its mechanisms, such as rope,fal; those of the scale if not "
+                       "given"},
+                      {"tasks", "LIST", "of the matrix: its tasks, such as flip-flop,recall"},
                       {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
                       json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",
-                  "repro chacal/table1 --scale laptop --only 2/6"},
+                  "repro chacal/table1 --scale laptop --only 2/6",
+                  "repro matrix --mechanisms rope,fal --tasks flip-flop,copying"},
      .notes = "Runs that are already in the folder are gone on with, not repeated.",
      .takes_words = true,
      .run = run}};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <sstream>
 
 #include "apps/run/training.h"
 #include "core/crc32c.h"
@@ -162,10 +163,16 @@ std::optional<GridPart> parse_part(std::string_view text) {
   return part;
 }
 
+std::vector<std::size_t> part_of(std::size_t count, GridPart part) {
+  std::vector<std::size_t> chosen;
+  const std::size_t stride = std::min(part.parts, count);  // i + stride is a number
+  for (std::size_t i = part.part - 1; i < count; i += stride) chosen.push_back(i);
+  return chosen;
+}
+
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part) {
   std::vector<GridRun> chosen;
-  const std::size_t stride = std::min(part.parts, runs.size());  // i + stride is a number
-  for (std::size_t i = part.part - 1; i < runs.size(); i += stride) chosen.push_back(runs[i]);
+  for (const std::size_t i : part_of(runs.size(), part)) chosen.push_back(runs[i]);
   return chosen;
 }
 
@@ -219,6 +226,16 @@ std::string how_intervals(std::int64_t runs) {
   if (runs == 1) return "Intervals are Wilson's, 95%.";
   return text("Figures are means over ", runs,
               " runs of different seeds, intervals those of the mean (95%, Student's t).");
+}
+
+std::string differences(const Config& from, const Config& config) {
+  std::istringstream before(from.ini()), after(config.ini());
+  std::string all, section, line, old;
+  while (std::getline(after, line) && std::getline(before, old)) {
+    if (line.starts_with("[")) section = line.substr(1, line.size() - 2) + ".";
+    if (line != old) all += section + line + "\n";
+  }
+  return all;
 }
 
 std::string configurations(std::span<const GridRun> runs) {

@@ -62,6 +62,8 @@ struct GridPart {
   std::size_t part = 1, parts = 1;
 };
 std::optional<GridPart> parse_part(std::string_view text);
+/// Of so many things, the numbers of the part's, from 0.
+std::vector<std::size_t> part_of(std::size_t count, GridPart part);
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 
 /// How many runs, with seeds that follow one another, a model has: --seeds, or as the scale says.
@@ -86,6 +88,8 @@ void add_row(RecipeResult& result, const std::string& row, const std::string& co
 /// What the intervals of such rows are, in words.
 std::string how_intervals(std::int64_t runs);
 
+/// "training.rate = 3e-3", a line for each setting in which a run of the same task differs.
+std::string differences(const Config& from, const Config& config);
 /// The configurations that made a section's figures.
 std::string configurations(std::span<const GridRun> runs);
 

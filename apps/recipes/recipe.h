@@ -42,13 +42,16 @@ struct RecipeOptions {
   /// Of recipes that take them: a run to begin with, a text to learn, heads to put into the model,
   /// which of a paper's two optimizers.
   std::string model = {}, text = {}, heads = {}, optimizer = {};
+  std::string mechanisms = {}, tasks = {};  // of the matrix, with commas between them
 };
 
 struct RecipeResult {
   std::vector<Row> rows;
   /// Parts of the report after the table: heading and HTML.
   std::vector<std::pair<std::string, std::string>> sections = {};
-  bool stopped = false;  // by a signal or a limit of time; running the recipe again goes on
+  bool stopped = false;    // by a signal or a limit of time; running the recipe again goes on
+  bool partial = false;    // stopped, but there are rows and sections of what is done
+  bool has_table = false;  // among the sections: none is made of the rows
 };
 
 /// One run of a recipe that is a grid of independent ones.
@@ -62,6 +65,13 @@ struct GridRun {
   std::int64_t evaluate_samples() const;
 };
 
+/// A piece of a recipe's work that needs none of the others: some runs, of which the first may say
+/// what the rest are.
+struct GridPiece {
+  std::string name;
+  std::function<bool()> make;  // what is missing of it; false: stopped
+};
+
 /// How one table or figure of a paper is made again.
 struct Recipe {
   std::string id;                       // paper/table
@@ -70,7 +80,10 @@ struct Recipe {
   std::function<RecipeResult(const RecipeOptions&)> run;
   /// What it trains, for a recipe whose runs may be trained apart; `run` then takes them as done.
   std::function<std::vector<GridRun>(const RecipeOptions&)> runs = {};
-  std::vector<std::string> takes = {};  // of model, text, heads and optimizer, those that it reads
+  /// In place of runs, where some of them follow from others.
+  std::function<std::vector<GridPiece>(const RecipeOptions&)> pieces = {};
+  /// Of model, text, heads, optimizer, mechanisms and tasks, those that it reads.
+  std::vector<std::string> takes = {};
 };
 
 /// Adds a recipe when it is constructed, before main.

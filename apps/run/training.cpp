@@ -108,6 +108,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   Json scores = Json::object();
   std::int64_t skipped = 0;
   nn::TrainerHooks hooks;
+  const nn::Trainer* running = nullptr;
   hooks.report = [&](const nn::StepReport& r) {
     Json line = line_of(r);
     if (task->heads() > 1)
@@ -135,11 +136,13 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   };
   hooks.interrupt = [] { return nn::StopSignals::raised() != 0; };
   hooks.stop = [&] {
-    return nn::StopSignals::raised() != 0 || manner.is_over() || !folder.in_place();
+    return nn::StopSignals::raised() != 0 || manner.is_over() || !folder.in_place() ||
+           (manner.to_step && running->step() >= *manner.to_step);
   };
 
   nn::Trainer trainer(model, training_batches(learned, config.seed(), config.batch_plan()), options,
                       hooks);
+  running = &trainer;
   folder.open(folder.start() ? &model.parameters() : nullptr);
   resume(trainer, folder, manner);
   folder.open_logs(trainer.step(), trainer.evaluated());

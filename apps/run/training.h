@@ -17,6 +17,7 @@ struct TrainingManner {
   std::optional<std::chrono::steady_clock::time_point> until = {};  // then it stops
   std::optional<int> threads = {};             // none: as the run's config.ini says
   std::optional<std::int64_t> from_step = {};  // the checkpoint to go on from; none: the latest
+  std::optional<std::int64_t> to_step = {};    // then it stops, as for want of time
 
   bool is_over() const { return until && std::chrono::steady_clock::now() >= *until; }
 };

@@ -1,0 +1,368 @@
+#include "apps/recipes/matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "apps/html/chart.h"
+#include "apps/html/heat_table.h"
+#include "apps/html/page.h"
+#include "apps/html/svg.h"
+
+namespace longhand::app::matrix {
+namespace {
+
+/// What has been made of the chosen cells.
+struct Made {
+  const RecipeOptions& options;
+  Choice choice;
+  std::map<std::string, CellResult> results = {};  // by the cells' names
+
+  explicit Made(const RecipeOptions& made_with) : options(made_with), choice(choose(made_with)) {
+    for (const Cell& cell : cells(choice)) {
+      if (auto result = read_cell(cell, options)) results.emplace(cell.name(), *std::move(result));
+    }
+  }
+  const CellResult* of(const MatrixTask& task, const Mechanism& mechanism) const {
+    const auto found = results.find(Cell{&mechanism, &task}.name());
+    return found == results.end() ? nullptr : &found->second;
+  }
+  /// Of the first mechanism that has been made: it depends on the task alone.
+  const Guess* guess(const MatrixTask& task) const {
+    for (const Mechanism* mechanism : choice.mechanisms) {
+      if (const CellResult* result = of(task, *mechanism)) return &result->guess;
+    }
+    return nullptr;
+  }
+};
+
+/// 0.9987 as "99.9": never 100 where something is wrong, nor 0 where something is right.
+std::string percent(double share) {
+  const double p = 100 * share, whole = std::round(p);
+  const bool near_an_end = (p > 99 && p < 100) || (p > 0 && p < 1);
+  if (!near_an_end) return html::number(whole);
+  return html::number(p > 50 ? std::min(99.9, std::round(p * 10) / 10)
+                             : std::max(0.1, std::round(p * 10) / 10));
+}
+
+void add_rows(const Made& made, RecipeResult& result) {
+  for (const Cell& cell : cells(made.choice)) {
+    const CellResult* const of = made.of(*cell.task, *cell.mechanism);
+    if (!of) continue;
+    const std::string name = text(cell.task->title, ", ", cell.mechanism->title);
+    const std::vector<Test> tests = tests_of(*cell.task);
+    for (std::size_t i = 0; i < tests.size(); ++i) {
+      const std::vector<double> values = of->scores(i);
+      Row row = row_of(name, tests[i].name, values, {}, of->runs.front().scores[i].of);
+      if (values.size() > 1) {
+        Row mean = row;
+        mean.column += ", mean";
+        mean.in_table = false;
+        result.rows.push_back(mean);
+        row.value = median(values);
+        row.low = std::ranges::min(values);
+        row.high = std::ranges::max(values);
+      }
+      result.rows.push_back(std::move(row));
+      for (std::size_t run = 0; values.size() > 1 && run < values.size(); ++run) {
+        Row single = row_of(name, text(tests[i].name, ", run ", run + 1), {&values[run], 1}, {},
+                            of->runs[run].scores[i].of);
+        single.in_table = false;
+        result.rows.push_back(std::move(single));
+      }
+    }
+    const auto add = [&](const char* column, double value, bool whole) {
+      result.rows.push_back(
+          {.row = name, .column = column, .value = value, .in_table = false, .whole = whole});
+    };
+    add("parameters", static_cast<double>(of->parameters), true);
+    add("operations by token", of->operations, true);
+    add("rate", std::stod(of->rate), false);
+  }
+}
+
+html::HeatTable::Cell heat(const MatrixTask& task, const Mechanism& mechanism,
+                           const CellResult* result, std::size_t test) {
+  if (!result) return {.text = "", .title = "not run"};
+  const std::vector<double> values = result->scores(test);
+  const double value = median(values), guess = result->guess.score;
+  html::HeatTable::Cell cell{.text = percent(value), .share = (value - guess) / (1 - guess)};
+  if (values.size() > 1) cell.small = percent(std::ranges::min(values));
+  if (result->hopeless()) cell.text += "†";
+  cell.title = text(task.title, ", ", mechanism.title, ": ");
+  for (const CellRun& run : result->runs) {
+    const CellRun::Score& score = run.scores[test];
+    const auto interval =
+        tasks::wilson(score.value * static_cast<double>(score.of), static_cast<double>(score.of));
+    cell.title += text("seed ", run.seed, " ", percent(score.value), " [", percent(interval.low),
+                       ", ", percent(interval.high), "], ");
+  }
+  const std::string_view said = published(task, mechanism);
+  cell.title += said.empty() ? "no published figure was found" : text("published: ", said);
+  return cell;
+}
+
+/// Tables of so many tasks that they fit on a page.
+std::string heat_tables(const Made& made) {
+  constexpr std::size_t beside = 4;
+  std::string all;
+  const auto& tasks = made.choice.tasks;
+  for (std::size_t first = 0; first < tasks.size(); first += beside) {
+    const std::span some = std::span(tasks).subspan(first, std::min(beside, tasks.size() - first));
+    html::HeatTable table;
+    html::HeatTable::Row guessing{"guessing", {}};
+    for (const MatrixTask* task : some) {
+      html::HeatTable::Group& group = table.groups.emplace_back(std::string(task->title));
+      for (const Test& test : tests_of(*task)) {
+        group.columns.push_back(test.name);
+        const Guess* const guess = made.guess(*task);
+        guessing.cells.push_back({.text = guess ? percent(guess->score) : ""});
+      }
+    }
+    for (const Mechanism* mechanism : made.choice.mechanisms) {
+      html::HeatTable::Row& row = table.rows.emplace_back(std::string(mechanism->title));
+      for (const MatrixTask* task : some) {
+        for (std::size_t i = 0; i < tests_of(*task).size(); ++i) {
+          row.cells.push_back(heat(*task, *mechanism, made.of(*task, *mechanism), i));
+        }
+      }
+    }
+    table.rows.push_back(std::move(guessing));
+    all += html::heat_table(table);
+  }
+  return all;
+}
+
+std::string charts(const Made& made) {
+  std::string all;
+  for (const MatrixTask* task : made.choice.tasks) {
+    html::LineChart chart{
+        .x_label =
+            text(task->length, ", by the longest in training: ", task->trained(made.options.scale)),
+        .y_label = "score",
+        .series = {},
+        .log_x = true,
+        .y_low = 0,
+        .y_high = 1};
+    const std::vector<Test> tests = tests_of(*task);
+    std::size_t number = 0;
+    for (const Mechanism* mechanism : made.choice.mechanisms) {
+      const CellResult* const result = made.of(*task, *mechanism);
+      const std::size_t hue = number++;
+      if (!result) continue;
+      html::Series& series = chart.series.emplace_back(std::string(mechanism->title));
+      series.marks = true;
+      series.hue = hue;
+      series.dashed = hue >= 6;  // there are six colours
+      for (std::size_t i = 0; i < tests.size(); ++i) {
+        if (tests[i].factor == 0) continue;
+        series.points.push_back({static_cast<double>(tests[i].factor), median(result->scores(i))});
+      }
+    }
+    if (!chart.series.empty()) {
+      all += html::figure(line_chart(chart), text(task->title, ": the median over seeds"));
+    }
+  }
+  return all;
+}
+
+/// A figure of every cell, tasks beside one another.
+std::string table_of_cells(const Made& made,
+                           const std::function<std::string(const CellResult&)>& figure) {
+  std::vector<std::string> header{""};
+  for (const MatrixTask* task : made.choice.tasks) header.emplace_back(task->title);
+  std::vector<std::vector<std::string>> rows;
+  for (const Mechanism* mechanism : made.choice.mechanisms) {
+    std::vector<std::string>& row = rows.emplace_back();
+    row.push_back(html::escape(mechanism->title));
+    for (const MatrixTask* task : made.choice.tasks) {
+      const CellResult* const result = made.of(*task, *mechanism);
+      row.push_back(result ? html::escape(figure(*result)) : "");
+    }
+  }
+  return html::table(header, rows);
+}
+
+std::string costs(const Made& made) {
+  return html::paragraph(
+             "Microseconds that training took by token, and thousands of operations in products "
+             "and attention that its step has by token (FAL's search is not among them). Times are "
+             "medians over steps, on the machine below and with whatever else it did.") +
+         table_of_cells(made, [](const CellResult& result) {
+           std::vector<double> seconds;
+           for (const CellRun& run : result.runs) seconds.push_back(run.seconds);
+           return text(html::number(std::round(median(seconds) * 1e7) / 10), " µs, ",
+                       html::number(std::round(result.operations / 1e3)), "k");
+         });
+}
+
+std::string choices(const Made& made) {
+  return html::paragraph(
+             "The rate that was chosen, the seeds that were trained with it, how many of them were "
+             "given up (†) or diverged, and the parameters.") +
+         table_of_cells(made, [](const CellResult& result) {
+           const auto ended = [&](std::string_view end) {
+             return std::ranges::count(result.runs, end, &CellRun::end);
+           };
+           std::string all = text(result.rate, ", ", result.runs.size(),
+                                  result.runs.size() == 1 ? " seed" : " seeds");
+           if (ended("hopeless") > 0) all += text(", †", ended("hopeless"));
+           if (ended("diverged") > 0) all += text(", diverged ", ended("diverged"));
+           return all + text(", ", result.parameters);
+         });
+}
+
+std::string published_figures(const Made& made) {
+  std::vector<std::vector<std::string>> rows;
+  for (const MatrixTask* task : made.choice.tasks) {
+    std::string none;
+    for (const Mechanism* mechanism : made.choice.mechanisms) {
+      const std::string_view said = published(*task, *mechanism);
+      if (said.empty()) {
+        none += text(none.empty() ? "" : ", ", mechanism->name);
+      } else {
+        rows.push_back({html::escape(task->title), html::escape(mechanism->title),
+                        "<span style=\"white-space:normal\">" + html::escape(said) + "</span>"});
+      }
+    }
+    if (!none.empty()) {
+      rows.push_back({html::escape(task->title), html::escape(none), "none was found"});
+    }
+    rows.push_back({html::escape(task->title), "best beyond the training's lengths",
+                    "<span style=\"white-space:normal\">" + html::escape(task->best) + "</span>"});
+  }
+  return html::paragraph(
+             "None was made with this decoder, these lengths or so little training: they say where "
+             "a mechanism has been taken, not what these figures should be.") +
+         html::table({"task", "mechanism", "published"}, rows);
+}
+
+std::string listed(std::span<const std::string_view> words) {
+  std::string all;
+  for (const std::string_view word : words) all += text(all.empty() ? "" : ", ", word);
+  return all;
+}
+
+std::string protocol(const Made& made) {
+  const Scale scale = made.options.scale;
+  const GridRun first =
+      cell_run(cells(made.choice).front(), rates(scale)[0], 0, false, made.options);
+  const std::int64_t runs = seeds(made.options);
+  std::string counted = text(
+      "One decoder, in which only the heads and positions differ: ",
+      first.config.text("model.layers"), " layers of width ", first.config.text("model.width"),
+      ", ", first.last_step(), " steps of ", first.config.text("training.batch_tokens"),
+      " tokens. Tasks have their own main metric, every token of the sample given; its samples are "
+      "as in training (ID) or of exactly 2, 4 and 8 times the longest length of training, ",
+      "and none was seen before. Colour is the share above guessing, which is the score of the "
+      "most "
+      "frequent target as every answer. ");
+  counted += runs == 1 ? "One seed; intervals are Wilson's, 95%. "
+                       : text("The median of ", runs,
+                              " seeds, and below it the worst; in the rows what stands as the "
+                              "interval is the worst and the best, and with --json there are each "
+                              "seed's figure and the mean with Student's 95% interval. ");
+  std::string chosen = text(
+      "The rate is one of ", listed(rates(scale)), ": the one whose run of the first seed",
+      short_trials(scale) ? ", a quarter as long," : "",
+      " has the least loss on samples as in training that it has not learned from. Longer samples "
+      "choose nothing: neither rate nor checkpoint, which is the last one.");
+  std::string given_up =
+      "A run is given up at half of its steps where the mean loss of the last tenth of them is 95% "
+      "or more of what the targets' own frequencies give without the sample; it is tested as it is "
+      "then (†).";
+  if (!short_trials(scale)) {
+    given_up +=
+        " Where the first seed is given up at every rate, the others are not trained: such a cell "
+        "has one seed.";
+  }
+  return html::paragraph(counted) + html::paragraph(chosen) + html::paragraph(given_up);
+}
+
+/// The configuration of the first run of a task, and in what the others differ from it.
+std::string settings_of_runs(const Made& made) {
+  std::string all;
+  for (const MatrixTask* task : made.choice.tasks) {
+    std::optional<Config> base;
+    for (const Mechanism* mechanism : made.choice.mechanisms) {
+      const CellResult* const result = made.of(*task, *mechanism);
+      if (!result) continue;
+      std::set<std::string> seen;
+      for (const auto* runs : {&result->trials, &result->runs}) {
+        for (const CellRun& run : *runs) {
+          if (!seen.insert(run.run).second) continue;
+          const Config config = RunFolder(made.options.out / run.run).config();
+          if (!base) {
+            base = config;
+            all += "# " + run.run + "\n" + config.ini() + "\n";
+            continue;
+          }
+          all += "# " + run.run + ", as " + std::string(task->name) + "'s first but for\n" +
+                 differences(*base, config) + "\n";
+        }
+      }
+    }
+  }
+  return html::code(all);
+}
+
+void report(const Made& made, RecipeResult& result) {
+  result.has_table = true;
+  add_rows(made, result);
+  const auto section = [&](const char* heading, std::string content) {
+    result.sections.emplace_back(heading, std::move(content));
+  };
+  const std::size_t wanted = cells(made.choice).size();
+  std::string missing;
+  if (made.results.size() < wanted) {
+    missing = html::paragraph(
+        text(made.results.size(), " of ", wanted, " cells have been run; the others are empty."));
+  }
+  section("Percent right", missing + heat_tables(made));
+  section("What is counted", protocol(made));
+  section("By length", charts(made));
+  section("What a token costs", costs(made));
+  section("Rates and seeds", choices(made));
+  section("What is published", published_figures(made));
+  section("Configurations of the runs", settings_of_runs(made));
+}
+
+std::vector<GridPiece> pieces(const RecipeOptions& options) {
+  std::vector<GridPiece> all;
+  for (const Cell& cell : cells(choose(options))) {
+    all.push_back({cell.name(), [cell, options] { return make_cell(cell, options); }});
+  }
+  return all;
+}
+
+RecipeResult run(const RecipeOptions& options) {
+  RecipeResult result;
+  for (const GridPiece& piece : pieces(options)) {
+    if (piece.make()) continue;
+    result.stopped = true;
+    break;
+  }
+  const Made made(options);
+  if (made.results.empty()) return result;
+  result.partial = result.stopped;
+  report(made, result);
+  return result;
+}
+
+const RegisterRecipe recipe{
+    {.id = "matrix",
+     .summary = "mechanisms by tasks in one decoder, on samples 1, 2, 4 and 8 times as long",
+     .scales = {{Scale::smoke,
+                 "6 mechanisms, 4 tasks, one seed, the rate by trials of a quarter of the steps: 4 "
+                 "minutes on one core"},
+                {Scale::laptop,
+                 "all mechanisms but variants, 10 tasks, 3 seeds, the rate by whole runs: about 12 "
+                 "hours on one core"},
+                {Scale::paper, "all, 4 layers of width 256, 3 seeds; for a GPU or a cluster"}},
+     .run = run,
+     .pieces = pieces,
+     .takes = {"mechanisms", "tasks"}}};
+
+}  // namespace
+}  // namespace longhand::app::matrix

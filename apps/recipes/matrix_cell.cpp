@@ -1,0 +1,400 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "apps/recipes/matrix.h"
+#include "apps/run/evaluation.h"
+#include "apps/version.h"
+#include "core/atomic_file.h"
+#include "core/crc32c.h"
+#include "core/error.h"
+#include "core/safetensors_checksums.h"
+#include "core/text_file.h"
+#include "nn/models/work.h"
+#include "nn/training/checkpoint_store.h"
+#include "nn/training/not_finite.h"
+#include "nn/training/stop_signals.h"
+
+/// One cell of the matrix: the choice of its rate, its runs and their scores.
+namespace longhand::app::matrix {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The decoder, its training and the tests, the same for all cells.
+constexpr ScaledSetting decoder[] = {{"model.width", "64", "64", "256"},
+                                     {"model.layers", "2", "2", "4"},
+                                     {"model.norm", "rms", "rms", "rms"},
+                                     {"model.order", "sequential", "sequential", "sequential"},
+                                     {"model.activation", "silu", "silu", "silu"},
+                                     {"model.gated", "1", "1", "1"},
+                                     {"model.feed_forward_bias", "0", "0", "0"},
+                                     {"model.attention_bias", "0", "0", "0"},
+                                     {"training.steps", "600", "3000", "25000"},
+                                     {"training.batch_tokens", "1024", "2048", "16384"},
+                                     {"training.schedule", "cosine", "cosine", "cosine"},
+                                     {"training.clip", "1", "1", "1"},
+                                     {"training.decay", "0.01", "0.01", "0.01"},
+                                     {"training.keep", "1", "1", "1"},
+                                     {"training.checkpoint_every", "", "500", "1000"},
+                                     // Nothing chooses a checkpoint: the last one is tested.
+                                     {"training.evaluate_samples", "0", "0", "0"}};
+constexpr std::string_view rates_of_small[] = {"1e-3", "3e-3", "1e-2"};
+constexpr std::string_view rates_of_large[] = {"1e-4", "3e-4", "1e-3"};
+
+constexpr std::int64_t shortened = 4;  // a trial's steps are that many times fewer
+constexpr std::int64_t samples_of_guess = 500;
+constexpr double hopeless_share = 0.95;  // of the guess's loss
+constexpr std::string_view whole = "whole", given_up = "hopeless", diverged = "diverged";
+
+std::int64_t samples_of(Scale scale) { return scale == Scale::smoke ? 200 : 500; }
+
+/// Samples that no training has; those that choose the rate are not those of the tests.
+EvaluationOptions validation(const RecipeOptions& options) {
+  return {.samples = samples_of(options.scale), .seed = options.seed + 1000};
+}
+EvaluationOptions testing(const RecipeOptions& options) {
+  return {.samples = samples_of(options.scale), .seed = options.seed + 2000};
+}
+
+fs::path file_of(const Cell& cell, const RecipeOptions& options) {
+  return options.out / (cell.name() + ".json");
+}
+
+/// Of all that a cell's figures depend on but the program: the number of threads changes no bit.
+std::string sum_of(const Cell& cell, const RecipeOptions& options) {
+  std::uint32_t sum = 0;
+  const auto add = [&](GridRun run) {
+    run.config.set("compute.threads", "0");
+    sum = crc32c(run.config.ini(), sum);
+  };
+  for (const std::string_view rate : rates(options.scale)) {
+    add(cell_run(cell, rate, 0, true, options));
+    for (std::int64_t i = 0; i < seeds(options); ++i) add(cell_run(cell, rate, i, false, options));
+  }
+  return checksums::hexadecimal(crc32c(text(samples_of(options.scale)), sum));
+}
+
+/// A step's losses, and its seconds by its tokens, in order.
+struct Steps {
+  std::vector<double> losses, seconds;
+
+  explicit Steps(const RunFolder& folder) {
+    for (const Json& line : folder.metrics()) {
+      if (!line.contains("loss") || !line["loss"].is_number()) continue;
+      losses.push_back(line["loss"].number());
+      seconds.push_back(line["seconds"].number() / line["tokens"].number());
+    }
+  }
+};
+
+/// Trains a run to its end, or to half of it where it is hopeless by then. None: stopped.
+std::optional<CellRun> train_run(const GridRun& run, const Guess& guess, bool may_give_up,
+                                 const RecipeOptions& options) {
+  const fs::path path = options.out / run.name;
+  const auto latest = [&] {
+    return nn::CheckpointStore(path / "checkpoints", 1).latest().value_or(0);
+  };
+  CellRun result{.run = run.name,
+                 .rate = run.config.text("training.rate"),
+                 .seed = run.config.seed(),
+                 .end = std::string(whole)};
+  const std::int64_t half = run.last_step() / 2;
+  const auto train_to = [&](std::int64_t step) {
+    if (fs::exists(path / "config.ini") && latest() >= step) {
+      open_or_create(path, run.config);  // refuses another configuration
+      return true;
+    }
+    if (options.manner.is_over()) return false;
+    RunFolder folder = open_or_create(path, run.config);
+    TrainingManner manner = options.manner;
+    manner.quiet = true;
+    if (step < run.last_step()) manner.to_step = step;
+    return train(folder, manner).step >= step && nn::StopSignals::raised() == 0;
+  };
+  try {
+    if (may_give_up && half > 0) {
+      if (!train_to(half)) return std::nullopt;
+      if (latest() == half && is_hopeless(Steps(RunFolder(path)).losses, guess.loss)) {
+        result.end = given_up;
+      }
+    }
+    if (result.end == whole && !train_to(run.last_step())) return std::nullopt;
+    result.step = latest();
+  } catch (const nn::NotFinite&) {
+    result.end = diverged;
+    result.step = static_cast<std::int64_t>(Steps(RunFolder(path)).losses.size());
+  }
+  result.seconds = median(Steps(RunFolder(path)).seconds);
+  return result;
+}
+
+LoadedRun load(const CellRun& run, const RecipeOptions& options) {
+  LoadOptions how{.step = run.step};
+  const auto threads = options.settings.find("compute.threads");
+  if (threads != options.settings.end()) how.compute["threads"] = threads->second;
+  return load_run(options.out / run.run, how);
+}
+
+/// Trained, and with its loss on samples as in training.
+std::optional<CellRun> make_run(const GridRun& run, const Guess& guess, bool may_give_up,
+                                const RecipeOptions& options) {
+  std::optional<CellRun> result = train_run(run, guess, may_give_up, options);
+  if (!result) return result;
+  if (result->end != diverged) {
+    const LoadedRun loaded = load(*result, options);
+    result->loss = evaluate_loss(*loaded.model, *loaded.task, validation(options));
+  }
+  if (!options.manner.quiet) {
+    std::fprintf(stderr, "%s  %s, step %lld, loss %.4f\n", run.name.c_str(), result->end.c_str(),
+                 static_cast<long long>(result->step), result->loss.value_or(NAN));
+  }
+  return result;
+}
+
+void score(CellRun& run, const Cell& cell, const RecipeOptions& options) {
+  const std::vector<Test> tests = tests_of(*cell.task);
+  run.scores.assign(tests.size(), {});  // a run that diverged has nothing right
+  if (run.end == diverged) return;
+  const LoadedRun loaded = load(run, options);
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const auto task = test_task(loaded.config, *cell.task, tests[i], options.scale);
+    const tasks::Tally tally = evaluate(*loaded.model, *task, testing(options));
+    const tasks::Metric& metric = tally.at(task->main_metric());
+    run.scores[i] = {metric.mean(), metric.count};
+  }
+}
+
+Json json_of(const CellRun& run, std::span<const Test> tests) {
+  Json json{{"run", run.run},
+            {"rate", run.rate},
+            {"seed", run.seed},
+            {"step", run.step},
+            {"end", run.end},
+            {"loss", run.loss ? Json(*run.loss) : Json()},
+            {"seconds_by_token", run.seconds}};
+  if (run.scores.empty()) return json;
+  Json scores = Json::object();
+  for (std::size_t i = 0; i < run.scores.size(); ++i) {
+    scores[tests[i].name] = {{"value", run.scores[i].value}, {"of", run.scores[i].of}};
+  }
+  json["scores"] = scores;
+  return json;
+}
+
+CellRun run_of(const Json& json, std::span<const Test> tests) {
+  CellRun run{.run = json["run"].string(),
+              .rate = json["rate"].string(),
+              .seed = static_cast<std::uint64_t>(json["seed"].integer()),
+              .step = json["step"].integer(),
+              .end = json["end"].string(),
+              .seconds = json["seconds_by_token"].number()};
+  if (json["loss"].is_number()) run.loss = json["loss"].number();
+  if (!json.contains("scores")) return run;
+  for (const Test& test : tests) {
+    const Json& of = json["scores"][test.name];
+    run.scores.push_back({of["value"].number(), of["of"].integer()});
+  }
+  return run;
+}
+
+/// Operations of a training step by its tokens, with samples as long as they come.
+double operations_of(const nn::Decoder& model, const tasks::Task& task) {
+  double tokens = 0, pairs = 0;
+  for_samples(task, {.samples = samples_of_guess}, [&](std::span<const tasks::Sample> samples) {
+    for (const tasks::Sample& sample : samples) {
+      const auto n = static_cast<double>(sample.tokens.size());
+      tokens += n;
+      pairs += n * (n + 1) / 2;
+    }
+  });
+  return nn::work_of(model, tokens, pairs).operations / tokens;
+}
+
+}  // namespace
+
+std::span<const std::string_view> rates(Scale scale) {
+  return scale == Scale::paper ? rates_of_large : rates_of_small;
+}
+bool short_trials(Scale scale) { return scale == Scale::smoke; }
+std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3, 3); }
+
+GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number, bool trial,
+                 const RecipeOptions& options) {
+  Config config(cell.task->kind);
+  for (const auto& [option, value] :
+       cell.task->options(options.scale, cell.task->trained(options.scale), false)) {
+    config.set("task." + option, value);
+  }
+  set_all(config, decoder, options.scale);
+  config.set("model.heads", std::string(cell.mechanism->heads));
+  config.set("model.positions", std::string(cell.mechanism->positions));
+  for (std::string_view more = cell.mechanism->settings; !more.empty();) {
+    const std::string_view one = more.substr(0, more.find(' '));
+    const std::size_t equals = one.find('=');
+    config.set(text("model.", one.substr(0, equals)), std::string(one.substr(equals + 1)));
+    more.remove_prefix(std::min(more.size(), one.size() + 1));
+  }
+  set_all(config, options.settings);
+  config.set("training.rate", std::string(rate));
+  const std::uint64_t seed = set_seed(config, options, number);
+  std::int64_t steps = config.integer("training.steps", 0, 1 << 30);
+  const bool shorter = trial && short_trials(options.scale);
+  if (shorter) steps = std::max<std::int64_t>(1, steps / shortened);
+  config.set("training.steps", text(steps));
+  config.set("training.warm_up", text(steps / 20));
+  std::string name = text(cell.name(), '-', rate);
+  name += shorter ? "-trial" : text("-seed-", seed);
+  return {std::move(name), std::move(config)};
+}
+
+std::vector<Test> tests_of(const MatrixTask& task) {
+  std::vector<Test> tests{{"ID", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}};
+  for (const std::string_view other : task.others) tests.push_back({std::string(other), 0});
+  return tests;
+}
+
+std::unique_ptr<tasks::Task> test_task(const Config& config, const MatrixTask& task,
+                                       const Test& test, Scale scale) {
+  if (test.factor == 0) return config.task(test.name);
+  if (test.factor == 1) return config.task();
+  Config longer = config;
+  for (const auto& [option, value] : task.options(scale, test.factor * task.trained(scale), true)) {
+    longer.set("task." + option, value);
+  }
+  return longer.task();
+}
+
+Guess guess_of(const tasks::Task& task) {
+  std::map<std::int32_t, double> times;
+  double all = 0;
+  tasks::Tally tally;
+  const auto for_all = [&](const auto& body) {
+    for_samples(task, {.samples = samples_of_guess}, [&](std::span<const tasks::Sample> samples) {
+      for (const tasks::Sample& sample : samples) body(sample);
+    });
+  };
+  for_all([&](const tasks::Sample& sample) {
+    for (std::size_t i = 0; i < sample.targets.size(); ++i) {
+      if (sample.targets[i] == tasks::Sample::not_counted) continue;
+      const double weight = sample.weights.empty() ? 1 : static_cast<double>(sample.weights[i]);
+      times[sample.targets[i]] += weight;
+      all += weight;
+    }
+  });
+  Guess guess;
+  std::int32_t first = 0;
+  double most = 0;
+  for (const auto& [target, count] : times) {
+    if (count > 0) guess.loss -= count / all * std::log(count / all);
+    if (count <= most) continue;
+    first = target;
+    most = count;
+  }
+  for_all([&](const tasks::Sample& sample) {
+    task.score(sample, std::vector<std::int32_t>(sample.asked.size(), first), tally);
+  });
+  guess.score = tally.at(task.main_metric()).mean();
+  return guess;
+}
+
+bool is_hopeless(std::span<const double> losses, double guess) {
+  if (losses.empty()) return false;
+  const std::size_t last = std::max<std::size_t>(1, losses.size() / 10);
+  double sum = 0;
+  for (const double loss : losses.last(last)) sum += loss;
+  return sum / static_cast<double>(last) >= hopeless_share * guess;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+bool CellResult::hopeless() const {
+  return std::ranges::all_of(runs, [](const CellRun& run) { return run.end == given_up; });
+}
+
+std::vector<double> CellResult::scores(std::size_t test) const {
+  std::vector<double> values;
+  for (const CellRun& run : runs) values.push_back(run.scores[test].value);
+  return values;
+}
+
+Json json_of(const CellResult& result, const MatrixTask& task) {
+  const std::vector<Test> tests = tests_of(task);
+  Json trials = Json::array(), runs = Json::array();
+  for (const CellRun& run : result.trials) trials.push_back(json_of(run, tests));
+  for (const CellRun& run : result.runs) runs.push_back(json_of(run, tests));
+  return {{"commit", result.commit},
+          {"rate", result.rate},
+          {"parameters", result.parameters},
+          {"operations_by_token", result.operations},
+          {"guess", {{"loss", result.guess.loss}, {"score", result.guess.score}}},
+          {"trials", trials},
+          {"runs", runs}};
+}
+
+bool make_cell(const Cell& cell, const RecipeOptions& options) {
+  if (read_cell(cell, options)) return true;
+  CellResult result{.commit = std::string(commit), .rate = {}};
+  result.guess = guess_of(*cell_run(cell, rates(options.scale)[0], 0, true, options).config.task());
+  const bool whole_trials = !short_trials(options.scale);
+  for (const std::string_view rate : rates(options.scale)) {
+    const auto run =
+        make_run(cell_run(cell, rate, 0, true, options), result.guess, whole_trials, options);
+    if (!run) return false;
+    result.trials.push_back(*run);
+  }
+  const auto best = std::ranges::min_element(result.trials, {}, [](const CellRun& run) {
+    return run.loss.value_or(std::numeric_limits<double>::infinity());
+  });
+  result.rate = best->rate;
+  // Where the first seed is hopeless at every rate the others are not tried.
+  const bool hopeless =
+      std::ranges::all_of(result.trials, [](const CellRun& run) { return run.end == given_up; });
+  for (std::int64_t number = 0; number < (hopeless ? 1 : seeds(options)); ++number) {
+    std::optional<CellRun> run = *best;
+    if (number > 0 || !whole_trials) {
+      run = make_run(cell_run(cell, result.rate, number, false, options), result.guess, true,
+                     options);
+    }
+    if (!run) return false;
+    score(*run, cell, options);
+    result.runs.push_back(std::move(*run));
+  }
+  for (const CellRun& run : result.runs) {
+    if (run.end == diverged) continue;
+    const LoadedRun loaded = load(run, options);
+    result.parameters = loaded.model->parameters().count();
+    result.operations = operations_of(*loaded.model, *loaded.task);
+    break;
+  }
+  Json json = json_of(result, *cell.task);
+  json["configurations"] = sum_of(cell, options);
+  write_atomically(file_of(cell, options), json.dump(1) + "\n");
+  return true;
+}
+
+std::optional<CellResult> read_cell(const Cell& cell, const RecipeOptions& options) {
+  const fs::path file = file_of(cell, options);
+  if (!fs::exists(file)) return std::nullopt;
+  const auto json = Json::parse(read_text(file, 1 << 24));
+  LONGHAND_CHECK(json && json->is_object(), file.string(), ": expected a cell of the matrix");
+  if ((*json)["configurations"].string() != sum_of(cell, options)) return std::nullopt;
+  const std::vector<Test> tests = tests_of(*cell.task);
+  CellResult result{
+      .commit = (*json)["commit"].string(),
+      .rate = (*json)["rate"].string(),
+      .parameters = (*json)["parameters"].integer(),
+      .operations = (*json)["operations_by_token"].number(),
+      .guess = {(*json)["guess"]["loss"].number(), (*json)["guess"]["score"].number()}};
+  for (const Json& run : (*json)["trials"]) result.trials.push_back(run_of(run, tests));
+  for (const Json& run : (*json)["runs"]) result.runs.push_back(run_of(run, tests));
+  return result;
+}
+
+}  // namespace longhand::app::matrix

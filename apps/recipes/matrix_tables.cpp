@@ -1,0 +1,301 @@
+#include <algorithm>
+
+#include "apps/command.h"
+#include "apps/recipes/matrix.h"
+#include "core/quote.h"
+
+/// The lines and columns of the matrix.
+namespace longhand::app::matrix {
+namespace {
+
+constexpr Mechanism all_mechanisms[] = {
+    {"rope", "softmax, RoPE", "softmax:4", "rotary", Scale::smoke},
+    {"nope", "softmax, no positions", "softmax:4", "none", Scale::smoke},
+    {"alibi", "ALiBi", "alibi:4", "none", Scale::smoke},
+    {"fox", "forgetting (FoX)", "fox:4", "none", Scale::smoke},
+    {"fal", "FAL beside softmax, RoPE", "softmax:3,fal:1", "rotary", Scale::smoke},
+    {"chacal", "ChaCAL, RoPE", "chacal:4", "rotary", Scale::smoke},
+    {"ssmax", "SSMax, RoPE", "ssmax:4", "rotary"},
+    {"sink", "softmax with a sink, RoPE", "sink:4", "rotary"},
+    {"fox-6", "FoX that forgets little at first", "fox:4", "none", Scale::paper, "forget_bias=6"},
+    {"fal-nope", "FAL beside softmax, no positions", "softmax:3,fal:1", "none", Scale::paper},
+    {"chacal-nope", "ChaCAL, no positions", "chacal:4", "none", Scale::paper},
+};
+
+std::string range(std::int64_t least, std::int64_t most, bool exactly) {
+  return exactly ? text(most) : text(least, '-', most);
+}
+
+std::string by_scale(Scale scale, const char* smoke, const char* laptop, const char* paper) {
+  return scale == Scale::smoke ? smoke : scale == Scale::laptop ? laptop : paper;
+}
+
+Settings flip_flop(Scale, std::int64_t n, bool) { return {{"instructions", text(n)}}; }
+
+/// Half of the longest samples is the table of keys and values.
+Settings recall(Scale scale, std::int64_t n, bool exactly) {
+  return {{"tokens", range(n / 2, n, exactly)},
+          {"pairs", text(n / 8)},
+          {"vocabulary", by_scale(scale, "128", "256", "8192")}};
+}
+
+/// Half of the longest samples: each key has three values, and the last but one is wanted.
+Settings recall_before_last(Scale scale, std::int64_t n, bool exactly) {
+  Settings settings = recall(scale, n, exactly);
+  settings["pairs"] = text(n / 16);
+  settings["repeats"] = "3";
+  settings["back"] = "2";
+  return settings;
+}
+
+Settings selective_copying(Scale scale, std::int64_t n, bool exactly) {
+  return {{"noise", range(n / 2, n, exactly)},
+          {"data", by_scale(scale, "4", "8", "16")},
+          {"symbols", by_scale(scale, "8", "16", "16")}};
+}
+
+Settings plain_copying(Scale, std::int64_t n, bool exactly) {
+  return {{"noise", range(1, n, exactly)}, {"data", "0"}, {"symbols", "16"}};
+}
+
+Settings last_product(const char* group, std::int64_t n, bool exactly) {
+  return {{"group", group},
+          {"min", exactly ? text(n) : text(std::min<std::int64_t>(3, n))},
+          {"max", text(n)},
+          {"asked", "last"}};
+}
+Settings parity(Scale, std::int64_t n, bool exactly) { return last_product("s2", n, exactly); }
+Settings sums(Scale, std::int64_t n, bool exactly) { return last_product("z5", n, exactly); }
+
+Settings all_products(const char* group, std::int64_t n) {
+  return {{"group", group}, {"max", text(n)}};
+}
+Settings s3(Scale, std::int64_t n, bool) { return all_products("s3", n); }
+Settings a5(Scale, std::int64_t n, bool) { return all_products("a5", n); }
+Settings s5(Scale, std::int64_t n, bool) { return all_products("s5", n); }
+
+Settings sorting(Scale, std::int64_t n, bool exactly) {
+  if (exactly) return {{"length", text(n)}};
+  return {{"short", text(std::max<std::int64_t>(2, n / 4))}, {"long", text(n)}};
+}
+
+Settings reversal(Scale, std::int64_t n, bool exactly) {
+  return {{"length", range(1, n, exactly)}};
+}
+Settings addition(Scale, std::int64_t n, bool exactly) {
+  return {{"digits", range(1, n, exactly)}};
+}
+
+Settings cycle(Scale, std::int64_t n, bool exactly) {
+  return {{"tokenization", "numbers"},
+          {"min-nodes", exactly ? text(n) : text(n / 3)},
+          {"max-nodes", text(n)}};
+}
+
+Settings boxes(Scale, std::int64_t n, bool) { return {{"operations", text(n)}}; }
+
+constexpr std::string_view sparse_and_drift[] = {"sparse", "drift"};
+
+constexpr MatrixTask all_tasks_of_matrix[] = {
+    {"flip-flop",
+     "Flip-flop",
+     "flip-flop",
+     "instructions",
+     {32, 64, 256},
+     flip_flop,
+     "TRA, 4 layers, learns F(0.8) at 512 instructions and errs nowhere, sparse and dense, in each "
+     "of 50 seeds (arXiv:2503.23174).",
+     Scale::smoke,
+     sparse_and_drift},
+    {"recall",
+     "Associative recall",
+     "recall",
+     "tokens",
+     {32, 64, 256},
+     recall,
+     "ASEntmax, multi-query multi-token recall: 99.6% at 64 times the length (arXiv:2506.16640).",
+     Scale::smoke},
+    {"copying",
+     "Selective copying",
+     "copying",
+     "places",
+     {16, 64, 256},
+     selective_copying,
+     "none found for longer samples with attention.",
+     Scale::smoke},
+    {"parity",
+     "Parity",
+     "words",
+     "bits",
+     {10, 40, 40},
+     parity,
+     "DeltaNet with eigenvalues in [-1, 1]: 1.000 at 40 to 256 bits, learned on up to 40, scaled "
+     "so "
+     "that guesses are 0 (arXiv:2411.12537).",
+     Scale::smoke},
+    {"recall-2",
+     "Recall of the last value but one",
+     "recall",
+     "tokens",
+     {32, 64, 256},
+     recall_before_last,
+     "none found for these lengths; PaTH's recall of the value N before (arXiv:2505.16381) is in "
+     "distribution.",
+     Scale::laptop},
+    {"sums",
+     "Sums modulo 5",
+     "words",
+     "numbers",
+     {10, 40, 40},
+     sums,
+     "DeltaNet with eigenvalues in [-1, 1] 0.971, Gated DeltaNet 0.993, each at its own lengths, "
+     "scaled so that guesses are 0."},
+    {"a5",
+     "Words in A5",
+     "words",
+     "elements",
+     {16, 16, 64},
+     a5,
+     "none found for longer words with attention; PaTH learns A5 with fewer layers than softmax "
+     "(arXiv:2505.16381)."},
+    {"sorting",
+     "Sorting",
+     "sorting",
+     "numbers",
+     {8, 20, 20},
+     sorting,
+     "ASEntmax at 2, 4 and 8 times the length: 100, 79.7 and 0% (arXiv:2506.16640)."},
+    {"reversal",
+     "Reversal",
+     "reversal",
+     "characters",
+     {6, 10, 40},
+     reversal,
+     "ASEntmax 99.8, 96.4 and 56.7% (arXiv:2506.16640)."},
+    {"cycle",
+     "Cycle tracing",
+     "cycle-tracing",
+     "nodes",
+     {6, 12, 50},
+     cycle,
+     "FAL beside softmax: 1.00 at 4 times and 0.995 at 8 times the nodes, decoded."},
+    {"copy",
+     "Copying",
+     "copying",
+     "symbols",
+     {8, 16, 64},
+     plain_copying,
+     "ASEntmax 86.6% at 64 times the length (arXiv:2506.16640).",
+     Scale::paper},
+    {"s3", "Words in S3", "words", "elements", {16, 16, 64}, s3, "none found.", Scale::paper},
+    {"s5",
+     "Words in S5",
+     "words",
+     "elements",
+     {16, 16, 128},
+     s5,
+     "DeltaProduct of 4 steps, 1 layer, learned at 128: right to about 180, half right near 330 "
+     "(a figure).",
+     Scale::paper},
+    {"addition",
+     "Addition",
+     "addition",
+     "digits",
+     {3, 4, 20},
+     addition,
+     "Position coupling, 30 to 200 digits, above 95% (arXiv:2405.20671); Abacus, 20 to 100 digits, "
+     "99% (arXiv:2405.17399).",
+     Scale::paper},
+    {"boxes",
+     "Boxes",
+     "boxes",
+     "operations",
+     {4, 8, 32},
+     boxes,
+     "none found for more operations than in training; ChaCAL, 1 layer, in distribution: 70.6%.",
+     Scale::paper},
+};
+
+struct Figure {
+  std::string_view task, mechanism, sentence;
+};
+constexpr Figure figures[] = {
+    {"flip-flop", "rope",
+     "PaTH's Table 1 (1 layer, 2 heads, width 64): errors of 6.9, 40.3 and 0.01% in distribution, "
+     "sparse and dense. FAL's Table 1 (6 layers): sequences right 1.00, sparse 0.151, at twice the "
+     "length 0.50."},
+    {"flip-flop", "fox", "PaTH's Table 1: errors of 8.3, 36.3 and 0%."},
+    {"flip-flop", "stick", "PaTH's Table 1: errors of 9.6, 38.9 and 0%."},
+    {"flip-flop", "tra",
+     "Exact match of 1.0 in distribution, sparse and dense, in each of 50 seeds."},
+    {"flip-flop", "fal",
+     "FAL's Table 1: sequences right 1.00, sparse 1.00, at twice the length 1.00."},
+    {"recall", "rope", "MQAR as Zoology has it, in distribution (128 tokens, 32 pairs): 99.1%."},
+    {"parity", "rope", "A transformer, 40 to 256 bits, learned on up to 40: 0.022 above guesses."},
+    {"sums", "rope", "A transformer, 40 to 256 numbers: 0.031 above guesses."},
+    {"sorting", "rope", "Softmax at twice the length: 0% (arXiv:2506.16640)."},
+    {"sorting", "entmax", "ASEntmax at 2, 4 and 8 times the length: 100, 79.7 and 0%."},
+    {"reversal", "entmax", "ASEntmax: 99.8, 96.4 and 56.7%."},
+    {"reversal", "rope",
+     "AttentionSpan, Llama-3.2-1B from random weights, 11 to 50 characters: 0.06%."},
+    {"cycle", "rope", "FAL's Table 1: 0.9999; at 4 and 8 times the nodes 0.178 and 0.04, decoded."},
+    {"cycle", "fal", "FAL's Table 1: 1.00; at 4 and 8 times the nodes 1.00 and 0.995, decoded."},
+    {"copy", "entmax", "ASEntmax at 64 times the length: 86.6%."},
+    {"addition", "rope", "AttentionSpan, Llama-3.2-1B from random weights, 5 to 10 digits: 0.17%."},
+    {"boxes", "chacal", "ChaCAL's Table 2, 1 layer, 32 operations, in distribution: 70.6%."},
+};
+
+/// Those that a list "a,b" names, or without one those of the scale.
+template <class T>
+std::vector<const T*> chosen(std::string_view flag, std::string_view list, Scale scale,
+                             std::span<const T> all) {
+  std::vector<const T*> found;
+  if (list.empty()) {
+    for (const T& one : all) {
+      if (one.from <= scale) found.push_back(&one);
+    }
+    return found;
+  }
+  while (true) {
+    const std::string_view name = list.substr(0, list.find(','));
+    const auto one = std::ranges::find(all, name, &T::name);
+    if (one == all.end()) {
+      std::string names;
+      for (const T& other : all) names += (names.empty() ? "" : ", ") + std::string(other.name);
+      wrong_usage("--", flag, ": there is no ", quote(name), "; there are ", names);
+    }
+    if (std::ranges::count(found, &*one) > 0) {
+      wrong_usage("--", flag, ": ", quote(name), " is named twice");
+    }
+    found.push_back(&*one);
+    if (name.size() == list.size()) return found;
+    list.remove_prefix(name.size() + 1);
+  }
+}
+
+}  // namespace
+
+std::span<const Mechanism> mechanisms() { return all_mechanisms; }
+std::span<const MatrixTask> matrix_tasks() { return all_tasks_of_matrix; }
+
+std::string_view published(const MatrixTask& task, const Mechanism& mechanism) {
+  for (const Figure& figure : figures) {
+    if (figure.task == task.name && figure.mechanism == mechanism.name) return figure.sentence;
+  }
+  return {};
+}
+
+Choice choose(const RecipeOptions& options) {
+  return {chosen("mechanisms", options.mechanisms, options.scale, mechanisms()),
+          chosen("tasks", options.tasks, options.scale, matrix_tasks())};
+}
+
+std::vector<Cell> cells(const Choice& choice) {
+  std::vector<Cell> all;
+  for (const MatrixTask* task : choice.tasks) {
+    for (const Mechanism* mechanism : choice.mechanisms) all.push_back({mechanism, task});
+  }
+  return all;
+}
+
+}  // namespace longhand::app::matrix

@@ -1,0 +1,270 @@
+// The matrix of mechanisms and tasks: its table, its rules, and a cell that learns nothing.
+#include "apps/recipes/matrix.h"
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "tests/check.h"
+
+#include "apps/command.h"
+#include "apps/html/heat_table.h"
+#include "core/error.h"
+#include "core/text_file.h"
+#include "tests/temporary_folder.h"
+
+using namespace longhand;
+using namespace longhand::app;
+using namespace longhand::app::matrix;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr app::Scale all_scales[] = {app::Scale::smoke, app::Scale::laptop, app::Scale::paper};
+
+RecipeOptions small_matrix(const fs::path& out, app::Scale scale) {
+  RecipeOptions options{.scale = scale, .out = out};
+  options.manner.quiet = true;
+  options.settings = {{"training.steps", "8"},  {"training.batch_tokens", "64"},
+                      {"model.width", "16"},    {"model.layers", "1"},
+                      {"compute.threads", "1"}, {"training.checkpoint_every", "0"}};
+  options.mechanisms = "rope,fal";
+  options.tasks = "flip-flop,parity";
+  return options;
+}
+
+const Mechanism& mechanism_of(std::string_view name) {
+  for (const Mechanism& m : mechanisms()) {
+    if (m.name == name) return m;
+  }
+  fail("no mechanism ", name);
+}
+const MatrixTask& matrix_task_of(std::string_view name) {
+  for (const MatrixTask& t : matrix_tasks()) {
+    if (t.name == name) return t;
+  }
+  fail("no task ", name);
+}
+
+std::string usage_error(const RecipeOptions& options) {
+  try {
+    choose(options);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(matrix_test)
+
+BOOST_AUTO_TEST_CASE(every_cell_can_be_configured_and_every_test_be_drawn) {
+  for (const app::Scale scale : all_scales) {
+    const RecipeOptions options{.scale = scale, .out = "unused"};
+    std::set<std::string> names;
+    for (const MatrixTask& task : matrix_tasks()) {
+      for (const Mechanism& mechanism : mechanisms()) {
+        const Cell cell{&mechanism, &task};
+        BOOST_TEST_CONTEXT(name_of(scale) << " " << cell.name()) {
+          const GridRun run = cell_run(cell, "3e-3", 1, false, options);
+          BOOST_CHECK_NO_THROW(run.config.check());
+          BOOST_TEST(names.insert(run.name).second);
+          BOOST_TEST(run.config.text("training.rate") == "3e-3");
+          BOOST_TEST(run.config.text("training.seed") == "2");
+          BOOST_TEST(run.config.text("training.evaluate_samples") == "0");
+        }
+      }
+      const Config config =
+          cell_run({&mechanism_of("rope"), &task}, "3e-3", 0, false, options).config;
+      std::size_t longest = 0;
+      for (const Test& test : tests_of(task)) {
+        const auto samples = test_task(config, task, test, scale);
+        Rng rng(1, Purpose::evaluation, 0, 0);
+        const std::size_t length = samples->sample(rng, 0).tokens.size();
+        BOOST_TEST(samples->vocabulary().size() == config.task()->vocabulary().size());
+        if (test.factor < 2) continue;
+        BOOST_TEST(length > longest, task.name << " " << test.name);
+        longest = length;
+      }
+    }
+  }
+}
+
+// What is compared are mechanisms, not sizes.
+BOOST_AUTO_TEST_CASE(models_of_a_task_differ_by_less_than_three_percent_in_size) {
+  const auto backend = make_backend("cpu", {.threads = 1});
+  for (const app::Scale scale : {app::Scale::smoke, app::Scale::paper}) {
+    const RecipeOptions options{.scale = scale, .out = "unused"};
+    const MatrixTask& task = matrix_task_of("parity");  // the smallest vocabulary
+    const auto size = [&](const Mechanism& mechanism) {
+      const Config config = cell_run({&mechanism, &task}, "1e-3", 0, false, options).config;
+      return static_cast<double>(
+          nn::Decoder(*backend, config.model(*config.task()), 1).parameters().count());
+    };
+    const double plain = size(mechanism_of("rope"));
+    for (const Mechanism& mechanism : mechanisms()) {
+      BOOST_TEST(std::abs(size(mechanism) / plain - 1) < 0.03, mechanism.name);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(names_are_chosen_or_refused) {
+  RecipeOptions options{.out = "unused"};
+  BOOST_TEST(choose(options).mechanisms.size() == 6u);
+  BOOST_TEST(choose(options).tasks.size() == 4u);
+  BOOST_TEST(cells(choose(options)).size() == 24u);
+  options.mechanisms = "sink,rope";
+  options.tasks = "boxes";
+  const std::vector<Cell> chosen = cells(choose(options));
+  BOOST_TEST(chosen.size() == 2u);
+  BOOST_TEST(chosen[0].name() == "boxes-sink");
+  for (const char* wrong : {"ropes", "rope,", ",", "rope,,nope", "rope,rope", "\x1b[2J"}) {
+    options.mechanisms = wrong;
+    const std::string message = usage_error(options);
+    BOOST_TEST(message.starts_with("--mechanisms: "), message);
+    BOOST_TEST(message.find('\x1b') == std::string::npos);
+  }
+  options.mechanisms = "ropes";
+  BOOST_TEST(usage_error(options).find("there are rope, nope, ") != std::string::npos);
+  options.mechanisms = "rope";
+  options.tasks = "sort";
+  BOOST_TEST(usage_error(options).find("there are flip-flop, recall, ") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(published_figures_belong_to_cells) {
+  BOOST_TEST(!published(matrix_task_of("flip-flop"), mechanism_of("fal")).empty());
+  BOOST_TEST(published(matrix_task_of("parity"), mechanism_of("alibi")).empty());
+  for (const MatrixTask& task : matrix_tasks()) BOOST_TEST(!task.best.empty(), task.name);
+}
+
+BOOST_AUTO_TEST_CASE(a_guess_is_the_most_frequent_answer) {
+  Config coins("words");
+  for (const auto& [key, value] : Settings{{"task.group", "s2"}, {"task.max", "30"}}) {
+    coins.set(key, value);
+  }
+  const Guess fair = guess_of(*coins.task());
+  BOOST_TEST(std::abs(fair.loss - std::log(2)) < 1e-3);
+  BOOST_TEST(std::abs(fair.score - 0.5) < 0.02);
+  Config recall("recall");
+  recall.set("task.vocabulary", "256");
+  recall.set("task.tokens", "64");
+  recall.set("task.pairs", "8");
+  const Guess values = guess_of(*recall.task());
+  BOOST_TEST(std::abs(values.loss - std::log(128)) < 0.05);
+  BOOST_TEST(values.score < 0.02);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_is_given_up_by_its_latest_losses) {
+  std::vector<double> losses(100, 0.1);
+  BOOST_TEST(!is_hopeless(losses, 1));
+  for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // the last tenth
+  BOOST_TEST(is_hopeless(losses, 1));
+  losses[99] = 0.8;  // their mean is 0.944
+  BOOST_TEST(!is_hopeless(losses, 1));
+  BOOST_TEST(is_hopeless(std::vector<double>{0.7}, 0.69));
+  BOOST_TEST(!is_hopeless({}, 1));
+}
+
+BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
+  const TemporaryFolder folder;
+  const RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
+  const Recipe& recipe = recipes().at("matrix");
+  const RecipeResult result = recipe.run(options);
+  BOOST_TEST(!result.stopped);
+  BOOST_TEST(result.has_table);
+  // Trials of a quarter of the steps, then one seed.
+  BOOST_TEST(RunFolder(options.out / "parity-fal-1e-3-trial").metrics().size() == 2u);
+  const Cell cell{&mechanism_of("rope"), &matrix_task_of("flip-flop")};
+  const auto made = read_cell(cell, options);
+  BOOST_TEST_REQUIRE(made.has_value());
+  BOOST_TEST(made->trials.size() == 3u);
+  BOOST_TEST(made->runs.size() == 1u);
+  BOOST_TEST(made->runs[0].rate == made->rate);
+  for (const CellRun& trial : made->trials) {
+    const double least = [&] {
+      double loss = *made->trials[0].loss;
+      for (const CellRun& other : made->trials) loss = std::min(loss, *other.loss);
+      return loss;
+    }();
+    if (trial.rate == made->rate) BOOST_TEST(*trial.loss == least);
+  }
+  BOOST_TEST(made->runs[0].scores.size() == 6u);
+  std::set<std::string> columns;
+  for (const Row& row : result.rows) {
+    if (row.in_table) columns.insert(row.column);
+    if (row.in_table) BOOST_TEST((*row.low <= row.value && row.value <= *row.high));
+  }
+  BOOST_TEST((columns == std::set<std::string>{"ID", "2x", "4x", "8x", "sparse", "drift"}));
+  // Nothing is trained again, whatever threads are asked for; other settings make other runs.
+  const auto before = fs::last_write_time(options.out / "flip-flop-rope.json");
+  RecipeOptions again = options;
+  again.settings["compute.threads"] = "2";
+  again.manner.until = std::chrono::steady_clock::now();
+  const RecipeResult second = recipe.run(again);
+  BOOST_TEST(!second.stopped);
+  BOOST_TEST(second.rows.size() == result.rows.size());
+  BOOST_TEST(fs::last_write_time(options.out / "flip-flop-rope.json") == before);
+  again.settings["model.width"] = "32";
+  BOOST_TEST(!read_cell(cell, again).has_value());
+}
+
+// The trials are runs of the first seed there; these learn nothing and are given up at half.
+BOOST_AUTO_TEST_CASE(hopeless_cells_end_early_and_stopped_ones_go_on) {
+  const TemporaryFolder folder;
+  RecipeOptions options = small_matrix(folder / "matrix", app::Scale::laptop);
+  options.tasks = "parity";
+  options.mechanisms = "rope";
+  options.manner.until = std::chrono::steady_clock::now();
+  const Recipe& recipe = recipes().at("matrix");
+  const RecipeResult nothing = recipe.run(options);
+  BOOST_TEST(nothing.stopped);
+  BOOST_TEST(!nothing.partial);
+  options.manner.until.reset();
+  BOOST_TEST(!recipe.run(options).stopped);
+  const Cell parity{&mechanism_of("rope"), &matrix_task_of("parity")};
+  const auto made = read_cell(parity, options);
+  BOOST_TEST_REQUIRE(made.has_value());
+  BOOST_TEST(made->hopeless());
+  BOOST_TEST(made->runs.size() == 1u);
+  for (const CellRun& run : made->trials) {
+    BOOST_TEST(run.step == 4);
+    BOOST_TEST(run.end == "hopeless");
+  }
+
+  // Of another number of seeds it is another cell.
+  RecipeOptions more = options;
+  more.seeds = 2;
+  BOOST_TEST(!read_cell(parity, more).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_part_of_the_cells_is_made_apart) {
+  const TemporaryFolder folder;
+  RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
+  const Recipe& recipe = recipes().at("matrix");
+  const std::vector<GridPiece> pieces = recipe.pieces(options);
+  BOOST_TEST(pieces.size() == 4u);
+  BOOST_TEST(pieces[1].name == "flip-flop-fal");
+  BOOST_TEST(pieces[1].make());
+  options.manner.until = std::chrono::steady_clock::now();  // no time for the others
+  const RecipeResult result = recipe.run(options);
+  BOOST_TEST(result.stopped);
+  BOOST_TEST(result.partial);
+  for (const Row& row : result.rows) {
+    BOOST_TEST(row.row == "Flip-flop, FAL beside softmax, RoPE");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_ground_of_a_figure_is_its_share) {
+  const std::string html = html::heat_table(
+      {.groups = {{"A<", {"x", "y"}}},
+       .rows = {
+           {"r", {{.text = "7", .small = "5", .share = 1, .title = "\"t\""}, {.text = "0"}}}}});
+  BOOST_TEST(html.find("colspan=\"2\"") != std::string::npos);
+  BOOST_TEST(html.find("A&lt;") != std::string::npos);
+  BOOST_TEST(html.find("title=\"&quot;t&quot;\"") != std::string::npos);
+  BOOST_TEST(html.find("rgba(var(--hot),0.55)") != std::string::npos);
+  BOOST_TEST(html.find("rgba(var(--hot),0)") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
