@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(every_cell_can_be_configured_and_every_test_be_drawn) {
       for (const Mechanism& mechanism : mechanisms()) {
         const Cell cell{&mechanism, &task};
         BOOST_TEST_CONTEXT(name_of(scale) << " " << cell.name()) {
-          const GridRun run = cell_run(cell, "3e-3", 1, false, options);
+          const GridRun run = cell_run(cell, "3e-3", 1, options);
           BOOST_CHECK_NO_THROW(run.config.check());
           BOOST_TEST(names.insert(run.name).second);
           BOOST_TEST(run.config.text("training.rate") == "3e-3");
@@ -75,8 +75,7 @@ BOOST_AUTO_TEST_CASE(every_cell_can_be_configured_and_every_test_be_drawn) {
           BOOST_TEST(run.config.text("training.evaluate_samples") == "0");
         }
       }
-      const Config config =
-          cell_run({&mechanism_of("rope"), &task}, "3e-3", 0, false, options).config;
+      const Config config = cell_run({&mechanism_of("rope"), &task}, "3e-3", 0, options).config;
       std::size_t longest = 0;
       for (const Test& test : tests_of(task)) {
         const auto samples = test_task(config, task, test, scale);
@@ -98,7 +97,7 @@ BOOST_AUTO_TEST_CASE(models_of_a_task_differ_by_less_than_three_percent_in_size)
     const RecipeOptions options{.scale = scale, .out = "unused"};
     const MatrixTask& task = matrix_task_of("parity");  // the smallest vocabulary
     const auto size = [&](const Mechanism& mechanism) {
-      const Config config = cell_run({&mechanism, &task}, "1e-3", 0, false, options).config;
+      const Config config = cell_run({&mechanism, &task}, "1e-3", 0, options).config;
       return static_cast<double>(
           nn::Decoder(*backend, config.model(*config.task()), 1).parameters().count());
     };
@@ -173,8 +172,6 @@ BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(!result.stopped);
   BOOST_TEST(result.has_table);
-  // Trials of a quarter of the steps, then one seed.
-  BOOST_TEST(RunFolder(options.out / "parity-fal-1e-3-trial").metrics().size() == 2u);
   const Cell cell{&mechanism_of("rope"), &matrix_task_of("flip-flop")};
   const auto made = read_cell(cell, options);
   BOOST_TEST_REQUIRE(made.has_value());
@@ -209,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
   BOOST_TEST(!read_cell(cell, again).has_value());
 }
 
-// The trials are runs of the first seed there; these learn nothing and are given up at half.
+// These runs learn nothing and are given up at half.
 BOOST_AUTO_TEST_CASE(hopeless_cells_end_early_and_stopped_ones_go_on) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::laptop);

@@ -246,8 +246,7 @@ std::string listed(std::span<const std::string_view> words) {
 
 std::string protocol(const Made& made) {
   const Scale scale = made.options.scale;
-  const GridRun first =
-      cell_run(cells(made.choice).front(), rates(scale)[0], 0, false, made.options);
+  const GridRun first = cell_run(cells(made.choice).front(), rates(scale)[0], 0, made.options);
   const std::int64_t runs = seeds(made.options);
   std::string counted = text(
       "One decoder, in which only the heads and positions differ: ",
@@ -265,14 +264,13 @@ std::string protocol(const Made& made) {
                               "seed's figure and the mean with Student's 95% interval. ");
   std::string chosen = text(
       "The rate is one of ", listed(rates(scale)), ": the one whose run of the first seed",
-      short_trials(scale) ? ", a quarter as long," : "",
       " has the least loss on samples as in training that it has not learned from. Longer samples "
       "choose nothing: neither rate nor checkpoint, which is the last one.");
   std::string given_up =
       "A run is given up at half of its steps where the mean loss of the last tenth of them is 95% "
       "or more of what the targets' own frequencies give without the sample; it is tested as it is "
       "then (†).";
-  if (!short_trials(scale)) {
+  if (runs > 1) {
     given_up +=
         " Where the first seed is given up at every rate, the others are not trained: such a cell "
         "has one seed.";
@@ -353,11 +351,9 @@ RecipeResult run(const RecipeOptions& options) {
 const RegisterRecipe recipe{
     {.id = "matrix",
      .summary = "mechanisms by tasks in one decoder, on samples 1, 2, 4 and 8 times as long",
-     .scales = {{Scale::smoke,
-                 "6 mechanisms, 4 tasks, one seed, the rate by trials of a quarter of the steps: 4 "
-                 "minutes on one core"},
+     .scales = {{Scale::smoke, "6 mechanisms, 4 tasks, one seed: 4 minutes on one core"},
                 {Scale::laptop,
-                 "all mechanisms but variants, 10 tasks, 3 seeds, the rate by whole runs: about 12 "
+                 "all mechanisms but variants, 10 tasks, 3 seeds: about 12 "
                  "hours on one core"},
                 {Scale::paper, "all, 4 layers of width 256, 3 seeds; for a GPU or a cluster"}},
      .run = run,

@@ -64,11 +64,9 @@ std::vector<Cell> cells(const Choice& choice);
 
 /// The three rates, as text.
 std::span<const std::string_view> rates(Scale scale);
-/// The run of a cell at a rate and options.seed + number. A trial, which chooses the rate, is the
-/// first seed's run; where the scale has shorter ones, they take a quarter of the steps.
-GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number, bool trial,
+/// The run of a cell at a rate and options.seed + number. Those of the first seed choose the rate.
+GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
                  const RecipeOptions& options);
-bool short_trials(Scale scale);
 std::int64_t seeds(const RecipeOptions& options);
 
 /// A test: `factor` times the length of training, 1 being the training's own samples; or another
@@ -112,7 +110,8 @@ struct CellResult {
   std::int64_t parameters = 0;
   double operations = 0;  // of a step, by its tokens
   Guess guess = {};
-  std::vector<CellRun> trials = {}, runs = {};
+  std::vector<CellRun> trials = {};  // of the first seed at every rate, not scored
+  std::vector<CellRun> runs = {};    // at the rate that was chosen
 
   bool hopeless() const;  // every run was given up
   std::vector<double> scores(std::size_t test) const;

@@ -31,7 +31,7 @@ constexpr ScaledSetting decoder[] = {{"model.width", "64", "64", "256"},
                                      {"model.gated", "1", "1", "1"},
                                      {"model.feed_forward_bias", "0", "0", "0"},
                                      {"model.attention_bias", "0", "0", "0"},
-                                     {"training.steps", "600", "3000", "25000"},
+                                     {"training.steps", "300", "3000", "25000"},
                                      {"training.batch_tokens", "1024", "2048", "16384"},
                                      {"training.schedule", "cosine", "cosine", "cosine"},
                                      {"training.clip", "1", "1", "1"},
@@ -43,7 +43,6 @@ constexpr ScaledSetting decoder[] = {{"model.width", "64", "64", "256"},
 constexpr std::string_view rates_of_small[] = {"1e-3", "3e-3", "1e-2"};
 constexpr std::string_view rates_of_large[] = {"1e-4", "3e-4", "1e-3"};
 
-constexpr std::int64_t shortened = 4;  // a trial's steps are that many times fewer
 constexpr std::int64_t samples_of_guess = 500;
 constexpr double hopeless_share = 0.95;  // of the guess's loss
 constexpr std::string_view whole = "whole", given_up = "hopeless", diverged = "diverged";
@@ -62,7 +61,8 @@ fs::path file_of(const Cell& cell, const RecipeOptions& options) {
   return options.out / (cell.name() + ".json");
 }
 
-/// Of all that a cell's figures depend on but the program: the number of threads changes no bit.
+/// Of all that a cell's figures depend on but the program: the number of threads changes no
+/// bit.
 std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   std::uint32_t sum = 0;
   const auto add = [&](GridRun run) {
@@ -70,8 +70,7 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
     sum = crc32c(run.config.ini(), sum);
   };
   for (const std::string_view rate : rates(options.scale)) {
-    add(cell_run(cell, rate, 0, true, options));
-    for (std::int64_t i = 0; i < seeds(options); ++i) add(cell_run(cell, rate, i, false, options));
+    for (std::int64_t i = 0; i < seeds(options); ++i) add(cell_run(cell, rate, i, options));
   }
   return checksums::hexadecimal(crc32c(text(samples_of(options.scale)), sum));
 }
@@ -90,7 +89,7 @@ struct Steps {
 };
 
 /// Trains a run to its end, or to half of it where it is hopeless by then. None: stopped.
-std::optional<CellRun> train_run(const GridRun& run, const Guess& guess, bool may_give_up,
+std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
                                  const RecipeOptions& options) {
   const fs::path path = options.out / run.name;
   const auto latest = [&] {
@@ -114,7 +113,7 @@ std::optional<CellRun> train_run(const GridRun& run, const Guess& guess, bool ma
     return train(folder, manner).step >= step && nn::StopSignals::raised() == 0;
   };
   try {
-    if (may_give_up && half > 0) {
+    if (half > 0) {
       if (!train_to(half)) return std::nullopt;
       if (latest() == half && is_hopeless(Steps(RunFolder(path)).losses, guess.loss)) {
         result.end = given_up;
@@ -138,9 +137,9 @@ LoadedRun load(const CellRun& run, const RecipeOptions& options) {
 }
 
 /// Trained, and with its loss on samples as in training.
-std::optional<CellRun> make_run(const GridRun& run, const Guess& guess, bool may_give_up,
+std::optional<CellRun> make_run(const GridRun& run, const Guess& guess,
                                 const RecipeOptions& options) {
-  std::optional<CellRun> result = train_run(run, guess, may_give_up, options);
+  std::optional<CellRun> result = train_run(run, guess, options);
   if (!result) return result;
   if (result->end != diverged) {
     const LoadedRun loaded = load(*result, options);
@@ -217,10 +216,9 @@ double operations_of(const nn::Decoder& model, const tasks::Task& task) {
 std::span<const std::string_view> rates(Scale scale) {
   return scale == Scale::paper ? rates_of_large : rates_of_small;
 }
-bool short_trials(Scale scale) { return scale == Scale::smoke; }
 std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3, 3); }
 
-GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number, bool trial,
+GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
                  const RecipeOptions& options) {
   Config config(cell.task->kind);
   for (const auto& [option, value] :
@@ -239,14 +237,8 @@ GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number, b
   set_all(config, options.settings);
   config.set("training.rate", std::string(rate));
   const std::uint64_t seed = set_seed(config, options, number);
-  std::int64_t steps = config.integer("training.steps", 0, 1 << 30);
-  const bool shorter = trial && short_trials(options.scale);
-  if (shorter) steps = std::max<std::int64_t>(1, steps / shortened);
-  config.set("training.steps", text(steps));
-  config.set("training.warm_up", text(steps / 20));
-  std::string name = text(cell.name(), '-', rate);
-  name += shorter ? "-trial" : text("-seed-", seed);
-  return {std::move(name), std::move(config)};
+  config.set("training.warm_up", text(config.integer("training.steps", 0, 1 << 30) / 20));
+  return {text(cell.name(), '-', rate, "-seed-", seed), std::move(config)};
 }
 
 std::vector<Test> tests_of(const MatrixTask& task) {
@@ -341,11 +333,9 @@ Json json_of(const CellResult& result, const MatrixTask& task) {
 bool make_cell(const Cell& cell, const RecipeOptions& options) {
   if (read_cell(cell, options)) return true;
   CellResult result{.commit = std::string(commit), .rate = {}};
-  result.guess = guess_of(*cell_run(cell, rates(options.scale)[0], 0, true, options).config.task());
-  const bool whole_trials = !short_trials(options.scale);
+  result.guess = guess_of(*cell_run(cell, rates(options.scale)[0], 0, options).config.task());
   for (const std::string_view rate : rates(options.scale)) {
-    const auto run =
-        make_run(cell_run(cell, rate, 0, true, options), result.guess, whole_trials, options);
+    const auto run = make_run(cell_run(cell, rate, 0, options), result.guess, options);
     if (!run) return false;
     result.trials.push_back(*run);
   }
@@ -358,9 +348,8 @@ bool make_cell(const Cell& cell, const RecipeOptions& options) {
       std::ranges::all_of(result.trials, [](const CellRun& run) { return run.end == given_up; });
   for (std::int64_t number = 0; number < (hopeless ? 1 : seeds(options)); ++number) {
     std::optional<CellRun> run = *best;
-    if (number > 0 || !whole_trials) {
-      run = make_run(cell_run(cell, result.rate, number, false, options), result.guess, true,
-                     options);
+    if (number > 0) {
+      run = make_run(cell_run(cell, result.rate, number, options), result.guess, options);
     }
     if (!run) return false;
     score(*run, cell, options);

@@ -101,7 +101,7 @@ constexpr MatrixTask all_tasks_of_matrix[] = {
      "Flip-flop",
      "flip-flop",
      "instructions",
-     {32, 64, 256},
+     {16, 64, 256},
      flip_flop,
      "TRA, 4 layers, learns F(0.8) at 512 instructions and errs nowhere, sparse and dense, in each "
      "of 50 seeds (arXiv:2503.23174).",
