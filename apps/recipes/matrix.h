@@ -101,7 +101,7 @@ struct CellRun {
   std::int64_t step = 0;            // the last one
   std::string end;                  // whole, hopeless or diverged
   std::optional<double> loss = {};  // on samples as in training; none: diverged
-  double seconds = 0;               // of a step, by its tokens: the median over steps
+  double seconds = 0;               // of a step, by its tokens: a tenth of the steps took less
   std::vector<Score> scores = {};   // of the tests
 };
 /// A cell as it came out: what OUT/CELL.json holds.
@@ -113,7 +113,8 @@ struct CellResult {
   std::vector<CellRun> trials = {};  // of the first seed at every rate, not scored
   std::vector<CellRun> runs = {};    // at the rate that was chosen
 
-  bool hopeless() const;  // every run was given up
+  bool hopeless() const;   // every run was given up
+  double seconds() const;  // of the fastest run
   std::vector<double> scores(std::size_t test) const;
 };
 Json json_of(const CellResult& result, const MatrixTask& task);

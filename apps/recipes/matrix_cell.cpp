@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <map>
 
 #include "apps/recipes/matrix.h"
@@ -88,6 +89,14 @@ struct Steps {
   }
 };
 
+/// The value that a tenth of these are below: on a machine that has other work too, what the steps
+/// take by themselves.
+double tenth(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[values.size() / 10];
+}
+
 /// Trains a run to its end, or to half of it where it is hopeless by then. None: stopped.
 std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
                                  const RecipeOptions& options) {
@@ -125,7 +134,7 @@ std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
     result.end = diverged;
     result.step = static_cast<std::int64_t>(Steps(RunFolder(path)).losses.size());
   }
-  result.seconds = median(Steps(RunFolder(path)).seconds);
+  result.seconds = tenth(Steps(RunFolder(path)).seconds);
   return result;
 }
 
@@ -308,6 +317,14 @@ double median(std::vector<double> values) {
 
 bool CellResult::hopeless() const {
   return std::ranges::all_of(runs, [](const CellRun& run) { return run.end == given_up; });
+}
+
+double CellResult::seconds() const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto* some : {&trials, &runs}) {
+    for (const CellRun& run : *some) least = std::min(least, run.seconds);
+  }
+  return least;
 }
 
 std::vector<double> CellResult::scores(std::size_t test) const {
