@@ -53,6 +53,14 @@ BOOST_AUTO_TEST_CASE(the_mean_over_runs_has_student_s_interval) {
   BOOST_TEST(!one.low.has_value());
 }
 
+BOOST_AUTO_TEST_CASE(runs_of_a_task_differ_in_the_settings_that_are_named) {
+  Config one("words"), other("words");
+  BOOST_TEST(differences(one, other).empty());
+  other.set("training.rate", "3e-3");
+  other.set("task.group", "s2");
+  BOOST_TEST(differences(one, other) == "task.group = s2\ntraining.rate = 3e-3\n");
+}
+
 BOOST_AUTO_TEST_CASE(every_grid_s_runs_have_names_of_their_own_and_can_be_configured) {
   int grids = 0;
   for (const auto& [id, recipe] : recipes()) {

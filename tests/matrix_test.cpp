@@ -144,14 +144,14 @@ BOOST_AUTO_TEST_CASE(a_guess_is_the_most_frequent_answer) {
   }
   const Guess fair = guess_of(*coins.task());
   BOOST_TEST(std::abs(fair.loss - std::log(2)) < 1e-3);
-  BOOST_TEST(std::abs(fair.score - 0.5) < 0.02);
+  BOOST_TEST(std::abs(score_of(fair, *coins.task()) - 0.5) < 0.02);
   Config recall("recall");
   recall.set("task.vocabulary", "256");
   recall.set("task.tokens", "64");
   recall.set("task.pairs", "8");
   const Guess values = guess_of(*recall.task());
   BOOST_TEST(std::abs(values.loss - std::log(128)) < 0.05);
-  BOOST_TEST(values.score < 0.02);
+  BOOST_TEST(score_of(values, *recall.task()) < 0.02);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_is_given_up_by_its_latest_losses) {
@@ -172,6 +172,10 @@ BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(!result.stopped);
   BOOST_TEST(result.has_table);
+  const std::string configurations = read_text(options.out / "configurations.txt", 1 << 20);
+  for (const char* run : {"# flip-flop-rope-1e-3-seed-1\n", "# parity-fal-1e-2-seed-1, as "}) {
+    BOOST_TEST(configurations.find(run) != std::string::npos, run);
+  }
   const Cell cell{&mechanism_of("rope"), &matrix_task_of("flip-flop")};
   const auto made = read_cell(cell, options);
   BOOST_TEST_REQUIRE(made.has_value());

@@ -144,7 +144,7 @@ std::string line_chart(const LineChart& chart) {
     svg += rule(left, y.at(mark), width - right, y.at(mark));
     svg += label(left - 6, y.at(mark) + 4, "end", number(mark));
   }
-  for (const double mark : x.ticks()) {
+  for (const double mark : chart.x_marks.empty() ? x.ticks() : chart.x_marks) {
     svg += rule(x.at(mark), height - bottom, x.at(mark), height - bottom + 4);
     svg += label(x.at(mark), height - bottom + 18, "middle", number(mark));
   }

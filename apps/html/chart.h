@@ -25,6 +25,7 @@ struct LineChart {
   std::string x_label, y_label;
   std::vector<Series> series;
   bool log_x = false, log_y = false;
+  std::vector<double> x_marks = {};               // empty: round numbers
   std::optional<double> y_low = {}, y_high = {};  // none: from the data
 };
 /// Points that are not finite, or not positive on a logarithmic axis, leave a gap.

@@ -11,7 +11,7 @@ namespace longhand::app::html {
 namespace {
 
 constexpr double darkest = 0.55;  // the figures on it must be read in light and in dark pages
-constexpr std::string_view tight = "padding:.2rem .45rem;text-align:center";
+constexpr std::string_view tight = "padding:.2rem .3rem;text-align:center";
 constexpr std::string_view first_of_group = ";border-left:2px solid var(--rule)";
 
 std::string cell_style(bool first, const std::string& more = {}) {
@@ -34,8 +34,8 @@ std::string heat_table(const HeatTable& table) {
     }
     count += group.columns.size();
   }
-  std::string html = "<div class=\"scroll\"><table><thead><tr>" + groups + "</tr><tr>" + columns +
-                     "</tr></thead><tbody>\n";
+  std::string html = "<div class=\"scroll\"><table style=\"font-size:.85rem\"><thead><tr>" +
+                     groups + "</tr><tr>" + columns + "</tr></thead><tbody>\n";
   for (const HeatTable::Row& row : table.rows) {
     html += "<tr><td>" + escape(row.name) + "</td>";
     for (std::size_t i = 0; i < row.cells.size(); ++i) {

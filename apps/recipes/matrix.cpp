@@ -9,6 +9,7 @@
 #include "apps/html/heat_table.h"
 #include "apps/html/page.h"
 #include "apps/html/svg.h"
+#include "core/atomic_file.h"
 
 namespace longhand::app::matrix {
 namespace {
@@ -29,9 +30,9 @@ struct Made {
     return found == results.end() ? nullptr : &found->second;
   }
   /// Of the first mechanism that has been made: it depends on the task alone.
-  const Guess* guess(const MatrixTask& task) const {
+  const std::vector<double>* guessed(const MatrixTask& task) const {
     for (const Mechanism* mechanism : choice.mechanisms) {
-      if (const CellResult* result = of(task, *mechanism)) return &result->guess;
+      if (const CellResult* result = of(task, *mechanism)) return &result->guessed;
     }
     return nullptr;
   }
@@ -87,7 +88,7 @@ html::HeatTable::Cell heat(const MatrixTask& task, const Mechanism& mechanism,
                            const CellResult* result, std::size_t test) {
   if (!result) return {.text = "", .title = "not run"};
   const std::vector<double> values = result->scores(test);
-  const double value = median(values), guess = result->guess.score;
+  const double value = median(values), guess = result->guessed[test];
   html::HeatTable::Cell cell{.text = percent(value), .share = (value - guess) / (1 - guess)};
   if (values.size() > 1) cell.small = percent(std::ranges::min(values));
   if (result->hopeless()) cell.text += "†";
@@ -115,10 +116,11 @@ std::string heat_tables(const Made& made) {
     html::HeatTable::Row guessing{"guessing", {}};
     for (const MatrixTask* task : some) {
       html::HeatTable::Group& group = table.groups.emplace_back(std::string(task->title));
+      const std::vector<double>* const guessed = made.guessed(*task);
       for (const Test& test : tests_of(*task)) {
+        guessing.cells.push_back(
+            {.text = guessed ? percent((*guessed)[group.columns.size()]) : ""});
         group.columns.push_back(test.name);
-        const Guess* const guess = made.guess(*task);
-        guessing.cells.push_back({.text = guess ? percent(guess->score) : ""});
       }
     }
     for (const Mechanism* mechanism : made.choice.mechanisms) {
@@ -138,14 +140,14 @@ std::string heat_tables(const Made& made) {
 std::string charts(const Made& made) {
   std::string all;
   for (const MatrixTask* task : made.choice.tasks) {
-    html::LineChart chart{
-        .x_label =
-            text(task->length, ", by the longest in training: ", task->trained(made.options.scale)),
-        .y_label = "score",
-        .series = {},
-        .log_x = true,
-        .y_low = 0,
-        .y_high = 1};
+    html::LineChart chart{.x_label = text(task->length, " by ", task->trained(made.options.scale),
+                                          ", the longest in training"),
+                          .y_label = "score",
+                          .series = {},
+                          .log_x = true,
+                          .x_marks = {1, 2, 4, 8},
+                          .y_low = 0,
+                          .y_high = 1};
     const std::vector<Test> tests = tests_of(*task);
     std::size_t number = 0;
     for (const Mechanism* mechanism : made.choice.mechanisms) {
@@ -225,14 +227,16 @@ std::string published_figures(const Made& made) {
         none += text(none.empty() ? "" : ", ", mechanism->name);
       } else {
         rows.push_back({html::escape(task->title), html::escape(mechanism->title),
-                        "<span style=\"white-space:normal\">" + html::escape(said) + "</span>"});
+                        "<span style=\"display:block;text-align:left;white-space:normal\">" +
+                            html::escape(said) + "</span>"});
       }
     }
     if (!none.empty()) {
       rows.push_back({html::escape(task->title), html::escape(none), "none was found"});
     }
     rows.push_back({html::escape(task->title), "best beyond the training's lengths",
-                    "<span style=\"white-space:normal\">" + html::escape(task->best) + "</span>"});
+                    "<span style=\"display:block;text-align:left;white-space:normal\">" +
+                        html::escape(task->best) + "</span>"});
   }
   return html::paragraph(
              "None was made with this decoder, these lengths or so little training: they say where "
@@ -281,7 +285,7 @@ std::string protocol(const Made& made) {
 }
 
 /// The configuration of the first run of a task, and in what the others differ from it.
-std::string settings_of_runs(const Made& made) {
+std::string configurations_of(const Made& made) {
   std::string all;
   for (const MatrixTask* task : made.choice.tasks) {
     std::optional<Config> base;
@@ -304,7 +308,7 @@ std::string settings_of_runs(const Made& made) {
       }
     }
   }
-  return html::code(all);
+  return all;
 }
 
 void report(const Made& made, RecipeResult& result) {
@@ -325,7 +329,9 @@ void report(const Made& made, RecipeResult& result) {
   section("What a token costs", costs(made));
   section("Rates and seeds", choices(made));
   section("What is published", published_figures(made));
-  section("Configurations of the runs", settings_of_runs(made));
+  const std::string configurations = configurations_of(made);
+  section("Configurations of the runs", html::code(configurations));
+  write_atomically(made.options.out / "configurations.txt", configurations);
 }
 
 std::vector<GridPiece> pieces(const RecipeOptions& options) {
@@ -354,9 +360,7 @@ const RegisterRecipe recipe{
     {.id = "matrix",
      .summary = "mechanisms by tasks in one decoder, on samples 1, 2, 4 and 8 times as long",
      .scales = {{Scale::smoke, "6 mechanisms, 4 tasks, one seed: 4 minutes on one core"},
-                {Scale::laptop,
-                 "all mechanisms but variants, 10 tasks, 3 seeds: about 12 "
-                 "hours on one core"},
+                {Scale::laptop, "8 mechanisms, 10 tasks, 3 seeds: about 6 hours on one core"},
                 {Scale::paper, "all, 4 layers of width 256, 3 seeds; for a GPU or a cluster"}},
      .run = run,
      .pieces = pieces,

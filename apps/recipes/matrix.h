@@ -80,11 +80,14 @@ std::unique_ptr<tasks::Task> test_task(const Config& config, const MatrixTask& t
                                        const Test& test, Scale scale);
 
 /// What is known without the sample: the entropy of the targets' own frequencies, in nats, and the
-/// score of the most frequent one as every answer.
+/// most frequent one.
 struct Guess {
-  double loss = 0, score = 0;
+  double loss = 0;
+  std::int32_t answer = 0;
 };
 Guess guess_of(const tasks::Task& task);
+/// That as every answer, by the task's main metric.
+double score_of(const Guess& guess, const tasks::Task& task);
 
 /// The rule by which a run is given up: in the last tenth of the first half of its steps the mean
 /// of the training's losses is at least 95% of the guess's.
@@ -109,7 +112,8 @@ struct CellResult {
   std::string commit, rate;
   std::int64_t parameters = 0;
   double operations = 0;  // of a step, by its tokens
-  Guess guess = {};
+  double guessed_loss = 0;
+  std::vector<double> guessed = {};  // by the tests
   std::vector<CellRun> trials = {};  // of the first seed at every rate, not scored
   std::vector<CellRun> runs = {};    // at the rate that was chosen
 

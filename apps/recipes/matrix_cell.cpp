@@ -270,34 +270,35 @@ std::unique_ptr<tasks::Task> test_task(const Config& config, const MatrixTask& t
 Guess guess_of(const tasks::Task& task) {
   std::map<std::int32_t, double> times;
   double all = 0;
-  tasks::Tally tally;
-  const auto for_all = [&](const auto& body) {
-    for_samples(task, {.samples = samples_of_guess}, [&](std::span<const tasks::Sample> samples) {
-      for (const tasks::Sample& sample : samples) body(sample);
-    });
-  };
-  for_all([&](const tasks::Sample& sample) {
-    for (std::size_t i = 0; i < sample.targets.size(); ++i) {
-      if (sample.targets[i] == tasks::Sample::not_counted) continue;
-      const double weight = sample.weights.empty() ? 1 : static_cast<double>(sample.weights[i]);
-      times[sample.targets[i]] += weight;
-      all += weight;
+  for_samples(task, {.samples = samples_of_guess}, [&](std::span<const tasks::Sample> samples) {
+    for (const tasks::Sample& sample : samples) {
+      for (std::size_t i = 0; i < sample.targets.size(); ++i) {
+        if (sample.targets[i] == tasks::Sample::not_counted) continue;
+        const double weight = sample.weights.empty() ? 1 : static_cast<double>(sample.weights[i]);
+        times[sample.targets[i]] += weight;
+        all += weight;
+      }
     }
   });
   Guess guess;
-  std::int32_t first = 0;
   double most = 0;
   for (const auto& [target, count] : times) {
     if (count > 0) guess.loss -= count / all * std::log(count / all);
     if (count <= most) continue;
-    first = target;
+    guess.answer = target;
     most = count;
   }
-  for_all([&](const tasks::Sample& sample) {
-    task.score(sample, std::vector<std::int32_t>(sample.asked.size(), first), tally);
-  });
-  guess.score = tally.at(task.main_metric()).mean();
   return guess;
+}
+
+double score_of(const Guess& guess, const tasks::Task& task) {
+  tasks::Tally tally;
+  for_samples(task, {.samples = samples_of_guess}, [&](std::span<const tasks::Sample> samples) {
+    for (const tasks::Sample& sample : samples) {
+      task.score(sample, std::vector<std::int32_t>(sample.asked.size(), guess.answer), tally);
+    }
+  });
+  return tally.at(task.main_metric()).mean();
 }
 
 bool is_hopeless(std::span<const double> losses, double guess) {
@@ -338,11 +339,13 @@ Json json_of(const CellResult& result, const MatrixTask& task) {
   Json trials = Json::array(), runs = Json::array();
   for (const CellRun& run : result.trials) trials.push_back(json_of(run, tests));
   for (const CellRun& run : result.runs) runs.push_back(json_of(run, tests));
+  Json guess{{"loss", result.guessed_loss}};
+  for (std::size_t i = 0; i < tests.size(); ++i) guess[tests[i].name] = result.guessed[i];
   return {{"commit", result.commit},
           {"rate", result.rate},
           {"parameters", result.parameters},
           {"operations_by_token", result.operations},
-          {"guess", {{"loss", result.guess.loss}, {"score", result.guess.score}}},
+          {"guess", guess},
           {"trials", trials},
           {"runs", runs}};
 }
@@ -350,9 +353,14 @@ Json json_of(const CellResult& result, const MatrixTask& task) {
 bool make_cell(const Cell& cell, const RecipeOptions& options) {
   if (read_cell(cell, options)) return true;
   CellResult result{.commit = std::string(commit), .rate = {}};
-  result.guess = guess_of(*cell_run(cell, rates(options.scale)[0], 0, options).config.task());
+  const Config config = cell_run(cell, rates(options.scale)[0], 0, options).config;
+  const Guess guess = guess_of(*config.task());
+  result.guessed_loss = guess.loss;
+  for (const Test& test : tests_of(*cell.task)) {
+    result.guessed.push_back(score_of(guess, *test_task(config, *cell.task, test, options.scale)));
+  }
   for (const std::string_view rate : rates(options.scale)) {
-    const auto run = make_run(cell_run(cell, rate, 0, options), result.guess, options);
+    const auto run = make_run(cell_run(cell, rate, 0, options), guess, options);
     if (!run) return false;
     result.trials.push_back(*run);
   }
@@ -366,7 +374,7 @@ bool make_cell(const Cell& cell, const RecipeOptions& options) {
   for (std::int64_t number = 0; number < (hopeless ? 1 : seeds(options)); ++number) {
     std::optional<CellRun> run = *best;
     if (number > 0) {
-      run = make_run(cell_run(cell, result.rate, number, options), result.guess, options);
+      run = make_run(cell_run(cell, result.rate, number, options), guess, options);
     }
     if (!run) return false;
     score(*run, cell, options);
@@ -392,12 +400,12 @@ std::optional<CellResult> read_cell(const Cell& cell, const RecipeOptions& optio
   LONGHAND_CHECK(json && json->is_object(), file.string(), ": expected a cell of the matrix");
   if ((*json)["configurations"].string() != sum_of(cell, options)) return std::nullopt;
   const std::vector<Test> tests = tests_of(*cell.task);
-  CellResult result{
-      .commit = (*json)["commit"].string(),
-      .rate = (*json)["rate"].string(),
-      .parameters = (*json)["parameters"].integer(),
-      .operations = (*json)["operations_by_token"].number(),
-      .guess = {(*json)["guess"]["loss"].number(), (*json)["guess"]["score"].number()}};
+  CellResult result{.commit = (*json)["commit"].string(),
+                    .rate = (*json)["rate"].string(),
+                    .parameters = (*json)["parameters"].integer(),
+                    .operations = (*json)["operations_by_token"].number(),
+                    .guessed_loss = (*json)["guess"]["loss"].number()};
+  for (const Test& test : tests) result.guessed.push_back((*json)["guess"][test.name].number());
   for (const Json& run : (*json)["trials"]) result.trials.push_back(run_of(run, tests));
   for (const Json& run : (*json)["runs"]) result.runs.push_back(run_of(run, tests));
   return result;
