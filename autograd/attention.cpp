@@ -17,11 +17,13 @@ Scores ScoreVars::value() const {
           .shift = shift.value(),
           .sink = sink.value(),
           .window = window,
-          .math = math};
+          .math = math,
+          .rule = rule,
+          .pull = pull.value()};
 }
 
 bool ScoreVars::recorded_with(const HeadVars& v, const Var& more) const {
-  return recorded({&q.data, &k.data, &v.data, &tau, &shift, &sink, &more});
+  return recorded({&q.data, &k.data, &v.data, &tau, &shift, &sink, &pull, &more});
 }
 
 HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads& y) {
@@ -29,11 +31,12 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
   Backend& backend = y.data.backend();
   check_scores("attention", scores);
   Tensor log_sum;
-  if (s.recorded_with(v)) {
+  const bool wanted = s.recorded_with(v);
+  if (wanted && s.rule != Rule::stick) {
     log_sum = Tensor(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
   }
   backend(Attention{.scores = scores, .v = v.value(), .y = y, .log_sum = log_sum});
-  if (!log_sum) return {};
+  if (!wanted) return {};
 
   return [scores, q = s.q, k = s.k, v, sinks = ScoreSinks(s), y, log_sum](const Heads& dy,
                                                                           bool assign) {
@@ -52,7 +55,8 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
 
 Var attention(const ScoreVars& s, const HeadVars& v) {
   const Heads y = output_heads(s.q, v.width);
-  return record_heads("attention", {&s.q.data, &s.k.data, &v.data, &s.tau, &s.shift, &s.sink}, y,
+  return record_heads("attention",
+                      {&s.q.data, &s.k.data, &v.data, &s.tau, &s.shift, &s.sink, &s.pull}, y,
                       attention_into(s, v, y));
 }
 

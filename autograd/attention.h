@@ -17,21 +17,25 @@ struct ScoreVars {
   Var tau = {}, shift = {}, sink = {};
   std::int64_t window = 0;
   std::optional<Math> math = {};
+  Rule rule = Rule::softmax;
+  Var pull = {};
 
   Scores value() const;
   /// Whether a tape is current and they, v or `more` want a gradient.
   bool recorded_with(const HeadVars& v, const Var& more = {}) const;
 };
 
-/// Where the gradients of tau, shift and sink go. Holding it does not hold their values.
+/// Where the gradients of tau, shift, sink and pull go. Holding it does not hold their values.
 class ScoreSinks {
  public:
   explicit ScoreSinks(const ScoreVars& s)
-      : tau_(s.tau.sink()), shift_(s.shift.sink()), sink_(s.sink.sink()) {}
-  ScoreTargets targets() const { return {tau_.target(), shift_.target(), sink_.target()}; }
+      : tau_(s.tau.sink()), shift_(s.shift.sink()), sink_(s.sink.sink()), pull_(s.pull.sink()) {}
+  ScoreTargets targets() const {
+    return {tau_.target(), shift_.target(), sink_.target(), pull_.target()};
+  }
 
  private:
-  Sink tau_, shift_, sink_;
+  Sink tau_, shift_, sink_, pull_;
 };
 
 /// [query tokens, q.heads * v.width]

@@ -70,8 +70,46 @@ Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   return narrow(softmax(concat({seen, more}, 2)), 2, 0, keys);
 }
 
+/// Stick-breaking in logarithms: ln P_ij = s_ij - sum of ln(1 + e^s_im) over j <= m < i. `seen` is
+/// 1 where a query sees a key.
+Var broken_sticks(const Var& scores, const Var& seen) {
+  const std::int64_t keys = scores.shape()[2];
+  const Var none = number_like(scores, 0);
+  const Var costs =
+      where(seen, -activate(Activation::log, activate(Activation::sigmoid, -scores)), none);
+  std::vector<double> later;  // 1 where the row's key is the column's or to its right
+  for (std::int64_t m = 0; m < keys; ++m) {
+    for (std::int64_t j = 0; j < keys; ++j) later.push_back(m >= j ? 1.0 : 0.0);
+  }
+  const Var rows = reshape(costs, {scores.shape()[0] * scores.shape()[1], keys});
+  const Var paid = matmul(rows, constant(scores, {keys, keys}, later), {.math = Math::exact});
+  return where(seen, activate(Activation::exp, scores - reshape(paid, scores.shape())), none);
+}
+
+/// TRA: which keys are positive, and how many from each to the query, is read from the scores and
+/// then held fixed.
+Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
+  const std::int64_t keys = scores.shape()[2];
+  std::vector<double> kept = scores.value().to_doubles(), counts(kept.size(), 0.0);
+  const std::vector<double> sees = seen.value().to_doubles();
+  std::vector<double> read = kept;  // rows with none keep one, for a softmax to be there
+  for (std::size_t row = 0; row < kept.size(); row += static_cast<std::size_t>(keys)) {
+    double count = 0;
+    for (std::size_t j = row + static_cast<std::size_t>(keys); j-- > row;) {
+      kept[j] = kept[j] > 0 && sees[j % sees.size()] > 0 ? 1 : 0;
+      counts[j] = count += kept[j];
+      read[j] = kept[j];
+    }
+    if (count == 0) read[row] = 1;
+  }
+  const Var of_kept = constant(scores, scores.shape(), kept);
+  const Var logits = scores + pull * constant(scores, scores.shape(), counts);
+  const Var hidden = number_like(scores, -std::numeric_limits<double>::infinity());
+  return of_kept * softmax(where(constant(scores, scores.shape(), read), logits, hidden));
+}
+
 /// P of one sequence, [q.heads, queries, keys], in the master type.
-Var softmax_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& more = {}) {
+Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& more = {}) {
   const std::int64_t group = s.q.heads / s.k.heads;
   const Shape shape{s.q.heads, at.queries, at.keys};
   const Var q =
@@ -81,7 +119,7 @@ Var softmax_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& 
                               {.transpose_b = true,
                                .alpha = s.value().scale,
                                .out = master_type(q.value().dtype()),
-                               .math = s.math}),
+                               .math = s.rule == Rule::tra ? Math::exact : s.math}),
                        shape);
   const auto position = [&](std::int64_t t) { return at.keys - at.queries + t; };
   // Columns of [rows, heads], of `count` rows: [heads, count].
@@ -98,6 +136,19 @@ Var softmax_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& 
                        reshape(keys, {s.q.heads, 1, at.keys}));
   }
   if (more) scores = add(scores, more(shape, at.number));
+  if (leftward(s.rule)) {
+    std::vector<double> visible;  // the same for every head
+    for (std::int64_t t = 0; t < at.queries; ++t) {
+      for (std::int64_t j = 0; j < at.keys; ++j) {
+        const bool before = j + (strict(s.rule) ? 1 : 0) <= position(t);
+        visible.push_back(before && (s.window == 0 || j > position(t) - s.window) ? 1.0 : 0.0);
+      }
+    }
+    const Var seen = constant(scores, {at.queries, at.keys}, visible);
+    if (s.rule == Rule::stick) return broken_sticks(scores, seen);
+    const Var pull = reshape(by_head(s.pull, at.query, at.queries), {s.q.heads, at.queries, 1});
+    return positive_alone(scores, seen, pull);
+  }
   if (s.window > 0) {
     std::vector<double> hidden;  // the same for every head
     for (std::int64_t t = 0; t < at.queries; ++t) {
@@ -134,14 +185,14 @@ Var chained(const Var& weights, const Var& gamma, const Var& x) {
 }  // namespace
 
 Var composed_weights(const ScoreVars& s, std::int64_t sequence) {
-  return softmax_matrices(s, sequence_of(s.queries, s.keys ? s.keys : s.queries, sequence));
+  return weight_matrices(s, sequence_of(s.queries, s.keys ? s.keys : s.queries, sequence));
 }
 
 Var composed_attention(const ScoreVars& s, const HeadVars& v, const EditWeights& edit,
                        const AddToScores& add) {
   const Segments keys = s.keys ? s.keys : s.queries;
   return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
-    Var p = softmax_matrices(s, at, add);
+    Var p = weight_matrices(s, at, add);
     if (edit) p = edit(p, at.number);
     return weighted(p, matrices(v, at.key, at.keys), s.math);
   });
@@ -164,7 +215,7 @@ Var composed_chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma,
   LONGHAND_CHECK(std::ranges::equal(s.queries.lengths(), keys.lengths()),
                  "composed_chacal: expected as many queries as keys in every sequence");
   return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
-    Var p = softmax_matrices(s, at);
+    Var p = weight_matrices(s, at);
     if (edit) p = edit(p, at.number);
     return chained(p, gamma, weighted(p, matrices(v, at.key, at.keys), s.math));
   });

@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
 }
 
 BOOST_AUTO_TEST_CASE(fused_and_composed_agree) {
-  for (const char* name : {"attention", "fal", "chacal"}) {
+  for (const char* name : {"attention", "fal", "chacal", "stick_attention", "tra_attention"}) {
     const catalog::Operation& fused = catalog::find(name);
     const catalog::Operation& composed = catalog::find(std::string("composed_") + name);
     Rng rng(2, Purpose::test);
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(large_scores_do_not_overflow) {
 }
 
 BOOST_AUTO_TEST_CASE(sequences_do_not_see_each_other) {
-  for (const char* name : {"attention", "fal", "chacal"}) {
+  for (const char* name : {"attention", "fal", "chacal", "stick_attention", "tra_attention"}) {
     const catalog::Operation& op = catalog::find(name);
     Rng rng(4, Purpose::test);
     catalog::Case both;
@@ -189,6 +189,7 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_see_each_other) {
     both.inputs["v"] = catalog::normals(rng, {7, 6});
     both.inputs["lengths"] = {{2}, {4, 3}};
     if (op.name == "chacal") both.inputs["gamma"] = catalog::constant({1}, 0.9);
+    if (op.name == "tra_attention") both.inputs["pull"] = catalog::constant({7, 2}, -0.5);
     catalog::Case other = both;
     for (const char* input : {"q", "k", "v"}) {
       for (std::size_t i = 4 * 6; i < 7 * 6; ++i) other.inputs[input].values[i] = rng.normal();

@@ -61,6 +61,9 @@ struct Tensors {
     more.tau = random_tensor(b, by_head, DType::f32, seed + 4);
     more.shift = random_tensor(b, by_head, DType::f32, seed + 5);
     more.sink = random_tensor(b, {s.heads}, DType::f32, seed + 6);
+    pull = Tensor(b, by_head, DType::f32);
+    b(Fill{.value = -0.1, .y = pull});
+    dpull = empty_like(pull);
   }
 
   std::vector<Mechanism> mechanisms(Backend& b) const {
@@ -88,6 +91,23 @@ struct Tensors {
                          b(AttentionBackward{own, v, y, dy, log_sum, {dq}, {dk}, {dv}, wanted});
                        }};
     };
+    const auto ruled = [this, &b](const char* name, Rule rule, const Heads& query,
+                                  const Heads& key) {
+      Scores own = scores;
+      own.q = query;
+      own.k = key;
+      own.rule = rule;
+      if (rule == Rule::tra) own.pull = pull;
+      const Target wanted = rule == Rule::tra ? Target(dpull) : Target();
+      return Mechanism{
+          name,
+          [=, this, &b] {
+            b(Attention{own, v, y, log_sum});
+          },
+          [=, this, &b] {
+            b(AttentionBackward{own, v, y, dy, log_sum, {dq}, {dk}, {dv}, {{}, {}, {}, wanted}});
+          }};
+    };
     return {{"softmax",
              [this, &b] {
                b(Attention{scores, v, y, log_sum});
@@ -105,13 +125,16 @@ struct Tensors {
             scored("softmax, tau", &Scores::tau, &ScoreTargets::tau),
             scored("softmax, shift", &Scores::shift, &ScoreTargets::shift),
             scored("softmax, sink", &Scores::sink, &ScoreTargets::sink),
+            ruled("stick", Rule::stick, q, k),
+            ruled("stick, nothing taken", Rule::stick, positive, against),
+            ruled("tra", Rule::tra, q, k),
             fal("fal", q, k),
             fal("fal without a match", positive, against)};
   }
 
   Segments segments;
   Heads q, k, v, dy, y, dq, dk, dv, positive, against;
-  Tensor log_sum, match, gamma, dgamma;
+  Tensor log_sum, match, gamma, dgamma, pull, dpull;
   Scores scores, more;
 };
 
@@ -163,7 +186,7 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
 
 const RegisterBenchmark benchmark{
     {.name = "attention",
-     .summary = "softmax attention, ChaCAL and FAL, forward and backward",
+     .summary = "attention by softmax and other rules, ChaCAL and FAL, forward and backward",
      .sizes = "SEQUENCES,HEADS,SHORTEST,LONGEST,WIDTH",
      .columns = {{"mechanism", "mechanism"},
                  {"sequences", "sequences"},

@@ -1,5 +1,6 @@
 #include "autograd/catalog/heads.h"
 
+#include <cmath>
 #include <numeric>
 
 #include "core/backend.h"
@@ -177,6 +178,31 @@ Case head_case(Rng& rng, const HeadShape& s) {
   return c;
 }
 
+Case decided(Rng& rng, Case c, const HeadShape& shape, double agreement) {
+  const auto number = [&](const char* name) {
+    const auto found = c.attributes.find(name);
+    return found == c.attributes.end() ? std::int64_t{0} : std::stoll(found->second);
+  };
+  const double small = 1.5 / std::sqrt(static_cast<double>(shape.width));
+  const auto set = [&](HostTensor& x, std::int64_t first, std::int64_t heads, double positive) {
+    const std::int64_t columns = x.shape.columns();
+    for (std::int64_t i = 0; i < x.shape.rows(); ++i) {
+      for (std::int64_t h = 0; h < heads; ++h) {
+        double* entry = &x.values[static_cast<std::size_t>(i * columns + first + h * shape.width)];
+        const double size = 3 + rng.uniform();
+        entry[0] = rng.uniform() < positive ? size : -size;
+        for (std::int64_t e = 1; e < shape.width; ++e) {
+          entry[e] = small * (2 * rng.uniform() - 1);
+        }
+      }
+    }
+  };
+  const bool one_tensor = shape.gap >= 0;
+  set(c.inputs["q"], number("q_column"), shape.heads, agreement);
+  set(c.inputs[one_tensor ? "q" : "k"], number("k_column"), shape.key_heads, 1 - agreement);
+  return c;
+}
+
 Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names) {
   const auto tokens = [&](const char* lengths) {
     double sum = 0;
@@ -188,6 +214,7 @@ Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names) {
   const std::int64_t keys = c.inputs.contains("key_lengths") ? tokens("key_lengths") : queries;
   for (const std::string_view name : names) {
     c.inputs[std::string(name)] = name == "tau"     ? normals(rng, {queries, heads}, 0.6, 0.8)
+                                  : name == "pull"  ? uniforms(rng, {queries, heads}, -0.8, 0.05)
                                   : name == "shift" ? normals(rng, {keys, heads})
                                                     : normals(rng, {heads});
   }

@@ -37,7 +37,11 @@ std::int64_t total(const std::vector<int>& lengths);
 
 /// Standard normal q, k, v, and lengths.
 Case head_case(Rng& rng, const HeadShape& shape);
-/// The same with some of tau, shift and sink. A tau may be negative.
+/// The sign of a score decides which pair is chosen: here it is that of the first entries' product,
+/// which is of size 9 where all others together stay below 3. `agreement` of the queries are
+/// positive, and 1 - agreement of the keys: agreement 1 finds none.
+Case decided(Rng& rng, Case c, const HeadShape& shape, double agreement);
+/// The same with some of tau, shift, sink and pull. A tau may be negative, a pull positive.
 Case scored(Rng& rng, Case c, std::initializer_list<std::string_view> names);
 
 }  // namespace longhand::catalog

@@ -28,7 +28,9 @@ void check(const AttentionBackward& op) {
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.in("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
   are.in("dy", op.dy, s.q.data.rows(), s.q.heads, op.v.width);
-  are.in("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
+  if (s.rule != Rule::stick) {
+    are.in("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
+  }
   are.out("dq", op.dq, s.q);
   are.out("dk", op.dk, s.k);
   are.out("dv", op.dv, op.v);

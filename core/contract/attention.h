@@ -5,10 +5,11 @@
 
 #include "core/contract/heads.h"
 #include "core/contract/matmul.h"
+#include "core/rules.h"
 
-/// Causal softmax attention. q, k, v, y and their gradients share one type; log_sum, weights and
-/// what else scores are made of have its master type. Products follow `math` (none: the backend's);
-/// sums, exponentials and log_sum are of the master type.
+/// Causal attention, by softmax or another rule. q, k, v, y and their gradients share one type;
+/// log_sum, weights and what else scores are made of have its master type. Products follow `math`
+/// (none: the backend's); sums, exponentials and log_sum are of the master type.
 namespace longhand {
 
 /// What P is made of. For query i at position p and key j of its segment (j <= p, and with a window
@@ -16,6 +17,12 @@ namespace longhand {
 ///   s_ij = tau_i scale q_i . k_j + c_i - c_j;   P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b))
 /// where c_i is that of the key at the query's own position, and b = sink_h has a share of each row
 /// but no value. A tensor that is not given leaves its part of the formula out.
+///
+/// Other rules than softmax have neither shift nor sink, and another P (core/rules.h):
+///   stick   P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)), for j < i only
+///   tra     P_ij = exp(l_ij) / sum_j exp(l_ij), l_ij = s_ij + pull_i n_ij, over the keys with
+///           s_ij > 0, of which n_ij stand in j .. i; a row of zeros where there are none. Scores
+///           are computed with f32 products whatever `math`: their sign is a decision.
 struct Scores {
   Heads q, k;
   Segments queries, keys;
@@ -25,10 +32,13 @@ struct Scores {
   Tensor sink = {};   // b, [q.heads]
   std::int64_t window = 0;
   std::optional<Math> math = {};
+  Rule rule = Rule::softmax;
+  Tensor pull = {};  // [query tokens, q.heads], of tra alone
 };
 
-/// y_i = sum_j P_ij v_j. Saves log_sum_i = log of P_ij's denominator, [query tokens, q.heads]; it
-/// may be left empty when there is no backward to come. y has q.heads heads of v.width.
+/// y_i = sum_j P_ij v_j. Saves log_sum_i = log of P_ij's denominator, [query tokens, q.heads], 0
+/// for a row of zeros; it may be left empty when there is no backward to come, and stick has none.
+/// y has q.heads heads of v.width.
 struct Attention {
   static constexpr std::string_view name = "attention";
   Scores scores;
@@ -39,7 +49,7 @@ struct Attention {
 
 /// Where the gradients of what scores have beside q and k go, each only if the scores have it.
 struct ScoreTargets {
-  Target tau = {}, shift = {}, sink = {};
+  Target tau = {}, shift = {}, sink = {}, pull = {};
 };
 
 /// With D_i = dy_i . y_i and P from log_sum:
@@ -47,7 +57,8 @@ struct ScoreTargets {
 ///   dq_i = tau_i r_i;  dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i
 ///   dtau_i = q_i . r_i;  dc_j = sum_k dS_jk - sum_i dS_ij;  db = -sum_i exp(b - log_sum_i) D_i
 /// dk_j, dv_j also sum over the query heads that read head h / G. The row sum of dS is
-/// exp(b - log_sum_i) D_i, and 0 without a sink.
+/// exp(b - log_sum_i) D_i, and 0 without a sink. tra has dpull_i = sum_j dS_ij n_ij, and stick
+///   dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
 struct AttentionBackward {
   static constexpr std::string_view name = "attention_backward";
   Scores scores;

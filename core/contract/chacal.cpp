@@ -11,6 +11,7 @@ template <class Op>
 void check_inputs(HeadArguments& are, const Op& op, bool backward) {
   const Scores& s = op.scores;
   are.scores(s, backward);
+  are.softmax_alone(s);
   are.require(s.window == 0, "window", "expected none, got ", s.window);
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.require(static_cast<bool>(op.gamma), "gamma", "expected a tensor, got none");

@@ -104,6 +104,17 @@ void HeadArguments::scores(const Scores& s, bool backward) {
   if (s.tau) in("tau", s.tau, {s.q.data.rows(), s.q.heads}, master());
   if (s.shift) in("shift", s.shift, {s.k.data.rows(), s.q.heads}, master());
   if (s.sink) in("sink", s.sink, Shape{s.q.heads}, master());
+  if (s.rule == Rule::tra) {
+    in("pull", s.pull, {s.q.data.rows(), s.q.heads}, master());
+  } else {
+    require(!s.pull, "pull", "is of the rule tra alone");
+  }
+  require(!leftward(s.rule) || (!s.shift && !s.sink), "rule",
+          "expected softmax with a shift or a sink, got ", name_of(s.rule));
+}
+
+void HeadArguments::softmax_alone(const Scores& s) const {
+  require(s.rule == Rule::softmax, "rule", "expected softmax, got ", name_of(s.rule));
 }
 
 void HeadArguments::out(const ScoreTargets& targets, const Scores& s) {
@@ -115,6 +126,7 @@ void HeadArguments::out(const ScoreTargets& targets, const Scores& s) {
   one("dtau", targets.tau, s.tau);
   one("dshift", targets.shift, s.shift);
   one("dsink", targets.sink, s.sink);
+  one("dpull", targets.pull, s.pull);
 }
 
 }  // namespace longhand

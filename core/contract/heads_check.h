@@ -30,6 +30,7 @@ class HeadArguments {
   /// q, k, the segments and what else scores have.
   void scores(const Scores& scores, bool backward);
   void out(const ScoreTargets& targets, const Scores& scores);
+  void softmax_alone(const Scores& scores) const;
 
   DType type() const { return type_; }
   DType master() const { return master_type(type_); }

@@ -1,28 +1,85 @@
 #include "core/contract/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <ranges>
+#include <span>
 
 #include "core/reference/heads.h"
 #include "core/reference/reference_backend.h"
 #include "core/reference/rows.h"
-#include "core/reference/softmax_row.h"
+#include "core/reference/weights_row.h"
 
 namespace longhand::reference {
 
-std::vector<double> softmax_row(const ScoreRows& scores, const Sequence& s, std::int64_t t,
-                                std::int64_t h, double& log_sum) {
-  const std::int64_t p = s.position(t), first = scores.first(s, t);
-  std::vector<double> row(static_cast<std::size_t>(p + 1), 0.0);
-  double max = scores.sink(h);
-  for (std::int64_t j = first; j <= p; ++j) {
-    row[j] = scores(s, t, h, j);
-    if (row[j] > max || std::isnan(row[j])) max = row[j];  // NaN is not hidden
+namespace {
+
+/// Scores to softmax weights, in place; the log of their denominator.
+double softmax_of(std::span<double> row, double sink) {
+  double max = sink;
+  for (const double s : row) {
+    if (s > max || std::isnan(s)) max = s;  // NaN is not hidden
   }
-  double sum = std::exp(scores.sink(h) - max);
-  for (std::int64_t j = first; j <= p; ++j) sum += row[j] = std::exp(row[j] - max);
-  for (std::int64_t j = first; j <= p; ++j) row[j] /= sum;
-  log_sum = max + std::log(sum);
+  double sum = std::exp(sink - max);
+  for (double& s : row) sum += s = std::exp(s - max);
+  for (double& s : row) s /= sum;
+  return max + std::log(sum);
+}
+
+constexpr double bits = 1 / std::numbers::ln2;  // of a unit of score
+
+/// The rules that go through a row from its last key to the first, in place; the log of their
+/// denominator, where they have one.
+double weights_of(Rule by, std::span<double> row, double pull) {
+  if (by == Rule::stick) {
+    double left = 1;
+    for (double& s : row | std::views::reverse) s = rules::Stick::weigh(bits * s, left);
+    return 0;
+  }
+  double count = 0;
+  for (double& s : row | std::views::reverse) s = rules::Tra::logit(s, pull, count);
+  if (count > 0) return softmax_of(row, -std::numeric_limits<double>::infinity());
+  std::ranges::fill(row, 0.0);
+  return 0;
+}
+
+/// dS of query t and the keys that it sees, from their scores, P and dP, which lie by position.
+std::vector<double> score_gradients(const ScoreRows& scores, const Sequence& s, std::int64_t t,
+                                    std::int64_t h, const std::vector<double>& p,
+                                    const std::vector<double>& dp, double d) {
+  std::vector<double> ds(p.size(), 0.0);
+  double left = 1, rest = d, same = 0;
+  for (std::int64_t j = scores.end(s, t) - 1; j >= scores.first(s, t); --j) {
+    ds[j] = scores.rule == Rule::stick
+                ? rules::Stick::gradient(bits * scores(s, t, h, j), dp[j], left, rest, same)
+                : p[j] * (dp[j] - d);
+  }
+  return ds;
+}
+
+/// dpull of a row.
+double pull_gradient(const ScoreRows& scores, const Sequence& s, std::int64_t t, std::int64_t h,
+                     const std::vector<double>& ds) {
+  double count = 0, sum = 0;
+  for (std::int64_t j = scores.end(s, t) - 1; j >= scores.first(s, t); --j) {
+    rules::Tra::logit(scores(s, t, h, j), 0.0, count);
+    sum += ds[j] * count;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<double> weights_row(const ScoreRows& scores, const Sequence& s, std::int64_t t,
+                                std::int64_t h, double& log_sum) {
+  const std::int64_t first = scores.first(s, t), end = scores.end(s, t);
+  std::vector<double> row(static_cast<std::size_t>(s.position(t) + 1), 0.0);
+  for (std::int64_t j = first; j < end; ++j) row[j] = scores(s, t, h, j);
+  const std::span<double> seen(row.data() + first, static_cast<std::size_t>(end - first));
+  log_sum = scores.rule == Rule::softmax ? softmax_of(seen, scores.sink(h))
+                                         : weights_of(scores.rule, seen, scores.pull(s, t, h));
   return row;
 }
 
@@ -36,7 +93,7 @@ void run(ReferenceBackend&, const Attention& op) {
     for (std::int64_t h = 0; h < op.y.heads; ++h) {
       for (std::int64_t t = 0; t < s.queries; ++t) {
         double log_sum = 0;
-        const std::vector<double> p = softmax_row(scores, s, t, h, log_sum);
+        const std::vector<double> p = weights_row(scores, s, t, h, log_sum);
         for (std::int64_t c = 0; c < op.v.width; ++c) {
           double sum = 0;
           for (std::int64_t j = 0; j <= s.position(t); ++j) {
@@ -68,18 +125,32 @@ void run(ReferenceBackend&, const AttentionBackward& op) {
           const std::int64_t i = s.query + t;
           const double tau = scores.tau(s, t, h);
           const double d = dot(dy, i, h, y, i, h, v_width);
-          more.add_sink(h, std::exp(scores.sink(h) - log_sum(i, h)), d);
-          std::vector<double> r(static_cast<std::size_t>(width), 0.0);
-          for (std::int64_t j = scores.first(s, t); j <= s.position(t); ++j) {
-            const double p = std::exp(scores(s, t, h, j) - log_sum(i, h));
-            const double dp = dot(dy, i, h, v, s.key + j, g, v_width);
-            const double ds = p * (dp - d);
-            more.add(s, t, h, j, ds, scores.raw(s, t, h, j));
-            for (std::int64_t c = 0; c < width; ++c) {
-              r[c] += op.scores.scale * ds * scores.k(s.key + j, g, c);
-              sum_dk[j * width + c] += op.scores.scale * tau * ds * scores.q(i, h, c);
+          std::vector<double> p, dp(static_cast<std::size_t>(s.position(t) + 1), 0.0);
+          for (std::int64_t j = scores.first(s, t); j < scores.end(s, t); ++j) {
+            dp[j] = dot(dy, i, h, v, s.key + j, g, v_width);
+          }
+          if (scores.rule == Rule::softmax) {
+            more.add_sink(h, std::exp(scores.sink(h) - log_sum(i, h)), d);
+            p.resize(dp.size());
+            for (std::int64_t j = scores.first(s, t); j < scores.end(s, t); ++j) {
+              p[j] = std::exp(scores(s, t, h, j) - log_sum(i, h));
             }
-            for (std::int64_t c = 0; c < v_width; ++c) sum_dv[j * v_width + c] += p * dy(i, h, c);
+          } else {
+            double same = 0;
+            p = weights_row(scores, s, t, h, same);
+          }
+          const std::vector<double> ds = score_gradients(scores, s, t, h, p, dp, d);
+          if (op.dscores.pull) more.add_pull(s, t, h, pull_gradient(scores, s, t, h, ds));
+          std::vector<double> r(static_cast<std::size_t>(width), 0.0);
+          for (std::int64_t j = scores.first(s, t); j < scores.end(s, t); ++j) {
+            more.add(s, t, h, j, ds[j], scores.raw(s, t, h, j));
+            for (std::int64_t c = 0; c < width; ++c) {
+              r[c] += op.scores.scale * ds[j] * scores.k(s.key + j, g, c);
+              sum_dk[j * width + c] += op.scores.scale * tau * ds[j] * scores.q(i, h, c);
+            }
+            for (std::int64_t c = 0; c < v_width; ++c) {
+              sum_dv[j * v_width + c] += p[j] * dy(i, h, c);
+            }
           }
           for (std::int64_t c = 0; c < width; ++c) dq.put(i, h, c, tau * r[c]);
         }
@@ -103,7 +174,7 @@ void run(ReferenceBackend&, const AttentionWeights& op) {
     for (std::int64_t h = 0; h < op.scores.q.heads; ++h) {
       for (std::int64_t t = 0; t < s.queries; ++t) {
         double log_sum = 0;
-        const std::vector<double> p = softmax_row(scores, s, t, h, log_sum);
+        const std::vector<double> p = weights_row(scores, s, t, h, log_sum);
         for (std::int64_t j = 0; j < s.keys; ++j) {
           weights.put(at++, j <= s.position(t) ? p[j] : 0);
         }
@@ -119,7 +190,7 @@ void run(ReferenceBackend&, const FindBadScore& op) {
   for (std::size_t number = 0; number < all.size(); ++number) {
     const Sequence& s = all[number];
     for (std::int64_t t = 0; t < s.queries; ++t) {
-      for (std::int64_t j = scores.first(s, t); j <= s.position(t); ++j) {
+      for (std::int64_t j = scores.first(s, t); j < scores.end(s, t); ++j) {
         for (std::int64_t h = 0; h < op.scores.q.heads; ++h) {
           if (std::isfinite(scores(s, t, h, j))) continue;
           found[0] = static_cast<std::int32_t>(number);

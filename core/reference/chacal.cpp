@@ -5,7 +5,7 @@
 #include "core/reference/heads.h"
 #include "core/reference/reference_backend.h"
 #include "core/reference/rows.h"
-#include "core/reference/softmax_row.h"
+#include "core/reference/weights_row.h"
 
 namespace longhand::reference {
 
@@ -34,7 +34,7 @@ void run(ReferenceBackend&, const Chacal& op) {
       for (std::int64_t t = 0; t < s.queries; ++t) {
         const std::int64_t i = s.position(t);
         double log_sum = 0;
-        const std::vector<double> p = softmax_row(scores, s, t, h, log_sum);
+        const std::vector<double> p = weights_row(scores, s, t, h, log_sum);
         for (std::int64_t c = 0; c < width; ++c) {
           double sum = 0;
           for (std::int64_t j = 0; j < i; ++j) sum += p[j] * u[j * width + c];

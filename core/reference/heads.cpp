@@ -53,10 +53,12 @@ double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b,
 ScoreRows::ScoreRows(const Scores& scores)
     : q(scores.q),
       k(scores.k),
+      rule(scores.rule),
       scale_(scores.scale),
       tau_(scores.tau),
       shift_(scores.shift),
       sink_(scores.sink),
+      pull_(scores.pull),
       window_(scores.window),
       width_(scores.q.width),
       group_(scores.q.heads / scores.k.heads) {}
@@ -81,6 +83,10 @@ double ScoreRows::sink(std::int64_t h) const {
   return sink_ ? Rows(sink_)(h) : -std::numeric_limits<double>::infinity();
 }
 
+double ScoreRows::pull(const Sequence& s, std::int64_t t, std::int64_t h) const {
+  return pull_ ? Rows(pull_)(s.query + t, h) : 0;
+}
+
 std::int64_t ScoreRows::first(const Sequence& s, std::int64_t t) const {
   return window_ > 0 ? std::max<std::int64_t>(0, s.position(t) - window_ + 1) : 0;
 }
@@ -90,7 +96,8 @@ ScoreGradients::ScoreGradients(const Scores& scores, const ScoreTargets& targets
       heads_(scores.q.heads),
       tau_(static_cast<std::size_t>(targets.tau ? scores.tau.size() : 0), 0.0),
       shift_(static_cast<std::size_t>(targets.shift ? scores.shift.size() : 0), 0.0),
-      sink_(static_cast<std::size_t>(heads_), 0.0) {}
+      sink_(static_cast<std::size_t>(heads_), 0.0),
+      pull_(static_cast<std::size_t>(targets.pull ? scores.pull.size() : 0), 0.0) {}
 
 void ScoreGradients::add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j,
                          double ds, double raw) {
@@ -98,6 +105,10 @@ void ScoreGradients::add(const Sequence& s, std::int64_t t, std::int64_t h, std:
   if (!targets_.shift) return;
   shift_[(s.key + s.position(t)) * heads_ + h] += ds;
   shift_[(s.key + j) * heads_ + h] -= ds;
+}
+
+void ScoreGradients::add_pull(const Sequence& s, std::int64_t t, std::int64_t h, double sum) {
+  if (targets_.pull) pull_[(s.query + t) * heads_ + h] += sum;
 }
 
 void ScoreGradients::put() const {
@@ -111,6 +122,7 @@ void ScoreGradients::put() const {
   one(targets_.tau, tau_);
   one(targets_.shift, shift_);
   one(targets_.sink, sink_);
+  one(targets_.pull, pull_);
 }
 
 void run(ReferenceBackend&, const Append& op) {

@@ -65,19 +65,24 @@ class ScoreRows {
   double operator()(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
   /// b, or minus infinity.
   double sink(std::int64_t h) const;
-  /// The first key position that query t sees; the last is its own.
+  double pull(const Sequence& s, std::int64_t t, std::int64_t h) const;
+  /// The key positions that query t sees: from the first to before the end.
   std::int64_t first(const Sequence& s, std::int64_t t) const;
+  std::int64_t end(const Sequence& s, std::int64_t t) const {
+    return s.position(t) + (strict(rule) ? 0 : 1);
+  }
   std::int64_t group() const { return group_; }  // query heads that share a key head
 
   HeadRows q, k;
+  Rule rule;
 
  private:
   double scale_;
-  Tensor tau_, shift_, sink_;
+  Tensor tau_, shift_, sink_, pull_;
   std::int64_t window_, width_, group_;
 };
 
-/// The gradients of tau, c and b, gathered and put where they are wanted.
+/// The gradients of tau, c, b and pull, gathered and put where they are wanted.
 class ScoreGradients {
  public:
   ScoreGradients(const Scores& scores, const ScoreTargets& targets);
@@ -86,12 +91,13 @@ class ScoreGradients {
            double raw);
   /// D of a query, with the sink's weight.
   void add_sink(std::int64_t h, double weight, double d) { sink_[h] -= weight * d; }
+  void add_pull(const Sequence& s, std::int64_t t, std::int64_t h, double sum);
   void put() const;
 
  private:
   const ScoreTargets& targets_;
   std::int64_t heads_;
-  std::vector<double> tau_, shift_, sink_;
+  std::vector<double> tau_, shift_, sink_, pull_;
 };
 
 }  // namespace longhand::reference

@@ -20,6 +20,24 @@ __device__ __forceinline__ float score(const ScoresView& s, const SegmentView& a
   return factor * warp_sum(sum) + s.shift_of(at, at.offset() + t, head, j);
 }
 
+/// A row of scores to weights by a rule that goes leftward.
+__device__ void weigh_leftward(const ScoresView& scores, std::int64_t entry, float* row, int first,
+                               int end) {
+  float left = 1, kept = 0, top = 0, sum = 0;
+  for (int j = end - 1; j >= first; --j) {
+    if (scores.rule == Rule::stick) {
+      row[j] = rules::Stick::weigh(row[j] * log2_of_e, left);
+    } else {
+      const bool none = kept == 0;
+      row[j] = rules::Tra::logit(row[j], scores.pull[entry], kept);
+      if (kept > 0) top = none ? row[j] : fmaxf(top, row[j]);
+    }
+  }
+  if (scores.rule == Rule::stick) return;
+  for (int j = first; j < end; ++j) sum += row[j] = kept > 0 ? expf(row[j] - top) : 0.0f;
+  for (int j = first; j < end && kept > 0; ++j) row[j] /= sum;
+}
+
 /// weights of one query and head: the scores first, then their exponentials over the sum.
 __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores, float* weights) {
   const Tile tile =
@@ -40,7 +58,7 @@ __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores
   const int p = at.offset() + t;
   float top = scores.sink ? scores.sink[head] : -INFINITY;
   for (int j = 0; j < at.keys; ++j) {
-    if (!visible(scores, p, j)) {
+    if (!visible(scores, p, j) || (strict(scores.rule) && j == p)) {
       if (lane == 0) row[j] = 0;
       continue;
     }
@@ -49,6 +67,12 @@ __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores
     top = fmaxf(top, s);
   }
   __syncwarp();
+  if (leftward(scores.rule)) {
+    if (lane > 0) return;
+    const std::int64_t entry = (at.query + t) * scores.heads + head;
+    return weigh_leftward(scores, entry, row, scores.first_key(p),
+                          p + (strict(scores.rule) ? 0 : 1));
+  }
   float sum = 0;
   for (int j = scores.first_key(p) + lane; j <= p; j += warp_size) {
     row[j] = expf(row[j] - top);
@@ -68,7 +92,8 @@ __global__ void __launch_bounds__(look_threads)
   if (t >= at.queries) return;
   const int p = at.offset() + t;
   std::int64_t found = -1;
-  for (int j = scores.first_key(p); j <= p && found < 0; ++j) {
+  const int last = strict(scores.rule) ? p - 1 : p;
+  for (int j = scores.first_key(p); j <= last && found < 0; ++j) {
     for (int head = 0; head < scores.heads && found < 0; ++head) {
       if (!(fabsf(score(scores, at, t, head, j)) < INFINITY)) {
         found = std::int64_t{j} * scores.heads + head;

@@ -19,6 +19,8 @@ struct ScoresView {
   std::int64_t window = 0;
   float scale = 1;
   const float *tau = nullptr, *shift = nullptr, *sink = nullptr;  // or none
+  const float* pull = nullptr;                                    // of TRA
+  Rule rule = Rule::softmax;
   std::int32_t heads = 1, group = 1;  // query heads; query heads to a key head
 
   /// tau of a query's row; 1 where there is no such row.

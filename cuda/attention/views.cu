@@ -38,6 +38,8 @@ ScoresView view(const Scores& scores) {
           .tau = pointer(scores.tau),
           .shift = pointer(scores.shift),
           .sink = pointer(scores.sink),
+          .pull = pointer(scores.pull),
+          .rule = scores.rule,
           .heads = static_cast<std::int32_t>(scores.q.heads),
           .group = static_cast<std::int32_t>(scores.q.heads / scores.k.heads)};
 }

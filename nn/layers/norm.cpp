@@ -17,7 +17,7 @@ RmsNorm::RmsNorm(const Scope& scope, std::int64_t width, double added_to_square,
       plus_one(one_more) {}
 
 Var RmsNorm::operator()(const Var& x) const {
-  return rms_norm(x, weight, plus_one ? 1 : 0, epsilon);
+  return rms_norm(x, fixed ? fixed : weight.var(), plus_one ? 1 : 0, epsilon);
 }
 
 Norm::Norm(const Scope& scope, std::int64_t width, NormKind kind, double epsilon) {

@@ -18,15 +18,17 @@ class LayerNorm {
   double epsilon = 1e-5;
 };
 
-/// x / rms(x) times its gain: weight (ones), or 1 + weight (zeros).
+/// x / rms(x) times its gain: weight (ones), or 1 + weight (zeros), or ones that are not learned.
 class RmsNorm {
  public:
   RmsNorm() = default;
   RmsNorm(const Scope& scope, std::int64_t width, double added_to_square, bool plus_one);
+  RmsNorm(const Tensor& ones, double added_to_square) : fixed(ones), epsilon(added_to_square) {}
 
   Var operator()(const Var& x) const;
 
   Parameter weight;
+  Var fixed = {};  // the gain where it is not learned
   double epsilon = 1e-6;
   bool plus_one = false;
 };

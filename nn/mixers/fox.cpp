@@ -1,8 +1,4 @@
-#include "autograd/combine.h"
 #include "autograd/cumulate.h"
-#include "autograd/elementwise.h"
-#include "autograd/matmul.h"
-#include "autograd/operators.h"
 #include "nn/mixing/attention_heads.h"
 
 namespace longhand::nn {
@@ -34,7 +30,7 @@ class FoxHeads final : public AttentionHeads {
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
     ScoreVars scores = plain_scores(operand, pass);
-    Var logs = log_gates(*pass.x);
+    Var logs = log_gates(*pass.x, weight_, bias_);
     if (pass.cache) {
       const Heads kept{pass.cache->numbers, 0, heads, 1};
       put({logs.value(), 0, heads, 1}, pass.input.segments, kept, *pass.cached);
@@ -50,14 +46,6 @@ class FoxHeads final : public AttentionHeads {
   bool turns() const override { return turned; }
 
  private:
-  /// ln f, [tokens, heads], of the master type. A gate below 1e-30 forgets everything as it is.
-  Var log_gates(const Var& x) const {
-    const DType master = master_type(x.value().dtype());
-    const Var z = matmul(x, weight_, {.transpose_b = true, .out = master}) + bias_;
-    const Var f = activate(Activation::sigmoid, z);
-    return activate(Activation::log, maximum(f, number_like(f, 1e-30)));
-  }
-
   Parameter weight_, bias_;
 };
 

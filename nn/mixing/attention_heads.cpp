@@ -3,6 +3,8 @@
 #include "autograd/combine.h"
 #include "autograd/cumulate.h"
 #include "autograd/elementwise.h"
+#include "autograd/matmul.h"
+#include "autograd/operators.h"
 #include "autograd/rope.h"
 #include "autograd/tape.h"
 #include "core/error.h"
@@ -31,7 +33,8 @@ HeadVars alone(const HeadVars& x, const Segments& rows) {
 
 void AttentionHeads::declare(Options& options) {
   options.choice("head_norm", head_norm,
-                 "none, rms or rms_plus_one: each head's queries and keys are normed");
+                 "none; rms, rms_plus_one or, without a gain, rms_fixed: each head's queries and "
+                 "keys are normed");
   rope.declare(options);
 }
 
@@ -46,6 +49,11 @@ void AttentionHeads::build(MixerScope& layer, const MixerPlace& place) {
   frequencies_ = rope.frequencies(counted);
   dims_ = 2 * static_cast<std::int64_t>(frequencies_.size());
   if (head_norm == HeadNorm::none) return;
+  if (head_norm == HeadNorm::rms_fixed) {
+    const Tensor ones = layer.constants(std::vector<double>(static_cast<std::size_t>(width), 1.0));
+    query_norm_ = key_norm_ = RmsNorm(ones, layer.epsilon());
+    return;
+  }
   const Scope own = layer.scope() / place.index;
   const bool plus_one = head_norm == HeadNorm::rms_plus_one;
   query_norm_ = RmsNorm(own / "query_norm", width, layer.epsilon(), plus_one);
@@ -110,6 +118,13 @@ Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole) {
   const Segments& queries = pass.input.segments;
   return log_counts(pass.y.backend(), master_type(pass.y.dtype()), queries,
                     pass.cached ? *pass.cached : queries, heads, whole);
+}
+
+Var log_gates(const Var& x, const Var& weight, const Var& bias) {
+  const DType master = master_type(x.value().dtype());
+  const Var f = activate(Activation::sigmoid,
+                         add(matmul(x, weight, {.transpose_b = true, .out = master}), bias));
+  return activate(Activation::log, maximum(f, number_like(f, 1e-30)));
 }
 
 Segments cached_segments(const MixerPass& pass) { return pass.cached ? *pass.cached : Segments(); }

@@ -13,9 +13,10 @@ template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
 
 /// Whether each head's queries and keys are normed before they turn.
-enum class HeadNorm { none, rms, rms_plus_one };
+enum class HeadNorm { none, rms, rms_plus_one, rms_fixed };
 template <>
-inline constexpr std::array<std::string_view, 3> names_of<HeadNorm>{"none", "rms", "rms_plus_one"};
+inline constexpr std::array<std::string_view, 4> names_of<HeadNorm>{"none", "rms", "rms_plus_one",
+                                                                    "rms_fixed"};
 
 /// What mixers whose heads have queries, keys and values have in common. Their columns of the
 /// projection are [queries | keys | values], so that queries and keys, which may turn, lie side by
@@ -95,6 +96,10 @@ HeadVars alone(const HeadVars& x, const Segments& rows);
 /// ln n of a pass's tokens, n the keys that each sees or, of `whole` sequences, all: [tokens,
 /// heads].
 Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole = false);
+
+/// ln sigmoid(w . x_t + b) of weights [heads, width of the stream] and biases [heads], [tokens,
+/// heads] of the master type. Below 1e-30 a sigmoid is taken for that.
+Var log_gates(const Var& x, const Var& weight, const Var& bias);
 
 /// The sequences of a pass's keys, where they are not the tokens' own.
 Segments cached_segments(const MixerPass& pass);

@@ -7,7 +7,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// Softmax attention, or ChaCAL when gamma is given.
+/// Attention, or ChaCAL when gamma is given.
 struct Backward {
   const Scores& scores;
   const Heads &v, &y, &dy;
@@ -53,9 +53,8 @@ void sink_gradients(const Scores& s, const Tensor& log_sum, const float* dots,
 
 template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
-  const auto& all = kernels_for<ByProduct<AttentionGradientKernels<T>>>(crew.isa);
-  const auto& kernels = math == Math::bf16 ? all.bf16 : all.exact;
   const Scores& scores = b.scores;
+  const auto& kernels = kernels_of<AttentionGradientKernels<T>>(crew, scores.rule, math);
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
   const std::int64_t width = scores.q.width, value_width = b.v.width;
   const std::int64_t window = window_of(scores);
@@ -100,6 +99,8 @@ void run(const Crew& crew, Math math, const Backward& b) {
   const Scratch scratch(backend, crew.threads.threads(),
                         kernels.scratch(width, value_width, range));
   const Tensor all_sums = floats(backend, sums), all_chain_rows = floats(backend, chain_rows);
+  const Tensor all_walked = floats(
+      backend, leftward(scores.rule) && sums > 0 ? 2 * scores.q.data.rows() * scores.q.heads : 0);
   const bool sink_wanted = scores.sink && (b.dscores.sink || b.dscores.shift);
   const Tensor dots =
       sink_wanted ? floats(backend, scores.q.data.rows() * scores.q.heads) : Tensor();
@@ -122,6 +123,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
         .log_sum = column_of<const float>(b.log_sum, q_head, at.query),
         .tau = column_of<const float>(scores.tau, q_head, at.query),
         .shift = column_of<const float>(scores.shift, q_head, at.key),
+        .pull = column_of<const float>(scores.pull, q_head, at.query),
         .sink = static_cast<bool>(scores.sink),
         .scale = static_cast<float>(scores.scale),
         .dq = rows_of<T>(b.dq.heads, q_head, at.query),
@@ -130,11 +132,13 @@ void run(const Crew& crew, Math math, const Backward& b) {
         .dtau = column_of<float>(b.dscores.tau.tensor, q_head, at.query),
         .dshift = column_of<float>(b.dscores.shift.tensor, q_head, at.key),
         .dots = {},
+        .dpull = column_of<float>(b.dscores.pull.tensor, q_head, at.query),
         .add_dq = b.dq.add,
         .add_dk = b.dk.add,
         .add_dv = b.dv.add,
         .add_dtau = b.dscores.tau.add,
         .add_dshift = b.dscores.shift.add,
+        .add_dpull = b.dscores.pull.add,
         .begin = item.begin,
         .end = item.end,
         .range = range};
@@ -147,6 +151,10 @@ void run(const Crew& crew, Math math, const Backward& b) {
     if (several) {
       task.dq_sums = all_sums.template data<float>() + segment.sums +
                      q_head * at.queries * kernels.stride(width);
+    }
+    if (several && leftward(scores.rule)) {
+      task.walked =
+          all_walked.template data<float>() + 2 * (at.query * scores.q.heads + q_head * at.queries);
     }
     if (chain) {
       task.gamma = b.gamma.template data<float>() + (b.gamma.size() == 1 ? 0 : q_head);

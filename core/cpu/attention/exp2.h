@@ -2,7 +2,7 @@
 
 #include "core/cpu/math.h"
 
-namespace longhand::cpu::LONGHAND_ISA::attention {
+namespace longhand::cpu::LONGHAND_ISA {
 
 /// 2^x within 2 units in the last place for x <= 126; 0 under -150; NaN stays NaN. Softmax in
 /// powers of two spares a multiplication per score: log2(e) rides on the queries' scale.
@@ -17,7 +17,10 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
   return scale_by_power(p, n, bits(shifted) - bits(magic));
 }
 
+namespace attention {
+
 inline constexpr float log2_of_e = 1.44269504088896340736f;
 inline constexpr float ln_of_2 = 0.69314718055994530942f;
 
-}  // namespace longhand::cpu::LONGHAND_ISA::attention
+}  // namespace attention
+}  // namespace longhand::cpu::LONGHAND_ISA

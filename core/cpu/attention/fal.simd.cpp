@@ -14,7 +14,6 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-constexpr std::int64_t block = panel;
 constexpr std::int64_t reach = 8;
 constexpr std::int64_t ahead = 8;  // rows that are asked for before they are needed
 

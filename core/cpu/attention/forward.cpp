@@ -7,7 +7,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// Softmax attention, or ChaCAL when gamma is given.
+/// Attention, or ChaCAL when gamma is given.
 struct Forward {
   const Scores& scores;
   const Heads& v;
@@ -22,14 +22,15 @@ constexpr std::int64_t rows = 4 * attention_panel;
 
 template <class T>
 void run(const Crew& crew, Math math, const Forward& f) {
-  const auto& all = kernels_for<ByProduct<AttentionKernels<T>>>(crew.isa);
-  const auto& kernels = math == Math::bf16 ? all.bf16 : all.exact;
   const Scores& scores = f.scores;
+  const auto& kernels = kernels_of<AttentionKernels<T>>(crew, scores.rule, math);
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
   const bool chain = static_cast<bool>(f.gamma);
   // Products of bf16 numbers are exact in f32; f32 numbers would have to be rounded first.
-  const bool singly = math != Math::bf16 || std::is_same_v<T, bf16>;
+  // TRA's backward has to find the very bits of a score again.
+  const bool singly =
+      (math != Math::bf16 || std::is_same_v<T, bf16>)&&(scores.rule != Rule::tra || !f.log_sum);
 
   // Later rows cost more and are taken first; a chain must go from the first row on.
   WorkList list;
@@ -68,6 +69,7 @@ void run(const Crew& crew, Math math, const Forward& f) {
         .tau = column_of<const float>(scores.tau, h, at.query),
         .shift = column_of<const float>(scores.shift, h, at.key),
         .sink = scores.sink ? scores.sink.template data<float>() + h : nullptr,
+        .pull = column_of<const float>(scores.pull, h, at.query),
         .scale = static_cast<float>(scores.scale)};
     if (chain) {
       task.gamma = f.gamma.template data<float>()[f.gamma.size() == 1 ? 0 : h];

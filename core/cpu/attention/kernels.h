@@ -5,6 +5,7 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/store.h"
 #include "core/dtype.h"
+#include "core/rules.h"
 
 /// What the attention kernels of one instruction set are told and offer. All pointers go to the
 /// first row of one segment and the first column of one head; a row is `stride` elements from the
@@ -45,6 +46,7 @@ struct AttentionRows {
   HeadRows<const T> earlier;
   HeadRows<const float> tau, shift;
   const float* sink = nullptr;
+  HeadRows<const float> pull = {};  // as tau
   float scale;
   bool chain = false;
   float gamma = 0;
@@ -64,15 +66,18 @@ struct AttentionGradients {
   std::int64_t heads = 1;
   HeadRows<const T> q, k, v, y, dy;
   HeadRows<const float> log_sum;
-  HeadRows<const float> tau, shift;  // null: none
+  HeadRows<const float> tau, shift, pull;  // null: none
   bool sink = false;
   float scale;
   HeadRows<T> dq, dk, dv;  // null: not wanted
   HeadRows<float> dtau;    // the same
   HeadRows<float> dshift;  // of the keys: what the sums over queries take away
   HeadRows<float> dots;    // D_i
+  HeadRows<float> dpull;
   bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
+  bool add_dpull = false;
   float* dq_sums = nullptr;
+  float* walked = nullptr;  // what leftward rules know of a row between ranges: [heads][queries][2]
   const float* gamma = nullptr;  // of head 0; null unless ChaCAL
   std::int64_t gamma_step = 0;   // 0 when one serves all heads
   float* chain_rows = nullptr;
@@ -125,6 +130,15 @@ struct ByProduct {
   static constexpr Isa strongest = Kernels::strongest;
 
   Kernels exact, bf16;
+};
+
+/// Those of the rules other than softmax. TRA's products are exact.
+template <class Kernels>
+struct ByRule {
+  static constexpr Isa strongest = Kernels::strongest;
+
+  ByProduct<Kernels> stick, tra;
+  const ByProduct<Kernels>& of(Rule rule) const { return rule == Rule::stick ? stick : tra; }
 };
 
 /// First-After-Last, one segment and head; the same shapes with no window.

@@ -11,6 +11,7 @@
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr int panel = static_cast<int>(attention_panel);
+inline constexpr std::int64_t block = panel;  // keys that are taken together
 
 constexpr std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 constexpr std::int64_t most(std::int64_t a, std::int64_t b) { return a < b ? b : a; }

@@ -13,6 +13,39 @@ inline Range widened(Range seen, std::int64_t keys) {
   return {wide.begin & ~1, (wide.end + 1) & ~1};
 }
 
+/// P and dS of the rows r and r + 1, where the products want them.
+template <class Product, bool make_p, bool make_ds>
+[[gnu::always_inline]] inline void put_gradients(const GradientSpace<Product>& space, int r,
+                                                 std::int64_t t, Vec p0, Vec p1, Vec d0, Vec d1) {
+  if constexpr (make_p) {
+    if (!make_ds || !Product::rounds) {
+      store(space.p + r * panel + t, p0);
+      store(space.p + (r + 1) * panel + t, p1);
+    }
+  }
+  if constexpr (Product::depth == 1) {
+    if constexpr (Product::rounds && make_p) {
+      store(space.p_rows + r * panel + t, Product::rounded(p0));
+      store(space.p_rows + (r + 1) * panel + t, Product::rounded(p1));
+    }
+    if constexpr (make_ds) {
+      store(space.ds + r * panel + t, Product::rounded(d0));
+      store(space.ds + (r + 1) * panel + t, Product::rounded(d1));
+    }
+  } else {
+    constexpr int row = panel / 2;
+    if constexpr (make_p) {
+      float* const at = space.p_rows + r * row + t / 2;
+      Product::store_rows(at, p0, at + row, p1);
+    }
+    if constexpr (make_ds) {
+      float* const at = space.ds_rows + r * row + t / 2;
+      Product::store_rows(at, d0, at + row, d1);
+      store(space.ds_keys + r / 2 * panel + t, Product::across(d0, d1));
+    }
+  }
+}
+
 /// From scores and dP: P = 2^(s - log) and dS, times a factor, P (dP - D) as words, zero where
 /// unseen. Without `make_p`, P is there already in f32; without `make_ds`, only P is made. `first`
 /// is the block's first key, counted in the range: scores that are `shifted` get c_i - c_j, and the
@@ -39,37 +72,11 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
       return Product::rounds ? times * x : x;
     };
     const auto put = [&](int r, Vec p0, Vec p1, Vec d0, Vec d1) {
-      if constexpr (make_p) {
-        if (!make_ds || !Product::rounds) {
-          store(space.p + r * panel + t, p0);
-          store(space.p + (r + 1) * panel + t, p1);
-        }
-      }
       if constexpr (make_ds && shifted) {
         store(sums + r * lanes, load(sums + r * lanes) + d0);
         store(sums + (r + 1) * lanes, load(sums + (r + 1) * lanes) + d1);
       }
-      if constexpr (Product::depth == 1) {
-        if constexpr (Product::rounds && make_p) {
-          store(space.p_rows + r * panel + t, Product::rounded(p0));
-          store(space.p_rows + (r + 1) * panel + t, Product::rounded(p1));
-        }
-        if constexpr (make_ds) {
-          store(space.ds + r * panel + t, Product::rounded(d0));
-          store(space.ds + (r + 1) * panel + t, Product::rounded(d1));
-        }
-      } else {
-        constexpr int row = panel / 2;
-        if constexpr (make_p) {
-          float* const at = space.p_rows + r * row + t / 2;
-          Product::store_rows(at, p0, at + row, p1);
-        }
-        if constexpr (make_ds) {
-          float* const at = space.ds_rows + r * row + t / 2;
-          Product::store_rows(at, d0, at + row, d1);
-          store(space.ds_keys + r / 2 * panel + t, Product::across(d0, d1));
-        }
-      }
+      put_gradients<Product, make_p, make_ds>(space, r, t, p0, p1, d0, d1);
     };
     const auto edge = [&](int begin, int end) {
       const Vec zero(0.0f);
@@ -92,6 +99,54 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
       put(r, p0, p1, gradient(r, p0), gradient(r + 1, p1));
     }
     edge(inner.end, rows.end);
+  }
+}
+
+/// The same for rules that go leftward, without a shift: rows from the last to the first, and what
+/// the rule knows of each query moves on in `walked`.
+template <class Product, Rule rule>
+void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space) {
+  for (std::int64_t t = 0; t < sight.queries; t += lanes) {
+    const std::int64_t unit = t / Sight::unit * Sight::unit;
+    const Range by_all = sight.keys_of_all(unit, Sight::unit);
+    const Range rows = widened(sight.keys_of(unit, Sight::unit), sight.keys);
+    const Vec scale = load(space.scale + t), times = load(space.times + t);
+    const Vec log = load(space.logs + t), own = load(space.sums + t), pull = load(space.pulls + t);
+    const Vec log_sum = load(space.log_sums + t);
+    Vec known = load(space.walked[0] + t), sum = load(space.walked[1] + t);
+    const auto gradient = [&](Vec s, Vec dp, Vec& p) {
+      if constexpr (rule == Rule::stick) {
+        return rules::Stick::gradient(s, dp, known, sum, p);
+      } else {
+        const Vec logit = rules::Tra::logit(s, pull, known);
+        p = exp2(logit - log);
+        const Vec ds = rules::Tra::gradient(logit, log_sum, p, dp, own);
+        sum = fma(ds, known, sum);
+        return ds;
+      }
+    };
+    const auto one = [&](int r, Vec& p) {
+      const Vec z = load(space.p + r * panel + t), s = Product::rounds ? scale * z : z;
+      const Vec dp = load(space.ds + r * panel + t);
+      Vec ds;
+      if (r >= by_all.begin && r < by_all.end) {
+        ds = gradient(s, dp, p);
+      } else {
+        const Mask sees = sight.sees(r, t);
+        const Vec none(0.0f);
+        ds = gradient(select(sees, s, Vec(-__builtin_inff())), select(sees, dp, none), p);
+        p = select(sees, p, none);
+        ds = select(sees, ds, none);
+      }
+      return Product::rounds ? times * ds : ds;
+    };
+    for (int r = rows.end - 2; r >= rows.begin; r -= 2) {
+      Vec p0, p1;
+      const Vec d1 = one(r + 1, p1), d0 = one(r, p0);
+      put_gradients<Product, true, true>(space, r, t, p0, p1, d0, d1);
+    }
+    store(space.walked[0] + t, known);
+    store(space.walked[1] + t, sum);
   }
 }
 

@@ -3,7 +3,7 @@
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/rows.h"
 
-/// Softmax attention of one query, as in decoding. Its keys and values are read once, where they
+/// Attention of one query, as in decoding. Its keys and values are read once, where they
 /// lie, with vectors along the head: packed for a panel of queries they would cost several times as
 /// much. The sums go key by key, the running maximum by blocks of 64 keys.
 namespace longhand::cpu::LONGHAND_ISA::attention {
@@ -15,7 +15,7 @@ inline std::int64_t single_scratch(std::int64_t width, std::int64_t value_width)
   return round_up(width, lanes) + single_block + round_up(value_width, lanes);
 }
 
-template <class T>
+template <class T, Rule rule>
 class Single {
  public:
   Single(const AttentionRows<T>& task, std::int64_t row, float* at)
@@ -32,20 +32,24 @@ class Single {
       store(query_ + c, times * get(task.q.row(row), c, width_));
     }
     clear(outputs_, value_width_);
+    if (rule == Rule::tra) pull_ = log2_of_e * *task.pull.row(row);
     if (!task.sink) return;
     maximum_ = *task.sink * log2_of_e > maximum_ ? *task.sink * log2_of_e : maximum_;
     sum_ = 1;
   }
 
   void run() {
-    const std::int64_t end = position_ + 1;
-    for (std::int64_t j = most(0, end - task_.shape.window); j < end; j += block) {
-      const std::int64_t count = least(block, end - j);
-      score(j, count);
-      weigh();
-      for (std::int64_t c = 0; c < value_width_; c += vectors * lanes) {
-        mix_from<vectors>(j, count, c);
+    const std::int64_t begin = most(0, position_ + 1 - task_.shape.window);
+    if constexpr (leftward(rule)) {
+      for (std::int64_t end = position_ + (strict(rule) ? 0 : 1); end > begin;) {
+        if (rule == Rule::stick && left_ < rules::Stick::spent) break;
+        const std::int64_t j = most(begin, end - block);
+        take(j, end - j);
+        end = j;
       }
+    } else {
+      const std::int64_t end = position_ + 1;
+      for (std::int64_t j = begin; j < end; j += block) take(j, least(block, end - j));
     }
     finish();
   }
@@ -54,6 +58,19 @@ class Single {
   static constexpr std::int64_t block = single_block;
   static constexpr int vectors = 8;  // of a value's columns, summed together
   static constexpr std::int64_t ahead = 8;
+
+  void take(std::int64_t j, std::int64_t count) {
+    score(j, count);
+    if constexpr (rule == Rule::stick) {
+      break_stick(count);
+    } else {
+      if (rule == Rule::tra) logits(count);
+      weigh();
+    }
+    for (std::int64_t c = 0; c < value_width_; c += vectors * lanes) {
+      mix_from<vectors>(j, count, c);
+    }
+  }
 
   /// s_j = q . k_j; keys beyond the last have none.
   void score(std::int64_t j, std::int64_t count) {
@@ -74,6 +91,26 @@ class Single {
     if (!task_.shift) return;
     const float own = *task_.shift.row(position_);
     for (r = 0; r < count; ++r) scores_[r] += log2_of_e * (own - *task_.shift.row(j + r));
+  }
+
+  /// Shares of the stick for a block at once, then along it what is left.
+  void break_stick(std::int64_t count) {
+    float kept[block];
+    for (std::int64_t r = 0; r < block; r += lanes) {
+      const auto broken = rules::Stick::broken(load(scores_ + r));
+      store(scores_ + r, broken.taken);
+      store(kept + r, broken.kept);
+    }
+    for (std::int64_t r = count - 1; r >= 0; --r) {
+      scores_[r] *= left_;
+      left_ *= kept[r];
+    }
+  }
+
+  void logits(std::int64_t count) {
+    for (std::int64_t r = count - 1; r >= 0; --r) {
+      scores_[r] = rules::Tra::logit(scores_[r], pull_, count_);
+    }
   }
 
   /// p_j = 2^(s_j - m); what was summed before shrinks by 2^(m - m').
@@ -128,11 +165,13 @@ class Single {
 
   void finish() {
     T* const to = task_.y.row(row_);
-    const Vec factor(1.0f / sum_);
+    if (rule == Rule::stick) sum_ = 1;
+    const bool none = rule == Rule::tra && sum_ == 0;
+    const Vec factor(none ? 0.0f : 1.0f / sum_);
     for (std::int64_t c = 0; c < value_width_; c += lanes) {
       put(factor * load(outputs_ + c), to, c, value_width_, {});
     }
-    if (task_.log_sum) {
+    if (!leftward(rule) && task_.log_sum) {
       float logs[lanes];
       store(logs, fma(Vec(maximum_), Vec(ln_of_2), log(Vec(sum_))));
       *task_.log_sum.row(row_) = logs[0];
@@ -142,6 +181,7 @@ class Single {
   const AttentionRows<T>& task_;
   std::int64_t row_, position_, width_, value_width_;
   float *query_, *scores_, *outputs_;
+  float left_ = 1, pull_ = 0, count_ = 0;
   float maximum_ = -1e38f, sum_ = 0;  // finite: nothing seen yet must not make inf - inf
 };
 

@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/cpu/attention/work.h"
 #include "core/cpu/chunks.h"
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/softmax/kernels.h"
 
-/// The weights themselves, for looking at: scores as products of matrices, then each row's softmax,
+/// The weights themselves, for looking at: scores as products of matrices, then each row's weights,
 /// where they lie.
 namespace longhand::cpu {
 namespace {
@@ -20,6 +21,21 @@ float left_by(float sink, const float* scores, std::int64_t count) {
   double sum = 0;
   for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(std::exp(scores[j] - top));
   return static_cast<float>(sum / (sum + static_cast<double>(std::exp(sink - top))));
+}
+
+/// A row of scores to weights, for rules that go leftward.
+void weigh_leftward(Rule rule, float* row, std::int64_t count, float pull) {
+  float left = 1, kept = 0, sum = 0;
+  if (rule == Rule::stick) {
+    for (std::int64_t j = count - 1; j >= 0; --j) {
+      row[j] = rules::Stick::weigh(std::numbers::log2e_v<float> * row[j], left);
+    }
+    return;
+  }
+  for (std::int64_t j = count - 1; j >= 0; --j) row[j] = rules::Tra::logit(row[j], pull, kept);
+  const float top = kept > 0 ? *std::max_element(row, row + count) : 0;
+  for (std::int64_t j = 0; j < count; ++j) sum += row[j] = std::exp(row[j] - top);
+  for (std::int64_t j = 0; j < count && kept > 0; ++j) row[j] /= sum;
 }
 
 GemmOperand operand(const Heads& x, std::int64_t head, std::int64_t row) {
@@ -61,6 +77,15 @@ void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at
       std::transform(seen, seen + count, seen, [&](float s) { return factor * s; });
     };
     if (scores.tau) times(*column_of<const float>(scores.tau, head, at.query + row).at);
+    if (leftward(scores.rule)) {
+      const float pull =
+          scores.pull ? *column_of<const float>(scores.pull, head, at.query + row).at : 0;
+      const std::int64_t own = strict(scores.rule) ? 1 : 0;
+      weigh_leftward(scores.rule, seen, count - own, pull);
+      std::fill(all, seen, 0.0f);
+      std::fill(seen + count - own, all + at.keys, 0.0f);
+      return;
+    }
     if (scores.shift) {
       const auto shift = column_of<const float>(scores.shift, head, at.key);
       const float own = *shift.row(position);

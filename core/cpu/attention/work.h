@@ -42,6 +42,14 @@ struct WorkList {
 /// How many of the heads of a segment make an item worth handing out.
 std::int64_t heads_together(double cost_of_head, std::int64_t heads);
 
+/// The kernels of a rule, by how products are made.
+template <class Kernels>
+const Kernels& kernels_of(const Crew& crew, Rule rule, Math math) {
+  const auto& all = rule == Rule::softmax ? kernels_for<ByProduct<Kernels>>(crew.isa)
+                                          : kernels_for<ByRule<Kernels>>(crew.isa).of(rule);
+  return math == Math::bf16 ? all.bf16 : all.exact;
+}
+
 /// One segment's rows in the tensors.
 struct SegmentRows {
   std::int64_t query, queries, key, keys;

@@ -1,0 +1,150 @@
+#include "autograd/attention.h"
+#include "autograd/catalog/heads.h"
+#include "autograd/composed_attention.h"
+
+/// Attention by the rules of core/rules.h.
+namespace longhand::catalog {
+namespace {
+
+struct Described {
+  Rule rule;
+  std::string formula;
+};
+
+/// With some of tau and what the rule has of its own; a window now and then.
+Case ruled(Rng& rng, const HeadShape& shape, Rule rule, bool tau = false,
+           const char* window = "0") {
+  Case c = head_case(rng, shape);
+  if (tau) c = scored(rng, std::move(c), {"tau"});
+  if (rule == Rule::tra) c = scored(rng, decided(rng, std::move(c), shape, 0.6), {"pull"});
+  c.attributes["window"] = window;
+  return c;
+}
+
+std::vector<Case> cases_of(Rng& rng, Rule rule, const std::vector<HeadShape>& shapes) {
+  std::vector<Case> cases;
+  for (const HeadShape& shape : shapes) cases.push_back(ruled(rng, shape, rule));
+  return cases;
+}
+
+std::vector<Case> small_cases(Rng& rng, Rule rule) {
+  std::vector<Case> cases = cases_of(rng, rule, small_heads());
+  for (const std::size_t shape : {1u, 2u, 6u}) {
+    const HeadShape s = small_heads()[shape];
+    cases.push_back(ruled(rng, s, rule, true));
+    cases.push_back(ruled(rng, s, rule, false, "1"));
+    cases.push_back(ruled(rng, s, rule, true, "3"));
+    cases.back().attributes["scale"] = "0.8";
+  }
+  for (const HeadShape& shape : decoding_heads()) {
+    cases.push_back(ruled(rng, shape, rule));
+    cases.push_back(ruled(rng, shape, rule, true));
+  }
+  return cases;
+}
+
+std::vector<Case> medium_cases(Rng& rng, Rule rule) {
+  std::vector<Case> cases = cases_of(rng, rule, medium_heads());
+  for (const HeadShape& shape : medium_heads()) cases.push_back(ruled(rng, shape, rule, true));
+  return cases;
+}
+
+std::vector<Case> large_cases(Rng& rng, Rule rule) {
+  std::vector<Case> cases = medium_cases(rng, rule);
+  for (Case& c : cases_of(rng, rule, large_heads())) cases.push_back(std::move(c));
+  for (const char* keys_back : {"40", "65"}) {
+    cases.push_back(ruled(rng, large_heads()[0], rule, true, keys_back));
+  }
+  // Keys that take little: nothing stops before the first block, of several ranges.
+  cases.push_back(ruled(rng, {.lengths = {300}, .width = 8, .v_width = 8}, rule));
+  cases.back().attributes["scale"] = "0.01";
+  return cases;
+}
+
+ScoreVars scores_of(const Call& c, Rule rule) {
+  ScoreVars s = key_call(c);
+  if (c.number("scale") != 0) s.scale = c.number("scale");
+  s.window = c.integer("window");
+  s.tau = c.maybe("tau");
+  s.rule = rule;
+  if (rule == Rule::tra) s.pull = c.maybe("pull");
+  return s;
+}
+
+std::vector<Argument> arguments(Rule rule) {
+  std::vector<Argument> more{
+      {"tau", "[tokens, heads]: factors of scores", Role::master, true, true}};
+  if (rule == Rule::tra) {
+    more.push_back({"pull", "[tokens, heads]: added for each positive key", Role::master});
+  }
+  return more;
+}
+
+Operation fused_or_composed(const Described& d, bool fused) {
+  const Rule rule = d.rule;
+  return {
+      .name = (fused ? "" : "composed_") + std::string(name_of(rule)) + "_attention",
+      .page = "rules",
+      .formula = d.formula,
+      .inputs = head_inputs(arguments(rule)),
+      .attributes = head_attributes(windowed_attributes()),
+      .outputs = {"y"},
+      .run = [fused, rule](const Call& c) -> std::vector<Output> {
+        const ScoreVars s = scores_of(c, rule);
+        const HeadVars v = value_call(c, s);
+        return {{"y", fused ? attention(s, v) : composed_attention(s, v)}};
+      },
+      .cases = [rule](Rng& rng) { return small_cases(rng, rule); },
+      .products = true,
+      .large = [rule, fused](
+                   Rng& rng) { return fused ? large_cases(rng, rule) : medium_cases(rng, rule); }};
+}
+
+Operation weights(const Described& d) {
+  const Rule rule = d.rule;
+  return {.name = std::string(name_of(rule)) + "_weights",
+          .page = "rules",
+          .formula = "P of " + std::string(name_of(rule)) +
+                     ", sequence after sequence, in each [heads, queries, keys]",
+          .inputs = head_inputs(arguments(rule), false),
+          .attributes = head_attributes(windowed_attributes(), false),
+          .outputs = {"weights"},
+          .run = [rule](const Call& c) -> std::vector<Output> {
+            return {{"weights", attention_weights(scores_of(c, rule))}};
+          },
+          .cases =
+              [rule](Rng& rng) {
+                std::vector<Case> cases = small_cases(rng, rule);
+                for (Case& c : cases) {
+                  c.inputs.erase("v");
+                  c.attributes.erase("v_width");
+                  c.attributes.erase("v_column");
+                }
+                return cases;
+              },
+          .products = true};
+}
+
+std::vector<Operation> rule_operations() {
+  std::vector<Operation> all;
+  for (const Described& d :
+       {Described{
+            Rule::stick,
+            "y_i = sum_(j<i) P_ij v_j, P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)), "
+            "s_ij = tau_i scale q_i . k_j"},
+        Described{Rule::tra,
+                  "y_i = sum_j P_ij v_j, P = softmax over the j <= i with s_ij > 0, n_ij of them "
+                  "from j to i, of s_ij + pull_i n_ij"}}) {
+    all.push_back(fused_or_composed(d, true));
+    all.push_back(fused_or_composed(d, false));
+    all.push_back(weights(d));
+  }
+  return all;
+}
+
+}  // namespace
+
+extern const Family rules_family;
+constinit const Family rules_family{rule_operations};
+
+}  // namespace longhand::catalog

@@ -1,0 +1,521 @@
+#pragma once
+
+#include "core/cpu/attention/kernels.h"
+#include "core/cpu/attention/panel.h"
+#include "core/cpu/attention/single.h"
+
+/// Softmax attention and ChaCAL, forward, for a chunk of one head's rows: the chunk's panels of
+/// queries go together along the blocks of keys, each with its running maximum m and sum l,
+///   m' = max(m, max_j s_ij);  y = 2^(m - m') y + sum_j 2^(s_ij - m') v_j
+/// Rules that go leftward take the chunk's own keys first, then those before it from the last block
+/// to the first, and stop where no row of a panel has anything left.
+///
+/// ChaCAL attends to U_j = (1 - g) v_j + g y_j instead of v_j: keys before the chunk have their y,
+/// those in it get it panel by panel, and on the diagonal row by row.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+inline constexpr float lowest = -1e38f;  // finite: nothing seen yet must not make inf - inf
+
+/// The scratch of one call.
+template <class Product>
+struct Space {
+  float *keys, *values;      // words of a block of them, or of the chunk's own
+  float *scores, *p;         // [block][panel], and as words [block / depth][panel]
+  float* chained;            // U of the panel's own keys in f32, [panel][stride]
+  float *queries, *outputs;  // of each panel: words [depth][panel], sums [panel][stride]
+  float *times, *maxima, *sums, *shrink;  // of each query: the scale of its scores, m, l
+  float *query_shifts, *key_shifts;       // c of each query, and of a block of keys or the own
+  float *pulls, *counts;                  // of each query
+  std::int64_t depth, key_stride, value_stride, floats;
+
+  Space(std::int64_t width, std::int64_t value_width, std::int64_t chunk, float* at) {
+    depth = words<Product>(width);
+    key_stride = packed_width(depth);
+    value_stride = packed_width(value_width);
+    const std::int64_t rows = round_up(chunk, panel);
+    float* const start = at;
+    const auto take = [&](std::int64_t n) {
+      float* const here = at;
+      at += round_up(n, 16);
+      return here;
+    };
+    keys = take(rows * key_stride);
+    values = take(rows / Product::depth * value_stride);
+    scores = take(block * panel);
+    p = Product::depth == 1 ? scores : take(block / Product::depth * panel);
+    chained = Product::rounds ? take(panel * value_stride) : nullptr;
+    queries = take(rows * depth);
+    outputs = take(rows * value_stride);
+    times = take(rows);
+    maxima = take(rows);
+    sums = take(rows);
+    shrink = take(panel);
+    query_shifts = take(rows);
+    key_shifts = take(rows);
+    pulls = take(rows);
+    counts = take(rows);
+    floats = at - start;
+  }
+};
+
+/// The running state of a panel's queries.
+struct Running {
+  const float *times, *shifts;
+  float *maxima, *sums, *shrink;
+  const float* pulls;
+  float* counts;
+};
+
+/// From scores: p = 2^(s - m) where seen, as words; m and l move on; shrink is what the sums so far
+/// shrink by. False if nothing shrinks. Scores turn into p in f32. Shifted ones get c_i - c_j;
+/// those of TRA become its logits first.
+template <class Product, Rule rule, bool shifted>
+bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* p,
+                  const Running& to) {
+  bool shrinks = false;
+  for (std::int64_t t = 0; t < sight.queries; t += lanes) {
+    const std::int64_t unit = t / Sight::unit * Sight::unit;
+    const Range seen = sight.keys_of(unit, Sight::unit);
+    const Range by_all = sight.keys_of_all(unit, Sight::unit);
+    float* const column = s + t;
+    const Vec before = load(to.maxima + t), times = load(to.times + t);
+    Vec m = before, other = before;
+    const Vec shift = load(to.shifts + t);
+    const auto scaled = [&](int r) {
+      const Vec z = load(column + r * panel), x = Product::rounds ? times * z : z;
+      return shifted ? fma(Vec(log2_of_e), shift - Vec(key_shifts[r]), x) : x;
+    };
+    const auto edge = [&](int begin, int end) {
+      for (int r = begin; r < end; ++r) {
+        const Vec x = select(sight.sees(r, t), scaled(r), Vec(-__builtin_inff()));
+        store(column + r * panel, x);
+        m = max(m, x);
+      }
+    };
+    const Range inner = by_all.empty() ? Range{seen.end, seen.end} : by_all;
+    int r = inner.begin;
+    if constexpr (rule == Rule::tra) {
+      const Vec pull = load(to.pulls + t);
+      Vec count = load(to.counts + t);
+      for (r = seen.end - 1; r >= seen.begin; --r) {
+        const bool all = r >= inner.begin && r < inner.end;
+        const Vec z = all ? scaled(r) : select(sight.sees(r, t), scaled(r), Vec(0.0f));
+        const Vec x = rules::Tra::logit(z, pull, count);
+        store(column + r * panel, x);
+        m = max(m, x);
+      }
+      store(to.counts + t, count);
+    } else {
+      edge(seen.begin, inner.begin);
+      for (; r + 2 <= inner.end; r += 2) {
+        const Vec x = scaled(r), y = scaled(r + 1);
+        if (Product::rounds || shifted) {
+          store(column + r * panel, x);
+          store(column + (r + 1) * panel, y);
+        }
+        m = max(m, x);
+        other = max(other, y);
+      }
+      edge(r, seen.end);
+      m = max(m, other);
+    }
+
+    Vec sum(0.0f);
+    const auto exponential = [&](int row) {
+      if (row < seen.begin || row >= seen.end) return Vec(0.0f);
+      const Vec x = exp2(load(column + row * panel) - m);
+      sum += x;
+      store(column + row * panel, x);
+      return x;
+    };
+    if constexpr (Product::depth == 1) {
+      for (r = seen.begin; r < seen.end; ++r) {
+        const Vec x = exponential(r);
+        if (Product::rounds) store(p + r * panel + t, Product::rounded(x));
+      }
+    } else {
+      for (r = seen.begin & ~1; r < seen.end; r += 2) {
+        const Vec x = exponential(r), y = exponential(r + 1);
+        store(p + r / 2 * panel + t, Product::across(x, y));
+      }
+    }
+    shrinks = shrinks || any(before != m);
+    const Vec factor = exp2(before - m);
+    store(to.shrink + t, factor);
+    store(to.sums + t, fma(load(to.sums + t), factor, sum));
+    store(to.maxima + t, m);
+  }
+  return shrinks;
+}
+
+/// From scores: stick-breaking's p where seen, as words; what is left moves on, in sums.
+template <class Product>
+void break_sticks(const Sight& sight, const float* s, float* p, const Running& to) {
+  for (std::int64_t t = 0; t < sight.queries; t += lanes) {
+    const std::int64_t unit = t / Sight::unit * Sight::unit;
+    const Range seen = sight.keys_of(unit, Sight::unit);
+    const Range by_all = sight.keys_of_all(unit, Sight::unit);
+    const Vec times = load(to.times + t);
+    Vec left = load(to.sums + t);
+    const auto weight = [&](int r) {
+      const Vec z = load(s + r * panel + t), x = Product::rounds ? times * z : z;
+      if (r >= by_all.begin && r < by_all.end) return rules::Stick::weigh(x, left);
+      const Mask sees = sight.sees(r, t);
+      const Vec w = rules::Stick::weigh(select(sees, x, Vec(-__builtin_inff())), left);
+      return select(sees, w, Vec(0.0f));
+    };
+    if constexpr (Product::depth == 1) {
+      for (int r = seen.end - 1; r >= seen.begin; --r) {
+        store(p + r * panel + t, Product::rounded(weight(r)));
+      }
+    } else {
+      for (int r = (seen.end - 1) & ~1; r >= (seen.begin & ~1); r -= 2) {
+        const Vec second = r + 1 < seen.end ? weight(r + 1) : Vec(0.0f);
+        const Vec first = r >= seen.begin ? weight(r) : Vec(0.0f);
+        store(p + r / 2 * panel + t, Product::across(first, second));
+      }
+    }
+    store(to.sums + t, left);
+  }
+}
+
+inline void scale_rows(float* rows, std::int64_t count, std::int64_t stride, std::int64_t width,
+                       const float* factors) {
+  for (std::int64_t t = 0; t < count; ++t) {
+    const Vec factor(factors[t]);
+    for (std::int64_t c = 0; c < width; c += lanes) {
+      store(rows + t * stride + c, factor * load(rows + t * stride + c));
+    }
+  }
+}
+
+template <class T, class Product, Rule rule>
+class Rows {
+ public:
+  using Chunk = typename AttentionKernels<T>::Chunk;
+
+  Rows(const AttentionRows<T>& task, Chunk chunk, float* scratch)
+      : task_(task),
+        shape_(task.shape),
+        begin_(chunk.begin),
+        end_(chunk.end),
+        space_(shape_.width, shape_.value_width, end_ - begin_, scratch) {}
+
+  void begin() {
+    for (std::int64_t row = begin_; row < end_; row += panel) start(row);
+  }
+
+  void before(std::int64_t from, std::int64_t to) {
+    if constexpr (leftward(rule)) return;                                  // after its own keys
+    const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;  // the first key
+    for (std::int64_t j = from; j < to; j += block) {
+      const std::int64_t count = least(block, to - j);
+      if (j + count <= seen) continue;
+      const HeadRows<const float> keys = keys_from(j, count);
+      pack_shifts(j, count);
+      if (task_.chain) {
+        pack_chained(j, count);
+      } else {
+        pack_values(j, count);
+      }
+      for (std::int64_t row = begin_; row < end_; row += panel) {
+        attend(row, j, count, keys, space_.key_shifts, space_.values);
+      }
+    }
+  }
+
+  void own() {
+    const std::int64_t first = shape_.offset + begin_, count = end_ - begin_;
+    pack_left<Product>(source(task_.k, first, count, shape_.width), count, shape_.width,
+                       space_.keys, space_.key_stride);
+    pack_shifts(first, count);
+    if (!task_.chain) pack_values(first, count);
+    if constexpr (leftward(rule)) return leftwards();
+    for (std::int64_t row = begin_; row < end_; row += panel) {
+      for (std::int64_t other = begin_; other <= row; other += panel) {
+        const std::int64_t keys = least(panel, end_ - other);
+        if (task_.chain && other == row) {
+          chain(row, keys);
+        } else {
+          attend(row, shape_.offset + other, keys, keys_of(other), shifts_of(other),
+                 values_of(other));
+        }
+      }
+      finish(row);
+    }
+  }
+
+ private:
+  /// The chunk's own keys, which are packed, then all before them.
+  void leftwards() {
+    for (std::int64_t row = begin_; row < end_; row += panel) {
+      for (std::int64_t other = row; other >= begin_; other -= panel) {
+        attend(row, shape_.offset + other, least(panel, end_ - other), keys_of(other),
+               shifts_of(other), values_of(other));
+      }
+    }
+    const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;  // the first key
+    for (std::int64_t end = shape_.offset + begin_; end > most(0, seen) && !spent();) {
+      const std::int64_t j = (end - 1) / block * block, count = end - j;
+      const HeadRows<const float> keys = keys_from(j, count);
+      pack_values(j, count);
+      for (std::int64_t row = begin_; row < end_; row += panel) {
+        attend(row, j, count, keys, space_.key_shifts, space_.values);
+      }
+      end = j;
+    }
+    for (std::int64_t row = begin_; row < end_; row += panel) finish(row);
+  }
+
+  /// Whether none of a panel's rows has anything left, or none of all.
+  bool spent(std::int64_t row) const {
+    if constexpr (rule == Rule::stick) {
+      const float* const left = running(row).sums;
+      for (int t = 0; t < panel; t += lanes) {
+        if (any(load(left + t) >= Vec(rules::Stick::spent))) return false;
+      }
+      return true;
+    }
+    return false;
+  }
+  bool spent() const {
+    for (std::int64_t row = begin_; row < end_; row += panel) {
+      if (!spent(row)) return false;
+    }
+    return true;
+  }
+
+  template <class U>
+  static Source<std::remove_const_t<U>> source(HeadRows<U> x, std::int64_t row, std::int64_t rows,
+                                               std::int64_t width) {
+    return {{x.row(row), x.stride}, rows, width};
+  }
+  std::int64_t queries(std::int64_t row) const { return least(panel, end_ - row); }
+  /// The chunk's own keys, from a query row's on.
+  HeadRows<const float> keys_of(std::int64_t row) const {
+    return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
+  }
+  /// Keys from j on. Wide ones are read once each in long pieces: no copy is quicker than they are.
+  HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
+      if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
+    }
+    pack_left<Product>(source(task_.k, j, count, shape_.width), count, shape_.width, space_.keys,
+                       space_.key_stride);
+    return {space_.keys, space_.key_stride};
+  }
+  float* values_of(std::int64_t row) const {
+    return space_.values + (row - begin_) / Product::depth * space_.value_stride;
+  }
+  const float* shifts_of(std::int64_t row) const { return space_.key_shifts + (row - begin_); }
+  float* queries_of(std::int64_t row) const {
+    return space_.queries + (row - begin_) * space_.depth;
+  }
+  float* outputs_of(std::int64_t row) const {
+    return space_.outputs + (row - begin_) * space_.value_stride;
+  }
+  Running running(std::int64_t row) const {
+    const std::int64_t at = row - begin_;
+    return {space_.times + at, space_.query_shifts + at, space_.maxima + at, space_.sums + at,
+            space_.shrink,     space_.pulls + at,        space_.counts + at};
+  }
+
+  void start(std::int64_t row) {
+    const Running to = running(row);
+    float* const times = space_.times + (row - begin_);
+    const std::int64_t n = queries(row);
+    gather(task_.tau, row, n, 1.0f, times);
+    gather(task_.shift, shape_.offset + row, n, 0.0f, space_.query_shifts + (row - begin_));
+    const Vec scale(task_.scale * log2_of_e);
+    // A sink is there before any key.
+    const Vec highest = max(Vec(lowest), Vec(task_.sink ? *task_.sink * log2_of_e : lowest));
+    const Vec sum(task_.sink ? 1.0f : 0.0f);
+    for (int t = 0; t < panel; t += lanes) {
+      store(times + t, scale * load(times + t));
+      store(to.maxima + t, highest);
+      store(to.sums + t, sum);
+    }
+    if constexpr (rule == Rule::stick) {
+      for (std::int64_t t = 0; t < panel; ++t) to.sums[t] = t < n ? 1.0f : 0.0f;
+    }
+    if constexpr (rule == Rule::tra) {
+      gather(task_.pull, row, n, 0.0f, space_.pulls + (row - begin_));
+      for (int t = 0; t < panel; t += lanes) {
+        float* const pull = space_.pulls + (row - begin_) + t;
+        store(pull, Vec(log2_of_e) * load(pull));
+        store(to.counts + t, Vec(0.0f));
+      }
+    }
+    pack_transposed<Product>(source(task_.q, row, n, shape_.width), n, shape_.width, times,
+                             queries_of(row));
+    float* const outputs = outputs_of(row);
+    for (std::int64_t i = 0; i < round_up(n, tile_rows) * space_.value_stride; i += lanes) {
+      store(outputs + i, Vec(0.0f));
+    }
+  }
+
+  /// c of the keys from j on.
+  void pack_shifts(std::int64_t j, std::int64_t count) {
+    if (!task_.shift) return;
+    for (std::int64_t r = 0; r < count; ++r) space_.key_shifts[r] = *task_.shift.row(j + r);
+  }
+
+  void pack_values(std::int64_t j, std::int64_t count) {
+    pack_right<Product>(source(task_.v, j, count, shape_.value_width), count, shape_.value_width,
+                        space_.values, space_.value_stride);
+  }
+
+  /// Keys from j on, whose y is there: in `earlier` before the queries, else in y.
+  void pack_chained(std::int64_t j, std::int64_t count) {
+    const std::int64_t width = shape_.value_width;
+    const HeadRows<const T> y{task_.y.at, task_.y.stride};
+    const Source<T> past = j < shape_.offset ? source(task_.earlier, j, count, width)
+                                             : source(y, j - shape_.offset, count, width);
+    pack_right<Product>(ChainSource<T>{source(task_.v, j, count, width), past, task_.gamma}, count,
+                        width, space_.values, space_.value_stride);
+  }
+
+  Sight sight_of(std::int64_t row, std::int64_t j, std::int64_t count) const {
+    const std::int64_t less = strict(rule) ? 1 : 0;
+    return {count, queries(row), shape_.offset + row - j - less, shape_.window - less};
+  }
+
+  /// Scores and their exponentials; the outputs so far shrink as far as they must.
+  void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys,
+             const float* shifts) {
+    score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
+    float *const s = space_.scores, *const p = space_.p;
+    if constexpr (rule == Rule::stick) return break_sticks<Product>(sight, s, p, running(row));
+    bool shrinks = false;
+    if (!leftward(rule) && task_.shift) {
+      shrinks = exponentials<Product, rule, !leftward(rule)>(sight, shifts, s, p, running(row));
+    } else {
+      shrinks = exponentials<Product, rule, false>(sight, shifts, s, p, running(row));
+    }
+    if (shrinks) {
+      scale_rows(outputs_of(row), sight.queries, space_.value_stride, shape_.value_width,
+                 space_.shrink);
+    }
+  }
+
+  void attend(std::int64_t row, std::int64_t j, std::int64_t count,
+              const HeadRows<const float>& keys, const float* shifts, const float* values) {
+    const Sight sight = sight_of(row, j, count);
+    if (sight.empty() || spent(row)) return;
+    score(row, sight, keys, shifts);
+    mix_keys<Product>(space_.p, values, space_.value_stride, sight, outputs_of(row),
+                      shape_.value_width);
+  }
+
+  /// The panel's own keys, from v: tile by tile they get their y, and U for those that follow.
+  void chain(std::int64_t row, std::int64_t count) {
+    const std::int64_t stride = space_.value_stride, width = shape_.value_width;
+    const Sight sight = sight_of(row, shape_.offset + row, count);
+    score(row, sight, keys_of(row), shifts_of(row));
+    float *const outputs = outputs_of(row), *const values = values_of(row);
+    float* const chained = Product::rounds ? space_.chained : values;
+    pack_left<Exact>(source(task_.v, shape_.offset + row, count, width), count, width, chained,
+                     stride);
+    const int vectors = static_cast<int>((width + lanes - 1) / lanes);
+    for (std::int64_t t = 0; t < count; t += tile_rows) {
+      if (t > 0) {
+        row_tile<Product>({space_.p + t, 1, panel}, values, stride, t / Product::depth,
+                          outputs + t * stride, stride, vectors, true);
+      }
+      const std::int64_t end = least(t + tile_rows, count);
+      const float* const sums = space_.sums + (row - begin_) + t;
+      if (end - t == tile_rows) {
+        solve_tile(tile_rows, sums, t, outputs, chained);
+      } else {
+        solve_tile(static_cast<int>(end - t), sums, t, outputs, chained);
+      }
+      if (Product::rounds) {
+        pack_right<Product>(Source<float>{{chained + t * stride, stride}, end - t, width}, end - t,
+                            width, values + t / Product::depth * stride, stride);
+      }
+    }
+  }
+
+  /// The rows from t on, whose outputs lack only the sums over themselves. Inlined, so that a whole
+  /// tile is unrolled and its U stay in registers: each row waits for the one before.
+  [[gnu::always_inline]] void solve_tile(int count, const float* sums, std::int64_t t,
+                                         float* outputs, float* chained) const {
+    const std::int64_t stride = space_.value_stride;
+    const Vec own(1.0f - task_.gamma), past(task_.gamma);
+    float shares[tile_rows];
+    for (int i = 0; i < count; ++i) shares[i] = 1.0f / sums[i];
+    for (std::int64_t c = 0; c < shape_.value_width; c += lanes) {
+      Vec u[tile_rows];
+#pragma GCC unroll 8
+      for (int i = 0; i < count; ++i) {
+        const float* const p = space_.scores + t * panel + t + i;  // p[j panel]: of key t + j
+        float* const output = outputs + (t + i) * stride + c;
+        float* const value = chained + (t + i) * stride + c;
+        Vec sum = load(output);
+#pragma GCC unroll 8
+        for (int j = 0; j < i; ++j) sum = fma(Vec(p[j * panel]), u[j], sum);
+        const Vec first = own * load(value);
+        sum = fma(Vec(p[i * panel]), first, sum);
+        store(output, sum);
+        u[i] = fma(past, sum * Vec(shares[i]), first);
+        store(value, u[i]);
+      }
+    }
+  }
+
+  void finish(std::int64_t row) {
+    const std::int64_t stride = space_.value_stride, width = shape_.value_width;
+    const Running of = running(row);
+    const std::int64_t whole = width / lanes * lanes;
+    const int rest = static_cast<int>(width - whole);
+    for (std::int64_t t = 0; t < queries(row); ++t) {
+      const float* from = outputs_of(row) + t * stride;
+      T* const to = task_.y.row(row + t);
+      const Vec factor(share_of(of.sums[t]));
+      for (std::int64_t c = 0; c < whole; c += lanes) store(to + c, load(from + c) * factor);
+      if (rest != 0) store_first(to + whole, load(from + whole) * factor, rest);
+    }
+    if (rule == Rule::stick || !task_.log_sum) return;
+    for (std::int64_t t = 0; t < panel; t += lanes) {
+      const Vec sum = load(of.sums + t), x = fma(load(of.maxima + t), Vec(ln_of_2), log(sum));
+      store(of.shrink + t, rule == Rule::tra ? select(sum > Vec(0.0f), x, Vec(0.0f)) : x);
+    }
+    for (std::int64_t t = 0; t < queries(row); ++t) {
+      *task_.log_sum.row(row + t) = of.shrink[t];
+    }
+  }
+
+  /// What a row's outputs are multiplied by at the end.
+  static float share_of(float sum) {
+    if constexpr (rule == Rule::stick) return 1;
+    return rule == Rule::tra && sum == 0 ? 0.0f : 1.0f / sum;
+  }
+
+  const AttentionRows<T>& task_;
+  const SegmentShape& shape_;
+  std::int64_t begin_, end_;
+  Space<Product> space_;
+};
+
+template <class Product>
+std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t chunk) {
+  return most(Space<Product>(width, value_width, chunk, nullptr).floats,
+              single_scratch(width, value_width));
+}
+
+template <class T, class Product, Rule rule>
+inline constexpr AttentionKernels<T> forward_kernels{
+    scratch<Product>,
+    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, float* at) {
+      Rows<T, Product, rule>(task, chunk, at).begin();
+    },
+    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, std::int64_t from,
+       std::int64_t to, float* at) { Rows<T, Product, rule>(task, chunk, at).before(from, to); },
+    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, float* at) {
+      Rows<T, Product, rule>(task, chunk, at).own();
+    },
+    [](const AttentionRows<T>& task, std::int64_t row, float* at) {
+      Single<T, rule>(task, row, at).run();
+    }};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

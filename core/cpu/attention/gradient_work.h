@@ -1,0 +1,462 @@
+#pragma once
+
+#include "core/cpu/attention/gradient_space.h"
+#include "core/cpu/attention/kernels.h"
+#include "core/cpu/attention/panel.h"
+#include "core/cpu/attention/rows.h"
+#include "core/cpu/attention/score_gradients.h"
+
+/// Softmax attention and ChaCAL, backward, for a range of keys: the panels of queries pass over it
+/// from the last to the first. P comes back from log_sum; five products a block.
+///
+/// With D_i = dy_i . y_i, and dS times scale, or times 1 where sums of dS itself are wanted (then
+/// the scale multiplies at the end):
+///   dS_ij = P_ij (dy_i . v_j - D_i)
+///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j
+/// Rules that go leftward take the blocks of a range from the last to the first; what they know of
+/// a row goes from range to range in `walked`.
+///
+/// ChaCAL puts W_i for dy_i, U_j = (1 - g) v_j + g y_j for v_j, and on the diagonal takes back the
+/// g W_i . y_i that U has too much. W is solved on the panel's own keys, from its last row up:
+///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+template <class T, class Product, Rule rule>
+class Work {
+ public:
+  Work(const AttentionGradients<T>& task, float* scratch)
+      : task_(task),
+        shape_(task.shape),
+        count_(task.end - task.begin),
+        key_width_(shape_.width),
+        value_width_(shape_.value_width),
+        space_(key_width_, value_width_, task.range, scratch) {}
+
+  void begin() {
+    const auto keys = source(task_.k, task_.begin, count_, key_width_);
+    pack_left<Product>(keys, count_, key_width_, space_.keys_left, space_.left_stride);
+    if (Product::depth > 1) {
+      pack_right<Product>(keys, count_, key_width_, space_.keys_right, space_.key_stride);
+    }
+    clear(space_.key_sums, round_up(count_, tile_rows) * space_.key_stride);
+    if (chain()) {
+      clear(space_.all_value_sums, round_up(count_, tile_rows) * space_.value_stride);
+    } else {
+      pack_left<Product>(source(task_.v, task_.begin, count_, value_width_), count_, value_width_,
+                         space_.values_left, space_.value_left_stride);
+      clear(space_.value_sums, round_up(count_, tile_rows) * space_.value_stride);
+    }
+  }
+
+  void begin_head(std::int64_t head) {
+    if (task_.shift) {
+      for (std::int64_t r = 0; r < count_; ++r) {
+        space_.key_shifts[r] = task_.shift.row(task_.begin + r)[head];
+      }
+      clear(space_.key_shift_sums, round_up(count_, tile_rows) * lanes);
+    }
+    if (!chain()) return;
+    const ChainSource<T> chained{source(task_.v, task_.begin, count_, value_width_),
+                                 source(head_of(task_.y, head), task_.begin, count_, value_width_),
+                                 gamma(head)};
+    pack_left<Product>(chained, count_, value_width_, space_.values_left, space_.value_left_stride);
+    clear(space_.value_sums, round_up(count_, tile_rows) * space_.value_stride);
+    task_.dgamma[head] = 0;
+  }
+
+  void end_head(std::int64_t head) {
+    if (task_.dshift) {
+      for (std::int64_t r = 0; r < count_; ++r) {
+        float& to = task_.dshift.row(task_.begin + r)[head];
+        to = (task_.add_dshift ? to : 0.0f) - sum(load(space_.key_shift_sums + r * lanes));
+      }
+    }
+    if (!chain()) return;
+    const Vec own(1.0f - gamma(head));
+    float* const all = space_.all_value_sums;
+    for (std::int64_t i = 0; i < count_ * space_.value_stride; i += lanes) {
+      store(all + i, fma(own, load(space_.value_sums + i), load(all + i)));
+    }
+    for (std::int64_t r = 0; r < count_; ++r) {
+      task_.dgamma[head] -= dot(space_.value_sums + r * space_.value_stride,
+                                task_.v.row(task_.begin + r), value_width_);
+    }
+  }
+
+  void end() {
+    if (task_.dk) {
+      write_rows(space_.key_sums, space_.key_stride, factor(), from(task_.dk, task_.begin),
+                 task_.add_dk, count_, key_width_);
+    }
+    if (task_.dv) {
+      write_rows(chain() ? space_.all_value_sums : space_.value_sums, space_.value_stride, 1.0f,
+                 from(task_.dv, task_.begin), task_.add_dv, count_, value_width_);
+    }
+  }
+
+  void panel_of(std::int64_t head, std::int64_t row) {
+    const std::int64_t n = least(panel, shape_.queries - row);
+    const std::int64_t position = shape_.offset + row;
+    const bool first = position + n - 1 < task_.end;  // no later range sees this panel
+    const bool last = position + 1 - shape_.window >= task_.begin || task_.begin == 0;
+    if constexpr (leftward(rule)) return panel_leftward(head, row, n, first, last);
+    start(head, row, n);
+
+    const bool solve = chain() && first;
+    const Sight own = sight(row, position, n);
+    if (solve) {
+      score(own, position);
+      turn_scores<true, false>(own, position);
+      solve_chain(head, row, n);
+    } else if (chain()) {
+      const HeadRows<const float> saved{chain_row(head, row), space_.value_stride};
+      pack_left<Exact>(source(saved, 0, n, value_width_), n, value_width_, space_.gradient_rows,
+                       space_.value_stride);
+    } else {
+      pack_left<Exact>(source(head_of(task_.dy, head), row, n, value_width_), n, value_width_,
+                       space_.gradient_rows, space_.value_stride);
+    }
+    turn_gradients(head, row, n, last);
+    start_query_sums(head, row, n, first);
+
+    if (solve) {
+      score_gradient_tiles(own, position);
+      for (std::int64_t i = 0; i < n; ++i) {
+        space_.ds[i * panel + i] -= gamma(head) * space_.sums[i];
+      }
+      turn_scores<false, true>(own, position);
+      mix(own, position, false);
+    }
+    const std::int64_t stop = solve ? position : least(task_.end, position + n);
+    for (std::int64_t j = task_.begin; j < stop; j += block) {
+      const Sight there = sight(row, j, least(block, stop - j));
+      if (there.empty()) continue;
+      score(there, j);
+      score_gradient_tiles(there, j);
+      turn_scores<true, true>(there, j);
+      mix(there, j, true);
+    }
+    finish_query_sums(head, row, n, last);
+  }
+
+ private:
+  /// The same for rules that go leftward. Nothing is done for rows that have nothing left.
+  void panel_leftward(std::int64_t head, std::int64_t row, std::int64_t n, bool first, bool last) {
+    if (!first) read_walked(head, row, n);
+    const bool none = !first && spent();
+    if (none && !last) return;
+    if (!none) {
+      start(head, row, n);
+      pack_left<Exact>(source(head_of(task_.dy, head), row, n, value_width_), n, value_width_,
+                       space_.gradient_rows, space_.value_stride);
+      turn_gradients(head, row, n, last);
+      if (first) start_walk(n);
+    } else if (task_.tau) {
+      gather({task_.tau.at + head, task_.tau.stride}, row, n, 1.0f, space_.tau);
+    }
+    start_query_sums(head, row, n, first);
+    const std::int64_t stop = least(task_.end, shape_.offset + row + n);
+    for (std::int64_t end = stop; end > task_.begin && !spent();) {
+      const std::int64_t j = task_.begin + (end - 1 - task_.begin) / block * block;
+      const Sight there = sight(row, j, end - j);
+      end = j;
+      if (there.empty()) continue;
+      score(there, j);
+      score_gradient_tiles(there, j);
+      leftward_gradients<Product, rule>(there, space_);
+      mix(there, j, true);
+    }
+    if (!last) write_walked(head, row, n);
+    finish_query_sums(head, row, n, last);
+    if (!last || !task_.dpull) return;
+    for (std::int64_t t = 0; t < n; ++t) {
+      float& to = task_.dpull.row(row + t)[head];
+      to = (task_.add_dpull ? to : 0.0f) + space_.walked[1][t];
+    }
+  }
+
+  /// Of stick-breaking what is left, and the rest of D; of TRA the keys kept, and dpull so far.
+  void start_walk(std::int64_t n) {
+    for (std::int64_t t = 0; t < panel; ++t) {
+      space_.walked[0][t] = rule == Rule::stick && t < n ? 1.0f : 0.0f;
+      space_.walked[1][t] = rule == Rule::stick ? space_.sums[t] : 0.0f;
+    }
+  }
+  void read_walked(std::int64_t head, std::int64_t row, std::int64_t n) {
+    const float* const from = task_.walked + 2 * (head * shape_.queries + row);
+    for (std::int64_t t = 0; t < panel; ++t) {
+      for (int i = 0; i < 2; ++i) space_.walked[i][t] = t < n ? from[2 * t + i] : 0.0f;
+    }
+  }
+  void write_walked(std::int64_t head, std::int64_t row, std::int64_t n) {
+    float* const to = task_.walked + 2 * (head * shape_.queries + row);
+    for (std::int64_t t = 0; t < n; ++t) {
+      for (int i = 0; i < 2; ++i) to[2 * t + i] = space_.walked[i][t];
+    }
+  }
+  bool spent() const {
+    if constexpr (rule == Rule::stick) {
+      for (int t = 0; t < panel; t += lanes) {
+        if (any(load(space_.walked[0] + t) >= Vec(rules::Stick::spent))) return false;
+      }
+      return true;
+    }
+    return false;
+  }
+
+  template <class U>
+  static HeadRows<U> from(HeadRows<U> x, std::int64_t row) {
+    return {x.row(row), x.stride};
+  }
+  template <class U>
+  static Source<std::remove_const_t<U>> source(HeadRows<U> x, std::int64_t row, std::int64_t rows,
+                                               std::int64_t width) {
+    return {{x.row(row), x.stride}, rows, width};
+  }
+  template <class U>
+  HeadRows<U> head_of(HeadRows<U> x, std::int64_t head) const {
+    return {x.at + head * value_width_, x.stride};
+  }
+  HeadRows<const T> query_head(std::int64_t head) const {
+    return {task_.q.at + head * key_width_, task_.q.stride};
+  }
+  bool chain() const { return task_.gamma != nullptr; }
+  float gamma(std::int64_t head) const { return task_.gamma[head * task_.gamma_step]; }
+  /// Of dS, and what the sums are still to be multiplied by.
+  bool late() const { return task_.shift || rule == Rule::tra; }
+  float early() const { return late() ? 1.0f : task_.scale; }
+  float factor() const { return late() ? task_.scale : 1.0f; }
+  float* chain_row(std::int64_t head, std::int64_t row) const {
+    return task_.chain_rows + (head * shape_.queries + row) * space_.value_stride;
+  }
+  float* saved_query_sums(std::int64_t head, std::int64_t row) const {
+    return task_.dq_sums + (head * shape_.queries + row) * space_.key_stride;
+  }
+  Sight sight(std::int64_t row, std::int64_t j, std::int64_t keys) const {
+    const std::int64_t less = strict(rule) ? 1 : 0;
+    return {keys, least(panel, shape_.queries - row), shape_.offset + row - j - less,
+            shape_.window - less};
+  }
+  float* key_row(float* rows, std::int64_t j) const {
+    return rows + (j - task_.begin) * space_.key_stride;
+  }
+  float* value_row(float* rows, std::int64_t j) const {
+    return rows + (j - task_.begin) * space_.value_stride;
+  }
+
+  void start(std::int64_t head, std::int64_t row, std::int64_t n) {
+    const auto of_head = [&](HeadRows<const float> x) {
+      return x ? HeadRows<const float>{x.at + head, x.stride} : x;
+    };
+    gather(of_head(task_.tau), row, n, 1.0f, space_.tau);
+    gather(of_head(task_.shift), shape_.offset + row, n, 0.0f, space_.shifts);
+    const Vec scale(task_.scale * log2_of_e);
+    for (std::int64_t t = 0; t < panel; t += lanes) {
+      store(space_.times + t, Vec(early()));
+      store(space_.scale + t, scale * load(space_.tau + t));
+    }
+    // A query that sees one key only has P = 1 whatever its score: no gradient, not even a
+    // rounding. A sink has its share even there.
+    if (!task_.sink && shape_.offset + row == 0) space_.times[0] = 0;
+    if (!task_.sink && shape_.window == 1) clear(space_.times, panel);
+
+    const auto q = source(query_head(head), row, n, key_width_);
+    // Along the rows first: that is how they come quickest from afar.
+    if (task_.tau) {
+      pack_right<Product>(ScaledSource<T>{q, space_.tau}, n, key_width_, space_.queries,
+                          space_.key_stride);
+    } else {
+      pack_right<Product>(q, n, key_width_, space_.queries, space_.key_stride);
+    }
+    pack_transposed<Product>(q, n, key_width_, space_.scale, space_.turned);
+    if constexpr (rule == Rule::stick) return;
+    if constexpr (rule == Rule::tra) {
+      gather(of_head(task_.pull), row, n, 0.0f, space_.pulls);
+      for (std::int64_t t = 0; t < panel; ++t) space_.pulls[t] *= log2_of_e;
+      gather(of_head(task_.log_sum), row, n, 0.0f, space_.log_sums);
+    }
+    for (std::int64_t t = 0; t < panel; ++t) {
+      space_.logs[t] = t < n ? log2_of_e * task_.log_sum.row(row + t)[head] : 1e30f;
+    }
+  }
+
+  /// D, and the words of dy or W. Where words do not round, dS's factor goes into both.
+  void turn_gradients(std::int64_t head, std::int64_t row, std::int64_t n, bool last) {
+    const auto y = from(head_of(task_.y, head), row);
+    for (std::int64_t t = 0; t < panel; ++t) {
+      const float d =
+          t < n ? dot(space_.gradient_rows + t * space_.value_stride, y.row(t), value_width_)
+                : 0.0f;
+      space_.sums[t] = Product::rounds ? d : space_.times[t] * d;
+      if (task_.dots && last && t < n) task_.dots.row(row + t)[head] = d;
+    }
+    const HeadRows<const float> rows{space_.gradient_rows, space_.value_stride};
+    const auto gradients = source(rows, 0, n, value_width_);
+    pack_transposed<Product>(gradients, n, value_width_, space_.times, space_.turned_gradients);
+    if (Product::rounds) {
+      pack_right<Product>(gradients, n, value_width_, space_.gradients, space_.value_stride);
+    }
+  }
+
+  void score(const Sight& there, std::int64_t j) {
+    score_tiles<Product>(space_.keys_left + (j - task_.begin) * space_.left_stride,
+                         space_.left_stride, space_.turned, space_.depth, there, space_.p);
+  }
+  template <bool make_p, bool make_ds>
+  void turn_scores(const Sight& there, std::int64_t j) {
+    const std::int64_t first = j - task_.begin;
+    if (task_.shift) {
+      score_gradients<Product, make_p, make_ds, true>(there, space_, first);
+    } else {
+      score_gradients<Product, make_p, make_ds, false>(there, space_, first);
+    }
+  }
+  void score_gradient_tiles(const Sight& there, std::int64_t j) {
+    score_tiles<Product>(space_.values_left + (j - task_.begin) * space_.value_left_stride,
+                         space_.value_left_stride, space_.turned_gradients, space_.value_depth,
+                         there, space_.ds);
+  }
+  void mix(const Sight& there, std::int64_t j, bool values) {
+    if (values) {
+      mix_queries<Product>(space_.p_rows, space_.gradients, space_.value_stride, there,
+                           value_row(space_.value_sums, j), value_width_);
+    }
+    mix_queries<Product>(space_.ds_rows, space_.queries, space_.key_stride, there,
+                         key_row(space_.key_sums, j), key_width_);
+    mix_keys<Product>(space_.ds_keys,
+                      space_.keys_right + (j - task_.begin) / Product::depth * space_.key_stride,
+                      space_.key_stride, there, space_.query_sums, key_width_);
+  }
+
+  /// From B of the later panels in value_sums: W into gradients, A into value_sums.
+  void solve_chain(std::int64_t head, std::int64_t row, std::int64_t n) {
+    constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
+    const std::int64_t stride = space_.value_stride;
+    float* const sums = value_row(space_.value_sums, shape_.offset + row);
+    float* const w = space_.gradient_rows;
+    const auto y = from(head_of(task_.y, head), row);
+    pack_left<Exact>(source(head_of(task_.dy, head), row, n, value_width_), n, value_width_, w,
+                     stride);
+    const int vectors = static_cast<int>((value_width_ + lanes - 1) / lanes);
+    const float g = gamma(head);
+    for (std::int64_t r = (n - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
+      const std::int64_t after = least(r + tile_rows, n);
+      if (after < n) {  // then a multiple of tile_rows
+        row_tile<Product>({space_.p_rows + r * p_row + after / depth, p_row, 1},
+                          space_.gradients + after / depth * stride, stride,
+                          words<Product>(n) - after / depth, sums + r * stride, stride, vectors,
+                          true);
+      }
+      if (after - r == tile_rows) {
+        solve_tile(tile_rows, r, g, w, sums);
+      } else {
+        solve_tile(static_cast<int>(after - r), r, g, w, sums);
+      }
+      for (std::int64_t j = r; j < after; ++j) {
+        task_.dgamma[head] += dot(sums + j * stride, y.row(j), value_width_);
+        const Vec p(space_.p[j * panel + j]);
+        for (std::int64_t c = 0; c < value_width_; c += lanes) {
+          float* const a = sums + j * stride + c;
+          store(a, fma(p, load(w + j * stride + c), load(a)));
+        }
+      }
+      if (Product::rounds) {
+        pack_right<Product>(Source<float>{{w + r * stride, stride}, after - r, value_width_},
+                            after - r, value_width_, space_.gradients + r / depth * stride, stride);
+      }
+    }
+    if (task_.chain_rows) {
+      float* const saved = chain_row(head, row);
+      for (std::int64_t i = 0; i < n * stride; i += lanes) {
+        store(saved + i, load(w + i));
+      }
+    }
+  }
+
+  /// B and W of the rows [r, r + count) from dy and the sums over later rows. Inlined, so that a
+  /// whole tile is unrolled and its W stay in registers: each row waits for the one after.
+  [[gnu::always_inline]] void solve_tile(int count, std::int64_t r, float g, float* w,
+                                         float* sums) const {
+    const std::int64_t stride = space_.value_stride;
+    for (std::int64_t c = 0; c < value_width_; c += lanes) {
+      Vec solved[tile_rows];
+#pragma GCC unroll 8
+      for (int j = count - 1; j >= 0; --j) {
+        const float* const p = space_.p + (r + j) * panel + r;
+        float* const b_at = sums + (r + j) * stride + c;
+        float* const w_at = w + (r + j) * stride + c;
+        Vec b = load(b_at);
+#pragma GCC unroll 8
+        for (int i = count - 1; i > j; --i) b = fma(Vec(p[i]), solved[i], b);
+        solved[j] = fma(Vec(g), b, load(w_at));
+        store(w_at, solved[j]);
+        store(b_at, b);
+      }
+    }
+  }
+
+  void start_query_sums(std::int64_t head, std::int64_t row, std::int64_t n, bool first) {
+    const std::int64_t floats = n * space_.key_stride;
+    if (first) {
+      clear(space_.query_sums, round_up(n, tile_rows) * space_.key_stride);
+    } else {
+      const float* const saved = saved_query_sums(head, row);
+      for (std::int64_t i = 0; i < floats; i += lanes) {
+        store(space_.query_sums + i, load(saved + i));
+      }
+    }
+  }
+
+  void finish_query_sums(std::int64_t head, std::int64_t row, std::int64_t n, bool last) {
+    if (!last) {
+      float* const saved = saved_query_sums(head, row);
+      for (std::int64_t i = 0; i < n * space_.key_stride; i += lanes) {
+        store(saved + i, load(space_.query_sums + i));
+      }
+      return;
+    }
+    if (task_.dtau) {
+      for (std::int64_t t = 0; t < n; ++t) {
+        float& to = task_.dtau.row(row + t)[head];
+        const float product = dot(query_head(head).row(row + t),
+                                  space_.query_sums + t * space_.key_stride, key_width_);
+        to = (task_.add_dtau ? to : 0.0f) + factor() * product;
+      }
+    }
+    if (!task_.dq) return;
+    const HeadRows<T> dq{task_.dq.row(row) + head * key_width_, task_.dq.stride};
+    if (!task_.tau) {
+      return write_rows(space_.query_sums, space_.key_stride, factor(), dq, task_.add_dq, n,
+                        key_width_);
+    }
+    for (std::int64_t t = 0; t < n; ++t) {
+      write_rows(space_.query_sums + t * space_.key_stride, space_.key_stride,
+                 factor() * space_.tau[t], from(dq, t), task_.add_dq, 1, key_width_);
+    }
+  }
+
+  const AttentionGradients<T>& task_;
+  const SegmentShape& shape_;
+  std::int64_t count_, key_width_, value_width_;
+  GradientSpace<Product> space_;
+};
+
+template <class T, class Product, Rule rule>
+inline constexpr AttentionGradientKernels<T> gradient_kernels{
+    [](std::int64_t width, std::int64_t value_width, std::int64_t range) {
+      return GradientSpace<Product>(width, value_width, range, nullptr).floats;
+    },
+    packed_width,
+    [](const AttentionGradients<T>& task, float* at) { Work<T, Product, rule>(task, at).begin(); },
+    [](const AttentionGradients<T>& task, std::int64_t head, float* at) {
+      Work<T, Product, rule>(task, at).begin_head(head);
+    },
+    [](const AttentionGradients<T>& task, std::int64_t head, std::int64_t row, float* at) {
+      Work<T, Product, rule>(task, at).panel_of(head, row);
+    },
+    [](const AttentionGradients<T>& task, std::int64_t head, float* at) {
+      Work<T, Product, rule>(task, at).end_head(head);
+    },
+    [](const AttentionGradients<T>& task, float* at) { Work<T, Product, rule>(task, at).end(); }};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,48 @@
+#include "core/cpu/attention/forward_rows.h"
+#include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/isa.h"
+
+namespace longhand::cpu {
+namespace LONGHAND_ISA::attention {
+namespace {
+
+template <class T, Rule rule>
+constexpr ByProduct<AttentionKernels<T>> forward{forward_kernels<T, Exact, rule>,
+                                                 forward_kernels<T, Bf16, rule>};
+template <class T>
+constexpr ByRule<AttentionKernels<T>> forward_table{
+    .stick = forward<T, Rule::stick>,
+    .tra = {forward_kernels<T, Exact, Rule::tra>, forward_kernels<T, Exact, Rule::tra>}};
+
+template <class T, Rule rule>
+constexpr ByProduct<AttentionGradientKernels<T>> gradient{gradient_kernels<T, Exact, rule>,
+                                                          gradient_kernels<T, Bf16, rule>};
+template <class T>
+constexpr ByRule<AttentionGradientKernels<T>> gradient_table{
+    .stick = gradient<T, Rule::stick>,
+    .tra = {gradient_kernels<T, Exact, Rule::tra>, gradient_kernels<T, Exact, Rule::tra>}};
+
+}  // namespace
+}  // namespace LONGHAND_ISA::attention
+
+template <>
+const ByRule<AttentionKernels<float>>&
+kernels<ByRule<AttentionKernels<float>>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::attention::forward_table<float>;
+}
+template <>
+const ByRule<AttentionKernels<bf16>>& kernels<ByRule<AttentionKernels<bf16>>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::attention::forward_table<bf16>;
+}
+template <>
+const ByRule<AttentionGradientKernels<float>>&
+kernels<ByRule<AttentionGradientKernels<float>>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::attention::gradient_table<float>;
+}
+template <>
+const ByRule<AttentionGradientKernels<bf16>>&
+kernels<ByRule<AttentionGradientKernels<bf16>>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::attention::gradient_table<bf16>;
+}
+
+}  // namespace longhand::cpu

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "core/formulas.h"
+
+/// How the scores of a query become the weights of its keys: docs/math/rules.md. Softmax is the
+/// kernels' own. Each other rule stands here once, as a struct of templates on the value type: the
+/// same text runs on double (the reference), on float (CUDA) and on vectors of queries (the CPU),
+/// whose exp2, min and select are found by argument-dependent lookup.
+///
+/// These rules go through the keys of a query from right to left, from the nearest to the first.
+/// What they know of the keys behind them is a number or two a row, which they move on. Scores are
+/// in bits, s / ln 2.
+namespace longhand {
+
+enum class Rule : std::uint8_t { softmax, stick, tra };
+
+constexpr std::string_view name_of(Rule rule) {
+  return rule == Rule::softmax ? "softmax" : rule == Rule::stick ? "stick" : "tra";
+}
+/// Whether a query sees the keys before its own only.
+constexpr bool strict(Rule rule) { return rule == Rule::stick; }
+/// Whether its keys are taken from right to left.
+constexpr bool leftward(Rule rule) { return rule != Rule::softmax; }
+
+namespace rules {
+
+inline constexpr double ln_of_2 = 0.69314718055994530942;
+
+/// Stick-breaking: each key takes the share sigmoid(s) of what the keys to its right have left.
+struct Stick {
+  /// From here on nothing is looked at: all further weights together are less than this, of what
+  /// rounds away in f32 beside 1 a sixty-fourth.
+  static constexpr float spent = 0x1p-30f;
+
+  /// sigmoid(s) and 1 - sigmoid(s), each with all its digits.
+  template <class V>
+  struct Broken {
+    V taken, kept;
+  };
+  template <class V>
+  static constexpr Broken<V> broken(V s) {
+    using std::exp2;
+    const V odds = exp2(select(s < V(-126.0), V(126.0), -s));
+    const V taken = V(1.0) / (V(1.0) + odds);
+    return {taken, odds * taken};
+  }
+  template <class V>
+  static constexpr V weigh(V s, V& left) {
+    const Broken<V> b = broken(s);
+    const V p = b.taken * left;
+    left = b.kept * left;
+    return p;
+  }
+  /// dS, and p; rest is the sum of p dP over this key and those to the left, at first D.
+  template <class V>
+  static constexpr V gradient(V s, V dp, V& left, V& rest, V& p) {
+    const Broken<V> b = broken(s);
+    p = b.taken * left;
+    left = b.kept * left;
+    const V part = p * dp, ds = part - b.taken * rest;
+    rest = rest - part;
+    return ds;
+  }
+};
+
+/// Threshold relative attention: a softmax of the positive scores alone, each with `pull` added for
+/// every positive one from it to the query.
+struct Tra {
+  template <class V>
+  static constexpr V logit(V s, V pull, V& count) {
+    const V one = select(s > V(0.0), V(1.0), V(0.0));
+    count = count + one;
+    return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
+  }
+  /// dS. A key that has all of its row's weight, as the only one kept has, gets no gradient, not
+  /// even a rounding: its logit is the row's log_sum to the last bit, where both are of one type.
+  template <class V>
+  static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
+    const V none(0.0);
+    return select(logit * V(ln_of_2) == log_sum, none, p * (dp - d));
+  }
+};
+
+}  // namespace rules
+}  // namespace longhand

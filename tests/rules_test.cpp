@@ -1,0 +1,177 @@
+#include "core/rules.h"
+
+#include <cmath>
+#include <limits>
+#include "tests/check.h"
+
+#include "autograd/composed_attention.h"
+#include "core/error.h"
+#include "tests/head_problem.h"
+#include "tests/recorded.h"
+#include "tests/refusal.h"
+
+using namespace longhand;
+
+// Attention by rules other than softmax: worked examples, limits, and how far a row is walked.
+// Gradients, parity and mutants go through the catalog.
+BOOST_AUTO_TEST_SUITE(rules_test)
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+void check_close(const Doubles& got, const Doubles& expected, double tolerance) {
+  BOOST_REQUIRE_EQUAL(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    BOOST_TEST_CONTEXT("entry " << i << ": expected " << expected[i] << ", got " << got[i]) {
+      BOOST_TEST(std::abs(got[i] - expected[i]) <= tolerance);
+    }
+  }
+}
+
+/// Queries 1, so that a score is its key.
+ScoreVars of_keys(Backend& backend, const Doubles& keys, Rule rule) {
+  const Segments one(backend, std::vector<std::int32_t>{static_cast<std::int32_t>(keys.size())});
+  return {.q = {Var(column(backend, Doubles(keys.size(), 1.0)), true), 0, 1, 1},
+          .k = {Var(column(backend, keys), true), 0, 1, 1},
+          .queries = one,
+          .scale = 1,
+          .rule = rule};
+}
+
+Doubles last_row(const Tensor& weights) {
+  const Doubles all = weights.to_doubles();
+  const auto n = static_cast<std::ptrdiff_t>(std::lround(std::sqrt(double(all.size()))));
+  return {all.end() - n, all.end()};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
+  const auto backend = make_reference_backend();
+  // sigmoid(ln x) = x / (1 + x): 1/2, 2/3, 3/4; the own key is not seen.
+  const ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5}, Rule::stick);
+  check_close(last_row(attention_weights(s)), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
+  const HeadVars v{Var(column(*backend, {24, 6, 4, 100}), true), 0, 1, 1};
+  Tape tape;
+  const Var y = recorded(tape, [&] { return attention(s, v); });
+  check_close(y.value().to_doubles(), {0, 12, 8, 5}, 1e-13);
+  tape.backward(y, column(*backend, {0, 0, 0, 1}));
+  check_close(v.data.grad().to_doubles(), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
+  // Each part P dP is 1, 1, 3; dS = part - sigmoid(s) (this part and those to its left).
+  check_close(s.k.data.grad().to_doubles(), {0.5, 1 - 2.0 * 2 / 3, 3 - 5 * 0.75, 0}, 1e-14);
+}
+
+BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
+  const auto backend = make_reference_backend();
+  ScoreVars s = of_keys(*backend, {std::log(2), -1, std::log(3), std::log(4)}, Rule::tra);
+  s.pull = Var(column(*backend, Doubles(4, -std::log(2))), true);
+  // 4 / 2, 3 / 4 and 2 / 8, of 3.
+  check_close(last_row(attention_weights(s)), {1.0 / 12, 0, 1.0 / 4, 2.0 / 3}, 1e-15);
+  const HeadVars v{Var(column(*backend, {12, 7, 4, 3}), true), 0, 1, 1};
+  Tape tape;
+  const Var y = recorded(tape, [&] { return attention(s, v); });
+  check_close(y.value().to_doubles(), {12, 12, (3.0 * 4 + 12) / 4, 4}, 1e-13);
+  tape.backward(y, column(*backend, {0, 0, 0, 1}));
+  // D = 4: dS = 8/12, 0, 0, -2/3; each times how many keys are kept from there on.
+  check_close(s.pull.grad().to_doubles(), {0, 0, 0, 3 * 2.0 / 3 - 2.0 / 3}, 1e-14);
+  check_close(s.k.data.grad().to_doubles(), {2.0 / 3, 0, 0, -2.0 / 3}, 1e-14);
+
+  s = of_keys(*backend, {-1, -2, -3}, Rule::tra);  // nothing agrees
+  s.pull = column(*backend, Doubles(3, -1.0));
+  check_close(attention(s, {Var(column(*backend, {1, 2, 3})), 0, 1, 1}).value().to_doubles(),
+              {0, 0, 0}, 0);
+}
+
+// Sharp scores make stick-breaking, and a strong pull TRA, choose what FAL chooses.
+BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
+  const auto backend = make_reference_backend();
+  const HeadProblem p(*backend, DType::f64, {200}, 1, 1, 8, 1, 5);
+  const std::vector<std::int32_t> match = fal(p.fal()).match.to_ints();
+  for (const Rule rule : {Rule::stick, Rule::tra}) {
+    ScoreVars s = p.scores();
+    s.rule = rule;
+    s.scale = 1e5;
+    if (rule == Rule::tra) s.pull = column(*backend, Doubles(200, -1e9));
+    const Doubles weights = attention_weights(s).to_doubles();
+    for (std::size_t i = 0; i < 200; ++i) {
+      // TRA sees its own key too, which FAL does not.
+      if (rule == Rule::tra && weights[i * 200 + i] > 0) continue;
+      for (std::size_t j = 0; j < 200; ++j) {
+        const double expected = static_cast<std::int32_t>(j) == match[i] ? 1 : 0;
+        BOOST_REQUIRE(std::abs(weights[i * 200 + j] - expected) < 1e-3);
+      }
+    }
+  }
+}
+
+// Where nothing is left of any row of a panel, keys are not read: here those would make NaN.
+BOOST_AUTO_TEST_CASE(a_spent_row_reads_no_further) {
+  const auto backend = make_cpu_backend();
+  const std::int64_t n = 700, width = 4, unread = 256;
+  Rng rng(3, Purpose::test);
+  Doubles q(static_cast<std::size_t>(n * width)), k(q.size()), v(q.size());
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    q[i] = 1 + rng.uniform();
+    k[i] = static_cast<std::int64_t>(i) < unread * width ? std::numeric_limits<double>::quiet_NaN()
+                                                         : 1 + rng.uniform();
+    v[i] = rng.normal();
+  }
+  const auto of = [&](const Doubles& values) {
+    return all_columns(Var(Tensor::from(*backend, {n, width}, DType::f32, values), true), 1);
+  };
+  ScoreVars s{.q = of(q),
+              .k = of(k),
+              .queries = Segments(*backend, std::vector<std::int32_t>{static_cast<int>(n)}),
+              .rule = Rule::stick};
+  const HeadVars values = of(v);
+  Tape tape;
+  const Var y = recorded(tape, [&] { return attention(s, values); });
+  Doubles dy(q.size(), 0.0);
+  const auto far = static_cast<std::size_t>((unread + 128) * width);
+  for (std::size_t i = far; i < dy.size(); ++i) dy[i] = 1;
+  tape.backward(y, Tensor::from(*backend, {n, width}, DType::f32, dy));
+  for (const Tensor& x : {y.value(), s.q.data.grad(), s.k.data.grad(), values.data.grad()}) {
+    const Doubles got = x.to_doubles();
+    for (std::size_t i = far; i < dy.size(); ++i) BOOST_REQUIRE(std::isfinite(got[i]));
+  }
+}
+
+// In f32, far along a row: what is left is multiplied, key by key, and loses no more than f32 does.
+BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
+  const auto reference = make_reference_backend(), cpu = make_cpu_backend();
+  for (const double deviation : {0.3, 1.5, 6.0}) {
+    const HeadProblem p(*reference, DType::f32, {1500}, 1, 1, 8, 3, 7, deviation);
+    const HeadProblem same(*cpu, DType::f32, {1500}, 1, 1, 8, 3, 7, deviation);
+    const auto output = [](const HeadProblem& of, Rule rule) {
+      ScoreVars s = of.scores();
+      s.rule = rule;
+      s.math = Math::exact;
+      if (rule == Rule::tra) {
+        Backend& backend = of.q.backend();
+        s.pull = Tensor::from(backend, {1500, 1}, DType::f32, Doubles(1500, -0.01));
+      }
+      return attention(s, of.values()).value().to_doubles();
+    };
+    check_close(output(same, Rule::stick), output(p, Rule::stick), 2e-6 * deviation);
+    check_close(output(same, Rule::tra), output(p, Rule::tra), 1e-5 * deviation * deviation);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_rule_has_no_use_for_is_refused) {
+  const auto backend = make_reference_backend();
+  const HeadProblem p(*backend, DType::f64, {3}, 1, 1, 2, 2);
+  ScoreVars s = p.scores();
+  s.rule = Rule::tra;
+  BOOST_TEST(contains(refusal([&] { attention(s, p.values()); }), "attention: pull: expected"));
+  s.rule = Rule::stick;
+  s.sink = Tensor::zeros(*backend, {1}, DType::f64);
+  BOOST_TEST(contains(refusal([&] { attention(s, p.values()); }),
+                      "attention: rule: expected softmax with a shift or a sink, got stick"));
+  s.sink = {};
+  const Var gamma = Tensor::from(*backend, {1}, DType::f64, Doubles{0.5});
+  BOOST_TEST(contains(refusal([&] { chacal(s, p.values(), gamma); }),
+                      "chacal: rule: expected softmax, got stick"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
