@@ -4,6 +4,8 @@
 
 #include "core/error.h"
 
+BOOST_AUTO_TEST_SUITE(added_tokens_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 
@@ -21,8 +23,6 @@ std::string found(const AddedTokenFinder& finder, std::string_view text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(added_tokens_test)
 
 BOOST_AUTO_TEST_CASE(the_leftmost_and_then_the_longest_is_found) {
   const AddedTokenFinder finder({{1, "\n", false},

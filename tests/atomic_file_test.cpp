@@ -12,6 +12,8 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
+BOOST_AUTO_TEST_SUITE(atomic_file_test)
+
 using namespace longhand;
 
 namespace {
@@ -43,8 +45,6 @@ class FileSizeLimit {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(atomic_file_test)
 
 BOOST_AUTO_TEST_CASE(nothing_shows_before_commit_and_all_of_it_after) {
   const TemporaryFolder folder;

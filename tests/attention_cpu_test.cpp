@@ -9,11 +9,12 @@
 #include "core/rng.h"
 #include "tests/distance.h"
 
+BOOST_AUTO_TEST_SUITE(attention_cpu_test)
+
 using namespace longhand;
 
 // The CPU's attention kernels, each instruction set of this machine, against the reference in f64
 // at sizes beyond the catalog's, and against themselves with other numbers of threads.
-BOOST_AUTO_TEST_SUITE(attention_cpu_test)
 
 namespace {
 

@@ -5,11 +5,12 @@
 #include "autograd/cumulate.h"
 #include "tests/head_problem.h"
 
+BOOST_AUTO_TEST_SUITE(attention_decoding_test)
+
 using namespace longhand;
 
 // Token by token, in chunks of any size or all at once: the same outputs, for every mechanism, over
 // a cache in which each sequence has more room than it uses.
-BOOST_AUTO_TEST_SUITE(attention_decoding_test)
 
 namespace {
 

@@ -6,11 +6,12 @@
 #include "core/contract/fal.h"
 #include "core/rng.h"
 
+BOOST_AUTO_TEST_SUITE(attention_long_test)
+
 using namespace longhand;
 
 // One head of 65,536 tokens, every earlier key in sight, forward and backward: memory for the rows
 // only, and some of the rows against the formulas in double.
-BOOST_AUTO_TEST_SUITE(attention_long_test)
 
 namespace {
 

@@ -9,6 +9,9 @@
 #include "apps/run/rollout.h"
 #include "core/rng.h"
 #include "nn/models/decode.h"
+#include "tests/make_task.h"
+
+BOOST_AUTO_TEST_SUITE(attention_measures_test)
 
 using namespace longhand;
 using namespace longhand::app;
@@ -44,10 +47,6 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
   return largest;
-}
-
-std::unique_ptr<tasks::Task> task_of(std::string_view name) {
-  return tasks::task_kind(name).make(tasks::task_kind(name).defaults());
 }
 
 nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = DType::f64) {
@@ -88,8 +87,6 @@ Matrix rollout_by_hand(const std::vector<Matrix>& layers, std::size_t n) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attention_measures_test)
 
 // Rows (1), (1/2 1/2), (1/4 1/4 1/2) and the identity: R = (A + I) / 2, and (A + I)^2 / 4 with two
 // such layers.
@@ -138,7 +135,7 @@ BOOST_AUTO_TEST_CASE(rollout_is_the_product_of_its_layers) {
 // All measures again from look_inside and predict, sample by sample.
 BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
   const auto backend = make_reference_backend();
-  const auto task = task_of("reversal");
+  const auto task = make_task("reversal");
   nn::Decoder model = mixed_model(*backend, *task);
   const EvaluationOptions options{.samples = 12, .tokens_at_once = 60, .seed = 4};
   std::map<std::pair<std::int64_t, std::int64_t>, double> entropies;
@@ -202,7 +199,7 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
 // What is counted by place and by length adds up to what evaluate() counts.
 BOOST_AUTO_TEST_CASE(errors_and_lengths_add_up) {
   const auto backend = make_backend("cpu");
-  const auto task = task_of("successor");
+  const auto task = make_task("successor");
   nn::Decoder model = mixed_model(*backend, *task, DType::f32);
   const EvaluationOptions options{.samples = 150, .seed = 2};
   const AttentionMeasures measures = measure_attention(model, *task, options);
@@ -239,11 +236,7 @@ BOOST_AUTO_TEST_CASE(errors_and_lengths_add_up) {
 // One group of choices a token, several of which may be asked at once.
 BOOST_AUTO_TEST_CASE(chains_are_measured_too) {
   const auto backend = make_backend("cpu");
-  const tasks::TaskKind& kind = tasks::task_kind("chains");
-  tasks::OptionValues values = kind.defaults();
-  values.set("blocks", "3");
-  values.set("size", "4");
-  const auto task = kind.make(values);
+  const auto task = make_task("chains", {{"blocks", "3"}, {"size", "4"}});
   nn::Decoder model(*backend,
                     {.vocabulary = task->vocabulary().size(),
                      .width = 16,
@@ -258,7 +251,7 @@ BOOST_AUTO_TEST_CASE(chains_are_measured_too) {
 }
 
 BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_measures) {
-  const auto task = task_of("reversal");
+  const auto task = make_task("reversal");
   std::vector<AttentionMeasures> all;
   for (const int threads : {1, 2, 3}) {
     const auto backend = make_cpu_backend({.threads = threads});

@@ -15,23 +15,14 @@
 #include "tests/head_problem.h"
 #include "tests/paths.h"
 #include "tests/recorded.h"
+#include "tests/reference_fixture.h"
 #include "tests/refusal.h"
-
-using namespace longhand;
 
 BOOST_AUTO_TEST_SUITE(attention_test)
 
-namespace {
+using namespace longhand;
 
-void check_close(const std::vector<double>& got, const std::vector<double>& expected,
-                 double tolerance) {
-  BOOST_REQUIRE_EQUAL(got.size(), expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    BOOST_TEST_CONTEXT("entry " << i << ": expected " << expected[i] << ", got " << got[i]) {
-      BOOST_TEST(std::abs(got[i] - expected[i]) <= tolerance);
-    }
-  }
-}
+namespace {
 
 std::shared_ptr<Backend> reference() {
   static const std::shared_ptr<Backend> backend = make_reference_backend();
@@ -54,12 +45,11 @@ BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10}), true), 0, 1, 1};
   Tape tape;
   const Var y = recorded(tape, [&] { return attention(s, v); });
-  check_close(y.value().to_doubles(), {6, 2, 4, 6.4}, 1e-12);
+  check_values(y.value(), {6, 2, 4, 6.4}, 1e-12);
   tape.backward(y, column(*reference(), {0, 0, 0, 1}));
-  check_close(v.data.grad().to_doubles(), {0.1, 0.2, 0.3, 0.4}, 1e-12);
-  check_close(s.k.data.grad().to_doubles(), {-0.04, -1.28, -0.12, 1.44}, 1e-12);
-  check_close(s.q.data.grad().to_doubles(), {0, 0, 0, 1.6 * std::log(2) - 0.12 * std::log(3)},
-              1e-12);
+  check_values(v.data.grad(), {0.1, 0.2, 0.3, 0.4}, 1e-12);
+  check_values(s.k.data.grad(), {-0.04, -1.28, -0.12, 1.44}, 1e-12);
+  check_values(s.q.data.grad(), {0, 0, 0, 1.6 * std::log(2) - 0.12 * std::log(3)}, 1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
@@ -72,10 +62,10 @@ BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
   s.tau = tau(false);
   const HeadVars v{Var(column(*reference(), {6, 0, 6, 10})), 0, 1, 1};
   const double third = std::pow(3, std::log2(3));  // tau = log2 3 on the weight 3
-  check_close(attention(s, v).value().to_doubles(),
-              {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
+  check_values(attention(s, v).value().to_doubles(),
+               {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
   s.tau = tau(true);  // 2 everywhere
-  check_close(attention(s, v).value().to_doubles(), {6, 1.2, 60.0 / 14, 220.0 / 30}, 1e-12);
+  check_values(attention(s, v).value().to_doubles(), {6, 1.2, 60.0 / 14, 220.0 / 30}, 1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(fused_and_composed_agree) {
@@ -89,7 +79,7 @@ BOOST_AUTO_TEST_CASE(fused_and_composed_agree) {
       BOOST_REQUIRE_EQUAL(a.size(), b.size());
       for (const auto& [what, expected] : a) {
         BOOST_TEST_CONTEXT(name << ' ' << what) {
-          check_close(b.at(what).values, expected.values, 1e-11);
+          check_values(b.at(what).values, expected.values, 1e-11);
         }
       }
     }
@@ -125,15 +115,14 @@ BOOST_AUTO_TEST_CASE(an_outside_loop_gives_the_same_numbers) {
       const auto outputs = recorded(tape, [&] { return operation.run(call); });
       const std::string prefix = std::string(name) + ".";
       BOOST_TEST_CONTEXT(operation.name << ", " << name) {
-        check_close(outputs[0].value.value().to_doubles(), host(prefix + "y").values, 1e-13);
+        check_values(outputs[0].value.value(), host(prefix + "y").values, 1e-13);
         const catalog::HostTensor dy = host("dy");
         tape.backward(outputs[0].value,
                       Tensor::from(*reference(), dy.shape, DType::f64, dy.values));
         for (const auto& [input, values] : c.inputs) {
           if (input == "lengths") continue;
           BOOST_TEST_CONTEXT(input) {
-            check_close(call.in(input).grad().to_doubles(), host(prefix + "d" + input).values,
-                        1e-12);
+            check_values(call.in(input).grad(), host(prefix + "d" + input).values, 1e-12);
           }
         }
       }
@@ -145,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_window_of_one_shows_each_token_itself) {
   const HeadProblem p(*reference(), DType::f64, {5, 3}, 2, 2, 4, 3);
   ScoreVars s = p.scores();
   s.window = 1;
-  check_close(attention(s, p.values()).value().to_doubles(), p.v.to_doubles(), 1e-15);
+  check_values(attention(s, p.values()).value().to_doubles(), p.v.to_doubles(), 1e-15);
 }
 
 BOOST_AUTO_TEST_CASE(a_temperature_of_zero_takes_the_mean) {
@@ -235,7 +224,7 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
   });
   std::vector<double> expected = attention(s, p.values()).value().to_doubles();
   for (double& value : expected) value *= 3;
-  check_close(y.value().to_doubles(), expected, 1e-13);
+  check_values(y.value(), expected, 1e-13);
 }
 
 BOOST_AUTO_TEST_CASE(weights_of_bf16_heads_are_those_of_their_values) {

@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "tests/temporary_folder.h"
 
+BOOST_AUTO_TEST_SUITE(attentionspan_tables_test)
+
 using namespace longhand;
 using namespace longhand::app;
 
@@ -36,8 +38,6 @@ const Row& row_of(const RecipeResult& result, const std::string& name, const std
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attentionspan_tables_test)
 
 // Tables 3 and 4 from their runs to their rows, with models that learn nothing.
 BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {

@@ -13,6 +13,8 @@
 #include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
+BOOST_AUTO_TEST_SUITE(attentionspan_test)
+
 using namespace longhand;
 using namespace longhand::app;
 namespace fs = std::filesystem;
@@ -55,8 +57,6 @@ void check_percent(const RecipeResult& result) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(attentionspan_test)
 
 BOOST_AUTO_TEST_CASE(both_tables_from_scratch_are_made_of_the_same_runs) {
   const TemporaryFolder folder;

@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "tests/recorded.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(autograd_test)
+
+using namespace longhand;
 
 namespace {
 

@@ -7,6 +7,9 @@
 #include "core/error.h"
 #include "core/rng.h"
 #include "tests/chi_square.h"
+#include "tests/make_task.h"
+
+BOOST_AUTO_TEST_SUITE(batches_test)
 
 using namespace longhand;
 using namespace longhand::app;
@@ -61,8 +64,6 @@ std::set<std::int32_t> distinct(const std::vector<std::int32_t>& list) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(batches_test)
 
 BOOST_AUTO_TEST_CASE(without_a_set_no_sample_comes_twice) {
   BOOST_TEST(distinct(numbers(1, 0, 100).at(0)).size() == 800u);
@@ -122,8 +123,7 @@ BOOST_AUTO_TEST_CASE(a_set_of_no_use_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_of_tokens_holds_whole_sequences_up_to_its_budget) {
-  const std::shared_ptr<const tasks::Task> task =
-      tasks::task_kind("sorting").make(tasks::task_kind("sorting").defaults());
+  const std::shared_ptr<const tasks::Task> task = make_task("sorting");
   const auto of_tokens = training_batches(task, 1, {.tokens = 500});
   const auto sequences = training_batches(task, 1, {.sequences = 500});
   for (std::int64_t step = 1; step <= 20; ++step) {
@@ -138,8 +138,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_tokens_holds_whole_sequences_up_to_its_budget) {
 }
 
 BOOST_AUTO_TEST_CASE(what_no_target_needs_is_left_out) {
-  const std::shared_ptr<const tasks::Task> task =
-      tasks::task_kind("sorting").make(tasks::task_kind("sorting").defaults());
+  const std::shared_ptr<const tasks::Task> task = make_task("sorting");
   const nn::Batch batch = training_batches(task, 1, {.sequences = 50})(1, 0);
   std::size_t end = 0;
   for (std::uint32_t i = 0; i < 50; ++i) {

@@ -8,12 +8,14 @@
 #include "core/rng.h"
 #include "nn/models/decode.h"
 #include "nn/models/decoder.h"
+#include "tests/random_tensor.h"
+
+BOOST_AUTO_TEST_SUITE(biased_test)
 
 using namespace longhand;
 using namespace longhand::nn;
 
 // Softmax heads with a trainable bias; gradients and decoding are in mixing_test.cpp.
-BOOST_AUTO_TEST_SUITE(biased_test)
 
 namespace {
 
@@ -27,13 +29,6 @@ DecoderConfig shape(std::string_view heads) {
 const Batch batch{.tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 3, 1},
                   .lengths = {9, 3},
                   .targets = {2, 3, 4, 5, 6, 7, 8, 9, 10, 3, 1, 2}};
-
-Tensor random(Backend& backend, const Tensor& like, std::uint64_t seed) {
-  Rng rng(seed, Purpose::test);
-  std::vector<double> values(static_cast<std::size_t>(like.size()));
-  for (double& x : values) x = rng.normal();
-  return Tensor::from(backend, like.shape(), like.dtype(), values);
-}
 
 /// The weights of a layer's heads over the batch.
 std::vector<double> weights_of(Decoder& model, std::size_t layer) {
@@ -79,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_adds_its_number_of_head_query_and_key) {
   Decoder biased(*backend, shape(kinds[0]), 5, {.type = DType::f64});
   const Tensor matrix = biased.parameters().find("blocks.0.mixing.0.score_bias.matrix")->value();
   BOOST_TEST(matrix.shape() == Shape({4, 9, 9}));
-  (*backend)(Copy{.x = random(*backend, matrix, 3), .y = matrix});
+  fill_random(matrix, 3);
   const auto b = matrix.to_doubles();
   const auto before = weights_of(plain, 0), after = weights_of(biased, 0);
   // Of the second sequence, which begins at its own position 0, head 2's last row.
@@ -102,8 +97,8 @@ BOOST_AUTO_TEST_CASE(further_heads_add_their_weights) {
   const auto own = [&](const char* name) {
     return biased.parameters().find(text("blocks.0.mixing.0.score_bias.", name))->value();
   };
-  (*backend)(Copy{.x = random(*backend, own("query"), 3), .y = own("query")});
-  (*backend)(Copy{.x = random(*backend, own("key"), 4), .y = own("key")});
+  fill_random(own("query"), 3);
+  fill_random(own("key"), 4);
   // The weights of the further heads by hand: x is what the layer reads.
   Tensor x;
   biased.watch = {};
@@ -149,7 +144,7 @@ BOOST_AUTO_TEST_CASE(what_was_added_learns_beside_a_frozen_model) {
       for (const Parameter& p : model.parameters().all()) {
         const bool own = p.name().find("score_bias") != std::string::npos;
         if (own) {
-          (*backend)(Copy{.x = random(*backend, p.value(), 3), .y = p.value()});
+          fill_random(p.value(), 3);
           ++added;
         }
         p.freeze(!own);

@@ -11,19 +11,18 @@
 #include "tests/chi_square.h"
 #include "tests/make_task.h"
 #include "tests/refusal.h"
+#include "tests/replaced.h"
+
+BOOST_AUTO_TEST_SUITE(boxes_test)
 
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-using Options = TaskOptions;
+constexpr TaskMaker make{boxes};
 
-std::unique_ptr<Task> make(const Options& options = {}, std::string_view distribution = {}) {
-  return make_task(boxes(), options, distribution);
-}
-
-const Options advanced{{"version", "advanced"}};
+const TaskOptions advanced{{"version", "advanced"}};
 
 /// The samples that the ChaCAL paper prints.
 const std::string default_prompt =
@@ -77,17 +76,6 @@ const std::string small_prompt =
 const std::string small_answer =
     "Box A contains the painting, Box B contains the cream, Box G contains the plane and the "
     "wheel, Box H contains the dress.";
-
-std::string replaced(std::string text, std::string_view what, std::string_view with) {
-  const std::size_t at = text.find(what);
-  BOOST_REQUIRE_MESSAGE(at != text.npos, what << " is not there");
-  return text.replace(at, what.size(), with);
-}
-
-Sample sample_of(const Task& task, std::uint32_t index) {
-  Rng rng(5, Purpose::test, 0, index);
-  return task.sample(rng, 0);
-}
 
 /// Sentences of a sample's text as words, without marks: the first state, operations, the answer.
 using Sentence = std::vector<std::string>;
@@ -175,7 +163,7 @@ Counts count(const Task& task, std::size_t boxes, std::uint32_t samples) {
   Counts counts;
   counts.samples = samples;
   for (std::uint32_t index = 0; index < samples; ++index) {
-    const Sample sample = sample_of(task, index);
+    const Sample sample = draw(task, index);
     const std::vector<Sentence> sentences = sentences_of(task, sample);
     for (const Sentence& s : sentences) counts.words.insert(s.begin(), s.end());
     for (std::size_t i = 1; i + 1 < sentences.size(); ++i) {
@@ -207,8 +195,6 @@ void near(double value, double expected, double tolerance) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(boxes_test)
 
 BOOST_AUTO_TEST_CASE(the_printed_samples_are_right) {
   BOOST_TEST(!make()->check(default_prompt, default_answer).has_value());
@@ -400,16 +386,17 @@ BOOST_AUTO_TEST_CASE(the_vocabularies_have_the_paper_s_sizes) {
 }
 
 BOOST_AUTO_TEST_CASE(following_each_object_gives_the_same_answer) {
-  for (const Options& options :
-       {Options{}, advanced, Options{{"version", "advanced"}, {"most-items", "3"}},
-        Options{{"version", "advanced"}, {"occupied", "at-most"}, {"start-items", "poisson"}},
-        Options{{"version", "advanced"}, {"occupied", "start"}, {"most-items", "4"}},
-        Options{{"version", "advanced"}, {"kinds", "feasible"}, {"put-items", "one"}},
-        Options{{"occupied", "exactly"}, {"kinds", "feasible"}},
-        Options{{"lengths", "log-uniform"}, {"clauses", "ascending"}, {"start-items", "one"}}}) {
+  for (const TaskOptions& options :
+       {TaskOptions{}, advanced, TaskOptions{{"version", "advanced"}, {"most-items", "3"}},
+        TaskOptions{{"version", "advanced"}, {"occupied", "at-most"}, {"start-items", "poisson"}},
+        TaskOptions{{"version", "advanced"}, {"occupied", "start"}, {"most-items", "4"}},
+        TaskOptions{{"version", "advanced"}, {"kinds", "feasible"}, {"put-items", "one"}},
+        TaskOptions{{"occupied", "exactly"}, {"kinds", "feasible"}},
+        TaskOptions{
+            {"lengths", "log-uniform"}, {"clauses", "ascending"}, {"start-items", "one"}}}) {
     const auto task = make(options);
     for (std::uint32_t index = 0; index < 200; ++index) {
-      const Sample sample = sample_of(*task, index);
+      const Sample sample = draw(*task, index);
       const auto sentences = sentences_of(*task, sample);
       BOOST_REQUIRE((follow(sentences) == answered(sentences.back())));
       const auto [prompt, answer] = task->as_text(sample);
@@ -466,7 +453,7 @@ BOOST_AUTO_TEST_CASE(the_advanced_version_is_distributed_as_it_should_be) {
 
 BOOST_AUTO_TEST_CASE(so_many_proposals_are_needed) {
   struct Expected {
-    Options options;
+    TaskOptions options;
     double proposals;
   };
   for (const Expected& e : {Expected{{}, 1.99},
@@ -509,7 +496,7 @@ BOOST_AUTO_TEST_CASE(boxes_objects_and_order_are_uniform) {
   std::vector<double> patterns(256), objects(100);
   std::map<std::string, std::size_t> place;
   for (std::uint32_t index = 0; index < 7000; ++index) {
-    const Sentence first = sentences_of(*task, sample_of(*task, index)).front();
+    const Sentence first = sentences_of(*task, draw(*task, index)).front();
     const std::vector<char> letters = boxes_in(first);
     BOOST_REQUIRE(std::ranges::is_sorted(letters));
     std::size_t pattern = 0;
@@ -526,7 +513,7 @@ BOOST_AUTO_TEST_CASE(boxes_objects_and_order_are_uniform) {
 
   std::vector<double> first_clause(7);
   for (std::uint32_t index = 0; index < 2000; ++index) {
-    const auto letters = boxes_in(sentences_of(*make(), sample_of(*make(), index)).front());
+    const auto letters = boxes_in(sentences_of(*make(), draw(*make(), index)).front());
     first_clause[static_cast<std::size_t>(letters.front() - 'A')] += 1;
   }
   BOOST_TEST(chi_square_p(first_clause) > 1e-3);
@@ -536,7 +523,7 @@ BOOST_AUTO_TEST_CASE(depths_are_as_measured) {
   Tally tally;
   const auto task = make(advanced);
   for (std::uint32_t index = 0; index < 6000; ++index) {
-    const Sample sample = sample_of(*task, index);
+    const Sample sample = draw(*task, index);
     std::vector<std::int32_t> said;
     for (const std::int32_t output : sample.asked) {
       said.push_back(sample.targets[static_cast<std::size_t>(output)]);
@@ -589,12 +576,12 @@ BOOST_AUTO_TEST_CASE(depth_counts_operations_on_the_way) {
 }
 
 BOOST_AUTO_TEST_CASE(first_states_are_on_one_side_of_the_split) {
-  const Options small{{"version", "advanced"}, {"boxes", "4"}, {"objects", "8"}};
+  const TaskOptions small{{"version", "advanced"}, {"boxes", "4"}, {"objects", "8"}};
   const auto starts = [&](std::string_view distribution, std::uint32_t samples) {
     const auto task = make(small, distribution);
     std::set<Sentence> seen;
     for (std::uint32_t index = 0; index < samples; ++index) {
-      seen.insert(sentences_of(*task, sample_of(*task, index)).front());
+      seen.insert(sentences_of(*task, draw(*task, index)).front());
     }
     return seen;
   };
@@ -615,7 +602,7 @@ BOOST_AUTO_TEST_CASE(lengths_stay_within_the_bound) {
 }
 
 BOOST_AUTO_TEST_CASE(options_that_do_not_fit_are_refused) {
-  const auto refused = [](const Options& options, const std::string& message) {
+  const auto refused = [](const TaskOptions& options, const std::string& message) {
     BOOST_TEST(refusal([&] { make(options); }) == "task boxes: option " + message);
   };
   refused({{"boxes", "1"}}, "boxes: expected a whole number from 2 to 26, got \"1\"");

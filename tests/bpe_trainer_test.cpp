@@ -7,10 +7,10 @@
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
 
+BOOST_AUTO_TEST_SUITE(bpe_trainer_test)
+
 using namespace longhand;
 using namespace longhand::nn;
-
-BOOST_AUTO_TEST_SUITE(bpe_trainer_test)
 
 BOOST_AUTO_TEST_CASE(the_most_frequent_pair_is_merged_first_and_ties_go_to_the_lowest_ids) {
   // "ab" 3 times, "cd" and "bc" less; "xy" and "vw" as often as each other.

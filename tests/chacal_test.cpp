@@ -7,9 +7,9 @@
 #include "tests/head_problem.h"
 #include "tests/recorded.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(chacal_test)
+
+using namespace longhand;
 
 namespace {
 

@@ -7,28 +7,23 @@
 #include "tests/chi_square.h"
 #include "tests/make_task.h"
 
+BOOST_AUTO_TEST_SUITE(chains_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-std::unique_ptr<Task> make(const TaskOptions& options = {}) { return make_task(chains(), options); }
-
-Sample sample_of(const Task& task, std::uint32_t index) {
-  Rng rng(3, Purpose::test, 0, index);
-  return task.sample(rng, 0);
-}
+constexpr TaskMaker make{chains};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(chains_test)
 
 BOOST_AUTO_TEST_CASE(the_paper_s_sizes_are_the_defaults) {
   const auto task = make();
   BOOST_TEST(task->longest() == 128);
   BOOST_TEST(task->vocabulary().size() == 128);  // 8 values, 120 positions: no one names the last 8
   BOOST_TEST(task->outputs().groups * task->outputs().classes == 128);
-  BOOST_TEST(sample_of(*task, 0).asked.size() == 136u * 8);
+  BOOST_TEST(draw(*task, 0).asked.size() == 136u * 8);
 }
 
 // Every target by the definition: x_k, x_(x_k), ... read off the tokens alone.
@@ -36,7 +31,7 @@ BOOST_AUTO_TEST_CASE(each_group_s_target_is_the_chain_s_element_in_its_block) {
   for (const auto& [blocks, size] : {std::pair(16, 8), {5, 3}, {1, 4}, {7, 1}}) {
     const auto task = make({{"blocks", std::to_string(blocks)}, {"size", std::to_string(size)}});
     for (std::uint32_t index = 0; index < 20; ++index) {
-      const Sample sample = sample_of(*task, index);
+      const Sample sample = draw(*task, index);
       BOOST_REQUIRE_EQUAL(sample.tokens.size(), static_cast<std::size_t>(blocks * size));
       for (int i = 0; i < blocks * size; ++i) {
         std::map<int, int> expected;  // group to class
@@ -63,7 +58,7 @@ BOOST_AUTO_TEST_CASE(values_are_fair_and_every_order_of_a_block_is_as_likely) {
   std::map<std::vector<std::int32_t>, double> orders[2];
   std::map<std::vector<std::int32_t>, double> pairs;  // are two blocks' orders independent?
   for (std::uint32_t index = 0; index < 6000; ++index) {
-    const Sample sample = sample_of(*task, index);
+    const Sample sample = draw(*task, index);
     for (int i = 0; i < 4; ++i) ++values[static_cast<std::size_t>(sample.tokens[i])];
     for (int block = 1; block < 3; ++block) {
       ++orders[block - 1]
@@ -88,7 +83,7 @@ BOOST_AUTO_TEST_CASE(chance_is_an_eighth_and_depths_add_up) {
   Tally tally;
   Rng rng(5, Purpose::test);
   for (std::uint32_t index = 0; index < 20; ++index) {
-    const Sample sample = sample_of(*task, index);
+    const Sample sample = draw(*task, index);
     std::vector<std::int32_t> said;
     for (const std::int32_t output : sample.asked) {
       const std::int32_t depth = output / 16 / 8 - output % 16;
@@ -137,7 +132,7 @@ BOOST_AUTO_TEST_CASE(outside_chains_are_judged_word_by_word) {
 // Every class that is changed in a sample's answer is seen by the check.
 BOOST_AUTO_TEST_CASE(a_wrong_choice_fails_the_check) {
   const auto task = make({{"blocks", "4"}, {"size", "3"}});
-  Sample sample = sample_of(*task, 1);
+  Sample sample = draw(*task, 1);
   const std::string prompt = task->as_text(sample).first;
   for (const std::int32_t output : sample.asked) {
     std::int32_t& target = sample.targets[static_cast<std::size_t>(output)];

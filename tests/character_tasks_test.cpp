@@ -10,27 +10,20 @@
 
 #include "core/error.h"
 #include "tests/chi_square.h"
+#include "tests/make_task.h"
 #include "tests/refusal.h"
+
+BOOST_AUTO_TEST_SUITE(character_tasks_test)
 
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-using Values = std::map<std::string, std::string>;
 using Pairs = std::vector<std::pair<int, int>>;  // character predicted, character looked at
 
-std::unique_ptr<Task> make(std::string_view name, const Values& options = {},
-                           std::string_view distribution = {}) {
-  const TaskKind& kind = task_kind(name);
-  OptionValues values = kind.defaults();
-  for (const auto& [option, value] : options) values.set(option, value);
-  return kind.make(values, distribution);
-}
-
-std::pair<std::string, std::string> draw(const Task& task, std::uint32_t index) {
-  Rng rng(9, Purpose::test, 0, index);
-  auto [prompt, answer] = task.as_text(task.sample(rng, 0));
+std::pair<std::string, std::string> drawn_text(const Task& task, std::uint32_t index) {
+  auto [prompt, answer] = task.as_text(draw(task, index));
   if (answer.ends_with('\n')) answer.pop_back();
   return {prompt, answer};
 }
@@ -56,8 +49,6 @@ std::vector<std::string> parts(std::string_view text, char sign) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(character_tasks_test)
-
 // Table 1 of the paper, and the samples of its tasks in the specification.
 BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
   const std::vector<std::array<std::string, 3>> printed{
@@ -69,7 +60,7 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
       {"value-assignment", "B1E0D1A1C0 ABBEDACABCD=", "11101101101"},
       {"successor", "234 ", "235 236 "}};
   for (const auto& [name, prompt, answer] : printed) {
-    const auto task = make(name);
+    const auto task = make_task(name);
     BOOST_TEST(!task->check(prompt, answer).has_value(), name);
     BOOST_TEST(task->answer(prompt).substr(0, 4) == (answer + "\n").substr(0, 4), name);
     // Any other character in any place, one more or one less is seen.
@@ -87,10 +78,10 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
 }
 
 BOOST_AUTO_TEST_CASE(masks_point_at_what_an_answer_needs) {
-  BOOST_TEST((mask(*make("reversal"), "dh13=31hd") == Pairs{{5, 3}, {6, 2}, {7, 1}, {8, 0}}));
-  BOOST_TEST((mask(*make("addition"), "12+9=03") == Pairs{{5, 0}, {5, 3}, {6, 1}}));
+  BOOST_TEST((mask(*make_task("reversal"), "dh13=31hd") == Pairs{{5, 3}, {6, 2}, {7, 1}, {8, 0}}));
+  BOOST_TEST((mask(*make_task("addition"), "12+9=03") == Pairs{{5, 0}, {5, 3}, {6, 1}}));
   // 12 * 3 with its zeros; rows begin at 10, 15, 20 and 25.
-  const Pairs product = mask(*make("multiplication"), "2100*3000=6300+0000+0000+0000=6300");
+  const Pairs product = mask(*make_task("multiplication"), "2100*3000=6300+0000+0000+0000=6300");
   Pairs expected;
   for (int row = 0; row < 4; ++row) {
     for (int digit = 0; digit < 4; ++digit) {
@@ -100,15 +91,16 @@ BOOST_AUTO_TEST_CASE(masks_point_at_what_an_answer_needs) {
   }
   BOOST_TEST((product == expected));
   // The read's register; its flips back to the write, which is the very first command.
-  BOOST_TEST((mask(*make("ffml"), "w11i11f10r10f10r11") ==
+  BOOST_TEST((mask(*make_task("ffml"), "w11i11f10r10f10r11") ==
               Pairs{{17, 0}, {17, 1}, {17, 2}, {17, 6}, {17, 7}, {17, 12}, {17, 13}, {17, 16}}));
-  BOOST_TEST((mask(*make("ffml"), "w11w01f11i00f00r00") ==
+  BOOST_TEST((mask(*make_task("ffml"), "w11w01f11i00f00r00") ==
               Pairs{{17, 3}, {17, 4}, {17, 5}, {17, 12}, {17, 13}, {17, 16}}));
-  BOOST_TEST((mask(*make("ffml"), "f00r01") == Pairs{{5, 0}, {5, 1}, {5, 4}}));  // never written
-  BOOST_TEST((mask(*make("ffml"), "r00") == Pairs{{2, 1}}));
-  BOOST_TEST((mask(*make("value-assignment"), "B1A0 AB=01") ==
+  BOOST_TEST(
+      (mask(*make_task("ffml"), "f00r01") == Pairs{{5, 0}, {5, 1}, {5, 4}}));  // never written
+  BOOST_TEST((mask(*make_task("ffml"), "r00") == Pairs{{2, 1}}));
+  BOOST_TEST((mask(*make_task("value-assignment"), "B1A0 AB=01") ==
               Pairs{{8, 2}, {8, 3}, {8, 5}, {9, 0}, {9, 1}, {9, 6}}));
-  BOOST_TEST((mask(*make("successor"), "8 9 10 11 ") ==
+  BOOST_TEST((mask(*make_task("successor"), "8 9 10 11 ") ==
               Pairs{{2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2},                     // 9 and its space
                     {4, 2}, {4, 3}, {5, 2}, {5, 3}, {5, 4},                     // 10
                     {6, 2}, {6, 3}, {6, 4}, {6, 5},                             // its space
@@ -120,12 +112,12 @@ BOOST_AUTO_TEST_CASE(samples_are_what_their_rules_say) {
     for (const std::string_view part : {"train", "ood"}) {
       const bool ood = part == "ood";
       {
-        const auto [prompt, answer] = draw(*make("reversal", {}, part), i);
+        const auto [prompt, answer] = drawn_text(*make_task("reversal", {}, part), i);
         BOOST_REQUIRE((std::string(answer.rbegin(), answer.rend()) + "=" == prompt));
         BOOST_REQUIRE((ood ? answer.size() >= 11 && answer.size() <= 50 : answer.size() <= 10));
       }
       for (const char* pad : {"0", "1"}) {
-        const auto [prompt, answer] = draw(*make("addition", {{"pad", pad}}, part), i);
+        const auto [prompt, answer] = drawn_text(*make_task("addition", {{"pad", pad}}, part), i);
         const auto numbers = parts(prompt.substr(0, prompt.size() - 1), '+');
         BOOST_REQUIRE(numbers.size() == 2u);
         BOOST_REQUIRE(number_of(answer) == number_of(numbers[0]) + number_of(numbers[1]));
@@ -137,7 +129,8 @@ BOOST_AUTO_TEST_CASE(samples_are_what_their_rules_say) {
         }
       }
       for (const char* pad : {"0", "1"}) {
-        const auto [prompt, answer] = draw(*make("multiplication", {{"pad", pad}}, part), i);
+        const auto [prompt, answer] =
+            drawn_text(*make_task("multiplication", {{"pad", pad}}, part), i);
         const auto numbers = parts(prompt.substr(0, prompt.size() - 1), '*');
         const std::int64_t a = number_of(numbers.at(0)), b = number_of(numbers.at(1));
         BOOST_REQUIRE(a >= b);
@@ -150,7 +143,7 @@ BOOST_AUTO_TEST_CASE(samples_are_what_their_rules_say) {
         BOOST_REQUIRE(rows.size() == numbers[*pad == '1' ? 0 : 1].size());
       }
       {
-        const auto [prompt, answer] = draw(*make("successor", {}, part), i);
+        const auto [prompt, answer] = drawn_text(*make_task("successor", {}, part), i);
         std::istringstream words(prompt + answer);
         std::vector<int> numbers;
         for (int n = 0; words >> n;) numbers.push_back(n);
@@ -168,22 +161,24 @@ BOOST_AUTO_TEST_CASE(what_is_drawn_is_uniform) {
   std::vector<double> lengths(10), letters(62), digits(9), starts(90), counts(3), commands(3),
       registers(2), reads(2), values(2), names(52);
   const std::string alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-  const auto reversal = make("reversal"), addition = make("addition", {{"digits", "2"}}),
-             successor = make("successor"), ffml = make("ffml"), table = make("value-assignment");
+  const auto reversal = make_task("reversal"), addition = make_task("addition", {{"digits", "2"}}),
+             successor = make_task("successor"), ffml = make_task("ffml"),
+             table = make_task("value-assignment");
   for (std::uint32_t i = 0; i < 20'000; ++i) {
-    const std::string string = draw(*reversal, i).second;
+    const std::string string = drawn_text(*reversal, i).second;
     ++lengths.at(string.size() - 1);
     for (const char c : string) ++letters.at(alphabet.find(c));
-    ++digits.at(static_cast<std::size_t>(draw(*addition, i).first[1] - '1'));  // the first digit
-    const auto [start, others] = draw(*successor, i);
+    ++digits.at(
+        static_cast<std::size_t>(drawn_text(*addition, i).first[1] - '1'));  // the first digit
+    const auto [start, others] = drawn_text(*successor, i);
     ++starts.at(static_cast<std::size_t>(std::stoi(start)) - 1);
     ++counts.at(static_cast<std::size_t>(std::ranges::count(others, ' ')) - 1);
-    const auto [prompt, bit] = draw(*ffml, i);
+    const auto [prompt, bit] = drawn_text(*ffml, i);
     BOOST_REQUIRE(prompt.size() == 29u);
     ++commands.at(std::string("wif").find(prompt[3 * (i % 9)]));
     ++registers.at(static_cast<std::size_t>(prompt.back() - '0'));
     ++reads.at(static_cast<std::size_t>(bit[0] - '0'));
-    const std::string pairs = draw(*table, i).first;
+    const std::string pairs = drawn_text(*table, i).first;
     BOOST_REQUIRE(pairs.find(' ') == 10u);
     ++names.at(pairs[0] >= 'a' ? static_cast<std::size_t>(pairs[0] - 'a') + 26
                                : static_cast<std::size_t>(pairs[0] - 'A'));
@@ -197,9 +192,9 @@ BOOST_AUTO_TEST_CASE(what_is_drawn_is_uniform) {
 }
 
 BOOST_AUTO_TEST_CASE(values_are_distinct_while_there_are_enough) {
-  const auto few = make("value-assignment", {{"values", "0123456789"}, {"pairs", "10"}});
+  const auto few = make_task("value-assignment", {{"values", "0123456789"}, {"pairs", "10"}});
   for (std::uint32_t i = 0; i < 50; ++i) {
-    const std::string prompt = draw(*few, i).first;
+    const std::string prompt = drawn_text(*few, i).first;
     std::set<char> seen, names;
     for (std::size_t at = 0; at < 20; at += 2) {
       names.insert(prompt[at]);
@@ -212,7 +207,7 @@ BOOST_AUTO_TEST_CASE(values_are_distinct_while_there_are_enough) {
 
 BOOST_AUTO_TEST_CASE(what_is_no_sample_is_one_line) {
   const auto says = [](std::string_view name, std::string_view sample, std::string_view what) {
-    BOOST_TEST(contains(refusal([&] { make(name)->sample_of(sample); }), what));
+    BOOST_TEST(contains(refusal([&] { make_task(name)->sample_of(sample); }), what));
   };
   says("reversal", "ab", "expected a prompt and its answer");
   says("reversal", "=", "expected letters or digits and =");
@@ -236,12 +231,12 @@ BOOST_AUTO_TEST_CASE(what_is_no_sample_is_one_line) {
   says("successor", "7 9 ", "expected \"8 \", got \"9 \"");
   says("successor", "7 8", "expected \"8 \"");
   says("successor", "07 8 ", "expected a number");
-  BOOST_CHECK_THROW(make("flip-flop")->sample_of("w1r1"), Error);
+  BOOST_CHECK_THROW(make_task("flip-flop")->sample_of("w1r1"), Error);
   for (const char* range : {"", "0", "3-2", "a", "1-", "1-2-3", "1-99999"}) {
-    BOOST_CHECK_THROW(make("reversal", {{"length", range}}), Error);
+    BOOST_CHECK_THROW(make_task("reversal", {{"length", range}}), Error);
   }
   for (const char* values : {"", "00", "0a"}) {
-    BOOST_CHECK_THROW(make("value-assignment", {{"values", values}}), Error);
+    BOOST_CHECK_THROW(make_task("value-assignment", {{"values", values}}), Error);
   }
 }
 

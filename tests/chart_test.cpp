@@ -5,10 +5,10 @@
 #include "tests/check.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(chart_test)
+
 using namespace longhand::app::html;
 using longhand::contains;
-
-BOOST_AUTO_TEST_SUITE(chart_test)
 
 BOOST_AUTO_TEST_CASE(a_chart_is_drawn_whatever_its_points_are) {
   const double infinity = std::numeric_limits<double>::infinity();

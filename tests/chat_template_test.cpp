@@ -9,9 +9,12 @@
 #include "nn/text/tokenizer_json.h"
 #include "tests/check.h"
 #include "tests/contents.h"
+#include "tests/golden.h"
 #include "tests/paths.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
+
+BOOST_AUTO_TEST_SUITE(chat_template_test)
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -22,8 +25,7 @@ using Role = ChatMessage::Role;
 
 /// What Hugging Face's transformers say (golden/chat_templates.py).
 const Json& golden() {
-  static const Json whole =
-      Json::parse(contents(std::string(test_data) + "/golden/chat_templates.json")).value();
+  static const Json whole = golden_json("chat_templates");
   return whole;
 }
 
@@ -42,8 +44,6 @@ std::vector<ChatMessage> conversation(const Json& turns) {
 const std::vector<ChatMessage> hello{{Role::user, "Hello"}};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(chat_template_test)
 
 BOOST_AUTO_TEST_CASE(conversations_are_written_as_transformers_write_them) {
   const Tokenizer tokenizer = parse_tokenizer_json(golden()["tokenizer"].dump(), "golden");

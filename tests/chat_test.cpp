@@ -3,12 +3,13 @@
 #include <optional>
 
 #include "core/atomic_file.h"
+#include "tests/golden.h"
 #include "tests/program.h"
 #include "tests/refusal.h"
 
-using namespace longhand;
+namespace chat_test {
 
-namespace {
+using namespace longhand;
 
 struct Talk : Program {
   /// A byte model that knows three answers by heart, each ended by a line break.
@@ -83,7 +84,7 @@ class Running {
   int to_ = -1, from_ = -1;
 };
 
-}  // namespace
+}  // namespace chat_test
 
 BOOST_FIXTURE_TEST_SUITE(chat_test, Talk)
 
@@ -127,8 +128,7 @@ BOOST_AUTO_TEST_CASE(an_interrupt_ends_the_answer_but_not_the_program) {
 }
 
 BOOST_AUTO_TEST_CASE(a_chat_template_marks_the_turns) {
-  const Json golden =
-      Json::parse(contents(std::string(test_data) + "/golden/chat_templates.json")).value();
+  const Json golden = golden_json("chat_templates");
   std::filesystem::create_directory(folder / "words");
   write_atomically(folder / "words" / "tokenizer.json", golden["tokenizer"].dump());
   write_atomically(folder / "words" / "chat_template.jinja",

@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(chi_square_test)
+
+using namespace longhand;
 
 // Quantiles as printed tables have them: 3.841 and 6.635 for one degree of freedom, 18.307 for
 // ten, 124.342 for a hundred, each exceeded with probability 0.05 (0.01 for the second).

@@ -8,10 +8,10 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
+namespace config_test {
+
 using namespace longhand;
 using namespace longhand::app;
-
-namespace {
 
 struct Fixture {
   TemporaryFolder folder;
@@ -48,7 +48,7 @@ struct Fixture {
   }
 };
 
-}  // namespace
+}  // namespace config_test
 
 BOOST_FIXTURE_TEST_SUITE(config_test, Fixture)
 

@@ -5,10 +5,10 @@
 #include "core/error.h"
 #include "tests/refusal.h"
 
+namespace contract_test {
+
 // What every backend refuses before it computes, and how it says so.
 using namespace longhand;
-
-namespace {
 
 struct Fixture {
   std::shared_ptr<Backend> owner = make_reference_backend();
@@ -33,7 +33,7 @@ struct Fixture {
   }
 };
 
-}  // namespace
+}  // namespace contract_test
 
 BOOST_FIXTURE_TEST_SUITE(contract_test, Fixture)
 

@@ -9,23 +9,14 @@
 #include "tests/make_task.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(copying_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-std::unique_ptr<Task> make(const TaskOptions& options = {}, std::string_view distribution = {}) {
-  return make_task(copying(), options, distribution);
-}
-
-Sample draw(const Task& task, std::uint32_t index) {
-  Rng rng(8, Purpose::test, 0, index);
-  return task.sample(rng, 0);
-}
-
-std::string refused(const TaskOptions& options, std::string_view distribution = {}) {
-  return refusal([&] { make(options, distribution); });
-}
+constexpr TaskMaker make{copying};
 
 /// The texts of a sample's tokens before the mark, and after it.
 std::pair<std::vector<std::string>, std::vector<std::string>> parts_of(const Task& task,
@@ -46,8 +37,6 @@ std::pair<std::vector<std::string>, std::vector<std::string>> parts_of(const Tas
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(copying_test)
 
 BOOST_AUTO_TEST_CASE(after_the_mark_come_the_symbols_in_their_order) {
   const auto task = make();
@@ -168,14 +157,14 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged_symbol_by_symbol) {
 }
 
 BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
-  BOOST_TEST(refused({{"data", "65"}}) ==
+  BOOST_TEST(make.refusal({{"data", "65"}}) ==
              "task copying: option data: expected at most 64, the fewest places (noise), got 65");
-  BOOST_TEST(refused({{"symbols", "1"}}) ==
+  BOOST_TEST(make.refusal({{"symbols", "1"}}) ==
              "task copying: option symbols: expected a whole number from 2 to 65536, got \"1\"");
-  BOOST_TEST(refused({{"noise", "9-3"}}) ==
+  BOOST_TEST(make.refusal({{"noise", "9-3"}}) ==
              "task copying: option noise: expected a number from 1 to 1048576, or two such as "
              "1-1048576, got \"9-3\"");
-  BOOST_TEST(refused({{"noise", "100000"}}, "16x") ==
+  BOOST_TEST(make.refusal({{"noise", "100000"}}, "16x") ==
              "task copying: option noise: expected a number from 1 to 65536, or two such as "
              "1-65536, got \"100000\" (distribution 16x)");
 }

@@ -6,9 +6,9 @@
 
 #include "core/rng.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(crc32c_test)
+
+using namespace longhand;
 
 BOOST_AUTO_TEST_CASE(known_checksums) {
   // RFC 3720, B.4, and the usual check value.

@@ -3,12 +3,14 @@
 #include "autograd/tolerance.h"
 #include "cuda/emulator/backend.h"
 #include "tests/head_problem.h"
+#include "tests/random_tensor.h"
+
+BOOST_AUTO_TEST_SUITE(cuda_attention_test)
 
 using namespace longhand;
 
 // The attention family's kernels on the emulated device where sequences are longer than a tile and
 // heads wider than a slice: several tiles that wait for one another, sums over slices.
-BOOST_AUTO_TEST_SUITE(cuda_attention_test)
 
 namespace {
 
@@ -21,15 +23,6 @@ constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
                                 {DType::f32, Math::fast, 0x1p-8},  // TF32
                                 {DType::f32, Math::bf16, 0x1p-6},
                                 {DType::bf16, Math::fast, 0x1p-6}};
-
-/// Normal numbers of the master type, the same on every backend.
-Tensor numbers(Backend& on, const Shape& shape, double deviation) {
-  Rng rng(7, Purpose::test);
-  std::vector<double> values(static_cast<std::size_t>(shape.size()));
-  for (double& value : values) value = deviation * static_cast<double>(rng.normal());
-  const DType type = on.name() == "reference" ? DType::f64 : DType::f32;
-  return Tensor::from(on, shape, type, values);
-}
 
 }  // namespace
 
@@ -108,11 +101,11 @@ BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
       const HeadProblem p(*backend, s.activations, {length, 1, 1}, 1, 1, width, width);
       ScoreVars mixed = p.scores();
       if (turn % 3 == 1) mixed.window = 150;
-      const Tensor more = numbers(*backend, {length + 2, 1}, 0.5);
+      const Tensor more = random_tensor(*backend, {length + 2, 1}, DType::f32, 7, 0.5);
       if (turn % 3 == 2) {
         mixed.tau = more;
         mixed.shift = more;
-        mixed.sink = numbers(*backend, {1}, 1);
+        mixed.sink = random_tensor(*backend, {1}, DType::f32, 7);
       }
       ScoreVars alone = mixed;
       if (turn % 3 == 2) alone.tau = more.slice(0, length);
@@ -162,9 +155,9 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
                       .keys = p.segments,
                       .scale = 0.7 / std::sqrt(static_cast<double>(shape.width))};
         if (form == 1) {
-          scores.tau = numbers(on, {queries.tokens(), shape.heads}, 1);
-          scores.shift = numbers(on, {p.k.rows(), shape.heads}, 1);
-          scores.sink = numbers(on, {shape.heads}, 1);
+          scores.tau = random_tensor(on, {queries.tokens(), shape.heads}, master, 7);
+          scores.shift = random_tensor(on, {p.k.rows(), shape.heads}, master, 7);
+          scores.sink = random_tensor(on, {shape.heads}, master, 7);
         }
         if (form == 2) scores.window = 140;
         const Heads y{Tensor(on, {queries.tokens(), shape.heads * shape.width}, type), 0,

@@ -6,11 +6,12 @@
 #include "cuda/emulator/backend.h"
 #include "tests/cuda_parity.h"
 
+BOOST_AUTO_TEST_SUITE(cuda_emulated_test)
+
 using namespace longhand;
 
 // The CUDA kernels on the emulated device, over the catalog, held against the reference: what is
 // wrong with a kernel but for its speed shows here.
-BOOST_AUTO_TEST_SUITE(cuda_emulated_test)
 
 namespace {
 

@@ -7,11 +7,12 @@
 #include "cuda/launch.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(cuda_emulator_test)
+
 using namespace longhand;
 using namespace longhand::cuda;
 
 // The emulator finds what it is there to find.
-BOOST_AUTO_TEST_SUITE(cuda_emulator_test)
 
 namespace {
 

@@ -8,11 +8,12 @@
 #include "cuda/uploads.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(cuda_plan_test)
+
 using namespace longhand;
 using Epilogue = longhand::cuda::Product::Epilogue;
 
 // What the CUDA backend decides on the host.
-BOOST_AUTO_TEST_SUITE(cuda_plan_test)
 
 namespace {
 

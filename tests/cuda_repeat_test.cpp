@@ -12,12 +12,13 @@
 #include "tests/refusal.h"
 #include "tests/training.h"
 
+BOOST_AUTO_TEST_SUITE(cuda_repeat_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 
 // Recorded steps, held against the same steps run one operation at a time: on the emulated device,
 // and on a real one where there is one.
-BOOST_AUTO_TEST_SUITE(cuda_repeat_test)
 
 namespace {
 

@@ -3,11 +3,12 @@
 #include "core/error.h"
 #include "tests/cuda_parity.h"
 
+BOOST_AUTO_TEST_SUITE(cuda_test)
+
 using namespace longhand;
 
 // The CUDA backend on this machine's device; what needs none is in cuda_emulated_test.cpp. Where
 // there is no device each test is skipped, with the reason.
-BOOST_AUTO_TEST_SUITE(cuda_test)
 
 namespace {
 

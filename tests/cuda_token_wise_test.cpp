@@ -6,13 +6,14 @@
 #include "core/segments.h"
 #include "cuda/emulator/backend.h"
 
+BOOST_AUTO_TEST_SUITE(cuda_token_wise_test)
+
 using namespace longhand;
 using catalog::Case;
 
 // What the token-wise CUDA kernels do beyond the catalog's small cases: rows of every length that
 // has a kernel of its own, work that is cut and put together again, addresses off 16 bytes, indices
 // out of range; and no bit of any of it may depend on the order in which threads run.
-BOOST_AUTO_TEST_SUITE(cuda_token_wise_test)
 
 namespace {
 

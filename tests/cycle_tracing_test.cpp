@@ -8,6 +8,8 @@
 #include "tests/chi_square.h"
 #include "tests/make_task.h"
 
+BOOST_AUTO_TEST_SUITE(cycle_tracing_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
@@ -15,13 +17,10 @@ namespace {
 
 constexpr std::string_view printed_prompt = "E 984,456 345,984 456,345 C 345";
 
-std::unique_ptr<Task> make(const TaskOptions& options = {}, std::string_view distribution = {}) {
-  return make_task(cycle_tracing(), options, distribution);
-}
+constexpr TaskMaker make{cycle_tracing};
 
 std::string text_of(const Task& task, std::uint32_t index) {
-  Rng rng(3, Purpose::test, 0, index);
-  return task.vocabulary().decode(task.sample(rng, 0).tokens);
+  return task.vocabulary().decode(draw(task, index).tokens);
 }
 
 /// A sample's parts, read from its text.
@@ -58,8 +57,6 @@ Sample sample_of(const Task& task, std::string_view prompt, const std::string& a
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(cycle_tracing_test)
 
 BOOST_AUTO_TEST_CASE(the_printed_example) {
   for (const char* tokenization : {"characters", "numbers"}) {
@@ -137,8 +134,7 @@ BOOST_AUTO_TEST_CASE(the_budget_is_used_up_in_whole_nodes) {
     for (const char* tokens : {"0", "1000", "1001", "1002", "1003"}) {
       const auto task = make({{"tokenization", tokenization}, {"tokens", tokens}});
       for (std::uint32_t index = 0; index < 20; ++index) {
-        Rng rng(4, Purpose::test, 0, index);
-        const auto length = static_cast<std::int64_t>(task->sample(rng, 0).tokens.size());
+        const auto length = static_cast<std::int64_t>(draw(*task, index).tokens.size());
         BOOST_REQUIRE(length <= task->longest());
         BOOST_REQUIRE(length + step > task->longest());
       }

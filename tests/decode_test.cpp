@@ -5,10 +5,10 @@
 
 #include "core/error.h"
 
+BOOST_AUTO_TEST_SUITE(decode_test)
+
 using namespace longhand;
 using namespace longhand::nn;
-
-BOOST_AUTO_TEST_SUITE(decode_test)
 
 namespace {
 

@@ -13,10 +13,10 @@
 #include "tests/temporary_folder.h"
 #include "tests/training.h"
 
+BOOST_AUTO_TEST_SUITE(decoder_test)
+
 using namespace longhand;
 using namespace longhand::nn;
-
-BOOST_AUTO_TEST_SUITE(decoder_test)
 
 namespace {
 

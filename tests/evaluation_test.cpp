@@ -9,6 +9,8 @@
 #include "nn/training/trainer.h"
 #include "tests/make_task.h"
 
+BOOST_AUTO_TEST_SUITE(evaluation_test)
+
 using namespace longhand;
 using namespace longhand::app;
 
@@ -16,12 +18,12 @@ namespace {
 
 /// Two boxes, one of two objects in one of them, one move: four samples in all.
 std::shared_ptr<const tasks::Task> tiny_boxes() {
-  return make_task(tasks::task_kind("boxes"), {{"version", "advanced"},
-                                               {"boxes", "2"},
-                                               {"objects", "2"},
-                                               {"most-items", "1"},
-                                               {"operations", "1"},
-                                               {"split", "all"}});
+  return make_task("boxes", {{"version", "advanced"},
+                             {"boxes", "2"},
+                             {"objects", "2"},
+                             {"most-items", "1"},
+                             {"operations", "1"},
+                             {"split", "all"}});
 }
 
 struct Trained {
@@ -44,8 +46,6 @@ struct Trained {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(evaluation_test)
 
 // Reading as many tokens as the right answer has is as good as generating one freely to its end.
 BOOST_AUTO_TEST_CASE(exact_match_is_what_generating_finds) {

@@ -6,9 +6,9 @@
 #include "core/crc32c.h"
 #include "tests/temporary_folder.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(events_test)
+
+using namespace longhand;
 
 BOOST_AUTO_TEST_CASE(every_record_has_its_length_and_both_checksums) {
   const TemporaryFolder folder;

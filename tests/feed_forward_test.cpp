@@ -7,9 +7,9 @@
 #include "tests/composed_twin.h"
 #include "tests/recorded.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(feed_forward_test)
+
+using namespace longhand;
 
 BOOST_AUTO_TEST_CASE(it_agrees_with_its_composed_twin_in_every_gradient) {
   check_composed("feed_forward", [](const catalog::Call& c) -> std::vector<catalog::Output> {

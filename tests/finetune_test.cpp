@@ -6,10 +6,10 @@
 #include "tests/program.h"
 #include "tests/refusal.h"
 
+namespace finetune_test {
+
 using namespace longhand;
 namespace fs = std::filesystem;
-
-namespace {
 
 struct Fixture {
   Program longhand;
@@ -18,10 +18,6 @@ struct Fixture {
     longhand.json(
         "train --task flip-flop --task.instructions 8 --heads softmax:1,fal:1 --width 8 --layers 2 "
         "--steps 3 --evaluate_samples 2 --quiet --json --out first");
-  }
-  SafetensorsFile model(const std::string& run, int step) const {
-    return SafetensorsFile::open(
-        longhand.path(run + "/checkpoints/step-" + std::to_string(step) + "/model.safetensors"));
   }
   /// Names of the tensors in which two checkpoints differ.
   static std::vector<std::string> changed(const SafetensorsFile& a, const SafetensorsFile& b) {
@@ -36,7 +32,7 @@ struct Fixture {
   }
 };
 
-}  // namespace
+}  // namespace finetune_test
 
 BOOST_FIXTURE_TEST_SUITE(finetune_test, Fixture)
 
@@ -45,8 +41,8 @@ BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another_and_needs_it_no_mo
       "train --from first --task.instructions 6 --steps 4 --rate 1e-2 --keep 9 --checkpoint_every "
       "2 --evaluate_samples 2 --quiet --json --out second");
   BOOST_TEST(made["step"] == 4);
-  BOOST_TEST(changed(model("first", 3), model("second", 0)).empty());
-  BOOST_TEST(!changed(model("first", 3), model("second", 4)).empty());
+  BOOST_TEST(changed(longhand.model("first", 3), longhand.model("second", 0)).empty());
+  BOOST_TEST(!changed(longhand.model("first", 3), longhand.model("second", 4)).empty());
   const std::string ini = contents(longhand.path("second/config.ini"));
   for (const char* line : {"instructions = 6\n", "steps = 4\n", "rate = 1e-2\n", "width = 8\n",
                            "heads = softmax:1,fal:1\n", "batch = 32\n"}) {
@@ -60,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another_and_needs_it_no_mo
       "--checkpoint_every 2 --evaluate_samples 2 --quiet --json --out third");
   fs::remove_all(longhand.path("first"));
   longhand.json("train --resume third --from-step 2 --quiet --json");
-  BOOST_TEST(changed(model("second", 4), model("third", 4)).empty());
+  BOOST_TEST(changed(longhand.model("second", 4), longhand.model("third", 4)).empty());
   longhand.json("eval second --samples 2 --json");
 }
 
@@ -95,7 +91,8 @@ BOOST_AUTO_TEST_CASE(only_the_parts_that_were_named_learn) {
                                           "blocks.1.mixing.projection.bias",
                                           "blocks.1.mixing.projection.weight",
                                           "blocks.1.norm1.bias"};
-  std::vector<std::string> learned = changed(model("second", 0), model("second", 4));
+  std::vector<std::string> learned =
+      changed(longhand.model("second", 0), longhand.model("second", 4));
   std::ranges::sort(learned);
   BOOST_TEST(learned == expected, boost::test_tools::per_element());
   // Only they have moments.
@@ -119,7 +116,8 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_alone_and_is_exported_merged_or_by_it
       "--recompute 1 --out tuned");
   BOOST_TEST(outcome.status == 0, outcome.err);
   BOOST_TEST(contains(outcome.err, "# trains 12 of "));
-  const auto base = model("base", 1), begun = model("tuned", 0), ended = model("tuned", 4);
+  const auto base = longhand.model("base", 1), begun = longhand.model("tuned", 0),
+             ended = longhand.model("tuned", 4);
   for (const SafetensorsEntry& entry : base.entries()) {
     for (const SafetensorsFile* file : {&begun, &ended}) {
       BOOST_TEST(std::ranges::equal(entry.bytes, file->at(entry.name).bytes), entry.name);
@@ -156,7 +154,7 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_alone_and_is_exported_merged_or_by_it
   BOOST_TEST(!fs::exists(longhand.path("other")));
   // Goes on learning from there.
   longhand.json("train --from tuned --steps 1 --evaluate_samples 2 --quiet --json --out more");
-  BOOST_TEST(changed(ended, model("more", 0)).empty());
+  BOOST_TEST(changed(ended, longhand.model("more", 0)).empty());
 }
 
 BOOST_AUTO_TEST_CASE(what_lora_adds_learns_beside_matrices_of_bf16) {
@@ -164,8 +162,8 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_beside_matrices_of_bf16) {
       "train --from first --lora 2 --lora-targets query,output --weights bf16 --steps 4 --rate "
       "1e-2 --keep 9 --checkpoint_every 2 --evaluate_samples 2 ";
   longhand.json(tuned + "--quiet --json --out tuned");
-  const auto begun = model("tuned", 0), ended = model("tuned", 4);
-  const auto first = model("first", 3);
+  const auto begun = longhand.model("tuned", 0), ended = longhand.model("tuned", 4);
+  const auto first = longhand.model("first", 3);
   for (const SafetensorsEntry& entry : begun.entries()) {
     const bool added = entry.name.find(".lora.") != std::string::npos;
     const bool matrix = entry.shape.rank() >= 2 && !added;

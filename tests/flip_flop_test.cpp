@@ -9,14 +9,14 @@
 #include "tests/make_task.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(flip_flop_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-std::unique_ptr<Task> make(const TaskOptions& options, std::string_view distribution = {}) {
-  return make_task(flip_flop(), options, distribution);
-}
+constexpr TaskMaker make{flip_flop};
 
 /// Counts of w, r, i after the first instruction, and of the bits of w and i.
 struct Counts {
@@ -30,8 +30,7 @@ struct Counts {
 Counts count(const Task& task, std::uint32_t samples) {
   Counts counts;
   for (std::uint32_t index = 0; index < samples; ++index) {
-    Rng rng(11, Purpose::test, 0, index);
-    const std::string text = task.vocabulary().decode(task.sample(rng, 0).tokens);
+    const std::string text = task.vocabulary().decode(draw(task, index).tokens);
     const auto letter = [&](std::size_t i) { return std::string_view("wri").find(text[i]); };
     BOOST_REQUIRE(text[0] == 'w');
     counts.first[text[1] == '1'] += 1;
@@ -46,8 +45,6 @@ Counts count(const Task& task, std::uint32_t samples) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(flip_flop_test)
 
 // The paper's example: writes 1, overwrites it with 0, ignores one token and reads 0.
 BOOST_AUTO_TEST_CASE(the_printed_example) {
@@ -111,8 +108,7 @@ BOOST_AUTO_TEST_CASE(letters_that_drift_have_the_shares_of_their_part) {
   std::vector<std::vector<double>> counts(count, std::vector<double>(3));  // of w, r, i
   std::vector<double> bits(2);
   for (std::uint32_t index = 0; index < samples; ++index) {
-    Rng rng(13, Purpose::test, 0, index);
-    const std::string text = task->vocabulary().decode(task->sample(rng, 0).tokens);
+    const std::string text = task->vocabulary().decode(draw(*task, index).tokens);
     BOOST_REQUIRE(text.size() == 2 * count && text[0] == 'w');
     for (std::size_t k = 0; k < count; ++k) {
       ++counts[k][std::string_view("wri").find(text[2 * k])];

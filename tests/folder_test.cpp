@@ -6,10 +6,10 @@
 #include "core/error.h"
 #include "tests/temporary_folder.h"
 
+BOOST_AUTO_TEST_SUITE(folder_test)
+
 using namespace longhand;
 namespace fs = std::filesystem;
-
-BOOST_AUTO_TEST_SUITE(folder_test)
 
 BOOST_AUTO_TEST_CASE(what_is_written_follows_the_folder_and_not_its_path) {
   const TemporaryFolder scratch;

@@ -6,28 +6,21 @@
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
 #include "tasks/character_task.h"
+#include "tests/golden.h"
+#include "tests/make_task.h"
 #include "tests/program.h"
+#include "tests/replaced.h"
+
+namespace framing_test {
 
 using namespace longhand;
 using namespace longhand::tasks;
-
-namespace {
 
 using Ids = std::vector<std::int32_t>;
 using Values = std::vector<std::pair<std::string, std::string>>;
 
 /// A byte-level tokenizer of 319 tokens, among them what the chat templates have.
-std::string tokenizer_text() {
-  return Json::parse(contents(std::string(test_data) + "/golden/chat_templates.json"))
-      .value()["tokenizer"]
-      .dump();
-}
-
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  const std::size_t place = text.find(what);
-  LONGHAND_CHECK(place != std::string::npos, "no ", what);
-  return text.replace(place, what.size(), with);
-}
+std::string tokenizer_text() { return golden_json("chat_templates")["tokenizer"].dump(); }
 
 /// The same with a token, number 2, before each text.
 std::string beginning_with_a_token() {
@@ -44,13 +37,6 @@ struct Framed : Program {
     write_atomically(folder / "begins.json", beginning_with_a_token());
   }
 
-  std::unique_ptr<Task> make(std::string_view name, const Values& options,
-                             std::string_view distribution = {}) const {
-    const TaskKind& kind = task_kind(name);
-    OptionValues values = kind.defaults();
-    for (const auto& [option, value] : options) values.set(option, value);
-    return kind.make(values, distribution);
-  }
   Values with(const std::string& tokenizer, const std::string& chat,
               const Values& more = {}) const {
     Values values{{"tokenizer", path(tokenizer)}, {"template", chat}};
@@ -101,7 +87,7 @@ const std::vector<std::pair<std::string, std::string>> printed{
     {"value-assignment", "B1A0 AB=01"},
     {"successor", "8 9 10 11 "}};
 
-}  // namespace
+}  // namespace framing_test
 
 BOOST_FIXTURE_TEST_SUITE(framing_test, Framed)
 
@@ -114,7 +100,7 @@ BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
   const Ids prompt = one_by_one("the="), answer = one_by_one("eht");
   BOOST_TEST(encoded("the").size() < 3u);  // the tokenizer would merge it
   const auto tokens = [&](const std::string& tokenizer, const std::string& chat) {
-    return make("reversal", with(tokenizer, chat, told))->sample_of("the=eht").tokens;
+    return make_task("reversal", with(tokenizer, chat, told))->sample_of("the=eht").tokens;
   };
   const auto expected = [&](const Ids& before, const std::string& between, const Ids& after) {
     return joined({before, instruction, examples, prompt, encoded(between), answer, after});
@@ -145,15 +131,16 @@ BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
   BOOST_TEST(tokens("base", "none") == expected({6}, "", {5}));
 
   // The day is an option.
-  const auto dated = make("reversal", with("begins.json", "llama3.2", {{"date", "1 May 2020"}}));
-  const auto undated = make("reversal", with("begins.json", "llama3.2"));
+  const auto dated =
+      make_task("reversal", with("begins.json", "llama3.2", {{"date", "1 May 2020"}}));
+  const auto undated = make_task("reversal", with("begins.json", "llama3.2"));
   BOOST_TEST((dated->sample_of("a=a").tokens != undated->sample_of("a=a").tokens));
 }
 
 BOOST_AUTO_TEST_CASE(the_answer_is_learned_with_its_end_but_for_successor) {
   for (const auto& [name, text] : printed) {
-    const auto task = make(name, with("plain.json", "qwen2", {{"instruction", "auto"}}));
-    const auto bare = make(name, {});
+    const auto task = make_task(name, with("plain.json", "qwen2", {{"instruction", "auto"}}));
+    const auto bare = make_task(name, {});
     const std::string answer = bare->as_text(bare->sample_of(text)).second;
     const bool ended = name != "successor";
     const Ids end = ended ? encoded("<|im_end|>\n") : Ids{};
@@ -173,8 +160,8 @@ BOOST_AUTO_TEST_CASE(the_answer_is_learned_with_its_end_but_for_successor) {
 BOOST_AUTO_TEST_CASE(samples_and_masks_are_shifted_and_otherwise_the_same) {
   for (const auto& [name, text] : printed) {
     for (const char* distribution : {"train", "ood"}) {
-      const auto bare = make(name, {}, distribution);
-      const auto task = make(
+      const auto bare = make_task(name, {}, distribution);
+      const auto task = make_task(
           name, with("begins.json", "llama3.2", {{"instruction", "auto"}, {"examples", "auto"}}),
           distribution);
       for (std::uint32_t i = 0; i < 20; ++i) {
@@ -209,9 +196,9 @@ BOOST_AUTO_TEST_CASE(samples_and_masks_are_shifted_and_otherwise_the_same) {
 
 BOOST_AUTO_TEST_CASE(a_task_s_own_examples_are_samples_of_it) {
   for (const auto& [name, text] : printed) {
-    const auto bare = make(name, {});
-    const auto none = make(name, with("plain.json", "chatml"));
-    const auto told = make(name, with("plain.json", "chatml", {{"examples", "auto"}}));
+    const auto bare = make_task(name, {});
+    const auto none = make_task(name, with("plain.json", "chatml"));
+    const auto told = make_task(name, with("plain.json", "chatml", {{"examples", "auto"}}));
     const Sample sample = told->sample_of(text);
     const auto first = static_cast<std::size_t>(instruction_of(*none));
     const auto last = static_cast<std::size_t>(instruction_of(*told));
@@ -225,13 +212,14 @@ BOOST_AUTO_TEST_CASE(a_task_s_own_examples_are_samples_of_it) {
       lines.erase(0, end + 1);
     }
     BOOST_TEST(count == 2, name);
-    const auto instructed = make(name, with("plain.json", "chatml", {{"instruction", "auto"}}));
+    const auto instructed =
+        make_task(name, with("plain.json", "chatml", {{"instruction", "auto"}}));
     BOOST_TEST(instruction_of(*instructed) > instruction_of(*none), name);
   }
 }
 
 BOOST_AUTO_TEST_CASE(an_outside_prompt_is_encoded_as_a_sample_s) {
-  const auto task = make("reversal", with("plain.json", "chatml", {{"instruction", "auto"}}));
+  const auto task = make_task("reversal", with("plain.json", "chatml", {{"instruction", "auto"}}));
   const Sample sample = task->sample_of("the=eht");
   const auto given = static_cast<std::size_t>(sample.asked[0]) + 1;
   BOOST_TEST(
@@ -241,13 +229,13 @@ BOOST_AUTO_TEST_CASE(an_outside_prompt_is_encoded_as_a_sample_s) {
   BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // no character of the task
   BOOST_TEST(task->vocabulary().size() == 319);
   // A model may have more tokens than its tokenizer.
-  const auto padded = make("reversal", with("plain.json", "chatml", {{"vocabulary", "400"}}));
+  const auto padded = make_task("reversal", with("plain.json", "chatml", {{"vocabulary", "400"}}));
   BOOST_TEST(padded->vocabulary().size() == 400);
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_one_line) {
   const auto says = [&](const std::string& name, const Values& values, std::string_view what) {
-    BOOST_CHECK_EXCEPTION(make(name, values), Error, [&](const Error& error) {
+    BOOST_CHECK_EXCEPTION(make_task(name, values), Error, [&](const Error& error) {
       const std::string_view message = error.what();
       BOOST_TEST_MESSAGE(message);
       return message.find(what) != std::string_view::npos && message.find('\n') == message.npos;
@@ -255,14 +243,14 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_one_line) {
   };
   write_atomically(folder / "no_sign.json", replaced(tokenizer_text(), R"("=":)", R"("==":)"));
   says("reversal", with("no_sign.json", "chatml"), "expected one token for the character \"=\"");
-  BOOST_CHECK_NO_THROW(make("successor", with("no_sign.json", "chatml")));  // has no such sign
+  BOOST_CHECK_NO_THROW(make_task("successor", with("no_sign.json", "chatml")));  // has no such sign
   write_atomically(folder / "no_turn.json",
                    replaced(replaced(tokenizer_text(), R"("<|eot_id|>")", R"("<|end|>")"),
                             R"("<|eot_id|>":)", R"("<|end|>":)"));
   says("reversal", with("no_turn.json", "llama3"), "with the token \"<|eot_id|>\"");
   says("reversal", with("plain.json", "none"), "has no token that begins a text");
   says("reversal", with("begins.json", "none"), "has no token that ends a text");
-  BOOST_CHECK_NO_THROW(make("successor", with("begins.json", "none")));
+  BOOST_CHECK_NO_THROW(make_task("successor", with("begins.json", "none")));
   says("reversal", with("plain.json", "alpaca"), "expected a chat template of");
   says("reversal", with("plain.json", "auto"), "option template");
   says("reversal", with("plain.json", "chatml", {{"examples", "\xc3\xa9"}}),

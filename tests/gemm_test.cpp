@@ -14,6 +14,8 @@
 #include "core/error.h"
 #include "tests/tile_probe.h"
 
+BOOST_AUTO_TEST_SUITE(gemm_test)
+
 // The matrix product on every instruction set this machine has, against sums in f64.
 //
 // Bound of an entry. An f32 operand is rounded by a relative u_a, u_b (0 exact, 2^-8 bf16; fast, as
@@ -301,8 +303,6 @@ struct Bench {
 constexpr DType types[] = {DType::f32, DType::bf16};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gemm_test)
 
 BOOST_FIXTURE_TEST_CASE(every_size_around_the_tiles_and_every_transposition, Bench) {
   for (const std::int64_t m : {1, 2, 5, 6, 7, 13, 14, 15, 29, 33}) {

@@ -15,6 +15,8 @@
 #include "tests/paths.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(gguf_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 
@@ -48,8 +50,6 @@ GgufWriter small() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gguf_test)
 
 BOOST_AUTO_TEST_CASE(values_and_tensors_are_what_was_written) {
   for (const std::uint32_t version : {2u, 3u}) {

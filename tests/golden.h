@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "core/safetensors.h"
 #include "nn/batch.h"
+#include "tests/contents.h"
 #include "tests/distance.h"
 #include "tests/paths.h"
 
-/// Files of tests/golden: models with what another program computes for them.
+/// Files of tests/golden: models and texts, with what another program makes of them.
 namespace longhand {
 
 inline SafetensorsFile open_golden(const std::string& name) {
@@ -30,6 +32,10 @@ inline std::vector<double> floats_in(const SafetensorsFile& golden, const std::s
   std::vector<float> floats(bytes.size() / sizeof(float));
   std::memcpy(floats.data(), bytes.data(), bytes.size());
   return {floats.begin(), floats.end()};
+}
+
+inline Json golden_json(const std::string& name) {
+  return Json::parse(contents(std::string(test_data) + "/golden/" + name + ".json")).value();
 }
 
 }  // namespace longhand

@@ -9,9 +9,9 @@
 #include "autograd/tolerance.h"
 #include "tests/altered_backend.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(gradcheck_test)
+
+using namespace longhand;
 
 BOOST_AUTO_TEST_CASE(every_op_agrees_with_difference_quotients) {
   const auto reference = make_reference_backend();

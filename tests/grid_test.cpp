@@ -11,11 +11,11 @@
 #include "core/error.h"
 #include "tests/temporary_folder.h"
 
+BOOST_AUTO_TEST_SUITE(grid_test)
+
 using namespace longhand;
 using namespace longhand::app;
 namespace fs = std::filesystem;
-
-BOOST_AUTO_TEST_SUITE(grid_test)
 
 namespace {
 

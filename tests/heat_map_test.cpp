@@ -4,6 +4,8 @@
 #include <limits>
 #include "tests/check.h"
 
+BOOST_AUTO_TEST_SUITE(heat_map_test)
+
 using namespace longhand::app::html;
 
 namespace {
@@ -17,8 +19,6 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(heat_map_test)
 
 BOOST_AUTO_TEST_CASE(squares_tell_their_values_and_the_reference_is_outlined) {
   const std::string svg = heat_map({.rows = {"a", "<"},

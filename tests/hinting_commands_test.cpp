@@ -3,8 +3,9 @@
 #include "tests/program.h"
 #include "tests/refusal.h"
 
+namespace hinting_commands_test {
+
 /// Sorting with a hint, trained, swept and looked into as a user does it.
-namespace {
 
 using namespace longhand;
 
@@ -18,7 +19,7 @@ struct Sorting : Program {
   }
 };
 
-}  // namespace
+}  // namespace hinting_commands_test
 
 BOOST_FIXTURE_TEST_SUITE(hinting_commands_test, Sorting)
 

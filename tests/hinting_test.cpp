@@ -7,6 +7,8 @@
 
 #include "core/error.h"
 
+BOOST_AUTO_TEST_SUITE(hinting_test)
+
 using namespace longhand;
 using namespace longhand::app;
 
@@ -29,8 +31,6 @@ std::set<std::string> grids() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(hinting_test)
 
 // That their runs can be made is grid_test's.
 BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {

@@ -6,10 +6,10 @@
 #include "tests/program.h"
 #include "tests/refusal.h"
 
+namespace import_export_test {
+
 using namespace longhand;
 namespace fs = std::filesystem;
-
-namespace {
 
 struct Fixture {
   Program longhand;
@@ -34,7 +34,7 @@ struct Fixture {
   }
 };
 
-}  // namespace
+}  // namespace import_export_test
 
 BOOST_FIXTURE_TEST_SUITE(import_export_test, Fixture)
 

@@ -6,19 +6,14 @@
 #include "tests/chi_square.h"
 #include "tests/make_task.h"
 
+BOOST_AUTO_TEST_SUITE(increment_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-std::unique_ptr<Task> make(const TaskOptions& options = {}, std::string_view distribution = {}) {
-  return make_task(increment(), options, distribution);
-}
-
-Sample draw(const Task& task, std::uint32_t index, int head = 0) {
-  Rng rng(6, Purpose::test, 0, index);
-  return task.sample(rng, head);
-}
+constexpr TaskMaker make{increment};
 
 /// The digits of a sample's number, the first one first.
 std::vector<std::int32_t> digits_of(const Sample& sample) {
@@ -36,8 +31,6 @@ std::string made_of(const Task& task, int head, const std::string& number) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(increment_test)
 
 BOOST_AUTO_TEST_CASE(the_printed_examples_are_made) {
   const auto task = make({{"length", "3"}, {"hint", "carry"}});

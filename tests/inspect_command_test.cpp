@@ -2,8 +2,9 @@
 
 #include "tests/program.h"
 
+namespace inspect_command_test {
+
 /// `inspect --reference` as a user runs it.
-namespace {
 
 using namespace longhand;
 
@@ -20,7 +21,7 @@ struct Reversal : Program {
   }
 };
 
-}  // namespace
+}  // namespace inspect_command_test
 
 BOOST_FIXTURE_TEST_SUITE(inspect_command_test, Reversal)
 

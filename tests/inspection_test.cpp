@@ -6,9 +6,9 @@
 
 #include "tasks/text_vocabulary.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(inspection_test)
+
+using namespace longhand;
 
 // The pictures show what the model computed: the drawn weights times the values are the heads'
 // outputs, with a window, a temper and another scale too.

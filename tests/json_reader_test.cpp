@@ -6,6 +6,8 @@
 #include "core/error.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(json_reader_test)
+
 using namespace longhand;
 
 namespace {
@@ -20,8 +22,6 @@ bool accepts(std::string_view text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(json_reader_test)
 
 BOOST_AUTO_TEST_CASE(members_and_elements_are_read_in_order) {
   JsonReader reader(R"( {"a": [1, -20 ,3], "b\u00e9\n": "x\"\ud83d\ude00", "c": {}, "d": [] } )",

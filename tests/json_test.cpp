@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(json_test)
+
+using namespace longhand;
 
 BOOST_AUTO_TEST_CASE(pairs_make_an_object_and_all_else_an_array) {
   const Json both{{"b", 1}, {"a", {1, 2.5, "x", nullptr, true}}, {"none", {}}};

@@ -10,11 +10,11 @@
 #include "tests/temporary_folder.h"
 #include "tests/training.h"
 
+BOOST_AUTO_TEST_SUITE(kill_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 namespace fs = std::filesystem;
-
-BOOST_AUTO_TEST_SUITE(kill_test)
 
 namespace {
 

@@ -11,12 +11,13 @@
 #include "tests/temporary_folder.h"
 #include "tests/training.h"
 
+BOOST_AUTO_TEST_SUITE(learning_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 namespace data = boost::unit_test::data;
 
 // Models of one's own, on batches of any kind, with either optimizer.
-BOOST_AUTO_TEST_SUITE(learning_test)
 
 namespace {
 

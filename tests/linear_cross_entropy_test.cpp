@@ -13,10 +13,10 @@
 #include "tests/distance.h"
 #include "tests/recorded.h"
 
+BOOST_AUTO_TEST_SUITE(linear_cross_entropy_test)
+
 using namespace longhand;
 using namespace longhand::nn;
-
-BOOST_AUTO_TEST_SUITE(linear_cross_entropy_test)
 
 namespace {
 

@@ -13,6 +13,8 @@
 #include "tests/program.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(locale_test)
+
 using namespace longhand;
 
 namespace {
@@ -41,8 +43,6 @@ class Language {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(locale_test)
 
 BOOST_AUTO_TEST_CASE(the_library_writes_and_reads_numbers_alike_in_every_language) {
   for (const char* name : languages) {

@@ -18,11 +18,11 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
+BOOST_AUTO_TEST_SUITE(lora_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 namespace fs = std::filesystem;
-
-BOOST_AUTO_TEST_SUITE(lora_test)
 
 namespace {
 

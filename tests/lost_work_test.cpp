@@ -5,9 +5,10 @@
 #include "tests/program.h"
 #include "tests/refusal.h"
 
+namespace lost_work_test {
+
 /// What must not be lost, and what must not be said to be done: `train` run as a user runs it, and
 /// disturbed.
-namespace {
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -42,7 +43,7 @@ struct Disturbed : Program {
   }
 };
 
-}  // namespace
+}  // namespace lost_work_test
 
 BOOST_FIXTURE_TEST_SUITE(lost_work_test, Disturbed)
 

@@ -5,23 +5,49 @@
 #include <string>
 #include <string_view>
 
+#include "core/rng.h"
 #include "tasks/task.h"
+#include "tests/refusal.h"
 
 namespace longhand {
 
 using TaskOptions = std::map<std::string, std::string>;
 
 /// A task's default options with these in their place.
-inline tasks::OptionValues option_values(const tasks::TaskKind& kind, const TaskOptions& options) {
+inline tasks::OptionValues option_values(const tasks::TaskKind& kind, const auto& options) {
   tasks::OptionValues values = kind.defaults();
   for (const auto& [name, value] : options) values.set(name, value);
   return values;
 }
 
-inline std::unique_ptr<tasks::Task> make_task(const tasks::TaskKind& kind,
-                                              const TaskOptions& options,
-                                              std::string_view distribution = {}) {
+template <class Options = TaskOptions>
+std::unique_ptr<tasks::Task> make_task(const tasks::TaskKind& kind, const Options& options = {},
+                                       std::string_view distribution = {}) {
   return kind.make(option_values(kind, options), distribution);
+}
+template <class Options = TaskOptions>
+std::unique_ptr<tasks::Task> make_task(std::string_view kind, const Options& options = {},
+                                       std::string_view distribution = {}) {
+  return make_task(tasks::task_kind(kind), options, distribution);
+}
+
+/// Makes tasks of one kind.
+struct TaskMaker {
+  tasks::TaskKind (*kind)();
+
+  std::unique_ptr<tasks::Task> operator()(const TaskOptions& options = {},
+                                          std::string_view distribution = {}) const {
+    return make_task(kind(), options, distribution);
+  }
+  /// What is said of such options; "accepted" where nothing is.
+  std::string refusal(const TaskOptions& options, std::string_view distribution = {}) const {
+    return longhand::refusal([&] { (*this)(options, distribution); });
+  }
+};
+
+inline tasks::Sample draw(const tasks::Task& task, std::uint32_t index, int head = 0) {
+  Rng rng(5, Purpose::test, 0, index);
+  return task.sample(rng, head);
 }
 
 }  // namespace longhand

@@ -7,9 +7,9 @@
 #include "tests/contents.h"
 #include "tests/paths.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(math_pages_test)
+
+using namespace longhand;
 
 namespace {
 

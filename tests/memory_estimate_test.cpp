@@ -10,6 +10,8 @@
 #include "nn/training/trainer.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(memory_estimate_test)
+
 using namespace longhand;
 namespace data = boost::unit_test::data;
 
@@ -65,8 +67,6 @@ double measured(const Case& c) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_estimate_test)
 
 BOOST_DATA_TEST_CASE(an_estimate_is_near_the_peak_that_is_measured, data::make(cases), c) {
   const auto made = [&](Backend& backend) { return model_of(c, backend); };

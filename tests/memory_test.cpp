@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(memory_test)
+
+using namespace longhand;
 
 namespace {
 

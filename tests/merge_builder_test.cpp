@@ -13,6 +13,8 @@
 #include "nn/text/merger.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(merge_builder_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 
@@ -86,8 +88,6 @@ TokenTable table_of(const std::vector<std::string>& names) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(merge_builder_test)
 
 BOOST_AUTO_TEST_CASE(a_text_cut_where_no_merge_reaches_across_has_the_ids_of_the_whole) {
   std::size_t cuts = 0;

@@ -5,6 +5,8 @@
 
 #include "core/rng.h"
 
+BOOST_AUTO_TEST_SUITE(merger_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 
@@ -30,8 +32,6 @@ std::vector<TokenId> by_definition(const Pairs& pairs, std::vector<TokenId> ids)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(merger_test)
 
 BOOST_AUTO_TEST_CASE(words_of_all_lengths_are_merged_as_defined) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {

@@ -5,9 +5,9 @@
 #include "tests/program.h"
 #include "tests/refusal.h"
 
-using namespace longhand;
+namespace messages_test {
 
-namespace {
+using namespace longhand;
 
 // Each would be seen if it went through: clear the screen, the same by a C1 control, turn the rest
 // of the line round, hide, break the line, broken UTF-8.
@@ -39,7 +39,7 @@ struct Fixture {
   }
 };
 
-}  // namespace
+}  // namespace messages_test
 
 BOOST_FIXTURE_TEST_SUITE(messages_test, Fixture)
 

@@ -13,22 +13,15 @@
 #include "nn/mixers/fal.h"
 #include "nn/mixers/softmax.h"
 #include "nn/models/cache.h"
+#include "tests/random_tensor.h"
 #include "tests/recorded.h"
+
+BOOST_AUTO_TEST_SUITE(mixing_test)
 
 using namespace longhand;
 using namespace longhand::nn;
 
-BOOST_AUTO_TEST_SUITE(mixing_test)
-
 namespace {
-
-Tensor random(Backend& backend, const Shape& shape, DType type, std::uint64_t seed,
-              double size = 1) {
-  Rng rng(seed, Purpose::test);
-  std::vector<double> values(static_cast<std::size_t>(shape.size()));
-  for (double& x : values) x = size * rng.normal();
-  return Tensor::from(backend, shape, type, values);
-}
 
 /// A layer between streams of `width`, with weights so large that all of it counts.
 struct Layer {
@@ -45,7 +38,7 @@ struct Layer {
     for (const Parameter& p : parameters.all()) {
       const bool is_bias = p.name().find("score_bias") != std::string::npos;
       if (!is_bias && (p.value().shape().rank() != 1 || p.value().size() == 1)) continue;
-      backend(Copy{.x = random(backend, p.value().shape(), type, 9), .y = p.value()});
+      fill_random(p.value(), 9);
     }
   }
   Var operator()(const Var& x, const Input& input,
@@ -91,7 +84,7 @@ BOOST_AUTO_TEST_CASE(heads_that_differ_from_softmax_in_one_thing_do_so_by_their_
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
   const Input input = input_of(*backend, lengths);
-  const Var x = random(*backend, {15, 6}, DType::f64, 3);
+  const Var x = random_tensor(*backend, {15, 6}, DType::f64, 3);
   // `number`: of the gates' biases, or s.
   const auto weights = [&](std::string_view heads, double number = 0) {
     Layer layer(*backend, heads, 6, DType::f64);
@@ -185,8 +178,8 @@ BOOST_AUTO_TEST_CASE(mixers_are_each_by_itself_side_by_side) {
   const MixerList& mixers = layer.mixing.mixers();
   const std::vector<MixerPlace>& all = layer.mixing.places();
   const std::int64_t wide = projection_columns(mixers), out = columns(mixers);
-  const Tensor projection = random(*backend, {tokens, wide}, DType::f64, 1);
-  const Tensor dy = random(*backend, {tokens, out}, DType::f64, 2);
+  const Tensor projection = random_tensor(*backend, {tokens, wide}, DType::f64, 1);
+  const Tensor dy = random_tensor(*backend, {tokens, out}, DType::f64, 2);
   const Segments segments(*backend, lengths);
 
   const Var x(projection, true);
@@ -268,8 +261,8 @@ BOOST_AUTO_TEST_CASE(gradients_reach_every_parameter_and_a_layer_used_twice) {
   BOOST_TEST(layer.parameters.find("mixing.gamma_logit")->value().size() == 3);
   BOOST_TEST(layer.parameters.find("mixing.beta")->value().size() == 1);
   const Input input = input_of(*backend, lengths);
-  const Tensor x = random(*backend, {7, 6}, DType::f64, 3),
-               dy = random(*backend, {7, 6}, DType::f64, 4);
+  const Tensor x = random_tensor(*backend, {7, 6}, DType::f64, 3),
+               dy = random_tensor(*backend, {7, 6}, DType::f64, 4);
   const auto forward = [&](const Var& at) {
     const Var once = layer(at, input);
     return add(scale(once, 0.25), scale(layer(at, input), 0.75));  // twice: gradients add up
@@ -316,7 +309,7 @@ BOOST_AUTO_TEST_CASE(mixers_decode_in_chunks_of_any_size) {
                 "biased:2/1x6{temper=position,beta=0.8,window=11},biased:1x4{head_norm=rms}",
                 6, DType::f32, true);
     const std::vector<std::int32_t> lengths{23, 7};
-    const Tensor x = random(*backend, {30, 6}, DType::f32, 5);
+    const Tensor x = random_tensor(*backend, {30, 6}, DType::f32, 5);
     const auto values = x.to_doubles();
     const auto once = layer(x, input_of(*backend, lengths)).value().to_doubles();
     for (const std::int32_t chunk : {1, 2, 5, 23}) {
@@ -364,7 +357,7 @@ BOOST_AUTO_TEST_CASE(what_a_mixer_shows_is_what_it_did) {
   pass.show = [&](std::string_view part, const Tensor& x) {
     seen.emplace(std::string(part), x.shape());
   };
-  layer.mixing(random(*backend, {7, 9}, DType::f64, 6), {}, pass);
+  layer.mixing(random_tensor(*backend, {7, 9}, DType::f64, 6), {}, pass);
   BOOST_REQUIRE(views.size() == 2u);
   BOOST_TEST(views[0].all_weights().size() == 2 * (5 * 5 + 2 * 2));
   BOOST_TEST(!views[0].selected);

@@ -12,10 +12,10 @@
 #include "nn/layers/norm.h"
 #include "nn/normal.h"
 
+BOOST_AUTO_TEST_SUITE(module_test)
+
 using namespace longhand;
 using namespace longhand::nn;
-
-BOOST_AUTO_TEST_SUITE(module_test)
 
 namespace {
 struct Fixture {

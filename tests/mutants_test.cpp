@@ -7,12 +7,13 @@
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/isa.h"
 
+BOOST_AUTO_TEST_SUITE(mutants_test)
+
 using namespace longhand;
 
 // Parity has to notice mistakes: every op of the catalog is computed in wrong ways, in each type
 // and math mode, and held against the reference as parity_test does. LONGHAND_MUTANTS_TABLE in the
 // environment prints a line for each op and setting.
-BOOST_AUTO_TEST_SUITE(mutants_test)
 
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include "nn/text/unicode.h"
 
+BOOST_AUTO_TEST_SUITE(nfc_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 
@@ -16,8 +18,6 @@ std::string nfc(std::string_view text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(nfc_test)
 
 BOOST_AUTO_TEST_CASE(bases_and_marks_are_joined_and_sorted) {
   BOOST_TEST(nfc("e\u0301") == "\u00e9");

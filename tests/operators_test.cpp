@@ -9,10 +9,11 @@
 #include "core/error.h"
 #include "tests/recorded.h"
 
+BOOST_AUTO_TEST_SUITE(operators_test)
+
 using namespace longhand;
 
 // Values written as formulas, their parts and their layouts, against numbers worked out by hand.
-BOOST_AUTO_TEST_SUITE(operators_test)
 
 namespace {
 

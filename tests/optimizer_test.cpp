@@ -7,10 +7,10 @@
 #include "core/error.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(optimizer_test)
+
 using namespace longhand;
 using namespace longhand::nn;
-
-BOOST_AUTO_TEST_SUITE(optimizer_test)
 
 namespace {
 

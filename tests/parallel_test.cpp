@@ -9,6 +9,8 @@
 #include "core/error.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(parallel_test)
+
 using namespace longhand;
 namespace data = boost::unit_test::data;
 
@@ -17,8 +19,6 @@ namespace {
 const std::vector<int> crews{1, 2, 3, 8};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(parallel_test)
 
 BOOST_DATA_TEST_CASE(every_chunk_runs_once, data::make(crews), threads) {
   ThreadPool pool(threads);

@@ -6,11 +6,12 @@
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/isa.h"
 
+BOOST_AUTO_TEST_SUITE(parity_test)
+
 using namespace longhand;
 
 // Every op of the catalog, forward and all gradients: the CPU backend, with each instruction set of
 // this machine, element type and math mode, against the reference in f64.
-BOOST_AUTO_TEST_SUITE(parity_test)
 
 namespace {
 

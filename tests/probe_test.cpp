@@ -3,13 +3,14 @@
 #include "tests/check.h"
 
 #include "apps/run/config.h"
+#include "tests/make_task.h"
 #include "tests/reference_fixture.h"
 #include "tests/refusal.h"
 
+namespace probe_test {
+
 using namespace longhand;
 using namespace longhand::app;
-
-namespace {
 
 /// A model whose blocks add nothing, so that the stream is each token's embedding.
 struct Rigged : Reference {
@@ -18,10 +19,7 @@ struct Rigged : Reference {
   std::unique_ptr<nn::Decoder> model;
 
   Rigged() {
-    tasks::OptionValues values = tasks::task_kind("sorting").defaults();
-    values.set("numbers", "3");
-    values.set("length", "4");
-    task = tasks::task_kind("sorting").make(values);
+    task = make_task("sorting", {{"numbers", "3"}, {"length", "4"}});
     const Config config = [] {
       Config c("sorting");
       c.set("model.width", "8");
@@ -55,7 +53,7 @@ struct Rigged : Reference {
 
 constexpr std::int64_t samples = 50;
 
-}  // namespace
+}  // namespace probe_test
 
 BOOST_FIXTURE_TEST_SUITE(probe_test, Rigged)
 
@@ -109,7 +107,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_are_counted_where_they_hold) {
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_probed_is_refused) {
-  const auto other = tasks::task_kind("increment").make(tasks::task_kind("increment").defaults());
+  const auto other = make_task("increment");
   BOOST_CHECK_THROW(sorting_mechanisms(*model, *other, {}), Error);
   const std::vector<std::int32_t> tokens{1, 2, 4};
   BOOST_CHECK_THROW(projection_pictures(*model, *task, tokens, 3), Error);

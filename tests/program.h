@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/safetensors.h"
 #include "tests/contents.h"
 #include "tests/paths.h"
 #include "tests/refusal.h"
@@ -79,6 +80,10 @@ struct Program {
   std::string checkpoint(const std::string& run, int step) const {
     const auto at = folder / run / "checkpoints" / ("step-" + std::to_string(step));
     return contents(at / "model.safetensors") + contents(at / "optimizer.safetensors");
+  }
+  SafetensorsFile model(const std::string& run, int step) const {
+    return SafetensorsFile::open(
+        path(run + "/checkpoints/step-" + std::to_string(step) + "/model.safetensors"));
   }
   /// Waits until a run's metrics have so many lines.
   void wait_for_lines(const std::string& run, int lines) const {

@@ -6,7 +6,7 @@
 #include "tests/program.h"
 #include "tests/refusal.h"
 
-namespace {
+namespace program_test {
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -49,7 +49,7 @@ std::vector<std::string> command_names(const Program& program) {
   return names;
 }
 
-}  // namespace
+}  // namespace program_test
 
 BOOST_FIXTURE_TEST_SUITE(program_test, Door)
 

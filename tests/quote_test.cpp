@@ -6,9 +6,9 @@
 #include "core/error.h"
 #include "tests/refusal.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(quote_test)
+
+using namespace longhand;
 
 BOOST_AUTO_TEST_CASE(plain_and_wide_text_stays_as_it_is) {
   BOOST_TEST(quote("") == "\"\"");

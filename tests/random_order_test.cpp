@@ -9,6 +9,8 @@
 #include "core/error.h"
 #include "tests/chi_square.h"
 
+BOOST_AUTO_TEST_SUITE(random_order_test)
+
 using namespace longhand;
 
 namespace {
@@ -21,8 +23,6 @@ std::vector<std::uint64_t> whole(std::uint64_t count, std::uint64_t seed, std::u
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(random_order_test)
 
 BOOST_AUTO_TEST_CASE(each_number_comes_once) {
   for (const std::uint64_t count : {1, 2, 3, 4, 5, 7, 16, 17, 63, 64, 65, 255, 1000, 4097}) {

@@ -11,23 +11,14 @@
 #include "tests/make_task.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(recall_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-std::unique_ptr<Task> make(const TaskOptions& options = {}, std::string_view distribution = {}) {
-  return make_task(recall(), options, distribution);
-}
-
-Sample draw(const Task& task, std::uint32_t index) {
-  Rng rng(9, Purpose::test, 0, index);
-  return task.sample(rng, 0);
-}
-
-std::string refused(const TaskOptions& options, std::string_view distribution = {}) {
-  return refusal([&] { make(options, distribution); });
-}
+constexpr TaskMaker make{recall};
 
 std::size_t place(std::int32_t output) { return static_cast<std::size_t>(output); }
 
@@ -54,8 +45,6 @@ double fairness(const auto& counted, std::size_t cells) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(recall_test)
 
 // Everything by the definition, from the tokens alone.
 BOOST_AUTO_TEST_CASE(each_key_is_asked_for_once_and_its_value_is_the_target) {
@@ -294,35 +283,36 @@ BOOST_AUTO_TEST_CASE(a_key_that_stands_in_a_slot_by_chance_is_not_asked) {
 
 BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
   const std::string task = "task recall: option ";
-  BOOST_TEST(refused({{"pairs", "65"}}) ==
+  BOOST_TEST(make.refusal({{"pairs", "65"}}) ==
              task + "pairs: expected at most 64, as each key takes 4 of 256 tokens, got 65");
-  BOOST_TEST(refused({{"pairs", "64"}}) == "accepted");
-  BOOST_TEST(refused({{"pairs", "33"}, {"tokens", "256"}, {"repeats", "3"}}) ==
+  BOOST_TEST(make.refusal({{"pairs", "64"}}) == "accepted");
+  BOOST_TEST(make.refusal({{"pairs", "33"}, {"tokens", "256"}, {"repeats", "3"}}) ==
              task + "pairs: expected at most 32, as each key takes 8 of 256 tokens, got 33");
-  BOOST_TEST(refused({{"tokens", "63"}}) == task + "tokens: expected even numbers, got \"63\"");
-  BOOST_TEST(refused({{"tokens", "64-255"}}) ==
+  BOOST_TEST(make.refusal({{"tokens", "63"}}) ==
+             task + "tokens: expected even numbers, got \"63\"");
+  BOOST_TEST(make.refusal({{"tokens", "64-255"}}) ==
              task + "tokens: expected even numbers, got \"64-255\"");
-  BOOST_TEST(refused({{"tokens", "4-256"}, {"repeats", "2"}}) ==
+  BOOST_TEST(make.refusal({{"tokens", "4-256"}, {"repeats", "2"}}) ==
              task + "tokens: expected at least 6, which a key with 2 values takes, got 4");
-  BOOST_TEST(refused({{"vocabulary", "65"}}) ==
+  BOOST_TEST(make.refusal({{"vocabulary", "65"}}) ==
              task + "vocabulary: expected at least 66 for 32 keys and 32 values, got 65");
-  BOOST_TEST(refused({{"vocabulary", "66"}}) == "accepted");
+  BOOST_TEST(make.refusal({{"vocabulary", "66"}}) == "accepted");
   const TaskOptions thrice{{"tokens", "256"}, {"repeats", "3"}};
   TaskOptions small = thrice;
   small["vocabulary"] = "190";
-  BOOST_TEST(refused(small) ==
+  BOOST_TEST(make.refusal(small) ==
              task + "vocabulary: expected at least 191 for 32 keys and 96 values, got 190");
   small["vocabulary"] = "191";
-  BOOST_TEST(refused(small) == "accepted");
-  BOOST_TEST(refused({{"vocabulary", "100"}}, "2x") ==
+  BOOST_TEST(make.refusal(small) == "accepted");
+  BOOST_TEST(make.refusal({{"vocabulary", "100"}}, "2x") ==
              task +
                  "vocabulary: expected at least 130 for 64 keys and 64 values, got 100 "
                  "(distribution 2x)");
-  BOOST_TEST(refused({{"back", "2"}}) ==
+  BOOST_TEST(make.refusal({{"back", "2"}}) ==
              task + "back: expected a whole number from 1 to 1, got \"2\"");
-  BOOST_TEST(refused({{"back", "4"}, {"repeats", "3"}}) ==
+  BOOST_TEST(make.refusal({{"back", "4"}, {"repeats", "3"}}) ==
              task + "back: expected a whole number from 1 to 3, got \"4\"");
-  BOOST_TEST(refused({{"tokens", "256-64"}}) ==
+  BOOST_TEST(make.refusal({{"tokens", "256-64"}}) ==
              task +
                  "tokens: expected a number from 4 to 1048576, or two such as 4-1048576, got "
                  "\"256-64\"");

@@ -10,10 +10,10 @@
 #include "nn/training/parts.h"
 #include "tests/recorded.h"
 
+BOOST_AUTO_TEST_SUITE(recompute_test)
+
 using namespace longhand;
 using namespace longhand::nn;
-
-BOOST_AUTO_TEST_SUITE(recompute_test)
 
 namespace {
 

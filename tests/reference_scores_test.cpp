@@ -5,18 +5,16 @@
 
 #include "apps/run/inspection.h"
 #include "nn/mixing/head_weights.h"
+#include "tests/make_task.h"
+
+BOOST_AUTO_TEST_SUITE(reference_scores_test)
 
 using namespace longhand;
 using namespace longhand::app;
 
 namespace {
 
-std::unique_ptr<tasks::Task> reversal() {
-  const tasks::TaskKind& kind = tasks::task_kind("reversal");
-  tasks::OptionValues values = kind.defaults();
-  values.set("length", "1-6");
-  return kind.make(values);
-}
+std::unique_ptr<tasks::Task> reversal() { return make_task("reversal", {{"length", "1-6"}}); }
 
 /// Three kinds of heads, keys that two of them share, a window, a temper.
 nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = DType::f64) {
@@ -33,8 +31,6 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reference_scores_test)
 
 // One head and one sequence at a time give what all of them together do.
 BOOST_AUTO_TEST_CASE(a_heads_weights_are_its_part_of_all) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,13 @@ std::string refusal(Action&& action) {
 inline test::Outcome contains(std::string_view text, std::string_view part) {
   const bool found = text.find(part) != text.npos;
   return {found, found ? "" : test::shown(text)};
+}
+
+/// The action throws an error that says this, in one line.
+inline void expect_refusal(const std::function<void()>& action, std::string_view message) {
+  const std::string said = refusal(action);
+  BOOST_TEST(contains(said, message));
+  BOOST_TEST(said.find('\n') == said.npos);
 }
 
 }  // namespace longhand

@@ -18,12 +18,14 @@
 #include "tests/composed_twin.h"
 #include "tests/head_problem.h"
 #include "tests/program.h"
+#include "tests/refusal.h"
+
+BOOST_AUTO_TEST_SUITE(reinforce_test)
 
 using namespace longhand;
 using namespace longhand::nn;
 
 // Attention whose weights grow where a list of pairs says so, up to the runs that have such heads.
-BOOST_AUTO_TEST_SUITE(reinforce_test)
 
 namespace {
 
@@ -38,14 +40,6 @@ Tensor pairs_of(Backend& backend, const Reference& pairs) {
 
 Tensor amounts_of(Backend& backend, DType type, const std::vector<double>& amounts) {
   return Tensor::from(backend, {std::ssize(amounts)}, master_type(type), amounts);
-}
-
-void expect(const std::function<void()>& action, const std::string& message) {
-  BOOST_CHECK_EXCEPTION(action(), Error, [&](const Error& e) {
-    const std::string said = e.what();
-    BOOST_TEST(said.find(message) != std::string::npos, said);
-    return std::ranges::count(said, '\n') == 0;
-  });
 }
 
 /// One pair a token: somewhere among the tokens up to it.
@@ -198,13 +192,14 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   };
   const Tensor pairs = pairs_of(*backend, {{0, 0}}), two = amounts_of(*backend, DType::f32, {1, 1});
   BOOST_CHECK_NO_THROW(run(pairs, two, 0));
-  expect([&] { run(two, two, 0); }, "reinforce: pairs: expected [1, 2] i32, got [2] f32");
-  expect([&] { run(pairs, amounts_of(*backend, DType::f32, {1}), 0); },
-         "reinforce: amounts: expected [2] f32, got [1] f32");
-  expect([&] { run(pairs, two, -0.1); }, "reinforce: threshold: expected at least 0, got -0.1");
+  expect_refusal([&] { run(two, two, 0); }, "reinforce: pairs: expected [1, 2] i32, got [2] f32");
+  expect_refusal([&] { run(pairs, amounts_of(*backend, DType::f32, {1}), 0); },
+                 "reinforce: amounts: expected [2] f32, got [1] f32");
+  expect_refusal([&] { run(pairs, two, -0.1); },
+                 "reinforce: threshold: expected at least 0, got -0.1");
   Tape tape;
   const Recording recording(tape);
-  expect(
+  expect_refusal(
       [&] {
         reinforced_attention(p.scores(true), p.values(), {pairs, two, 0});
       },
@@ -215,13 +210,17 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
     make_input(*backend, tokens, lengths, {}, reference);
   };
   BOOST_CHECK_NO_THROW(place({{4, 0}, {4, 4}, {5, 0}}));
-  expect(
+  expect_refusal(
       [&] {
         place({{5, 1}});
       },
       "expected a reference at or before the token's position 0, got 1");
-  expect([&] { place({{4, 0}, {3, 0}}); }, "expected ascending rows of reference, below 9, got 3");
-  expect([&] { place({{9, 0}}); }, "expected ascending rows of reference, below 9, got 9");
+  expect_refusal(
+      [&] {
+        place({{4, 0}, {3, 0}});
+      },
+      "expected ascending rows of reference, below 9, got 3");
+  expect_refusal([&] { place({{9, 0}}); }, "expected ascending rows of reference, below 9, got 9");
 }
 
 BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_what_they_were) {
@@ -318,8 +317,8 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_has_the_amounts_and_a_list_of_heads_the_thresh
   BOOST_TEST(heads.find("reinforce=0.05") != std::string::npos, heads);
   BOOST_TEST(text_of(parse_layers(heads, 24)) == heads);
   BOOST_TEST(text_of(parse_layers("softmax:2x8{reinforce=none}", 16)) == "softmax:2x8");
-  expect([] { parse_layers("softmax:2x8{reinforce=1.5}", 16); },
-         "reinforce: expected none or a number from 0 to 1");
+  expect_refusal([] { parse_layers("softmax:2x8{reinforce=1.5}", 16); },
+                 "reinforce: expected none or a number from 0 to 1");
 }
 
 BOOST_AUTO_TEST_CASE(it_is_neither_trained_nor_exported) {
@@ -330,11 +329,12 @@ BOOST_AUTO_TEST_CASE(it_is_neither_trained_nor_exported) {
   {
     Tape tape;
     const Recording recording(tape);
-    expect([&] { model.decoder.loss_of(batch); }, "reinforced attention: it has no gradient");
+    expect_refusal([&] { model.decoder.loss_of(batch); },
+                   "reinforced attention: it has no gradient");
   }
   const TemporaryFolder folder;
-  expect([&] { export_model(model.decoder, folder / "out"); },
-         "export: expected plain attention, got reinforced heads");
+  expect_refusal([&] { export_model(model.decoder, folder / "out"); },
+                 "export: expected plain attention, got reinforced heads");
 }
 
 // Runs of reversal with heads that look where they should.

@@ -5,10 +5,10 @@
 #include "core/safetensors.h"
 #include "tests/program.h"
 
+namespace repair_test {
+
 using namespace longhand;
 namespace fs = std::filesystem;
-
-namespace {
 
 /// A run of grouped heads of width 4: of its projections rows 0 .. 15 make queries, 16 .. 23 keys.
 struct Fixture {
@@ -22,21 +22,13 @@ struct Fixture {
   Json repair(const std::string& words) const {
     return longhand.json("repair first --samples 8 --evaluate_samples 2 --quiet --json " + words);
   }
-  SafetensorsFile model(const std::string& run, int step) const {
-    return SafetensorsFile::open(
-        longhand.path(run + "/checkpoints/step-" + std::to_string(step) + "/model.safetensors"));
-  }
-  std::string bits(const std::string& run, int step) const {
-    return contents(
-        longhand.path(run + "/checkpoints/step-" + std::to_string(step) + "/model.safetensors"));
-  }
 };
 
 bool same_bytes(const SafetensorsFile& a, const SafetensorsFile& b, const std::string& name) {
   return std::ranges::equal(a.at(name).bytes, b.at(name).bytes);
 }
 
-}  // namespace
+}  // namespace repair_test
 
 BOOST_FIXTURE_TEST_SUITE(repair_test, Fixture)
 
@@ -50,7 +42,8 @@ BOOST_AUTO_TEST_CASE(only_the_chosen_columns_of_queries_and_keys_learn) {
         flags));
     BOOST_TEST(made["method"] == "columns");
     BOOST_TEST(made["rows"].size() > 0u);
-    const auto first = model("first", 3), begun = model("second", 0), ended = model("second", 4);
+    const auto first = longhand.model("first", 3), begun = longhand.model("second", 0),
+               ended = longhand.model("second", 4);
     for (const SafetensorsEntry& entry : first.entries()) {
       BOOST_TEST(same_bytes(first, begun, entry.name));
       const bool learns = entry.name.ends_with("projection.weight");
@@ -66,9 +59,9 @@ BOOST_AUTO_TEST_CASE(only_the_chosen_columns_of_queries_and_keys_learn) {
       }
     }
     // Cut in the middle it has the same bits.
-    const std::string whole = bits("second", 4);
+    const std::string whole = longhand.checkpoint("second", 4);
     longhand.json("train --resume second --from-step 2 --quiet --json");
-    BOOST_TEST((bits("second", 4) == whole));
+    BOOST_TEST((longhand.checkpoint("second", 4) == whole));
     longhand.json("eval second --samples 2 --json");
     longhand.json("generate second --prompt ab= --tokens 2 --json");
     fs::remove_all(longhand.path("second"));
@@ -93,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_repair_prints_every_distribution_before_and_after) {
 
 BOOST_AUTO_TEST_CASE(without_rotary_positions_the_weights_stay) {
   repair("--method rope-off --out second");
-  const auto first = model("first", 3), second = model("second", 0);
+  const auto first = longhand.model("first", 3), second = longhand.model("second", 0);
   for (const SafetensorsEntry& entry : first.entries()) {
     BOOST_TEST(same_bytes(first, second, entry.name));
   }
@@ -119,11 +112,11 @@ BOOST_AUTO_TEST_CASE(a_bias_learns_beside_the_frozen_model) {
     }
     repair(text("--method ", method,
                 " --steps 4 --rate 1e-2 --decay 0.1 --checkpoint_every 2 --keep 9 --out ", run));
-    const auto first = model("first", 3), ended = model(run, 4);
+    const auto first = longhand.model("first", 3), ended = longhand.model(run, 4);
     for (const SafetensorsEntry& entry : first.entries()) {
       BOOST_TEST(same_bytes(first, ended, entry.name), entry.name);
     }
-    const auto fresh = model(run, 0);
+    const auto fresh = longhand.model(run, 0);
     int added = 0;
     for (const SafetensorsEntry& entry : ended.entries()) {
       if (entry.name.find("score_bias") == std::string::npos) continue;
@@ -131,9 +124,9 @@ BOOST_AUTO_TEST_CASE(a_bias_learns_beside_the_frozen_model) {
       ++added;
     }
     BOOST_TEST(added == (method == std::string("bias-matrix") ? 2 : 4));
-    const std::string whole = bits(run, 4);
+    const std::string whole = longhand.checkpoint(run, 4);
     longhand.json("train --resume " + run + " --from-step 2 --threads 1 --quiet --json");
-    BOOST_TEST((bits(run, 4) == whole));
+    BOOST_TEST((longhand.checkpoint(run, 4) == whole));
     const auto scores = [&](const char* reading) {
       return longhand.json("eval " + run + " --samples 4 --reading " + reading + " --json");
     };
@@ -157,7 +150,7 @@ BOOST_AUTO_TEST_CASE(the_best_settings_of_reinforced_heads_make_the_run) {
     const double gain = better["score"].number() - worse["score"].number();
     BOOST_TEST((gain > 0 || (gain == 0 && better["loss"].number() <= worse["loss"].number())));
   }
-  const auto first = model("first", 3), second = model("second", 0);
+  const auto first = longhand.model("first", 3), second = longhand.model("second", 0);
   std::int64_t chosen = 0;
   for (const SafetensorsEntry& entry : second.entries()) {
     if (!entry.name.ends_with("reinforcement")) {

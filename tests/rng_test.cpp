@@ -11,6 +11,8 @@
 #include "core/error.h"
 #include "tests/chi_square.h"
 
+BOOST_AUTO_TEST_SUITE(rng_test)
+
 using namespace longhand;
 
 namespace {
@@ -20,8 +22,6 @@ using Words = std::array<std::uint32_t, 4>;
 Words first_words(Rng rng) { return {rng.next(), rng.next(), rng.next(), rng.next()}; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rng_test)
 
 // Random123's published vectors for philox4x32-10: zeros, ones, the digits of pi.
 BOOST_AUTO_TEST_CASE(philox_gives_the_published_words) {

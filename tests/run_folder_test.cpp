@@ -5,11 +5,11 @@
 
 #include "tests/temporary_folder.h"
 
+namespace run_folder_test {
+
 using namespace longhand;
 using namespace longhand::app;
 namespace fs = std::filesystem;
-
-namespace {
 
 struct Fixture {
   TemporaryFolder folder;
@@ -25,7 +25,7 @@ struct Fixture {
 
 using StepNumbers = std::vector<std::int64_t>;
 
-}  // namespace
+}  // namespace run_folder_test
 
 BOOST_FIXTURE_TEST_SUITE(run_folder_test, Fixture)
 

@@ -6,8 +6,9 @@
 #include "tests/program.h"
 #include "tests/refusal.h"
 
+namespace run_test {
+
 /// train, eval, generate, data and repro, run as a user runs them.
-namespace {
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -22,7 +23,7 @@ struct RunCommands : Program {
   }
 };
 
-}  // namespace
+}  // namespace run_test
 
 BOOST_FIXTURE_TEST_SUITE(run_test, RunCommands)
 

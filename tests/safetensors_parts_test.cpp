@@ -12,12 +12,13 @@
 #include "core/safetensors_index.h"
 #include "tests/contents.h"
 #include "tests/refusal.h"
+#include "tests/replaced.h"
 #include "tests/temporary_folder.h"
+
+BOOST_AUTO_TEST_SUITE(safetensors_parts_test)
 
 using namespace longhand;
 namespace fs = std::filesystem;
-
-BOOST_AUTO_TEST_SUITE(safetensors_parts_test)
 
 namespace {
 
@@ -53,12 +54,6 @@ class Tensors {
 
 void put(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const auto place = text.find(from);
-  BOOST_REQUIRE(place != std::string::npos);
-  return text.replace(place, from.size(), to);
 }
 
 /// What opening and checking says.

@@ -13,6 +13,8 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
+BOOST_AUTO_TEST_SUITE(safetensors_test)
+
 using namespace longhand;
 
 namespace {
@@ -48,8 +50,6 @@ std::string refusal(const std::string& bytes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(safetensors_test)
 
 BOOST_AUTO_TEST_CASE(a_written_file_reads_back) {
   const TemporaryFolder folder;

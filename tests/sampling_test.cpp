@@ -8,6 +8,8 @@
 #include "tests/check.h"
 #include "tests/chi_square.h"
 
+BOOST_AUTO_TEST_SUITE(sampling_test)
+
 using namespace longhand;
 using namespace longhand::nn;
 
@@ -26,8 +28,6 @@ std::map<std::int32_t, int> counts(const Sampling& sampling, int draws = 4000,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sampling_test)
 
 BOOST_AUTO_TEST_CASE(without_a_temperature_the_likeliest_is_chosen_the_lowest_among_equals) {
   Rng rng(1, Purpose::test);

@@ -4,10 +4,10 @@
 
 #include "core/error.h"
 
+BOOST_AUTO_TEST_SUITE(schedule_test)
+
 using longhand::nn::Schedule;
 using longhand::nn::schedule_from_name;
-
-BOOST_AUTO_TEST_SUITE(schedule_test)
 
 namespace {
 const auto close = boost::test_tools::tolerance(1e-12);

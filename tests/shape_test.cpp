@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(shape_test)
+
+using namespace longhand;
 
 BOOST_AUTO_TEST_CASE(size_is_the_product_of_the_extents) {
   BOOST_TEST(Shape{}.size() == 1);

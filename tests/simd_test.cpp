@@ -12,6 +12,8 @@
 #include "core/cpu/isa.h"
 #include "tests/simd_probe.h"
 
+BOOST_AUTO_TEST_SUITE(simd_test)
+
 using namespace longhand;
 using namespace longhand::cpu;
 
@@ -47,8 +49,6 @@ void for_each_isa(Body&& body) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(simd_test)
 
 BOOST_AUTO_TEST_CASE(partial_loads_and_stores_touch_nothing_beyond) {
   for_each_isa([](const SimdProbe& probe) {

@@ -13,10 +13,10 @@
 #include "nn/models/decode.h"
 #include "tests/temporary_folder.h"
 
+BOOST_AUTO_TEST_SUITE(sorting_construction_test)
+
 using namespace longhand;
 using namespace longhand::app;
-
-BOOST_AUTO_TEST_SUITE(sorting_construction_test)
 
 namespace {
 

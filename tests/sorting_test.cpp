@@ -7,6 +7,8 @@
 #include "tests/chi_square.h"
 #include "tests/make_task.h"
 
+BOOST_AUTO_TEST_SUITE(sorting_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
@@ -14,14 +16,7 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-std::unique_ptr<Task> make(const TaskOptions& options = {}, std::string_view distribution = {}) {
-  return make_task(sorting(), options, distribution);
-}
-
-Sample draw(const Task& task, std::uint32_t index, int head = 0) {
-  Rng rng(5, Purpose::test, 0, index);
-  return task.sample(rng, head);
-}
+constexpr TaskMaker make{sorting};
 
 /// The numbers before the first mark.
 Numbers input_of(const Task& task, const Sample& sample) {
@@ -53,8 +48,6 @@ std::map<std::int32_t, std::int64_t> times(const Numbers& numbers) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sorting_test)
 
 BOOST_AUTO_TEST_CASE(the_printed_examples_are_made_with_their_masks) {
   const auto of_length = [](const char* length, const char* hint) {

@@ -7,6 +7,8 @@
 
 #include "core/error.h"
 
+BOOST_AUTO_TEST_SUITE(statistics_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
@@ -19,8 +21,6 @@ Moments moments(const std::vector<double>& values) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(statistics_test)
 
 BOOST_AUTO_TEST_CASE(moments_of_a_few_values) {
   const Moments a = moments({1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16});

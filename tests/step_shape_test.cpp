@@ -7,10 +7,11 @@
 
 #include "nn/training/recent.h"
 
+BOOST_AUTO_TEST_SUITE(step_shape_test)
+
 using namespace longhand::nn;
 
 // What decides, on the host, which recorded step is repeated for a batch.
-BOOST_AUTO_TEST_SUITE(step_shape_test)
 
 namespace {
 

@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(sweep_test)
+
 using namespace longhand;
 using namespace longhand::app;
 
@@ -17,8 +19,6 @@ std::string refusal(std::string_view text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sweep_test)
 
 BOOST_AUTO_TEST_CASE(an_axis_is_words_numbers_and_ranges) {
   BOOST_TEST(parse_axis("length=2..5").option == "length");

@@ -5,10 +5,10 @@
 
 #include "core/error.h"
 
+BOOST_AUTO_TEST_SUITE(tally_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
-
-BOOST_AUTO_TEST_SUITE(tally_test)
 
 // Both ends solve |p - share| = z sqrt(p (1 - p) / n), which is where the interval comes from.
 BOOST_AUTO_TEST_CASE(the_ends_of_the_interval_are_just_z_deviations_away) {

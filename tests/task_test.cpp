@@ -9,6 +9,8 @@
 #include "tests/paths.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(task_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
@@ -114,8 +116,6 @@ std::vector<std::int32_t> right_answers(const Sample& sample) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(task_test)
 
 BOOST_AUTO_TEST_CASE(samples_are_well_formed) {
   for_samples([](const Task& task, const Sample& sample) {

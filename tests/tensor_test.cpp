@@ -7,9 +7,9 @@
 #include "core/error.h"
 #include "tests/refusal.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(tensor_test)
+
+using namespace longhand;
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
-using namespace longhand;
+namespace text_file_test {
 
-namespace {
+using namespace longhand;
 
 struct Fixture {
   TemporaryFolder folder;
@@ -33,7 +33,7 @@ struct Fixture {
   }
 };
 
-}  // namespace
+}  // namespace text_file_test
 
 BOOST_FIXTURE_TEST_SUITE(text_file_test, Fixture)
 

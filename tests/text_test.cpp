@@ -13,15 +13,12 @@
 #include "tests/program.h"
 #include "tests/refusal.h"
 
+namespace text_test {
+
 using namespace longhand;
 using namespace longhand::tasks;
 
-namespace {
-
-std::unique_ptr<Task> make(std::initializer_list<std::pair<const char*, std::string>> options,
-                           std::string_view distribution = {}) {
-  return make_task(own_text(), {options.begin(), options.end()}, distribution);
-}
+constexpr TaskMaker make{own_text};
 
 /// "0123...": the byte at place i is i % 251, so that a sample shows where it is from.
 std::string places(std::size_t size) {
@@ -36,7 +33,7 @@ std::string sentences(int count) {
   return text;
 }
 
-}  // namespace
+}  // namespace text_test
 
 BOOST_FIXTURE_TEST_SUITE(text_test, Program)
 
@@ -47,8 +44,7 @@ BOOST_AUTO_TEST_CASE(samples_are_windows_of_the_part_they_belong_to) {
   for (const char* part : {"train", "validation"}) {
     const auto task = make({{"text", file}, {"length", "9"}, {"held_out", "0.2"}}, part);
     for (std::uint32_t i = 0; i < 3000; ++i) {
-      Rng rng(1, Purpose::test, 0, i);
-      const Sample sample = task->sample(rng, 0);
+      const Sample sample = draw(*task, i);
       const auto learned = std::ssize(sample.tokens) - 1;
       BOOST_REQUIRE((learned == 9 || sample.tokens.back() == 249));
       BOOST_REQUIRE(sample.tokens.back() - sample.tokens.front() == learned);
@@ -177,7 +173,7 @@ BOOST_AUTO_TEST_CASE(of_a_record_the_answer_and_its_end_are_learned) {
   BOOST_TEST(shown->count() == 2u);  // an example is not learned
   BOOST_TEST(text_of(*shown, 0) == "Add.\n1+1=2\n2+2=[4.]");
 
-  const auto opened = [&](std::initializer_list<std::pair<const char*, std::string>> options) {
+  const auto opened = [&](const TaskOptions& options) {
     return refusal([&] { make(options)->count(); });
   };
   BOOST_TEST(

@@ -11,10 +11,10 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
+namespace token_file_test {
+
 using namespace longhand;
 using namespace longhand::nn;
-
-namespace {
 
 struct Fixture {
   TemporaryFolder folder;
@@ -39,7 +39,7 @@ struct Fixture {
   }
 };
 
-}  // namespace
+}  // namespace token_file_test
 
 BOOST_FIXTURE_TEST_SUITE(token_file_test, Fixture)
 

@@ -1,17 +1,17 @@
 #include "tests/check.h"
 
 #include "core/json.h"
+#include "tests/golden.h"
 #include "tests/program.h"
 #include "tests/refusal.h"
 
-using namespace longhand;
+namespace tokenize_command_test {
 
-namespace {
+using namespace longhand;
 
 /// The program and, in its folder, the small tokenizers of golden/tokenizer_ids.json.
 struct Files : Program {
-  Json golden =
-      Json::parse(contents(std::string(test_data) + "/golden/tokenizer_ids.json")).value();
+  Json golden = golden_json("tokenizer_ids");
 
   Files() {
     for (const auto& [name, kind] : golden["tokenizers"].members()) {
@@ -23,7 +23,7 @@ struct Files : Program {
   }
 };
 
-}  // namespace
+}  // namespace tokenize_command_test
 
 BOOST_FIXTURE_TEST_SUITE(tokenize_command_test, Files)
 

@@ -7,8 +7,11 @@
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
 #include "tests/contents.h"
+#include "tests/golden.h"
 #include "tests/paths.h"
 #include "tests/refusal.h"
+
+BOOST_AUTO_TEST_SUITE(tokenizer_test)
 
 using namespace longhand;
 using namespace longhand::nn;
@@ -17,8 +20,7 @@ namespace {
 
 /// What Hugging Face's tokenizers say (golden/tokenizer_ids.py).
 const Json& golden() {
-  static const Json all =
-      Json::parse(contents(std::string(test_data) + "/golden/tokenizer_ids.json")).value();
+  static const Json all = golden_json("tokenizer_ids");
   return all;
 }
 
@@ -33,8 +35,6 @@ Tokenizer tokenizer_of(const Json& kind) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tokenizer_test)
 
 BOOST_AUTO_TEST_CASE(ids_and_decoded_texts_are_those_of_hugging_face) {
   BOOST_TEST(golden()["tokenizers"].members().size() == 6u);

@@ -3,10 +3,11 @@
 #include <cmath>
 #include "tests/check.h"
 
+BOOST_AUTO_TEST_SUITE(tolerance_test)
+
 using namespace longhand;
 
 // The comparer itself: what it must not let pass.
-BOOST_AUTO_TEST_SUITE(tolerance_test)
 
 namespace {
 

@@ -2,9 +2,9 @@
 
 #include "tests/check.h"
 
-using namespace longhand;
-
 BOOST_AUTO_TEST_SUITE(utf8_test)
+
+using namespace longhand;
 
 BOOST_AUTO_TEST_CASE(every_code_point_is_written_and_read_and_nothing_else_is_well_formed) {
   for (char32_t c = 0; c < 0x110000; ++c) {

@@ -8,6 +8,8 @@
 #include "core/cpu/isa.h"
 #include "tests/simd_probe.h"
 
+BOOST_AUTO_TEST_SUITE(vector_math_test)
+
 // Every vector function against f64 libm, over bit patterns spread evenly from 0 to 2^32: all
 // exponents, both signs, subnormals, infinities and NaNs.
 
@@ -71,8 +73,6 @@ void sweep(const std::string& name, SimdProbe::Map SimdProbe::*function, double 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(vector_math_test)
 
 BOOST_AUTO_TEST_CASE(the_measure_sees_signs_nans_and_overflow) {
   BOOST_TEST(ulps(1.0f, 1.0) == 0);

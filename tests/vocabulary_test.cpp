@@ -4,6 +4,8 @@
 
 #include "core/error.h"
 
+BOOST_AUTO_TEST_SUITE(vocabulary_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
@@ -12,8 +14,6 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(vocabulary_test)
 
 BOOST_AUTO_TEST_CASE(text_becomes_tokens_and_back) {
   const WordVocabulary vocabulary = WordVocabulary::of_characters("wri01");

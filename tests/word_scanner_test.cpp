@@ -4,6 +4,8 @@
 #include <vector>
 #include "tests/check.h"
 
+BOOST_AUTO_TEST_SUITE(word_scanner_test)
+
 using namespace longhand::nn;
 
 namespace {
@@ -24,8 +26,6 @@ std::string cut(const Scanner&, std::string_view text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(word_scanner_test)
 
 BOOST_AUTO_TEST_CASE(gpt2) {
   const auto words = [](std::string_view text) { return cut(Gpt2Scanner(), text); };

@@ -9,23 +9,14 @@
 #include "tests/make_task.h"
 #include "tests/refusal.h"
 
+BOOST_AUTO_TEST_SUITE(words_test)
+
 using namespace longhand;
 using namespace longhand::tasks;
 
 namespace {
 
-std::unique_ptr<Task> make(const TaskOptions& options = {}, std::string_view distribution = {}) {
-  return make_task(words(), options, distribution);
-}
-
-Sample draw(const Task& task, std::uint32_t index) {
-  Rng rng(7, Purpose::test, 0, index);
-  return task.sample(rng, 0);
-}
-
-std::string refused(const TaskOptions& options, std::string_view distribution = {}) {
-  return refusal([&] { make(options, distribution); });
-}
+constexpr TaskMaker make{words};
 
 std::string verdict(const Task& task, const std::string& prompt, const std::string& answer) {
   return task.check(prompt, answer).value_or("right");
@@ -53,8 +44,6 @@ std::vector<std::string> permutations(int n, bool even_alone) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(words_test)
 
 BOOST_AUTO_TEST_CASE(a_token_and_a_class_is_an_element_whatever_the_moves) {
   for (const auto& [group, elements] : {std::pair{"s2", 2},
@@ -253,22 +242,22 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged_product_by_product) {
 BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
   for (const char* group :
        {"s4", "S5", "", "z", "z1", "z0", "z07", "z-3", "z5x", "z4097", "z99999999999999999999"}) {
-    BOOST_TEST(refused({{"group", group}}) ==
+    BOOST_TEST(make.refusal({{"group", group}}) ==
                text("task words: option group: expected s2, s3, a5, s5 or z2 to z4096, got \"",
                     group, "\""));
   }
-  BOOST_TEST(refused({{"min", "9"}, {"max", "8"}}) ==
+  BOOST_TEST(make.refusal({{"min", "9"}, {"max", "8"}}) ==
              "task words: option min: expected at most max, which is 8, got 9");
   for (const char* group : {"a5", "z3"}) {
-    BOOST_TEST(refused({{"group", group}, {"moves", "swaps"}}) ==
+    BOOST_TEST(make.refusal({{"group", group}, {"moves", "swaps"}}) ==
                text("task words: option moves: expected all, as no element of ", group,
                     " exchanges two points, got \"swaps\""));
   }
-  BOOST_TEST(refused({{"max", "0"}}) ==
+  BOOST_TEST(make.refusal({{"max", "0"}}) ==
              "task words: option max: expected a whole number from 1 to 1048576, got \"0\"");
-  BOOST_TEST(refused({{"asked", "first"}}) ==
+  BOOST_TEST(make.refusal({{"asked", "first"}}) ==
              "task words: option asked: expected all or last, got \"first\"");
-  BOOST_TEST(refused({{"max", "600000"}}, "4x") ==
+  BOOST_TEST(make.refusal({{"max", "600000"}}, "4x") ==
              "task words: option max: expected a whole number from 1 to 262144, got \"600000\" "
              "(distribution 4x)");
 }
