@@ -12,7 +12,7 @@ namespace po = boost::program_options;
 
 constexpr const char* plain_words = "[words]";  // Boost wants a name for what has none
 
-std::map<std::string, Command, std::less<>>& registry() {
+std::map<std::string, Command, std::less<>>& command_registry() {
   static std::map<std::string, Command, std::less<>> all;
   return all;
 }
@@ -159,10 +159,10 @@ std::string Command::help() const {
 
 Register::Register(Command command) {
   std::string name = command.name;
-  registry().emplace(std::move(name), std::move(command));
+  command_registry().emplace(std::move(name), std::move(command));
 }
 
-const std::map<std::string, Command, std::less<>>& commands() { return registry(); }
+const std::map<std::string, Command, std::less<>>& commands() { return command_registry(); }
 
 std::vector<Option> join(std::vector<Option> first, const std::vector<Option>& second) {
   first.insert(first.end(), second.begin(), second.end());

@@ -4,7 +4,7 @@
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
 
-namespace longhand::app {
+namespace longhand::app::attention_benchmark {
 namespace {
 
 /// So many sequences of lengths from shortest to longest, spread evenly.
@@ -202,4 +202,4 @@ const RegisterBenchmark benchmark{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::attention_benchmark

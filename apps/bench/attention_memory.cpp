@@ -6,7 +6,7 @@
 #include "autograd/fal.h"
 #include "autograd/tape.h"
 
-namespace longhand::app {
+namespace longhand::app::attention_memory_benchmark {
 namespace {
 
 struct Shapes {
@@ -96,4 +96,4 @@ const RegisterBenchmark benchmark{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::attention_memory_benchmark

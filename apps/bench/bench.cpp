@@ -9,12 +9,12 @@
 namespace longhand::app {
 namespace {
 
-std::map<std::string, Benchmark, std::less<>>& registry() {
+std::map<std::string, Benchmark, std::less<>>& benchmark_registry() {
   static std::map<std::string, Benchmark, std::less<>> all;
   return all;
 }
 
-double now() {
+double clock_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -32,15 +32,16 @@ constexpr std::size_t pattern_length = 65521;  // a prime: rows of a matrix diff
 Timing measure(Backend& backend, double budget, FunctionRef<void()> body) {
   const auto once = [&] {
     backend.synchronize();
-    const double start = now();
+    const double start = clock_seconds();
     body();
     backend.synchronize();
-    return now() - start;
+    return clock_seconds() - start;
   };
   once();
   std::vector<double> seconds;
-  const double end = now() + budget;
-  while (seconds.size() < 3 || (now() < end && seconds.size() < 1000)) seconds.push_back(once());
+  const double end = clock_seconds() + budget;
+  while (seconds.size() < 3 || (clock_seconds() < end && seconds.size() < 1000))
+    seconds.push_back(once());
   std::ranges::sort(seconds);
   const std::size_t count = seconds.size();
   return {(seconds[(count - 1) / 2] + seconds[count / 2]) / 2, seconds.front(),
@@ -88,10 +89,10 @@ std::vector<std::int64_t> parse_sizes(const std::string& words, std::size_t coun
 
 RegisterBenchmark::RegisterBenchmark(Benchmark benchmark) {
   std::string name = benchmark.name;
-  registry().emplace(std::move(name), std::move(benchmark));
+  benchmark_registry().emplace(std::move(name), std::move(benchmark));
 }
 
-const std::map<std::string, Benchmark, std::less<>>& benchmarks() { return registry(); }
+const std::map<std::string, Benchmark, std::less<>>& benchmarks() { return benchmark_registry(); }
 
 double budget_from(const Arguments& arguments) {
   const std::string& word = arguments.word("seconds");

@@ -7,7 +7,7 @@
 #include "nn/models/decode.h"
 #include "nn/models/hugging_face.h"
 
-namespace longhand::app {
+namespace longhand::app::decoding_benchmark {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -183,4 +183,4 @@ const RegisterBenchmark benchmark{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::decoding_benchmark

@@ -5,7 +5,7 @@
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
 
-namespace longhand::app {
+namespace longhand::app::gemm_benchmark {
 namespace {
 
 struct Size {
@@ -110,4 +110,4 @@ const RegisterBenchmark benchmark{{.name = "gemm",
                                    .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::gemm_benchmark

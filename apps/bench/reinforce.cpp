@@ -4,7 +4,7 @@
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
 
-namespace longhand::app {
+namespace longhand::app::reinforce_benchmark {
 namespace {
 
 struct Sizes {
@@ -91,4 +91,4 @@ const RegisterBenchmark benchmark{{.name = "reinforce",
                                    .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::reinforce_benchmark

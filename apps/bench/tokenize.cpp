@@ -6,7 +6,7 @@
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
 
-namespace longhand::app {
+namespace longhand::app::tokenize_benchmark {
 namespace {
 
 /// Each --tokenizer loaded, and the --text encoded by it, on one thread.
@@ -49,4 +49,4 @@ const RegisterBenchmark benchmark{{.name = "tokenize",
                                    .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::tokenize_benchmark

@@ -4,7 +4,7 @@
 #include "apps/compute.h"
 #include "core/parallel.h"
 
-namespace longhand::app {
+namespace longhand::app::tokenwise_benchmark {
 namespace {
 
 /// Something timed: its name, the bytes it cannot avoid reading and writing, and how to run it.
@@ -179,4 +179,4 @@ const RegisterBenchmark benchmark{{.name = "tokenwise",
                                    .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::tokenwise_benchmark

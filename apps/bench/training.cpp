@@ -8,7 +8,7 @@
 #include "nn/models/work.h"
 #include "nn/training/trainer.h"
 
-namespace longhand::app {
+namespace longhand::app::training_benchmark {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -201,4 +201,4 @@ const RegisterBenchmark benchmark{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::training_benchmark

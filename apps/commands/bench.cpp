@@ -7,7 +7,7 @@
 #include "core/cpu/isa.h"
 #include "core/parallel.h"
 
-namespace longhand::app {
+namespace longhand::app::bench_command {
 namespace {
 
 void list(bool json) {
@@ -56,4 +56,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::bench_command

@@ -14,7 +14,7 @@
 #include "core/quote.h"
 #include "tasks/text_settings.h"
 
-namespace longhand::app {
+namespace longhand::app::chat_command {
 namespace {
 
 using Role = nn::ChatMessage::Role;
@@ -232,4 +232,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::chat_command

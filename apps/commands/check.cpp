@@ -4,7 +4,7 @@
 #include "apps/run/run_folder.h"
 #include "nn/training/checkpoint_store.h"
 
-namespace longhand::app {
+namespace longhand::app::check_command {
 namespace {
 
 /// One line for each thing that was looked at.
@@ -85,4 +85,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::check_command

@@ -7,7 +7,7 @@
 #include "core/text_file.h"
 #include "tasks/answers.h"
 
-namespace longhand::app {
+namespace longhand::app::data_command {
 namespace {
 
 /// A sample's text, on lines of its own. An answer that does not continue the prompt has an arrow
@@ -137,4 +137,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::data_command

@@ -10,7 +10,7 @@
 #include "core/atomic_file.h"
 #include "core/quote.h"
 
-namespace longhand::app {
+namespace longhand::app::eval_command {
 namespace {
 
 void add_rows(Report& report, const std::string& name, const tasks::Tally& tally) {
@@ -129,4 +129,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::eval_command

@@ -4,7 +4,7 @@
 #include "core/quote.h"
 #include "nn/models/peft.h"
 
-namespace longhand::app {
+namespace longhand::app::export_command {
 namespace {
 
 void run(const Arguments& arguments) {
@@ -51,4 +51,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::export_command

@@ -8,7 +8,7 @@
 #include "core/tensor_file.h"
 #include "nn/models/decode.h"
 
-namespace longhand::app {
+namespace longhand::app::generate_command {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
@@ -148,4 +148,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::generate_command

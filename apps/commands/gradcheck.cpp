@@ -8,7 +8,7 @@
 #include "apps/report.h"
 #include "autograd/tolerance.h"
 
-namespace longhand::app {
+namespace longhand::app::gradcheck_command {
 namespace {
 
 /// The operations the words name; all that have a gradient if there are none.
@@ -124,4 +124,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::gradcheck_command

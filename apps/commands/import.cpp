@@ -11,7 +11,7 @@
 #include "nn/text/chat_template.h"
 #include "nn/training/not_finite.h"
 
-namespace longhand::app {
+namespace longhand::app::import_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -192,4 +192,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::import_command

@@ -12,7 +12,7 @@
 #include "core/cpu/isa.h"
 #include "core/parallel.h"
 
-namespace longhand::app {
+namespace longhand::app::info_command {
 namespace {
 
 /// A backend and the types it computes in, or why it is not to be had.
@@ -155,4 +155,4 @@ const Register info{{.name = "info",
                      }}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::info_command

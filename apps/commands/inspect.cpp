@@ -10,7 +10,7 @@
 #include "core/atomic_file.h"
 #include "core/quote.h"
 
-namespace longhand::app {
+namespace longhand::app::inspect_command {
 namespace {
 
 void print_shares(const std::vector<FalShare>& shares, const Arguments& arguments,
@@ -174,4 +174,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::inspect_command

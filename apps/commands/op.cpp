@@ -9,7 +9,7 @@
 #include "apps/compute.h"
 #include "apps/report.h"
 
-namespace longhand::app {
+namespace longhand::app::op_command {
 namespace {
 
 using catalog::Argument;
@@ -238,4 +238,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::op_command

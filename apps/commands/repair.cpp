@@ -13,7 +13,7 @@
 #include "core/quote.h"
 #include "nn/training/checkpoint_store.h"
 
-namespace longhand::app {
+namespace longhand::app::repair_command {
 namespace {
 
 /// What is scored before and after: distributions, or the points of a sweep.
@@ -322,4 +322,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::repair_command

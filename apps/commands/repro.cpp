@@ -9,7 +9,7 @@
 #include "core/atomic_file.h"
 #include "core/quote.h"
 
-namespace longhand::app {
+namespace longhand::app::repro_command {
 namespace {
 
 /// Flags that only some recipes take.
@@ -205,4 +205,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::repro_command

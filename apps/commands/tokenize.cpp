@@ -15,7 +15,7 @@
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
 
-namespace longhand::app {
+namespace longhand::app::tokenize_command {
 namespace {
 
 using nn::ByteRange;
@@ -273,4 +273,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::tokenize_command

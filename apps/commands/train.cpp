@@ -3,7 +3,7 @@
 #include "apps/run/training.h"
 #include "nn/training/checkpoint_store.h"
 
-namespace longhand::app {
+namespace longhand::app::train_command {
 namespace {
 
 std::filesystem::path fresh_folder(const Config& config) {
@@ -86,4 +86,4 @@ const Register command{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::train_command

@@ -6,7 +6,7 @@
 
 /// AttentionSpan, Tables 3 to 5: attention of right and of wrong predictions, and how sharp it is,
 /// on small models trained from scratch, with samples like those of training and with longer ones.
-namespace longhand::app {
+namespace longhand::app::attentionspan_attention {
 namespace {
 
 constexpr std::array<std::string_view, 5> measured_tasks{"reversal", "value-assignment", "addition",
@@ -299,4 +299,4 @@ const RegisterRecipe recipe5{
      .takes = {"optimizer"}}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::attentionspan_attention

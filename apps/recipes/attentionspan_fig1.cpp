@@ -10,7 +10,7 @@
 
 /// AttentionSpan, Figure 1: the head that reverses strings, on strings as long as those of training
 /// and on longer ones.
-namespace longhand::app {
+namespace longhand::app::attentionspan_fig1 {
 namespace {
 
 constexpr std::string_view lengths = "length=10,20,30,50";
@@ -100,4 +100,4 @@ const RegisterRecipe recipe{
      .takes = {"optimizer"}}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::attentionspan_fig1

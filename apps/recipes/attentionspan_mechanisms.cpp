@@ -5,7 +5,7 @@
 
 /// AttentionSpan's tasks with other mechanisms than its models have: which of them goes on to
 /// longer samples? All have the same blocks, width, steps, batches and rate.
-namespace longhand::app {
+namespace longhand::app::attentionspan_mechanisms {
 namespace {
 
 struct Mechanism {
@@ -128,4 +128,4 @@ const RegisterRecipe recipe{grid_recipe(
      .takes = {"optimizer"}})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::attentionspan_mechanisms

@@ -5,7 +5,7 @@
 #include "apps/run/run_report.h"
 
 /// AttentionSpan, Table 6, and the study of Table 2 on models trained from scratch.
-namespace longhand::app {
+namespace longhand::app::attentionspan_scratch {
 namespace {
 
 std::int64_t scored_samples(Scale scale) {
@@ -134,4 +134,4 @@ const RegisterRecipe recipe2{
      .takes = {"optimizer"}}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::attentionspan_scratch

@@ -8,7 +8,7 @@
 
 /// AttentionSpan, Table 2: a pretrained model fine-tuned on each task, on samples as long as those
 /// it learned from and on longer ones.
-namespace longhand::app {
+namespace longhand::app::attentionspan_table2 {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ const RegisterRecipe recipe{
      .takes = {"model", "optimizer"}}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::attentionspan_table2

@@ -2,7 +2,7 @@
 #include "apps/recipes/chacal.h"
 
 /// ChaCAL, Figure 3: accuracy on the toy task during training, mean with the band of all runs.
-namespace longhand::app {
+namespace longhand::app::chacal_fig3 {
 namespace {
 
 constexpr std::string_view reuse_from[] = {"chacal/table1"};
@@ -57,4 +57,4 @@ const RegisterRecipe recipe{grid_recipe(
      .reuse_from = reuse_from})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::chacal_fig3

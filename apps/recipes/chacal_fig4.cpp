@@ -2,7 +2,7 @@
 #include "core/error.h"
 
 /// ChaCAL, Figure 4: exact match during training on the advanced boxes.
-namespace longhand::app {
+namespace longhand::app::chacal_fig4 {
 namespace {
 
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
@@ -53,4 +53,4 @@ const RegisterRecipe recipe{grid_recipe(
      .reuse_from = recipes_of_boxes()})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::chacal_fig4

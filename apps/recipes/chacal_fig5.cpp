@@ -2,7 +2,7 @@
 #include "apps/recipes/chacal.h"
 
 /// ChaCAL, Figure 5: accuracy and time to a perfect one against gamma.
-namespace longhand::app {
+namespace longhand::app::chacal_fig5 {
 namespace {
 
 std::vector<std::string> gammas(Scale scale) {
@@ -102,4 +102,4 @@ const RegisterRecipe recipe{grid_recipe(
      .reuse_from = reuse_from})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::chacal_fig5

@@ -3,7 +3,7 @@
 #include "apps/run/run_report.h"
 
 /// ChaCAL, Table 1: the toy task, standard transformers of one to five layers and one ChaCAL layer.
-namespace longhand::app {
+namespace longhand::app::chacal_table1 {
 namespace {
 
 constexpr std::string_view reuse_from[] = {"chacal/fig3"};
@@ -62,4 +62,4 @@ const RegisterRecipe recipe{grid_recipe(
      .reuse_from = reuse_from})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::chacal_table1

@@ -8,7 +8,7 @@
 #include "nn/training/trainer.h"
 
 /// ChaCAL, Table 2: loss, exact match and training time on the boxes.
-namespace longhand::app {
+namespace longhand::app::chacal_table2 {
 namespace {
 
 /// What a model's runs make of the test set.
@@ -163,4 +163,4 @@ const RegisterRecipe recipe{grid_recipe(
      .reuse_from = recipes_of_boxes()})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::chacal_table2

@@ -10,7 +10,7 @@
 
 /// ChaCAL, Table 3: a language model trained with standard attention is trained on, once as it is
 /// and once with other heads in the place of its own.
-namespace longhand::app {
+namespace longhand::app::chacal_table3 {
 namespace {
 
 /// A small language model of bytes, where none is given to begin with.
@@ -210,4 +210,4 @@ const RegisterRecipe recipe{
      .takes = {"model", "text", "heads"}}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::chacal_table3

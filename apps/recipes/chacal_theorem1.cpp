@@ -4,7 +4,7 @@
 #include "apps/recipes/chacal.h"
 
 /// ChaCAL, Theorem 1: how far a chain standard layers can follow, measured by depth and layers.
-namespace longhand::app {
+namespace longhand::app::chacal_theorem1 {
 namespace {
 
 /// ceil(log2(depth + 1)).
@@ -86,4 +86,4 @@ const RegisterRecipe recipe{grid_recipe(
      .report = report})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::chacal_theorem1

@@ -4,7 +4,7 @@
 #include "apps/run/inspection.h"
 
 /// First-After-Last, Figure 2: where the FAL heads of a trained model look.
-namespace longhand::app {
+namespace longhand::app::fal_figure2 {
 namespace {
 
 constexpr std::string_view reuse_from[] = {"fal/table1"};
@@ -76,4 +76,4 @@ const RegisterRecipe recipe{grid_recipe(
      .reuse_from = reuse_from})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::fal_figure2

@@ -7,7 +7,7 @@
 #include "apps/run/run_report.h"
 
 /// First-After-Last, Table 1: both models, in and out of the training distribution.
-namespace longhand::app {
+namespace longhand::app::fal_table1 {
 namespace {
 
 constexpr std::string_view reuse_from[] = {"fal/figure2"};
@@ -103,4 +103,4 @@ const RegisterRecipe recipe{grid_recipe(
      .reuse_from = reuse_from})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::fal_table1

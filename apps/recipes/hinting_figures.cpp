@@ -3,7 +3,7 @@
 
 /// Task hinting, Figures 3.2 to 3.11: accuracy and edit distance of models that sort, against
 /// length, by size of the training set, depth, hint and repetitions.
-namespace longhand::app {
+namespace longhand::app::hinting_figures {
 namespace {
 
 struct Line {
@@ -132,4 +132,4 @@ const RegisterRecipe figures[] = {
 };
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::hinting_figures

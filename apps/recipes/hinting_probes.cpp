@@ -6,7 +6,7 @@
 #include "core/error.h"
 
 /// Task hinting, section 4: what a model that sorts holds in its residual stream.
-namespace longhand::app {
+namespace longhand::app::hinting_probes {
 namespace {
 
 const std::map<Scale, std::string> scales{{Scale::smoke,
@@ -191,4 +191,4 @@ const RegisterRecipe figure15{grid_recipe(
      .reuse_from = hinting_recipes()})};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::hinting_probes

@@ -4,7 +4,7 @@
 #include "core/error.h"
 
 /// Task hinting, Tables 1 and 2 (sorting) and 3 (increment): standard and tempered softmax.
-namespace longhand::app {
+namespace longhand::app::hinting_tables {
 namespace {
 
 struct Cell {
@@ -117,4 +117,4 @@ const RegisterRecipe tables[] = {
           increment_cells(), increment_table)};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::hinting_tables

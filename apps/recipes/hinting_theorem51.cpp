@@ -15,7 +15,7 @@
 #include "tasks/task.h"
 
 /// Task hinting, Theorem 5.1: two layers that sort by construction, no number of them trained.
-namespace longhand::app {
+namespace longhand::app::hinting_theorem51 {
 namespace {
 
 constexpr std::int64_t longest = 1000;
@@ -276,4 +276,4 @@ const RegisterRecipe recipe{
      .run = run}};
 
 }  // namespace
-}  // namespace longhand::app
+}  // namespace longhand::app::hinting_theorem51

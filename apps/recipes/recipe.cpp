@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view scales[] = {"smoke", "laptop", "paper"};
 
-std::map<std::string, Recipe, std::less<>>& registry() {
+std::map<std::string, Recipe, std::less<>>& recipe_registry() {
   static std::map<std::string, Recipe, std::less<>> all;
   return all;
 }
@@ -45,11 +45,11 @@ std::optional<Scale> scale_from_name(std::string_view name) {
 
 RegisterRecipe::RegisterRecipe(Recipe recipe) {
   const std::string id = recipe.id;
-  LONGHAND_CHECK(registry().emplace(id, std::move(recipe)).second, "recipe ", id,
+  LONGHAND_CHECK(recipe_registry().emplace(id, std::move(recipe)).second, "recipe ", id,
                  " is registered twice");
 }
 
-const std::map<std::string, Recipe, std::less<>>& recipes() { return registry(); }
+const std::map<std::string, Recipe, std::less<>>& recipes() { return recipe_registry(); }
 
 std::string comparison_table(const std::vector<Row>& rows) {
   std::vector<std::string> names, columns;
