@@ -184,11 +184,11 @@ BOOST_AUTO_TEST_CASE(what_is_drawn_is_uniform) {
                                : static_cast<std::size_t>(pairs[0] - 'A'));
     ++values.at(static_cast<std::size_t>(pairs[3] - '0'));
   }
-  for (const auto* counted :
-       {&lengths, &letters, &digits, &starts, &counts, &commands, &registers, &values, &names}) {
+  // Registers begin at 0, of which nine commands leave 1/2^9: too little to be seen in `reads`.
+  for (const auto* counted : {&lengths, &letters, &digits, &starts, &counts, &commands, &registers,
+                              &reads, &values, &names}) {
     BOOST_TEST(chi_square_p(*counted) > 1e-4);
   }
-  BOOST_TEST(reads[0] > reads[1]);  // registers begin at 0
 }
 
 BOOST_AUTO_TEST_CASE(values_are_distinct_while_there_are_enough) {
