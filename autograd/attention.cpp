@@ -35,11 +35,16 @@ HeadsBackward attention_into(const ScoreVars& s, const HeadVars& v, const Heads&
   if (wanted && s.rule != Rule::stick) {
     log_sum = Tensor(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
   }
-  backend(Attention{.scores = scores, .v = v.value(), .y = y, .log_sum = log_sum});
+  Heads mean;
+  if (wanted && s.rule == Rule::entmax) {
+    mean = {Tensor(backend, {y.data.rows(), y.heads * y.width}, y.data.dtype()), 0, y.heads,
+            y.width};
+  }
+  backend(Attention{.scores = scores, .v = v.value(), .y = y, .log_sum = log_sum, .mean = mean});
   if (!wanted) return {};
 
-  return [scores, q = s.q, k = s.k, v, sinks = ScoreSinks(s), y, log_sum](const Heads& dy,
-                                                                          bool assign) {
+  return [scores, q = s.q, k = s.k, v, sinks = ScoreSinks(s), y = mean ? mean : y, log_sum](
+             const Heads& dy, bool assign) {
     const HeadTargets d = targets(q, k, v, assign);
     dy.data.backend()(AttentionBackward{.scores = scores,
                                         .v = v.value(),

@@ -6,6 +6,7 @@
 
 #include "autograd/operators.h"
 #include "autograd/rearrange.h"
+#include "autograd/reduce.h"
 #include "autograd/softmax.h"
 #include "autograd/triangle.h"
 #include "core/error.h"
@@ -108,6 +109,36 @@ Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
   return of_kept * softmax(where(constant(scores, scores.shape(), read), logits, hidden));
 }
 
+/// Entmax in closed form, with the keys that have a weight read from the scores and then held
+/// fixed: with k of them, m the mean of their x and u of (x - m)^2, t = m - sqrt(1 / k - u).
+Var thresholded(const Var& scores, const Var& seen) {
+  const std::int64_t keys = scores.shape()[2];
+  const std::vector<double> sees = seen.value().to_doubles();
+  std::vector<double> x = scores.value().to_doubles(), kept(x.size(), 0.0), counts;
+  for (std::size_t row = 0; row < x.size(); row += static_cast<std::size_t>(keys)) {
+    std::vector<double> visible;
+    for (std::size_t j = row; j < row + static_cast<std::size_t>(keys); ++j) {
+      if (sees[j % sees.size()] > 0) visible.push_back(x[j] /= 2);
+    }
+    const double t = rules::Entmax::threshold(visible.data(), std::ssize(visible));
+    double count = 0;
+    for (std::size_t j = row; j < row + static_cast<std::size_t>(keys); ++j) {
+      kept[j] = sees[j % sees.size()] > 0 && x[j] > t ? 1 : 0;
+      count += kept[j];
+    }
+    counts.push_back(count);
+  }
+  const Shape column{scores.shape()[0], scores.shape()[1], 1};
+  const Var of_kept = constant(scores, scores.shape(), kept), k = constant(scores, column, counts);
+  const auto mean_of = [&](const Var& values) {
+    return reshape(sum(of_kept * values, -1), column) / k;
+  };
+  const Var half = scale(scores, 0.5), mean = mean_of(half), far = half - mean;
+  const Var inner = 1.0 / k - mean_of(far * far);
+  const Var root = activate(Activation::exp, scale(activate(Activation::log, inner), 0.5));
+  return of_kept * activate(Activation::square, far + root);
+}
+
 /// P of one sequence, [q.heads, queries, keys], in the master type.
 Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& more = {}) {
   const std::int64_t group = s.q.heads / s.k.heads;
@@ -136,7 +167,7 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& m
                        reshape(keys, {s.q.heads, 1, at.keys}));
   }
   if (more) scores = add(scores, more(shape, at.number));
-  if (leftward(s.rule)) {
+  if (s.rule != Rule::softmax) {
     std::vector<double> visible;  // the same for every head
     for (std::int64_t t = 0; t < at.queries; ++t) {
       for (std::int64_t j = 0; j < at.keys; ++j) {
@@ -146,6 +177,7 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& m
     }
     const Var seen = constant(scores, {at.queries, at.keys}, visible);
     if (s.rule == Rule::stick) return broken_sticks(scores, seen);
+    if (s.rule == Rule::entmax) return thresholded(scores, seen);
     const Var pull = reshape(by_head(s.pull, at.query, at.queries), {s.q.heads, at.queries, 1});
     return positive_alone(scores, seen, pull);
   }

@@ -12,20 +12,21 @@
 /// same text runs on double (the reference), on float (CUDA) and on vectors of queries (the CPU),
 /// whose exp2, min and select are found by argument-dependent lookup.
 ///
-/// These rules go through the keys of a query from right to left, from the nearest to the first.
-/// What they know of the keys behind them is a number or two a row, which they move on. Scores are
-/// in bits, s / ln 2.
+/// Stick and TRA go through the keys of a query from right to left, from the nearest to the first.
+/// What they know of the keys behind them is a number or two a row, which they move on. Their
+/// scores are in bits, s / ln 2. Entmax looks for a number that fits the whole row.
 namespace longhand {
 
-enum class Rule : std::uint8_t { softmax, stick, tra };
+enum class Rule : std::uint8_t { softmax, stick, tra, entmax };
 
 constexpr std::string_view name_of(Rule rule) {
-  return rule == Rule::softmax ? "softmax" : rule == Rule::stick ? "stick" : "tra";
+  constexpr std::string_view names[] = {"softmax", "stick", "tra", "entmax"};
+  return names[static_cast<std::size_t>(rule)];
 }
 /// Whether a query sees the keys before its own only.
 constexpr bool strict(Rule rule) { return rule == Rule::stick; }
 /// Whether its keys are taken from right to left.
-constexpr bool leftward(Rule rule) { return rule != Rule::softmax; }
+constexpr bool leftward(Rule rule) { return rule == Rule::stick || rule == Rule::tra; }
 
 namespace rules {
 
@@ -83,6 +84,44 @@ struct Tra {
   static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
     const V none(0.0);
     return select(logit * V(ln_of_2) == log_sum, none, p * (dp - d));
+  }
+};
+
+/// Entmax with alpha = 1.5: P = [x - t]_+^2 of half the scores x, with t such that a row sums to 1.
+struct Entmax {
+  static constexpr int most_steps = 64;  // 12 where scores are far apart or many
+
+  /// The root of P, in whose proportion gradients are shared out.
+  template <class V>
+  static constexpr V weight(V x, V threshold) {
+    const V above = x - threshold;
+    return select(above > V(0.0), above, V(0.0));
+  }
+  /// A step of Newton's towards t, from the sums of weights and of P at a threshold that is not
+  /// above it. It does not pass t but by rounding.
+  template <class V>
+  static constexpr V step(V threshold, V sum, V squares) {
+    const V more = (squares - V(1.0)) / (sum + sum);
+    return select(more > V(0.0), threshold + more, threshold);
+  }
+  /// t of a whole row.
+  template <class V>
+  static constexpr V threshold(const V* x, std::int64_t count) {
+    V top = x[0];
+    for (std::int64_t j = 1; j < count; ++j) top = x[j] > top ? x[j] : top;
+    V found = top - V(1);
+    for (int i = 0; i < most_steps; ++i) {
+      V sum = 0, squares = 0;
+      for (std::int64_t j = 0; j < count; ++j) {
+        const V w = weight(x[j], found);
+        sum += w;
+        squares += w * w;
+      }
+      const V next = step(found, sum, squares);
+      if (!(next > found)) break;
+      found = next;
+    }
+    return found;
   }
 };
 

@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
 }
 
 BOOST_AUTO_TEST_CASE(fused_and_composed_agree) {
-  for (const char* name : {"attention", "fal", "chacal", "stick_attention", "tra_attention"}) {
+  for (const char* name :
+       {"attention", "fal", "chacal", "stick_attention", "tra_attention", "entmax_attention"}) {
     const catalog::Operation& fused = catalog::find(name);
     const catalog::Operation& composed = catalog::find(std::string("composed_") + name);
     Rng rng(2, Purpose::test);
@@ -168,7 +169,8 @@ BOOST_AUTO_TEST_CASE(large_scores_do_not_overflow) {
 }
 
 BOOST_AUTO_TEST_CASE(sequences_do_not_see_each_other) {
-  for (const char* name : {"attention", "fal", "chacal", "stick_attention", "tra_attention"}) {
+  for (const char* name :
+       {"attention", "fal", "chacal", "stick_attention", "tra_attention", "entmax_attention"}) {
     const catalog::Operation& op = catalog::find(name);
     Rng rng(4, Purpose::test);
     catalog::Case both;

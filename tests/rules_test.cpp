@@ -83,6 +83,50 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
               {0, 0, 0}, 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
+  const auto backend = make_reference_backend();
+  // Half the scores: 0, 0.2, -1, 0.2. With t = -0.4 the roots of the weights would be 0.4, 0.6, 0,
+  // 0.6 and sum to 0.88 in squares.
+  const double u = std::sqrt(1.0 / 3 - 0.08 / 9), mean = 0.4 / 3, t = mean - u;
+  const ScoreVars s = of_keys(*backend, {0, 0.4, -2, 0.4}, Rule::entmax);
+  const Doubles expected{t * t, (0.2 - t) * (0.2 - t), 0, (0.2 - t) * (0.2 - t)};
+  check_close(last_row(attention_weights(s)), expected, 1e-14);
+  double sum = 0;
+  for (const double p : expected) sum += p;
+  BOOST_TEST(std::abs(sum - 1) < 1e-15);
+  const HeadVars v{Var(column(*backend, {3, 1, 7, 2}), true), 0, 1, 1};
+  Tape tape;
+  const Var y = recorded(tape, [&] { return attention(s, v); });
+  tape.backward(y, column(*backend, {0, 0, 0, 1}));
+  const double roots = -t + 2 * (0.2 - t), d = (-t * 3 + (0.2 - t) * 3) / roots;
+  check_close(s.k.data.grad().to_doubles(),
+              {-t * (3 - d), (0.2 - t) * (1 - d), 0, (0.2 - t) * (2 - d)}, 1e-14);
+  check_close(v.data.grad().to_doubles(), expected, 1e-14);
+}
+
+// Scores more than 2 below the largest have no weight, and a largest one that far ahead all of it.
+BOOST_AUTO_TEST_CASE(what_lies_far_below_has_no_weight) {
+  for (const char* name : {"reference", "cpu"}) {
+    const auto backend = make_backend(name);
+    const auto of = [&](const Doubles& values) {
+      return all_columns(Var(Tensor::from(*backend, {4, 1}, DType::f32, values), true), 1);
+    };
+    ScoreVars s{.q = of({1, 1, 1, 1}),
+                .k = of({5, 2.9, -1000, 4}),
+                .queries = Segments(*backend, std::vector<std::int32_t>{4}),
+                .scale = 1,
+                .rule = Rule::entmax};
+    const HeadVars v = of({3, 10, 20, 30});
+    Tape tape;
+    const Var y = recorded(tape, [&] { return attention(s, v); });
+    const Doubles got = y.value().to_doubles();
+    for (const std::size_t i : {0u, 1u, 2u}) BOOST_TEST(got[i] == 3);
+    BOOST_TEST(got[3] > 3.5);
+    tape.backward(y, Tensor::from(*backend, {4, 1}, DType::f32, Doubles{1, 1, 1, 0}));
+    check_close(s.k.data.grad().to_doubles(), {0, 0, 0, 0}, 0);
+  }
+}
+
 // Sharp scores make stick-breaking, and a strong pull TRA, choose what FAL chooses.
 BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   const auto backend = make_reference_backend();
@@ -155,6 +199,7 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
     };
     check_close(output(same, Rule::stick), output(p, Rule::stick), 2e-6 * deviation);
     check_close(output(same, Rule::tra), output(p, Rule::tra), 1e-5 * deviation * deviation);
+    check_close(output(same, Rule::entmax), output(p, Rule::entmax), 1e-5 * deviation * deviation);
   }
 }
 

@@ -43,6 +43,7 @@ struct Tensors {
     v = heads(random_tensor(b, all, type, seed + 2));
     dy = heads(random_tensor(b, all, type, seed + 3));
     y = heads(empty_like(q.data));
+    mean = heads(empty_like(q.data));
     dq = heads(empty_like(q.data));
     dk = heads(empty_like(q.data));
     dv = heads(empty_like(q.data));
@@ -102,10 +103,11 @@ struct Tensors {
       return Mechanism{
           name,
           [=, this, &b] {
-            b(Attention{own, v, y, log_sum});
+            b(Attention{own, v, y, log_sum, rule == Rule::entmax ? mean : Heads()});
           },
           [=, this, &b] {
-            b(AttentionBackward{own, v, y, dy, log_sum, {dq}, {dk}, {dv}, {{}, {}, {}, wanted}});
+            const Heads& read = rule == Rule::entmax ? mean : y;
+            b(AttentionBackward{own, v, read, dy, log_sum, {dq}, {dk}, {dv}, {{}, {}, {}, wanted}});
           }};
     };
     return {{"softmax",
@@ -128,12 +130,13 @@ struct Tensors {
             ruled("stick", Rule::stick, q, k),
             ruled("stick, nothing taken", Rule::stick, positive, against),
             ruled("tra", Rule::tra, q, k),
+            ruled("entmax", Rule::entmax, q, k),
             fal("fal", q, k),
             fal("fal without a match", positive, against)};
   }
 
   Segments segments;
-  Heads q, k, v, dy, y, dq, dk, dv, positive, against;
+  Heads q, k, v, dy, y, mean, dq, dk, dv, positive, against;
   Tensor log_sum, match, gamma, dgamma, pull, dpull;
   Scores scores, more;
 };

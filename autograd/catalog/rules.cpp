@@ -134,7 +134,10 @@ std::vector<Operation> rule_operations() {
             "s_ij = tau_i scale q_i . k_j"},
         Described{Rule::tra,
                   "y_i = sum_j P_ij v_j, P = softmax over the j <= i with s_ij > 0, n_ij of them "
-                  "from j to i, of s_ij + pull_i n_ij"}}) {
+                  "from j to i, of s_ij + pull_i n_ij"},
+        Described{Rule::entmax,
+                  "y_i = sum_j P_ij v_j, P_ij = [s_ij / 2 - t_i]_+^2 over j <= i, t_i such that a "
+                  "row sums to 1"}}) {
     all.push_back(fused_or_composed(d, true));
     all.push_back(fused_or_composed(d, false));
     all.push_back(weights(d));

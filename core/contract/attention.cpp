@@ -19,6 +19,9 @@ void check(const Attention& op) {
   are.in("v", op.v, s.keys.rows(), s.k.heads, -1);
   are.out("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
   if (op.log_sum) are.out("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
+  if (!op.mean) return;
+  are.require(s.rule == Rule::entmax, "mean", "is of the rule entmax alone");
+  are.out("mean", op.mean, s.q.data.rows(), s.q.heads, op.v.width);
 }
 
 void check(const AttentionBackward& op) {

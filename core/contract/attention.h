@@ -23,6 +23,7 @@ namespace longhand {
 ///   tra     P_ij = exp(l_ij) / sum_j exp(l_ij), l_ij = s_ij + pull_i n_ij, over the keys with
 ///           s_ij > 0, of which n_ij stand in j .. i; a row of zeros where there are none. Scores
 ///           are computed with f32 products whatever `math`: their sign is a decision.
+///   entmax  P_ij = [s_ij / 2 - t_i]_+^2, t_i such that a row sums to 1
 struct Scores {
   Heads q, k;
   Segments queries, keys;
@@ -38,13 +39,15 @@ struct Scores {
 
 /// y_i = sum_j P_ij v_j. Saves log_sum_i = log of P_ij's denominator, [query tokens, q.heads], 0
 /// for a row of zeros; it may be left empty when there is no backward to come, and stick has none.
-/// y has q.heads heads of v.width.
+/// Of entmax it is t_i, and mean_i is saved with it: sum_j w_ij v_j / sum_j w_ij, w_ij the square
+/// root of P_ij. y and mean have q.heads heads of v.width.
 struct Attention {
   static constexpr std::string_view name = "attention";
   Scores scores;
   Heads v;
   Heads y;
   Tensor log_sum = {};
+  Heads mean = {};
 };
 
 /// Where the gradients of what scores have beside q and k go, each only if the scores have it.
@@ -59,6 +62,7 @@ struct ScoreTargets {
 /// dk_j, dv_j also sum over the query heads that read head h / G. The row sum of dS is
 /// exp(b - log_sum_i) D_i, and 0 without a sink. tra has dpull_i = sum_j dS_ij n_ij, and stick
 ///   dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
+/// entmax reads `mean` as y, so that D_i = dy_i . mean_i, and has dS_ij = w_ij (dP_ij - D_i).
 struct AttentionBackward {
   static constexpr std::string_view name = "attention_backward";
   Scores scores;

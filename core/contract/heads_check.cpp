@@ -109,7 +109,7 @@ void HeadArguments::scores(const Scores& s, bool backward) {
   } else {
     require(!s.pull, "pull", "is of the rule tra alone");
   }
-  require(!leftward(s.rule) || (!s.shift && !s.sink), "rule",
+  require(s.rule == Rule::softmax || (!s.shift && !s.sink), "rule",
           "expected softmax with a shift or a sink, got ", name_of(s.rule));
 }
 

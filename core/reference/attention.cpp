@@ -30,9 +30,17 @@ double softmax_of(std::span<double> row, double sink) {
 
 constexpr double bits = 1 / std::numbers::ln2;  // of a unit of score
 
-/// The rules that go through a row from its last key to the first, in place; the log of their
-/// denominator, where they have one.
+/// A row by the other rules, in place; the log of their denominator, where they have one, and
+/// entmax's threshold.
 double weights_of(Rule by, std::span<double> row, double pull) {
+  if (by == Rule::entmax) {
+    for (double& s : row) s /= 2;
+    const double t = rules::Entmax::threshold(row.data(), std::ssize(row));
+    for (double& s : row) s = std::pow(rules::Entmax::weight(s, t), 2);
+    const auto has = [](double p) { return p > 0; };
+    if (std::ranges::count_if(row, has) == 1) *std::ranges::find_if(row, has) = 1;
+    return t;
+  }
   if (by == Rule::stick) {
     double left = 1;
     for (double& s : row | std::views::reverse) s = rules::Stick::weigh(bits * s, left);
@@ -54,7 +62,7 @@ std::vector<double> score_gradients(const ScoreRows& scores, const Sequence& s, 
   for (std::int64_t j = scores.end(s, t) - 1; j >= scores.first(s, t); --j) {
     ds[j] = scores.rule == Rule::stick
                 ? rules::Stick::gradient(bits * scores(s, t, h, j), dp[j], left, rest, same)
-                : p[j] * (dp[j] - d);
+                : (scores.rule == Rule::entmax ? std::sqrt(p[j]) : p[j]) * (dp[j] - d);
   }
   return ds;
 }
@@ -86,7 +94,7 @@ std::vector<double> weights_row(const ScoreRows& scores, const Sequence& s, std:
 void run(ReferenceBackend&, const Attention& op) {
   const ScoreRows scores(op.scores);
   const HeadRows v(op.v);
-  const HeadResult y(op.y);
+  const HeadResult y(op.y), mean(op.mean);
   const Result log_sums(op.log_sum);
 
   for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
@@ -100,6 +108,13 @@ void run(ReferenceBackend&, const Attention& op) {
             sum += p[j] * v(s.key + j, h / scores.group(), c);
           }
           y.put(s.query + t, h, c, sum);
+          if (!op.mean) continue;
+          double roots = 0, weighted = 0;
+          for (std::int64_t j = 0; j <= s.position(t); ++j) {
+            roots += std::sqrt(p[j]);
+            weighted += std::sqrt(p[j]) * v(s.key + j, h / scores.group(), c);
+          }
+          mean.put(s.query + t, h, c, weighted / roots);
         }
         log_sums.put(s.query + t, h, log_sum);
       }

@@ -74,7 +74,7 @@ void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
 }
 
 void run(CudaBackend& backend, const AttentionBackward& op) {
-  if (leftward(op.scores.rule)) return leftward_gradients(backend, op);
+  if (op.scores.rule != Rule::softmax) return rule_gradients(backend, op);
   const Scores& scores = op.scores;
   const std::int64_t rows = scores.q.data.rows();
   const Tensor dots(backend, op.log_sum.shape(), DType::f32);

@@ -37,7 +37,7 @@ constexpr int most_bands = std::is_same_v<Product, ExactProduct>                
 }  // namespace
 
 void run(CudaBackend& backend, const Attention& op) {
-  if (leftward(op.scores.rule)) return attend_leftward(backend, op);
+  if (op.scores.rule != Rule::softmax) return attend_by_rule(backend, op);
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
   if (const int parts = key_parts(op); parts > 1) return attend_in_parts(backend, op, parts);
   visit_forward(

@@ -20,9 +20,18 @@ __device__ __forceinline__ float score(const ScoresView& s, const SegmentView& a
   return factor * warp_sum(sum) + s.shift_of(at, at.offset() + t, head, j);
 }
 
-/// A row of scores to weights by a rule that goes leftward.
-__device__ void weigh_leftward(const ScoresView& scores, std::int64_t entry, float* row, int first,
-                               int end) {
+/// A row of scores to weights by a rule other than softmax.
+__device__ void weigh_by_rule(const ScoresView& scores, std::int64_t entry, float* row, int first,
+                              int end) {
+  if (scores.rule == Rule::entmax) {
+    for (int j = first; j < end; ++j) row[j] *= 0.5f;
+    const float t = rules::Entmax::threshold(row + first, end - first);
+    for (int j = first; j < end; ++j) {
+      const float w = rules::Entmax::weight(row[j], t);
+      row[j] = w * w;
+    }
+    return;
+  }
   float left = 1, kept = 0, top = 0, sum = 0;
   for (int j = end - 1; j >= first; --j) {
     if (scores.rule == Rule::stick) {
@@ -67,11 +76,11 @@ __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores
     top = fmaxf(top, s);
   }
   __syncwarp();
-  if (leftward(scores.rule)) {
+  if (scores.rule != Rule::softmax) {
     if (lane > 0) return;
     const std::int64_t entry = (at.query + t) * scores.heads + head;
-    return weigh_leftward(scores, entry, row, scores.first_key(p),
-                          p + (strict(scores.rule) ? 0 : 1));
+    return weigh_by_rule(scores, entry, row, scores.first_key(p),
+                         p + (strict(scores.rule) ? 0 : 1));
   }
   float sum = 0;
   for (int j = scores.first_key(p) + lane; j <= p; j += warp_size) {

@@ -5,7 +5,7 @@
 #include "cuda/attention/chain.h"
 #include "cuda/attention/run.h"
 
-/// Attention by the rules that go leftward. A block takes the products of a tile of scores as the
+/// Attention by rules other than softmax. A block takes the products of a tile of scores as the
 /// softmax kernels do and puts them into shared memory, where a thread for each query walks along
 /// its keys, from the nearest on, with the rule's own text. Weights go back to registers for the
 /// products that follow.
@@ -15,6 +15,10 @@
 /// the queries after them; what a query's walk knows at the tile's last key lies in `walked`, where
 /// the block of the keys behind left it, and is moved on there. Blocks take tiles by ticket, the
 /// last keys first (chain.h), and each is one step behind the one that it waits for.
+///
+/// Entmax has no walk: its threads look for the threshold of a row, for which scores are made anew
+/// in each step, and its weights are made from that. D comes from the products that make dP, in
+/// their order, so that a key with all of a row's weight has dP - D = 0.
 ///
 /// Heads wider than a slice: as in gradients.h. Sums over slices go in one order everywhere, so
 /// that a score has the same bits in all passes.
@@ -26,7 +30,7 @@ constexpr int steps = step_rows_of_rules;
 
 struct RuleTask {
   ScoresView scores;
-  HeadsView v = {}, y = {}, dy = {}, dq = {}, dk = {}, dv = {};
+  HeadsView v = {}, y = {}, mean = {}, dy = {}, dq = {}, dk = {}, dv = {};
   float* log_sum = nullptr;
   const float* row_dots = nullptr;
   float *dtau = nullptr, *dpull = nullptr;
@@ -47,6 +51,7 @@ struct Walker {
   float sum = 0;    // of stick-breaking the rest of D; of TRA dpull, and forward the weights
   float level = 0;  // of TRA forward: the largest logit
   float raw = 0;    // the sum of dS times q . k
+  int number = 0;   // of entmax forward: keys that have a weight
 
   __device__ void start(const ScoresView& scores, const SegmentView& at, int query, int head) {
     there = query < at.queries;
@@ -56,7 +61,7 @@ struct Walker {
     }
     const std::int64_t row = at.query + query;
     position = at.offset() + query;
-    factor = scores.scale * scores.tau_of(row, head) * log2_of_e;
+    factor = scores.scale * scores.tau_of(row, head) * (rule == Rule::entmax ? 0.5f : log2_of_e);
     if (rule == Rule::tra) pull = scores.pull[row * scores.heads + head] * log2_of_e;
   }
   __device__ void start_back(const RuleTask& task, const SegmentView& at, int query, int head) {
@@ -65,7 +70,7 @@ struct Walker {
     const std::int64_t entry = (at.query + query) * task.scores.heads + head;
     d = task.row_dots[entry];
     if (rule == Rule::stick) sum = d;
-    if (rule == Rule::tra) log_sum = task.log_sum[entry];
+    if (rule != Rule::stick) log_sum = task.log_sum[entry];
   }
   __device__ bool sees(const ScoresView& scores, int key) const {
     return there && visible(scores, position, key) && (!strict(rule) || key < position);
@@ -98,6 +103,32 @@ struct Walker {
     return shrink;
   }
 
+  /// The largest half of a score, or the sums of weights and of their squares.
+  __device__ void highest(const ScoresView& scores, int begin, int count, const float* s,
+                          int stride) {
+    for (int key = 0; key < count; ++key) {
+      if (sees(scores, begin + key)) level = fmaxf(level, s[key * stride] * factor);
+    }
+  }
+  __device__ void add_up(const ScoresView& scores, int begin, int count, const float* s,
+                         int stride) {
+    for (int key = 0; key < count; ++key) {
+      if (!sees(scores, begin + key)) continue;
+      const float w = rules::Entmax::weight(s[key * stride] * factor, level);
+      sum += w;
+      known += w * w;
+      number += w > 0 ? 1 : 0;
+    }
+  }
+  __device__ void weigh_roots(const ScoresView& scores, int begin, int count, float* s,
+                              int stride) const {
+    for (int key = 0; key < count; ++key) {
+      float& x = s[key * stride];
+      x = sees(scores, begin + key) ? rules::Entmax::weight(x * factor, level) : 0.0f;
+      if (number == 1 && x > 0) x = 1;  // to the last bit
+    }
+  }
+
   /// s to P, and dp to dS.
   __device__ void gradients(const ScoresView& scores, int begin, int count, float* s, float* dp,
                             int stride) {
@@ -110,6 +141,10 @@ struct Walker {
       }
       if constexpr (rule == Rule::stick) {
         g = rules::Stick::gradient(x * factor, g, known, sum, x);
+      } else if constexpr (rule == Rule::entmax) {
+        const float w = rules::Entmax::weight(x * factor, log_sum);
+        x = w * w;
+        g = w * (g - d);
       } else {
         const float logit = rules::Tra::logit(x * factor, pull, known);
         x = power_of_two(logit - log_sum * log2_of_e);
@@ -268,6 +303,137 @@ __global__ void __launch_bounds__(attention_threads) forward_kernel(RuleTask tas
                       rows - row, head, part * slice, out, factors);
 }
 
+template <class Product>
+__global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task) {
+  using Element = typename Product::Element;
+  constexpr int n = slice / 8, m = steps / 8;
+  __shared__ float shares[tile_rows];
+  Element* const q = shared_memory<Element>();
+  Element *const k = q + tile_entries<Product>, *const v = k + step_entries<Product>;
+  auto* const s = reinterpret_cast<float*>(v + step_entries<Product>);
+
+  const ScoresView& scores = task.scores;
+  const int head = static_cast<int>(blockIdx.y), part = static_cast<int>(blockIdx.z);
+  const int key_head = head / scores.group;
+  const std::int64_t slot = std::int64_t{gridDim.x} - 1 - blockIdx.x;
+  const Tile tile = tile_at(scores.segments.query_begin, scores.segments.count, tile_rows, slot);
+  const SegmentView at = scores.segments[tile.segment];
+  if (tile.first >= at.queries) return;
+  const int rows = min(tile_rows, at.queries - tile.first), start = at.offset() + tile.first;
+  const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
+  const bool busy = row < rows, walks = thread < tile_rows;
+
+  Walker<Rule::entmax> walker;
+  walker.level = -std::numeric_limits<float>::max();
+  if (walks) walker.start(scores, at, tile.first + thread, head);
+  const auto bring_queries = [&](int of) {
+    fetch<Product, tile_rows>(q, scores.q, at.query + tile.first, rows, head, of);
+  };
+  if (task.key_slices == 1) bring_queries(0);
+  // Calls body(begin, count) with each block of scores in s; `mixed`: its values come too.
+  const auto each_block = [&](bool mixed, const auto& body) {
+    for (int begin = scores.first_key(start); begin < start + rows; begin += steps) {
+      const int count = min(steps, start + rows - begin);
+      float x[m][4];
+      dots_of_slices<Product>(x, q, k, task.key_slices, busy, bring_queries, [&](int of) {
+        fetch<Product, steps>(k, scores.k, at.key + begin, count, key_head, of);
+        if (mixed && of == 0) {
+          fetch<Product, steps>(v, task.v, at.key + begin, count, key_head, part);
+        }
+      });
+      put_tile(s, 1, walk_stride, x);
+      __syncthreads();
+      body(begin, count);
+    }
+  };
+  each_block(false, [&](int begin, int count) {
+    if (walks) walker.highest(scores, begin, count, s + thread, walk_stride);
+  });
+  walker.level -= 1;
+  bool moves = true;
+  for (int step = 0; step < rules::Entmax::most_steps && moves; ++step) {
+    walker.sum = walker.known = 0;
+    walker.number = 0;
+    each_block(false, [&](int begin, int count) {
+      if (walks) walker.add_up(scores, begin, count, s + thread, walk_stride);
+    });
+    const float next = rules::Entmax::step(walker.level, walker.sum, walker.known);
+    moves = __syncthreads_or(walks && walker.there && next > walker.level);
+    if (moves) walker.level = next;
+  }
+
+  if (walker.number == 1) walker.sum = 1;
+
+  float out[1][n][4], mean[1][n][4];
+  clear(out[0]);
+  clear(mean[0]);
+  each_block(true, [&](int begin, int count) {
+    if (walks) {
+      walker.weigh_roots(scores, begin, count, s + thread, walk_stride);
+      for (int key = count; key < steps; ++key) s[key * walk_stride + thread] = 0;
+    }
+    __syncthreads();
+    if (!busy) return;
+    float x[m][4];
+    get_tile(s, 1, walk_stride, x);
+    if (task.mean) mix<Product>(mean[0], x, v);
+#pragma unroll
+    for (int c = 0; c < m; ++c) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) x[c][e] *= x[c][e];
+    }
+    mix<Product>(out[0], x, v);
+  });
+
+  __syncthreads();
+  if (walks) {
+    shares[thread] = walker.there ? 1.0f / walker.sum : 0.0f;
+    if (task.log_sum && part == 0 && walker.there) {
+      task.log_sum[(at.query + tile.first + thread) * scores.heads + head] = walker.level;
+    }
+  }
+  __syncthreads();
+  if (!busy) return;
+  float factors[1][2] = {{1, 1}};
+  Element* const own = q + row * Product::stride(slice);
+  const std::int64_t first_row = at.query + tile.first + row;
+  store_rows<Product>(own, task.y, first_row, rows - row, head, part * slice, out, factors);
+  if (!task.mean) return;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) factors[0][i] = shares[row + lane_row() + 8 * i];
+  store_rows<Product>(own, task.mean, first_row, rows - row, head, part * slice, mean, factors);
+}
+
+/// Entmax's D: dy_i . mean_i as products make dP.
+template <class Product>
+__global__ void __launch_bounds__(attention_threads) mean_dots(RuleTask task, float* dots) {
+  using Element = typename Product::Element;
+  constexpr int m = tile_rows / 8;
+  Element* const dy = shared_memory<Element>();
+  Element* const mean = dy + tile_entries<Product>;
+  const int head = static_cast<int>(blockIdx.y);
+  const std::int64_t first = std::int64_t{blockIdx.x} * tile_rows;
+  const auto rows = static_cast<int>(min(std::int64_t{tile_rows}, task.query_rows - first));
+  const bool busy = 16 * warp_index() < rows;
+  float x[m][4];
+  const auto bring_dy = [&](int of) {
+    fetch<Product, tile_rows>(dy, task.dy, first, rows, head, of);
+  };
+  if (task.value_slices == 1) bring_dy(0);
+  dots_of_slices<Product>(x, dy, mean, task.value_slices, busy, bring_dy, [&](int of) {
+    fetch<Product, tile_rows>(mean, task.y, first, rows, head, of);
+  });
+#pragma unroll
+  for (int c = 0; c < m; ++c) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int r = 16 * warp_index() + lane_row() + 8 * (e / 2);
+      const int column = 8 * c + 2 * lane_column() + e % 2;
+      if (r == column && r < rows) dots[(first + r) * task.scores.heads + head] = x[c][e];
+    }
+  }
+}
+
 template <class Product, Rule rule>
 __global__ void __launch_bounds__(attention_threads) query_kernel(RuleTask task) {
   using Element = typename Product::Element;
@@ -402,7 +568,8 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
     const int head = key_head * scores.group + g;
     for (int begin = first_query; begin < last_query; begin += steps) {
       const int count = min(steps, at.queries - begin), number = g * steps_of_head + begin / steps;
-      const bool first_of_walk = !behind || begin < first_query_of(first + tile_rows);
+      const bool first_of_walk =
+          !leftward(rule) || !behind || begin < first_query_of(first + tile_rows);
       if (!first_of_walk) wait_for_steps(behind, number + 1);
       Walker<rule> walker;
       Pair<float>* const walked =
@@ -442,6 +609,7 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
           if (part < task.key_slices) mix<Product>(dk[0], x, q);
         }
       }
+      if constexpr (!leftward(rule)) continue;
       if (thread < count) {
         volatile Pair<float>* const left = walked;
         left->first = walker.known;
@@ -450,7 +618,7 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
       publish_steps(done, number + 1);
     }
   }
-  publish_steps(done, scores.group * steps_of_head);
+  if (leftward(rule)) publish_steps(done, scores.group * steps_of_head);
   if (!busy) return;
   const std::int64_t first_row = at.key + first + row;
   if (task.dk && part < task.key_slices) {
@@ -485,47 +653,63 @@ __global__ void __launch_bounds__(attention_threads) key_kernel(RuleTask task) {
   }
 }
 
+template <Rule rule>
+using Named = std::integral_constant<Rule, rule>;
+
 /// Calls body(Product{}, rule): TRA's scores are f32 whatever the math.
 template <class Body>
 void visit_rule(const Scores& scores, Math math, Body&& body) {
-  if (scores.rule == Rule::tra) {
-    return body(ExactProduct{}, std::integral_constant<Rule, Rule::tra>{});
-  }
-  const std::integral_constant<Rule, Rule::stick> stick;
-  if (math == Math::exact) return body(ExactProduct{}, stick);
-  if (math == Math::bf16 || scores.q.data.dtype() == DType::bf16) return body(Bf16Product{}, stick);
-  body(Tf32Product{}, stick);
+  if (scores.rule == Rule::tra) return body(ExactProduct{}, Named<Rule::tra>{});
+  const auto with = [&](auto product) {
+    if (scores.rule == Rule::stick) return body(product, Named<Rule::stick>{});
+    return body(product, Named<Rule::entmax>{});
+  };
+  if (math == Math::exact) return with(ExactProduct{});
+  if (math == Math::bf16 || scores.q.data.dtype() == DType::bf16) return with(Bf16Product{});
+  with(Tf32Product{});
 }
 
 }  // namespace
 
-void attend_leftward(CudaBackend& backend, const Attention& op) {
+void attend_by_rule(CudaBackend& backend, const Attention& op) {
   const Scores& scores = op.scores;
   const RuleTask task{.scores = view(scores),
                       .v = view(op.v),
                       .y = view(op.y),
+                      .mean = view(op.mean),
                       .log_sum = op.log_sum ? op.log_sum.data<float>() : nullptr,
                       .key_slices = slices(scores.q.width, slice),
                       .value_slices = slices(op.v.width, slice)};
   const std::int64_t slots = tile_slots(scores.q.data.rows(), scores.queries.count(), tile_rows);
-  visit_rule(scores, backend.math(scores.math), [&](auto product, auto rule) {
+  visit_rule(scores, backend.math(scores.math), [&](auto product, auto of) {
     using Kind = decltype(product);
-    launch(backend.stream(), {slots, scores.q.heads, task.value_slices}, attention_threads,
-           forward_bytes_of_rules<Kind>, &forward_kernel<Kind, decltype(rule)::value>, task);
+    constexpr Rule rule = decltype(of)::value;
+    const auto with = [&](auto kernel) {
+      launch(backend.stream(), {slots, scores.q.heads, task.value_slices}, attention_threads,
+             forward_bytes_of_rules<Kind>, kernel, task);
+    };
+    if constexpr (rule == Rule::entmax) {
+      with(&entmax_kernel<Kind>);
+    } else {
+      with(&forward_kernel<Kind, rule>);
+    }
   });
 }
 
-void leftward_gradients(CudaBackend& backend, const AttentionBackward& op) {
+void rule_gradients(CudaBackend& backend, const AttentionBackward& op) {
   const Scores& scores = op.scores;
   const std::int64_t rows = scores.q.data.rows(), heads = scores.q.heads;
   const Tensor dots(backend, {std::max<std::int64_t>(1, rows), heads}, DType::f32);
-  row_dots(backend, view(op.dy), view(op.y), rows, static_cast<std::int32_t>(heads),
-           dots.data<float>());
+  if (leftward(scores.rule)) {
+    row_dots(backend, view(op.dy), view(op.y), rows, static_cast<std::int32_t>(heads),
+             dots.data<float>());
+  }
   const auto target = [](const Target& x) {
     return x ? x.tensor.data<float>() : static_cast<float*>(nullptr);
   };
   RuleTask task{.scores = view(scores),
                 .v = view(op.v),
+                .y = view(op.y),
                 .dy = view(op.dy),
                 .dq = view(op.dq),
                 .dk = view(op.dk),
@@ -546,6 +730,11 @@ void leftward_gradients(CudaBackend& backend, const AttentionBackward& op) {
   visit_rule(scores, backend.math(scores.math), [&](auto product, auto of) {
     using Kind = decltype(product);
     constexpr Rule rule = decltype(of)::value;
+    if constexpr (rule == Rule::entmax) {
+      launch(backend.stream(), {(rows + tile_rows - 1) / tile_rows, heads}, attention_threads,
+             2 * sizeof(typename Kind::Element) * tile_entries<Kind>, &mean_dots<Kind>, task,
+             dots.data<float>());
+    }
     if (op.dq || op.dscores.tau || op.dscores.pull) {
       launch(backend.stream(), {query_slots, heads, task.key_slices}, attention_threads,
              backward_bytes_of_rules<Kind>, &query_kernel<Kind, rule>, task);

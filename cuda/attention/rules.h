@@ -4,8 +4,8 @@
 
 namespace longhand::cuda {
 
-/// Attention by the rules that go leftward (core/rules.h).
-void attend_leftward(CudaBackend& backend, const Attention& op);
-void leftward_gradients(CudaBackend& backend, const AttentionBackward& op);
+/// Attention by rules other than softmax (core/rules.h).
+void attend_by_rule(CudaBackend& backend, const Attention& op);
+void rule_gradients(CudaBackend& backend, const AttentionBackward& op);
 
 }  // namespace longhand::cuda

@@ -120,11 +120,14 @@ Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole) {
                     pass.cached ? *pass.cached : queries, heads, whole);
 }
 
+Var log_sigmoid(const Var& z) {
+  const Var f = activate(Activation::sigmoid, z);
+  return activate(Activation::log, maximum(f, number_like(f, 1e-30)));
+}
+
 Var log_gates(const Var& x, const Var& weight, const Var& bias) {
   const DType master = master_type(x.value().dtype());
-  const Var f = activate(Activation::sigmoid,
-                         add(matmul(x, weight, {.transpose_b = true, .out = master}), bias));
-  return activate(Activation::log, maximum(f, number_like(f, 1e-30)));
+  return log_sigmoid(matmul(x, weight, {.transpose_b = true, .out = master}) + bias);
 }
 
 Segments cached_segments(const MixerPass& pass) { return pass.cached ? *pass.cached : Segments(); }

@@ -97,8 +97,10 @@ HeadVars alone(const HeadVars& x, const Segments& rows);
 /// heads].
 Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole = false);
 
+/// ln sigmoid(z). Below 1e-30 a sigmoid is taken for that.
+Var log_sigmoid(const Var& z);
 /// ln sigmoid(w . x_t + b) of weights [heads, width of the stream] and biases [heads], [tokens,
-/// heads] of the master type. Below 1e-30 a sigmoid is taken for that.
+/// heads] of the master type.
 Var log_gates(const Var& x, const Var& weight, const Var& bias);
 
 /// The sequences of a pass's keys, where they are not the tokens' own.

@@ -14,7 +14,7 @@ struct Forward {
   const Heads& y;
   const Tensor& log_sum;
   const Tensor& gamma;
-  const Heads& earlier;
+  const Heads &earlier, &mean;
 };
 
 /// Rows of queries that pass over the keys together: each packed block of keys serves them all.
@@ -28,9 +28,9 @@ void run(const Crew& crew, Math math, const Forward& f) {
   const std::int64_t width = scores.q.width, value_width = f.v.width;
   const bool chain = static_cast<bool>(f.gamma);
   // Products of bf16 numbers are exact in f32; f32 numbers would have to be rounded first.
-  // TRA's backward has to find the very bits of a score again.
-  const bool singly =
-      (math != Math::bf16 || std::is_same_v<T, bf16>)&&(scores.rule != Rule::tra || !f.log_sum);
+  // TRA's backward has to find the very bits of a score again; entmax's mean is a panel's.
+  const bool by_row = scores.rule == Rule::softmax || scores.rule == Rule::stick || !f.log_sum;
+  const bool singly = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
 
   // Later rows cost more and are taken first; a chain must go from the first row on.
   WorkList list;
@@ -54,7 +54,7 @@ void run(const Crew& crew, Math math, const Forward& f) {
   list.close();
 
   const Scratch scratch(f.y.data.backend(), crew.threads.threads(),
-                        kernels.scratch(width, value_width, rows));
+                        kernels.scratch(width, value_width, rows, scores.keys.longest()));
   Progress done(chain ? static_cast<std::size_t>(scores.queries.count() * heads) : 0);
   const auto head = [&](const WorkItem& item, std::int64_t h, float* space) {
     const SegmentRows at = segment_rows(scores.queries, scores.keys, item.segment);
@@ -65,6 +65,7 @@ void run(const Crew& crew, Math math, const Forward& f) {
         .v = rows_of<const T>(f.v, h / group, at.key),
         .y = rows_of<T>(f.y, h, at.query),
         .log_sum = column_of<float>(f.log_sum, h, at.query),
+        .mean = rows_of<T>(f.mean, h, at.query),
         .earlier = rows_of<const T>(f.earlier, h, at.key),
         .tau = column_of<const float>(scores.tau, h, at.query),
         .shift = column_of<const float>(scores.shift, h, at.key),
@@ -104,13 +105,13 @@ void run(const Crew& crew, Math math, const Forward& f) {
 
 void attention(const Crew& crew, Math math, const Attention& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, Tensor(), Heads()});
+    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, Tensor(), Heads(), op.mean});
   });
 }
 
 void attention(const Crew& crew, Math math, const Chacal& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, op.gamma, op.earlier});
+    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, op.gamma, op.earlier, Heads()});
   });
 }
 

@@ -498,7 +498,8 @@ class Rows {
 };
 
 template <class Product>
-std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t chunk) {
+std::int64_t scratch(std::int64_t width, std::int64_t value_width, std::int64_t chunk,
+                     std::int64_t) {
   return most(Space<Product>(width, value_width, chunk, nullptr).floats,
               single_scratch(width, value_width));
 }

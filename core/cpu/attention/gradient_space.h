@@ -17,6 +17,7 @@ struct GradientSpace {
   float *p_rows, *ds_rows, *ds_keys;    // words [panel][panel / depth] and [panel / depth][panel]
   float *scale, *times, *logs, *sums;   // [panel]: of the scores, of dS, log_sum in bits, D
   float *tau, *shifts;                  // [panel]: those of the queries
+  float* turned_means;                  // words of entmax's means, transposed
   float *pulls, *log_sums, *walked[2];  // [panel]: see Work
   float *key_shifts, *key_shift_sums;   // of the range: c, and sums of dS as vectors
   std::int64_t depth, value_depth;      // words along the widths
@@ -48,6 +49,7 @@ struct GradientSpace {
     gradients = Product::rounds ? take(panel / d * value_stride) : gradient_rows;
     turned = take(panel * depth);
     turned_gradients = take(panel * value_depth);
+    turned_means = take(panel * value_depth);
     query_sums = take(panel * key_stride);
     p = take(panel * panel);
     ds = take(panel * panel);

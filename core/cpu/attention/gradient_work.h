@@ -132,6 +132,7 @@ class Work {
       const Sight there = sight(row, j, least(block, stop - j));
       if (there.empty()) continue;
       score(there, j);
+      if (rule == Rule::entmax && !weighed(there)) continue;
       score_gradient_tiles(there, j);
       turn_scores<true, true>(there, j);
       mix(there, j, true);
@@ -250,7 +251,8 @@ class Work {
     };
     gather(of_head(task_.tau), row, n, 1.0f, space_.tau);
     gather(of_head(task_.shift), shape_.offset + row, n, 0.0f, space_.shifts);
-    const Vec scale(task_.scale * log2_of_e);
+    constexpr float unit = rule == Rule::entmax ? 0.5f : log2_of_e;
+    const Vec scale(task_.scale * unit);
     for (std::int64_t t = 0; t < panel; t += lanes) {
       store(space_.times + t, Vec(early()));
       store(space_.scale + t, scale * load(space_.tau + t));
@@ -276,7 +278,42 @@ class Work {
       gather(of_head(task_.log_sum), row, n, 0.0f, space_.log_sums);
     }
     for (std::int64_t t = 0; t < panel; ++t) {
-      space_.logs[t] = t < n ? log2_of_e * task_.log_sum.row(row + t)[head] : 1e30f;
+      const float times = rule == Rule::entmax ? 1.0f : log2_of_e;
+      space_.logs[t] = t < n ? times * task_.log_sum.row(row + t)[head] : 1e30f;
+    }
+  }
+
+  /// Whether entmax gives a key of this block a weight.
+  bool weighed(const Sight& there) const {
+    for (std::int64_t t = 0; t < there.queries; t += lanes) {
+      const std::int64_t unit = t / Sight::unit * Sight::unit;
+      const Range rows = there.keys_of(unit, Sight::unit);
+      const Vec scale = load(space_.scale + t), threshold = load(space_.logs + t);
+      for (int r = rows.begin; r < rows.end; ++r) {
+        const Vec z = load(space_.p + r * panel + t), x = Product::rounds ? scale * z : z;
+        if (any((x > threshold) & there.sees(r, t))) return true;
+      }
+    }
+    return false;
+  }
+
+  /// D of entmax, by the products that make dP, in their order: where one key has all of a row's
+  /// weight, its value is the mean and dP - D is 0 to the last bit.
+  void dots_like_products(HeadRows<const T> mean, std::int64_t n) {
+    for (int t = 0; t < panel; t += lanes) store(space_.pulls + t, Vec(1.0f));
+    pack_transposed<Product>(source(mean, 0, n, value_width_), n, value_width_, space_.pulls,
+                             space_.turned_means);
+    for (std::int64_t t = 0; t < n; t += lanes) {
+      Vec d(0.0f);
+      for (std::int64_t k = 0; k < space_.value_depth; k += depth_piece) {
+        Vec piece(0.0f);
+        for (std::int64_t c = k; c < least(k + depth_piece, space_.value_depth); ++c) {
+          piece = Product::fold(load(space_.turned_means + c * panel + t),
+                                load(space_.turned_gradients + c * panel + t), piece);
+        }
+        d = k > 0 ? d + piece : piece;
+      }
+      store(space_.sums + t, d);
     }
   }
 
@@ -293,6 +330,7 @@ class Work {
     const HeadRows<const float> rows{space_.gradient_rows, space_.value_stride};
     const auto gradients = source(rows, 0, n, value_width_);
     pack_transposed<Product>(gradients, n, value_width_, space_.times, space_.turned_gradients);
+    if constexpr (rule == Rule::entmax) dots_like_products(y, n);
     if (Product::rounds) {
       pack_right<Product>(gradients, n, value_width_, space_.gradients, space_.value_stride);
     }
@@ -306,9 +344,9 @@ class Work {
   void turn_scores(const Sight& there, std::int64_t j) {
     const std::int64_t first = j - task_.begin;
     if (task_.shift) {
-      score_gradients<Product, make_p, make_ds, true>(there, space_, first);
+      score_gradients<Product, rule, make_p, make_ds, rule == Rule::softmax>(there, space_, first);
     } else {
-      score_gradients<Product, make_p, make_ds, false>(there, space_, first);
+      score_gradients<Product, rule, make_p, make_ds, false>(there, space_, first);
     }
   }
   void score_gradient_tiles(const Sight& there, std::int64_t j) {

@@ -43,6 +43,7 @@ struct AttentionRows {
   HeadRows<const T> q, k, v;
   HeadRows<T> y;
   HeadRows<float> log_sum;
+  HeadRows<T> mean = {};
   HeadRows<const T> earlier;
   HeadRows<const float> tau, shift;
   const float* sink = nullptr;
@@ -97,8 +98,9 @@ struct AttentionKernels {
   struct Chunk {
     std::int64_t begin, end;
   };
-  /// Floats of scratch that rows of these widths need, at most `chunk` of them.
-  std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t chunk);
+  /// Floats of scratch that rows of these widths need, at most `chunk` of them with `keys` keys.
+  std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t chunk,
+                          std::int64_t keys);
   void (*begin)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
   void (*before)(const AttentionRows<T>& task, Chunk chunk, std::int64_t from, std::int64_t to,
                  float* scratch);
@@ -137,8 +139,10 @@ template <class Kernels>
 struct ByRule {
   static constexpr Isa strongest = Kernels::strongest;
 
-  ByProduct<Kernels> stick, tra;
-  const ByProduct<Kernels>& of(Rule rule) const { return rule == Rule::stick ? stick : tra; }
+  ByProduct<Kernels> stick, tra, entmax;
+  const ByProduct<Kernels>& of(Rule rule) const {
+    return rule == Rule::stick ? stick : rule == Rule::tra ? tra : entmax;
+  }
 };
 
 /// First-After-Last, one segment and head; the same shapes with no window.

@@ -1,3 +1,4 @@
+#include "core/cpu/attention/entmax_rows.h"
 #include "core/cpu/attention/forward_rows.h"
 #include "core/cpu/attention/gradient_work.h"
 #include "core/cpu/isa.h"
@@ -12,7 +13,8 @@ constexpr ByProduct<AttentionKernels<T>> forward{forward_kernels<T, Exact, rule>
 template <class T>
 constexpr ByRule<AttentionKernels<T>> forward_table{
     .stick = forward<T, Rule::stick>,
-    .tra = {forward_kernels<T, Exact, Rule::tra>, forward_kernels<T, Exact, Rule::tra>}};
+    .tra = {forward_kernels<T, Exact, Rule::tra>, forward_kernels<T, Exact, Rule::tra>},
+    .entmax = {entmax_kernels<T, Exact>, entmax_kernels<T, Bf16>}};
 
 template <class T, Rule rule>
 constexpr ByProduct<AttentionGradientKernels<T>> gradient{gradient_kernels<T, Exact, rule>,
@@ -20,7 +22,8 @@ constexpr ByProduct<AttentionGradientKernels<T>> gradient{gradient_kernels<T, Ex
 template <class T>
 constexpr ByRule<AttentionGradientKernels<T>> gradient_table{
     .stick = gradient<T, Rule::stick>,
-    .tra = {gradient_kernels<T, Exact, Rule::tra>, gradient_kernels<T, Exact, Rule::tra>}};
+    .tra = {gradient_kernels<T, Exact, Rule::tra>, gradient_kernels<T, Exact, Rule::tra>},
+    .entmax = gradient<T, Rule::entmax>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA::attention

@@ -46,11 +46,11 @@ template <class Product, bool make_p, bool make_ds>
   }
 }
 
-/// From scores and dP: P = 2^(s - log) and dS, times a factor, P (dP - D) as words, zero where
-/// unseen. Without `make_p`, P is there already in f32; without `make_ds`, only P is made. `first`
-/// is the block's first key, counted in the range: scores that are `shifted` get c_i - c_j, and the
-/// sums of dS over the queries grow.
-template <class Product, bool make_p, bool make_ds, bool shifted>
+/// From scores and dP, of entmax with its roots for P where it says dS: P = 2^(s - log) and dS,
+/// times a factor, P (dP - D) as words, zero where unseen. Without `make_p`, P is there already in
+/// f32; without `make_ds`, only P is made. `first` is the block's first key, counted in the range:
+/// scores that are `shifted` get c_i - c_j, and the sums of dS over the queries grow.
+template <class Product, Rule rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
   float* const sums = space.key_shift_sums + first * lanes;
@@ -65,8 +65,13 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
       const Vec x = load(space.p + r * panel + t);
       if (!make_p) return x;
       const Vec less = shifted ? fma(Vec(log2_of_e), Vec(key_shifts[r]) - shift, log) : log;
-      return exp2(Product::rounds ? fma(scale, x, -less) : x - less);
+      if constexpr (rule == Rule::entmax) {
+        return rules::Entmax::weight(Product::rounds ? scale * x : x, less);
+      } else {
+        return exp2(Product::rounds ? fma(scale, x, -less) : x - less);
+      }
     };
+    const auto squared = [](Vec w) { return rule == Rule::entmax ? w * w : w; };
     const auto gradient = [&](int r, Vec p) {
       const Vec x = p * (load(space.ds + r * panel + t) - own);
       return Product::rounds ? times * x : x;
@@ -76,7 +81,7 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
         store(sums + r * lanes, load(sums + r * lanes) + d0);
         store(sums + (r + 1) * lanes, load(sums + (r + 1) * lanes) + d1);
       }
-      put_gradients<Product, make_p, make_ds>(space, r, t, p0, p1, d0, d1);
+      put_gradients<Product, make_p, make_ds>(space, r, t, squared(p0), squared(p1), d0, d1);
     };
     const auto edge = [&](int begin, int end) {
       const Vec zero(0.0f);

@@ -27,7 +27,8 @@ class Single {
         query_(at),
         scores_(query_ + round_up(width_, lanes)),
         outputs_(scores_ + block) {
-    const Vec times(task.scale * log2_of_e * (task.tau ? *task.tau.row(row) : 1.0f));
+    constexpr float unit = rule == Rule::entmax ? 0.5f : log2_of_e;
+    const Vec times(task.scale * unit * (task.tau ? *task.tau.row(row) : 1.0f));
     for (std::int64_t c = 0; c < width_; c += lanes) {
       store(query_ + c, times * get(task.q.row(row), c, width_));
     }
@@ -40,7 +41,9 @@ class Single {
 
   void run() {
     const std::int64_t begin = most(0, position_ + 1 - task_.shape.window);
-    if constexpr (leftward(rule)) {
+    if constexpr (rule == Rule::entmax) {
+      strip(begin);
+    } else if constexpr (leftward(rule)) {
       for (std::int64_t end = position_ + (strict(rule) ? 0 : 1); end > begin;) {
         if (rule == Rule::stick && left_ < rules::Stick::spent) break;
         const std::int64_t j = most(begin, end - block);
@@ -59,6 +62,42 @@ class Single {
   static constexpr int vectors = 8;  // of a value's columns, summed together
   static constexpr std::int64_t ahead = 8;
 
+  /// Entmax: all scores first, after the outputs in scratch, then blocks that have a weight.
+  void strip(std::int64_t begin) {
+    const std::int64_t end = position_ + 1;
+    float* const all = outputs_ + round_up(value_width_, lanes);
+    Vec top(-1e38f);
+    for (std::int64_t j = begin; j < end; j += block) {
+      scores_ = all + (j - begin);
+      score(j, least(block, end - j));
+      for (std::int64_t r = 0; r < block; r += lanes) top = max(top, load(scores_ + r));
+    }
+    const std::int64_t count = round_up(end - begin, block);
+    float threshold = max(top) - 1;
+    for (int step = 0; step < rules::Entmax::most_steps; ++step) {
+      Vec sums(0.0f), squares(0.0f);
+      for (std::int64_t r = 0; r < count; r += lanes) {
+        const Vec w = rules::Entmax::weight(load(all + r), Vec(threshold));
+        sums += w;
+        squares = fma(w, w, squares);
+      }
+      const float next = rules::Entmax::step(threshold, sum(sums), sum(squares));
+      if (!(next > threshold)) break;
+      threshold = next;
+    }
+    for (std::int64_t j = begin; j < end; j += block) {
+      scores_ = all + (j - begin);
+      float highest = 0;
+      for (std::int64_t r = 0; r < block; r += lanes) {
+        const Vec w = rules::Entmax::weight(load(scores_ + r), Vec(threshold)), p = w * w;
+        store(scores_ + r, p);
+        const float here = max(p);
+        highest = here > highest ? here : highest;
+      }
+      if (highest > 0) mix_all(j, least(block, end - j));
+    }
+  }
+
   void take(std::int64_t j, std::int64_t count) {
     score(j, count);
     if constexpr (rule == Rule::stick) {
@@ -67,6 +106,9 @@ class Single {
       if (rule == Rule::tra) logits(count);
       weigh();
     }
+    mix_all(j, count);
+  }
+  void mix_all(std::int64_t j, std::int64_t count) {
     for (std::int64_t c = 0; c < value_width_; c += vectors * lanes) {
       mix_from<vectors>(j, count, c);
     }
@@ -165,13 +207,13 @@ class Single {
 
   void finish() {
     T* const to = task_.y.row(row_);
-    if (rule == Rule::stick) sum_ = 1;
+    if (rule == Rule::stick || rule == Rule::entmax) sum_ = 1;
     const bool none = rule == Rule::tra && sum_ == 0;
     const Vec factor(none ? 0.0f : 1.0f / sum_);
     for (std::int64_t c = 0; c < value_width_; c += lanes) {
       put(factor * load(outputs_ + c), to, c, value_width_, {});
     }
-    if (!leftward(rule) && task_.log_sum) {
+    if (rule == Rule::softmax && task_.log_sum) {
       float logs[lanes];
       store(logs, fma(Vec(maximum_), Vec(ln_of_2), log(Vec(sum_))));
       *task_.log_sum.row(row_) = logs[0];

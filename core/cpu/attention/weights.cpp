@@ -23,8 +23,17 @@ float left_by(float sink, const float* scores, std::int64_t count) {
   return static_cast<float>(sum / (sum + static_cast<double>(std::exp(sink - top))));
 }
 
-/// A row of scores to weights, for rules that go leftward.
-void weigh_leftward(Rule rule, float* row, std::int64_t count, float pull) {
+/// A row of scores to weights, by the rules other than softmax.
+void weigh_by_rule(Rule rule, float* row, std::int64_t count, float pull) {
+  if (rule == Rule::entmax) {
+    std::transform(row, row + count, row, [](float s) { return s / 2; });
+    const float t = rules::Entmax::threshold(row, count);
+    std::transform(row, row + count, row, [t](float x) {
+      const float w = rules::Entmax::weight(x, t);
+      return w * w;
+    });
+    return;
+  }
   float left = 1, kept = 0, sum = 0;
   if (rule == Rule::stick) {
     for (std::int64_t j = count - 1; j >= 0; --j) {
@@ -77,11 +86,11 @@ void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at
       std::transform(seen, seen + count, seen, [&](float s) { return factor * s; });
     };
     if (scores.tau) times(*column_of<const float>(scores.tau, head, at.query + row).at);
-    if (leftward(scores.rule)) {
+    if (scores.rule != Rule::softmax) {
       const float pull =
           scores.pull ? *column_of<const float>(scores.pull, head, at.query + row).at : 0;
       const std::int64_t own = strict(scores.rule) ? 1 : 0;
-      weigh_leftward(scores.rule, seen, count - own, pull);
+      weigh_by_rule(scores.rule, seen, count - own, pull);
       std::fill(all, seen, 0.0f);
       std::fill(seen + count - own, all + at.keys, 0.0f);
       return;

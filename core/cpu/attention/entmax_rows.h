@@ -1,0 +1,247 @@
+#pragma once
+
+#include "core/cpu/attention/kernels.h"
+#include "core/cpu/attention/panel.h"
+#include "core/cpu/attention/rows.h"
+#include "core/cpu/attention/single.h"
+
+/// Entmax, forward: the scores of a panel with all its keys lie in a strip, [key][query], while the
+/// rows' thresholds are looked for. Newton's steps from below the largest score less 1 never pass
+/// the threshold, so that keys below the one so far are out for good: they are dropped after the
+/// first step. Blocks of keys without a weight are not mixed.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+/// The scratch of one call.
+template <class Product>
+struct StripSpace {
+  float *keys, *values;              // words of a block of them
+  float *p, *w;                      // words of a block's weights, and of their square roots
+  float *queries, *outputs, *means;  // of the panel
+  float* counts;                     // [panel]: keys that have a weight
+  float *times, *maxima, *sums;      // [panel]: of the scores, the threshold, sum of w
+  float* strip;                      // [keys][panel]
+  std::int32_t* rows;                // keys that matter to a vector of queries
+  std::int64_t depth, key_stride, value_stride, floats;
+
+  StripSpace(std::int64_t width, std::int64_t value_width, std::int64_t key_count, float* at) {
+    depth = words<Product>(width);
+    key_stride = packed_width(depth);
+    value_stride = packed_width(value_width);
+    float* const start = at;
+    const auto take = [&](std::int64_t n) {
+      float* const here = at;
+      at += round_up(n, 16);
+      return here;
+    };
+    keys = take(block * key_stride);
+    values = take(block / Product::depth * value_stride);
+    p = take(block / Product::depth * panel);
+    w = take(block / Product::depth * panel);
+    queries = take(panel * depth);
+    outputs = take(panel * value_stride);
+    means = take(panel * value_stride);
+    times = take(panel);
+    maxima = take(panel);
+    sums = take(panel);
+    counts = take(panel);
+    strip = take(round_up(key_count, block) * panel);
+    rows = reinterpret_cast<std::int32_t*>(take(round_up(key_count, block)));
+    floats = at - start;
+  }
+};
+
+template <class T, class Product>
+class EntmaxRows {
+ public:
+  EntmaxRows(const AttentionRows<T>& task, std::int64_t begin, std::int64_t end, float* scratch)
+      : task_(task),
+        shape_(task.shape),
+        begin_(begin),
+        end_(end),
+        space_(shape_.width, shape_.value_width, shape_.keys, scratch) {}
+
+  void run() {
+    for (std::int64_t row = begin_; row < end_; row += panel) {
+      row_ = row;
+      n_ = least(panel, end_ - row);
+      first_key_ = most(0, shape_.offset + row - shape_.window + 1) / block * block;
+      last_key_ = shape_.offset + row + n_;
+      start();
+      for (std::int64_t j = first_key_; j < last_key_; j += block) score(j);
+      for (std::int64_t t = 0; t < n_; t += lanes) find_threshold(t);
+      for (std::int64_t j = first_key_; j < last_key_; j += block) mix(j);
+      finish();
+    }
+  }
+
+ private:
+  template <class U>
+  static Source<std::remove_const_t<U>> source(HeadRows<U> x, std::int64_t row, std::int64_t rows,
+                                               std::int64_t width) {
+    return {{x.row(row), x.stride}, rows, width};
+  }
+  Sight sight(std::int64_t j) const {
+    return {least(block, last_key_ - j), n_, shape_.offset + row_ - j, shape_.window};
+  }
+  float* strip_of(std::int64_t j) const { return space_.strip + (j - first_key_) * panel; }
+
+  void start() {
+    gather(task_.tau, row_, n_, 1.0f, space_.times);
+    for (int t = 0; t < panel; t += lanes) {
+      store(space_.times + t, Vec(0.5f * task_.scale) * load(space_.times + t));
+      store(space_.maxima + t, Vec(-__builtin_inff()));
+      store(space_.sums + t, Vec(0.0f));
+    }
+    pack_transposed<Product>(source(task_.q, row_, n_, shape_.width), n_, shape_.width,
+                             space_.times, space_.queries);
+    clear(space_.outputs, round_up(n_, tile_rows) * space_.value_stride);
+    if (task_.mean) clear(space_.means, round_up(n_, tile_rows) * space_.value_stride);
+  }
+
+  /// Half the scores of a block, minus infinity where unseen, and the largest so far.
+  void score(std::int64_t j) {
+    const Sight there = sight(j);
+    pack_left<Product>(source(task_.k, j, there.keys, shape_.width), there.keys, shape_.width,
+                       space_.keys, space_.key_stride);
+    float* const s = strip_of(j);
+    score_tiles<Product>(space_.keys, space_.key_stride, space_.queries, space_.depth, there, s);
+    for (std::int64_t t = 0; t < n_; t += lanes) {
+      const Range all = there.keys_of_all(t, lanes);
+      const Vec times = load(space_.times + t);
+      Vec top = load(space_.maxima + t);
+      for (int r = 0; r < there.keys; ++r) {
+        float* const at = s + r * panel + t;
+        const Vec z = load(at);
+        Vec x = Product::rounds ? times * z : z;
+        const bool seen = r >= all.begin && r < all.end;
+        if (!seen) x = select(there.sees(r, t), x, Vec(-__builtin_inff()));
+        if (Product::rounds || !seen) store(at, x);
+        top = max(top, x);
+      }
+      store(space_.maxima + t, top);
+    }
+  }
+
+  /// Of a vector of queries: where their weights sum to 1.
+  void find_threshold(std::int64_t t) {
+    const std::int64_t count = last_key_ - first_key_;
+    const float* const s = space_.strip + t;
+    Vec threshold = load(space_.maxima + t) - Vec(1.0f);
+    std::int32_t* const rows = space_.rows;
+    Vec sum(0.0f), squares(0.0f);
+    const auto add = [&](Vec x) {
+      const Vec w = rules::Entmax::weight(x, threshold);
+      sum += w;
+      squares = fma(w, w, squares);
+    };
+    std::int64_t kept = 0;
+    for (std::int64_t r = 0; r < count; ++r) {
+      const Vec x = load(s + r * panel);
+      add(x);
+      rows[kept] = static_cast<std::int32_t>(r);
+      kept += any(x > threshold) ? 1 : 0;
+    }
+    for (int step = 0; step < rules::Entmax::most_steps; ++step) {
+      const Vec before = threshold;
+      threshold = rules::Entmax::step(threshold, sum, squares);
+      if (!any(threshold > before)) break;
+      sum = squares = Vec(0.0f);
+      std::int64_t still = 0;
+      for (std::int64_t i = 0; i < kept; ++i) {
+        const Vec x = load(s + rows[i] * panel);
+        add(x);
+        rows[still] = rows[i];
+        still += any(x > threshold) ? 1 : 0;
+      }
+      kept = still;
+    }
+    store(space_.maxima + t, threshold);
+    Vec number(0.0f);
+    for (std::int64_t i = 0; i < kept; ++i) {
+      number += select(load(s + rows[i] * panel) > threshold, Vec(1.0f), Vec(0.0f));
+    }
+    store(space_.counts + t, number);
+  }
+
+  void mix(std::int64_t j) {
+    const Sight there = sight(j);
+    if (!weigh(there, strip_of(j))) return;
+    const std::int64_t width = shape_.value_width;
+    pack_right<Product>(source(task_.v, j, there.keys, width), there.keys, width, space_.values,
+                        space_.value_stride);
+    mix_keys<Product>(space_.p, space_.values, space_.value_stride, there, space_.outputs, width);
+    if (!task_.mean) return;
+    mix_keys<Product>(space_.w, space_.values, space_.value_stride, there, space_.means, width);
+  }
+
+  /// Weights and their square roots as words; whether there is one.
+  bool weigh(const Sight& there, const float* s) {
+    Mask some = Vec(0.0f) > Vec(0.0f);
+    for (std::int64_t t = 0; t < n_; t += lanes) {
+      const Vec threshold = load(space_.maxima + t);
+      Vec sum = load(space_.sums + t);
+      const Mask alone = load(space_.counts + t) == Vec(1.0f);
+      const auto weight = [&](std::int64_t r) {
+        if (r >= there.keys) return Vec(0.0f);
+        Vec w = rules::Entmax::weight(load(s + r * panel + t), threshold);
+        const Mask has = w > Vec(0.0f);
+        some = some | has;
+        w = select(alone & has, Vec(1.0f), w);  // to the last bit
+        sum += w;
+        return w;
+      };
+      if constexpr (Product::depth == 1) {
+        for (std::int64_t r = 0; r < there.keys; ++r) {
+          const Vec w = weight(r);
+          store(space_.w + r * panel + t, Product::rounded(w));
+          store(space_.p + r * panel + t, Product::rounded(w * w));
+        }
+      } else {
+        for (std::int64_t r = 0; r < there.keys; r += 2) {
+          const Vec a = weight(r), b = weight(r + 1);
+          store(space_.w + r / 2 * panel + t, Product::across(a, b));
+          store(space_.p + r / 2 * panel + t, Product::across(a * a, b * b));
+        }
+      }
+      store(space_.sums + t, sum);
+    }
+    return any(some);
+  }
+
+  void finish() {
+    const std::int64_t width = shape_.value_width;
+    write_rows(space_.outputs, space_.value_stride, 1.0f, from(task_.y), false, n_, width);
+    for (std::int64_t t = 0; t < n_; ++t) {
+      if (task_.log_sum) *task_.log_sum.row(row_ + t) = space_.maxima[t];
+      if (!task_.mean) continue;
+      write_rows(space_.means + t * space_.value_stride, space_.value_stride, 1.0f / space_.sums[t],
+                 HeadRows<T>{task_.mean.row(row_ + t), task_.mean.stride}, false, 1, width);
+    }
+  }
+  HeadRows<T> from(HeadRows<T> x) const { return {x.row(row_), x.stride}; }
+
+  const AttentionRows<T>& task_;
+  const SegmentShape& shape_;
+  std::int64_t begin_, end_;
+  StripSpace<Product> space_;
+  std::int64_t row_ = 0, n_ = 0, first_key_ = 0, last_key_ = 0;
+};
+
+/// One query, as in decoding: see Single.
+template <class T, class Product>
+inline constexpr AttentionKernels<T> entmax_kernels{
+    [](std::int64_t width, std::int64_t value_width, std::int64_t, std::int64_t keys) {
+      return most(StripSpace<Product>(width, value_width, keys, nullptr).floats,
+                  single_scratch(width, value_width) + round_up(keys, single_block));
+    },
+    [](const AttentionRows<T>&, typename AttentionKernels<T>::Chunk, float*) {},
+    [](const AttentionRows<T>&, typename AttentionKernels<T>::Chunk, std::int64_t, std::int64_t,
+       float*) {},
+    [](const AttentionRows<T>& task, typename AttentionKernels<T>::Chunk chunk, float* at) {
+      EntmaxRows<T, Product>(task, chunk.begin, chunk.end, at).run();
+    },
+    [](const AttentionRows<T>& task, std::int64_t row, float* at) {
+      Single<T, Rule::entmax>(task, row, at).run();
+    }};
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

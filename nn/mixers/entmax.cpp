@@ -1,0 +1,67 @@
+#include "autograd/combine.h"
+#include "autograd/elementwise.h"
+#include "autograd/matmul.h"
+#include "autograd/operators.h"
+#include "autograd/rearrange.h"
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+namespace {
+
+/// Entmax heads (docs/math/rules.md): weights that can be 0, so that what a head looks at does not
+/// thin out with the length. Scores are times 1 + softplus(a_t) (ln n_t)^(2 tanh(g_t)), a and g
+/// linear in the token, n the keys that it sees.
+class EntmaxHeads final : public AttentionHeads {
+ public:
+  bool scaled = true, turned = false;
+
+  std::unique_ptr<Mixer> clone() const override { return std::make_unique<EntmaxHeads>(*this); }
+  std::string_view kind() const override { return "entmax"; }
+  void declare(Options& options) override {
+    options.flag("rope_in_entmax", turned, "1: rotary positions in entmax heads too");
+    AttentionHeads::declare(options);
+    options.flag("entmax_scale", scaled,
+                 "1: scores of entmax heads are times a learned function of token and length");
+  }
+  void build(MixerScope& layer, const MixerPlace& place) override {
+    AttentionHeads::build(layer, place);
+    if (!scaled) return;
+    const Scope own = layer.scope() / place.index / "entmax_scale";
+    weight_ = own.add("weight", {2 * heads, layer.width()}, normal(0.02), true, true);
+    bias_ = own.add("bias", {2 * heads}, constant(0), false);
+  }
+  HeadsBackward forward(const MixerPass& pass) const override {
+    const Operands operand = operands(pass);
+    ScoreVars scores = plain_scores(operand, pass);
+    scores.rule = Rule::entmax;
+    if (scaled) scores.tau = factors(pass);
+    return attend(scores, operand.v, pass);
+  }
+  std::vector<Var> learned() const override {
+    return scaled ? std::vector<Var>{weight_, bias_} : std::vector<Var>{};
+  }
+  double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
+
+ protected:
+  bool turns() const override { return turned; }
+
+ private:
+  Var factors(const MixerPass& pass) const {
+    const Var& x = *pass.x;
+    const DType master = master_type(x.value().dtype());
+    const Var z = matmul(x, weight_, {.transpose_b = true, .out = master}) + bias_;
+    const Var a = longhand::columns(z, 0, heads), g = longhand::columns(z, heads, heads);
+    const Var log_log = activate(Activation::log, log_counts_of(pass, heads));
+    const Var power = 2.0 * activate(Activation::tanh, g) * log_log;
+    return 1.0 - log_sigmoid(-a) * activate(Activation::exp, power);  // -ln sigmoid(-a): softplus
+  }
+
+  Parameter weight_, bias_;
+};
+
+}  // namespace
+
+extern const MixerKind entmax_mixer;
+constinit const MixerKind entmax_mixer = mixer_kind<EntmaxHeads>("entmax");
+
+}  // namespace longhand::nn
