@@ -78,6 +78,15 @@ struct Tra {
     count = count + one;
     return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
   }
+  /// What no weight of a key further back can pass, in bits: 2^(bound + pull (count + 1)), where no
+  /// score is above `highest`, less `spent`, as all of the row's keys may come that far. An
+  /// infinite one where more keys kept do not mean less.
+  template <class V>
+  static constexpr V bound(V highest, V pull, std::int64_t keys) {
+    V all = 30;
+    for (std::int64_t n = 1; n < keys; n *= 2) all += V(1);
+    return pull > V(0) ? std::numeric_limits<V>::infinity() : highest + all;
+  }
   /// dS. A key that has all of its row's weight, as the only one kept has, gets no gradient, not
   /// even a rounding: its logit is the row's log_sum to the last bit, where both are of one type.
   template <class V>

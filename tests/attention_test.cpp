@@ -305,19 +305,25 @@ BOOST_AUTO_TEST_CASE(what_forward_keeps_grows_like_the_length) {
   const auto peak = [&](const std::string& op, std::int32_t tokens) {
     const HeadProblem p(*backend, DType::f32, {tokens}, 1, 1, 4, 4);
     const Tensor gamma = Tensor::from(*backend, {1}, DType::f32, std::vector<double>{0.9});
-    const ScoreVars s = p.scores(true);
+    ScoreVars s = p.scores(true);
     const HeadVars v = p.values(true);
     backend->memory().reset_peak();
     Tape tape;
     const Var y = recorded(tape, [&] {
-      return op == "attention" ? attention(s, v)
-             : op == "chacal"  ? chacal(s, v, gamma)
-                               : fal({.q = s.q, .k = s.k, .v = v, .queries = p.segments}).y;
+      if (op == "stick") s.rule = Rule::stick;
+      if (op == "entmax") s.rule = Rule::entmax;
+      if (op == "tra") {
+        s.rule = Rule::tra;
+        s.pull = Tensor::zeros(*backend, {tokens, 1}, DType::f32);
+      }
+      return s.rule != Rule::softmax || op == "attention" ? attention(s, v)
+             : op == "chacal"                             ? chacal(s, v, gamma)
+                              : fal({.q = s.q, .k = s.k, .v = v, .queries = p.segments}).y;
     });
     tape.backward(y, Tensor::zeros(*backend, y.shape(), DType::f32));
     return backend->memory().use().peak;
   };
-  for (const char* op : {"attention", "fal", "chacal"}) {
+  for (const char* op : {"attention", "fal", "chacal", "stick", "tra", "entmax"}) {
     const std::size_t one = peak(op, 768), two = peak(op, 1536);
     BOOST_TEST_CONTEXT(op << ": " << one << " and " << two << " bytes") {
       BOOST_TEST(two < one * 5 / 2);

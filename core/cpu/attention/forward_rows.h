@@ -25,7 +25,7 @@ struct Space {
   float *queries, *outputs;  // of each panel: words [depth][panel], sums [panel][stride]
   float *times, *maxima, *sums, *shrink;  // of each query: the scale of its scores, m, l
   float *query_shifts, *key_shifts;       // c of each query, and of a block of keys or the own
-  float *pulls, *counts;                  // of each query
+  float *pulls, *counts, *bounds;         // of each query
   std::int64_t depth, key_stride, value_stride, floats;
 
   Space(std::int64_t width, std::int64_t value_width, std::int64_t chunk, float* at) {
@@ -54,6 +54,7 @@ struct Space {
     key_shifts = take(rows);
     pulls = take(rows);
     counts = take(rows);
+    bounds = take(rows);
     floats = at - start;
   }
 };
@@ -254,8 +255,9 @@ class Rows {
                shifts_of(other), values_of(other));
       }
     }
-    const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;  // the first key
-    for (std::int64_t end = shape_.offset + begin_; end > most(0, seen) && !spent();) {
+    const std::int64_t seen = most(0, shape_.offset + begin_ - shape_.window + 1);  // the first key
+    if constexpr (rule == Rule::tra) bound_scores(seen);
+    for (std::int64_t end = shape_.offset + begin_; end > seen && !spent();) {
       const std::int64_t j = (end - 1) / block * block, count = end - j;
       const HeadRows<const float> keys = keys_from(j, count);
       pack_values(j, count);
@@ -276,7 +278,29 @@ class Rows {
       }
       return true;
     }
+    if constexpr (rule == Rule::tra) {
+      const Running of = running(row);
+      const float* const bounds = space_.bounds + (row - begin_);
+      for (int t = 0; t < panel; t += lanes) {
+        const Vec most_far =
+            fma(load(of.pulls + t), load(of.counts + t) + Vec(1.0f), load(bounds + t));
+        if (any(~(most_far < load(of.maxima + t)))) return false;
+      }
+      return true;
+    }
     return false;
+  }
+  /// By the longest of the keys before the chunk's own and each query's length.
+  void bound_scores(std::int64_t seen) {
+    const std::int64_t before = shape_.offset + begin_;
+    if (before <= seen) return;
+    const float keys = longest_row(task_.k, seen, before, shape_.width);
+    for (std::int64_t row = begin_; row < end_; ++row) {
+      const float query = longest_row(task_.q, row, row + 1, shape_.width);
+      const float times = space_.times[row - begin_];
+      space_.bounds[row - begin_] = rules::Tra::bound(query * keys * (times < 0 ? -times : times),
+                                                      space_.pulls[row - begin_], shape_.keys);
+    }
   }
   bool spent() const {
     for (std::int64_t row = begin_; row < end_; row += panel) {
@@ -344,6 +368,9 @@ class Rows {
         float* const pull = space_.pulls + (row - begin_) + t;
         store(pull, Vec(log2_of_e) * load(pull));
         store(to.counts + t, Vec(0.0f));
+      }
+      for (std::int64_t t = 0; t < panel; ++t) {
+        space_.bounds[row - begin_ + t] = t < n ? __builtin_inff() : -__builtin_inff();
       }
     }
     pack_transposed<Product>(source(task_.q, row, n, shape_.width), n, shape_.width, times,

@@ -18,6 +18,7 @@ struct GradientSpace {
   float *scale, *times, *logs, *sums;   // [panel]: of the scores, of dS, log_sum in bits, D
   float *tau, *shifts;                  // [panel]: those of the queries
   float* turned_means;                  // words of entmax's means, transposed
+  float *bounds, *longest_key;          // of TRA: see there
   float *pulls, *log_sums, *walked[2];  // [panel]: see Work
   float *key_shifts, *key_shift_sums;   // of the range: c, and sums of dS as vectors
   std::int64_t depth, value_depth;      // words along the widths
@@ -63,6 +64,8 @@ struct GradientSpace {
     tau = take(panel);
     shifts = take(panel);
     pulls = take(panel);
+    bounds = take(panel);
+    longest_key = take(1);
     log_sums = take(panel);
     walked[0] = take(panel);
     walked[1] = take(panel);

@@ -34,6 +34,9 @@ class Work {
 
   void begin() {
     const auto keys = source(task_.k, task_.begin, count_, key_width_);
+    if constexpr (rule == Rule::tra) {
+      *space_.longest_key = longest_row(task_.k, 0, task_.end, key_width_);
+    }
     pack_left<Product>(keys, count_, key_width_, space_.keys_left, space_.left_stride);
     if (Product::depth > 1) {
       pack_right<Product>(keys, count_, key_width_, space_.keys_right, space_.key_stride);
@@ -144,6 +147,7 @@ class Work {
   /// The same for rules that go leftward. Nothing is done for rows that have nothing left.
   void panel_leftward(std::int64_t head, std::int64_t row, std::int64_t n, bool first, bool last) {
     if (!first) read_walked(head, row, n);
+    if constexpr (rule == Rule::tra) bound_scores(head, row, n);
     const bool none = !first && spent();
     if (none && !last) return;
     if (!none) {
@@ -196,13 +200,32 @@ class Work {
     }
   }
   bool spent() const {
-    if constexpr (rule == Rule::stick) {
-      for (int t = 0; t < panel; t += lanes) {
-        if (any(load(space_.walked[0] + t) >= Vec(rules::Stick::spent))) return false;
+    for (int t = 0; t < panel; t += lanes) {
+      const Vec known = load(space_.walked[0] + t);
+      if constexpr (rule == Rule::stick) {
+        if (any(known >= Vec(rules::Stick::spent))) return false;
+      } else {
+        const Vec most_far =
+            fma(load(space_.pulls + t), known + Vec(1.0f), load(space_.bounds + t));
+        if (any(~(most_far < Vec(0.0f)))) return false;
       }
-      return true;
     }
-    return false;
+    return true;
+  }
+  /// What TRA's weights further back cannot pass, in each row.
+  void bound_scores(std::int64_t head, std::int64_t row, std::int64_t n) {
+    const float times = task_.scale * log2_of_e;
+    for (std::int64_t t = 0; t < panel; ++t) {
+      space_.bounds[t] = -__builtin_inff();
+      space_.pulls[t] = 0;
+      if (t >= n) continue;
+      const float tau = task_.tau ? task_.tau.row(row + t)[head] : 1.0f;
+      const float query = longest_row(query_head(head), row + t, row + t + 1, key_width_);
+      const float highest = query * *space_.longest_key * times * (tau < 0 ? -tau : tau);
+      space_.pulls[t] = log2_of_e * task_.pull.row(row + t)[head];
+      space_.bounds[t] = rules::Tra::bound(highest, space_.pulls[t], shape_.keys) -
+                         log2_of_e * task_.log_sum.row(row + t)[head];
+    }
   }
 
   template <class U>
@@ -273,8 +296,6 @@ class Work {
     pack_transposed<Product>(q, n, key_width_, space_.scale, space_.turned);
     if constexpr (rule == Rule::stick) return;
     if constexpr (rule == Rule::tra) {
-      gather(of_head(task_.pull), row, n, 0.0f, space_.pulls);
-      for (std::int64_t t = 0; t < panel; ++t) space_.pulls[t] *= log2_of_e;
       gather(of_head(task_.log_sum), row, n, 0.0f, space_.log_sums);
     }
     for (std::int64_t t = 0; t < panel; ++t) {

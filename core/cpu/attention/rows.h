@@ -72,6 +72,18 @@ void dots(const X* const* x, const Y* y, std::int64_t width, float* s) {
   for (int r = 0; r < n; ++r) s[r] = sum(sums[r]);
 }
 
+/// The length of the longest of these rows, or a little more.
+template <class T>
+float longest_row(const HeadRows<const T>& x, std::int64_t begin, std::int64_t end,
+                  std::int64_t width) {
+  float most = 0;
+  for (std::int64_t j = begin; j < end; ++j) {
+    const float square = dot(x.row(j), x.row(j), width);
+    most = square > most ? square : most;
+  }
+  return 1.001f * __builtin_sqrtf(most);
+}
+
 /// to_t,c (+)= times from_t,c
 template <class T>
 void write_rows(const float* from, std::int64_t stride, float times, HeadRows<T> to, bool add,
