@@ -1,6 +1,7 @@
 // The matrix of mechanisms and tasks: its table, its rules, and a cell that learns nothing.
 #include "apps/recipes/matrix.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -237,6 +238,45 @@ BOOST_AUTO_TEST_CASE(hopeless_cells_end_early_and_stopped_ones_go_on) {
   RecipeOptions more = options;
   more.seeds = 2;
   BOOST_TEST(!read_cell(parity, more).has_value());
+}
+
+// That nodes and separators take turns is soon learned: such a run goes on past its half.
+BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_has_their_median_and_spread) {
+  const TemporaryFolder folder;
+  RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
+  options.settings["training.steps"] = "40";
+  options.settings["training.batch_tokens"] = "256";
+  options.mechanisms = "rope";
+  options.tasks = "cycle";
+  options.seeds = 3;
+  const RecipeResult result = recipes().at("matrix").run(options);
+  const auto made = read_cell({&mechanism_of("rope"), &matrix_task_of("cycle")}, options);
+  BOOST_TEST_REQUIRE(made.has_value());
+  BOOST_TEST(!made->hopeless());
+  BOOST_TEST(made->runs.size() == 3u);
+  std::set<std::uint64_t> seeds_seen;
+  for (const CellRun& run : made->runs) {
+    seeds_seen.insert(run.seed);
+    BOOST_TEST(run.step == 40);
+    BOOST_TEST(run.rate == made->rate);
+  }
+  BOOST_TEST((seeds_seen == std::set<std::uint64_t>{1, 2, 3}));
+  std::vector<double> values = made->scores(0);
+  std::ranges::sort(values);
+  std::size_t found = 0;
+  for (const Row& row : result.rows) {
+    if (row.column == "ID") {
+      ++found;
+      BOOST_TEST(row.value == values[1]);
+      BOOST_TEST(*row.low == values[0]);
+      BOOST_TEST(*row.high == values[2]);
+    }
+    if (row.column == "ID, mean" || row.column == "ID, run 3") {
+      ++found;
+      BOOST_TEST(!row.in_table);
+    }
+  }
+  BOOST_TEST(found == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(a_part_of_the_cells_is_made_apart) {

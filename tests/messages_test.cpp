@@ -67,6 +67,7 @@ BOOST_AUTO_TEST_CASE(words_of_the_command_line_are_shown_escaped) {
                                    "bench ",
                                    "repro fal/table1 --scale ",
                                    "repro fal/table1 --only ",
+                                   "repro matrix --tasks ",
                                    "info "}) {
     one_printable_line(before + word(bad));
     one_printable_line(before + word("x" + bad));

@@ -140,8 +140,8 @@ std::string heat_tables(const Made& made) {
 std::string charts(const Made& made) {
   std::string all;
   for (const MatrixTask* task : made.choice.tasks) {
-    html::LineChart chart{.x_label = text(task->length, " by ", task->trained(made.options.scale),
-                                          ", the longest in training"),
+    html::LineChart chart{.x_label = text("times ", task->trained(made.options.scale), ' ',
+                                          task->length, ", the longest in training"),
                           .y_label = "score",
                           .series = {},
                           .log_x = true,
@@ -209,8 +209,8 @@ std::string choices(const Made& made) {
            const auto ended = [&](std::string_view end) {
              return std::ranges::count(result.runs, end, &CellRun::end);
            };
-           std::string all = text(result.rate, ", ", result.runs.size(),
-                                  result.runs.size() == 1 ? " seed" : " seeds");
+           std::string all = result.rate;
+           if (result.runs.size() > 1) all += text(", ", result.runs.size(), " seeds");
            if (ended("hopeless") > 0) all += text(", †", ended("hopeless"));
            if (ended("diverged") > 0) all += text(", diverged ", ended("diverged"));
            return all + text(", ", result.parameters);
@@ -232,7 +232,8 @@ std::string published_figures(const Made& made) {
       }
     }
     if (!none.empty()) {
-      rows.push_back({html::escape(task->title), html::escape(none), "none was found"});
+      rows.push_back({html::escape(task->title), html::escape(none),
+                      "<span style=\"display:block;text-align:left\">none was found</span>"});
     }
     rows.push_back({html::escape(task->title), "best beyond the training's lengths",
                     "<span style=\"display:block;text-align:left;white-space:normal\">" +
@@ -360,7 +361,7 @@ const RegisterRecipe recipe{
     {.id = "matrix",
      .summary = "mechanisms by tasks in one decoder, on samples 1, 2, 4 and 8 times as long",
      .scales = {{Scale::smoke, "6 mechanisms, 4 tasks, one seed: 4 minutes on one core"},
-                {Scale::laptop, "8 mechanisms, 10 tasks, 3 seeds: about 6 hours on one core"},
+                {Scale::laptop, "8 mechanisms, 10 tasks, 3 seeds: about 7 hours on one core"},
                 {Scale::paper, "all, 4 layers of width 256, 3 seeds; for a GPU or a cluster"}},
      .run = run,
      .pieces = pieces,

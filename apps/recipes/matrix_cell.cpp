@@ -76,13 +76,14 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   return checksums::hexadecimal(crc32c(text(samples_of(options.scale)), sum));
 }
 
-/// A step's losses, and its seconds by its tokens, in order.
+/// Losses of the steps up to one of them, and their seconds by their tokens, in order.
 struct Steps {
   std::vector<double> losses, seconds;
 
-  explicit Steps(const RunFolder& folder) {
+  Steps(const RunFolder& folder, std::int64_t last) {
     for (const Json& line : folder.metrics()) {
-      if (!line.contains("loss") || !line["loss"].is_number()) continue;
+      const bool of_step = line.contains("loss") && line["loss"].is_number();
+      if (!of_step || line["step"].integer() > last) continue;
       losses.push_back(line["loss"].number());
       seconds.push_back(line["seconds"].number() / line["tokens"].number());
     }
@@ -124,7 +125,7 @@ std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
   try {
     if (half > 0) {
       if (!train_to(half)) return std::nullopt;
-      if (latest() == half && is_hopeless(Steps(RunFolder(path)).losses, guess.loss)) {
+      if (latest() == half && is_hopeless(Steps(RunFolder(path), half).losses, guess.loss)) {
         result.end = given_up;
       }
     }
@@ -132,9 +133,9 @@ std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
     result.step = latest();
   } catch (const nn::NotFinite&) {
     result.end = diverged;
-    result.step = static_cast<std::int64_t>(Steps(RunFolder(path)).losses.size());
+    result.step = static_cast<std::int64_t>(Steps(RunFolder(path), run.last_step()).losses.size());
   }
-  result.seconds = tenth(Steps(RunFolder(path)).seconds);
+  result.seconds = tenth(Steps(RunFolder(path), run.last_step()).seconds);
   return result;
 }
 
