@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_that_is_small_is_found) {
 // What `longhand gradcheck --backend cpu` runs.
 BOOST_AUTO_TEST_CASE(a_broken_backend_is_found) {
   const auto reference = make_reference_backend();
-  const auto broken = std::make_shared<AlteredBackend>(make_backend("cpu"));
+  const auto broken = make_altered_backend(make_backend("cpu"));
   broken->alter<LayerNormBackward>([](LayerNormBackward& op, const auto& run) {
     run(op);
     if (op.dgain)

@@ -92,7 +92,7 @@ Tensor integers(const Tensor& x, const std::function<std::int32_t(std::size_t)>&
 /// Op altered by f and run.
 template <class Op, class F>
 void before(AlteredBackend& backend, F f) {
-  backend.alter<Op>([f](Op& op, const std::function<void(const Op&)>& run) {
+  backend.alter<Op>([f](Op& op, const auto& run) {
     f(op);
     run(op);
   });

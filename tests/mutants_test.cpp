@@ -72,7 +72,7 @@ class Trial {
       }
     }
     for (const mutants::BackendMutant& mutant : mutants::of_backends()) {
-      const auto backend = std::make_shared<AlteredBackend>(setting_.backend);
+      const auto backend = make_altered_backend(setting_.backend);
       mutant.install(*backend);
       const std::vector<Results> got = computed(operation_, *backend);
       if (backend->reached()) judge(mutant.name, got);
