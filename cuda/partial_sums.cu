@@ -12,18 +12,18 @@ struct Combined {
   Out<float> y;
 };
 
-constexpr int tile = 32;                      // columns of a block
-constexpr int groups = block_threads / tile;  // each adds up every groups-th part
+constexpr int block_columns = 32;                      // columns of a block
+constexpr int groups = block_threads / block_columns;  // each adds up every groups-th part
 
 __global__ void __launch_bounds__(block_threads)
     combine_parts(Combined first, Combined second, float alpha, std::int64_t parts,
                   std::int64_t columns) {
-  __shared__ float of_group[groups][tile];
+  __shared__ float of_group[groups][block_columns];
   const bool is_first = blockIdx.y == 0;
   const float* sums = is_first ? first.sums : second.sums;
   const Out<float> y{is_first ? first.y.y : second.y.y, is_first ? first.y.add : second.y.add};
   const int c = lane_index(), group = warp_index();
-  const std::int64_t j = std::int64_t{blockIdx.x} * tile + c;
+  const std::int64_t j = std::int64_t{blockIdx.x} * block_columns + c;
   float sum = 0;
   if (j < columns) {
 #pragma unroll 8
@@ -62,8 +62,8 @@ void PartialSums::combine(Stream& stream, double alpha) const {
   }
   if (count == 0) return;
   const std::int64_t columns = sums->columns();
-  launch(stream, Grid((columns + tile - 1) / tile, count), block_threads, 0, combine_parts,
-         wanted[0], wanted[1], static_cast<float>(alpha), sums->rows(), columns);
+  launch(stream, Grid((columns + block_columns - 1) / block_columns, count), block_threads, 0,
+         combine_parts, wanted[0], wanted[1], static_cast<float>(alpha), sums->rows(), columns);
 }
 
 }  // namespace longhand::cuda

@@ -7,12 +7,12 @@
 namespace longhand::catalog {
 namespace {
 
-struct Shapes {
+struct ShapePair {
   Shape a, b;
 };
 /// Alike, one repeated along the first, last, outer and a middle axis, both repeated, and sizes
 /// around those of a vector.
-std::vector<Shapes> shapes() {
+std::vector<ShapePair> shape_pairs() {
   return {{{1}, {1}},
           {{7}, {7}},
           {{0, 4}, {0, 4}},
@@ -31,7 +31,7 @@ std::vector<Shapes> shapes() {
 /// b's entries away from those of a that they meet, and from 0.
 std::vector<Case> pairs(Rng& rng) {
   std::vector<Case> cases;
-  for (const Shapes& s : shapes()) {
+  for (const ShapePair& s : shape_pairs()) {
     HostTensor a = normals(rng, s.a), b = normals(rng, s.b);
     for (double& value : a.values) value = std::round(2 * value) / 2 + 0.1 * rng.uniform();
     for (double& value : b.values) value = std::round(2 * value) / 2 + 0.2 + 0.1 * rng.uniform();
@@ -43,10 +43,10 @@ std::vector<Case> pairs(Rng& rng) {
 /// Numbers that are equal where both are 0 and far from each other elsewhere: rounding turns no
 /// comparison around.
 std::vector<Case> numbers(Rng& rng) {
-  std::vector<Shapes> all = shapes();
+  std::vector<ShapePair> all = shape_pairs();
   all.push_back({{64, 48}, {48}});
   std::vector<Case> cases;
-  for (const Shapes& s : all) {
+  for (const ShapePair& s : all) {
     HostTensor a = integers(rng, s.a, -1, 1), b = integers(rng, s.b, -1, 1);
     for (double& value : b.values) value *= 2;
     cases.push_back({{{"a", std::move(a)}, {"b", std::move(b)}}});

@@ -7,7 +7,7 @@
 namespace longhand::catalog {
 namespace {
 
-const std::vector<Shape> shapes{{1}, {7}, {3, 5}, {2, 33}, {0, 4}, {5, 64}, {2, 3, 17}};
+const std::vector<Shape> elementwise_shapes{{1}, {7}, {3, 5}, {2, 33}, {0, 4}, {5, 64}, {2, 3, 17}};
 
 /// At least 0.05 away from 0, where relu has its kink; positive for log.
 HostTensor smooth(Rng& rng, const Shape& shape, Activation f) {
@@ -47,7 +47,7 @@ std::vector<Operation> elementwise_operations() {
        .cases =
            [](Rng& rng) {
              std::vector<Case> cases;
-             for (const Shape& s : shapes) {
+             for (const Shape& s : elementwise_shapes) {
                cases.push_back({{{"x", normals(rng, s)}}, {{"alpha", "-1.75"}}});
              }
              return cases;
@@ -65,7 +65,7 @@ std::vector<Operation> elementwise_operations() {
            [](Rng& rng) {
              std::vector<Case> cases;
              for (const Activation f : all_activations) {
-               for (const Shape& s : shapes) {
+               for (const Shape& s : elementwise_shapes) {
                  cases.push_back({{{"x", smooth(rng, s, f)}}, {{"f", std::string(name_of(f))}}});
                }
              }

@@ -7,12 +7,13 @@
 namespace longhand::catalog {
 namespace {
 
-struct Extents {
+struct FeedForwardExtents {
   std::int64_t rows, in, hidden, out;
 };
 
 /// Weights of deviation 1/sqrt(in) keep z where f is neither flat nor straight.
-Case layer(Rng& rng, const Extents& e, bool with_biases, bool with_residual, const char* f) {
+Case layer(Rng& rng, const FeedForwardExtents& e, bool with_biases, bool with_residual,
+           const char* f) {
   const auto deviation = [](std::int64_t in) {
     return in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 1.0;
   };
@@ -30,7 +31,8 @@ Case layer(Rng& rng, const Extents& e, bool with_biases, bool with_residual, con
 
 std::vector<Case> layers(Rng& rng) {
   std::vector<Case> cases;
-  for (const Extents& e : {Extents{1, 1, 1, 1}, {7, 16, 48, 16}, {33, 9, 17, 5}, {0, 3, 4, 2}}) {
+  for (const FeedForwardExtents& e :
+       {FeedForwardExtents{1, 1, 1, 1}, {7, 16, 48, 16}, {33, 9, 17, 5}, {0, 3, 4, 2}}) {
     for (const bool biases : {false, true}) {
       for (const bool residual : {false, true}) {
         cases.push_back(layer(rng, e, biases, residual, "gelu"));

@@ -7,12 +7,12 @@
 namespace longhand::catalog {
 namespace {
 
-struct Extents {
+struct LossExtents {
   std::int64_t rows, in, groups;
   int classes, lowest;  // of targets: negative ones are not counted
 };
 
-Case choices(Rng& rng, const Extents& e, bool weighted, const char* at_once, bool gathered) {
+Case choices(Rng& rng, const LossExtents& e, bool weighted, const char* at_once, bool gathered) {
   const std::int64_t counted = gathered ? (e.rows + 1) / 2 : e.rows;
   Case c{
       {{"x", normals(rng, {e.rows, e.in})},

@@ -7,11 +7,11 @@
 namespace longhand::catalog {
 namespace {
 
-struct Extents {
+struct LowRankExtents {
   std::int64_t rows, in, rank, out, columns, first;
 };
 
-Case added(Rng& rng, const Extents& e) {
+Case added(Rng& rng, const LowRankExtents& e) {
   const auto deviation = [](std::int64_t in) {
     return in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 1.0;
   };
@@ -24,12 +24,12 @@ Case added(Rng& rng, const Extents& e) {
 
 std::vector<Case> added_cases(Rng& rng) {
   std::vector<Case> cases;
-  for (const Extents& e : {Extents{1, 1, 1, 1, 1, 0},
-                           {5, 7, 2, 3, 9, 0},
-                           {6, 9, 3, 4, 11, 5},
-                           {17, 33, 4, 16, 16, 0},
-                           {9, 20, 8, 5, 40, 35},
-                           {0, 3, 2, 4, 6, 1}}) {
+  for (const LowRankExtents& e : {LowRankExtents{1, 1, 1, 1, 1, 0},
+                                  {5, 7, 2, 3, 9, 0},
+                                  {6, 9, 3, 4, 11, 5},
+                                  {17, 33, 4, 16, 16, 0},
+                                  {9, 20, 8, 5, 40, 35},
+                                  {0, 3, 2, 4, 6, 1}}) {
     cases.push_back(added(rng, e));
   }
   return cases;

@@ -7,11 +7,11 @@
 namespace longhand::catalog {
 namespace {
 
-struct Extents {
+struct ProductExtents {
   std::int64_t batch, m, n, k;  // batch 0: rank 2
 };
 
-Case product(Rng& rng, const Extents& e, bool ta, bool tb) {
+Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
   const auto shape = [&](std::int64_t rows, std::int64_t columns) {
     return e.batch ? Shape{e.batch, rows, columns} : Shape{rows, columns};
   };
@@ -28,10 +28,10 @@ void make_odd(HostTensor& x) {
 
 std::vector<Case> cases(Rng& rng) {
   std::vector<Case> all;
-  const Extents extents[] = {{0, 1, 1, 1},   {0, 2, 3, 5},   {0, 16, 16, 16}, {0, 17, 33, 9},
-                             {0, 5, 64, 31}, {3, 4, 5, 6},   {2, 1, 17, 8},   {0, 4, 3, 0},
-                             {0, 0, 3, 4},   {0, 31, 2, 70}, {0, 1, 40, 33}};
-  for (const Extents& e : extents) {
+  const ProductExtents extents[] = {{0, 1, 1, 1},   {0, 2, 3, 5},   {0, 16, 16, 16}, {0, 17, 33, 9},
+                                    {0, 5, 64, 31}, {3, 4, 5, 6},   {2, 1, 17, 8},   {0, 4, 3, 0},
+                                    {0, 0, 3, 4},   {0, 31, 2, 70}, {0, 1, 40, 33}};
+  for (const ProductExtents& e : extents) {
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) all.push_back(product(rng, e, ta, tb));
     }

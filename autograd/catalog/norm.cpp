@@ -5,7 +5,7 @@
 namespace longhand::catalog {
 namespace {
 
-const std::vector<Shape> shapes{{1, 3}, {3, 5}, {2, 64}, {7, 33}, {70, 16}, {2, 3, 8}, {0, 4}};
+const std::vector<Shape> norm_shapes{{1, 3}, {3, 5}, {2, 64}, {7, 33}, {70, 16}, {2, 3, 8}, {0, 4}};
 
 std::vector<Operation> norm_operations() {
   return {
@@ -23,7 +23,7 @@ std::vector<Operation> norm_operations() {
        .cases =
            [](Rng& rng) {
              std::vector<Case> cases;
-             for (const Shape& s : shapes) {
+             for (const Shape& s : norm_shapes) {
                const Shape n{s.back()};
                cases.push_back({{{"x", normals(rng, s, 2, 1)},
                                  {"gain", normals(rng, n, 0.5, 1)},
@@ -51,7 +51,7 @@ std::vector<Operation> norm_operations() {
            [](Rng& rng) {
              std::vector<Case> cases;
              for (const char* offset : {"0", "1"}) {
-               for (const Shape& s : shapes) {
+               for (const Shape& s : norm_shapes) {
                  cases.push_back(
                      {{{"x", normals(rng, s, 2)}, {"gain", normals(rng, {s.back()}, 0.5, 1)}},
                       {{"offset", offset}}});

@@ -13,7 +13,6 @@ namespace longhand::emulator {
 namespace {
 
 constexpr std::size_t size = 16;
-constexpr int poison = 0xff;  // NaN in every float type
 
 }  // namespace
 

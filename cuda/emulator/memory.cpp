@@ -18,7 +18,6 @@ namespace longhand::emulator {
 namespace {
 
 constexpr std::size_t reserved = std::size_t{16} << 30;  // of addresses; memory comes when touched
-constexpr int poison = 0xff;                             // NaN in every float type
 
 /// The one device: blocks are cut from the front, returned ones are used again by size.
 class Arena {

@@ -9,6 +9,8 @@
 /// a copy is made, so that host code which reads a device pointer crashes here as it would there.
 namespace longhand::emulator {
 
+constexpr int poison = 0xff;  // NaN in every float type
+
 /// While one lives, device memory can be read and written.
 class Access {
  public:
