@@ -7,18 +7,20 @@
 
 namespace longhand {
 
-void Piece::print_text(std::ostream& out, const void* text) {
+void MessagePart::print_text(std::ostream& out, const void* text) {
   out << static_cast<const char*>(text);
 }
 
-std::string message_of(std::initializer_list<Piece> pieces) {
+std::string message_of(std::initializer_list<MessagePart> parts) {
   std::ostringstream out;
   out.imbue(std::locale::classic());  // numbers as they are, whatever the user's language
-  for (const Piece& piece : pieces) piece.print_(out, piece.value_);
+  for (const MessagePart& part : parts) part.print_(out, part.value_);
   return out.str();
 }
 
 // A path, or a name in a file, may hold anything: what is shown of it cannot act on a terminal.
-void fail_with(std::initializer_list<Piece> pieces) { throw Error(printable(message_of(pieces))); }
+void fail_with(std::initializer_list<MessagePart> parts) {
+  throw Error(printable(message_of(parts)));
+}
 
 }  // namespace longhand

@@ -14,39 +14,39 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A piece of a message: anything that operator<< prints. Pieces of all types are joined by one
+/// A part of a message: anything that operator<< prints. Parts of all types are joined by one
 /// function, compiled once: messages are written everywhere.
-class Piece {
+class MessagePart {
  public:
-  // NOLINTBEGIN(google-explicit-constructor): a message is written as its pieces
-  Piece(const char* text) : value_(text), print_(print_text) {}
+  // NOLINTBEGIN(google-explicit-constructor): a message is written as its parts
+  MessagePart(const char* text) : value_(text), print_(print_text) {}
   template <class T>
-  Piece(const T& value)
+  MessagePart(const T& value)
       : value_(&value), print_([](std::ostream& out, const void* address) {
           out << *static_cast<const T*>(address);
         }) {}
   // NOLINTEND(google-explicit-constructor)
 
  private:
-  friend std::string message_of(std::initializer_list<Piece> pieces);
+  friend std::string message_of(std::initializer_list<MessagePart> parts);
   static void print_text(std::ostream& out, const void* text);
 
   const void* value_;
   void (*print_)(std::ostream& out, const void* value);
 };
 
-std::string message_of(std::initializer_list<Piece> pieces);
-[[noreturn]] void fail_with(std::initializer_list<Piece> pieces);
+std::string message_of(std::initializer_list<MessagePart> parts);
+[[noreturn]] void fail_with(std::initializer_list<MessagePart> parts);
 
 /// Joins its arguments with operator<<.
 template <class... Pieces>
-std::string text(const Pieces&... pieces) {
-  return message_of({pieces...});
+std::string text(const Pieces&... parts) {
+  return message_of({parts...});
 }
 
 template <class... Pieces>
-[[noreturn]] void fail(const Pieces&... pieces) {
-  fail_with({pieces...});
+[[noreturn]] void fail(const Pieces&... parts) {
+  fail_with({parts...});
 }
 
 }  // namespace longhand

@@ -80,7 +80,7 @@ void SafetensorsParts::open_parts(const fs::path& folder) {
   total_ = index.total;
 }
 
-SafetensorsParts::Place SafetensorsParts::find(std::string_view tensor) const {
+SafetensorsParts::Location SafetensorsParts::find(std::string_view tensor) const {
   std::size_t file = 0;
   if (!part_.empty()) {
     const auto found = part_.find(tensor);
@@ -88,12 +88,12 @@ SafetensorsParts::Place SafetensorsParts::find(std::string_view tensor) const {
     file = found->second;
   }
   const SafetensorsEntry* const entry = files_[file].find(tensor);
-  return entry ? Place{entry, &files_[file]} : Place{};
+  return entry ? Location{entry, &files_[file]} : Location{};
 }
 
 const SafetensorsEntry& SafetensorsParts::at(std::string_view tensor, DType dtype,
                                              const Shape& shape) const {
-  const Place place = find(tensor);
+  const Location place = find(tensor);
   LONGHAND_CHECK(place.entry, name_, ": has no tensor ", quote(tensor));
   return place.file->at(tensor, dtype, shape);
 }

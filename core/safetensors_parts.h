@@ -29,12 +29,12 @@ class SafetensorsParts {
   std::span<const SafetensorsFile> files() const& { return files_; }
   std::span<const SafetensorsFile> files() const&& = delete;  // they would be gone
 
-  struct Place {
+  struct Location {
     const SafetensorsEntry* entry = nullptr;
     const SafetensorsFile* file = nullptr;
   };
   /// Where a tensor is; both null where it is not.
-  Place find(std::string_view tensor) const;
+  Location find(std::string_view tensor) const;
   /// The tensor; refused where it is missing, or its element type or shape is another.
   const SafetensorsEntry& at(std::string_view tensor, DType dtype, const Shape& shape) const;
 

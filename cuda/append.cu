@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(block_threads)
            SegmentTable to, std::int64_t packs, std::int64_t blocks) {
   const std::int64_t s = blockIdx.x / blocks;
   const std::int64_t item = blockIdx.x % blocks * block_threads + threadIdx.x;
-  const Place at = place_of(item, packs);
+  const RowColumn at = row_column(item, packs);
   const std::int64_t length = from.length[s], t = at.row, column = at.column * width;
   if (t >= length) return;
   const std::int64_t place = to.begin[s] + to.length[s] - length + t;

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(block_threads)
     combine_repeated(const T* a, const T* b, Out<T> y, Walk<2> walk, std::int64_t size) {
   const std::int64_t step = threads_in_grid() * width;
   for (std::int64_t i = thread_in_grid() * width; i < size; i += step) {
-    const Places<2> operand = places(walk, place_of(i, walk.inner));
+    const Places<2> operand = places(walk, row_column(i, walk.inner));
     Floats<width> u = load_line<width>(a + operand.at[0], walk.inner_step[0] == 0);
     const Floats<width> v = load_line<width>(b + operand.at[1], walk.inner_step[1] == 0);
 #pragma unroll

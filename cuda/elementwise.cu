@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(block_threads)
     gate(const T* x, T* y, std::int64_t size, std::int64_t w) {
   const std::int64_t step = threads_in_grid() * width;
   for (std::int64_t i = thread_in_grid() * width; i < size; i += step) {
-    const Place at = place_of(i, w);
+    const RowColumn at = row_column(i, w);
     const T* const gated = x + at.row * 2 * w + at.column;
     Floats<width> u = load<width>(gated);
     const Floats<width> v = load<width>(gated + w);
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(block_threads)
     gate_backward(const T* x, const T* dy, Out<T> dx, std::int64_t size, std::int64_t w) {
   const std::int64_t step = threads_in_grid() * width;
   for (std::int64_t i = thread_in_grid() * width; i < size; i += step) {
-    const Place at = place_of(i, w);
+    const RowColumn at = row_column(i, w);
     const std::int64_t first = at.row * 2 * w + at.column;
     const Floats<width> u = load<width>(x + first), v = load<width>(x + first + w);
     Floats<width> du = load<width>(dy + i), dv = du;
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(block_threads)
   for (std::int64_t i = thread_in_grid() * width; i < size; i += step) {
     Floats<width> sum = load<width>(x + i);
     if (bias) {
-      const float* const b = bias + place_of(i, columns).column;
+      const float* const b = bias + row_column(i, columns).column;
 #pragma unroll
       for (int k = 0; k < width; ++k) sum.at[k] += b[k];
     }

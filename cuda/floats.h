@@ -72,10 +72,10 @@ void with_width(bool fits, Body&& body) {
 }
 
 /// Entry i of a matrix. Most tensors are small enough for the quick division.
-struct Place {
+struct RowColumn {
   std::int64_t row, column;
 };
-__device__ __forceinline__ Place place_of(std::int64_t i, std::int64_t columns) {
+__device__ __forceinline__ RowColumn row_column(std::int64_t i, std::int64_t columns) {
   if (((i | columns) >> 32) == 0) {
     const auto small = static_cast<std::uint32_t>(i), n = static_cast<std::uint32_t>(columns);
     return {small / n, small % n};

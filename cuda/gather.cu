@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(block_threads)
               std::int64_t size, std::int64_t n) {
   const std::int64_t i = thread_in_grid() * width;
   if (i >= size) return;
-  const Place at = place_of(i, n);
+  const RowColumn at = row_column(i, n);
   const std::int64_t id = ids[at.row];
   Floats<width> floats;
   if (id >= 0 && id < vocabulary) {
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(block_threads)
   if (i >= size) return;
   const std::int64_t column = index[i];
   const bool sound = column >= 0 && column < n;
-  y[i] = sound ? x[place_of(i, k).row * n + column] : from_float<T>(NAN);
+  y[i] = sound ? x[row_column(i, k).row * n + column] : from_float<T>(NAN);
 }
 
 /// dx_i,c = sum over j with index_ij = c of dy_ij, in f32 and rounded once. Each thread asks all k
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(block_threads)
                     std::int64_t n, std::int64_t k) {
   const std::int64_t i = thread_in_grid();
   if (i >= size) return;
-  const Place at = place_of(i, n);
+  const RowColumn at = row_column(i, n);
   float sum = dx.add ? to_float(dx.y[i]) : 0.0f;
   for (std::int64_t j = at.row * k; j < (at.row + 1) * k; ++j) {
     if (index[j] == at.column) sum += to_float(dy[j]);

@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(block_threads)
   if (at >= r.count * r.classes) return;
   const float factor = mean(*dloss, *total);
   Floats<width> x = load<width>(r.logits + at);
-  Place here = place_of(at, r.classes);  // choice, class
+  RowColumn here = row_column(at, r.classes);  // choice, class
   std::int64_t t = 0;
   float scale = 0, shift = 0;
   const auto enter_choice = [&] {

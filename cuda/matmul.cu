@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(block_threads)
   for (std::int64_t i = thread_in_grid() * width; i < size; i += step) {
     Floats<width> z = load<width>(rest.product + i), y;
     if (rest.bias) {
-      const auto bias = load<width>(rest.bias + place_of(i, columns).column);
+      const auto bias = load<width>(rest.bias + row_column(i, columns).column);
 #pragma unroll
       for (int k = 0; k < width; ++k) z.at[k] += bias.at[k];
     }

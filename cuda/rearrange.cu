@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(block_threads)
     rearrange(const From* x, Out<To> y, Walk<2> walk, std::int64_t size) {
   const std::int64_t step = threads_in_grid() * width;
   for (std::int64_t i = thread_in_grid() * width; i < size; i += step) {
-    const Places<2> operand = places(walk, place_of(i, walk.inner));
+    const Places<2> operand = places(walk, row_column(i, walk.inner));
     y.put(operand.at[1], load_line<width>(x + operand.at[0], walk.inner_step[0] == 0));
   }
 }

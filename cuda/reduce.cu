@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(block_threads)
   constexpr int teams = Team::per_block(block_threads);
   const std::int64_t p = std::int64_t{blockIdx.x} * teams + Team::index();
   if (p >= rows * pieces) return;
-  const Place piece = place_of(p, pieces);
+  const RowColumn piece = row_column(p, pieces);
   const std::int64_t first = piece.column * each;
   const int count = static_cast<int>(n - first < each ? n - first : each);
   const T* from = x + piece.row * n + first;

@@ -37,7 +37,7 @@ __device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::i
 /// and from p + dims/2, or from 2p on.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
-  const Place item = place_of(thread_in_grid(), r.pairs + r.copies);
+  const RowColumn item = row_column(thread_in_grid(), r.pairs + r.copies);
   if (item.row >= r.rows) return;
   const std::int64_t row = item.row * r.columns;
   if (item.column >= r.pairs) {
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
     return r.y.put(at, load<width>(r.x + at));
   }
   const std::int64_t half = r.dims / 2;
-  const Place pair = place_of(item.column, half / width);
+  const RowColumn pair = row_column(item.column, half / width);
   const std::int64_t p = pair.column * width, head = row + r.first_column + pair.row * r.width;
   const std::int64_t first = head + (r.interleaved ? 2 * p : p);
   const std::int64_t second = r.interleaved ? first + width : first + half;

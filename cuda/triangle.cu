@@ -14,8 +14,8 @@ __global__ void __launch_bounds__(block_threads)
              std::int64_t size, std::int64_t n) {
   const std::int64_t at = thread_in_grid() * width;
   if (at >= size) return;
-  const Place place = place_of(at, n);
-  const std::int64_t boundary = place_of(place.row, n).column + diagonal;
+  const RowColumn place = row_column(at, n);
+  const std::int64_t boundary = row_column(place.row, n).column + diagonal;
   Floats<width> a = load<width>(x + at);
 #pragma unroll
   for (int k = 0; k < width; ++k) {

@@ -11,9 +11,9 @@ struct Places {
   std::int64_t at[operands];
 };
 template <int operands>
-__device__ __forceinline__ Places<operands> places(const Walk<operands>& walk, Place entry) {
-  const Place last = place_of(entry.row, walk.outer[2]);
-  const Place middle = place_of(last.row, walk.outer[1]);
+__device__ __forceinline__ Places<operands> places(const Walk<operands>& walk, RowColumn entry) {
+  const RowColumn last = row_column(entry.row, walk.outer[2]);
+  const RowColumn middle = row_column(last.row, walk.outer[1]);
   Places<operands> places;
 #pragma unroll
   for (int k = 0; k < operands; ++k) {

@@ -41,7 +41,7 @@ int main() {
   Curve curve(*backend);
   nn::Trainer(curve, nn::drawn_batches(/*seed=*/2, points),
               {.steps = 1500,
-               .schedule = {.shape = nn::Schedule::Shape::cosine, .peak = 0.1, .warm_up = 50},
+               .schedule = {.curve = nn::Schedule::Curve::cosine, .peak = 0.1, .warm_up = 50},
                .optimizer = nn::SgdOptions{.momentum = 0.9, .clip = 1}})
       .run();
 

@@ -34,12 +34,12 @@ class Lines {
   std::uint64_t size() const { return places_.size(); }
   std::string place(std::uint64_t i) const { return text(name_, ':', places_.at(i).number); }
   Answer operator[](std::uint64_t i) const {
-    const Place& place = places_.at(i);
+    const Line& place = places_.at(i);
     return Answer::parse(chars().substr(place.begin, place.end - place.begin), this->place(i));
   }
 
  private:
-  struct Place {
+  struct Line {
     std::size_t begin, end;
     std::int64_t number;
   };
@@ -49,7 +49,7 @@ class Lines {
 
   std::string name_;
   MappedFile file_;
-  std::vector<Place> places_;
+  std::vector<Line> places_;
 };
 
 class Records final : public TextSource {
@@ -72,7 +72,7 @@ class Records final : public TextSource {
         before_ += example.prompt + example.answer + "\n";
       }
     }
-    const TextSettings::Range part = settings.part_of(lines_.size());
+    const TextSettings::FilePart part = settings.part_of(lines_.size());
     const bool from_the_text = !settings.validates || !settings.another_file();
     begin_ = from_the_text ? std::max(part.begin, static_cast<std::uint64_t>(settings.examples))
                            : part.begin;

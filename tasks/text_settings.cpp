@@ -60,10 +60,10 @@ ConversationFormat TextSettings::format(const Vocabulary& vocabulary) const {
   return {vocabulary, std::move(chat), std::move(end)};
 }
 
-TextSettings::Range TextSettings::part_of(std::uint64_t count) const {
+TextSettings::FilePart TextSettings::part_of(std::uint64_t count) const {
   if (another_file()) return {0, count};
   const auto learned = count - static_cast<std::uint64_t>(held_out * static_cast<double>(count));
-  return validates ? Range{learned, count} : Range{0, learned};
+  return validates ? FilePart{learned, count} : FilePart{0, learned};
 }
 
 }  // namespace longhand::tasks

@@ -42,10 +42,10 @@ struct TextSettings {
   ConversationFormat format(const Vocabulary& vocabulary) const;
   /// [begin, end) of the part that samples come from, of `count` in the file: what is held out is
   /// the last.
-  struct Range {
+  struct FilePart {
     std::uint64_t begin, end;
   };
-  Range part_of(std::uint64_t count) const;
+  FilePart part_of(std::uint64_t count) const;
 };
 
 }  // namespace longhand::tasks

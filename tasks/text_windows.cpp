@@ -45,7 +45,7 @@ class Windows final : public TextSource {
         size_(vocabulary.size()),
         length_(static_cast<std::uint64_t>(settings.length)),
         validates_(settings.validates) {
-    TextSettings::Range part = settings.part_of(file_.size());
+    TextSettings::FilePart part = settings.part_of(file_.size());
     if (!settings.another_file() && !settings.separator.empty()) {
       const std::uint64_t held_out = settings.validates ? part.begin : part.end;
       const std::uint64_t document = document_near(held_out, settings.end_of_document(vocabulary));

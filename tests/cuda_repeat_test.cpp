@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_repeated_step_draws_afresh) {
     return train_losses(model, source,
                         {.steps = 6,
                          .accumulation = 2,
-                         .schedule = {.shape = Schedule::Shape::constant, .peak = rate},
+                         .schedule = {.curve = Schedule::Curve::constant, .peak = rate},
                          .optimizer = SgdOptions{.clip = 1},
                          .groups = {{.parameters = model.parameters().under("in"), .rate = 0.5}},
                          .recorded = recorded,

@@ -97,7 +97,7 @@ BOOST_DATA_TEST_CASE(a_run_cut_and_resumed_has_the_bits_of_one_that_was_not,
   const auto backend = make_cpu_backend({.threads = 1}), other = make_cpu_backend({.threads = 3});
   TrainerOptions o = options(way, 30);
   o.accumulation = 2;
-  o.schedule.shape = Schedule::Shape::cosine;
+  o.schedule.curve = Schedule::Curve::cosine;
   Net whole(*backend, rate);
   o.groups = {{.parameters = whole.parameters().under("first"), .rate = 0.5}};
   Trainer(whole, curve, o).run();
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(what_is_frozen_stays_and_costs_no_backward) {
   const auto products = [&](bool frozen) {
     Net net(*backend);
     TrainerOptions o = options(ways[0], 1);
-    o.schedule.shape = Schedule::Shape::constant;
+    o.schedule.curve = Schedule::Curve::constant;
     if (frozen) o.groups = {{.parameters = net.parameters().under("first"), .frozen = true}};
     Trainer trainer(net, curve, o);
     const auto before = values_of(net);

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_both_bases) {
     check_values(p.encoder, {0, 4, 25, 0, 18, 0, /**/ 0, 5, 4, 0, 0, 0, /**/ 0, 0, 18, 0, 36, 0});
   }
   BOOST_TEST(all[1].layer == 0);
-  BOOST_TEST((all[1].place == Place::after_mlp));
+  BOOST_TEST((all[1].place == StreamPlace::after_mlp));
 }
 
 // The mark always points at 1, and 1 points at itself and 2, 2 at itself and 1.

@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(linear_falls_straight_to_last) {
 
 BOOST_AUTO_TEST_CASE(cosine_falls_to_three_quarters_at_a_third_and_half_at_the_middle) {
   const Schedule s{
-      .shape = Schedule::Shape::cosine, .peak = 1, .last = 0, .warm_up = 10, .steps = 40};
+      .curve = Schedule::Curve::cosine, .peak = 1, .last = 0, .warm_up = 10, .steps = 40};
   BOOST_TEST(s.at(5) == 0.5, close);
   BOOST_TEST(s.at(10) == 1.0, close);
   BOOST_TEST(s.at(20) == 0.75, close);
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(cosine_falls_to_three_quarters_at_a_third_and_half_at_the_m
 }
 
 BOOST_AUTO_TEST_CASE(one_cycle_rises_and_falls_along_half_cosines) {
-  const Schedule s{.shape = Schedule::Shape::one_cycle,
+  const Schedule s{.curve = Schedule::Curve::one_cycle,
                    .peak = 1,
                    .first = 0.04,
                    .last = 0.2,
@@ -57,24 +57,24 @@ BOOST_AUTO_TEST_CASE(one_cycle_rises_and_falls_along_half_cosines) {
 }
 
 BOOST_AUTO_TEST_CASE(constant_stays_at_its_peak_after_warm_up) {
-  const Schedule s{.shape = Schedule::Shape::constant, .peak = 2, .warm_up = 4, .steps = 8};
+  const Schedule s{.curve = Schedule::Curve::constant, .peak = 2, .warm_up = 4, .steps = 8};
   BOOST_TEST(s.at(1) == 0.5);
   BOOST_TEST(s.at(4) == 2.0);
   BOOST_TEST(s.at(800) == 2.0);
 }
 
 BOOST_AUTO_TEST_CASE(a_falling_rate_without_its_number_of_steps_is_refused) {
-  for (const auto shape :
-       {Schedule::Shape::linear, Schedule::Shape::cosine, Schedule::Shape::one_cycle}) {
-    BOOST_CHECK_THROW((Schedule{.shape = shape, .peak = 1}.at(1)), longhand::Error);
+  for (const auto curve :
+       {Schedule::Curve::linear, Schedule::Curve::cosine, Schedule::Curve::one_cycle}) {
+    BOOST_CHECK_THROW((Schedule{.curve = curve, .peak = 1}.at(1)), longhand::Error);
   }
-  BOOST_TEST((Schedule{.shape = Schedule::Shape::constant, .peak = 2}.at(1)) == 2.0);
+  BOOST_TEST((Schedule{.curve = Schedule::Curve::constant, .peak = 2}.at(1)) == 2.0);
 }
 
-BOOST_AUTO_TEST_CASE(shapes_are_found_by_their_names) {
-  for (const auto shape : {Schedule::Shape::constant, Schedule::Shape::linear,
-                           Schedule::Shape::cosine, Schedule::Shape::one_cycle}) {
-    BOOST_TEST((schedule_from_name(name_of(shape)) == shape));
+BOOST_AUTO_TEST_CASE(curves_are_found_by_their_names) {
+  for (const auto curve : {Schedule::Curve::constant, Schedule::Curve::linear,
+                           Schedule::Curve::cosine, Schedule::Curve::one_cycle}) {
+    BOOST_TEST((schedule_from_name(name_of(curve)) == curve));
   }
   BOOST_TEST(!schedule_from_name("step"));
 }

@@ -47,10 +47,10 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
   const Bases bases = bases_of(*loaded.model);
   const auto all = project(*loaded.model, batch, bases);
   // Ranks: 1 is the largest product.
-  const auto add = [&](std::int64_t position, std::int32_t token, std::int64_t layer, Place place,
-                       bool encoder) {
+  const auto add = [&](std::int64_t position, std::int32_t token, std::int64_t layer,
+                       StreamPlace place, bool encoder) {
     const Projection& projection =
-        all[static_cast<std::size_t>(2 * layer) + (place == Place::after_mlp)];
+        all[static_cast<std::size_t>(2 * layer) + (place == StreamPlace::after_mlp)];
     const Tensor& products = encoder ? projection.encoder : projection.decoder;
     const auto values = products.to_doubles();
     const auto row = values.begin() + position * products.columns();
@@ -59,17 +59,17 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
     const tasks::Vocabulary& words = loaded.task->vocabulary();
     result.rows.push_back(
         {.row = text("position ", position, ", layer ", layer,
-                     place == Place::before_mlp ? " before" : " after", " the MLP, ",
+                     place == StreamPlace::before_mlp ? " before" : " after", " the MLP, ",
                      encoder ? "encoder" : "decoder", " basis: ", words.text(token)),
          .column = "rank",
          .value = static_cast<double>(1 + greater),
          .whole = true});
   };
-  add(2, middle, 0, Place::before_mlp, true);
-  add(8, middle, 1, Place::before_mlp, false);
-  add(8, next, 1, Place::before_mlp, false);
-  add(8, next, 1, Place::after_mlp, false);
-  add(5, least, 0, Place::before_mlp, false);
+  add(2, middle, 0, StreamPlace::before_mlp, true);
+  add(8, middle, 1, StreamPlace::before_mlp, false);
+  add(8, next, 1, StreamPlace::before_mlp, false);
+  add(8, next, 1, StreamPlace::after_mlp, false);
+  add(5, least, 0, StreamPlace::before_mlp, false);
   const auto orthogonal = [&](const std::string& row, const Cosines& cosines) {
     for (const auto& [column, value] :
          {std::pair{"mean |cos|", cosines.mean}, {"largest |cos|", cosines.largest}}) {

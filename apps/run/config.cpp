@@ -337,10 +337,10 @@ std::size_t Config::choice(std::string_view key, std::span<const std::string_vie
 }
 
 nn::Schedule Config::schedule() const {
-  const auto shape = nn::schedule_from_name(text("training.schedule"));
-  LONGHAND_CHECK(shape, "training.schedule: expected constant, linear, cosine or one_cycle, got ",
+  const auto curve = nn::schedule_from_name(text("training.schedule"));
+  LONGHAND_CHECK(curve, "training.schedule: expected constant, linear, cosine or one_cycle, got ",
                  quote(text("training.schedule")));
-  return {.shape = *shape,
+  return {.curve = *curve,
           .peak = number("training.rate", 0, 1e3),
           .warm_up = integer("training.warm_up", 0, std::int64_t{1} << 40),
           .steps = integer("training.steps", 0, std::int64_t{1} << 40)};

@@ -63,8 +63,8 @@ Tensor rows_of(const Tensor& x, std::span<const std::int32_t> rows) {
   return y;
 }
 
-std::string stream_name(std::int64_t layer, Place place) {
-  return text("blocks.", layer, place == Place::before_mlp ? ".mixing" : ".feed_forward");
+std::string stream_name(std::int64_t layer, StreamPlace place) {
+  return text("blocks.", layer, place == StreamPlace::before_mlp ? ".mixing" : ".feed_forward");
 }
 
 std::string figure_text(double value) {
@@ -115,7 +115,8 @@ void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor&
   }
   const auto classes = static_cast<std::size_t>(decoder.rows());
   const auto at_marks =
-      products(rows_of(seen.at(stream_name(0, Place::before_mlp)), marks), decoder).to_doubles();
+      products(rows_of(seen.at(stream_name(0, StreamPlace::before_mlp)), marks), decoder)
+          .to_doubles();
   for (std::size_t i = 0; i < marks.size(); ++i) {
     const auto row = std::span(at_marks).subspan(i * classes, classes);
     counts.minimum_hits += std::ranges::max_element(row) - row.begin() == least[i];
@@ -123,7 +124,8 @@ void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor&
   counts.minimum_count += std::ssize(marks);
   if (numbers.empty()) return;
   const auto at_numbers =
-      products(rows_of(seen.at(stream_name(1, Place::before_mlp)), numbers), decoder).to_doubles();
+      products(rows_of(seen.at(stream_name(1, StreamPlace::before_mlp)), numbers), decoder)
+          .to_doubles();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto [first, second] = two_largest(std::span(at_numbers).subspan(i * classes, classes));
     const auto a = static_cast<std::size_t>(own[i]), b = static_cast<std::size_t>(next[i]);
@@ -143,7 +145,7 @@ std::vector<Projection> project(nn::Decoder& model, const nn::Batch& batch, cons
       watched(model, nn::make_input(model.backend(), batch.tokens, batch.lengths), "blocks.");
   std::vector<Projection> all;
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
-    for (const Place place : {Place::before_mlp, Place::after_mlp}) {
+    for (const StreamPlace place : {StreamPlace::before_mlp, StreamPlace::after_mlp}) {
       const Tensor& stream = seen.at(stream_name(layer, place));
       all.push_back(
           {layer, place, products(stream, bases.encoder), products(stream, bases.decoder)});

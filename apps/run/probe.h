@@ -19,13 +19,13 @@ struct Bases {
 Bases bases_of(const nn::Decoder& model, std::int64_t head = 0);
 
 /// Where in a block the stream is looked at.
-enum class Place { before_mlp, after_mlp };
+enum class StreamPlace { before_mlp, after_mlp };
 
 /// The stream after the attention of a layer, or after its feed forward, for every token of the
 /// batch: its products with the vectors of a basis, [tokens, classes].
 struct Projection {
   std::int64_t layer = 0;
-  Place place = Place::before_mlp;
+  StreamPlace place = StreamPlace::before_mlp;
   Tensor encoder, decoder;
 };
 std::vector<Projection> project(nn::Decoder& model, const nn::Batch& batch, const Bases& bases);

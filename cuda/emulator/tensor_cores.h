@@ -6,7 +6,7 @@
 /// sums here are of f32 in the order of k.
 namespace longhand::emulator {
 
-struct Product {
+struct Fragments {
   float* c;
   const unsigned *a, *b;
 };
@@ -21,7 +21,7 @@ template <class Layout>
 void multiply(void* const payloads[32]) {
   for (int row = 0; row < 16; ++row) {
     for (int column = 0; column < 8; ++column) {
-      const auto lane = [&](int index) { return static_cast<const Product*>(payloads[index]); };
+      const auto lane = [&](int index) { return static_cast<const Fragments*>(payloads[index]); };
       float& c = lane(row % 8 * 4 + column / 2)->c[row / 8 * 2 + column % 2];
       for (int k = 0; k < Layout::depth; ++k) {
         c += Layout::value(lane(row % 8 * 4 + Layout::lane(k))->a[Layout::word(k) * 2 + row / 8],
@@ -86,14 +86,16 @@ inline unsigned pack_bf16(float low, float high) {
 inline void mma_tf32_16x8x8(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
                             LONGHAND_SITE) {
   const unsigned b[2] = {b0, b1};
-  emulator::Product product{c, a, b};
-  emulator::warp_value(0xffffffffu, product, &emulator::multiply<emulator::Tf32Layout>, file, line);
+  emulator::Fragments fragments{c, a, b};
+  emulator::warp_value(0xffffffffu, fragments, &emulator::multiply<emulator::Tf32Layout>, file,
+                       line);
 }
 inline void mma_bf16_16x8x16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
                              LONGHAND_SITE) {
   const unsigned b[2] = {b0, b1};
-  emulator::Product product{c, a, b};
-  emulator::warp_value(0xffffffffu, product, &emulator::multiply<emulator::Bf16Layout>, file, line);
+  emulator::Fragments fragments{c, a, b};
+  emulator::warp_value(0xffffffffu, fragments, &emulator::multiply<emulator::Bf16Layout>, file,
+                       line);
 }
 
 inline void load_matrices(unsigned (&words)[4], const bf16* row, LONGHAND_SITE) {

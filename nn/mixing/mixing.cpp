@@ -7,18 +7,18 @@
 
 namespace longhand::nn {
 
-Mixing::Mixing(const Scope& scope, const Shape& shape, const MixerList& mixers, Initial first,
+Mixing::Mixing(const Scope& scope, const Settings& settings, const MixerList& mixers, Initial first,
                Initial last)
-    : projection(scope / "projection", shape.width, projection_columns(mixers),
-                 shape.projection_bias, first),
-      out(scope / "out", columns(mixers), shape.width, shape.out_bias, last),
+    : projection(scope / "projection", settings.width, projection_columns(mixers),
+                 settings.projection_bias, first),
+      out(scope / "out", columns(mixers), settings.width, settings.out_bias, last),
       scope_(scope),
-      shape_(shape),
+      settings_(settings),
       mixers_(mixers),
       places_(nn::places(mixers)) {}
 
 void Mixing::build() {
-  MixerScope layer(*scope_, shape_.width, shape_.rotary, shape_.epsilon);
+  MixerScope layer(*scope_, settings_.width, settings_.rotary, settings_.epsilon);
   for (std::size_t i = 0; i < mixers_.size(); ++i) mixers_[i]->build(layer, places_[i]);
 }
 

@@ -13,14 +13,14 @@ namespace longhand::nn {
 /// mixers, the mixers side by side, and a product that brings their outputs back to the stream.
 class Mixing {
  public:
-  struct Shape {
+  struct Settings {
     std::int64_t width = 0;  // of the stream
     bool projection_bias = true, out_bias = true;
     bool rotary = true;     // mixers that can turn do
     double epsilon = 1e-5;  // of the norms
   };
   Mixing() = default;
-  Mixing(const Scope& scope, const Shape& shape, const MixerList& mixers, Initial projection,
+  Mixing(const Scope& scope, const Settings& settings, const MixerList& mixers, Initial projection,
          Initial out);
   /// Makes the mixers' own parameters.
   void build();
@@ -52,7 +52,7 @@ class Mixing {
 
  private:
   std::optional<Scope> scope_;
-  Shape shape_;
+  Settings settings_;
   MixerList mixers_;
   std::vector<MixerPlace> places_;
 };

@@ -23,29 +23,29 @@ double share(std::int64_t part, std::int64_t whole) {
 }  // namespace
 
 double Schedule::at(std::int64_t step) const {
-  LONGHAND_CHECK(steps > 0 || shape == Shape::constant, "schedule: ", name_of(shape),
+  LONGHAND_CHECK(steps > 0 || curve == Curve::constant, "schedule: ", name_of(curve),
                  ": expected the number of steps, got ", steps);
   if (step < warm_up) {
     const double u = share(step, warm_up);
-    return first + (peak - first) * (shape == Shape::one_cycle ? half_cosine(u) : u);
+    return first + (peak - first) * (curve == Curve::one_cycle ? half_cosine(u) : u);
   }
   const double v = share(step - warm_up, steps - warm_up);
-  switch (shape) {
-    case Shape::constant:
+  switch (curve) {
+    case Curve::constant:
       return peak;
-    case Shape::linear:
+    case Curve::linear:
       return peak + (last - peak) * v;
     default:
       return last + (peak - last) * (1 - half_cosine(v));
   }
 }
 
-std::string_view name_of(Schedule::Shape shape) { return names[static_cast<std::size_t>(shape)]; }
+std::string_view name_of(Schedule::Curve curve) { return names[static_cast<std::size_t>(curve)]; }
 
-std::optional<Schedule::Shape> schedule_from_name(std::string_view name) {
+std::optional<Schedule::Curve> schedule_from_name(std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) return std::nullopt;
-  return static_cast<Schedule::Shape>(found - names.begin());
+  return static_cast<Schedule::Curve>(found - names.begin());
 }
 
 }  // namespace longhand::nn

@@ -8,13 +8,13 @@ namespace longhand::nn {
 
 /// The learning rate as a pure function of the step.
 struct Schedule {
-  enum class Shape {
+  enum class Curve {
     constant,
     linear,     // straight down to `last`
     cosine,     // half a cosine down to `last`
     one_cycle,  // half a cosine up during warm-up, half a cosine down to `last`
   };
-  Shape shape = Shape::linear;
+  Curve curve = Curve::linear;
   double peak = 1e-3;
   double first = 0;          // where warm-up begins
   double last = 0;           // at step `steps`
@@ -27,10 +27,10 @@ struct Schedule {
   /// and after that with v = (s - warm_up) / (steps - warm_up), at most 1:
   ///   constant: peak;  linear: peak + (last - peak) v;
   ///   cosine, one_cycle: last + (peak - last) (1 + cos(pi v)) / 2
-  /// An Error where the shape needs `steps` and has none.
+  /// An Error where the curve needs `steps` and has none.
   double at(std::int64_t step) const;
 };
-std::string_view name_of(Schedule::Shape shape);
-std::optional<Schedule::Shape> schedule_from_name(std::string_view name);
+std::string_view name_of(Schedule::Curve curve);
+std::optional<Schedule::Curve> schedule_from_name(std::string_view name);
 
 }  // namespace longhand::nn

@@ -41,9 +41,9 @@ bool streams(const Gemm& g, const GemmPlan& plan) {
 }
 
 /// One product on its way: where its scratch lies and how its parts are made.
-class Product {
+class GemmRun {
  public:
-  Product(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace)
+  GemmRun(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace)
       : g_(g),
         kernels_(kernels),
         plan_(plan_gemm(g, kernels)),
@@ -416,7 +416,7 @@ void gemm(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorks
   check_operand("b", g.b.type, g.b.ld, g.b.transposed ? g.k : g.n);
   check_operand("c", g.c.type, g.c.ld, g.n);
   if (g.m == 0 || g.n == 0 || g.batch == 0) return;
-  Product(g, kernels, pool, workspace).run();
+  GemmRun(g, kernels, pool, workspace).run();
 }
 
 void gemm(const Gemm& g, Isa isa, ThreadPool& pool, GemmWorkspace& workspace) {

@@ -73,17 +73,17 @@ class GemmWorkspace {
            FunctionRef<void(std::int64_t task, int worker)> body);
 
  private:
-  struct Piece {
+  struct Buffer {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
-    Piece() = default;
-    Piece(Piece&& other) noexcept;
-    Piece& operator=(Piece&&) = delete;
-    ~Piece();
+    Buffer() = default;
+    Buffer(Buffer&& other) noexcept;
+    Buffer& operator=(Buffer&&) = delete;
+    ~Buffer();
     void grow(std::size_t wanted);
   };
-  std::vector<Piece> workers_;
-  Piece packed_, partial_;
+  std::vector<Buffer> workers_;
+  Buffer packed_, partial_;
   struct alignas(64) Stretch {  // a cache line each
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;

@@ -9,12 +9,12 @@
 
 namespace longhand::cpu {
 
-GemmWorkspace::Piece::Piece(Piece&& other) noexcept
+GemmWorkspace::Buffer::Buffer(Buffer&& other) noexcept
     : data(std::exchange(other.data, nullptr)), bytes(std::exchange(other.bytes, 0)) {}
 
-GemmWorkspace::Piece::~Piece() { std::free(data); }
+GemmWorkspace::Buffer::~Buffer() { std::free(data); }
 
-void GemmWorkspace::Piece::grow(std::size_t wanted) {
+void GemmWorkspace::Buffer::grow(std::size_t wanted) {
   if (wanted <= bytes) return;
   // Whole large pages: a panel walk crosses a 4 KiB page every few steps of k otherwise.
   constexpr std::size_t page = std::size_t{2} << 20;
