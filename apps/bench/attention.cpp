@@ -98,6 +98,7 @@ struct Tensors {
       own.q = query;
       own.k = key;
       own.rule = rule;
+      if (key.data.address() != k.data.address()) own.scale = 1;  // below -10: keys take nothing
       if (rule == Rule::tra) own.pull = pull;
       const Target wanted = rule == Rule::tra ? Target(dpull) : Target();
       return Mechanism{

@@ -19,6 +19,15 @@ namespace longhand::cpu::LONGHAND_ISA {
 
 namespace attention {
 
+/// The same, and 0 below -126: where many results are too small for normal numbers, each would cost
+/// a hundred cycles.
+[[gnu::always_inline]] inline Vec exp2_or_zero(Vec x) {
+  const Vec lowest(-126.0f);
+  return select(x < lowest, Vec(0.0f), exp2(max(lowest, x)));
+}
+/// What is left of a stick is not let fall below this, for the same reason.
+inline constexpr float least_left = 0x1p-90f;
+
 inline constexpr float log2_of_e = 1.44269504088896340736f;
 inline constexpr float ln_of_2 = 0.69314718055994530942f;
 

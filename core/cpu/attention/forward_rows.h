@@ -124,7 +124,8 @@ bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* 
     Vec sum(0.0f);
     const auto exponential = [&](int row) {
       if (row < seen.begin || row >= seen.end) return Vec(0.0f);
-      const Vec x = exp2(load(column + row * panel) - m);
+      const Vec z = load(column + row * panel) - m;
+      const Vec x = rule == Rule::tra ? exp2_or_zero(z) : exp2(z);
       sum += x;
       store(column + row * panel, x);
       return x;
@@ -160,6 +161,7 @@ void break_sticks(const Sight& sight, const float* s, float* p, const Running& t
     Vec left = load(to.sums + t);
     const auto weight = [&](int r) {
       const Vec z = load(s + r * panel + t), x = Product::rounds ? times * z : z;
+      left = max(left, Vec(least_left));
       if (r >= by_all.begin && r < by_all.end) return rules::Stick::weigh(x, left);
       const Mask sees = sight.sees(r, t);
       const Vec w = rules::Stick::weigh(select(sees, x, Vec(-__builtin_inff())), left);

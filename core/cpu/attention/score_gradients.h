@@ -121,10 +121,11 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space)
     Vec known = load(space.walked[0] + t), sum = load(space.walked[1] + t);
     const auto gradient = [&](Vec s, Vec dp, Vec& p) {
       if constexpr (rule == Rule::stick) {
+        known = max(known, Vec(least_left));
         return rules::Stick::gradient(s, dp, known, sum, p);
       } else {
         const Vec logit = rules::Tra::logit(s, pull, known);
-        p = exp2(logit - log);
+        p = exp2_or_zero(logit - log);
         const Vec ds = rules::Tra::gradient(logit, log_sum, p, dp, own);
         sum = fma(ds, known, sum);
         return ds;
