@@ -8,7 +8,8 @@
 /// speed of the others: the bits do not depend on who came first.
 namespace longhand::cuda {
 
-/// Words of progress: the next ticket, then one for each slot, head and slice, 0 until it is done.
+/// Words of progress: the next ticket, then one for each slot, head and slice, 0 until it is done
+/// or, of tiles that are done in steps, has done its first.
 inline std::int64_t progress_words(std::int64_t slots, std::int64_t heads, std::int64_t slices) {
   return 1 + slots * heads * slices;
 }
@@ -22,20 +23,21 @@ __device__ __forceinline__ std::int64_t take_ticket(std::int32_t* progress) {
   return ticket;
 }
 
-/// Until publish(done) of another block. What was written before it can be read after.
-__device__ __forceinline__ void wait_for(const std::int32_t* done) {
+/// Until publish(done, steps) of another block, or a later step. What was written before it can be
+/// read after.
+__device__ __forceinline__ void wait_for(const std::int32_t* done, int steps = 1) {
   if (threadIdx.x == 0) {
-    while (*static_cast<const volatile std::int32_t*>(done) == 0) {
+    while (*static_cast<const volatile std::int32_t*>(done) < steps) {
     }
     __threadfence();
   }
   __syncthreads();
 }
 
-__device__ __forceinline__ void publish(std::int32_t* done) {
+__device__ __forceinline__ void publish(std::int32_t* done, int steps = 1) {
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) *static_cast<volatile std::int32_t*>(done) = 1;
+  if (threadIdx.x == 0) *static_cast<volatile std::int32_t*>(done) = steps;
 }
 
 /// How many tiles the longest of so many segments has; the same for all threads.

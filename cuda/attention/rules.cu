@@ -215,6 +215,19 @@ __device__ void dots_of_slices(float (&c)[m][4], typename Product::Element* mine
   }
 }
 
+/// The queries of a block: first .. first + rows - 1 of a segment, at positions from `start` on.
+/// Those with the most keys are begun first.
+struct BlockQueries {
+  SegmentView at;
+  int first, rows, start;
+};
+__device__ __forceinline__ BlockQueries own_queries(const SegmentsView& segments) {
+  const std::int64_t slot = std::int64_t{gridDim.x} - 1 - blockIdx.x;
+  const Tile tile = tile_at(segments.query_begin, segments.count, tile_rows, slot);
+  const SegmentView at = segments[tile.segment];
+  return {at, tile.first, min(tile_rows, at.queries - tile.first), at.offset() + tile.first};
+}
+
 /// A tile, there for this thread when it returns and for the others after a barrier.
 template <class Product, int rows>
 __device__ void fetch(typename Product::Element* tile, const HeadsView& x, std::int64_t row,
@@ -237,20 +250,19 @@ __global__ void __launch_bounds__(attention_threads) forward_kernel(RuleTask tas
   const ScoresView& scores = task.scores;
   const int head = static_cast<int>(blockIdx.y), part = static_cast<int>(blockIdx.z);
   const int key_head = head / scores.group;
-  const std::int64_t slot = std::int64_t{gridDim.x} - 1 - blockIdx.x;
-  const Tile tile = tile_at(scores.segments.query_begin, scores.segments.count, tile_rows, slot);
-  const SegmentView at = scores.segments[tile.segment];
-  if (tile.first >= at.queries) return;
-  const int rows = min(tile_rows, at.queries - tile.first), start = at.offset() + tile.first;
+  const BlockQueries own = own_queries(scores.segments);
+  const SegmentView& at = own.at;
+  const int first = own.first, rows = own.rows, start = own.start;
+  if (rows <= 0) return;
   const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
   const bool busy = row < rows;
 
   Walker<rule> walker;
-  if (thread < tile_rows) walker.start(scores, at, tile.first + thread, head);
+  if (thread < tile_rows) walker.start(scores, at, first + thread, head);
   float out[1][n][4];
   clear(out[0]);
   const auto bring_queries = [&](int of) {
-    fetch<Product, tile_rows>(q, scores.q, at.query + tile.first, rows, head, of);
+    fetch<Product, tile_rows>(q, scores.q, at.query + first, rows, head, of);
   };
   if (task.key_slices == 1) bring_queries(0);
   const int first_key = scores.first_key(start);
@@ -290,7 +302,7 @@ __global__ void __launch_bounds__(attention_threads) forward_kernel(RuleTask tas
     const bool none = rule == Rule::tra && walker.known == 0;
     shrinks[thread] = rule == Rule::stick ? 1.0f : none ? 0.0f : 1.0f / walker.sum;
     if (rule == Rule::tra && task.log_sum && part == 0 && walker.there) {
-      task.log_sum[(at.query + tile.first + thread) * scores.heads + head] =
+      task.log_sum[(at.query + first + thread) * scores.heads + head] =
           none ? 0.0f : (walker.level + log2f(walker.sum)) * ln_of_2;
     }
   }
@@ -299,8 +311,8 @@ __global__ void __launch_bounds__(attention_threads) forward_kernel(RuleTask tas
   float factors[1][2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) factors[0][i] = shrinks[row + lane_row() + 8 * i];
-  store_rows<Product>(q + row * Product::stride(slice), task.y, at.query + tile.first + row,
-                      rows - row, head, part * slice, out, factors);
+  store_rows<Product>(q + row * Product::stride(slice), task.y, at.query + first + row, rows - row,
+                      head, part * slice, out, factors);
 }
 
 template <class Product>
@@ -315,19 +327,18 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
   const ScoresView& scores = task.scores;
   const int head = static_cast<int>(blockIdx.y), part = static_cast<int>(blockIdx.z);
   const int key_head = head / scores.group;
-  const std::int64_t slot = std::int64_t{gridDim.x} - 1 - blockIdx.x;
-  const Tile tile = tile_at(scores.segments.query_begin, scores.segments.count, tile_rows, slot);
-  const SegmentView at = scores.segments[tile.segment];
-  if (tile.first >= at.queries) return;
-  const int rows = min(tile_rows, at.queries - tile.first), start = at.offset() + tile.first;
+  const BlockQueries own = own_queries(scores.segments);
+  const SegmentView& at = own.at;
+  const int first = own.first, rows = own.rows, start = own.start;
+  if (rows <= 0) return;
   const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
   const bool busy = row < rows, walks = thread < tile_rows;
 
   Walker<Rule::entmax> walker;
   walker.level = -std::numeric_limits<float>::max();
-  if (walks) walker.start(scores, at, tile.first + thread, head);
+  if (walks) walker.start(scores, at, first + thread, head);
   const auto bring_queries = [&](int of) {
-    fetch<Product, tile_rows>(q, scores.q, at.query + tile.first, rows, head, of);
+    fetch<Product, tile_rows>(q, scores.q, at.query + first, rows, head, of);
   };
   if (task.key_slices == 1) bring_queries(0);
   // Calls body(begin, count) with each block of scores in s; `mixed`: its values come too.
@@ -389,19 +400,20 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
   if (walks) {
     shares[thread] = walker.there ? 1.0f / walker.sum : 0.0f;
     if (task.log_sum && part == 0 && walker.there) {
-      task.log_sum[(at.query + tile.first + thread) * scores.heads + head] = walker.level;
+      task.log_sum[(at.query + first + thread) * scores.heads + head] = walker.level;
     }
   }
   __syncthreads();
   if (!busy) return;
   float factors[1][2] = {{1, 1}};
-  Element* const own = q + row * Product::stride(slice);
-  const std::int64_t first_row = at.query + tile.first + row;
-  store_rows<Product>(own, task.y, first_row, rows - row, head, part * slice, out, factors);
+  Element* const own_rows = q + row * Product::stride(slice);
+  const std::int64_t first_row = at.query + first + row;
+  store_rows<Product>(own_rows, task.y, first_row, rows - row, head, part * slice, out, factors);
   if (!task.mean) return;
 #pragma unroll
   for (int i = 0; i < 2; ++i) factors[0][i] = shares[row + lane_row() + 8 * i];
-  store_rows<Product>(own, task.mean, first_row, rows - row, head, part * slice, mean, factors);
+  store_rows<Product>(own_rows, task.mean, first_row, rows - row, head, part * slice, mean,
+                      factors);
 }
 
 /// Entmax's D: dy_i . mean_i as products make dP.
@@ -447,17 +459,16 @@ __global__ void __launch_bounds__(attention_threads) query_kernel(RuleTask task)
   const ScoresView& scores = task.scores;
   const int head = static_cast<int>(blockIdx.y), part = static_cast<int>(blockIdx.z);
   const int key_head = head / scores.group;
-  const std::int64_t slot = std::int64_t{gridDim.x} - 1 - blockIdx.x;
-  const Tile tile = tile_at(scores.segments.query_begin, scores.segments.count, tile_rows, slot);
-  const SegmentView at = scores.segments[tile.segment];
-  if (tile.first >= at.queries) return;
-  const int rows = min(tile_rows, at.queries - tile.first), start = at.offset() + tile.first;
+  const BlockQueries own = own_queries(scores.segments);
+  const SegmentView& at = own.at;
+  const int first = own.first, rows = own.rows, start = own.start;
+  if (rows <= 0) return;
   const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
   const bool busy = row < rows;
-  const std::int64_t first_row = at.query + tile.first;
+  const std::int64_t first_row = at.query + first;
 
   Walker<rule> walker;
-  if (thread < tile_rows) walker.start_back(task, at, tile.first + thread, head);
+  if (thread < tile_rows) walker.start_back(task, at, first + thread, head);
   float dq[1][n][4];
   clear(dq[0]);
   const auto bring_queries = [&](int of) {
@@ -516,21 +527,6 @@ __global__ void __launch_bounds__(attention_threads) query_kernel(RuleTask task)
                       part * slice, dq, factors);
 }
 
-/// Until a block has done so many steps.
-__device__ __forceinline__ void wait_for_steps(const std::int32_t* done, int count) {
-  if (threadIdx.x == 0) {
-    while (*static_cast<const volatile std::int32_t*>(done) < count) {
-    }
-    __threadfence();
-  }
-  __syncthreads();
-}
-__device__ __forceinline__ void publish_steps(std::int32_t* done, int count) {
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) *static_cast<volatile std::int32_t*>(done) = count;
-}
-
 /// dk and dv of the keys first, first + 1, ... of a segment. `done` is this tile's progress,
 /// `behind` that of the tile after it, or null.
 template <class Product, Rule rule>
@@ -570,7 +566,7 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
       const int count = min(steps, at.queries - begin), number = g * steps_of_head + begin / steps;
       const bool first_of_walk =
           !leftward(rule) || !behind || begin < first_query_of(first + tile_rows);
-      if (!first_of_walk) wait_for_steps(behind, number + 1);
+      if (!first_of_walk) wait_for(behind, number + 1);
       Walker<rule> walker;
       Pair<float>* const walked =
           task.walked +
@@ -615,10 +611,10 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
         left->first = walker.known;
         left->second = walker.sum;
       }
-      publish_steps(done, number + 1);
+      publish(done, number + 1);
     }
   }
-  if (leftward(rule)) publish_steps(done, scores.group * steps_of_head);
+  if (leftward(rule)) publish(done, scores.group * steps_of_head);
   if (!busy) return;
   const std::int64_t first_row = at.key + first + row;
   if (task.dk && part < task.key_slices) {

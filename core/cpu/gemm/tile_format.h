@@ -121,7 +121,16 @@ void pack_tiles_a_of(const PackJob& job) {
   constexpr std::int64_t part = 2 * tile_bytes / 2;  // halves in a part of a granule
   const std::int64_t panel = (job.k_count + 31) / 32 * Parts * part;
   for (std::int64_t first = 0; first < job.count; first += tile_panel, out += panel) {
-    for (int i = 0; job.k_contiguous && i < tile_panel; ++i) {
+    if (!job.k_contiguous) {
+      std::uint16_t* to = out;
+      for (std::int64_t k = 0; k < job.k_count; k += 32, to += Parts * part) {
+        float block[32][32];
+        gather_granule<T>(job, first, k, block);
+        for (int i = 0; i < 32; ++i) put_row<Parts>(to + i * 32, part, block[i], 32);
+      }
+      continue;
+    }
+    for (int i = 0; i < tile_panel; ++i) {
       const T* row =
           static_cast<const T*>(job.data) + (job.first + first + i) * job.ld + job.k_first;
       const std::int64_t count = first + i < job.count ? job.k_count : 0;
@@ -131,12 +140,6 @@ void pack_tiles_a_of(const PackJob& job) {
         for (int at = 0; at < 32; at += 64 / sizeof(T)) __builtin_prefetch(later + at);
         put_row<Parts>(to, part, row + k, count - k);
       }
-    }
-    std::uint16_t* to = out;
-    for (std::int64_t k = 0; !job.k_contiguous && k < job.k_count; k += 32, to += Parts * part) {
-      float block[32][32];
-      gather_granule<T>(job, first, k, block);
-      for (int i = 0; i < 32; ++i) put_row<Parts>(to + i * 32, part, block[i], 32);
     }
   }
 }
@@ -228,19 +231,19 @@ struct FetchAhead {
   }
 };
 
-/// Tiles 0 to 3 hold the sums, 4 and 5 A, 6 and 7 B. What is loaded anew (a or b, or null) comes
-/// as late as may be: products of the tiles before it are then still under way.
-template <class Tiles, class Fetch>
+/// Tiles 0 to 3 hold the sums, 4 and 5 A, 6 and 7 B. What is loaded anew comes as late as may be:
+/// products of the tiles before it are then still under way.
+template <bool LoadA, bool LoadB, class Tiles, class Fetch>
 [[gnu::always_inline]] inline void four_products(Tiles& tiles, const char* a, const char* b,
                                                  Fetch& fetch) {
-  if (b) tiles.template load<6>(b, tile_row_bytes);
-  if (a) tiles.template load<4>(a, tile_row_bytes);
+  if constexpr (LoadB) tiles.template load<6>(b, tile_row_bytes);
+  if constexpr (LoadA) tiles.template load<4>(a, tile_row_bytes);
   tiles.template multiply_add<0, 4, 6>();
   fetch.some();
-  if (b) tiles.template load<7>(b + tile_bytes, tile_row_bytes);
+  if constexpr (LoadB) tiles.template load<7>(b + tile_bytes, tile_row_bytes);
   tiles.template multiply_add<1, 4, 7>();
   fetch.some();
-  if (a) tiles.template load<5>(a + tile_bytes, tile_row_bytes);
+  if constexpr (LoadA) tiles.template load<5>(a + tile_bytes, tile_row_bytes);
   tiles.template multiply_add<2, 5, 6>();
   fetch.some();
   tiles.template multiply_add<3, 5, 7>();
@@ -277,11 +280,11 @@ void multiply_tiles(const BlockProduct& p) {
       for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
         FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};  // a granule has 64 or 32 lines
         if constexpr (Parts == 2) {
-          four_products(tiles, a, b + part, fetch);        // high low
-          four_products(tiles, nullptr, b, fetch);         // high high
-          four_products(tiles, a + part, nullptr, fetch);  // low high
+          four_products<true, true>(tiles, a, b + part, fetch);   // high low
+          four_products<false, true>(tiles, a, b, fetch);         // high high
+          four_products<true, false>(tiles, a + part, b, fetch);  // low high
         } else {
-          four_products(tiles, a, b, fetch);
+          four_products<true, true>(tiles, a, b, fetch);
         }
       }
       tiles.template store<0>(c, row);
