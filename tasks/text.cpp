@@ -31,7 +31,10 @@ class Text final : public Task {
   }
 
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
-  std::int64_t longest() const override { return settings_.length + 1; }
+  std::int64_t longest() const override {
+    const bool begins = !settings_.of_records;  // a record's length has all of it
+    return settings_.length + 1 + (begins ? std::ssize(vocabulary_->beginning()) : 0);
+  }
   std::string_view main_metric() const override { return "bits_per_byte"; }
   bool less_is_better() const override { return true; }
   std::vector<std::int32_t> ends() const override { return settings_.ends; }

@@ -18,7 +18,8 @@ class TextSource {
 };
 
 /// Windows of the text's tokens, which follow one another: a window's last token is the next one's
-/// first, so that each is learned once.
+/// first, so that each is learned once. Before each stands what the tokenizer puts before a text,
+/// which is only read: a model that was trained with it says little without.
 ///
 /// In training all have the same length, and the shift moves them all by a part of what is left
 /// over, which is about a window. In validation they begin at the part's first token, and the last

@@ -44,7 +44,9 @@ class Windows final : public TextSource {
         file_(open(settings, vocabulary)),
         size_(vocabulary.size()),
         length_(static_cast<std::uint64_t>(settings.length)),
-        validates_(settings.validates) {
+        validates_(settings.validates),
+        beginning_(vocabulary.beginning()) {
+    for (const std::int32_t token : beginning_) check_token(token);
     TextSettings::FilePart part = settings.part_of(file_.size());
     if (!settings.another_file() && !settings.separator.empty()) {
       const std::uint64_t held_out = settings.validates ? part.begin : part.end;
@@ -76,16 +78,22 @@ class Windows final : public TextSource {
                         static_cast<std::uint64_t>(shift * static_cast<double>(left_over + 1)));
     }
     Sample sample;
-    sample.tokens.resize(learned + 1);
-    file_.read(begin_ + begin, sample.tokens);
-    LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, name_, ": expected tokens below ",
-                   size_, ", got ", std::ranges::max(sample.tokens));
-    sample.targets.assign(sample.tokens.begin() + 1, sample.tokens.end());
+    sample.tokens = beginning_;
+    sample.tokens.resize(beginning_.size() + learned + 1);
+    const auto window = std::span(sample.tokens).subspan(beginning_.size());
+    file_.read(begin_ + begin, window);
+    check_token(std::ranges::max(window));
+    sample.targets.assign(beginning_.size(), Sample::not_counted);
+    sample.targets.insert(sample.targets.end(), window.begin() + 1, window.end());
     sample.targets.push_back(Sample::not_counted);
     return sample;
   }
 
  private:
+  void check_token(std::int32_t token) const {
+    LONGHAND_CHECK(token < size_, name_, ": expected tokens below ", size_, ", got ", token);
+  }
+
   /// Where the first document from `place` on begins; where none does, the last one before it.
   std::uint64_t document_near(std::uint64_t place, const std::vector<std::int32_t>& end) const {
     const auto ends_at = [&](std::uint64_t after) {  // the tokens before `after`
@@ -110,6 +118,7 @@ class Windows final : public TextSource {
   std::int32_t size_;  // of the vocabulary
   std::uint64_t length_;
   bool validates_;
+  std::vector<std::int32_t> beginning_;
   std::uint64_t begin_ = 0, tokens_ = 0;  // of the part
 };
 

@@ -6,10 +6,10 @@
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
 #include "tasks/character_task.h"
-#include "tests/golden.h"
 #include "tests/make_task.h"
 #include "tests/program.h"
 #include "tests/replaced.h"
+#include "tests/small_tokenizer.h"
 
 namespace framing_test {
 
@@ -19,22 +19,10 @@ using namespace longhand::tasks;
 using Ids = std::vector<std::int32_t>;
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-/// A byte-level tokenizer of 319 tokens, among them what the chat templates have.
-std::string tokenizer_text() { return golden_json("chat_templates")["tokenizer"].dump(); }
-
-/// The same with a token, number 2, before each text.
-std::string beginning_with_a_token() {
-  return replaced(tokenizer_text(), R"("post_processor":null)",
-                  R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":)"
-                  R"({"id":"<|begin_of_text|>","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],)"
-                  R"("pair":[],"special_tokens":{"<|begin_of_text|>":{"id":"<|begin_of_text|>",)"
-                  R"("ids":[2],"tokens":["<|begin_of_text|>"]}}})");
-}
-
 struct Framed : Program {
   Framed() {
-    write_atomically(folder / "plain.json", tokenizer_text());
-    write_atomically(folder / "begins.json", beginning_with_a_token());
+    write_atomically(folder / "plain.json", small_tokenizer());
+    write_atomically(folder / "begins.json", small_tokenizer_that_begins());
   }
 
   Values with(const std::string& tokenizer, const std::string& chat,
@@ -47,7 +35,7 @@ struct Framed : Program {
 
 Ids encoded(const std::string& text, bool around = false) {
   static const nn::Tokenizer tokenizer =
-      nn::parse_tokenizer_json(beginning_with_a_token(), "begins");
+      nn::parse_tokenizer_json(small_tokenizer_that_begins(), "begins");
   const auto ids = nn::Encoder(tokenizer).encode(text, {.around = around});
   return {ids.begin(), ids.end()};
 }
@@ -125,7 +113,7 @@ BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
                                                        encoded("<end_of_turn>\n")));
   // Without a template: what begins a text and what ends it.
   std::filesystem::create_directory(folder / "base");
-  write_atomically(folder / "base" / "tokenizer.json", tokenizer_text());
+  write_atomically(folder / "base" / "tokenizer.json", small_tokenizer());
   write_atomically(folder / "base" / "tokenizer_config.json",
                    R"({"bos_token": {"content": "<bos>"}, "eos_token": "<|eot_id|>"})");
   BOOST_TEST(tokens("base", "none") == expected({6}, "", {5}));
@@ -241,11 +229,11 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_one_line) {
       return message.find(what) != std::string_view::npos && message.find('\n') == message.npos;
     });
   };
-  write_atomically(folder / "no_sign.json", replaced(tokenizer_text(), R"("=":)", R"("==":)"));
+  write_atomically(folder / "no_sign.json", replaced(small_tokenizer(), R"("=":)", R"("==":)"));
   says("reversal", with("no_sign.json", "chatml"), "expected one token for the character \"=\"");
   BOOST_CHECK_NO_THROW(make_task("successor", with("no_sign.json", "chatml")));  // has no such sign
   write_atomically(folder / "no_turn.json",
-                   replaced(replaced(tokenizer_text(), R"("<|eot_id|>")", R"("<|end|>")"),
+                   replaced(replaced(small_tokenizer(), R"("<|eot_id|>")", R"("<|end|>")"),
                             R"("<|eot_id|>":)", R"("<|end|>":)"));
   says("reversal", with("no_turn.json", "llama3"), "with the token \"<|eot_id|>\"");
   says("reversal", with("plain.json", "none"), "has no token that begins a text");

@@ -12,6 +12,7 @@
 #include "tests/make_task.h"
 #include "tests/program.h"
 #include "tests/refusal.h"
+#include "tests/small_tokenizer.h"
 
 namespace text_test {
 
@@ -77,6 +78,31 @@ BOOST_AUTO_TEST_CASE(validation_learns_nothing_twice_and_leaves_nothing_out) {
   app::for_samples(*task, {.samples = 2}, take);  // the first and the fourth of six
   BOOST_TEST(targets.size() == 18u);
   BOOST_TEST(targets.at(9) == 228);
+}
+
+BOOST_AUTO_TEST_CASE(a_window_begins_with_what_the_tokenizer_puts_before_a_text) {
+  write_atomically(folder / "begins.json", small_tokenizer_that_begins());
+  write_atomically(folder / "t", sentences(40));
+  for (const char* part : {"train", "validation"}) {
+    const auto task =
+        make({{"text", path("t")}, {"length", "9"}, {"tokenizer", path("begins.json")}}, part);
+    BOOST_TEST(task->vocabulary().beginning() == std::vector<std::int32_t>{2},
+               boost::test_tools::per_element());
+    BOOST_TEST(task->longest() == 11);
+    for (std::uint64_t i = 0; i < task->count(); ++i) {
+      const Sample sample = task->sample_at(i, 0.5);
+      const bool whole = i + 1 < task->count() || sample.tokens.size() == 11u;
+      BOOST_REQUIRE((whole ? sample.tokens.size() == 11u : sample.tokens.size() < 11u));
+      BOOST_REQUIRE(sample.targets.size() == sample.tokens.size());
+      // It is only read, and so is the window's own first token.
+      BOOST_REQUIRE(sample.tokens[0] == 2);
+      BOOST_REQUIRE(sample.targets[0] == Sample::not_counted);
+      for (std::size_t at = 1; at + 1 < sample.tokens.size(); ++at) {
+        BOOST_REQUIRE(sample.tokens[at] != 2);
+        BOOST_REQUIRE(sample.targets[at] == sample.tokens[at + 1]);
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_one_others) {
@@ -219,15 +245,20 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_goes_on_with_it) {
                            "300 steps, 153600 tokens"}) {
     BOOST_TEST(contains(report, part));
   }
-  const Json scores = json("eval run --samples 20 --json");
-  double bits = 10, perplexity = 0;
-  for (const Json& row : scores["rows"]) {
-    if (row["on"] != "validation") continue;
-    if (row["metric"] == "bits_per_byte") bits = row["value"].number();
-    if (row["metric"] == "perplexity") perplexity = row["value"].number();
-  }
+  const auto validation = [&](const std::string& metric, const std::string& flags = {}) {
+    const Json scores = json("eval run --samples 20 --json" + flags);
+    for (const Json& row : scores["rows"]) {
+      if (row["on"] == "validation" && row["metric"] == metric) return row["value"].number();
+    }
+    return -1.0;
+  };
+  const double bits = validation("bits_per_byte");
   BOOST_TEST(bits < 0.5);
-  BOOST_TEST(std::abs(std::log2(perplexity) - bits) < 1e-6);  // a token is a byte
+  BOOST_TEST(std::abs(std::log2(validation("perplexity")) - bits) < 1e-6);  // a token is a byte
+  write_atomically(folder / "strange", std::string(100, '%'));
+  BOOST_TEST(validation("bits_per_byte", " --text " + path("strange")) > 2);
+  BOOST_TEST((*this)("eval run --text absent").status == 1);
+  BOOST_TEST((*this)("eval run --text strange --on train").status == 2);
 
   BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 12").out ==
              "the cat sat on the mat.\n");
@@ -249,6 +280,7 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_goes_on_with_it) {
   std::filesystem::remove(folder / "book");
   BOOST_TEST((*this)("generate run --prompt 'the c' --tokens 2").out == "the cat\n");
   BOOST_TEST((*this)("eval run --samples 5").status == 1);
+  BOOST_TEST((*this)("eval run --text strange").status == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_goes_on_with_the_same_windows) {

@@ -47,11 +47,21 @@ void run(const Arguments& arguments) {
     axes.push_back(as_usage("sweep", [&] { return parse_axis(axis); }));
   }
   if (!axes.empty() && arguments.given("on")) wrong_usage("--on and --sweep: expected one of them");
+  if (arguments.given("text") && (arguments.given("on") || !axes.empty())) {
+    wrong_usage("--text: expected neither --on nor --sweep with it");
+  }
   if (axes.empty() && arguments.given("figure")) wrong_usage("--figure: expected a --sweep too");
   EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
                             .seed = seed_from(arguments),
                             .reading = *reading};
-  const LoadedRun loaded = load_run(folder, load_options(arguments));
+  LoadedRun loaded = load_run(folder, load_options(arguments));
+  std::vector<std::string> wanted = arguments.words("on");
+  if (arguments.given("text")) {
+    LONGHAND_CHECK(loaded.config.kind().name == "text", "--text: expected a run of task text, got ",
+                   loaded.config.kind().name);
+    loaded.config.set("task.validation", arguments.word("text"));
+    wanted = {"validation"};
+  }
   options.head = static_cast<int>(arguments.integer("head", 0, loaded.task->heads() - 1));
   Report report({{"on", "distribution"},
                  {"metric", "metric"},
@@ -77,7 +87,6 @@ void run(const Arguments& arguments) {
       write_atomically(arguments.word("figure"), page.render());
     }
   } else {
-    std::vector<std::string> wanted = arguments.words("on");
     if (wanted.empty()) {
       for (const tasks::Distribution& d : loaded.config.kind().distributions) {
         wanted.push_back(d.name);
@@ -105,11 +114,13 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "eval",
      .summary = "scores a run on its task's distributions",
-     .usage = {"RUN [--on NAME]... [--samples N]", "RUN --sweep OPTION=VALUES... [--figure FILE]"},
+     .usage = {"RUN [--on NAME]... [--samples N]", "RUN --text FILE [--samples N]",
+               "RUN --sweep OPTION=VALUES... [--figure FILE]"},
      .options =
          join(run_options(),
               {{"seed", "N", "names the samples", "1"},
                {"on", "NAME", "a distribution of the task; all of them if not given", {}, true},
+               {"text", "FILE", "of task text: what is scored, in place of the run's own"},
                {"sweep", "OPTION=VALUES", "a task option and the values it goes through", {}, true},
                {"figure", "FILE", "with --sweep: the metrics against its values, as a page"},
                {"head", "N", "the output head asked", "0"},
@@ -117,6 +128,7 @@ const Register command{
                {"reading", "HOW", "forced or decoded", "forced"},
                json_option()}),
      .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on 4x --json",
+                  "eval runs/gemma --text book.txt --samples 20",
                   "eval runs/cycle-tracing-1 --reading decoded --samples 100",
                   "eval runs/sorting-1 --reading decoded --sweep length=2..100 --figure fig.html",
                   "eval runs/sorting-1 --sweep length=20,50,100 --sweep repeat=2..5 --json"},

@@ -85,18 +85,20 @@ Config config_for(const Source& source, const fs::path& to, const Arguments& arg
                                                    : "tokens";
   Config config = as_usage("task", [&] { return Config(task); });
   const bool is_text = task == "text";
+  if (is_text && has_tokenizer(source)) {
+    config.set("task.tokenizer", tokenizer_of(source, to).string());
+    config.set("task.template", chat_template_of(source));
+  }
   if (!arguments.given("task")) {
     config.set("task.vocabulary", std::to_string(model.vocabulary));
-    std::int64_t longest = is_text ? 257 : 64;  // of which a text's first is not learned
-    if (model.longest > 0) longest = std::min(longest, model.longest);
-    config.set("task.length",
-               std::to_string(is_text ? std::max<std::int64_t>(1, longest - 1) : longest));
+    std::int64_t length = is_text ? 256 : 64;
+    if (model.longest > 0) {
+      const std::int64_t beside = is_text ? config.task()->longest() - length : 0;  // not learned
+      length = std::clamp<std::int64_t>(model.longest - beside, 1, length);
+    }
+    config.set("task.length", std::to_string(length));
   }
   if (is_text) {
-    if (has_tokenizer(source)) {
-      config.set("task.tokenizer", tokenizer_of(source, to).string());
-      config.set("task.template", chat_template_of(source));
-    }
     std::string ends;
     for (const std::int32_t token : source.foreign.ends) {
       ends += (ends.empty() ? "" : ",") + std::to_string(token);

@@ -118,7 +118,8 @@ RecipeResult run(const RecipeOptions& options) {
           html::paragraph(
               how_optimized(options) +
               " Batches of 4 at a constant rate without clipping, as in the paper; its 1,500 steps "
-              "at all scales but smoke, its rate of 5e-6 at its own scale alone. Instruction and examples are "
+              "at all scales but smoke, its rate of 5e-6 at its own scale alone. Instruction and "
+              "examples are "
               "longhand's: the paper prints none."));
   result.sections.emplace_back("Training", html::figure(line_chart(chart), "Loss, the first seed"));
   result.sections.emplace_back("The paper's Table 2", tuned_table());
@@ -130,11 +131,11 @@ const RegisterRecipe recipe{
     {.id = "attentionspan/table2",
      .summary =
          "a pretrained model fine-tuned on six algorithmic tasks, and longer samples of each",
-     .scales = {{Scale::smoke,
-                 "20 steps a task; ten minutes on 2 cores for 135M parameters by estimate"},
-                {Scale::laptop,
-                 "1,500 steps a task at a higher rate; an hour a task on 2 cores for 135M parameters"},
-                {Scale::paper, "1,500 steps of 4 samples at 5e-6 a task; for a GPU"}},
+     .scales =
+         {{Scale::smoke, "20 steps a task; ten minutes on 2 cores for 135M parameters by estimate"},
+          {Scale::laptop,
+           "1,500 steps a task at a higher rate; an hour a task on 2 cores for 135M parameters"},
+          {Scale::paper, "1,500 steps of 4 samples at 5e-6 a task; for a GPU"}},
      .run = run,
      .takes = {"model", "optimizer"}}};
 

@@ -11,11 +11,15 @@ constexpr std::uint64_t most_prompts = 3;
 constexpr std::size_t longest_prompt = 24;  // tokens, where a sample has no question
 constexpr std::int64_t most_tokens = 64;
 
-/// Up to the first target, where that is not the second token; otherwise the beginning.
-std::vector<std::int32_t> prompt_of(const tasks::Sample& sample) {
+/// Up to the first target; the beginning where nothing but what stands before every text, and a
+/// token, is before that.
+std::vector<std::int32_t> prompt_of(const tasks::Sample& sample,
+                                    const tasks::Vocabulary& vocabulary) {
   const auto first = std::ranges::find_if(sample.targets, [](auto target) { return target >= 0; });
   auto size = static_cast<std::size_t>(first - sample.targets.begin()) + 1;
-  if (size == 1) size = std::min(longest_prompt, (sample.tokens.size() + 1) / 2);
+  if (size <= vocabulary.beginning().size() + 1) {
+    size = std::min(longest_prompt, (sample.tokens.size() + 1) / 2);
+  }
   return {sample.tokens.begin(), sample.tokens.begin() + static_cast<std::ptrdiff_t>(size)};
 }
 
@@ -25,7 +29,7 @@ TextSamples::TextSamples(const Config& config)
     : task_(config.task("validation")), seed_(config.seed()) {
   const std::uint64_t count = task_->count(), wanted = std::min(count, most_prompts);
   for (std::uint64_t i = 0; i < wanted; ++i) {
-    prompts_.push_back(prompt_of(task_->sample_at(count / wanted * i, 0)));
+    prompts_.push_back(prompt_of(task_->sample_at(count / wanted * i, 0), task_->vocabulary()));
   }
 }
 

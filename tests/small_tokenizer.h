@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "core/json.h"
+#include "tests/golden.h"
+#include "tests/replaced.h"
+
+namespace longhand {
+
+/// tokenizer.json of a byte-level tokenizer of 319 tokens, among them what the chat templates have.
+inline std::string small_tokenizer() { return golden_json("chat_templates")["tokenizer"].dump(); }
+
+/// The same with <|begin_of_text|>, number 2, before each text.
+inline std::string small_tokenizer_that_begins() {
+  return replaced(small_tokenizer(), R"("post_processor":null)",
+                  R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":)"
+                  R"({"id":"<|begin_of_text|>","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],)"
+                  R"("pair":[],"special_tokens":{"<|begin_of_text|>":{"id":"<|begin_of_text|>",)"
+                  R"("ids":[2],"tokens":["<|begin_of_text|>"]}}})");
+}
+
+}  // namespace longhand
