@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
   BOOST_TEST(train(base, {.quiet = true}).finished);
 
   const Recipe& recipe = recipes().at("attentionspan/table2");
-  RecipeOptions options = tiny(folder / "table2");
+  RecipeOptions options = tiny(folder / "attentionspan-table2-smoke");
   BOOST_CHECK_EXCEPTION(recipe.run(options), Error, [](const Error& error) {
     return std::string_view(error.what()).find("--model RUN") != std::string_view::npos;
   });
@@ -138,7 +138,17 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
     BOOST_TEST(run.config().text("training.clip") == "0");
   }
   BOOST_TEST(tasks.size() == 6u);
-  // Finished runs are taken as they are.
+  // Finished runs are taken as they are, by the other recipes too.
+  options.tasks = "reversal";
+  options.out = folder / "attentionspan-table3-smoke";
+  const RecipeResult three = recipes().at("attentionspan/table3").run(options);
+  BOOST_TEST(!fs::exists(options.out));
+  BOOST_TEST(at(three, "String Reversal, OOD", "AttnScore, %").value > 0);
+  for (const Row& row : three.rows) BOOST_TEST(row.row.starts_with("String Reversal"));
+  options.tasks = "reversal,lotto";
+  BOOST_CHECK_THROW(recipe.run(options), Error);
+  options.tasks.clear();
+  options.out = folder / "attentionspan-table2-smoke";
   BOOST_TEST(at(recipe.run(options), "FFML", "ID Acc.").value ==
              at(result, "FFML", "ID Acc.").value);
 }

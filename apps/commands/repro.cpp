@@ -194,7 +194,9 @@ const Register command{
                       {"mechanisms", "LIST",
                        "of the matrix: its mechanisms, such as rope,fal; those of the scale if not "
                        "given"},
-                      {"tasks", "LIST", "of the matrix: its tasks, such as flip-flop,recall"},
+                      {"tasks", "LIST",
+                       "of the matrix and of attentionspan's recipes: some of its tasks, such as "
+                       "flip-flop,recall"},
                       {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
                       json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",

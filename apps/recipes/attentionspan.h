@@ -11,8 +11,8 @@
 #include "apps/recipes/grid.h"
 #include "apps/run/attention_measures.h"
 
-/// What the recipes of AttentionSpan share: its six tasks, and a small model for each of them that
-/// is trained from scratch.
+/// What the recipes of AttentionSpan share: its six tasks, and models that have learned them. Those
+/// are small ones trained from scratch, or, with --model, that model fine-tuned.
 namespace longhand::app {
 
 /// A task as the paper calls it, with its figures for models trained from scratch (Table 6,
@@ -26,6 +26,10 @@ struct AlgorithmicTask {
   std::string_view option = {}, learned = {}, scored = {};
 };
 std::span<const AlgorithmicTask> algorithmic_tasks();
+const AlgorithmicTask& algorithmic_task(std::string_view name);
+/// Of the tasks that a recipe has, those of --tasks; all where it is not given.
+std::vector<AlgorithmicTask> chosen_tasks(const RecipeOptions& options,
+                                          std::span<const AlgorithmicTask> all);
 
 using Settings = std::map<std::string, std::string>;
 
@@ -39,26 +43,31 @@ std::string how_optimized(const RecipeOptions& options);
 /// scale's settings.
 GridRun scratch_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
                     const Settings& more = {});
-/// Of every task, one for each seed.
-std::vector<GridRun> scratch_runs(const RecipeOptions& options);
-/// Recipes whose finished runs of small models the others use: for train_runs() and run_path().
+/// The run that fine-tunes --model's model on a task, as Table 2 has it.
+GridRun tuned_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
+                  const Settings& more = {});
+/// Of these, the one that the recipe's options ask for; and what its model is, as a sentence.
+GridRun learned_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
+                    const Settings& more = {});
+std::string learned_model(const RecipeOptions& options);
+/// Recipes whose finished runs the others use: for train_runs() and run_path().
 std::span<const std::string_view> beside_attentionspan();
 
 /// The repair of section 6.4: the last column of every head's W_Q and W_K learns out of
 /// distribution, everything else stays.
 GridRun columns_repair(const GridRun& model, const RecipeOptions& options);
 
-/// The task of a small model's run, with the paper's samples in distribution or out of it.
+/// The task of such a run, with the paper's samples in distribution or out of it.
 std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view distribution);
 
 /// A finished run's best checkpoint, with which repairs begin, or that of a step; with --backend,
 /// --threads and --math.
-LoadedRun load_scratch(const GridRun& run, const RecipeOptions& options,
+LoadedRun load_learned(const GridRun& run, const RecipeOptions& options,
                        std::optional<std::int64_t> step = {});
 /// Samples that no evaluation during training has.
 EvaluationOptions fresh_samples(std::int64_t count, const RecipeOptions& options);
 /// How many samples attention is measured on.
-std::int64_t measured_samples(Scale scale);
+std::int64_t measured_samples(const RecipeOptions& options);
 
 /// Shares over samples of a distribution.
 struct TaskScore {

@@ -12,20 +12,18 @@ namespace {
 constexpr std::array<std::string_view, 5> measured_tasks{"reversal", "value-assignment", "addition",
                                                          "ffml", "successor"};
 
-std::vector<AlgorithmicTask> tasks_measured() {
+std::vector<AlgorithmicTask> tasks_measured(const RecipeOptions& options) {
   std::vector<AlgorithmicTask> tasks;
-  for (const std::string_view name : measured_tasks) {
-    tasks.push_back(*std::ranges::find(algorithmic_tasks(), name, &AlgorithmicTask::name));
-  }
-  return tasks;
+  for (const std::string_view name : measured_tasks) tasks.push_back(algorithmic_task(name));
+  return chosen_tasks(options, tasks);
 }
 
 /// For each seed, a run of every task.
 std::vector<GridRun> measured_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 3); ++number) {
-    for (const AlgorithmicTask& task : tasks_measured()) {
-      runs.push_back(scratch_run(task, number, options));
+    for (const AlgorithmicTask& task : tasks_measured(options)) {
+      runs.push_back(learned_run(task, number, options));
     }
   }
   return runs;
@@ -41,9 +39,9 @@ struct Measured {
 
 AttentionMeasures measure(const GridRun& run, std::optional<std::int64_t> step,
                           const std::string& distribution, const RecipeOptions& options) {
-  const LoadedRun loaded = load_scratch(run, options, step);
+  const LoadedRun loaded = load_learned(run, options, step);
   return measure_attention(*loaded.model, *scored_task(loaded.config, distribution),
-                           fresh_samples(measured_samples(options.scale), options));
+                           fresh_samples(measured_samples(options), options));
 }
 
 /// Empty when a signal stopped the training.
@@ -51,7 +49,7 @@ std::vector<Measured> measure_all(const RecipeOptions& options, RecipeResult& re
   const std::vector<GridRun> runs = measured_runs(options);
   result.stopped = !train_runs(runs, options, beside_attentionspan());
   if (result.stopped) return {};
-  const std::vector<AlgorithmicTask> tasks = tasks_measured();
+  const std::vector<AlgorithmicTask> tasks = tasks_measured(options);
   std::vector<Measured> all;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     for (const bool ood : {false, true}) {
@@ -65,11 +63,8 @@ std::vector<Measured> measure_all(const RecipeOptions& options, RecipeResult& re
   }
   result.sections.emplace_back(
       "The models",
-      html::paragraph(text("Small models trained from scratch, one for each task, scored at their "
-                           "last step on ",
-                           measured_samples(options.scale),
-                           " samples of each distribution; the paper's are pretrained and "
-                           "fine-tuned. ",
+      html::paragraph(text(learned_model(options), "They are scored at their last step on ",
+                           measured_samples(options), " samples of each distribution. ",
                            how_optimized(options))));
   return all;
 }
@@ -206,7 +201,7 @@ void add_entropies(RecipeResult& result, const Measured& measured, const PaperEn
 
 RecipeResult table4(const RecipeOptions& options) {
   RecipeResult result;
-  const std::int64_t samples = measured_samples(options.scale);
+  const std::int64_t samples = measured_samples(options);
   for (const Measured& measured : measure_all(options, result)) {
     const PaperEntropies& paper = measured.ood ? paper_ood : paper_id;
     add_entropies(result, measured, measured.task == "addition" ? &paper : nullptr, samples);
@@ -227,11 +222,10 @@ RecipeResult table4(const RecipeOptions& options) {
 
 RecipeResult table5(const RecipeOptions& options) {
   RecipeResult result;
-  const AlgorithmicTask& task =
-      *std::ranges::find(algorithmic_tasks(), "addition", &AlgorithmicTask::name);
+  const AlgorithmicTask& task = algorithmic_task("addition");
   std::vector<GridRun> runs;  // a model, its repair, and so on
   for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 3); ++number) {
-    runs.push_back(scratch_run(task, number, options));
+    runs.push_back(learned_run(task, number, options));
     runs.push_back(columns_repair(runs.back(), options));
   }
   result.stopped = !train_runs(runs, options, beside_attentionspan());
@@ -241,7 +235,7 @@ RecipeResult table5(const RecipeOptions& options) {
     std::size_t repaired;
     const PaperEntropies* paper;
   };
-  const std::int64_t samples = measured_samples(options.scale);
+  const std::int64_t samples = measured_samples(options);
   for (const auto& [title, distribution, repaired, paper] :
        {Setting{"ID", "train", 0, &paper_id}, Setting{"OOD, base", "ood", 0, &paper_ood},
         Setting{"OOD, repaired", "ood", 1, &paper_repaired}}) {
@@ -261,17 +255,18 @@ RecipeResult table5(const RecipeOptions& options) {
           "heads of the mean entropy of a head's rows, in nats. The repair trains the last column "
           "of every head's W_Q and W_K on samples out of distribution and nothing else "
           "(attentionspan/sec6.4). The paper's model is Llama-3.2-1B, fine-tuned on additions of 5 "
-          "digits and repaired for 60; ours is small, trained from scratch on the task's own "
-          "distributions. ",
-          how_optimized(options))));
+          "digits and repaired for 60; ours has the task's own distributions. ",
+          learned_model(options), how_optimized(options))));
   result.sections.emplace_back("Configurations of the runs", configurations(runs));
   return result;
 }
 
 std::map<Scale, std::string> scales() {
-  return {{Scale::smoke, "five of the models of attentionspan/table6: two minutes on 2 cores"},
-          {Scale::laptop, "five of the models of attentionspan/table6"},
-          {Scale::paper, "five of the models of attentionspan/table6, three seeds; for a GPU"}};
+  return {{Scale::smoke,
+           "five of the models of attentionspan/table6, or of table2: two minutes on 2 cores"},
+          {Scale::laptop, "five of the models of attentionspan/table6, or of table2"},
+          {Scale::paper,
+           "five of the models of attentionspan/table6, or of table2, three seeds; for a GPU"}};
 }
 
 const RegisterRecipe recipe3{
@@ -280,14 +275,14 @@ const RegisterRecipe recipe3{
      .scales = scales(),
      .run = table3,
      .runs = measured_runs,
-     .takes = {"optimizer"}}};
+     .takes = {"model", "tasks", "optimizer"}}};
 
 const RegisterRecipe recipe4{{.id = "attentionspan/table4",
                               .summary = "how sharp heads attend, in distribution and out of it",
                               .scales = scales(),
                               .run = table4,
                               .runs = measured_runs,
-                              .takes = {"optimizer"}}};
+                              .takes = {"model", "tasks", "optimizer"}}};
 
 const RegisterRecipe recipe5{
     {.id = "attentionspan/table5",
@@ -296,7 +291,7 @@ const RegisterRecipe recipe5{
                 {Scale::laptop, "width 128: half an hour on 2 cores by estimate"},
                 {Scale::paper, "width 512, three seeds; for a GPU"}},
      .run = table5,
-     .takes = {"optimizer"}}};
+     .takes = {"model", "optimizer"}}};
 
 }  // namespace
 }  // namespace longhand::app::attentionspan_attention

@@ -49,14 +49,13 @@ void add_length(RecipeResult& result, const std::string& row, const AttentionMea
 
 RecipeResult figure1(const RecipeOptions& options) {
   RecipeResult result;
-  const AlgorithmicTask& reversal =
-      *std::ranges::find(algorithmic_tasks(), "reversal", &AlgorithmicTask::name);
-  const std::vector<GridRun> runs{scratch_run(reversal, 0, options)};
+  const AlgorithmicTask& reversal = algorithmic_task("reversal");
+  const std::vector<GridRun> runs{learned_run(reversal, 0, options)};
   result.stopped = !train_runs(runs, options, beside_attentionspan());
   if (result.stopped) return result;
 
-  const LoadedRun loaded = load_scratch(runs[0], options);
-  const EvaluationOptions samples = fresh_samples(measured_samples(options.scale), options);
+  const LoadedRun loaded = load_learned(runs[0], options);
+  const EvaluationOptions samples = fresh_samples(measured_samples(options), options);
   const auto in_distribution = scored_task(loaded.config, "train");
   const HeadScore chosen = rank_heads(*loaded.model, *in_distribution, samples).front();
   const std::vector<SweepAxis> axes{parse_axis(lengths)};
@@ -85,7 +84,7 @@ RecipeResult figure1(const RecipeOptions& options) {
           "with Wilson's interval. The reference is outlined in the pictures, of one sample each. "
           "The paper shows its figure for a fine-tuned model and prints no numbers: the diagonal "
           "holds in distribution and scatters beyond it, without becoming less sharp. ",
-          how_optimized(options))));
+          learned_model(options), how_optimized(options))));
   result.sections.emplace_back("Configurations of the runs", configurations(runs));
   return result;
 }
@@ -97,7 +96,7 @@ const RegisterRecipe recipe{
                 {Scale::laptop, "width 128: ten minutes on 2 cores by estimate"},
                 {Scale::paper, "width 512; for a GPU"}},
      .run = figure1,
-     .takes = {"optimizer"}}};
+     .takes = {"model", "optimizer"}}};
 
 }  // namespace
 }  // namespace longhand::app::attentionspan_fig1

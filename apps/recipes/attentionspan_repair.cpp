@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "apps/html/chart.h"
 #include "apps/recipes/attentionspan.h"
@@ -11,31 +12,28 @@
 namespace longhand::app {
 namespace {
 
-/// Steps and peak rate of what a repair trains.
+/// Steps, at each scale, and peak rate of what a repair trains.
 struct Training {
-  std::int64_t smoke, laptop, paper;  // steps
+  std::array<std::int64_t, 3> small, tuned;  // of models from scratch; of --model's
   std::string_view rate;
 
-  std::int64_t steps(Scale scale) const {
-    return scale == Scale::smoke ? smoke : scale == Scale::laptop ? laptop : paper;
+  std::int64_t steps(const RecipeOptions& options) const {
+    return (options.model.empty() ? small : tuned)[static_cast<std::size_t>(options.scale)];
   }
 };
 
-const AlgorithmicTask& task_named(std::string_view name) {
-  return *std::ranges::find(algorithmic_tasks(), name, &AlgorithmicTask::name);
-}
-
 /// Those of the paper's tasks, and at the smoke scale those alone that its models learn.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
-  if (options.scale == Scale::smoke) return {task_named("reversal"), task_named("successor")};
-  const auto all = algorithmic_tasks();
-  return {all.begin(), all.end()};
+  if (options.scale == Scale::smoke && options.tasks.empty()) {
+    return {algorithmic_task("reversal"), algorithmic_task("successor")};
+  }
+  return chosen_tasks(options, algorithmic_tasks());
 }
 
-/// The task's small model with softmax heads, which repairs are made for.
+/// The task's model with softmax heads, which repairs are made for.
 GridRun softmax_run(const AlgorithmicTask& task, const RecipeOptions& options,
                     const Settings& more = {}) {
-  GridRun run = scratch_run(task, 0, options, more);
+  GridRun run = learned_run(task, 0, options, more);
   const std::string heads = run.config.text("model.heads");
   if (heads.starts_with("softmax:")) return run;
   run.config.set("model.heads", "softmax" + heads.substr(heads.find(':')));
@@ -59,7 +57,7 @@ GridRun repair_of(const GridRun& model, Repair method, const Training& training,
   Config config = repaired(model.config, method, model.config.text("task.name"));
   for (const auto& [key, value] : optimizer_settings(options)) config.set(key, value);
   if (method != Repair::rope_off) {
-    const std::int64_t steps = training.steps(options.scale);
+    const std::int64_t steps = training.steps(options);
     config.set("training.steps", std::to_string(steps));
     config.set("training.warm_up", std::to_string(steps / 20));
     config.set("training.rate", std::string(training.rate));
@@ -75,6 +73,7 @@ GridRun repair_of(const GridRun& model, Repair method, const Training& training,
 }
 
 std::int64_t scored(const RecipeOptions& options) {
+  if (!options.model.empty()) return measured_samples(options);
   return options.scale == Scale::smoke ? 200 : 1000;
 }
 
@@ -91,7 +90,7 @@ Row percent(const std::string& row, const std::string& column, const tasks::Metr
 /// Exact and partial accuracy of a run in and out of distribution, percent: "ID before" and so on.
 void add_scores(RecipeResult& result, const std::string& row, const std::string& when,
                 const GridRun& run, const RecipeOptions& options) {
-  const LoadedRun loaded = load_scratch(run, options);
+  const LoadedRun loaded = load_learned(run, options);
   for (const auto& [distribution, title] : {std::pair("train", "ID "), std::pair("ood", "OOD ")}) {
     const auto task = scored_task(loaded.config, distribution);
     const tasks::Tally tally =
@@ -108,16 +107,14 @@ void explain(RecipeResult& result, const RecipeOptions& options, const std::stri
       html::paragraph(text("All figures are percent, under teacher forcing, on ", scored(options),
                            " samples of each distribution that training does not score. Accuracy "
                            "is the share of answers right as a whole, partial that of their "
-                           "tokens; intervals are Wilson's, 95%. The models are small ones, "
-                           "trained from scratch on the task (attentionspan/table6); the paper's "
-                           "are fine-tuned ones of 1 to 1.5 billion parameters. ",
-                           how_optimized(options))) +
+                           "tokens; intervals are Wilson's, 95%. ",
+                           learned_model(options), how_optimized(options))) +
           html::paragraph(more));
 }
 
 // Section 6.4.
 
-constexpr Training of_columns{400, 2000, 5000, "1e-3"};
+constexpr Training of_columns{{400, 2000, 5000}, {20, 400, 5000}, "1e-3"};
 
 }  // namespace
 
@@ -164,13 +161,13 @@ const RegisterRecipe recipe64{
                 {Scale::laptop, "all six tasks: two hours on 2 cores by estimate"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = columns,
-     .takes = {"optimizer"}}};
+     .takes = {"model", "tasks", "optimizer"}}};
 
 // Section 6.5.
 
 RecipeResult rope_off(const RecipeOptions& options) {
   RecipeResult result;
-  const GridRun model = softmax_run(task_named("reversal"), options);
+  const GridRun model = softmax_run(algorithmic_task("reversal"), options);
   const GridRun unturned = repair_of(model, Repair::rope_off, {}, options);
   const std::vector<GridRun> runs{model, unturned};
   result.stopped = !train_runs(runs, options, beside_attentionspan());
@@ -193,11 +190,11 @@ const RegisterRecipe recipe65{
                 {Scale::laptop, "width 128: ten minutes on 2 cores by estimate"},
                 {Scale::paper, "width 512; for a GPU"}},
      .run = rope_off,
-     .takes = {"optimizer"}}};
+     .takes = {"model", "optimizer"}}};
 
 // Sections 6.2 and 6.3.
 
-constexpr Training of_biases{150, 1000, 3000, "1e-2"};
+constexpr Training of_biases{{150, 1000, 3000}, {20, 400, 3000}, "1e-2"};
 
 RecipeResult biases(const RecipeOptions& options) {
   RecipeResult result;
@@ -234,7 +231,7 @@ const RegisterRecipe recipe62{
                 {Scale::laptop, "all six tasks: hours on 2 cores by estimate"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = biases,
-     .takes = {"optimizer"}}};
+     .takes = {"model", "tasks", "optimizer"}}};
 
 // Figure 2.
 
@@ -246,6 +243,22 @@ struct Drawn {
 constexpr Drawn drawn[] = {{"reversal", "length=5..50:5", 90},
                            {"value-assignment", "pairs=5..50:5", 45}};
 
+/// Those of --tasks; both where it is not given.
+std::vector<Drawn> drawn_of(const RecipeOptions& options) {
+  std::vector<AlgorithmicTask> both;
+  for (const Drawn& one : drawn) both.push_back(algorithmic_task(one.task));
+  std::vector<Drawn> some;
+  for (const AlgorithmicTask& task : chosen_tasks(options, both)) {
+    some.push_back(*std::ranges::find(drawn, task.name, &Drawn::task));
+  }
+  return some;
+}
+
+/// Samples that each setting of the search is scored on.
+std::int64_t searched_samples(const RecipeOptions& options) {
+  return options.scale == Scale::smoke || !options.model.empty() ? 50 : 200;
+}
+
 /// Our model with the best of the settings; what was found is told in words.
 std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridRun& model,
                                              const RecipeOptions& options, std::string& found) {
@@ -254,7 +267,7 @@ std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridR
   const RunFolder folder(path);
   const auto checkpoint =
       nn::CheckpointStore(folder.checkpoints(), 1).path(find_step(folder, plain.step));
-  const EvaluationOptions samples{.samples = options.scale == Scale::smoke ? 50 : 200,
+  const EvaluationOptions samples{.samples = std::min(searched_samples(options), scored(options)),
                                   .seed = options.seed + 2000};
   const auto ranking = softmax_heads(
       *plain.model, rank_heads(*plain.model, *scored_task(plain.config, "train"), samples));
@@ -276,16 +289,17 @@ std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridR
 
 RecipeResult figure2(const RecipeOptions& options) {
   RecipeResult result;
+  const std::vector<Drawn> curves = drawn_of(options);
   std::vector<GridRun> runs;
-  for (const Drawn& one : drawn) runs.push_back(softmax_run(task_named(one.task), options));
+  for (const Drawn& one : curves) runs.push_back(softmax_run(algorithmic_task(one.task), options));
   result.stopped = !train_runs(runs, options, beside_attentionspan());
   if (result.stopped) return result;
   std::string found;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string title(task_named(drawn[i].task).title);
-    const LoadedRun plain = load_scratch(runs[i], options);
+    const std::string title(algorithmic_task(curves[i].task).title);
+    const LoadedRun plain = load_learned(runs[i], options);
     const auto made = reinforced_best(plain, runs[i], options, found);
-    const std::vector<SweepAxis> axes{parse_axis(drawn[i].lengths)};
+    const std::vector<SweepAxis> axes{parse_axis(curves[i].lengths)};
     auto before = sweep_points(plain.config, axes), after = before;
     sweep(*plain.model, before, fresh_samples(scored(options), options));
     sweep(*made, after, fresh_samples(scored(options), options));
@@ -310,7 +324,7 @@ RecipeResult figure2(const RecipeOptions& options) {
       add("tokens", "partial, ", partial);
     }
     result.rows.push_back(
-        {.row = title, .column = "mean gain", .value = gain, .paper = drawn[i].gain});
+        {.row = title, .column = "mean gain", .value = gain, .paper = curves[i].gain});
     result.rows.push_back({.row = title, .column = "mean partial gain", .value = partial});
     result.sections.emplace_back(
         title, html::figure(line_chart(chart),
@@ -333,7 +347,7 @@ const RegisterRecipe recipe2{
                 {Scale::laptop, "two tasks at width 128: half an hour on 2 cores by estimate"},
                 {Scale::paper, "two tasks at width 512; for a GPU"}},
      .run = figure2,
-     .takes = {"optimizer"}}};
+     .takes = {"model", "tasks", "optimizer"}}};
 
 }  // namespace
 }  // namespace longhand::app

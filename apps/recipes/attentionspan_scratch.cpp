@@ -13,6 +13,17 @@ std::int64_t scored_samples(Scale scale) {
   return samples[static_cast<std::size_t>(scale)];
 }
 
+/// Of every task, one for each seed.
+std::vector<GridRun> scratch_runs(const RecipeOptions& options) {
+  std::vector<GridRun> runs;
+  for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 3); ++number) {
+    for (const AlgorithmicTask& task : algorithmic_tasks()) {
+      runs.push_back(scratch_run(task, number, options));
+    }
+  }
+  return runs;
+}
+
 /// The first evaluation at which a run had learned its task; 0: none.
 std::int64_t learned_at(const RunFolder& run) {
   for (const Json& line : run.metrics()) {

@@ -36,39 +36,9 @@ const TunedFigure* figure_of(const Config& model, std::string_view task) {
   return nullptr;
 }
 
-/// The training: the published one at the paper's scale; a higher rate, which small models need,
-/// elsewhere.
-Settings tuning_settings(Scale scale) {
-  Settings settings{
-      {"training.schedule", "constant"}, {"training.warm_up", "0"}, {"training.batch", "4"}};
-  constexpr std::array<std::array<const char*, 3>, 3> sizes{
-      {{"20", "1e-4", "4"}, {"1500", "1e-4", "50"}, {"1500", "5e-6", "200"}}};
-  const auto& [steps, rate, samples] = sizes[static_cast<std::size_t>(scale)];
-  settings["training.steps"] = steps;
-  settings["training.rate"] = rate;
-  settings["training.evaluate_samples"] = samples;
-  return settings;
-}
-
 std::int64_t scored_samples(Scale scale) {
   constexpr std::array<std::int64_t, 3> samples{20, 200, 1000};
   return samples[static_cast<std::size_t>(scale)];
-}
-
-GridRun tuned_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options) {
-  const fs::path model = options.model;
-  Config config = Config::from_run(RunFolder(model).config(), task.name);
-  config.set("task.instruction", "auto");
-  config.set("task.examples", "auto");
-  for (const Settings& settings :
-       {optimizer_settings(options), tuning_settings(options.scale), options.settings}) {
-    for (const auto& [key, value] : settings) config.set(key, value);
-  }
-  const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(number);
-  config.set("training.seed", std::to_string(seed));
-  return {text("tuned-", task.name, options.optimizer == "text" ? "-text" : "", "-seed-", seed,
-               "-from-", mark_of(model)),
-          std::move(config), model};
 }
 
 RecipeResult run(const RecipeOptions& options) {
@@ -78,7 +48,8 @@ RecipeResult run(const RecipeOptions& options) {
   RecipeResult result;
   std::vector<GridRun> runs;
   const std::int64_t seeds = seeds_of(options, 1, 1, 1);
-  for (const AlgorithmicTask& task : algorithmic_tasks()) {
+  const std::vector<AlgorithmicTask> tasks = chosen_tasks(options, algorithmic_tasks());
+  for (const AlgorithmicTask& task : tasks) {
     for (std::int64_t n = 0; n < seeds; ++n) runs.push_back(tuned_run(task, n, options));
   }
   result.stopped = !train_runs(runs, options);
@@ -87,7 +58,7 @@ RecipeResult run(const RecipeOptions& options) {
   const std::int64_t samples = scored_samples(options.scale);
   html::LineChart chart{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
   auto tuned = runs.begin();
-  for (const AlgorithmicTask& task : algorithmic_tasks()) {
+  for (const AlgorithmicTask& task : tasks) {
     const TunedFigure* const paper = figure_of(tuned->config, task.title);
     TaskScores id, ood;
     for (std::int64_t n = 0; n < seeds; ++n, ++tuned) {
@@ -137,7 +108,7 @@ const RegisterRecipe recipe{
            "1,500 steps a task at a higher rate; an hour a task on 2 cores for 135M parameters"},
           {Scale::paper, "1,500 steps of 4 samples at 5e-6 a task; for a GPU"}},
      .run = run,
-     .takes = {"model", "optimizer"}}};
+     .takes = {"model", "tasks", "optimizer"}}};
 
 }  // namespace
 }  // namespace longhand::app::attentionspan_table2

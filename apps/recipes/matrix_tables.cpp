@@ -1,8 +1,7 @@
 #include <algorithm>
 
-#include "apps/command.h"
+#include "apps/recipes/chosen.h"
 #include "apps/recipes/matrix.h"
-#include "core/quote.h"
 
 /// The lines and columns of the matrix.
 namespace longhand::app::matrix {
@@ -252,30 +251,13 @@ constexpr Figure figures[] = {
 template <class T>
 std::vector<const T*> chosen(std::string_view flag, std::string_view list, Scale scale,
                              std::span<const T> all) {
+  if (!list.empty()) return app::chosen(flag, list, all);
   std::vector<const T*> found;
-  if (list.empty()) {
-    for (const T& one : all) {
-      if (one.from <= scale) found.push_back(&one);
-    }
-    return found;
+  for (const T& one : all) {
+    if (one.from <= scale) found.push_back(&one);
   }
-  while (true) {
-    const std::string_view name = list.substr(0, list.find(','));
-    const auto one = std::ranges::find(all, name, &T::name);
-    if (one == all.end()) {
-      std::string names;
-      for (const T& other : all) names += (names.empty() ? "" : ", ") + std::string(other.name);
-      wrong_usage("--", flag, ": there is no ", quote(name), "; there are ", names);
-    }
-    if (std::ranges::count(found, &*one) > 0) {
-      wrong_usage("--", flag, ": ", quote(name), " is named twice");
-    }
-    found.push_back(&*one);
-    if (name.size() == list.size()) return found;
-    list.remove_prefix(name.size() + 1);
-  }
+  return found;
 }
-
 }  // namespace
 
 std::span<const Mechanism> mechanisms() { return all_mechanisms; }

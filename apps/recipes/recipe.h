@@ -42,7 +42,7 @@ struct RecipeOptions {
   /// Of recipes that take them: a run to begin with, a text to learn, heads to put into the model,
   /// which of a paper's two optimizers.
   std::string model = {}, text = {}, heads = {}, optimizer = {};
-  std::string mechanisms = {}, tasks = {};  // of the matrix, with commas between them
+  std::string mechanisms = {}, tasks = {};  // some of those that the recipe has: "a,b"
 };
 
 struct RecipeResult {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/command.h"
+#include "core/quote.h"
+
+namespace longhand::app {
+
+/// Those of `all` that a flag's list names, "rope,fal", in the list's order; wrong usage where a
+/// name is none of theirs, or stands twice.
+template <class T>
+std::vector<const T*> chosen(std::string_view flag, std::string_view list, std::span<const T> all) {
+  std::vector<const T*> found;
+  while (true) {
+    const std::string_view name = list.substr(0, list.find(','));
+    const auto one = std::ranges::find(all, name, &T::name);
+    if (one == all.end()) {
+      std::string names;
+      for (const T& other : all) names += (names.empty() ? "" : ", ") + std::string(other.name);
+      wrong_usage("--", flag, ": there is no ", quote(name), "; there are ", names);
+    }
+    if (std::ranges::count(found, &*one) > 0) {
+      wrong_usage("--", flag, ": ", quote(name), " is named twice");
+    }
+    found.push_back(&*one);
+    if (name.size() == list.size()) return found;
+    list.remove_prefix(name.size() + 1);
+  }
+}
+
+}  // namespace longhand::app
