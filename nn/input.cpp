@@ -63,6 +63,11 @@ Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
   return input;
 }
 
+Input make_input(Backend& backend, std::span<const std::int32_t> tokens) {
+  const auto length = static_cast<std::int32_t>(tokens.size());
+  return make_input(backend, tokens, {&length, 1});
+}
+
 void PlacedBatch::assign(const Batch& batch) {
   if (input.ids) {
     std::vector<std::int32_t> positions =

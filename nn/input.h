@@ -18,6 +18,9 @@ Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {},
                  std::span<const ReferencePair> reference = {});
 
+/// One whole sequence.
+Input make_input(Backend& backend, std::span<const std::int32_t> tokens);
+
 /// A batch in the backend's memory. What it does not have is empty.
 struct PlacedBatch {
   Input input;           // its tokens

@@ -65,7 +65,7 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
 std::vector<Matrix> mean_heads(nn::Decoder& model, std::span<const std::int32_t> tokens) {
   const std::size_t n = tokens.size();
   std::vector<Matrix> means(static_cast<std::size_t>(model.config().layers), Matrix(n * n));
-  for (const HeadView& view : look_inside(model, tokens)) {
+  for (const HeadView& view : look_inside(model, nn::make_input(model.backend(), tokens))) {
     Matrix& mean = means[static_cast<std::size_t>(view.layer)];
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
@@ -145,7 +145,9 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
     for (const tasks::Sample& sample : samples) {
       const std::size_t n = sample.tokens.size();
       const Matrix r = rollout_by_hand(mean_heads(model, sample.tokens), n);
-      BOOST_TEST(distance(rollout_of(model, sample.tokens).to_doubles(), r) < 1e-12);
+      BOOST_TEST(
+          distance(rollout_of(model, nn::make_input(model.backend(), sample.tokens)).to_doubles(),
+                   r) < 1e-12);
       const auto said = nn::predict(model, batch_of({&sample, 1}, *task));
       tasks::Moments of_sample;
       for (const tasks::ReferenceRow& row : task->reference(sample)) {
@@ -158,7 +160,8 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
         (said[at] == sample.targets[at] ? right : wrong).add(on_reference);
       }
       score.add(of_sample.mean);
-      for (const HeadView& view : look_inside(model, sample.tokens)) {
+      for (const HeadView& view :
+           look_inside(model, nn::make_input(model.backend(), sample.tokens))) {
         for (const double p : view.weights) {
           if (p > 0) entropies[{view.layer, view.head}] -= p * std::log(p);
         }

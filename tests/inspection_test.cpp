@@ -26,15 +26,15 @@ BOOST_AUTO_TEST_CASE(drawn_weights_give_the_heads_outputs) {
        .deviation = 0.8},
       3, {DType::f64});
   const std::vector<std::int32_t> tokens{0, 3, 1, 4, 4, 2, 0};
-  const std::int32_t count = n;
   std::map<std::string, std::vector<double>> seen;
   model.watch = [&](const std::string& name, const Tensor& x) {
     if (is_float(x.dtype())) seen[name] = x.to_doubles();
   };
-  model.features(nn::make_input(*backend, tokens, {&count, 1}));
+  const nn::Input input = nn::make_input(*backend, tokens);
+  model.features(input);
   model.watch = {};
 
-  const auto views = app::look_inside(model, tokens);
+  const auto views = app::look_inside(model, input);
   BOOST_TEST(views.size() == 6);
   double worst = 0, spread = 0;
   for (const app::HeadView& view : views) {

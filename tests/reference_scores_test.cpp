@@ -102,7 +102,8 @@ BOOST_AUTO_TEST_CASE(scores_are_sums_over_the_reference) {
       const auto tokens = static_cast<std::int64_t>(sample.tokens.size());
       const auto reference = task->reference(sample);
       rows += std::ssize(reference);
-      for (const HeadView& view : look_inside(model, sample.tokens)) {
+      for (const HeadView& view :
+           look_inside(model, nn::make_input(model.backend(), sample.tokens))) {
         double& sum = sums[{view.layer, view.head}];
         for (const tasks::ReferenceRow& row : reference) {
           for (const std::int32_t column : row.columns) {

@@ -12,6 +12,7 @@
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "nn/mixers/softmax.h"
+#include "nn/mixing/head_weights.h"
 #include "nn/models/decode.h"
 #include "nn/models/hugging_face.h"
 #include "nn/training/checkpoint.h"
@@ -221,6 +222,51 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
       },
       "expected ascending rows of reference, below 9, got 3");
   expect_refusal([&] { place({{9, 0}}); }, "expected ascending rows of reference, below 9, got 9");
+}
+
+// The first group of a layer has columns of 2 queries, 1 key and 1 value, 4 wide.
+BOOST_AUTO_TEST_CASE(the_weights_that_are_shown_are_those_that_count) {
+  const auto backend = make_reference_backend();
+  Model model(*backend, "reinforce=0");
+  model.reinforce(some_amounts);
+  const Tokens tokens{1, 2, 3, 4, 5, 6, 7, 8}, lengths{5, 3};
+  const Reference pairs{{2, 0}, {4, 1}, {4, 4}, {6, 0}, {7, 1}};
+  const Input input = make_input(*backend, tokens, lengths, {}, pairs);
+  std::map<std::string, std::vector<double>> seen;
+  model.decoder.watch = [&](const std::string& name, const Tensor& x) {
+    if (is_float(x.dtype())) seen[name] = x.to_doubles();
+  };
+  model.decoder.features(input);
+  model.decoder.watch = {};
+  const auto views = model.decoder.look(input);
+  const auto& projection = seen.at("blocks.0.mixing.projection");
+  const auto& heads = seen.at("blocks.0.mixing.heads");
+  const std::size_t columns = projection.size() / 8;
+  double worst = 0, most = 0;
+  for (std::int64_t sequence = 0, begin = 0; sequence < 2; ++sequence) {
+    const std::int64_t n = lengths[static_cast<std::size_t>(sequence)];
+    for (std::int64_t head = 0; head < 2; ++head) {
+      const auto weights = head_weights(views[0][0], input.segments, sequence, head).to_doubles();
+      for (std::int64_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (std::int64_t j = 0; j < n; ++j) sum += weights[static_cast<std::size_t>(i * n + j)];
+        most = std::max(most, sum);
+        for (std::int64_t c = 0; c < 4; ++c) {
+          double y = 0;
+          for (std::int64_t j = 0; j < n; ++j) {
+            y += weights[static_cast<std::size_t>(i * n + j)] *
+                 projection[static_cast<std::size_t>(begin + j) * columns + 12 +
+                            static_cast<std::size_t>(c)];
+          }
+          const auto at = static_cast<std::size_t>((begin + i) * 24 + head * 4 + c);
+          worst = std::max(worst, std::abs(y - heads[at]));
+        }
+      }
+    }
+    begin += n;
+  }
+  BOOST_TEST(worst < 1e-5);
+  BOOST_TEST(most > 1.5);  // a row that is reinforced
 }
 
 BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_what_they_were) {

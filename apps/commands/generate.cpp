@@ -27,11 +27,10 @@ std::vector<std::string> prompts_from(const Arguments& arguments) {
 void write_logits(const LoadedRun& loaded, const Tokens& prompt, std::int64_t head,
                   const std::string& file) {
   Backend& backend = *loaded.backend;
-  const auto length = static_cast<std::int32_t>(prompt.size());
-  const nn::Input input = nn::make_input(backend, prompt, {&length, 1});
+  const nn::Input input = nn::make_input(backend, prompt);
   const Tensor logits = loaded.model->logits(loaded.model->features(input), head).value();
-  const std::vector<NamedTensor> tensors{{"logits", logits},
-                                         {"tokens", Tensor::from(backend, {length}, prompt)}};
+  const std::vector<NamedTensor> tensors{
+      {"logits", logits}, {"tokens", Tensor::from(backend, {std::ssize(prompt)}, prompt)}};
   save_tensors(file, tensors);
 }
 

@@ -61,7 +61,8 @@ void run(const Arguments& arguments) {
   const std::int64_t most =
       with_reference && !arguments.given("tokens") ? 104 : arguments.integer("tokens", 1, 1024);
   const auto index = static_cast<std::uint32_t>(arguments.integer("sample", 0, 1 << 30));
-  const LoadedRun loaded = load_run(folder, load_options(arguments));
+  const auto load = arguments.given("prompt") ? load_run_for_prompts : load_run;
+  const LoadedRun loaded = load(folder, load_options(arguments));
   const std::string on = arguments.given("on") ? arguments.word("on") : "";
   const auto task = as_usage("on", [&] { return loaded.config.task(on); });
 
@@ -99,7 +100,8 @@ void run(const Arguments& arguments) {
       page.add(heading, std::move(content));
     }
   } else {
-    const auto views = look_inside(*loaded.model, std::span(sample.tokens).first(shown));
+    const auto views =
+        look_inside(*loaded.model, beginning_for(*loaded.model, *task, sample, shown));
     if (!shares.empty()) {
       page.add("What FAL heads read",
                html::paragraph(text("Share of the answers asked, over ", options.samples,

@@ -64,7 +64,7 @@ constexpr Size laptop_sizes[] = {
     {"reversal", 2, 64, 4000, 32, "3e-3", plain, "0.02"},
     {"addition", 3, 64, 6000, 64, "2e-3"},
     {"multiplication", 3, 96, 9000, 64, "2e-3"},
-    {"ffml", 3, 64, 10000, 64, "2e-3"},
+    {"ffml", 3, 64, 20000, 64, "2e-3"},
     {"value-assignment", 2, 64, 15000, 64, "1e-3", chains},
     {"successor", 2, 64, 1000, 32, "3e-3"},
 };

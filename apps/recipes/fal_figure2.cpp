@@ -54,7 +54,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   const auto task = loaded.front().config.task();
   const tasks::Sample sample = task->sample(rng, 0);
   const std::size_t shown = std::min<std::size_t>(sample.tokens.size(), 64);
-  const auto views = look_inside(*loaded.front().model, std::span(sample.tokens).first(shown));
+  nn::Decoder& model = *loaded.front().model;
+  const auto views = look_inside(model, beginning_for(model, *task, sample, shown));
   result.sections.emplace_back(
       "Where each token's FAL head looks",
       html::paragraph("Each row of the figure's table is the share of read tokens whose selection "

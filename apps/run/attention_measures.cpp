@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "apps/run/batches.h"
 #include "apps/run/mixer_views.h"
 #include "apps/run/rollout.h"
 #include "autograd/operators.h"
@@ -71,8 +70,9 @@ class Measuring {
   }
 
   void add(std::span<const tasks::Sample> samples) {
-    const nn::Batch batch = batch_of(samples, task_);
-    const nn::Input input = nn::make_input(model_.backend(), batch.tokens, batch.lengths);
+    const nn::Batch batch = batch_for(model_, task_, samples);
+    const nn::Input input =
+        nn::make_input(model_.backend(), batch.tokens, batch.lengths, {}, batch.reference);
     const std::vector<std::int32_t> said = nn::predict(model_, batch);
     const auto views = model_.look(input);
     std::size_t outputs = 0;
@@ -217,14 +217,13 @@ class Measuring {
 
 }  // namespace
 
-Tensor rollout_of(nn::Decoder& model, std::span<const std::int32_t> tokens) {
-  const auto count = static_cast<std::int32_t>(tokens.size());
-  const nn::Input input = nn::make_input(model.backend(), tokens, {&count, 1});
-  const auto views = model.look(input);
+Tensor rollout_of(nn::Decoder& model, const nn::Input& sequence) {
+  const std::int64_t count = sequence.ids.size();
+  const auto views = model.look(sequence);
   Rollout rollout(model.backend(), master_type(model.activations()), count, 0, count);
   for (std::int64_t layer = model.config().layers - 1; layer >= 0; --layer) {
     rollout.add_earlier_layer(mean_of_heads(model, layer, views[static_cast<std::size_t>(layer)],
-                                            input.segments, 0, [](const Tensor&) {}));
+                                            sequence.segments, 0, [](const Tensor&) {}));
   }
   return rollout.matrix();
 }

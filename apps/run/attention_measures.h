@@ -55,8 +55,8 @@ struct AttentionMeasures {
   std::vector<LengthScores> lengths = {};  // at most twenty, all of one width; those with samples
 };
 
-/// The attention rollout of a sequence by itself, [tokens, tokens].
-Tensor rollout_of(nn::Decoder& model, std::span<const std::int32_t> tokens);
+/// The attention rollout of one sequence, [tokens, tokens].
+Tensor rollout_of(nn::Decoder& model, const nn::Input& sequence);
 
 /// An Error where the task has no reference or a mixer shows no attention.
 AttentionMeasures measure_attention(nn::Decoder& model, const tasks::Task& task,

@@ -134,25 +134,24 @@ html::HeatMap empty_map(const tasks::Task& task, const tasks::Sample& sample,
           .outlined = outlined(task, sample, count)};
 }
 
-/// The matrices of some heads in a sequence by itself.
+/// The matrices of some heads in one sequence.
 std::map<HeadKey, std::vector<double>> matrices_of(nn::Decoder& model,
                                                    std::span<const HeadScore> wanted,
-                                                   std::span<const std::int32_t> tokens) {
-  const auto count = static_cast<std::int32_t>(tokens.size());
-  const nn::Input input = nn::make_input(model.backend(), tokens, {&count, 1});
+                                                   const nn::Input& sequence) {
   std::map<HeadKey, std::vector<double>> all;
-  for_each_mixer(model, model.look(input),
-                 [&](std::int64_t layer, std::int64_t first, const nn::Mixer& mixer,
-                     const nn::MixerView& view) {
-                   for (std::int64_t h = 0; h < mixer.heads; ++h) {
-                     const bool shown = std::ranges::any_of(wanted, [&](const HeadScore& head) {
-                       return head.layer == layer && head.head == first + h;
-                     });
-                     if (!shown) continue;
-                     all[{layer, first + h}] =
-                         attention_of(model, layer, mixer, view, input.segments, 0, h).to_doubles();
-                   }
-                 });
+  for_each_mixer(
+      model, model.look(sequence),
+      [&](std::int64_t layer, std::int64_t first, const nn::Mixer& mixer,
+          const nn::MixerView& view) {
+        for (std::int64_t h = 0; h < mixer.heads; ++h) {
+          const bool shown = std::ranges::any_of(wanted, [&](const HeadScore& head) {
+            return head.layer == layer && head.head == first + h;
+          });
+          if (!shown) continue;
+          all[{layer, first + h}] =
+              attention_of(model, layer, mixer, view, sequence.segments, 0, h).to_doubles();
+        }
+      });
   return all;
 }
 
@@ -278,7 +277,8 @@ std::string head_picture(nn::Decoder& model, const tasks::Task& task, const task
                          const HeadScore& head, std::size_t most, const std::string& title) {
   const auto tokens = std::span(sample.tokens).first(std::min(most, sample.tokens.size()));
   html::HeatMap map = empty_map(task, sample, tokens);
-  map.values = matrices_of(model, {&head, 1}, tokens).at({head.layer, head.head});
+  const nn::Input sequence = beginning_for(model, task, sample, tokens.size());
+  map.values = matrices_of(model, {&head, 1}, sequence).at({head.layer, head.head});
   return html::figure(html::heat_map(map), title);
 }
 
@@ -287,6 +287,7 @@ Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& mode
                             std::size_t most) {
   const auto tokens = std::span(sample.tokens).first(std::min(most, sample.tokens.size()));
   const auto count = std::ssize(tokens);
+  const nn::Input sequence = beginning_for(model, task, sample, tokens.size());
   html::HeatMap map = empty_map(task, sample, tokens);
   const auto picture = [&](std::vector<double> values, double full, const std::string& title) {
     map.values = std::move(values);
@@ -297,7 +298,7 @@ Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& mode
   for (const auto& [row, column] : map.outlined) {
     reference[static_cast<std::size_t>(row * count + column)] = 1;
   }
-  const std::vector<double> rollout = rollout_of(model, tokens).to_doubles();
+  const std::vector<double> rollout = rollout_of(model, sequence).to_doubles();
   double largest = 0;  // of the rows that have a reference
   for (const auto& [row, column] : map.outlined) {
     const auto begin = rollout.begin() + row * count;
@@ -318,7 +319,7 @@ Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& mode
                        side_by_side(picture(rollout, largest, "Attention rollout") +
                                     picture(std::move(reference), 1, "Reference")));
   const auto drawn = std::span(measures.heads).first(std::min(heads_drawn, measures.heads.size()));
-  const auto matrices = matrices_of(model, drawn, tokens);
+  const auto matrices = matrices_of(model, drawn, sequence);
   std::string maps;
   for (const HeadScore& head : drawn) {
     maps += picture(matrices.at({head.layer, head.head}), 1,

@@ -37,7 +37,8 @@ std::vector<Reference> references(const nn::Decoder& model, const tasks::Task& t
   return all;
 }
 
-/// Samples side by side as this model reads them.
+}  // namespace
+
 nn::Batch batch_for(const nn::Decoder& model, const tasks::Task& task,
                     std::span<const tasks::Sample> samples) {
   nn::Batch batch = batch_of(samples, task);
@@ -49,6 +50,23 @@ nn::Batch batch_for(const nn::Decoder& model, const tasks::Task& task,
   }
   return batch;
 }
+
+nn::Input input_for(const nn::Decoder& model, const tasks::Task& task,
+                    std::span<const tasks::Sample> samples) {
+  const nn::Batch batch = batch_for(model, task, samples);
+  return nn::make_input(model.backend(), batch.tokens, batch.lengths, {}, batch.reference);
+}
+
+nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
+                        const tasks::Sample& sample, std::size_t most) {
+  const auto count = static_cast<std::int32_t>(std::min(most, sample.tokens.size()));
+  nn::Batch batch = batch_for(model, task, {&sample, 1});
+  batch.tokens.resize(static_cast<std::size_t>(count));
+  std::erase_if(batch.reference, [&](const nn::ReferencePair& pair) { return pair.row >= count; });
+  return nn::make_input(model.backend(), batch.tokens, {&count, 1}, {}, batch.reference);
+}
+
+namespace {
 
 /// What a model says at the asked outputs of each sample, all tokens seen as they are.
 std::vector<Tokens> forced(nn::Decoder& model, const tasks::Task& task,

@@ -34,6 +34,17 @@ struct EvaluationOptions {
 void for_samples(const tasks::Task& task, const EvaluationOptions& options,
                  const std::function<void(std::span<const tasks::Sample>)>& body);
 
+/// Samples side by side as this model reads them: where its heads are reinforced, with the pairs of
+/// the task's reference.
+nn::Batch batch_for(const nn::Decoder& model, const tasks::Task& task,
+                    std::span<const tasks::Sample> samples);
+/// The same in the backend's memory.
+nn::Input input_for(const nn::Decoder& model, const tasks::Task& task,
+                    std::span<const tasks::Sample> samples);
+/// The first tokens of a sample, at most so many, by themselves.
+nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
+                        const tasks::Sample& sample, std::size_t most);
+
 /// Scores a model on the samples of a task.
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options);

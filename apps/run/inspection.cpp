@@ -9,12 +9,12 @@
 #include "apps/html/chart.h"
 #include "apps/html/heat_map.h"
 #include "apps/html/page.h"
-#include "apps/run/batches.h"
 #include "apps/run/mixer_views.h"
 #include "core/error.h"
 #include "core/quote.h"
 #include "core/rng.h"
 #include "nn/mixers/fal.h"
+#include "nn/mixing/head_weights.h"
 
 namespace longhand::app {
 namespace {
@@ -85,8 +85,7 @@ std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
   }
   if (shares.empty()) return shares;
   for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
-    const nn::Batch batch = batch_of(samples, task);
-    const nn::Input input = nn::make_input(model.backend(), batch.tokens, batch.lengths);
+    const nn::Input input = input_for(model, task, samples);
     auto share = shares.begin();
     for_each_mixer(
         model, model.look(input),
@@ -112,19 +111,16 @@ std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
   return shares;
 }
 
-std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32_t> tokens) {
-  const auto count = static_cast<std::int32_t>(tokens.size());
-  const nn::Input input = nn::make_input(model.backend(), tokens, {&count, 1});
+std::vector<HeadView> look_inside(nn::Decoder& model, const nn::Input& sequence) {
+  const std::int64_t count = sequence.ids.size();
+  const DType type = master_type(model.activations());
   std::vector<HeadView> all;
   for_each_mixer(
-      model, model.look(input),
+      model, model.look(sequence),
       [&](std::int64_t layer, std::int64_t first, const nn::Mixer& mixer,
           const nn::MixerView& view) {
-        std::vector<double> weights;
         std::vector<std::int32_t> matches;
-        if (const Tensor all_heads = view.all_weights()) weights = all_heads.to_doubles();
         if (view.selected) matches = view.selected.to_ints();
-        const std::ptrdiff_t size = std::ptrdiff_t{count} * count;
         for (std::int64_t h = 0; h < mixer.heads; ++h) {
           HeadView head{.layer = layer, .head = first + h};
           if (view.selected) {
@@ -132,8 +128,8 @@ std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32
               head.selected.push_back(matches[static_cast<std::size_t>(t * mixer.heads + h)]);
             }
           }
-          if (!weights.empty()) {
-            head.weights.assign(weights.begin() + h * size, weights.begin() + (h + 1) * size);
+          if (view.scores || view.weights) {
+            head.weights = nn::head_weights(view, sequence.segments, 0, h, type).to_doubles();
           }
           all.push_back(std::move(head));
         }

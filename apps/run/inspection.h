@@ -37,7 +37,7 @@ struct HeadView {
   std::vector<double> weights = {};         // P, tokens * tokens; or empty
   std::vector<std::int64_t> selected = {};  // m of each token, -1 where there is none; or empty
 };
-std::vector<HeadView> look_inside(nn::Decoder& model, std::span<const std::int32_t> tokens);
+std::vector<HeadView> look_inside(nn::Decoder& model, const nn::Input& sequence);
 
 /// A sample's tokens as HTML, those that the views know: the selections of every FAL head with the
 /// asked tokens strong, and the attention of every other head as a map.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "apps/run/batches.h"
 #include "apps/run/mixer_views.h"
 #include "autograd/combine.h"
 #include "autograd/reduce.h"
@@ -78,8 +77,7 @@ std::vector<HeadScore> rank_heads(nn::Decoder& model, const tasks::Task& task,
     }
     LONGHAND_CHECK(std::ranges::any_of(masks, &ReferenceMask::rows),
                    "reference attention: the task's samples have none");
-    const nn::Batch batch = batch_of(samples, task);
-    const nn::Input input = nn::make_input(model.backend(), batch.tokens, batch.lengths);
+    const nn::Input input = input_for(model, task, samples);
     auto score = heads.begin();
     for_each_mixer(
         model, model.look(input),

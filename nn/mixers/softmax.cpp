@@ -28,10 +28,10 @@ HeadsBackward SoftmaxHeads::forward(const MixerPass& pass) const {
   vars.window = window;
   if (pass.view) pass.view->scores = vars.value();
   if (!reinforce) return attention_into(vars, operand.v, output(pass));
-  reinforced_attention_into(
-      vars, operand.v,
-      {.pairs = pass.input.reference, .amounts = reinforcement_.value(), .threshold = *reinforce},
-      output(pass));
+  const Reinforcement by{
+      .pairs = pass.input.reference, .amounts = reinforcement_.value(), .threshold = *reinforce};
+  if (pass.view) pass.view->reinforcement = by;
+  reinforced_attention_into(vars, operand.v, by, output(pass));
   return {};
 }
 

@@ -27,6 +27,23 @@ Tensor softmax_weights(Scores scores, std::int64_t head, std::int32_t begin, std
   return attention_weights(scores).reshape({length, length});
 }
 
+/// The amount of head `head` more where P exceeds the threshold and a pair of the sequence says so.
+Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t head,
+                  std::int32_t begin, std::int32_t length) {
+  const double amount = by.amounts.to_doubles()[static_cast<std::size_t>(head)];
+  if (!by.pairs || amount == 0) return weights;
+  std::vector<double> grown = weights.to_doubles();
+  const std::vector<std::int32_t> pairs = by.pairs.to_ints();
+  for (std::size_t p = 0; p < pairs.size(); p += 2) {
+    const std::int32_t row = pairs[p] - begin, position = pairs[p + 1];
+    if (row < 0 || row >= length || position < 0 || position > row) continue;
+    double& weight = grown[static_cast<std::size_t>(row) * static_cast<std::size_t>(length) +
+                           static_cast<std::size_t>(position)];
+    if (weight > by.threshold) weight += amount;
+  }
+  return Tensor::from(weights.backend(), weights.shape(), weights.dtype(), grown);
+}
+
 /// Its part of the matrices of all sequences and heads.
 Tensor part_of(const Tensor& weights, const Segments& sequences, std::size_t sequence,
                std::int64_t head) {
@@ -60,7 +77,11 @@ Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64
                     std::int64_t head, DType type) {
   const auto at = static_cast<std::size_t>(sequence);
   const std::int32_t begin = sequences.begins()[at], length = sequences.lengths()[at];
-  if (view.scores) return softmax_weights(*view.scores, head, begin, length);
+  if (view.scores) {
+    const Tensor weights = softmax_weights(*view.scores, head, begin, length);
+    return view.reinforcement ? reinforced(weights, *view.reinforcement, head, begin, length)
+                              : weights;
+  }
   if (view.weights) return part_of(view.weights, sequences, at, head);
   if (view.selected) return one_hot_rows(view.selected, head, begin, length, type);
   return {};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/heads.h"
+#include "autograd/reinforce.h"
 #include "core/contract/attention.h"
 #include "nn/input.h"
 #include "nn/layers/lora.h"
@@ -38,10 +39,11 @@ struct MixerCache {
 /// What can be seen of a pass. A mixer fills in one of these, or none.
 struct MixerView {
   std::optional<Scores> scores = {};  // what P is made of: it is computed when it is asked for
+  std::optional<Reinforcement> reinforcement = {};  // what is added to P
   Tensor weights = {};   // P, as AttentionWeights in core/contract/attention.h; or empty
   Tensor selected = {};  // the key that each head chose, -1: none; i32 [tokens, heads]; or empty
 
-  /// P of all heads and sequences; empty where the mixer has none.
+  /// P of all heads and sequences, without what is added; empty where the mixer has none.
   Tensor all_weights() const;
 };
 

@@ -1,0 +1,253 @@
+#pragma once
+
+#include <algorithm>
+
+#include "cuda/attention/rules.h"
+#include "cuda/attention/run.h"
+
+/// What the kernels of attention by rules share. A block takes the products of a tile of scores as
+/// the softmax kernels do and puts them into shared memory, where a thread for each query walks
+/// along its keys, from the nearest on, with the rule's own text. Weights go back to registers for
+/// the products that follow.
+///
+/// Heads wider than a slice: as in gradients.h. Sums over slices go in one order everywhere, so
+/// that a score has the same bits in all passes.
+namespace longhand::cuda::walks {
+
+constexpr int slice = 64, steps = 32;  // columns of a head; rows of the other side in a step
+
+struct RuleTask {
+  ScoresView scores;
+  HeadsView v = {}, y = {}, mean = {}, dy = {}, dq = {}, dk = {}, dv = {};
+  float* log_sum = nullptr;
+  const float* row_dots = nullptr;
+  float *dtau = nullptr, *dpull = nullptr;
+  bool add_tau = false, add_pull = false;
+  std::int32_t key_slices = 1, value_slices = 1;
+  std::int64_t query_rows = 0;
+  Pair<float>* walked = nullptr;  // [slices, query rows, heads]
+  std::int32_t* progress = nullptr;
+};
+
+/// A query on its way along its keys.
+template <Rule rule>
+struct Walker {
+  float factor = 0, pull = 0, log_sum = 0, d = 0;
+  int position = -1;
+  bool there = false;
+  float known = rule == Rule::stick ? 1.0f : 0.0f;  // what is left; the keys kept
+  float sum = 0;    // of stick-breaking the rest of D; of TRA dpull, and forward the weights
+  float level = 0;  // of TRA forward: the largest logit
+  float raw = 0;    // the sum of dS times q . k
+  int number = 0;   // of entmax forward: keys that have a weight
+
+  __device__ void start(const ScoresView& scores, const SegmentView& at, int query, int head) {
+    there = query < at.queries;
+    if (!there) {
+      if (rule == Rule::stick) known = 0;
+      return;
+    }
+    const std::int64_t row = at.query + query;
+    position = at.offset() + query;
+    factor = scores.scale * scores.tau_of(row, head) * (rule == Rule::entmax ? 0.5f : log2_of_e);
+    if (rule == Rule::tra) pull = scores.pull[row * scores.heads + head] * log2_of_e;
+  }
+  __device__ void start_back(const RuleTask& task, const SegmentView& at, int query, int head) {
+    start(task.scores, at, query, head);
+    if (!there) return;
+    const std::int64_t entry = (at.query + query) * task.scores.heads + head;
+    d = task.row_dots[entry];
+    if (rule == Rule::stick) sum = d;
+    if (rule != Rule::stick) log_sum = task.log_sum[entry];
+  }
+  __device__ bool sees(const ScoresView& scores, int key) const {
+    return there && visible(scores, position, key) && (!strict(rule) || key < position);
+  }
+  __device__ bool spent() const { return rule == Rule::stick && known < rules::Stick::spent; }
+
+  /// The scores s[key stride] of the keys begin .. begin + count - 1 to weights. Gives what the
+  /// sums so far shrink by.
+  __device__ float weigh(const ScoresView& scores, int begin, int count, float* s, int stride) {
+    float top = level;
+    for (int key = count - 1; key >= 0; --key) {
+      float& x = s[key * stride];
+      if constexpr (rule == Rule::stick) {
+        x = sees(scores, begin + key) ? rules::Stick::weigh(x * factor, known) : 0.0f;
+      } else {
+        const bool first = known == 0;
+        x = rules::Tra::logit(sees(scores, begin + key) ? x * factor : 0.0f, pull, known);
+        if (known > 0) top = first ? x : fmaxf(top, x);
+      }
+    }
+    if constexpr (rule == Rule::stick) return 1;
+    const float shrink = power_of_two(level - top);
+    level = top;
+    sum *= shrink;
+    for (int key = 0; key < count; ++key) {
+      float& x = s[key * stride];
+      x = power_of_two(x - level);
+      sum += x;
+    }
+    return shrink;
+  }
+
+  /// The largest half of a score, or the sums of weights and of their squares.
+  __device__ void highest(const ScoresView& scores, int begin, int count, const float* s,
+                          int stride) {
+    for (int key = 0; key < count; ++key) {
+      if (sees(scores, begin + key)) level = fmaxf(level, s[key * stride] * factor);
+    }
+  }
+  __device__ void add_up(const ScoresView& scores, int begin, int count, const float* s,
+                         int stride) {
+    for (int key = 0; key < count; ++key) {
+      if (!sees(scores, begin + key)) continue;
+      const float w = rules::Entmax::weight(s[key * stride] * factor, level);
+      sum += w;
+      known += w * w;
+      number += w > 0 ? 1 : 0;
+    }
+  }
+  __device__ void weigh_roots(const ScoresView& scores, int begin, int count, float* s,
+                              int stride) const {
+    for (int key = 0; key < count; ++key) {
+      float& x = s[key * stride];
+      x = sees(scores, begin + key) ? rules::Entmax::weight(x * factor, level) : 0.0f;
+      if (number == 1 && x > 0) x = 1;  // to the last bit
+    }
+  }
+
+  /// s to P, and dp to dS.
+  __device__ void gradients(const ScoresView& scores, int begin, int count, float* s, float* dp,
+                            int stride) {
+    for (int key = count - 1; key >= 0; --key) {
+      float &x = s[key * stride], &g = dp[key * stride];
+      const float product = x;
+      if (!sees(scores, begin + key)) {
+        x = g = 0;
+        continue;
+      }
+      if constexpr (rule == Rule::stick) {
+        g = rules::Stick::gradient(x * factor, g, known, sum, x);
+      } else if constexpr (rule == Rule::entmax) {
+        const float w = rules::Entmax::weight(x * factor, log_sum);
+        x = w * w;
+        g = w * (g - d);
+      } else {
+        const float logit = rules::Tra::logit(x * factor, pull, known);
+        x = power_of_two(logit - log_sum * log2_of_e);
+        g = rules::Tra::gradient(logit, log_sum, x, g, d);
+        sum += g * known;
+      }
+      raw += g * product;
+    }
+  }
+};
+
+/// Products of a warp's 16 rows, to and from a tile: entry (r, c) is at r row_stride + c
+/// column_stride.
+template <int m>
+__device__ void put_tile(float* tile, int row_stride, int column_stride, const float (&x)[m][4]) {
+  float* const to = tile + (16 * warp_index() + lane_row()) * row_stride;
+#pragma unroll
+  for (int i = 0; i < m; ++i) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      to[8 * (e / 2) * row_stride + (8 * i + 2 * lane_column() + e % 2) * column_stride] = x[i][e];
+    }
+  }
+}
+template <int m>
+__device__ void get_tile(const float* tile, int row_stride, int column_stride, float (&x)[m][4]) {
+  const float* const from = tile + (16 * warp_index() + lane_row()) * row_stride;
+#pragma unroll
+  for (int i = 0; i < m; ++i) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      x[i][e] =
+          from[8 * (e / 2) * row_stride + (8 * i + 2 * lane_column() + e % 2) * column_stride];
+    }
+  }
+}
+
+template <class Product>
+constexpr int tile_entries = tile_rows* Product::stride(slice);
+template <class Product>
+constexpr int step_entries = steps* Product::stride(slice);
+constexpr int walk_stride = tile_rows + 1;  // of a key, where a block has 64 queries
+constexpr int wave_stride = steps + 1;      // where it has 64 keys
+constexpr int walk_floats = steps * walk_stride, wave_floats = tile_rows * wave_stride;
+
+template <class Product>
+constexpr std::size_t forward_bytes =
+    sizeof(typename Product::Element) *
+    (tile_entries<Product> + 2 * step_entries<Product>)+sizeof(float) * walk_floats;
+template <class Product>
+constexpr std::size_t backward_bytes = sizeof(typename Product::Element) * 2 *
+                                       (tile_entries<Product> + step_entries<Product>)+2 *
+                                       sizeof(float) * std::max(walk_floats, wave_floats);
+
+/// c += rows a of `mine` times rows of `others`, over all slices of the head; the slices' tiles
+/// pass through shared memory.
+template <class Product, int m, class Mine, class Others>
+__device__ void dots_of_slices(float (&c)[m][4], typename Product::Element* mine,
+                               typename Product::Element* others, int parts, bool busy,
+                               const Mine& bring_mine, const Others& bring_others) {
+  clear(c);
+  for (int part = 0; part < parts; ++part) {
+    __syncthreads();
+    if (parts > 1) bring_mine(part);
+    bring_others(part);
+    __syncthreads();
+    if (busy) dots<Product, slice>(c, mine + 16 * warp_index() * Product::stride(slice), others);
+  }
+}
+
+/// The queries of a block: first .. first + rows - 1 of a segment, at positions from `start` on.
+/// Those with the most keys are begun first.
+struct BlockQueries {
+  SegmentView at;
+  int first, rows, start;
+};
+__device__ __forceinline__ BlockQueries own_queries(const SegmentsView& segments) {
+  const std::int64_t slot = std::int64_t{gridDim.x} - 1 - blockIdx.x;
+  const Tile tile = tile_at(segments.query_begin, segments.count, tile_rows, slot);
+  const SegmentView at = segments[tile.segment];
+  return {at, tile.first, min(tile_rows, at.queries - tile.first), at.offset() + tile.first};
+}
+
+/// A tile, there for this thread when it returns and for the others after a barrier.
+template <class Product, int rows>
+__device__ void fetch(typename Product::Element* tile, const HeadsView& x, std::int64_t row,
+                      int count, int head, int part) {
+  stage<Product, slice, rows>(tile, x, row, count, head, part * slice);
+  commit_copies();
+  wait_for_copies<0>();
+  settle<Product, slice, rows>(tile, x);
+}
+
+template <Rule rule>
+using Named = std::integral_constant<Rule, rule>;
+
+/// Entmax's forward pass, and its D: dots, [rows, heads].
+void attend_by_entmax(CudaBackend& backend, const Scores& scores, const RuleTask& task);
+void entmax_dots(CudaBackend& backend, const Scores& scores, const RuleTask& task, float* dots);
+
+/// Calls body(Product{}), as the math has it.
+template <class Body>
+void visit_product(const Scores& scores, Math math, Body&& body) {
+  if (math == Math::exact) return body(ExactProduct{});
+  if (math == Math::bf16 || scores.q.data.dtype() == DType::bf16) return body(Bf16Product{});
+  body(Tf32Product{});
+}
+/// Calls body(Product{}, rule): TRA's scores are f32 whatever the math.
+template <class Body>
+void visit_rule(const Scores& scores, Math math, Body&& body) {
+  if (scores.rule == Rule::tra) return body(ExactProduct{}, Named<Rule::tra>{});
+  visit_product(scores, math, [&](auto product) {
+    if (scores.rule == Rule::stick) return body(product, Named<Rule::stick>{});
+    return body(product, Named<Rule::entmax>{});
+  });
+}
+
+}  // namespace longhand::cuda::walks
