@@ -61,18 +61,33 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
           {type}};
 }
 
-/// Each layer's mean head in a sequence, from what look_inside shows.
+/// What all steps of a chain along P read: row by row, (1 - g) P + g P- C.
+Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
+  Matrix c(n * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      c[i * n + j] += (1 - gamma) * p[i * n + j];
+      if (j == i) break;
+      for (std::size_t k = 0; k <= j; ++k) c[i * n + k] += gamma * p[i * n + j] * c[j * n + k];
+    }
+  }
+  return c;
+}
+
+/// Each layer's mean over heads of what they read of values, from what look_inside shows; its last
+/// head is ChaCAL's.
 std::vector<Matrix> mean_heads(nn::Decoder& model, std::span<const std::int32_t> tokens) {
   const std::size_t n = tokens.size();
   std::vector<Matrix> means(static_cast<std::size_t>(model.config().layers), Matrix(n * n));
   for (const HeadView& view : look_inside(model, nn::make_input(model.backend(), tokens))) {
     Matrix& mean = means[static_cast<std::size_t>(view.layer)];
+    const Matrix read = view.head == 3 ? along_chains(view.weights, 0.9, n) : view.weights;
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
         const double weight =
             view.weights.empty()
                 ? view.selected[i] >= 0 && view.selected[i] + 1 == static_cast<std::int64_t>(j)
-                : view.weights[i * n + j];
+                : read[i * n + j];
         mean[i * n + j] += weight / 4;
       }
     }

@@ -155,7 +155,7 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
   const ReinforcementGrid grid = grid_of(arguments, std::ssize(ranking));
   const std::vector<Tried> tried =
       search(config, start.checkpoint, model.backend(), ranking, grid, *searched, options);
-  const Reinforcement& best = tried.front().setting;
+  const ReinforcementSetting& best = tried.front().setting;
 
   const Config own = reinforced(config, config.text("task.name"), best.threshold);
   const auto made = reinforced_model(own, model.backend(), start.checkpoint);

@@ -8,6 +8,7 @@
 #include "autograd/rearrange.h"
 #include "autograd/reduce.h"
 #include "core/error.h"
+#include "nn/mixing/head_weights.h"
 #include "nn/models/decode.h"
 
 namespace longhand::app {
@@ -33,7 +34,8 @@ double entropy_of(const Tensor& weights) {
   return sum;
 }
 
-/// The mean of a layer's heads in a sequence, [tokens, tokens]; `visit` is given each head's own.
+/// The mean over a layer's heads of what they read of values in a sequence, [tokens, tokens];
+/// `visit` is given each head's weights.
 template <class F>
 Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
                      const std::vector<nn::MixerView>& views, const Segments& sequences,
@@ -45,10 +47,11 @@ Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
         for (std::int64_t h = 0; h < mixer.heads; ++h, ++heads) {
           const Tensor weights = attention_of(model, layer, mixer, view, sequences, sequence, h);
           visit(weights);
+          const Tensor read = nn::value_weights(view, weights, h);
           if (!sum) {
-            sum = scale(weights, 1).value();  // weights may be memory of the view
+            sum = scale(read, 1).value();  // weights may be memory of the view
           } else {
-            sum.backend()(Combine{.f = Combination::sum, .a = sum, .b = weights, .y = sum});
+            sum.backend()(Combine{.f = Combination::sum, .a = sum, .b = read, .y = sum});
           }
         }
       });

@@ -13,7 +13,7 @@
 /// AttentionSpan, section 6.1).
 namespace longhand::app {
 
-struct Reinforcement {
+struct ReinforcementSetting {
   std::int64_t heads = 1;  // N: so many, the first of a ranking
   double amount = 1;       // delta, added to their weights of reference tokens
   double threshold = 0;    // C, which such a weight must exceed
@@ -39,7 +39,7 @@ struct ReinforcementGrid {
   std::vector<double> amounts, thresholds;
 };
 struct Tried {
-  Reinforcement setting;
+  ReinforcementSetting setting;
   double score = 0;  // the task's main metric
   double loss = 0;   // the mean over the answers' tokens
 };

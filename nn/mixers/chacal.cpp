@@ -40,10 +40,14 @@ Var ChacalHeads::gammas() const {
 HeadsBackward ChacalHeads::forward(const MixerPass& pass) const {
   const Operands operand = operands(pass);
   const ScoreVars vars = scores.scores(operand.q, operand.k, pass, beta_);
-  if (pass.view) pass.view->scores = vars.value();
+  const Var g = gammas();
+  if (pass.view) {
+    pass.view->scores = vars.value();
+    pass.view->gamma = g.value();
+  }
   const Heads y = output(pass);
   const Heads earlier = pass.cache ? Heads{pass.cache->outputs, 0, heads, width} : Heads{};
-  HeadsBackward backward = chacal_into(vars, operand.v, gammas(), y, earlier);
+  HeadsBackward backward = chacal_into(vars, operand.v, g, y, earlier);
   if (earlier) {
     pass.y.backend()(Append{.x = y, .from = pass.input.segments, .y = earlier, .to = *pass.cached});
   }

@@ -1,6 +1,7 @@
 #include "nn/mixing/head_weights.h"
 
 #include "autograd/attention.h"
+#include "autograd/composed_attention.h"
 #include "autograd/rearrange.h"
 
 namespace longhand::nn {
@@ -85,6 +86,13 @@ Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64
   if (view.weights) return part_of(view.weights, sequences, at, head);
   if (view.selected) return one_hot_rows(view.selected, head, begin, length, type);
   return {};
+}
+
+Tensor value_weights(const MixerView& view, const Tensor& weights, std::int64_t head) {
+  if (!view.gamma) return weights;
+  const Tensor gamma = view.gamma.size() == 1 ? view.gamma : view.gamma.slice(head, 1);
+  const std::int64_t n = weights.rows();
+  return chacal_matrix(weights.reshape({1, n, n}), gamma).value().reshape({n, n});
 }
 
 }  // namespace longhand::nn

@@ -13,4 +13,8 @@ namespace longhand::nn {
 Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64_t sequence,
                     std::int64_t head, DType type = DType::f32);
 
+/// How much of each token's value is in what the head says, from its weights: the same, or, along
+/// chains, what all their steps bring together, (1 - g) (I - g P-)^-1 P.
+Tensor value_weights(const MixerView& view, const Tensor& weights, std::int64_t head);
+
 }  // namespace longhand::nn
