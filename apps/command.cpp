@@ -5,6 +5,8 @@
 #include <charconv>
 #include <sstream>
 
+#include "core/nearest.h"
+
 namespace longhand::app {
 namespace {
 
@@ -17,26 +19,22 @@ std::map<std::string, Command, std::less<>>& command_registry() {
   return all;
 }
 
-/// The options as Boost knows them. Defaults are only shown: Arguments applies them, so that what
-/// was given and what was not can be told apart.
+/// The options as Boost knows them. Arguments applies defaults, so that what was given and what was
+/// not can be told apart.
 po::options_description describe(const Command& command) {
-  po::options_description all("options");
+  po::options_description all;
   for (const Option& option : command.options) {
     if (option.value.empty()) {
-      all.add_options()(option.name.c_str(), po::bool_switch(), option.meaning.c_str());
-      continue;
+      all.add_options()(option.name.c_str(), po::bool_switch());
+    } else {
+      all.add_options()(option.name.c_str(), po::value<std::vector<std::string>>());
     }
-    auto* const value = po::value<std::vector<std::string>>();
-    value->value_name(option.value);
-    const std::string meaning =
-        option.otherwise.empty() ? option.meaning : option.meaning + " (" + option.otherwise + ")";
-    all.add_options()(option.name.c_str(), value, meaning.c_str());
   }
-  all.add_options()("help,h", po::bool_switch(), "print this");
+  all.add_options()("help,h", po::bool_switch());
   return all;
 }
 
-/// A flag as the command names it: --batch-tokens is --batch_tokens.
+/// A flag as the command names it: --batch-tokens is --batch-tokens.
 std::string as_named(const std::string& word, const std::vector<Option>& options) {
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());
@@ -48,6 +46,39 @@ std::string as_named(const std::string& word, const std::vector<Option>& options
     }
   }
   return word;
+}
+
+/// The nearest option to one that is not there.
+std::string did_you_mean_flag(const std::string& flag, const std::vector<Option>& options) {
+  std::vector<std::string> known{"--help"};
+  for (const Option& option : options) known.push_back(shown_flag(option.name));
+  return did_you_mean(flag, known);
+}
+
+constexpr std::size_t help_columns = 80, most_flag_columns = 26;
+
+/// A flag and what it means, in two columns.
+void write_option(std::ostream& out, const std::string& flag, std::string_view meaning,
+                  std::size_t width) {
+  out << "  " << flag << std::string(flag.size() < width ? width - flag.size() : 0, ' ');
+  if (flag.size() > width) out << '\n' << std::string(width + 2, ' ');
+  const std::string indent = "\n" + std::string(width + 4, ' ');
+  std::size_t column = width + 4;
+  out << "  ";
+  for (bool first = true; !meaning.empty(); first = false) {
+    const std::size_t end = std::min(meaning.find(' '), meaning.size());
+    if (!first && column + 1 + end > help_columns) {
+      out << indent;
+      column = width + 4;
+    } else if (!first) {
+      out << ' ';
+      ++column;
+    }
+    out << meaning.substr(0, end);
+    column += end;
+    meaning.remove_prefix(std::min(end + 1, meaning.size()));
+  }
+  out << '\n';
 }
 
 std::string one_line(std::string message) {
@@ -71,7 +102,7 @@ Arguments Arguments::without(std::string_view name) const {
 
 const std::string& Arguments::word(std::string_view name) const {
   const std::vector<std::string>& all = words(name);
-  if (all.empty()) wrong_usage("--", name, " is missing");
+  if (all.empty()) wrong_usage(shown_flag(name), " is missing");
   return all.back();
 }
 
@@ -82,11 +113,11 @@ const std::vector<std::string>& Arguments::words(std::string_view name) const {
 }
 
 std::int64_t Arguments::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
-  return parse_integer(text("--", name), word(name), low, high);
+  return parse_integer(shown_flag(name), word(name), low, high);
 }
 
 double Arguments::number(std::string_view name, double low, double high) const {
-  return parse_number(text("--", name), word(name), low, high);
+  return parse_number(shown_flag(name), word(name), low, high);
 }
 
 Arguments Command::parse(const std::vector<std::string>& words) const {
@@ -108,15 +139,24 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
     po::store(
         po::command_line_parser(named).options(with_plain).positional(positions).style(style).run(),
         found);
+  } catch (const po::unknown_option& error) {
+    const std::string flag = one_line(error.get_option_name());
+    wrong_usage("there is no option ", flag, did_you_mean_flag(flag, options));
   } catch (const po::error& error) {
     wrong_usage(one_line(error.what()));
   }
+  if (found.count(plain_words)) {
+    arguments.plain_ = found[plain_words].as<std::vector<std::string>>();
+  }
   if (found["help"].as<bool>()) {
     arguments.given_.insert("help");
+    if (found.count("task")) {
+      arguments.given_.insert("task");
+      arguments.values_["task"] = found["task"].as<std::vector<std::string>>();
+    }
     return arguments;
   }
   if (found.count(plain_words)) {
-    arguments.plain_ = found[plain_words].as<std::vector<std::string>>();
     if (dashes != words.end()) {
       arguments.after_dashes_ =
           std::min(static_cast<std::size_t>(words.end() - dashes - 1), arguments.plain_.size());
@@ -133,7 +173,7 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
     if (found.count(option.name)) {
       auto values = found[option.name].as<std::vector<std::string>>();
       if (!option.repeats && values.size() > 1) {
-        wrong_usage("--", option.name, " is given ", values.size(), " times");
+        wrong_usage(shown_flag(option.name), " is given ", values.size(), " times");
       }
       arguments.given_.insert(option.name);
       arguments.values_[option.name] = std::move(values);
@@ -144,17 +184,60 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
   return arguments;
 }
 
-std::string Command::help() const {
+std::string Command::help(const Arguments& beside) const {
+  const bool all = std::ranges::count(beside.plain(), "all") > 0;
+  const std::string task = beside.given("task") ? beside.word("task") : "";
+  struct Line {
+    std::string flag, meaning;
+  };
+  std::vector<std::pair<std::string, std::vector<Line>>> groups;
+  std::size_t width = 0, hidden = 0, of_tasks = 0;
+  const auto add = [&](const Option& option, std::string meaning) {
+    if (!option.otherwise.empty()) meaning += " (" + option.otherwise + ")";
+    std::string flag = shown_flag(option.name);
+    if (!option.value.empty()) flag += ' ' + option.value;
+    if (flag.size() <= most_flag_columns) width = std::max(width, flag.size());
+    auto group = std::ranges::find(groups, option.group, [](const auto& g) { return g.first; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {option.group, {}});
+    group->second.push_back({std::move(flag), std::move(meaning)});
+  };
+  for (const Option& option : options) {
+    const auto own = option.of_tasks.find(task);
+    if (own != option.of_tasks.end()) {
+      add(option, own->second);
+    } else if (!all && !option.of_tasks.empty()) {
+      ++of_tasks;
+    } else if (!all && option.rare) {
+      ++hidden;
+    } else {
+      add(option, option.meaning);
+    }
+  }
+  const bool more = hidden > 0;
+  add({"help", "", ""}, more ? "print this; `--help all`: every option there is" : "print this");
+
   std::ostringstream out;
   out << summary << "\n\nusage\n";
   for (const std::string& form : usage) {
     out << "  longhand " << name << (form.empty() ? "" : " ") << form << '\n';
   }
-  out << '\n' << describe(*this);
+  for (const auto& [heading, lines] : groups) {
+    out << '\n' << heading << '\n';
+    for (const Line& line : lines) write_option(out, line.flag, line.meaning, width);
+  }
+  if (of_tasks > 0 && task.empty()) {
+    out << "\n`longhand " << name << " --help --task NAME` shows a task's own options.\n";
+  }
   if (!notes.empty()) out << '\n' << notes << '\n';
   out << (examples.size() == 1 ? "\nexample\n" : "\nexamples\n");
   for (const std::string& example : examples) out << "  longhand " << example << '\n';
   return out.str();
+}
+
+std::string shown_flag(std::string_view name) {
+  std::string flag = text("--", name);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
 }
 
 Register::Register(Command command) {

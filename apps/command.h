@@ -24,13 +24,16 @@ template <class... Parts>
   throw UsageError(text(parts...));
 }
 
+/// How a flag is written: --batch-tokens of batch_tokens. Both are understood.
+std::string shown_flag(std::string_view name);
+
 /// What `make` gives; its Error is wrong usage of a flag.
 template <class F>
 auto as_usage(std::string_view flag, F make) {
   try {
     return make();
   } catch (const Error& error) {
-    wrong_usage("--", flag, ": ", error.what());
+    wrong_usage(shown_flag(flag), ": ", error.what());
   }
 }
 
@@ -41,6 +44,10 @@ struct Option {
   std::string meaning;         // one line
   std::string otherwise = {};  // the value when it is not given; empty: none
   bool repeats = false;
+  std::string group = "options";  // its heading in the help
+  bool rare = false;              // in `--help all` alone
+  /// Of an option that tasks have: what it means to each, in the help of that task.
+  std::map<std::string, std::string> of_tasks = {};
 };
 
 /// What the user typed after the command's name, checked against its options.
@@ -62,6 +69,8 @@ class Arguments {
   std::span<const std::string> after_dashes() const {
     return std::span(plain_).last(after_dashes_);
   }
+  /// Nothing was typed.
+  bool empty() const { return given_.empty() && plain_.empty(); }
   /// --json was given.
   bool json() const { return flag("json"); }
 
@@ -87,7 +96,9 @@ struct Command {
   std::function<void(const Arguments&)> run;
 
   Arguments parse(const std::vector<std::string>& words) const;
-  std::string help() const;
+  /// What --help prints: the options in use, and those of the task that is named beside it; with
+  /// `all`, every one.
+  std::string help(const Arguments& beside = {}) const;
 };
 
 /// Adds a command to the program when it is constructed, before main.

@@ -11,6 +11,7 @@
 
 #include "apps/command.h"
 #include "apps/version.h"
+#include "core/nearest.h"
 #include "core/quote.h"
 #include "nn/training/stop_signals.h"
 
@@ -34,7 +35,10 @@ void print_overview() {
 const Command& find(const std::string& name) {
   const auto found = commands().find(name);
   if (found == commands().end()) {
-    wrong_usage("there is no command '", name, "'; `longhand help` lists them");
+    std::vector<std::string> known;
+    for (const auto& [other, command] : commands()) known.push_back(other);
+    wrong_usage("there is no command ", quote(name),
+                did_you_mean(name, known, "; `longhand help` lists them"));
   }
   return found->second;
 }
@@ -53,7 +57,7 @@ void run(const std::vector<std::string>& words) {
     const Command& command = find(first);
     const Arguments arguments = command.parse({words.begin() + 1, words.end()});
     if (arguments.flag("help")) {
-      std::cout << command.help();
+      std::cout << command.help(arguments);
     } else {
       command.run(arguments);
     }

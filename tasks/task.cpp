@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "core/quote.h"
 #include "tasks/addition.h"
 #include "tasks/boxes.h"
@@ -96,9 +97,11 @@ std::span<const TaskKind> all_tasks() {
 
 const TaskKind& task_kind(std::string_view name) {
   const auto place = std::ranges::find(all_tasks(), name, &TaskKind::name);
-  LONGHAND_CHECK(place != all_tasks().end(), "expected a task of ", names_of(all_tasks()), ", got ",
-                 quote(name));
-  return *place;
+  if (place != all_tasks().end()) return *place;
+  std::vector<std::string> known;
+  for (const TaskKind& kind : all_tasks()) known.push_back(kind.name);
+  fail("expected a task of ", names_of(all_tasks()), ", got ", quote(name),
+       did_you_mean(name, known));
 }
 
 }  // namespace longhand::tasks

@@ -24,7 +24,7 @@ done
 "$compiler" "$work/mixers/mean.cpp.o" "$work/list.cpp.o" "$@" -o "$work/longhand"
 
 cd "$work"
-./longhand train --help | grep -q -e '--sharpness'
+./longhand train --help all | grep -q -e '--sharpness'
 ./longhand train --task flip-flop --task.instructions 8 --width 16 --layers 1 --steps 3 --batch 4 \
   --heads 'mean:2{sharpness=0.5},mean:2,softmax:1x4' --evaluate_samples 2 --quiet --out run
 grep -q '^heads = mean:2{sharpness=0.5},mean:2,softmax:1x4$' run/config.ini

@@ -200,9 +200,9 @@ BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {
   BOOST_TEST(refused({"--temper", "hot"}).starts_with("--temper: "));
   BOOST_TEST(refused({"--start", "late"}).starts_with("--start: "));
   BOOST_TEST(refused({"--gamma", "1"}).starts_with("--gamma: gamma: expected 0 <= gamma < 1"));
-  BOOST_TEST(refused({"--learned_gamma", "head"}).starts_with("--learned_gamma: "));
+  BOOST_TEST(refused({"--learned_gamma", "head"}).starts_with("--learned-gamma: "));
   BOOST_TEST(refused({"--heads", "softmax:4;softmax:4"}).starts_with("--heads: heads: expected"));
-  BOOST_TEST(refused({"--rope_in_fal", "yes"}).starts_with("--rope_in_fal: "));
+  BOOST_TEST(refused({"--rope_in_fal", "yes"}).starts_with("--rope-in-fal: "));
   // Two are wrong: the one that is spoken of is the one that is named.
   const std::string two = refused({"--steps", "x", "--clip", "y"});
   BOOST_TEST(

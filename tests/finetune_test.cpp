@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_alone_and_is_exported_merged_or_by_it
   longhand.refuses(1, "train --from tuned --lora 0 --out other", "the model has no such parameter");
   longhand.refuses(1, "train --from tuned --lora 3 --out other", "lora");
   longhand.refuses(2, "train --from base --lora 2 --lora-targets all --out other",
-                   "--lora_targets");
+                   "--lora-targets");
   longhand.refuses(2, "train --from base --moments bf16 --out other", "beta2");
   BOOST_TEST(!fs::exists(longhand.path("other")));
   // Goes on learning from there.

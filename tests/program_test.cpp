@@ -70,10 +70,34 @@ BOOST_AUTO_TEST_CASE(every_command_explains_itself_with_an_example) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(help_shows_what_is_often_wanted_a_tasks_own_or_all) {
+  const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  const std::string often = (*this)("train --help").out, all = (*this)("train --help all").out;
+  BOOST_TEST(lines(often) < 80);
+  BOOST_TEST(often.find("--warm-up N") != std::string::npos);
+  BOOST_TEST(often.find("--epsilon") == std::string::npos);
+  BOOST_TEST(often.find("--task.hint") == std::string::npos);
+  BOOST_TEST(all.find("--epsilon X") != std::string::npos);
+  BOOST_TEST(all.find("--task.hint X") != std::string::npos);
+  BOOST_TEST(all.find("--task.group X") != std::string::npos);
+  const std::string sorting = (*this)("train --task sorting --help").out;
+  BOOST_TEST(sorting.find("helper task: none, successor") != std::string::npos);
+  BOOST_TEST(sorting.find("--task.group") == std::string::npos);
+  for (const std::string& text : {often, all, sorting}) {
+    std::istringstream each(text.substr(0, text.find("\nexamples")));
+    for (std::string line; std::getline(each, line);) BOOST_TEST(line.size() <= 84u, line);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(wrong_usage_is_one_line_and_status_2) {
   refuses(2, "", "command");
   refuses(2, "nosuch", "nosuch");
   refuses(2, "help nosuch", "nosuch");
+  refuses(2, "trian", "did you mean train?");
+  refuses(2, "train", "--task NAME");
+  refuses(2, "train --stesp 3", "did you mean --steps?");
+  refuses(2, "train --task sortign", "did you mean sorting?");
+  refuses(2, "repro fal/tabel1", "did you mean fal/table1?");
   refuses(2, "info more", "more");
   refuses(2, "info --jso", "--jso");  // no guessing
   refuses(2, "gradcheck nosuch", "nosuch");

@@ -277,8 +277,8 @@ BOOST_AUTO_TEST_CASE(a_run_whose_checkpoints_lie_in_parts_is_like_any_other) {
   // A tensor that is larger than a part is told before anything is written.
   refuses(1, "train --task flip-flop --width 768 --part_mib 1 --out x",
           "expected at most 1048576 bytes with its file's header, got ");
-  refuses(2, "train --task flip-flop --part_mib -1 --out x", "--part_mib");
-  refuses(2, "repro fal/table1 --part_mib many --out x", "--part_mib");
+  refuses(2, "train --task flip-flop --part_mib -1 --out x", "--part-mib");
+  refuses(2, "repro fal/table1 --part_mib many --out x", "--part-mib");
   BOOST_TEST(!fs::exists(folder / "x"));
 }
 

@@ -111,7 +111,7 @@ std::vector<Number> list(const Arguments& arguments, const std::string& flag,
 
 std::vector<double> decimals(const Arguments& arguments, const std::string& flag, double high) {
   return list<double>(arguments, flag, [&](const std::string& value) {
-    return parse_number(text("--", flag), value, 0, high);
+    return parse_number(shown_flag(flag), value, 0, high);
   });
 }
 
@@ -201,7 +201,7 @@ void run(const Arguments& arguments) {
   }
   for (const char* flag : {"top", "delta", "threshold", "rank-on", "search-on", "search-samples"}) {
     if (!reinforces && arguments.given(flag)) {
-      wrong_usage("--", flag, ": ", arguments.word("method"), " has no such setting");
+      wrong_usage(shown_flag(flag), ": ", arguments.word("method"), " has no such setting");
     }
   }
   const TrainingManner manner = manner_from(arguments);

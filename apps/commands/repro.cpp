@@ -7,6 +7,7 @@
 #include "apps/recipes/grid.h"
 #include "apps/version.h"
 #include "core/atomic_file.h"
+#include "core/nearest.h"
 #include "core/quote.h"
 
 namespace longhand::app::repro_command {
@@ -72,7 +73,10 @@ void run(const Arguments& arguments) {
   if (id == "list") return list(arguments.json());
   const auto found = recipes().find(id);
   if (found == recipes().end()) {
-    wrong_usage("there is no recipe '", id, "'; `longhand repro list` lists them");
+    std::vector<std::string> known;
+    for (const auto& [name, recipe] : recipes()) known.push_back(name);
+    wrong_usage("there is no recipe ", quote(id),
+                did_you_mean(id, known, "; `longhand repro list` lists them"));
   }
   const auto scale = scale_from_name(arguments.word("scale"));
   if (!scale) {

@@ -27,7 +27,7 @@ RunFolder folder_of(const Arguments& arguments) {
     const std::vector<Option> others{{"out", "", ""}, {"config", "", ""}, {"from", "", ""}};
     for (const Option& option : join(config_options(), others)) {
       if (option.name != "threads" && arguments.given(option.name)) {
-        wrong_usage("--", option.name, ": a run goes on with its own settings");
+        wrong_usage(shown_flag(option.name), ": a run goes on with its own settings");
       }
     }
     return RunFolder(arguments.word("resume"));
@@ -48,6 +48,11 @@ RunFolder folder_of(const Arguments& arguments) {
 }
 
 void run(const Arguments& arguments) {
+  if (arguments.empty()) {
+    wrong_usage(
+        "expected --task NAME, --config FILE, --from RUN or --resume DIR; "
+        "`longhand train --help` tells more");
+  }
   TrainingManner manner = manner_from(arguments);
   if (arguments.given("from-step") && !arguments.given("resume") && !arguments.given("from")) {
     wrong_usage("--from-step: expected --resume or --from too");

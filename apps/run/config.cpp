@@ -18,19 +18,21 @@ constexpr std::size_t largest_ini = 1 << 20;  // bytes
 
 struct Default {
   std::string_view key, value, placeholder, meaning;
+  bool often = false;  // in the help of one screen
 };
 
 /// The same, of any origin.
 struct DefaultSetting {
   std::string key, value, placeholder, meaning;
+  bool often = false;
 };
 
 constexpr Default defaults[] = {
-    {"model.width", "64", "N", "width of the residual stream"},
-    {"model.layers", "6", "N", "number of blocks"},
+    {"model.width", "64", "N", "width of the residual stream", true},
+    {"model.layers", "6", "N", "number of blocks", true},
     {"model.heads", "softmax:4", "LIST",
-     "heads of all layers, such as softmax:3,fal:1, or of each: softmax:8;chacal:8"},
-    {"model.inner", "0", "N", "width inside the feed forward; 0: 3 times the width"},
+     "heads of all layers, such as softmax:3,fal:1, or of each: softmax:8;chacal:8", true},
+    {"model.inner", "0", "N", "width inside the feed forward; 0: 3 times the width", true},
     {"model.norm", "layer", "NAME", "norms of the blocks: layer, rms or rms_plus_one"},
     {"model.norm_epsilon", "1e-5", "X", "added to the variance in the norms"},
     {"model.norms_after", "0", "0|1", "1: attention and feed forward are normed again after"},
@@ -41,33 +43,34 @@ constexpr Default defaults[] = {
     {"model.attention_bias", "1", "0|1", "1: biases in the attention's products"},
     {"model.out_bias", "1", "0|1", "0: none in the attention's last product"},
     {"model.embedding_scale", "1", "X", "factor of the embeddings"},
-    {"model.positions", "rotary", "NAME", "none, rotary, learned or sinusoidal"},
+    {"model.positions", "rotary", "NAME", "none, rotary, learned or sinusoidal", true},
     {"model.longest", "0", "N", "learned positions; 0: as many as the task's longest sample has"},
     {"model.tied", "0", "0|1", "1: the output layer is the embedding"},
     {"model.start", "plain", "NAME",
      "plain; residual: what is added to the stream starts at 1/sqrt(2 layers)"},
     {"model.deviation", "0.02", "X", "of the weights at first"},
     {"model.lora", "0", "RANK",
-     "the blocks' matrices stay and products of this rank learn beside them; 0: none"},
+     "the blocks' matrices stay and products of this rank learn beside them; 0: none", true},
     {"model.lora_alpha", "0", "X", "their factor times the rank; 0: the rank"},
     {"model.lora_targets", "query,value", "LIST",
      "which projections have them: query, key, value, output, gate, up, down"},
-    {"training.steps", "1000", "N", "optimizer steps"},
-    {"training.batch", "32", "N", "sequences in a step"},
+    {"training.steps", "1000", "N", "optimizer steps", true},
+    {"training.batch", "32", "N", "sequences in a step", true},
     {"training.batch_tokens", "0", "N",
      "so many tokens in a step, whole sequences, in place of training.batch; 0: by sequences"},
     {"training.set", "0", "N", "samples in the training set; 0: new ones in every step"},
-    {"training.accumulation", "1", "N", "parts a step's batch is computed in"},
+    {"training.accumulation", "1", "N", "parts a step's batch is computed in", true},
     {"training.train", "auto", "PARTS",
      "what learns: all, or parameters by name, such as blocks.*.mixing,*.bias; auto: all, or what "
-     "lora and biased heads add"},
+     "lora and biased heads add",
+     true},
     {"training.columns", "none", "LIST",
      "of all that gives every head's queries and keys only these entries' columns learn: last, or "
      "numbers such as 0,60..63; none: no such limit"},
     {"training.train_on", "train", "NAME", "the distribution of the task that is learned"},
-    {"training.rate", "1e-3", "X", "peak learning rate"},
-    {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle"},
-    {"training.warm_up", "100", "N", "steps of warm-up"},
+    {"training.rate", "1e-3", "X", "peak learning rate", true},
+    {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle", true},
+    {"training.warm_up", "100", "N", "steps of warm-up", true},
     {"training.beta1", "0.9", "X", "Adam's decay of the first moment"},
     {"training.beta2", "0.999", "X", "Adam's decay of the second moment"},
     {"training.epsilon", "1e-8", "X", "Adam's epsilon"},
@@ -78,18 +81,18 @@ constexpr Default defaults[] = {
      "how matrices are held: f32, or, where none but lora's learn, bf16 in half the memory"},
     {"training.recompute", "0", "0|1",
      "1: backward computes each block again, which takes less memory and more time"},
-    {"training.decay", "0", "X", "decoupled weight decay of matrices"},
-    {"training.clip", "0", "X", "largest global gradient norm; 0: no clipping"},
-    {"training.seed", "1", "N", "names all random numbers of the run"},
-    {"training.evaluate_every", "0", "N", "steps between evaluations; 0: at the end only"},
+    {"training.decay", "0", "X", "decoupled weight decay of matrices", true},
+    {"training.clip", "0", "X", "largest global gradient norm; 0: no clipping", true},
+    {"training.seed", "1", "N", "names all random numbers of the run", true},
+    {"training.evaluate_every", "0", "N", "steps between evaluations; 0: at the end only", true},
     {"training.evaluate_samples", "200", "N", "sequences of each distribution in an evaluation"},
-    {"training.checkpoint_every", "0", "N", "steps between checkpoints; 0: at the end only"},
+    {"training.checkpoint_every", "0", "N", "steps between checkpoints; 0: at the end only", true},
     {"training.keep", "2", "N", "latest checkpoints kept; the best is kept too"},
     {"training.part_mib", "0", "N",
      "largest file of a checkpoint, which then lies in parts; 0: no limit"},
-    {"compute.backend", "cpu", "NAME", "reference, cpu or cuda"},
-    {"compute.threads", "0", "N", "threads of the backend; 0: one per core"},
-    {"compute.math", "fast", "MODE", "how products are computed: exact, fast or bf16"},
+    {"compute.backend", "cpu", "NAME", "reference, cpu or cuda", true},
+    {"compute.threads", "0", "N", "threads of the backend; 0: one per core", true},
+    {"compute.math", "fast", "MODE", "how products are computed: exact, fast or bf16", true},
 };
 
 /// All of them: those of the mixers (nn/mixers/) follow the model's.
@@ -107,7 +110,7 @@ const std::vector<DefaultSetting>& all_defaults() {
       if (model && !still) add_mixers();
       model = still;
       settings.push_back({std::string(d.key), std::string(d.value), std::string(d.placeholder),
-                          std::string(d.meaning)});
+                          std::string(d.meaning), d.often});
       if (d.key == "model.heads") settings.back().meaning += "; kinds: " + nn::kind_names();
     }
     return settings;
@@ -243,11 +246,11 @@ void Config::set_flags(const Arguments& arguments) {
     for (Setting& setting : settings_) {
       if (flag_of(setting.key, kind()) != option.name) continue;
       setting.value = arguments.word(option.name);
-      setting.origin = "--" + option.name;
+      setting.origin = shown_flag(option.name);
       found = true;
     }
     if (!found) {
-      wrong_usage("--", option.name, ": task ", text("task.name"), " has no such option");
+      wrong_usage(shown_flag(option.name), ": task ", text("task.name"), " has no such option");
     }
   }
 }
@@ -462,10 +465,11 @@ std::vector<Option> config_options() {
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
     names += (names.empty() ? "" : ", ") + kind.name;
   }
-  options.push_back({"task", "NAME", names, tasks::all_tasks().front().name});
+  options.push_back({"task", "NAME", names, tasks::all_tasks().front().name, false, "task"});
   // A flag that several tasks have tells each meaning once, after the tasks that share it.
   struct Meaning {
     std::string flag, tasks, text;
+    std::vector<std::string> of;
   };
   std::vector<Meaning> meanings;
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
@@ -475,24 +479,29 @@ std::vector<Option> config_options() {
       const auto same = std::ranges::find_if(
           meanings, [&](const Meaning& m) { return m.flag == flag && m.text == meaning; });
       if (same == meanings.end()) {
-        meanings.push_back({flag, kind.name, meaning});
+        meanings.push_back({flag, kind.name, meaning, {kind.name}});
       } else {
         same->tasks += ", " + kind.name;
+        same->of.push_back(kind.name);
       }
     }
   }
   for (const Meaning& meaning : meanings) {
     const std::string text = meaning.tasks + ": " + meaning.text;
-    const auto same = std::ranges::find(options, meaning.flag, &Option::name);
+    auto same = std::ranges::find(options, meaning.flag, &Option::name);
     if (same == options.end()) {
-      options.push_back({meaning.flag, "X", text});
+      same = options.insert(same, {meaning.flag, "X", text, {}, false, "task"});
     } else {
       same->meaning += "; " + text;
     }
+    for (const std::string& task : meaning.of) same->of_tasks[task] = meaning.text;
   }
   for (const DefaultSetting& d : all_defaults()) {
-    options.push_back(
-        {d.key.substr(d.key.find('.') + 1), d.placeholder, d.meaning + " (" + d.value + ")"});
+    const std::size_t dot = d.key.find('.');
+    Option option{d.key.substr(dot + 1), d.placeholder, d.meaning + " (" + d.value + ")"};
+    option.group = d.key.substr(0, dot);
+    option.rare = !d.often;
+    options.push_back(std::move(option));
   }
   return options;
 }

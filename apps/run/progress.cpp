@@ -1,11 +1,14 @@
 #include "apps/run/progress.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
+#include <vector>
 
+#include "core/error.h"
 #include "core/quote.h"
 
 namespace longhand::app {
@@ -37,7 +40,63 @@ bool can_rewrite() {
          std::string_view(kind) != "dumb";
 }
 
+/// How wide the terminal is at this moment, less one: a line that fills the last column wraps.
+std::size_t terminal_columns() {
+  winsize size = {};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return 79;
+  return size.ws_col - 1u;
+}
+
+/// "[####......]" for that share.
+std::string bar(double share, std::size_t cells) {
+  const auto full = static_cast<std::size_t>(share * static_cast<double>(cells));
+  return "[" + std::string(full, '#') + std::string(cells - full, '.') + "]";
+}
+
+std::string rounded(const char* form, double value) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, form, value);
+  return buffer;
+}
+
 }  // namespace
+
+std::string progress_line(const ProgressState& s, std::size_t columns) {
+  struct Field {
+    std::string text;
+    int rank;  // the highest goes first
+  };
+  const auto left = static_cast<double>(s.steps - s.step);
+  std::vector<Field> fields{
+      {text("step ", s.step, "/", s.steps), 0},
+      {"loss " + rounded("%.4f", s.loss), 1},
+      {"accuracy " + (s.accuracy ? percent(*s.accuracy) : "-"), 3},
+      {rounded("%.1f ms/step", 1e3 * s.seconds), 6},
+      {rounded("%.0f tokens/s", s.tokens / s.seconds), 4},
+      {s.peak ? percent(*s.peak) + " of peak" : "peak unknown", 5},
+      {rounded("%.0f MiB", static_cast<double>(s.memory) / (1 << 20)), 7},
+      {duration(s.seconds * left) + " left", 2},
+  };
+  const auto joined = [&] {
+    std::string line;
+    for (const Field& field : fields) line += (line.empty() ? "" : "  ") + field.text;
+    return line;
+  };
+  std::string line = joined();
+  if (columns == 0) return line;
+  while (line.size() > columns && fields.size() > 1) {
+    fields.erase(std::ranges::max_element(fields, {}, &Field::rank));
+    line = joined();
+  }
+  constexpr std::size_t least_cells = 8, most_cells = 30;
+  const std::size_t around = 4;  // brackets and what parts it from the rest
+  if (line.size() + around + least_cells <= columns && s.steps > 0) {
+    const std::size_t cells = std::min(most_cells, columns - line.size() - around);
+    const double share = static_cast<double>(s.step) / static_cast<double>(s.steps);
+    line = bar(std::clamp(share, 0.0, 1.0), cells) + "  " + line;
+  }
+  return line.substr(0, columns);
+}
 
 Progress::Progress(std::int64_t steps, bool quiet, double peak)
     : steps_(steps), peak_(peak), quiet_(quiet), terminal_(can_rewrite()) {}
@@ -50,21 +109,19 @@ void Progress::show(const nn::StepReport& r, double operations) {
   if (!last && shown_ && since_ < (terminal_ ? 0.2 : 10.0)) return;
   since_ = 0;
   shown_ = true;
-  const std::string share =
-      peak_ > 0 ? percent(operations / mean_seconds_ / peak_) + " of peak" : "peak unknown";
-  char line[256];
-  std::snprintf(line, sizeof line,
-                "step %lld/%lld  loss %.4f  accuracy %s  %.1f ms/step  %.0f tokens/s  "
-                "%s  %.0f MiB  %s left",
-                static_cast<long long>(r.step), static_cast<long long>(steps_), r.loss,
-                r.accuracy ? percent(*r.accuracy).c_str() : "-", 1e3 * mean_seconds_,
-                static_cast<double>(r.tokens) / mean_seconds_, share.c_str(),
-                static_cast<double>(r.memory.peak) / (1 << 20),
-                duration(mean_seconds_ * static_cast<double>(steps_ - r.step)).c_str());
+  ProgressState state{.step = r.step,
+                      .steps = steps_,
+                      .loss = r.loss,
+                      .accuracy = r.accuracy,
+                      .seconds = mean_seconds_,
+                      .tokens = static_cast<double>(r.tokens),
+                      .memory = r.memory.peak};
+  if (peak_ > 0) state.peak = operations / mean_seconds_ / peak_;
+  const std::string line = progress_line(state, terminal_ ? terminal_columns() : 0);
   if (terminal_) {
-    std::fprintf(stderr, "\r%s\033[K%s", line, last ? "\n" : "");
+    std::fprintf(stderr, "\r%s\033[K%s", line.c_str(), last ? "\n" : "");
   } else {
-    std::fprintf(stderr, "%s\n", line);
+    std::fprintf(stderr, "%s\n", line.c_str());
   }
   open_ = terminal_ && !last;
 }

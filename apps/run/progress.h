@@ -1,11 +1,29 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "nn/training/trainer.h"
 
 namespace longhand::app {
+
+/// What a line of progress tells.
+struct ProgressState {
+  std::int64_t step = 0, steps = 0;
+  double loss = 0;
+  std::optional<double> accuracy = {};
+  double seconds = 0;               // of a step
+  double tokens = 0;                // of a step
+  std::optional<double> peak = {};  // the share of what the machine can do
+  std::uint64_t memory = 0;         // bytes, the most in use so far
+};
+
+/// The line, no wider than so many columns, with a bar where there is room: what matters least is
+/// left out first. Columns 0: all of it, without a bar.
+std::string progress_line(const ProgressState& state, std::size_t columns);
 
 /// Tells on standard error how far a run is: one line written over on a terminal, a line now and
 /// then elsewhere.

@@ -3,6 +3,8 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/nearest.h"
+#include "core/quote.h"
 
 namespace longhand::catalog {
 namespace {
@@ -123,7 +125,10 @@ const Operation& find(std::string_view name) {
   for (const Operation& operation : operations()) {
     if (operation.name == name) return operation;
   }
-  fail("there is no op '", name, "'; `longhand op list` names them all");
+  std::vector<std::string> known;
+  for (const Operation& operation : operations()) known.push_back(operation.name);
+  fail("there is no op ", quote(name),
+       did_you_mean(name, known, "; `longhand op list` names them all"));
 }
 
 Call prepare(const Operation& operation, const Case& values, Backend& backend, DType activations,
