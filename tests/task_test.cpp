@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_distribution_leaves_vocabulary_and_outputs_alone) {
 BOOST_AUTO_TEST_CASE(what_does_not_exist_is_refused_by_name) {
   const std::string unknown = refusal([] { task_kind("flipflop"); });
   BOOST_TEST(unknown.starts_with("expected a task of flip-flop, cycle-tracing"), unknown);
-  BOOST_TEST(unknown.ends_with(", got \"flipflop\""), unknown);
+  BOOST_TEST(unknown.ends_with(", got \"flipflop\"; did you mean flip-flop?"), unknown);
   const TaskKind& kind = task_kind("flip-flop");
   BOOST_TEST(refusal([&] { kind.make(kind.defaults(), "16x"); }) ==
              "task flip-flop: expected a distribution of train, sparse, 2x, 4x, drift, got "
