@@ -268,6 +268,12 @@ std::string Config::ini() const {
   return text;
 }
 
+std::vector<std::pair<std::string, std::string>> Config::settings() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const Setting& setting : settings_) all.emplace_back(setting.key, setting.value);
+  return all;
+}
+
 bool Config::knows(std::string_view key) const {
   return std::any_of(settings_.begin(), settings_.end(),
                      [&](const Setting& setting) { return setting.key == key; });

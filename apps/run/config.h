@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apps/command.h"
@@ -43,6 +44,8 @@ class Config {
   static Config from_run(const Config& run, const Arguments& arguments);
   void set_flags(const Arguments& arguments);  // those of them that were given, unchecked
   std::string ini() const;
+  /// Every setting and its value, in order.
+  std::vector<std::pair<std::string, std::string>> settings() const;
 
   const std::string& text(std::string_view key) const;
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;

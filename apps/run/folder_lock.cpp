@@ -35,6 +35,12 @@ std::string own_name() {
 
 }  // namespace
 
+std::optional<std::string> writer_of(const Folder& folder) {
+  const FileDescriptor file = folder.open(lock_file, O_RDONLY);
+  if (!file.valid() || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
+  return holder(file);
+}
+
 FolderLock::FolderLock(Folder folder) : folder_(std::move(folder)) {
   const std::string path = (folder_.path() / lock_file).string();
   for (;;) {

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <iostream>
+
+#include "apps/html/page.h"
+#include "apps/html/svg.h"
+#include "apps/run/run_report.h"
+#include "core/atomic_file.h"
+
+namespace longhand::app::compare_command {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+struct Compared {
+  std::string name;
+  Config config;
+  std::vector<Json> metrics;
+
+  /// A setting's value; "-" where its task has none such.
+  std::string setting(const std::string& key) const {
+    return config.knows(key) ? config.text(key) : "-";
+  }
+  /// In the last line that has it.
+  std::optional<double> last(const std::string& figure) const {
+    std::optional<double> value;
+    for (const Json& line : metrics) {
+      if (const Json* const found = line.find(figure)) value = found->number();
+    }
+    return value;
+  }
+};
+
+/// The settings in which the runs differ, in the order of the first run that has them.
+Texts differing(const std::vector<Compared>& runs) {
+  Texts keys;
+  for (const Compared& run : runs) {
+    for (const auto& [key, value] : run.config.settings()) {
+      const bool differs = std::ranges::any_of(
+          runs, [&](const Compared& other) { return other.setting(key) != value; });
+      if (differs && std::ranges::count(keys, key) == 0) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+/// The figures of the runs' evaluations, and the loss before them.
+Texts figures_of(const std::vector<Compared>& runs) {
+  Texts figures{"loss"};
+  for (const Compared& run : runs) {
+    for (const Json& line : run.metrics) {
+      for (const auto& [key, value] : line.members()) {
+        const bool scored = key.find('/') != std::string::npos && value.is_number();
+        if (scored && std::ranges::count(figures, key) == 0) figures.push_back(key);
+      }
+    }
+  }
+  return figures;
+}
+
+std::string page_of(const std::vector<Compared>& runs, const Texts& figures,
+                    const std::string& settings_table) {
+  html::Page page("runs compared", text(runs.size(), " runs"));
+  page.add("What differs", settings_table);
+  for (const std::string& figure : figures) {
+    html::LineChart chart{.x_label = "step", .y_label = figure, .series = {}};
+    chart.log_y = figure == "loss";
+    for (const Compared& run : runs) {
+      html::Series series = curve(run.name, run.metrics, figure);
+      series.marks = figure != "loss";
+      if (series.points.size() > 1) chart.series.push_back(std::move(series));
+    }
+    if (!chart.series.empty()) page.add(figure, html::figure(line_chart(chart), figure));
+  }
+  return page.render();
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.plain().size() < 2) wrong_usage("expected two runs or more");
+  std::vector<Compared> runs;
+  for (const std::string& path : arguments.plain()) {
+    const RunFolder folder(path);
+    runs.push_back({path, folder.config(), folder.metrics()});
+  }
+  std::vector<Report::Column> columns{{"what", ""}};
+  for (const Compared& run : runs) columns.push_back({run.name, run.name, "%.4f"});
+  Report report(columns);
+  std::vector<Texts> body;
+  for (const std::string& key : differing(runs)) {
+    Json row{{"what", key}};
+    Texts cells{html::escape(key)};
+    for (const Compared& run : runs) {
+      row[run.name] = run.setting(key);
+      cells.push_back(html::escape(run.setting(key)));
+    }
+    report.add(std::move(row));
+    body.push_back(std::move(cells));
+  }
+  const Texts figures = figures_of(runs);
+  for (const std::string& figure : figures) {
+    Json row{{"what", figure}};
+    Texts cells{html::escape(figure)};
+    for (const Compared& run : runs) {
+      const auto value = run.last(figure);
+      row[run.name] = value ? Json(*value) : Json();
+      cells.push_back(value ? html::number(*value) : "-");
+    }
+    report.add(std::move(row));
+    body.push_back(std::move(cells));
+  }
+  report.print(std::cout, arguments.json());
+  if (!arguments.given("figure")) return;
+  Texts header{""};
+  for (const Compared& run : runs) header.push_back(html::escape(run.name));
+  write_atomically(arguments.word("figure"), page_of(runs, figures, html::table(header, body)));
+}
+
+const Register command{
+    {.name = "compare",
+     .summary = "puts the settings and scores of several runs side by side",
+     .usage = {"RUN RUN... [--figure FILE]"},
+     .options = {{"figure", "FILE", "their curves too, as a page"}, json_option()},
+     .examples = {"compare runs/flip-flop-1 runs/flip-flop-2 --figure compare.html"},
+     .notes = "Settings are shown where the runs differ; figures are those last written.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app::compare_command

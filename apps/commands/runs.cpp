@@ -1,0 +1,72 @@
+#include <iostream>
+
+#include "apps/run/run_summary.h"
+#include "core/quote.h"
+
+namespace longhand::app::runs_command {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A row for a run; one that cannot be read has what is wrong with it.
+Json row_of(const fs::path& path) {
+  Json row{{"run", path.string()}, {"task", {}},  {"heads", {}},   {"layers", {}},
+           {"width", {}},          {"step", {}},  {"steps", {}},   {"state", {}},
+           {"metric", {}},         {"value", {}}, {"minutes", {}}, {"error", {}}};
+  try {
+    const RunSummary run = summarize(path);
+    row["task"] = run.config.text("task.name");
+    row["heads"] = run.config.text("model.heads");
+    row["layers"] = run.config.integer("model.layers", 0, 1000);
+    row["width"] = run.config.integer("model.width", 0, 1 << 20);
+    row["step"] = run.step;
+    row["steps"] = run.steps;
+    row["state"] = run.state;
+    row["metric"] = run.metric;
+    if (run.value) row["value"] = *run.value;
+    row["minutes"] = run.seconds / 60;
+  } catch (const Error& error) {
+    row["state"] = "unreadable";
+    row["error"] = error.what();
+  }
+  return row;
+}
+
+void run(const Arguments& arguments) {
+  std::vector<std::string> folders = arguments.plain();
+  if (folders.empty()) folders.push_back("runs");
+  Report report({{"run", "run"},
+                 {"task", "task"},
+                 {"heads", "heads"},
+                 {"layers", "layers"},
+                 {"width", "width"},
+                 {"step", "step"},
+                 {"steps", "of"},
+                 {"state", "state"},
+                 {"value", "score", "%.4f"},
+                 {"metric", "which is"},
+                 {"minutes", "minutes", "%.1f"}});
+  for (const std::string& folder : folders) {
+    for (const fs::path& path : runs_below(folder)) report.add(row_of(path));
+  }
+  report.print(std::cout, arguments.json());
+  std::cout.flush();
+  for (const Json& row : report.rows()) {
+    if (!row["error"].is_null()) std::cerr << printable(row["error"].string()) << '\n';
+  }
+}
+
+const Register command{
+    {.name = "runs",
+     .summary = "lists the runs below a folder, with their scores",
+     .usage = {"[FOLDER]..."},
+     .options = {json_option()},
+     .examples = {"runs", "runs runs/fal-table1-smoke"},
+     .notes =
+         "Without a folder, those below runs/. The score is the task's main one, of its first\n"
+         "distribution, in the last evaluation; minutes are those of its steps.",
+     .takes_words = true,
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app::runs_command

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/run/run_folder.h"
+
+namespace longhand::app {
+
+/// What a run's folder says of it, without its model.
+struct RunSummary {
+  Config config;
+  std::int64_t step = 0, steps = 0;
+  std::string state = {};            // finished, training or stopped
+  std::string metric = {};           // the task's main one, of its first distribution
+  std::optional<double> value = {};  // in the last evaluation that has it
+  double seconds = 0;                // of its steps
+};
+RunSummary summarize(const std::filesystem::path& run);
+
+/// The folders below this one, itself too, that hold runs, sorted; what lies in a run is none.
+std::vector<std::filesystem::path> runs_below(const std::filesystem::path& folder);
+
+}  // namespace longhand::app
