@@ -15,24 +15,31 @@ SegmentTable table_of(const Segments& segments) {
 }
 
 /// y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t), `width` entries a thread
-/// and `blocks` blocks for each segment s; x_row and y_row entries from row to row.
+/// and `blocks` blocks for each segment s, as many as one of average length needs; longer ones are
+/// gone over in steps. x_row and y_row entries from row to row.
 template <int width, class From, class To>
 __global__ void __launch_bounds__(block_threads)
     append(const From* x, std::int64_t x_row, SegmentTable from, To* y, std::int64_t y_row,
            SegmentTable to, std::int64_t packs, std::int64_t blocks) {
   const std::int64_t s = blockIdx.x / blocks;
-  const std::int64_t item = blockIdx.x % blocks * block_threads + threadIdx.x;
-  const RowColumn at = row_column(item, packs);
-  const std::int64_t length = from.length[s], t = at.row, column = at.column * width;
-  if (t >= length) return;
-  const std::int64_t place = to.begin[s] + to.length[s] - length + t;
-  store(y + place * y_row + column, load<width>(x + (from.begin[s] + t) * x_row + column));
+  const std::int64_t length = from.length[s], first = from.begin[s];
+  const std::int64_t place = to.begin[s] + to.length[s] - length;
+  for (std::int64_t item = blockIdx.x % blocks * block_threads + threadIdx.x; item < length * packs;
+       item += blocks * block_threads) {
+    const RowColumn at = row_column(item, packs);
+    const std::int64_t column = at.column * width;
+    store(y + (place + at.row) * y_row + column,
+          load<width>(x + (first + at.row) * x_row + column));
+  }
 }
 
 }  // namespace
 
 void run(CudaBackend& backend, const Append& op) {
-  const std::int64_t columns = op.x.heads * op.x.width;
+  const std::int64_t count = op.from.count(), columns = op.x.heads * op.x.width;
+  if (count == 0) return;
+  // Repeated work has other lengths: the grid follows from their sum.
+  const std::int64_t average = (op.from.tokens() + count - 1) / count;
   visit_activation(op.x.data.dtype(), [&]<class From>(From) {
     visit_activation(op.y.data.dtype(), [&]<class To>(To) {
       const From* x = op.x.data.data<From>() + op.x.first_column;
@@ -44,10 +51,9 @@ void run(CudaBackend& backend, const Append& op) {
           on_16_bytes(x, y) && x_row % full == 0 && y_row % full == 0 && columns % full == 0;
       with_width<Narrow>(fits, [&](auto width) {
         const std::int64_t packs = columns / width;
-        const std::int64_t blocks = grid_of(op.from.longest() * packs);
-        launch(backend.stream(), op.from.count() * blocks, block_threads, 0,
-               append<width, From, To>, x, x_row, table_of(op.from), y, y_row, table_of(op.to),
-               packs, blocks);
+        const std::int64_t blocks = grid_of(average * packs);
+        launch(backend.stream(), count * blocks, block_threads, 0, append<width, From, To>, x,
+               x_row, table_of(op.from), y, y_row, table_of(op.to), packs, blocks);
       });
     });
   });

@@ -284,6 +284,34 @@ BOOST_AUTO_TEST_CASE(repeated_work_runs_its_body_twice_and_sees_new_contents) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(repeated_work_sees_other_lengths) {
+  for (const MakeBackend make : devices()) {
+    const auto backend = make({});
+    const Tensor x(*backend, {110, 5}, DType::f32), y(*backend, {220, 5}, DType::f32);
+    const std::int32_t even[] = {50, 60}, uneven[] = {108, 2}, begins[] = {0, 110};
+    Segments from(*backend, even);
+    const Segments to(*backend, begins, std::vector<std::int32_t>{110, 110});
+    const auto repeat = backend->repeat();
+    for (int time = 0; time < 4; ++time) {
+      const std::span<const std::int32_t> lengths = time < 2 ? even : uneven;
+      from.assign(lengths);
+      std::vector<double> values(550), wanted(1100, 0.0);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<double>(i + 1);
+        const std::size_t first = static_cast<std::size_t>(lengths[0]) * 5;
+        wanted[i < first ? 550 - first + i : 550 + i] = values[i];  // each ends its room
+      }
+      x.assign(values);
+      const bool repeated = repeat->run([&] {
+        (*backend)(Fill{.value = 0, .y = y});
+        (*backend)(Append{{x, 0, 1, 5}, from, {y, 0, 1, 5}, to});
+      });
+      BOOST_TEST(repeated == (time >= 2));
+      BOOST_TEST(y.to_doubles() == wanted);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_repeated_is_told_by_name) {
   for (const MakeBackend make : devices()) {
     const auto backend = make({});
