@@ -3,6 +3,7 @@
 #include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/matmul.h"
+#include "core/backend.h"
 
 /// Values written as formulas: (a - mean) * b / 2.0 + x % w. Operands are repeated as in combine.h,
 /// and a number is a factor or a constant for every entry.
@@ -18,8 +19,9 @@ inline Var operator%(const Var& a, const Var& b) { return matmul(a, b); }
 
 /// `value` as a tensor of one entry, of the type of x.
 inline Var number_like(const Var& x, double value) {
-  const double values[] = {value};
-  return Tensor::from(x.backend(), {1}, x.value().dtype(), values);
+  const Tensor number(x.backend(), {1}, x.value().dtype());
+  x.backend()(Fill{.value = value, .y = number});
+  return number;
 }
 inline Var operator+(const Var& a, double b) { return add(a, number_like(a, b)); }
 inline Var operator+(double a, const Var& b) { return add(number_like(b, a), b); }

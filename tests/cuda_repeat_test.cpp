@@ -60,11 +60,11 @@ Batch of_several_shapes(std::int64_t step, std::int64_t) {
   }
 }
 
-DecoderConfig config() {
+DecoderConfig config(std::string_view mixers = "softmax:1x4,fal:1x4,chacal:1x4") {
   return {.vocabulary = 7,
           .width = 8,
           .layers = 1,
-          .mixers = parse_layers("softmax:1x4,fal:1x4,chacal:1x4", 8),
+          .mixers = parse_layers(mixers, 8),
           .inner = 12,
           .deviation = 0.3};
 }
@@ -78,9 +78,9 @@ struct Trained {
 };
 
 Trained train(MakeBackend make, const BatchSource& source, TrainerOptions options,
-              Math math = Math::fast) {
+              Math math = Math::fast, const DecoderConfig& form = config()) {
   const auto backend = make({.math = math});
-  Decoder decoder(*backend, config(), 2);
+  Decoder decoder(*backend, form, 2);
   Trained got;
   options.schedule = {.peak = 1e-2, .warm_up = 2, .steps = options.steps};
   options.optimizer = AdamOptions{.decay = 0.1, .clip = 1};
@@ -130,6 +130,23 @@ BOOST_AUTO_TEST_CASE(repeated_steps_have_the_bits_of_steps_that_are_run) {
         BOOST_TEST(repeated->numbers == run.numbers);
         BOOST_TEST(repeated->values == run.values);
         BOOST_TEST(repeated->memory.live == run.memory.live);  // what was reserved is given back
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(steps_of_every_mixer_have_the_same_bits_repeated) {
+  for (const MakeBackend make : devices()) {
+    for (const MixerKind* const kind : mixer_kinds()) {
+      BOOST_TEST_CONTEXT(kind->name) {
+        const DecoderConfig form = config(text(kind->name, ":2x4"));
+        const auto source = [](std::int64_t step, std::int64_t) { return batch_of(step, {6, 6}); };
+        const Trained run = train(make, source, {.steps = 4, .recorded = 0}, Math::fast, form);
+        const Trained repeated =
+            train(make, source, {.steps = 4, .together = always}, Math::fast, form);
+        BOOST_TEST(repeated.error == "accepted");
+        BOOST_TEST(repeated.numbers == run.numbers);
+        BOOST_TEST(repeated.values == run.values);
       }
     }
   }
