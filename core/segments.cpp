@@ -34,7 +34,13 @@ Segments::Segments(Backend& backend, std::span<const std::int32_t> begins,
 
 void Segments::assign(std::span<const std::int32_t> lengths) { set(sums_before(lengths), lengths); }
 
-void Segments::set(std::span<const std::int32_t> begins, std::span<const std::int32_t> lengths) {
+void Segments::assign_lengths(std::span<const std::int32_t> lengths) {
+  host_ = host_of(host_->begins, lengths);
+  length_.assign(lengths);
+}
+
+std::shared_ptr<const Segments::Host> Segments::host_of(std::span<const std::int32_t> begins,
+                                                        std::span<const std::int32_t> lengths) {
   LONGHAND_CHECK(begins.size() == lengths.size(), "segments: got ", begins.size(), " begins and ",
                  lengths.size(), " lengths");
   auto host = std::make_shared<Host>();
@@ -48,9 +54,13 @@ void Segments::set(std::span<const std::int32_t> begins, std::span<const std::in
     host->longest = std::max<std::int64_t>(host->longest, lengths[s]);
     host->rows = std::max(host->rows, std::int64_t{begins[s]} + lengths[s]);
   }
+  return host;
+}
+
+void Segments::set(std::span<const std::int32_t> begins, std::span<const std::int32_t> lengths) {
+  host_ = host_of(begins, lengths);
   begin_.assign(begins);
   length_.assign(lengths);
-  host_ = std::move(host);
 }
 
 std::span<const std::int32_t> Segments::begins() const {

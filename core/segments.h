@@ -23,6 +23,8 @@ class Segments {
   /// Other lengths of as many sequences, one after another, in the same memory. Earlier copies keep
   /// what they know on the host.
   void assign(std::span<const std::int32_t> lengths);
+  /// The same for sequences that begin where they did.
+  void assign_lengths(std::span<const std::int32_t> lengths);
 
   explicit operator bool() const { return host_ != nullptr; }
   std::int64_t count() const { return static_cast<std::int64_t>(lengths().size()); }
@@ -44,6 +46,8 @@ class Segments {
     std::int64_t longest = 0, tokens = 0, rows = 0;
     bool tile = true;
   };
+  static std::shared_ptr<const Host> host_of(std::span<const std::int32_t> begins,
+                                             std::span<const std::int32_t> lengths);
   void set(std::span<const std::int32_t> begins, std::span<const std::int32_t> lengths);
 
   std::shared_ptr<const Host> host_;

@@ -50,17 +50,27 @@ Shape shape_of(std::span<const ReferencePair> reference) { return {std::ssize(re
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals,
                  std::span<const ReferencePair> reference) {
+  const auto integers = [&](const Shape& shape) { return Tensor(backend, shape, DType::i32); };
+  const Shape shape{std::ssize(tokens)};
+  Input input{integers(shape), integers(shape), Segments(backend, lengths)};
+  if (!reference.empty()) input.reference = integers(shape_of(reference));
+  input.assign(tokens, lengths, totals, reference);
+  return input;
+}
+
+void Input::assign(std::span<const std::int32_t> tokens, std::span<const std::int32_t> lengths,
+                   std::span<const std::int32_t> totals, std::span<const ReferencePair> pairs) {
   if (totals.empty()) totals = lengths;
   LONGHAND_CHECK(totals.size() == lengths.size(), "input: expected ", lengths.size(),
                  " totals (sequences), got ", totals.size());
-  const auto positions = positions_of(lengths, totals, tokens.size());
-  const Shape shape{std::ssize(tokens)};
-  Input input{Tensor::from(backend, shape, tokens), Tensor::from(backend, shape, positions),
-              Segments(backend, lengths), largest(totals)};
-  if (!reference.empty()) {
-    input.reference = Tensor::from(backend, shape_of(reference), in_rows(reference, positions));
-  }
-  return input;
+  const auto own = positions_of(lengths, totals, tokens.size());
+  ids.assign(tokens);
+  positions.assign(own);
+  if (!std::ranges::equal(lengths, segments.lengths())) segments.assign(lengths);
+  longest = largest(totals);
+  LONGHAND_CHECK(std::ssize(pairs) == (reference ? reference.rows() : 0),
+                 "input: expected as many pairs of reference as before, got ", pairs.size());
+  if (reference) reference.assign(in_rows(pairs, own));
 }
 
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens) {

@@ -11,6 +11,11 @@ struct Input {
   Segments segments;
   std::int64_t longest = 0;  // one more than the largest position
   Tensor reference = {};     // i32 [pairs, 2], as ReferencePair; or empty
+
+  /// As many other tokens, of as many sequences and with as many pairs, in the same memory: see
+  /// make_input().
+  void assign(std::span<const std::int32_t> tokens, std::span<const std::int32_t> lengths,
+              std::span<const std::int32_t> totals = {}, std::span<const ReferencePair> pairs = {});
 };
 /// The tokens are the last `lengths` of sequences that have `totals` tokens; those before lie in a
 /// cache. Without totals each sequence is whole. Refused where a token is to look at a later one.

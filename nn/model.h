@@ -4,6 +4,7 @@
 #include <string>
 
 #include "autograd/variable.h"
+#include "core/backend.h"
 #include "nn/input.h"
 #include "nn/module.h"
 
@@ -54,6 +55,11 @@ class Model {
 
   /// Whether loss() does the same operations for every batch of a shape; else no step is recorded.
   virtual bool repeats() const { return true; }
+  /// Whether that is so, the backend can record it, and nobody looks at the operations from within.
+  bool recordable() const {
+    const Backend& on = backend();
+    return on.repeats() && repeats() && !watch && !on.observer && !on.options().checked;
+  }
 
   /// Told every activation with its name, in the order of computation, when set.
   std::function<void(const std::string& name, const Tensor& x)> watch;

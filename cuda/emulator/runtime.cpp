@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "cuda/device_facts.h"
+#include "cuda/emulator/backend.h"
 #include "cuda/emulator/give.h"
 #include "cuda/emulator/memory.h"
 #include "cuda/emulator/scheduler.h"
@@ -11,7 +12,16 @@
 
 /// What cuda/runtime.cpp does on a device: here each call is done when it returns, unless it is
 /// recorded.
-namespace longhand::cuda {
+namespace longhand {
+namespace {
+
+GivenWork given;
+
+}  // namespace
+
+GivenWork given_work() { return given; }
+
+namespace cuda {
 namespace {
 
 using Recording = std::vector<std::function<void()>>;
@@ -38,6 +48,7 @@ void Stream::drop_recording() noexcept {
 }
 Graph::~Graph() { delete static_cast<Recording*>(handle_); }
 void Graph::launch(Stream&) {
+  ++given.graphs;
   for (const auto& work : *static_cast<const Recording*>(handle_)) work();
 }
 
@@ -45,6 +56,7 @@ void give(Stream& stream, std::function<void()> work) {
   if (stream.recording()) {
     static_cast<Recording*>(stream.handle())->push_back(std::move(work));
   } else {
+    ++given.single;
     work();
   }
 }
@@ -103,4 +115,5 @@ std::unique_ptr<MemorySource> device_memory() {
   return emulator::device_memory(std::size_t{8} << 30);
 }
 
-}  // namespace longhand::cuda
+}  // namespace cuda
+}  // namespace longhand

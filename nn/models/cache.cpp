@@ -1,20 +1,18 @@
 #include "nn/models/cache.h"
 
-#include "core/backend.h"
 #include "core/error.h"
 
 namespace longhand::nn {
 
 KeyValueCache::KeyValueCache(Backend& backend, std::span<const std::int32_t> capacities)
-    : backend_(backend.shared_from_this()),
-      capacities_(capacities.begin(), capacities.end()),
-      lengths_(capacities.size(), 0) {
+    : capacities_(capacities.begin(), capacities.end()), lengths_(capacities.size(), 0) {
   for (const std::int32_t capacity : capacities_) {
     LONGHAND_CHECK(capacity >= 0 && rows_ + capacity <= INT32_MAX,
                    "cache: expected room for at most ", INT32_MAX, " tokens in all");
     begins_.push_back(static_cast<std::int32_t>(rows_));
     rows_ += capacity;
   }
+  keys_ = Segments(backend, begins_, lengths_);
 }
 
 void KeyValueCache::extend(std::span<const std::int32_t> lengths) {
@@ -26,7 +24,7 @@ void KeyValueCache::extend(std::span<const std::int32_t> lengths) {
                    lengths_[i] + lengths[i]);
   }
   for (std::size_t i = 0; i < lengths.size(); ++i) lengths_[i] += lengths[i];
-  keys_ = Segments(*backend_, begins_, lengths_);
+  keys_.assign_lengths(lengths_);
 }
 
 }  // namespace longhand::nn

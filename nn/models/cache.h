@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -31,7 +30,6 @@ class KeyValueCache {
   }
 
  private:
-  std::shared_ptr<Backend> backend_;
   std::vector<std::int32_t> begins_, capacities_, lengths_;
   std::int64_t rows_ = 0;
   std::vector<std::vector<MixerCache>> layers_;

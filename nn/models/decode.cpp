@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "nn/models/cached_decoder.h"
 
 namespace longhand::nn {
 namespace {
@@ -14,21 +15,6 @@ std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) 
       .x = logits.reshape({choices, choices == 0 ? logits.columns() : logits.size() / choices}),
       .y = best});
   return best.to_ints();
-}
-
-/// The rows of x that end a sequence with tokens.
-Tensor last_rows(const Tensor& x, std::span<const std::int32_t> lengths) {
-  std::vector<std::int32_t> rows;
-  std::int32_t end = 0;
-  for (const std::int32_t length : lengths) {
-    end += length;
-    if (length > 0) rows.push_back(end - 1);
-  }
-  const auto count = static_cast<std::int64_t>(rows.size());
-  const Tensor ids = Tensor::from(x.backend(), {count}, rows);
-  const Tensor y(x.backend(), {count, x.columns()}, x.dtype());
-  x.backend()(longhand::Embedding{.table = x, .ids = ids, .y = y});
-  return y;
 }
 
 }  // namespace
@@ -59,19 +45,19 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
   }
 
   std::vector<std::vector<std::int32_t>> answers(count), whole(prompts.begin(), prompts.end());
-  KeyValueCache cache = decoder.make_cache(capacities);
+  using Wanted = CachedDecoder::Wanted;
+  const bool greedy = options.sampling.greedy() && !options.probabilities;
+  CachedDecoder reader(decoder, capacities, options.head,
+                       greedy ? Wanted::likeliest : Wanted::logits);
   while (!tokens.empty()) {
-    cache.extend(fresh);
-    const Input input = make_input(decoder.backend(), tokens, fresh, cache.lengths());
-    const Var features = decoder.features(input, &cache);
-    const Tensor logits = decoder.logits(last_rows(features.value(), fresh), options.head).value();
+    const Tensor read = reader.read({tokens, fresh});
     std::vector<Choice> next;
-    if (options.sampling.greedy() && !options.probabilities) {
-      for (const std::int32_t token : likeliest(logits, logits.rows())) next.push_back({token});
+    if (greedy) {
+      for (const std::int32_t token : read.to_ints()) next.push_back({token});
     } else {
-      const std::vector<double> numbers = logits.to_doubles();
+      const std::vector<double> numbers = read.to_doubles();
       const std::vector<float> all(numbers.begin(), numbers.end());
-      const auto classes = static_cast<std::size_t>(logits.columns());
+      const auto classes = static_cast<std::size_t>(read.columns());
       for (std::size_t i = 0; i < count; ++i) {
         if (fresh[i] == 0) continue;
         Rng rng(options.seed, Purpose::sampling, i, static_cast<std::uint32_t>(answers[i].size()));
@@ -117,7 +103,7 @@ std::vector<std::vector<std::int32_t>> decode_asked(
     }
     capacities.push_back(last + 1);
   }
-  KeyValueCache cache = decoder.make_cache(capacities);
+  CachedDecoder reader(decoder, capacities, head, CachedDecoder::Wanted::likeliest);
   std::vector<std::vector<std::int32_t>> said(count);
   while (true) {
     // Each sequence is read from where it stands up to its next asked output.
@@ -141,11 +127,7 @@ std::vector<std::vector<std::int32_t>> decode_asked(
       read[i] = end;
     }
     if (tokens.empty()) return said;
-    cache.extend(fresh);
-    const Input input = make_input(decoder.backend(), tokens, fresh, cache.lengths(), looks);
-    const Var features = decoder.features(input, &cache);
-    const Var logits = decoder.logits(last_rows(features.value(), fresh), head);
-    const auto next = likeliest(logits.value(), logits.value().rows());
+    const auto next = reader.read({tokens, fresh, looks}).to_ints();
     std::size_t row = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (fresh[i] > 0) said[i].push_back(next[row++]);

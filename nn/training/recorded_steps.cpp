@@ -4,12 +4,6 @@
 
 namespace longhand::nn {
 
-bool RecordedSteps::possible(const Model& model) const {
-  const Backend& backend = model.parameters().backend();
-  return backend.repeats() && model.repeats() && shapes_ > 0 && !model.watch && !backend.observer &&
-         !backend.options().checked;
-}
-
 bool RecordedSteps::take(Model& model, Step& step,
                          const std::function<void(PlacedStep&)>& operations) {
   for (Batch& part : step.parts) part = filled_up(std::move(part));

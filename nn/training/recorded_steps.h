@@ -18,7 +18,7 @@ class RecordedSteps {
   explicit RecordedSteps(std::size_t shapes) : shapes_(shapes), kept_(shapes) {}
 
   /// Whether the model's steps can be recorded, as things are: nobody looks at them from within.
-  bool possible(const Model& model) const;
+  bool possible(const Model& model) const { return shapes_ > 0 && model.recordable(); }
   /// Brings the step's batch up and runs the operations on it, or the recording of them: true then.
   /// Its numbers are the step's.
   bool take(Model& model, Step& step, const std::function<void(PlacedStep&)>& operations);
