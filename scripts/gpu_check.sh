@@ -117,6 +117,7 @@ checks() {
   step models 40 "$tests" $(suite whole_models_agree_with_the_reference)
   step repeats 40 "$tests" $(suite training_repeats_bit_for_bit)
   step recorded 60 "$tests" --run_test=cuda_repeat_test --log_level=warning
+  step decoded 60 "$tests" --run_test=cuda_decode_test --log_level=warning
   LONGHAND_PARITY_TABLE=1 step parity 150 "$tests" $(suite all_cases_agree_with_the_reference)
 }
 # shellcheck disable=SC2046
@@ -130,6 +131,9 @@ sanitizers() {
       "$tests" $(suite whole_models_agree_with_the_reference)
   done
 }
+
+# A language model's next token, recorded and not, and its prompt.
+decoding() { bench decoding 60 decoding --size smollm2-135m --dtype bf16 --math bf16 --seconds 0.3; }
 
 # Operations as large as the paper's models have them: too large for the device's cache.
 tokenwise() {
@@ -149,6 +153,7 @@ speed() {
   peers ragged-bf16 120 ragged_peers.py --models $ragged --math bf16 --steps 8 --seconds 0.5 --no-floor
   peers attention 60 attention_peers.py --mechanisms bf16 --shapes 0,1,2,3 --seconds 0.2
   peers products 60 product_peers.py --seconds 0.1
+  decoding
   tokenwise
   peers training-tf32 120 training_peers.py --models $equal --math fast --seconds 0.5 --no-floor
   peers ragged-tf32 120 ragged_peers.py --models $ragged --math fast --steps 8 --seconds 0.5 --no-floor
@@ -161,6 +166,7 @@ speed_alone() {
   bench attention 60 attention --dtype bf16 --math bf16 --size 16,16,1024,1024,64 \
     --size 4,16,4096,4096,64 --seconds 0.2
   bench products 60 gemm --size 8192,8192,8192 --size 131072,512,512 --seconds 0.1
+  decoding
   tokenwise
 }
 
@@ -177,6 +183,11 @@ for name in tokenwise-bf16 tokenwise-f32; do
   printf '\n%s: share of the rate of a copy of memory\n' "$name"
   grep -o '"kernel":"[^"]*"\|"share":[0-9.e+-]*' "$file" | sed 's/"kernel":"\(.*\)"/\1/; s/"share"://' | paste -d, - -
 done
+if [ "$part" != checks ] && [ -s "$out/decoding.json" ]; then
+  printf '\ndecoding: tokens a second\n'
+  grep -o '"work":"[^"]*"\|"tokens_per_second":[0-9.e+-]*' "$out/decoding.json" |
+    sed 's/"work":"\(.*\)"/\1/; s/"tokens_per_second"://' | paste -d: - -
+fi
 printf '{"device":"%s","date":"%s","seconds":%d,"steps":[%s]}\n' "$device" \
   "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$SECONDS" "$rows" >"$out/$report.json"
 printf '\ndevice: %s; results in %s\n' "$device" "$out"

@@ -57,7 +57,7 @@ cat >fake/longhand <<'EOF'
 #!/bin/sh
 case $1 in
   info) echo '{"backends":[{"name":"cuda","available":true,"devices":["NVIDIA Nothing"]}]}' ;;
-  bench) echo '{"rows":[{"kernel":"gelu","share":0.91}]}' ;;
+  bench) echo '{"rows":[{"kernel":"gelu","share":0.91},{"work":"a token, bytes","tokens_per_second":1e3}]}' ;;
 esac
 EOF
 cat >fake/longhand_tests <<'EOF'
@@ -77,13 +77,14 @@ chmod +x fake/*
 PATH=$work/fake:$PATH
 
 runs 1 --binaries fake --out results --python fake/python
-for name in copies models recorded parity training-bf16 attention tokenwise-f32 memcheck; do
+for name in copies models recorded decoded parity training-bf16 attention decoding tokenwise-f32 memcheck; do
   step $name passed check
 done
 step repeats failed check
 step products failed check
 grep -qF "| a table |" out || fail "no table"
 grep -qF "gelu,0.91" out || fail "no shares"
+grep -qF "a token, bytes:1e3" out || fail "no tokens a second"
 grep -qF '"device":"NVIDIA Nothing"' results/check.json || fail "no device"
 
 runs 1 --part checks --binaries fake --out results --python fake/python

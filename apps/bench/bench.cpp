@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstring>
 
 #include "core/rng.h"
 
@@ -46,6 +47,26 @@ Timing measure(Backend& backend, double budget, FunctionRef<void()> body) {
   const std::size_t count = seconds.size();
   return {(seconds[(count - 1) / 2] + seconds[count / 2]) / 2, seconds.front(),
           static_cast<int>(count)};
+}
+
+double copy_rate(Backend& backend, double budget, std::size_t bytes) {
+  if (backend.name() == "cuda") {
+    const Tensor x(backend, {static_cast<std::int64_t>(bytes)}, DType::u8), y = empty_like(x);
+    const Timing time = measure(backend, budget, [&] { backend(Copy{.x = x, .y = y}); });
+    return 2 * static_cast<double>(bytes) / time.least;
+  }
+  ThreadPool pool(backend.options().threads);
+  std::vector<char> from(bytes, 1), to(bytes, 2);
+  const auto grain = static_cast<std::int64_t>(1) << 20;
+  const auto copy = [&] {
+    parallel_for(pool, static_cast<std::int64_t>(bytes), grain,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   std::memcpy(to.data() + begin, from.data() + begin,
+                               static_cast<std::size_t>(end - begin));
+                 });
+  };
+  const Timing time = measure(backend, budget, copy);
+  return 2 * static_cast<double>(bytes) / time.least;
 }
 
 Tensor random_tensor(Backend& backend, const Shape& shape, DType type, std::uint64_t seed) {

@@ -21,6 +21,10 @@ struct Timing {
 /// Times `body` after one warm-up, at least three times and until `budget` seconds are used.
 Timing measure(Backend& backend, double budget, FunctionRef<void()> body);
 
+/// Bytes per second of copying `bytes` from one block of the backend's memory to another: each is
+/// read once and written once.
+double copy_rate(Backend& backend, double budget, std::size_t bytes);
+
 /// Standard normal values in a new tensor; a short random pattern repeated, which is as good as
 /// any for timing and quick to make.
 Tensor random_tensor(Backend& backend, const Shape& shape, DType type, std::uint64_t seed);

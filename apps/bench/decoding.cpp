@@ -56,8 +56,10 @@ std::vector<Subject> wanted_subjects(const Arguments& arguments) {
   return wanted;
 }
 
-/// Bytes per second of reading memory with all threads: one number of every cache line.
+/// Bytes per second of reading memory with all threads, one number of every cache line; on a GPU of
+/// copying there.
 double read_rate(Backend& backend, double budget) {
+  if (backend.name() == "cuda") return copy_rate(backend, budget, std::size_t{512} << 20);
   constexpr std::size_t line = 64 / sizeof(std::uint64_t), count = (std::size_t{512} << 20) / 8;
   const std::vector<std::uint64_t> numbers(count, 1);
   ThreadPool pool(backend.options().threads);
@@ -155,6 +157,13 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   const double work = 2 * (static_cast<double>(prompt) * (numbers - output) + output);
   add("a prompt of 512, flops", prompt, least, least, work / least,
       product_rate(backend, budget, prompt, matrices));
+
+  if (!model.recordable()) return;
+  backend.observer = [](std::string_view) {};  // what is observed is not recorded
+  const Times alone = decode(model, context, count + 1);
+  backend.observer = nullptr;
+  const double slow = alone.tokens[alone.tokens.size() / 2];
+  add("a token unrecorded, bytes", 1, slow, alone.tokens.front(), bytes / slow, ceiling);
 }
 
 void run(const Arguments& arguments, Backend& backend, Report& report) {

@@ -1,8 +1,5 @@
-#include <cstring>
-
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
-#include "core/parallel.h"
 
 namespace longhand::app::tokenwise_benchmark {
 namespace {
@@ -13,28 +10,6 @@ struct Kernel {
   double bytes;
   std::function<void()> run;
 };
-
-/// Bytes per second of copying `bytes` from one block to another, in pieces, by all threads:
-/// each byte is read once and written once.
-double copy_rate(Backend& backend, double budget, std::size_t bytes) {
-  if (backend.name() == "cuda") {
-    const Tensor x(backend, {static_cast<std::int64_t>(bytes)}, DType::u8), y = empty_like(x);
-    const Timing time = measure(backend, budget, [&] { backend(Copy{.x = x, .y = y}); });
-    return 2 * static_cast<double>(bytes) / time.least;
-  }
-  ThreadPool pool(backend.options().threads);
-  std::vector<char> from(bytes, 1), to(bytes, 2);
-  const auto grain = static_cast<std::int64_t>(1) << 20;
-  const auto copy = [&] {
-    parallel_for(pool, static_cast<std::int64_t>(bytes), grain,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   std::memcpy(to.data() + begin, from.data() + begin,
-                               static_cast<std::size_t>(end - begin));
-                 });
-  };
-  const Timing time = measure(backend, budget, copy);
-  return 2 * static_cast<double>(bytes) / time.least;
-}
 
 /// The kernels over activations [rows, n] and parameters of as many entries.
 std::vector<Kernel> kernels(Backend& b, std::int64_t rows, std::int64_t n, DType type,

@@ -122,7 +122,8 @@ class Mixer {
   virtual void check_decoding() const {}
   /// Tokens of the longest sequence that it reads; none: any.
   virtual std::optional<std::int64_t> most_tokens() const { return std::nullopt; }
-  /// Whether it does the same operations for every batch of a shape (nn/training/step_shape.h).
+  /// Whether it does the same operations for every batch of a shape (nn/training/step_shape.h), and
+  /// in decoding whatever the cache holds (nn/models/cached_decoder.h); else neither is recorded.
   virtual bool repeats() const { return true; }
 
   /// Whether it computes something else where the input tells what tokens are to look at.
