@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/cumulate.h"
 #include "autograd/operators.h"
 #include "autograd/rearrange.h"
 #include "autograd/reduce.h"
@@ -250,6 +251,39 @@ Var composed_chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma,
     Var p = weight_matrices(s, at);
     if (edit) p = edit(p, at.number);
     return chained(p, gamma, weighted(p, matrices(v, at.key, at.keys), s.math));
+  });
+}
+
+Var composed_delta(const DeltaVars& in) {
+  const std::int64_t heads = in.k.heads, group = in.q.heads / heads;
+  const double factor = in.scale.value_or(1 / std::sqrt(static_cast<double>(in.k.width)));
+  const DType master = in.beta.value().dtype();
+  const MatmulOptions exact{.out = master, .math = Math::exact};
+  const MatmulOptions scores{
+      .transpose_b = true, .alpha = factor * factor, .out = master, .math = Math::exact};
+  const Var sums = in.decay ? cumulate(in.decay, in.segments) : Var();
+  return each_sequence(in.q, in.segments, in.segments, in.v.width, [&](const Sequence& at) {
+    const std::int64_t n = at.keys;
+    const auto of_heads = [&](const Var& x) { return permute(slice(x, at.key, n), {1, 0}); };
+    const Var k = matrices(in.k, at.key, n);
+    const Var v = cast(matrices(in.v, at.key, n), master);
+    Var q = reshape(matrices(in.q, at.key, n), {heads, group * n, in.q.width});
+    Var with_keys = matmul(k, k, scores), with_queries = matmul(q, k, scores);
+    with_queries = reshape(with_queries, {heads, group, n, n});
+    if (sums) {
+      const Var c = of_heads(sums);
+      const Var between = reshape(c, {heads, n, 1}) - reshape(c, {heads, 1, n});
+      const Var kept = activate(Activation::exp, triangle(between));
+      with_keys = with_keys * kept;
+      with_queries = with_queries * reshape(kept, {heads, 1, n, n});
+    }
+    const Var beta = of_heads(in.beta);
+    const Var a = triangle(with_keys, false, -1) * reshape(beta, {heads, 1, n});
+    const Var error = solve_triangular(a, v, {.unit = true});
+    const Var written = reshape(beta, {heads, n, 1}) * error;
+    const Var seen =
+        reshape(triangle(reshape(with_queries, {heads * group, n, n})), {heads, group * n, n});
+    return reshape(matmul(seen, written, exact), {heads * group, n, in.v.width});
   });
 }
 

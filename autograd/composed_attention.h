@@ -3,9 +3,10 @@
 #include <functional>
 
 #include "autograd/attention.h"
+#include "autograd/delta.h"
 #include "autograd/fal.h"
 
-/// The three mechanisms put together from products, softmax and triangular solves, sequence by
+/// The mechanisms put together from products, softmax and triangular solves, sequence by
 /// sequence, with every T x T matrix in memory, in the master type. The fused ones are checked
 /// against them, and they are where one looks at weights or changes them: all of it is
 /// differentiable.
@@ -29,6 +30,10 @@ FalResult composed_fal(const FalVars& inputs);
 /// Y = (1 - g) (I - g P-)^-1 P V by solve_triangular, for queries that are the keys' tokens.
 Var composed_chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma,
                     const EditWeights& edit = {});
+
+/// The delta rule without a memory: what was written is W of (I + A diag(beta)) W = V, where A_ij =
+/// a_(j+1) ... a_i k_i . k_j for j < i, and Y the lower part of that with q_i, times diag(beta) W.
+Var composed_delta(const DeltaVars& inputs);
 
 /// (1 - g) (I - g P-)^-1 for P [heads, T, T]: entries in [0, 1], rows that sum to at most 1.
 Var chacal_inverse(const Var& weights, const Var& gamma);

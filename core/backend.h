@@ -11,7 +11,9 @@
 #include "core/contract/attention.h"
 #include "core/contract/chacal.h"
 #include "core/contract/combine.h"
+#include "core/contract/convolution.h"
 #include "core/contract/cumulate.h"
+#include "core/contract/delta.h"
 #include "core/contract/dropout.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/fal.h"
@@ -38,15 +40,14 @@ namespace longhand {
 /// operator() checks shapes and types first, in one place for all backends, and throws Error; what
 /// a backend's run() receives is sound. This list of types is the only one: what serves every
 /// operation walks it (core/forwarding.h).
-using Contract =
-    std::tuple<Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate,
-               GateBackward, AddBias, Dropout, Matmul, ColumnSum, Reduce, LayerNorm,
-               LayerNormBackward, RmsNorm, RmsNormBackward, Rope, Embedding, EmbeddingBackward,
-               Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward, CrossEntropy,
-               CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle,
-               SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append, Attention,
-               AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal, FalBackward,
-               Chacal, ChacalBackward>;
+using Contract = std::tuple<
+    Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate, GateBackward, AddBias,
+    Dropout, Matmul, ColumnSum, Reduce, LayerNorm, LayerNormBackward, RmsNorm, RmsNormBackward,
+    Rope, Embedding, EmbeddingBackward, Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward,
+    CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle,
+    SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append, Attention,
+    AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal, FalBackward, Chacal,
+    ChacalBackward, Delta, DeltaBackward, ShortConvolution, ShortConvolutionBackward>;
 
 /// One pure virtual run() for each operation of the list.
 template <class List>

@@ -331,6 +331,41 @@ const std::vector<BackendMutant>& of_backends() {
            op.gamma = mapped(op.gamma, [](std::int64_t, double g) { return to_bf16(g); });
          });
        }},
+      {"delta: beta of the next token",
+       [](B& b) { before<Delta>(b, [](Delta& op) { op.beta = next_rows(op.beta); }); }},
+      {"delta: beta 2% smaller in backward",
+       [](B& b) {
+         before<DeltaBackward>(b, [](DeltaBackward& op) { op.beta = times(op.beta, 0.98); });
+       }},
+      {"delta: decay of the next token",
+       [](B& b) { before<Delta>(b, [](Delta& op) { op.decay = next_rows(op.decay); }); }},
+      {"delta: decay of the next token in backward",
+       [](B& b) {
+         before<DeltaBackward>(b, [](DeltaBackward& op) { op.decay = next_rows(op.decay); });
+       }},
+      {"delta: nothing remembered of earlier tokens",
+       [](B& b) {
+         before<Delta>(b, [](Delta& op) {
+           if (op.before) op.before = times(op.before, 0);
+         });
+       }},
+      {"delta: the values for what is missing of them",
+       [](B& b) {
+         b.alter<Delta>([](Delta& op, const auto& run) {
+           run(op);
+           if (op.error) op.error.backend()(Fill{.value = 0.1, .y = op.error});
+         });
+       }},
+      {"a convolution with the weights of the token before",
+       [](B& b) {
+         before<ShortConvolution>(b,
+                                  [](ShortConvolution& op) { op.weight = next_rows(op.weight); });
+       }},
+      {"a convolution with the weights of the token before, in backward",
+       [](B& b) {
+         before<ShortConvolutionBackward>(
+             b, [](ShortConvolutionBackward& op) { op.weight = next_rows(op.weight); });
+       }},
       {"rope: one position earlier",
        [](B& b) {
          before<Rope>(b, [](Rope& op) {

@@ -65,6 +65,13 @@ struct Tensors {
     pull = Tensor(b, by_head, DType::f32);
     b(Fill{.value = -0.1, .y = pull});
     dpull = empty_like(pull);
+    beta = empty_like(pull);
+    b(Fill{.value = 1, .y = beta});
+    decay = empty_like(pull);
+    b(Fill{.value = -0.05, .y = decay});
+    error = Tensor(b, {segments.tokens(), s.heads * s.width}, DType::f32);
+    dbeta = empty_like(pull);
+    ddecay = empty_like(pull);
   }
 
   std::vector<Mechanism> mechanisms(Backend& b) const {
@@ -133,12 +140,31 @@ struct Tensors {
             ruled("tra", Rule::tra, q, k),
             ruled("entmax", Rule::entmax, q, k),
             fal("fal", q, k),
-            fal("fal without a match", positive, against)};
+            fal("fal without a match", positive, against),
+            {"delta",
+             [this, &b] {
+               b(Delta{q, k, v, segments, scores.scale, beta, decay, {}, y, error});
+             },
+             [this, &b] {
+               b(DeltaBackward{q,
+                               k,
+                               dy,
+                               segments,
+                               scores.scale,
+                               beta,
+                               decay,
+                               error,
+                               {dq},
+                               {dk},
+                               {dv},
+                               dbeta,
+                               ddecay});
+             }}};
   }
 
   Segments segments;
   Heads q, k, v, dy, y, mean, dq, dk, dv, positive, against;
-  Tensor log_sum, match, gamma, dgamma, pull, dpull;
+  Tensor log_sum, match, gamma, dgamma, pull, dpull, beta, decay, error, dbeta, ddecay;
   Scores scores, more;
 };
 
@@ -188,22 +214,22 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
   }
 }
 
-const RegisterBenchmark benchmark{
-    {.name = "attention",
-     .summary = "attention by softmax and other rules, ChaCAL and FAL, forward and backward",
-     .sizes = "SEQUENCES,HEADS,SHORTEST,LONGEST,WIDTH",
-     .columns = {{"mechanism", "mechanism"},
-                 {"sequences", "sequences"},
-                 {"heads", "heads"},
-                 {"longest", "longest"},
-                 {"width", "width"},
-                 {"forward_ms", "forward ms", "%.2f"},
-                 {"backward_ms", "backward ms", "%.2f"},
-                 {"best_ms", "best ms", "%.2f"},
-                 {"gflops", "GFLOP/s", "%.1f"},
-                 {"of_softmax", "of softmax", "%.2f"},
-                 {"scratch_bytes", "scratch bytes", "%.0f"}},
-     .run = run}};
+const RegisterBenchmark benchmark{{.name = "attention",
+                                   .summary = "attention by softmax and other rules, ChaCAL, FAL "
+                                              "and the delta rule, forward and backward",
+                                   .sizes = "SEQUENCES,HEADS,SHORTEST,LONGEST,WIDTH",
+                                   .columns = {{"mechanism", "mechanism"},
+                                               {"sequences", "sequences"},
+                                               {"heads", "heads"},
+                                               {"longest", "longest"},
+                                               {"width", "width"},
+                                               {"forward_ms", "forward ms", "%.2f"},
+                                               {"backward_ms", "backward ms", "%.2f"},
+                                               {"best_ms", "best ms", "%.2f"},
+                                               {"gflops", "GFLOP/s", "%.1f"},
+                                               {"of_softmax", "of softmax", "%.2f"},
+                                               {"scratch_bytes", "scratch bytes", "%.0f"}},
+                                   .run = run}};
 
 }  // namespace
 }  // namespace longhand::app::attention_benchmark

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu/attention/kernels.h"
+
+namespace longhand::cpu {
+
+/// Tokens that are taken together.
+inline constexpr std::int64_t delta_chunk = 64;
+
+/// One key head of a segment and the `group` query heads that read it: query head g's columns lie
+/// g width further (of y and dy g v_width). Rows of beta and decay have one number; no decay: null.
+template <class T>
+struct DeltaInput {
+  std::int64_t tokens, width, v_width, group;
+  float scale;
+  HeadRows<const T> q, k;
+  HeadRows<const float> beta, decay;
+};
+
+template <class T>
+struct DeltaForward {
+  DeltaInput<T> in;
+  HeadRows<const T> v;
+  HeadRows<T> y;
+  HeadRows<float> error;  // or null
+  const float* before;    // or null
+  float* after;           // or null; may be `before`
+};
+
+template <class T>
+struct DeltaGradients {
+  DeltaInput<T> in;
+  HeadRows<const T> dy;
+  HeadRows<const float> error;
+  HeadRows<T> dq, dk, dv;  // or null
+  Store dq_how, dk_how, dv_how;
+  HeadRows<float> dbeta, ddecay;  // or null
+  Store dbeta_how, ddecay_how;
+};
+
+template <class T>
+struct DeltaKernels {
+  /// Floats of scratch for segments up to so long.
+  std::int64_t (*forward_scratch)(std::int64_t width, std::int64_t v_width);
+  std::int64_t (*backward_scratch)(std::int64_t tokens, std::int64_t width, std::int64_t v_width);
+  void (*forward)(const DeltaForward<T>& head, float* scratch);
+  void (*backward)(const DeltaGradients<T>& head, float* scratch);
+};
+
+}  // namespace longhand::cpu

@@ -1,0 +1,119 @@
+#pragma once
+
+#include "core/cpu/simd.h"
+
+/// Products of small matrices in f32. Rows are whole vectors of every instruction set: their
+/// lengths, and the numbers of rows, are multiples of `unit`, with zeros beyond what is there.
+namespace longhand::cpu::LONGHAND_ISA::delta {
+
+inline constexpr std::int64_t unit = 16;
+constexpr std::int64_t padded(std::int64_t n) { return (n + unit - 1) / unit * unit; }
+
+struct Matrix {
+  float* at;
+  std::int64_t stride;
+  float* row(std::int64_t i) const { return at + i * stride; }
+};
+
+/// A left operand: its entry (i, k) is at[i row + k step].
+struct Left {
+  const float* at;
+  std::int64_t row, step;
+};
+inline Left plain(const Matrix& a) { return {a.at, a.stride, 1}; }
+inline Left transposed(const Matrix& a) { return {a.at, 1, a.stride}; }
+
+/// Which entries (i, k) of the left operand are read. The others are 0 within `unit` of the
+/// diagonal.
+enum class Part { all, lower, upper };
+
+template <int rows, int vectors>
+[[gnu::always_inline]] inline void tile(const Left& a, std::int64_t i, std::int64_t first,
+                                        std::int64_t end, const Matrix& b, const Matrix& c,
+                                        std::int64_t column, bool add) {
+  Vec sums[rows][vectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      sums[r][v] = add ? load(c.row(i + r) + column + v * lanes) : Vec(0.0f);
+    }
+  }
+  for (std::int64_t k = first; k < end; ++k) {
+    const float* const from = b.row(k) + column;
+    Vec right[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) right[v] = load(from + v * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Vec left(a.at[(i + r) * a.row + k * a.step]);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sums[r][v] = fma(left, right[v], sums[r][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) store(c.row(i + r) + column + v * lanes, sums[r][v]);
+  }
+}
+
+/// Rows [from, to) of c (+)= a b, of `columns` columns, summed over k < depth.
+inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, std::int64_t from,
+                    std::int64_t to, std::int64_t columns, std::int64_t depth, bool add) {
+  constexpr int few = lanes == 16 ? 8 : 4, wide = lanes == 16 ? 4 : 2;
+  const auto strip = [&]<int rows, int vectors>(std::int64_t column) {
+    for (std::int64_t i = from; i < to; i += rows) {
+      const std::int64_t first = part == Part::upper ? i : 0;
+      const std::int64_t end = part == Part::lower && i + rows < depth ? i + rows : depth;
+      tile<rows, vectors>(a, i, first, end, b, c, column, add);
+    }
+  };
+  std::int64_t column = 0;
+  for (; column + wide * lanes <= columns; column += wide * lanes) {
+    strip.template operator()<4, wide>(column);
+  }
+  for (; column < columns; column += lanes) strip.template operator()<few, 1>(column);
+}
+
+/// to_ji = from_ij
+inline void transpose(const Matrix& from, std::int64_t rows, std::int64_t columns,
+                      const Matrix& to) {
+  for (std::int64_t i = 0; i < rows; i += lanes) {
+    for (std::int64_t j = 0; j < columns; j += lanes) {
+      Vec square[lanes], shuffled[lanes];
+#pragma GCC unroll 16
+      for (int r = 0; r < lanes; ++r) square[r] = load(from.row(i + r) + j);
+#pragma GCC unroll 4
+      for (int round = 1; round < lanes; round *= 2) {
+#pragma GCC unroll 8
+        for (int r = 0; r < lanes / 2; ++r) {
+          join_pairs(square[r], square[r + lanes / 2], shuffled[2 * r], shuffled[2 * r + 1]);
+        }
+#pragma GCC unroll 16
+        for (int r = 0; r < lanes; ++r) square[r] = shuffled[r];
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < lanes; ++r) store(to.row(j + r) + i, square[r]);
+    }
+  }
+}
+
+/// Row i of x times factors[i]; x may be `to`.
+inline void scale_rows(const Matrix& x, const float* factors, std::int64_t rows,
+                       std::int64_t columns, const Matrix& to) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const Vec factor(factors[i]);
+    for (std::int64_t c = 0; c < columns; c += lanes) {
+      store(to.row(i) + c, factor * load(x.row(i) + c));
+    }
+  }
+}
+
+inline float dot(const float* a, const float* b, std::int64_t n) {
+  Vec sums(0.0f);
+  for (std::int64_t c = 0; c < n; c += lanes) sums = fma(load(a + c), load(b + c), sums);
+  return sum(sums);
+}
+
+}  // namespace longhand::cpu::LONGHAND_ISA::delta
