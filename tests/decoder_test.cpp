@@ -95,6 +95,15 @@ std::map<std::string, DecoderConfig> variants() {
   add("SSMax", heads("ssmax:2x4{ssmax=0.7},softmax:1x8"));
   add("forgetting", heads("fox:4/2x4"));
   add("forgetting little, turned", heads("fox:2x4{forget_bias=3,rope_in_fox=1},fal:1x8"));
+  const auto delta_rule = [&](const char* text) {
+    return [=](DecoderConfig& c) {
+      heads(text)(c);
+      c.deviation = 0.6;  // norms of short queries and keys bend too much for the quotients
+    };
+  };
+  add("a delta rule", delta_rule("delta:4/2x4"));
+  add("a delta rule without gates", delta_rule("delta:2x4{delta_gate=0,delta_negative=0},"
+                                               "delta:1x8{delta_convolution=0}"));
   add("ALiBi", heads("alibi:3x4,softmax:1x4"));
   add("softmax1", heads("sink:4/2x4"));
   add("stick-breaking", heads("stick:2x4,stick:2/1x4{rope_in_stick=1}"));

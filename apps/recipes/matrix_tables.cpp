@@ -19,9 +19,13 @@ constexpr Mechanism all_mechanisms[] = {
     {"stick", "stick-breaking", "stick:4", "none"},
     {"tra", "threshold relative attention", "tra:4", "none"},
     {"entmax", "ASEntmax beside ALiBi", "alibi:2,entmax:2", "none"},
+    {"delta", "Gated DeltaNet", "delta:4", "none"},
     {"fox-6", "FoX that forgets little at first", "fox:4", "none", Scale::paper, "forget_bias=6"},
     {"fal-nope", "FAL beside softmax, no positions", "softmax:3,fal:1", "none", Scale::paper},
     {"chacal-nope", "ChaCAL, no positions", "chacal:4", "none", Scale::paper},
+    {"delta-plain", "DeltaNet, nothing forgotten", "delta:4", "none", Scale::paper, "delta_gate=0"},
+    {"delta-positive", "Gated DeltaNet, eigenvalues from 0 to 1", "delta:4", "none", Scale::paper,
+     "delta_negative=0"},
 };
 
 std::string range(std::int64_t least, std::int64_t most, bool exactly) {
@@ -234,6 +238,11 @@ constexpr Figure figures[] = {
      "FAL's Table 1: sequences right 1.00, sparse 1.00, at twice the length 1.00."},
     {"recall", "rope", "MQAR as Zoology has it, in distribution (128 tokens, 32 pairs): 99.1%."},
     {"parity", "rope", "A transformer, 40 to 256 bits, learned on up to 40: 0.022 above guesses."},
+    {"parity", "delta", "40 to 256 bits, learned on up to 40: 1.000 above guesses."},
+    {"parity", "delta-plain", "40 to 256 bits, learned on up to 40: 1.000 above guesses."},
+    {"sums", "delta", "0.993 above guesses, at its own lengths."},
+    {"sums", "delta-plain", "0.971 above guesses, at its own lengths."},
+    {"s5", "delta", "DeltaProduct of 1 step, 1 layer, learned at 128: 0 (a figure)."},
     {"sums", "rope", "A transformer, 40 to 256 numbers: 0.031 above guesses."},
     {"sorting", "rope", "Softmax at twice the length: 0% (arXiv:2506.16640)."},
     {"sorting", "entmax", "ASEntmax at 2, 4 and 8 times the length: 100, 79.7 and 0%."},

@@ -110,10 +110,12 @@ std::uint64_t place_among(std::uint64_t i, std::uint64_t wanted, std::uint64_t c
 }
 
 std::int64_t tokens_in_cache(const nn::Decoder& model) {
-  std::int64_t bytes = 0;  // of a token: keys and values of every layer
+  std::int64_t bytes = 0;             // of a token: keys and values of every layer
+  constexpr std::int64_t least = 64;  // tokens that a sequence is taken to have
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     for (const nn::AnyMixer& mixer : model.config().mixers_of(layer)) {
       bytes += 4 * (mixer->cached_columns() + mixer->cached_numbers());
+      for (const std::int64_t numbers : mixer->cached_memories()) bytes += 4 * numbers / least;
     }
   }
   return std::clamp((std::int64_t{256} << 20) / std::max<std::int64_t>(1, bytes),

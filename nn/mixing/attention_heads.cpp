@@ -31,6 +31,16 @@ HeadVars alone(const HeadVars& x, const Segments& rows) {
   return {copy, 0, x.heads, x.width};
 }
 
+HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y) {
+  put(x.value(), rows, y, rows);
+  if (!recorded({&x.data})) return {};
+  return [sink = x.data.sink(), columns = x.data.value().columns(), rows](const Heads& dy, bool) {
+    const Tensor dx(dy.data.backend(), {dy.data.rows(), columns}, dy.data.dtype());
+    put(dy, rows, {dx, 0, dy.heads, dy.width}, rows);
+    sink.add(dx);
+  };
+}
+
 void AttentionHeads::declare(Options& options) {
   options.choice("head_norm", head_norm,
                  "none; rms, rms_plus_one or, without a gain, rms_fixed: each head's queries and "

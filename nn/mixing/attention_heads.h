@@ -92,6 +92,8 @@ void put(const Heads& x, const Segments& from, const Heads& y, const Segments& t
 /// Heads of a batch's tokens in a tensor of their own. Their columns must be read here alone: the
 /// gradient of these columns is that of the copy.
 HeadVars alone(const HeadVars& x, const Segments& rows);
+/// Writes heads that have been computed already, all columns of x, to a mixer's output.
+HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y);
 
 /// ln n of a pass's tokens, n the keys that each sees or, of `whole` sequences, all: [tokens,
 /// heads].

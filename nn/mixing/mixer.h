@@ -29,11 +29,13 @@ struct MixerPlace {
   std::int64_t index = 0;         // among the layer's mixers
 };
 
-/// What a mixer keeps of the tokens it has read, one row a token of each sequence.
+/// What a mixer keeps of the tokens it has read, one row a token of each sequence, or of a whole
+/// sequence whatever its length.
 struct MixerCache {
   Tensor keys_values = {};  // [rows, keys and values]
   Tensor outputs = {};      // [rows, columns()], where later outputs are made of earlier ones
   Tensor numbers = {};      // [rows, cached_numbers()], of the parameters' type
+  std::vector<Tensor> memories = {};  // [sequences, n], n of cached_memories(); so too, 0 at first
 };
 
 /// What can be seen of a pass. A mixer fills in one of these, or none.
@@ -118,6 +120,8 @@ class Mixer {
   virtual bool caches_outputs() const { return false; }
   /// Numbers that it keeps of a token beside them, in full.
   virtual std::int64_t cached_numbers() const { return 0; }
+  /// Numbers that it keeps of a sequence, one count for each tensor of them.
+  virtual std::vector<std::int64_t> cached_memories() const { return {}; }
   /// An Error where a token's output depends on what comes later, so that it cannot be decoded.
   virtual void check_decoding() const {}
   /// Tokens of the longest sequence that it reads; none: any.
@@ -148,6 +152,8 @@ class Mixer {
   virtual std::vector<LearnedNumber> learned_numbers() const { return {}; }
   /// Operations of a training step for a pair of a token and one that it sees.
   virtual double operations_of_pair() const = 0;
+  /// Those of a token, beside products with the layer's matrices.
+  virtual double operations_of_token() const { return 0; }
 };
 
 /// So many heads of a kind, each of this width: heads_of<FalHeads>(2, 16).

@@ -74,7 +74,8 @@ void Mixing::prepare(RopeTables& tables, std::int64_t longest) const {
   }
 }
 
-std::vector<MixerCache> Mixing::make_cache(DType type, std::int64_t rows) const {
+std::vector<MixerCache> Mixing::make_cache(DType type, std::int64_t rows,
+                                           std::int64_t sequences) const {
   Backend& backend = projection.weight.value().backend();
   std::vector<MixerCache> caches;
   for (const AnyMixer& mixer : mixers_) {
@@ -82,6 +83,9 @@ std::vector<MixerCache> Mixing::make_cache(DType type, std::int64_t rows) const 
     MixerCache cache{.keys_values = Tensor(backend, {rows, mixer->cached_columns()}, type)};
     if (const std::int64_t numbers = mixer->cached_numbers()) {
       cache.numbers = Tensor(backend, {rows, numbers}, master_type(type));
+    }
+    for (const std::int64_t numbers : mixer->cached_memories()) {
+      cache.memories.push_back(Tensor::zeros(backend, {sequences, numbers}, master_type(type)));
     }
     if (mixer->caches_outputs()) cache.outputs = Tensor(backend, {rows, mixer->columns()}, type);
     caches.push_back(std::move(cache));

@@ -42,7 +42,7 @@ class Mixing {
   Var operator()(const Var& x, const Var& residual, const Pass& pass) const;
 
   void prepare(RopeTables& tables, std::int64_t longest) const;
-  std::vector<MixerCache> make_cache(DType type, std::int64_t rows) const;
+  std::vector<MixerCache> make_cache(DType type, std::int64_t rows, std::int64_t sequences) const;
   std::vector<LearnedNumber> learned_numbers() const;
 
   const MixerList& mixers() const { return mixers_; }

@@ -272,7 +272,7 @@ std::vector<std::vector<MixerView>> Decoder::look(const Input& input) {
 KeyValueCache Decoder::make_cache(std::span<const std::int32_t> capacities) const {
   KeyValueCache cache(backend(), capacities);
   for (const Block& block : blocks_) {
-    cache.add_layer(block.mixing.make_cache(activations_, cache.rows()));
+    cache.add_layer(block.mixing.make_cache(activations_, cache.rows(), std::ssize(capacities)));
   }
   return cache;
 }

@@ -26,15 +26,18 @@ double matrix_entries(const Decoder& model) {
 StepWork work_of(const Decoder& model, double tokens, double pairs) {
   const DecoderConfig& c = model.config();
   double kept = 0;  // numbers for backward, of a token
-  double of_pair = 0;
+  double of_pair = 0, of_token = 0;
   for (std::int64_t layer = 0; layer < c.layers; ++layer) {
     const MixerList& mixers = c.mixers_of(layer);
-    for (const AnyMixer& mixer : mixers) of_pair += mixer->operations_of_pair();
+    for (const AnyMixer& mixer : mixers) {
+      of_pair += mixer->operations_of_pair();
+      of_token += mixer->operations_of_token();
+    }
     // x, both norms of it, what the mixers read and give, and the feed forward's two or three.
     kept += static_cast<double>(3 * c.width + projection_columns(mixers) + columns(mixers) +
                                 (c.gated ? 3 : 2) * c.inner);
   }
-  return {.operations = 6 * matrix_entries(model) * tokens + of_pair * pairs,
+  return {.operations = (6 * matrix_entries(model) + of_token) * tokens + of_pair * pairs,
           .bytes = 4 * kept * tokens * static_cast<double>(size_of(model.activations())) +
                    8 * static_cast<double>(
                            model.parameters().count() *

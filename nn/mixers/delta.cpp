@@ -1,0 +1,134 @@
+#include <cmath>
+
+#include "autograd/convolution.h"
+#include "autograd/delta.h"
+#include "autograd/operators.h"
+#include "autograd/rearrange.h"
+#include "core/contract/convolution.h"
+#include "core/contract/delta.h"
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+namespace {
+
+/// Delta heads (docs/math/delta.md), known as Gated DeltaNet: each has a matrix that tokens read,
+/// let fade and correct, and no keys of earlier tokens. No positions are needed: a convolution over
+/// the last few tokens tells what is near.
+class DeltaHeads final : public AttentionHeads {
+ public:
+  bool gate = true, negative = true;
+  std::int64_t convolution = 4;
+
+  std::unique_ptr<Mixer> clone() const override { return std::make_unique<DeltaHeads>(*this); }
+  std::string_view kind() const override { return "delta"; }
+  void declare(Options& options) override {
+    options.flag("delta_gate", gate, "1: what delta heads hold fades as fast as a token says");
+    options.flag(
+        "delta_negative", negative,
+        "1: delta heads correct by up to twice what is missing, which can turn the sign of "
+        "what is held; 0: by up to that");
+    options.integer("delta_convolution", convolution, 0, ShortConvolution::most_taps,
+                    "tokens that queries, keys and values of delta heads are mixed from; 0: none");
+  }
+  std::int64_t cached_columns() const override { return 0; }
+  std::vector<std::int64_t> cached_memories() const override {
+    std::vector<std::int64_t> all{key_heads * width * width};
+    if (convolution > 1) all.push_back((convolution - 1) * projection_columns());
+    return all;
+  }
+
+  void build(MixerScope& layer, const MixerPlace& place) override {
+    AttentionHeads::build(layer, place);
+    const Scope own = layer.scope() / place.index / "delta";
+    if (convolution > 0) {
+      // As deep as uniform numbers up to 1/2.
+      taps_ =
+          own.add("taps", {convolution, projection_columns()}, normal(std::sqrt(1 / 12.)), false);
+    }
+    weight_ =
+        own.add("weight", {(gate ? 2 : 1) * key_heads, layer.width()}, normal(0.02), true, true);
+    correct_ = own.add("correct", {key_heads}, constant(0), false);
+    if (gate) {
+      fade_ = own.add("fade", {key_heads}, constant(0), false);
+      rate_ = own.add("rate", {key_heads}, constant(0), false);
+      spread();
+    }
+    const Tensor ones = layer.constants(std::vector<double>(static_cast<std::size_t>(width), 1.0));
+    key_length_ = RmsNorm(ones, layer.epsilon());
+    norm_ = RmsNorm(own / "norm", width, layer.epsilon(), false);
+  }
+
+  HeadsBackward forward(const MixerPass& pass) const override {
+    const Segments& rows = pass.input.segments;
+    const std::int64_t tokens = pass.y.rows(), queries = heads * width, keys = key_heads * width;
+    const HeadVars all{pass.projection, place().projection, heads + 2 * key_heads, width};
+    const auto memory = [&](std::size_t which) {
+      return pass.cache ? pass.cache->memories[which] : Tensor();
+    };
+    Var x;
+    if (convolution > 0) {
+      const Tensor tail = convolution > 1 ? memory(1) : Tensor();
+      x = short_convolution(all, rows, taps_, {.before = tail, .after = tail, .alone = true});
+    } else {
+      x = alone(all, rows).data;
+    }
+    x = activate(Activation::silu, x);
+    const auto normed = [&](std::int64_t first, std::int64_t count) {
+      const Var some = longhand::columns(x, first, count * width);
+      const Var each = key_length_(reshape(some, {tokens * count, width}));
+      return HeadVars{reshape(each, {tokens, count * width}), 0, count, width};
+    };
+
+    const DType master = master_type(pass.y.dtype());
+    const Var z = matmul(*pass.x, weight_, {.transpose_b = true, .out = master});
+    const Var part = activate(Activation::sigmoid, longhand::columns(z, 0, key_heads) + correct_);
+    DeltaVars in{.q = normed(0, heads),
+                 .k = normed(queries, key_heads),
+                 .v = {longhand::columns(x, queries + keys, keys), 0, key_heads, width},
+                 .segments = rows,
+                 .beta = negative ? 2.0 * part : part,
+                 .decay = {}};
+    if (gate) {
+      const Var fading = longhand::columns(z, key_heads, key_heads) + fade_;
+      in.decay = activate(Activation::exp, rate_) * log_sigmoid(-fading);  // -A softplus
+    }
+    const Var y = delta(in, {.before = memory(0), .after = memory(0)});
+    const Var each = norm_(reshape(y, {tokens * heads, width}));
+    return put_into({reshape(each, {tokens, queries}), 0, heads, width}, rows, output(pass));
+  }
+
+  std::vector<Var> learned() const override {
+    return {taps_, weight_, correct_, fade_, rate_, norm_.weight};
+  }
+  double operations_of_pair() const override { return 0; }
+  double operations_of_token() const override {
+    return 20 * static_cast<double>(columns() * width);  // ten products with the memory
+  }
+
+ protected:
+  bool turns() const override { return false; }
+
+ private:
+  /// How fast heads forget at first, decay = -A softplus(w . x + d): A even over (0, 16) and
+  /// softplus(d) over (0.001, 0.1) by its logarithm, from the slowest head to the fastest.
+  void spread() const {
+    std::vector<double> fade, rate;
+    for (std::int64_t h = 0; h < key_heads; ++h) {
+      const double share = (static_cast<double>(h) + 0.5) / static_cast<double>(key_heads);
+      fade.push_back(std::log(std::expm1(std::pow(10, 2 * share - 3))));
+      rate.push_back(std::log(16 * share));
+    }
+    fade_.value().assign(fade);
+    rate_.value().assign(rate);
+  }
+
+  Parameter taps_, weight_, correct_, fade_, rate_;
+  RmsNorm key_length_, norm_;
+};
+
+}  // namespace
+
+extern const MixerKind delta_mixer;
+constinit const MixerKind delta_mixer = mixer_kind<DeltaHeads>("delta");
+
+}  // namespace longhand::nn
