@@ -282,11 +282,13 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
     }
   }
 
-  if (!Step::remembers || !task.after || !there) return;
+  if constexpr (Step::remembers) {
+    if (!task.after || !there) return;
 #pragma unroll
-  for (int e = 0; e < each; ++e) {
-    const int r = e * lanes + OfLanes::lane();
-    if (r < task.k.width) task.after[memory + std::int64_t{r} * task.v.width] = line.at[e];
+    for (int e = 0; e < each; ++e) {
+      const int r = e * lanes + OfLanes::lane();
+      if (r < task.k.width) task.after[memory + std::int64_t{r} * task.v.width] = line.at[e];
+    }
   }
 }
 

@@ -53,7 +53,15 @@ std::vector<Case> small_delta(Rng& rng) {
   return cases;
 }
 
-std::vector<Case> medium_delta(Rng& rng) { return delta_cases(rng, medium_heads()); }
+/// One of them longer: of the gradients of beta and decay each token and head has one number, and
+/// averages in bf16 want many.
+std::vector<Case> medium_delta(Rng& rng) {
+  std::vector<Case> cases = delta_cases(rng, medium_heads());
+  const HeadShape four{
+      .lengths = {100, 120}, .heads = 4, .key_heads = 4, .width = 16, .v_width = 16};
+  for (int i = 0; i < 2; ++i) cases.push_back(delta_case(rng, four));
+  return cases;
+}
 
 std::vector<Case> large_delta(Rng& rng) {
   std::vector<Case> cases = medium_delta(rng);

@@ -96,14 +96,13 @@ HeadRows<T> head_of(const HeadRows<T>& x, std::int64_t g, std::int64_t width) {
   return x ? HeadRows<T>{x.at + g * width, x.stride} : x;
 }
 
-/// Keys, decays and the products of keys with each other.
+/// Keys and decays.
 template <class T>
 void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
   c.first = first;
   c.tokens = in.tokens - first < chunk ? in.tokens - first : chunk;
   c.rows = padded(c.tokens);
   read_rows(in.k, first, c.tokens, c.rows, in.width, in.scale, c.k);
-  delta::transpose(c.k, c.rows, c.k.stride, c.k_transposed);
 
   double sum = 0;
   for (std::int64_t i = 0; i < c.rows; ++i) {
@@ -120,7 +119,11 @@ void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
     store(c.until + i, exp((last_high - high) + (last_low - low)));
   }
   c.decay = c.since[c.rows - 1];
+}
 
+/// The decays between tokens, and the products of keys with each other.
+void relate(DeltaChunk& c, std::int64_t width) {
+  delta::transpose(c.k, c.rows, c.k.stride, c.k_transposed);
   for (std::int64_t i = 0; i < c.rows; ++i) {
     const Vec high(c.high[i]), low(c.low[i]);
     for (std::int64_t j = 0; j < c.rows; j += lanes) {
@@ -131,8 +134,8 @@ void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
       store(c.between.row(i) + j, select(seen, factor, Vec(0.0f)));
     }
   }
-  delta::product(delta::plain(c.k), Entries::all, c.k_transposed, c.keys, 0, c.rows, c.rows,
-                 in.width, false);
+  delta::product(delta::plain(c.k), Entries::all, c.k_transposed, c.keys, 0, c.rows, c.rows, width,
+                 false);
   for (std::int64_t i = 0; i < c.rows; ++i) {
     for (std::int64_t j = 0; j < c.rows; j += lanes) {
       store(c.keys.row(i) + j, -(load(c.between.row(i) + j) * load(c.keys.row(i) + j)));
@@ -285,6 +288,7 @@ void forward(const DeltaForward<T>& head, float* scratch) {
 
   for (std::int64_t first = 0; first < in.tokens; first += chunk) {
     begin_chunk(in, first, c);
+    relate(c, in.width);
     delta::product(delta::plain(c.k), Entries::all, s.memory, s.right, 0, c.rows, v, in.width,
                    false);
     read_rows(head.v, first, c.tokens, c.rows, in.v_width, 1.0f, s.written);
@@ -386,6 +390,7 @@ void backward(const DeltaGradients<T>& head, float* scratch) {
   for (std::int64_t first = (in.tokens - 1) / chunk * chunk; in.tokens > 0 && first >= 0;
        first -= chunk) {
     begin_backward(head, first, s);
+    relate(c, in.width);
     const Matrix held = memory(first / chunk);
     double kept = 0;
     for (std::int64_t r = 0; r < w; ++r) {
