@@ -9,7 +9,7 @@
 namespace longhand {
 namespace {
 
-constexpr std::size_t longest = 64;  // letters of words that are compared
+constexpr std::size_t longest_word = 64;  // letters of words that are compared
 
 /// Letters to change, add, leave out or swap with their neighbour (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -33,11 +33,11 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> known,
                          std::string_view otherwise) {
-  if (word.size() < 2 || word.size() > longest) return std::string(otherwise);
+  if (word.size() < 2 || word.size() > longest_word) return std::string(otherwise);
   std::size_t least = word.size() / 3 + 1;
   std::string_view nearest;
   for (const std::string& name : known) {
-    if (name.size() > longest) continue;
+    if (name.size() > longest_word) continue;
     const std::size_t far = distance(word, name);
     if (far < least || (far == 1 && nearest.empty())) {
       least = far;
