@@ -104,7 +104,7 @@ endif()
 # instruction set up to avx512. The sets above it have something to offer to few files: these, whose tables say
 # `strongest = ...`.
 set(longhand_only_avx512bf16 "^cpu/gemm/paired\\.")
-set(longhand_only_amx "^cpu/gemm/tiles\\.")
+set(longhand_only_amx "^cpu/(attention|gemm)/tiles\\.")
 set(longhand_also_avx512bf16 "^cpu/attention/")
 
 function(longhand_simd target)
@@ -116,6 +116,7 @@ function(longhand_simd target)
       list(FILTER wanted INCLUDE REGEX ${longhand_only_amx})
     elseif(isa STREQUAL "avx512bf16")
       list(FILTER wanted INCLUDE REGEX "${longhand_only_avx512bf16}|${longhand_also_avx512bf16}")
+      list(FILTER wanted EXCLUDE REGEX ${longhand_only_amx})
     else()
       list(FILTER wanted EXCLUDE REGEX "${longhand_only_avx512bf16}|${longhand_only_amx}")
     endif()

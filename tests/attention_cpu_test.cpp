@@ -7,6 +7,7 @@
 #include "core/cpu/attention/attention.h"
 #include "core/cpu/isa.h"
 #include "core/rng.h"
+#include "tests/attention_tile_probe.h"
 #include "tests/distance.h"
 
 BOOST_AUTO_TEST_SUITE(attention_cpu_test)
@@ -229,6 +230,10 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
         const Data d(*backend, p);
         run_all(on_crew({threads, isa}), p, d);
         check_close(d, expected, 5e-6 * p.gain * p.gain);
+        // Of the operands 16 bits are left where there are tiles.
+        const Data fast(*backend, p);
+        run_all(on_crew({threads, isa}, Math::fast), p, fast);
+        check_close(fast, expected, 5e-5 * p.gain * p.gain);
       }
     }
     ++number;
@@ -290,17 +295,91 @@ BOOST_AUTO_TEST_CASE(gradients_are_added_where_asked) {
 BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
   const auto backend = make_cpu_backend();
   for (const Problem& p : problems()) {
-    std::vector<std::vector<Doubles>> results;
-    for (const int count : {1, 2, 3, 8}) {
-      ThreadPool threads(count);
-      Data d(*backend, p);
-      run_all(on_crew({threads, cpu::choose_isa()}), p, d);
-      results.push_back({d.y.data.to_doubles(), d.log_sum.to_doubles(), d.dq.data.to_doubles(),
-                         d.dk.data.to_doubles(), d.dv.data.to_doubles(), d.dgamma.to_doubles()});
-      for (const Tensor& x : {d.dtau, d.dshift, d.dsink}) {
-        if (x) results.back().push_back(x.to_doubles());
+    for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
+      std::vector<std::vector<Doubles>> results;
+      for (const int count : {1, 2, 3, 8}) {
+        ThreadPool threads(count);
+        Data d(*backend, p);
+        run_all(on_crew({threads, cpu::choose_isa()}, math), p, d);
+        results.push_back({d.y.data.to_doubles(), d.log_sum.to_doubles(), d.dq.data.to_doubles(),
+                           d.dk.data.to_doubles(), d.dv.data.to_doubles(), d.dgamma.to_doubles()});
+        for (const Tensor& x : {d.dtau, d.dshift, d.dsink}) {
+          if (x) results.back().push_back(x.to_doubles());
+        }
+        BOOST_TEST(results.front() == results.back());
       }
-      BOOST_TEST(results.front() == results.back());
+    }
+  }
+}
+
+// What AMX would compute, on any machine: a head of at most one chunk and range.
+BOOST_AUTO_TEST_CASE(modelled_tiles_stay_near_the_reference) {
+  const auto backend = make_cpu_backend();
+  const std::vector<Problem> all{{{5}, {5}, 1, 1, 5, 3},
+                                 {{150}, {150}, 1, 1, 20, 70, "t"},
+                                 {{97}, {97}, 1, 1, 33, 16, "", 20},
+                                 {{70}, {130}, 1, 1, 16, 40, "t", 66}};
+  for (const cpu::Isa isa : cpu::supported_isas()) {
+    const cpu::AttentionTileProbe& probe = cpu::kernels_for<cpu::AttentionTileProbe>(isa);
+    for (const Problem& p : all) {
+      const Data expected = expected_of(p);
+      for (const Math math : {Math::fast, Math::bf16}) {
+        const Data d(*backend, p);
+        const cpu::SegmentShape shape{
+            p.queries[0], p.keys[0],    p.keys[0] - p.queries[0], cpu::window_of(d.scores),
+            p.width,      p.value_width};
+        constexpr std::int64_t most = 256;
+        const auto& forward = math == Math::fast ? probe.forward.fast : probe.forward.bf16;
+        const auto& backward = math == Math::fast ? probe.backward.fast : probe.backward.bf16;
+        std::vector<float> space(static_cast<std::size_t>(
+            std::max(forward.scratch(p.width, p.value_width, most, shape.keys),
+                     backward.scratch(p.width, p.value_width, most))));
+        const auto scale = static_cast<float>(d.scores.scale);
+        const cpu::AttentionRows<float> rows{.shape = shape,
+                                             .q = cpu::rows_of<const float>(d.q, 0, 0),
+                                             .k = cpu::rows_of<const float>(d.k, 0, 0),
+                                             .v = cpu::rows_of<const float>(d.v, 0, 0),
+                                             .y = cpu::rows_of<float>(d.y, 0, 0),
+                                             .log_sum = cpu::column_of<float>(d.log_sum, 0, 0),
+                                             .earlier = {},
+                                             .tau = cpu::column_of<const float>(d.scores.tau, 0, 0),
+                                             .shift = {},
+                                             .scale = scale};
+        forward.begin(rows, {0, shape.queries}, space.data());
+        forward.before(rows, {0, shape.queries}, 0, shape.offset, space.data());
+        forward.own(rows, {0, shape.queries}, space.data());
+        cpu::AttentionGradients<float> task{.shape = shape,
+                                            .q = rows.q,
+                                            .k = rows.k,
+                                            .v = rows.v,
+                                            .y = cpu::rows_of<const float>(d.y, 0, 0),
+                                            .dy = cpu::rows_of<const float>(d.dy, 0, 0),
+                                            .log_sum = cpu::column_of<const float>(d.log_sum, 0, 0),
+                                            .tau = rows.tau,
+                                            .shift = {},
+                                            .pull = {},
+                                            .scale = scale,
+                                            .dq = cpu::rows_of<float>(d.dq, 0, 0),
+                                            .dk = cpu::rows_of<float>(d.dk, 0, 0),
+                                            .dv = cpu::rows_of<float>(d.dv, 0, 0),
+                                            .dtau = cpu::column_of<float>(d.dtau, 0, 0),
+                                            .dshift = {},
+                                            .dots = {},
+                                            .dpull = {},
+                                            .end = shape.keys,
+                                            .range = most};
+        backward.begin(task, space.data());
+        backward.begin_head(task, 0, space.data());
+        for (std::int64_t row = (shape.queries - 1) / 64 * 64; row >= 0; row -= 64) {
+          backward.panel(task, 0, row, space.data());
+        }
+        backward.end_head(task, 0, space.data());
+        backward.end(task, space.data());
+        BOOST_TEST_CONTEXT("width " << p.width << " on " << cpu::name_of(isa) << ", "
+                                    << name_of(math)) {
+          check_close(d, expected, math == Math::fast ? 5e-5 : 5e-2);
+        }
+      }
     }
   }
 }

@@ -23,6 +23,11 @@ struct Backward {
 /// it.
 constexpr std::int64_t range = 4 * attention_panel;
 
+/// Rows of dq_sums.
+std::int64_t panel_rows(std::int64_t queries) {
+  return (queries + attention_panel - 1) / attention_panel * attention_panel;
+}
+
 void put(const Target& y, std::int64_t i, double value) {
   if (!y) return;
   float& at = y.tensor.data<float>()[i];
@@ -54,7 +59,8 @@ void sink_gradients(const Scores& s, const Tensor& log_sum, const float* dots,
 template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
   const Scores& scores = b.scores;
-  const auto& kernels = kernels_of<AttentionGradientKernels<T>>(crew, scores.rule, math);
+  const auto& kernels =
+      kernels_of<AttentionGradientKernels<T>>(crew, scores.rule, static_cast<bool>(b.gamma), math);
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
   const std::int64_t width = scores.q.width, value_width = b.v.width;
   const std::int64_t window = window_of(scores);
@@ -77,7 +83,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
     segments.push_back({list.items.size(), parts, parts_before, sums, chain_rows});
     parts_before += parts;
     if (parts > 1) {
-      sums += heads * group * at.queries * kernels.stride(width);
+      sums += heads * group * panel_rows(at.queries) * kernels.stride(width);
       if (chain) chain_rows += heads * group * at.queries * kernels.stride(value_width);
     }
     for (std::int64_t part = parts - 1; part >= 0; --part) {
@@ -150,7 +156,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
     const bool several = segment.parts > 1;
     if (several) {
       task.dq_sums = all_sums.template data<float>() + segment.sums +
-                     q_head * at.queries * kernels.stride(width);
+                     q_head * panel_rows(at.queries) * kernels.stride(width);
     }
     if (several && leftward(scores.rule)) {
       task.walked =

@@ -7,6 +7,7 @@ namespace {
 
 template <class T>
 constexpr ByProduct<AttentionGradientKernels<T>> table{gradient_kernels<T, Exact, Rule::softmax>,
+                                                       gradient_kernels<T, Exact, Rule::softmax>,
                                                        gradient_kernels<T, Bf16, Rule::softmax>};
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace {
 
 template <class T>
 constexpr ByProduct<AttentionKernels<T>> table{forward_kernels<T, Exact, Rule::softmax>,
+                                               forward_kernels<T, Exact, Rule::softmax>,
                                                forward_kernels<T, Bf16, Rule::softmax>};
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "core/cpu/attention/kernels.h"
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/single.h"
+#include "core/cpu/attention/tile_products.h"
 
 /// Softmax attention and ChaCAL, forward, for a chunk of one head's rows: the chunk's panels of
 /// queries go together along the blocks of keys, each with its running maximum m and sum l,
@@ -19,42 +20,45 @@ inline constexpr float lowest = -1e38f;  // finite: nothing seen yet must not ma
 /// The scratch of one call.
 template <class Product>
 struct Space {
-  float *keys, *values;      // words of a block of them, or of the chunk's own
-  float *scores, *p;         // [block][panel], and as words [block / depth][panel]
-  float* chained;            // U of the panel's own keys in f32, [panel][stride]
-  float *queries, *outputs;  // of each panel: words [depth][panel], sums [panel][stride]
+  float *keys, *values;                   // words of a block of them, or of the chunk's own
+  float *scores, *p;                      // [block][panel], and as words [block / depth][panel]
+  float* chained;                         // U of the panel's own keys in f32, [panel][stride]
+  float *queries, *outputs;               // of each panel: words [depth][panel], sums over keys
+  float* rows;                            // of the panel that is finished, [panel][stride]
   float *times, *maxima, *sums, *shrink;  // of each query: the scale of its scores, m, l
   float *query_shifts, *key_shifts;       // c of each query, and of a block of keys or the own
   float *pulls, *counts, *bounds;         // of each query
-  std::int64_t depth, key_stride, value_stride, floats;
+  std::int64_t depth, key_stride, value_stride, value_block, floats;
 
   Space(std::int64_t width, std::int64_t value_width, std::int64_t chunk, float* at) {
     depth = words<Product>(width);
-    key_stride = packed_width(depth);
+    key_stride = packed_width(Product::parts * depth);
     value_stride = packed_width(value_width);
-    const std::int64_t rows = round_up(chunk, panel);
+    value_block = key_block<Product>(value_width);
+    const std::int64_t count = round_up(chunk, panel);
     float* const start = at;
     const auto take = [&](std::int64_t n) {
       float* const here = at;
       at += round_up(n, 16);
       return here;
     };
-    keys = take(rows * key_stride);
-    values = take(rows / Product::depth * value_stride);
+    keys = take(count * key_stride);
+    values = take(count / block * value_block);
     scores = take(block * panel);
-    p = Product::depth == 1 ? scores : take(block / Product::depth * panel);
-    chained = Product::rounds ? take(panel * value_stride) : nullptr;
-    queries = take(rows * depth);
-    outputs = take(rows * value_stride);
-    times = take(rows);
-    maxima = take(rows);
-    sums = take(rows);
+    p = Product::depth == 1 ? scores : take(Product::parts * (block / Product::depth) * panel);
+    chained = Product::rounds && !Product::tiled ? take(panel * value_stride) : nullptr;
+    queries = take(count * Product::parts * depth);
+    outputs = take(count * value_stride);
+    rows = Product::tiled ? take(panel * value_stride) : nullptr;
+    times = take(count);
+    maxima = take(count);
+    sums = take(count);
     shrink = take(panel);
-    query_shifts = take(rows);
-    key_shifts = take(rows);
-    pulls = take(rows);
-    counts = take(rows);
-    bounds = take(rows);
+    query_shifts = take(count);
+    key_shifts = take(count);
+    pulls = take(count);
+    counts = take(count);
+    bounds = take(count);
     floats = at - start;
   }
 };
@@ -138,7 +142,7 @@ bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* 
     } else {
       for (r = seen.begin & ~1; r < seen.end; r += 2) {
         const Vec x = exponential(r), y = exponential(r + 1);
-        store(p + r / 2 * panel + t, Product::across(x, y));
+        Product::put_across(p + r / 2 * panel + t, x, y);
       }
     }
     shrinks = shrinks || any(before != m);
@@ -175,20 +179,10 @@ void break_sticks(const Sight& sight, const float* s, float* p, const Running& t
       for (int r = (seen.end - 1) & ~1; r >= (seen.begin & ~1); r -= 2) {
         const Vec second = r + 1 < seen.end ? weight(r + 1) : Vec(0.0f);
         const Vec first = r >= seen.begin ? weight(r) : Vec(0.0f);
-        store(p + r / 2 * panel + t, Product::across(first, second));
+        Product::put_across(p + r / 2 * panel + t, first, second);
       }
     }
     store(to.sums + t, left);
-  }
-}
-
-inline void scale_rows(float* rows, std::int64_t count, std::int64_t stride, std::int64_t width,
-                       const float* factors) {
-  for (std::int64_t t = 0; t < count; ++t) {
-    const Vec factor(factors[t]);
-    for (std::int64_t c = 0; c < width; c += lanes) {
-      store(rows + t * stride + c, factor * load(rows + t * stride + c));
-    }
   }
 }
 
@@ -209,14 +203,15 @@ class Rows {
   }
 
   void before(std::int64_t from, std::int64_t to) {
-    if constexpr (leftward(rule)) return;                                  // after its own keys
+    if constexpr (leftward(rule)) return;  // after its own keys
+    const InUse<Product> in_use;
     const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;  // the first key
     for (std::int64_t j = from; j < to; j += block) {
       const std::int64_t count = least(block, to - j);
       if (j + count <= seen) continue;
       const HeadRows<const float> keys = keys_from(j, count);
       pack_shifts(j, count);
-      if (task_.chain) {
+      if (chained()) {
         pack_chained(j, count);
       } else {
         pack_values(j, count);
@@ -228,17 +223,18 @@ class Rows {
   }
 
   void own() {
+    const InUse<Product> in_use;
     const std::int64_t first = shape_.offset + begin_, count = end_ - begin_;
     pack_left<Product>(source(task_.k, first, count, shape_.width), count, shape_.width,
                        space_.keys, space_.key_stride);
     pack_shifts(first, count);
-    if (!task_.chain) pack_values(first, count);
+    if (!chained()) pack_values(first, count);
     if constexpr (leftward(rule)) return leftwards();
     for (std::int64_t row = begin_; row < end_; row += panel) {
       for (std::int64_t other = begin_; other <= row; other += panel) {
         const std::int64_t keys = least(panel, end_ - other);
-        if (task_.chain && other == row) {
-          chain(row, keys);
+        if (chained() && other == row) {
+          if constexpr (!Product::tiled) chain(row, keys);
         } else {
           attend(row, shape_.offset + other, keys, keys_of(other), shifts_of(other),
                  values_of(other));
@@ -331,11 +327,13 @@ class Rows {
     return {space_.keys, space_.key_stride};
   }
   float* values_of(std::int64_t row) const {
-    return space_.values + (row - begin_) / Product::depth * space_.value_stride;
+    return space_.values + (row - begin_) / block * space_.value_block;
   }
+  /// ChaCAL solves rows between products of vectors.
+  bool chained() const { return !Product::tiled && task_.chain; }
   const float* shifts_of(std::int64_t row) const { return space_.key_shifts + (row - begin_); }
   float* queries_of(std::int64_t row) const {
-    return space_.queries + (row - begin_) * space_.depth;
+    return space_.queries + (row - begin_) * Product::parts * space_.depth;
   }
   float* outputs_of(std::int64_t row) const {
     return space_.outputs + (row - begin_) * space_.value_stride;
@@ -377,10 +375,7 @@ class Rows {
     }
     pack_transposed<Product>(source(task_.q, row, n, shape_.width), n, shape_.width, times,
                              queries_of(row));
-    float* const outputs = outputs_of(row);
-    for (std::int64_t i = 0; i < round_up(n, tile_rows) * space_.value_stride; i += lanes) {
-      store(outputs + i, Vec(0.0f));
-    }
+    clear(outputs_of(row), query_sums<Product>(n, shape_.value_width));
   }
 
   /// c of the keys from j on.
@@ -390,18 +385,19 @@ class Rows {
   }
 
   void pack_values(std::int64_t j, std::int64_t count) {
-    pack_right<Product>(source(task_.v, j, count, shape_.value_width), count, shape_.value_width,
-                        space_.values, space_.value_stride);
+    pack_key_blocks<Product>(source(task_.v, j, count, shape_.value_width), count,
+                             shape_.value_width, space_.values);
   }
 
   /// Keys from j on, whose y is there: in `earlier` before the queries, else in y.
   void pack_chained(std::int64_t j, std::int64_t count) {
+    if constexpr (Product::tiled) return;
     const std::int64_t width = shape_.value_width;
     const HeadRows<const T> y{task_.y.at, task_.y.stride};
     const Source<T> past = j < shape_.offset ? source(task_.earlier, j, count, width)
                                              : source(y, j - shape_.offset, count, width);
-    pack_right<Product>(ChainSource<T>{source(task_.v, j, count, width), past, task_.gamma}, count,
-                        width, space_.values, space_.value_stride);
+    pack_key_blocks<Product>(ChainSource<T>{source(task_.v, j, count, width), past, task_.gamma},
+                             count, width, space_.values);
   }
 
   Sight sight_of(std::int64_t row, std::int64_t j, std::int64_t count) const {
@@ -414,6 +410,7 @@ class Rows {
              const float* shifts) {
     score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
     float *const s = space_.scores, *const p = space_.p;
+    clear_unseen<Product>(sight, p);
     if constexpr (rule == Rule::stick) return break_sticks<Product>(sight, s, p, running(row));
     bool shrinks = false;
     if (!leftward(rule) && task_.shift) {
@@ -422,8 +419,7 @@ class Rows {
       shrinks = exponentials<Product, rule, false>(sight, shifts, s, p, running(row));
     }
     if (shrinks) {
-      scale_rows(outputs_of(row), sight.queries, space_.value_stride, shape_.value_width,
-                 space_.shrink);
+      scale_queries<Product>(outputs_of(row), sight.queries, shape_.value_width, space_.shrink);
     }
   }
 
@@ -493,12 +489,14 @@ class Rows {
   }
 
   void finish(std::int64_t row) {
-    const std::int64_t stride = space_.value_stride, width = shape_.value_width;
+    const std::int64_t width = shape_.value_width;
     const Running of = running(row);
+    const HeadRows<const float> rows =
+        query_rows<Product>(outputs_of(row), queries(row), width, space_.rows);
     const std::int64_t whole = width / lanes * lanes;
     const int rest = static_cast<int>(width - whole);
     for (std::int64_t t = 0; t < queries(row); ++t) {
-      const float* from = outputs_of(row) + t * stride;
+      const float* from = rows.row(t);
       T* const to = task_.y.row(row + t);
       const Vec factor(share_of(of.sums[t]));
       for (std::int64_t c = 0; c < whole; c += lanes) store(to + c, load(from + c) * factor);

@@ -8,11 +8,12 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 template <class Product>
 struct GradientSpace {
   // Of the range: words to be summed along (left) and over (right). ChaCAL: U for the values.
-  float *keys_left, *keys_right, *values_left;
-  float *key_sums, *value_sums;  // dk / beta and dv (ChaCAL: A of one head)
-  float* all_value_sums;         // dv of all heads (ChaCAL)
+  float *keys_left, *keys_right, *values_left;  // keys_right: of each block
+  float *key_sums, *value_sums;                 // dk / beta and dv (ChaCAL: A of one head)
+  float* all_value_sums;                        // dv of all heads (ChaCAL)
   // Of the panel: words of q, and dy or W, also transposed; dy or W in f32; dq / beta.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
+  float* query_rows;                    // dq / beta by rows
   float *p, *ds;                        // [panel][panel], f32
   float *p_rows, *ds_rows, *ds_keys;    // words [panel][panel / depth] and [panel / depth][panel]
   float *scale, *times, *logs, *sums;   // [panel]: of the scores, of dS, log_sum in bits, D
@@ -22,13 +23,15 @@ struct GradientSpace {
   float *pulls, *log_sums, *walked[2];  // [panel]: see Work
   float *key_shifts, *key_shift_sums;   // of the range: c, and sums of dS as vectors
   std::int64_t depth, value_depth;      // words along the widths
-  std::int64_t left_stride, value_left_stride, key_stride, value_stride, floats;
+  std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 
   GradientSpace(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {
     depth = words<Product>(width);
     value_depth = words<Product>(value_width);
-    left_stride = packed_width(depth);
-    value_left_stride = packed_width(value_depth);
+    constexpr int d = Product::depth, parts = Product::parts;
+    left_stride = packed_width(parts * depth);
+    value_left_stride = packed_width(parts * value_depth);
+    key_words = key_block<Product>(width);
     key_stride = packed_width(width);
     value_stride = packed_width(value_width);
     const std::int64_t rows = round_up(range, panel);
@@ -38,25 +41,25 @@ struct GradientSpace {
       at += round_up(n, 16);
       return here;
     };
-    constexpr int d = Product::depth;
     keys_left = take(rows * left_stride);
-    keys_right = d == 1 ? keys_left : take(rows / d * key_stride);
+    keys_right = d == 1 ? keys_left : take(rows / block * key_words);
     values_left = take(rows * value_left_stride);
     key_sums = take(rows * key_stride);
     value_sums = take(rows * value_stride);
     all_value_sums = take(rows * value_stride);
-    queries = take(panel / d * key_stride);
+    queries = take(parts * panel / d * key_stride);
     gradient_rows = take(panel * value_stride);
-    gradients = Product::rounds ? take(panel / d * value_stride) : gradient_rows;
-    turned = take(panel * depth);
-    turned_gradients = take(panel * value_depth);
-    turned_means = take(panel * value_depth);
+    gradients = Product::rounds ? take(parts * panel / d * value_stride) : gradient_rows;
+    turned = take(parts * panel * depth);
+    turned_gradients = take(parts * panel * value_depth);
+    turned_means = Product::tiled ? nullptr : take(panel * value_depth);
     query_sums = take(panel * key_stride);
+    query_rows = Product::tiled ? take(panel * key_stride) : nullptr;
     p = take(panel * panel);
     ds = take(panel * panel);
-    p_rows = Product::rounds ? take(panel * panel / d) : p;
-    ds_rows = d == 1 ? ds : take(panel * panel / d);
-    ds_keys = d == 1 ? ds : take(panel * panel / d);
+    p_rows = Product::rounds ? take(parts * panel * panel / d) : p;
+    ds_rows = d == 1 ? ds : take(parts * panel * panel / d);
+    ds_keys = d == 1 ? ds : take(parts * panel * panel / d);
     scale = take(panel);
     times = take(panel);
     logs = take(panel);

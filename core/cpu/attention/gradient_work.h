@@ -5,6 +5,7 @@
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/rows.h"
 #include "core/cpu/attention/score_gradients.h"
+#include "core/cpu/attention/tile_products.h"
 
 /// Softmax attention and ChaCAL, backward, for a range of keys: the panels of queries pass over it
 /// from the last to the first. P comes back from log_sum; five products a block.
@@ -39,7 +40,7 @@ class Work {
     }
     pack_left<Product>(keys, count_, key_width_, space_.keys_left, space_.left_stride);
     if (Product::depth > 1) {
-      pack_right<Product>(keys, count_, key_width_, space_.keys_right, space_.key_stride);
+      pack_key_blocks<Product>(keys, count_, key_width_, space_.keys_right);
     }
     clear(space_.key_sums, round_up(count_, tile_rows) * space_.key_stride);
     if (chain()) {
@@ -102,6 +103,7 @@ class Work {
     const std::int64_t position = shape_.offset + row;
     const bool first = position + n - 1 < task_.end;  // no later range sees this panel
     const bool last = position + 1 - shape_.window >= task_.begin || task_.begin == 0;
+    const InUse<Product> in_use;
     if constexpr (leftward(rule)) return panel_leftward(head, row, n, first, last);
     start(head, row, n);
 
@@ -110,7 +112,7 @@ class Work {
     if (solve) {
       score(own, position);
       turn_scores<true, false>(own, position);
-      solve_chain(head, row, n);
+      if constexpr (!Product::tiled) solve_chain(head, row, n);
     } else if (chain()) {
       const HeadRows<const float> saved{chain_row(head, row), space_.value_stride};
       pack_left<Exact>(source(saved, 0, n, value_width_), n, value_width_, space_.gradient_rows,
@@ -244,7 +246,8 @@ class Work {
   HeadRows<const T> query_head(std::int64_t head) const {
     return {task_.q.at + head * key_width_, task_.q.stride};
   }
-  bool chain() const { return task_.gamma != nullptr; }
+  /// ChaCAL solves rows between products of vectors.
+  bool chain() const { return !Product::tiled && task_.gamma != nullptr; }
   float gamma(std::int64_t head) const { return task_.gamma[head * task_.gamma_step]; }
   /// Of dS, and what the sums are still to be multiplied by.
   bool late() const { return task_.shift || rule == Rule::tra; }
@@ -254,7 +257,7 @@ class Work {
     return task_.chain_rows + (head * shape_.queries + row) * space_.value_stride;
   }
   float* saved_query_sums(std::int64_t head, std::int64_t row) const {
-    return task_.dq_sums + (head * shape_.queries + row) * space_.key_stride;
+    return task_.dq_sums + (head * round_up(shape_.queries, panel) + row) * space_.key_stride;
   }
   Sight sight(std::int64_t row, std::int64_t j, std::int64_t keys) const {
     const std::int64_t less = strict(rule) ? 1 : 0;
@@ -363,6 +366,9 @@ class Work {
   }
   template <bool make_p, bool make_ds>
   void turn_scores(const Sight& there, std::int64_t j) {
+    for (float* const words : {space_.p_rows, space_.ds_rows, space_.ds_keys}) {
+      clear_unseen<Product>(there, words);
+    }
     const std::int64_t first = j - task_.begin;
     if (task_.shift) {
       score_gradients<Product, rule, make_p, make_ds, rule == Rule::softmax>(there, space_, first);
@@ -383,7 +389,7 @@ class Work {
     mix_queries<Product>(space_.ds_rows, space_.queries, space_.key_stride, there,
                          key_row(space_.key_sums, j), key_width_);
     mix_keys<Product>(space_.ds_keys,
-                      space_.keys_right + (j - task_.begin) / Product::depth * space_.key_stride,
+                      space_.keys_right + (j - task_.begin) / block * space_.key_words,
                       space_.key_stride, there, space_.query_sums, key_width_);
   }
 
@@ -455,9 +461,9 @@ class Work {
   }
 
   void start_query_sums(std::int64_t head, std::int64_t row, std::int64_t n, bool first) {
-    const std::int64_t floats = n * space_.key_stride;
+    const std::int64_t floats = query_sums<Product>(n, key_width_);
     if (first) {
-      clear(space_.query_sums, round_up(n, tile_rows) * space_.key_stride);
+      clear(space_.query_sums, floats);
     } else {
       const float* const saved = saved_query_sums(head, row);
       for (std::int64_t i = 0; i < floats; i += lanes) {
@@ -469,28 +475,28 @@ class Work {
   void finish_query_sums(std::int64_t head, std::int64_t row, std::int64_t n, bool last) {
     if (!last) {
       float* const saved = saved_query_sums(head, row);
-      for (std::int64_t i = 0; i < n * space_.key_stride; i += lanes) {
+      for (std::int64_t i = 0; i < query_sums<Product>(n, key_width_); i += lanes) {
         store(saved + i, load(space_.query_sums + i));
       }
       return;
     }
+    const HeadRows<const float> sums =
+        query_rows<Product>(space_.query_sums, n, key_width_, space_.query_rows);
     if (task_.dtau) {
       for (std::int64_t t = 0; t < n; ++t) {
         float& to = task_.dtau.row(row + t)[head];
-        const float product = dot(query_head(head).row(row + t),
-                                  space_.query_sums + t * space_.key_stride, key_width_);
+        const float product = dot(query_head(head).row(row + t), sums.row(t), key_width_);
         to = (task_.add_dtau ? to : 0.0f) + factor() * product;
       }
     }
     if (!task_.dq) return;
     const HeadRows<T> dq{task_.dq.row(row) + head * key_width_, task_.dq.stride};
     if (!task_.tau) {
-      return write_rows(space_.query_sums, space_.key_stride, factor(), dq, task_.add_dq, n,
-                        key_width_);
+      return write_rows(sums.at, sums.stride, factor(), dq, task_.add_dq, n, key_width_);
     }
     for (std::int64_t t = 0; t < n; ++t) {
-      write_rows(space_.query_sums + t * space_.key_stride, space_.key_stride,
-                 factor() * space_.tau[t], from(dq, t), task_.add_dq, 1, key_width_);
+      write_rows(sums.row(t), sums.stride, factor() * space_.tau[t], from(dq, t), task_.add_dq, 1,
+                 key_width_);
     }
   }
 

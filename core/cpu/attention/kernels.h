@@ -116,7 +116,8 @@ struct AttentionGradientKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
 
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
-  /// Floats in a row of dq_sums and of chain_rows, whose rows are [heads][queries].
+  /// Floats in a row of dq_sums and of chain_rows, whose rows are [heads][queries]; of dq_sums
+  /// [heads][queries rounded up to panels].
   std::int64_t (*stride)(std::int64_t width);
   void (*begin)(const AttentionGradients<T>& task, float* scratch);
   void (*begin_head)(const AttentionGradients<T>& task, std::int64_t head, float* scratch);
@@ -126,18 +127,19 @@ struct AttentionGradientKernels {
   void (*end)(const AttentionGradients<T>& task, float* scratch);
 };
 
-/// Kernels by how products are made: of f32 operands, or of operands rounded to bf16.
+/// Kernels by how products are made: of f32 operands, of operands split in two bf16 parts where
+/// there are tile registers (else exact ones), or of operands rounded to bf16.
 template <class Kernels>
 struct ByProduct {
-  static constexpr Isa strongest = Kernels::strongest;
+  static constexpr Isa strongest = Isa::amx;
 
-  Kernels exact, bf16;
+  Kernels exact, fast, bf16;
 };
 
 /// Those of the rules other than softmax. TRA's products are exact.
 template <class Kernels>
 struct ByRule {
-  static constexpr Isa strongest = Kernels::strongest;
+  static constexpr Isa strongest = Isa::avx512bf16;
 
   ByProduct<Kernels> stick, tra, entmax;
   const ByProduct<Kernels>& of(Rule rule) const {

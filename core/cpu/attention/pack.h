@@ -22,6 +22,13 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
+/// Words of so many entries; of tiled products whole tiles of them.
+template <class Product>
+constexpr std::int64_t words(std::int64_t entries) {
+  const std::int64_t needed = (entries + Product::depth - 1) / Product::depth;
+  return Product::tiled ? round_up(needed, 16) : needed;
+}
+
 /// The length of a packed row of `width` words: whole vectors, and for wide heads an odd number of
 /// 256-byte pieces, so that a column of 64 rows spreads over the cache's sets.
 constexpr std::int64_t packed_width(std::int64_t width) {
@@ -29,6 +36,13 @@ constexpr std::int64_t packed_width(std::int64_t width) {
   if (whole <= 64) return whole;
   const std::int64_t pieces = (whole + 63) / 64;
   return (pieces + 1 - pieces % 2) * 64;
+}
+
+/// Words of a packed block of keys or values `width` wide that are to be summed over.
+template <class Product>
+constexpr std::int64_t key_block(std::int64_t width) {
+  const std::int64_t row = Product::tiled ? round_up(width, 16) : packed_width(width);
+  return Product::parts * (block / Product::depth) * row;
 }
 
 /// Rows of a head as vectors of f32; zeros beyond the last row and column.
@@ -98,15 +112,10 @@ template <class Product, class Rows>
   }
 }
 
-template <class Product>
-constexpr std::int64_t words(std::int64_t entries) {
-  return (entries + Product::depth - 1) / Product::depth;
-}
-
 /// to[t][c]: rows, summed along themselves (a left operand of score_tiles).
 template <class Product, class Rows>
-void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
-               std::int64_t stride) {
+requires(!Product::tiled) void pack_left(const Rows& x, std::int64_t rows, std::int64_t width,
+                                         float* to, std::int64_t stride) {
   for (std::int64_t t = 0; t < rows; ++t) {
     for (std::int64_t c = 0; c < words<Product>(width); c += lanes) {
       store(to + t * stride + c, words_of<Product>(x, t, c));
@@ -116,8 +125,8 @@ void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
 
 /// to[t / depth][c]: rows to be summed over (a right operand of the mixes).
 template <class Product, class Rows>
-void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
-                std::int64_t stride) {
+requires(!Product::tiled) void pack_right(const Rows& x, std::int64_t rows, std::int64_t width,
+                                          float* to, std::int64_t stride) {
   if constexpr (Product::depth == 1) {
     pack_left<Product>(x, rows, width, to, stride);
   } else {
@@ -129,11 +138,18 @@ void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
+/// The same for blocks of keys, one after the other.
+template <class Product, class Rows>
+requires(!Product::tiled) void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width,
+                                               float* to) {
+  pack_right<Product>(x, rows, width, to, packed_width(width));
+}
+
 /// to[c][t]: columns of words, for t < panel, times times[t] unless the product rounds; zeros for
 /// t >= rows. Only the vectors with rows in them are written.
 template <class Product, class Rows>
-void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
-                     float* to) {
+requires(!Product::tiled) void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width,
+                                               const float* times, float* to) {
   const std::int64_t depth = words<Product>(width);
   for (std::int64_t t = 0; t < rows; t += lanes) {
     const Vec factor = load(times + t);

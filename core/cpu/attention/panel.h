@@ -14,8 +14,9 @@ inline constexpr std::int64_t depth_piece = 128;
 
 /// s[r][t] = sum_c left_r,c right[c][t], where there are scores. depth and left_stride in words.
 template <class Product>
-void score_tiles(const float* left, std::int64_t left_stride, const float* right,
-                 std::int64_t depth, const Sight& sight, float* s) {
+requires(!Product::tiled) void score_tiles(const float* left, std::int64_t left_stride,
+                                           const float* right, std::int64_t depth,
+                                           const Sight& sight, float* s) {
   const int last = static_cast<int>((sight.queries + lanes - 1) / lanes);
   constexpr int group = register_rows == 8 ? 2 : 3;
   for (std::int64_t k = 0; k < depth; k += depth_piece) {
@@ -42,8 +43,8 @@ Range words_around(Range entries) {
 
 /// out[t] += sum_r p(r, t) values_r, for every query t; p's words lie as [r / depth][t].
 template <class Product>
-void mix_keys(const float* p, const float* values, std::int64_t stride, const Sight& sight,
-              float* out, std::int64_t width) {
+requires(!Product::tiled) void mix_keys(const float* p, const float* values, std::int64_t stride,
+                                        const Sight& sight, float* out, std::int64_t width) {
   const int vectors = static_cast<int>((width + lanes - 1) / lanes);
   for (std::int64_t t = 0; t < sight.queries; t += tile_rows) {
     const Range seen = sight.keys_of(t, tile_rows);
@@ -56,8 +57,8 @@ void mix_keys(const float* p, const float* values, std::int64_t stride, const Si
 
 /// out[r] += sum_t p(r, t) rows_t, for every key r; p's words lie as [r][t / depth].
 template <class Product>
-void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
-                 float* out, std::int64_t width) {
+requires(!Product::tiled) void mix_queries(const float* p, const float* rows, std::int64_t stride,
+                                           const Sight& sight, float* out, std::int64_t width) {
   constexpr std::int64_t row = panel / Product::depth;
   const int vectors = static_cast<int>((width + lanes - 1) / lanes);
   for (std::int64_t r = 0; r < sight.keys; r += tile_rows) {
@@ -66,6 +67,33 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
     const Range k = words_around<Product>(seen);
     row_tile<Product>({p + r * row + k.begin, row, 1}, rows + k.begin * stride, stride,
                       k.end - k.begin, out + r * stride, stride, vectors, true);
+  }
+}
+
+/// Before words of P or dS are made: vectors read no others.
+template <class Product>
+requires(!Product::tiled) void clear_unseen(const Sight&, float*) {}
+
+/// What mix_keys makes for a panel of queries: floats, the same as rows, multiplied row by row.
+template <class Product>
+constexpr std::int64_t query_sums(std::int64_t queries, std::int64_t width) {
+  return Product::tiled ? round_up(width, 16) * panel
+                        : round_up(queries, tile_rows) * packed_width(width);
+}
+template <class Product>
+requires(!Product::tiled) HeadRows<const float> query_rows(const float* sums, std::int64_t,
+                                                           std::int64_t width, float*) {
+  return {sums, packed_width(width)};
+}
+template <class Product>
+requires(!Product::tiled) void scale_queries(float* sums, std::int64_t queries, std::int64_t width,
+                                             const float* factors) {
+  const std::int64_t stride = packed_width(width);
+  for (std::int64_t t = 0; t < queries; ++t) {
+    const Vec factor(factors[t]);
+    for (std::int64_t c = 0; c < width; c += lanes) {
+      store(sums + t * stride + c, factor * load(sums + t * stride + c));
+    }
   }
 }
 

@@ -9,24 +9,30 @@
 ///   rounded(x)           what packing makes of an entry
 ///   neighbours(lo, hi)   depth 2: lanes hold x0 x1, x2 x3, ... of lo's entries, then hi's
 ///   across(a, b)         depth 2: lane i holds a_i b_i
+///   put_across(to, a, b)           the same, stored
+///   put_rows(a_to, a, b_to, b)     depth 2: a's entries, as in a row of words, and b's
+///   begin(), end()       around products of one thread
 ///
 /// Where packing rounds, the scale of the scores is applied to the products, not to an operand.
+/// Products on tile registers (`tiled`) have layouts of their own: tile_products.h.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// f32 products.
 struct Exact {
-  static constexpr int depth = 1;
-  static constexpr bool rounds = false;
+  static constexpr int depth = 1, parts = 1;
+  static constexpr bool rounds = false, tiled = false;
   static Vec fold(Vec a, Vec b, Vec c) { return fma(a, b, c); }
   static Vec rounded(Vec x) { return x; }
+  static void begin() {}
+  static void end() {}
 };
 
 #if defined(LONGHAND_ISA_IS_AVX512BF16)
 
 /// bf16 products, two at a time.
 struct Bf16 {
-  static constexpr int depth = 2;
-  static constexpr bool rounds = true;
+  static constexpr int depth = 2, parts = 1;
+  static constexpr bool rounds = true, tiled = false;
 
   static Vec fold(Vec a, Vec b, Vec c) {
     return vec(
@@ -43,12 +49,14 @@ struct Bf16 {
     const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b.v, a.v));
     return vec(reinterpret_cast<__m512>(_mm512_permutexvar_epi16(order, both)));
   }
-  /// a's entries at `a_to`, b's at `b_to`, as in a row of words.
-  static void store_rows(float* a_to, Vec a, float* b_to, Vec b) {
+  static void put_across(float* to, Vec a, Vec b) { store(to, across(a, b)); }
+  static void put_rows(float* a_to, Vec a, float* b_to, Vec b) {
     const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b.v, a.v));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(a_to), _mm512_castsi512_si256(both));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(b_to), _mm512_extracti64x4_epi64(both, 1));
   }
+  static void begin() {}
+  static void end() {}
 
  private:
   static Vec vec(__m512 x) { return reinterpret_cast<FloatLanes>(x); }
@@ -58,12 +66,23 @@ struct Bf16 {
 
 /// bf16 products where the instruction set has none: f32 products of rounded operands.
 struct Bf16 {
-  static constexpr int depth = 1;
-  static constexpr bool rounds = true;
+  static constexpr int depth = 1, parts = 1;
+  static constexpr bool rounds = true, tiled = false;
   static Vec fold(Vec a, Vec b, Vec c) { return fma(a, b, c); }
   static Vec rounded(Vec x) { return round_to(static_cast<const bf16*>(nullptr), x); }
+  static void begin() {}
+  static void end() {}
 };
 
 #endif
+
+/// Products are made while this stands.
+template <class Product>
+struct InUse {
+  InUse() { Product::begin(); }
+  ~InUse() { Product::end(); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+};
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

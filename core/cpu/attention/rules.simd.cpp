@@ -9,20 +9,24 @@ namespace {
 
 template <class T, Rule rule>
 constexpr ByProduct<AttentionKernels<T>> forward{forward_kernels<T, Exact, rule>,
+                                                 forward_kernels<T, Exact, rule>,
                                                  forward_kernels<T, Bf16, rule>};
 template <class T>
 constexpr ByRule<AttentionKernels<T>> forward_table{
     .stick = forward<T, Rule::stick>,
-    .tra = {forward_kernels<T, Exact, Rule::tra>, forward_kernels<T, Exact, Rule::tra>},
-    .entmax = {entmax_kernels<T, Exact>, entmax_kernels<T, Bf16>}};
+    .tra = {forward_kernels<T, Exact, Rule::tra>, forward_kernels<T, Exact, Rule::tra>,
+            forward_kernels<T, Exact, Rule::tra>},
+    .entmax = {entmax_kernels<T, Exact>, entmax_kernels<T, Exact>, entmax_kernels<T, Bf16>}};
 
 template <class T, Rule rule>
 constexpr ByProduct<AttentionGradientKernels<T>> gradient{gradient_kernels<T, Exact, rule>,
+                                                          gradient_kernels<T, Exact, rule>,
                                                           gradient_kernels<T, Bf16, rule>};
 template <class T>
 constexpr ByRule<AttentionGradientKernels<T>> gradient_table{
     .stick = gradient<T, Rule::stick>,
-    .tra = {gradient_kernels<T, Exact, Rule::tra>, gradient_kernels<T, Exact, Rule::tra>},
+    .tra = {gradient_kernels<T, Exact, Rule::tra>, gradient_kernels<T, Exact, Rule::tra>,
+            gradient_kernels<T, Exact, Rule::tra>},
     .entmax = gradient<T, Rule::entmax>};
 
 }  // namespace

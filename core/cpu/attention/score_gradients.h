@@ -36,12 +36,12 @@ template <class Product, bool make_p, bool make_ds>
     constexpr int row = panel / 2;
     if constexpr (make_p) {
       float* const at = space.p_rows + r * row + t / 2;
-      Product::store_rows(at, p0, at + row, p1);
+      Product::put_rows(at, p0, at + row, p1);
     }
     if constexpr (make_ds) {
       float* const at = space.ds_rows + r * row + t / 2;
-      Product::store_rows(at, d0, at + row, d1);
-      store(space.ds_keys + r / 2 * panel + t, Product::across(d0, d1));
+      Product::put_rows(at, d0, at + row, d1);
+      Product::put_across(space.ds_keys + r / 2 * panel + t, d0, d1);
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -42,12 +43,18 @@ struct WorkList {
 /// How many of the heads of a segment make an item worth handing out.
 std::int64_t heads_together(double cost_of_head, std::int64_t heads);
 
+/// Whether products may be made on tile registers. Stick-breaking and entmax need the same bits of
+/// a score or a mean in two places, TRA f32 products, and ChaCAL solves rows between products: they
+/// have vectors.
+constexpr bool suits_tiles(Rule rule, bool chain) { return rule == Rule::softmax && !chain; }
+
 /// The kernels of a rule, by how products are made.
 template <class Kernels>
-const Kernels& kernels_of(const Crew& crew, Rule rule, Math math) {
-  const auto& all = rule == Rule::softmax ? kernels_for<ByProduct<Kernels>>(crew.isa)
-                                          : kernels_for<ByRule<Kernels>>(crew.isa).of(rule);
-  return math == Math::bf16 ? all.bf16 : all.exact;
+const Kernels& kernels_of(const Crew& crew, Rule rule, bool chain, Math math) {
+  const Isa isa = suits_tiles(rule, chain) ? crew.isa : std::min(crew.isa, Isa::avx512bf16);
+  const auto& all = rule == Rule::softmax ? kernels_for<ByProduct<Kernels>>(isa)
+                                          : kernels_for<ByRule<Kernels>>(isa).of(rule);
+  return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
 }
 
 /// One segment's rows in the tensors.

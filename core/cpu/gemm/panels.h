@@ -1,10 +1,7 @@
 #pragma once
 
-#if defined(LONGHAND_ISA_IS_AVX512BF16) || defined(LONGHAND_ISA_IS_AMX)
-#define LONGHAND_HAS_BF16_PAIRS
-#endif
-
 #include "core/cpu/gemm/kernels.h"
+#include "core/cpu/halves.h"
 #include "core/cpu/simd.h"
 
 /// For *.simd.cpp files of this folder only: the formats that all sets up to avx512

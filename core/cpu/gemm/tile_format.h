@@ -2,6 +2,7 @@
 
 #include "core/cpu/gemm/pack.h"
 #include "core/cpu/gemm/tile_registers.h"
+#include "core/cpu/halves.h"
 
 /// Products on tile registers, over either of their two classes.
 ///
@@ -17,34 +18,6 @@ namespace longhand::cpu::LONGHAND_ISA {
 inline constexpr int tile_panel = 32;     // rows of A, columns of B
 inline constexpr int granule_units = 16;  // 32 elements of k
 inline constexpr int tile_bytes = 1024;
-
-/// Lanes of bf16 values in the upper halves of words: high, and what it leaves.
-struct SplitLanes {
-  Vec high, low;
-};
-/// To bf16, to nearest even. The processor's instruction takes subnormals for zero, as its products
-/// do.
-[[gnu::always_inline]] inline HalfLanes to_halves(Vec x) {
-#if defined(LONGHAND_HAS_BF16_PAIRS)
-  return reinterpret_cast<HalfLanes>(_mm512_cvtneps_pbh(x.v));
-#else
-  return narrow(x);
-#endif
-}
-[[gnu::always_inline]] inline Vec rounded(Vec x) { return widen(to_halves(x)); }
-
-[[gnu::always_inline]] inline SplitLanes split(Vec x) {
-  const Vec high = rounded(x);
-  const Vec rest = x - high;
-  // An infinity or a value that rounds to one leaves NaN or an infinity: its low part is nothing.
-  const Vec finite = select(abs(high) < Vec(__builtin_inff()), rest, Vec(0.0));
-  return {high, rounded(finite)};
-}
-
-[[gnu::always_inline]] inline void put_halves(std::uint16_t* to, Vec x) {
-  const HalfLanes half = to_halves(x);
-  __builtin_memcpy(to, &half, sizeof half);
-}
 
 /// 32 elements of a row, along k, of which the first n exist: one row of a tile of A.
 template <int Parts, class T>
@@ -146,13 +119,6 @@ void pack_tiles_a_of(const PackJob& job) {
 template <int Parts>
 void pack_tiles_a(const PackJob& job) {
   job.is_bf16 ? pack_tiles_a_of<Parts, bf16>(job) : pack_tiles_a_of<Parts, float>(job);
-}
-
-/// Two rows of k, one above the other, as pairs: bf16(x) in the lower half of each word.
-[[gnu::always_inline]] inline WordLanes pairs_of(Vec x, Vec next) {
-  const WordLanes low = reinterpret_cast<WordLanes>(x.v),
-                  high = reinterpret_cast<WordLanes>(next.v);
-  return low >> 16 | (high & 0xffff0000u);
 }
 
 /// Panels of B: [granule][part][2 tiles][16 pairs][16 columns].

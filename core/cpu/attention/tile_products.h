@@ -1,0 +1,371 @@
+#pragma once
+
+#include "core/cpu/attention/pack.h"
+#include "core/cpu/attention/sight.h"
+#include "core/cpu/gemm/tile_registers.h"
+#include "core/cpu/halves.h"
+
+/// The products of a panel of queries with a block of keys on tile registers: 64 by 64 scores are
+/// four squares of 32 by 32, four tiles each, which are computed where they have a score in sight.
+///
+/// A tile of a left operand is 16 rows of 32 summed entries, one of a right operand 16 pairs of
+/// them by 16 columns. Words are pairs as in Bf16, and so are most layouts: scores are made
+/// transposed, and turned words of P multiply values from the left only if those come turned too.
+/// So values (and keys, for dq) lie as words [column][keys / 2], and sums over keys are made
+/// transposed, [column][query].
+///
+/// Each operand is rounded to bf16, or split in a high and a low part: then a product is high high
+/// + high low + low high, and what is dropped is below 2^-16 of it.
+namespace longhand::cpu::LONGHAND_ISA::attention {
+
+inline constexpr int side = 16;    // of a tile of sums
+inline constexpr int square = 32;  // scores that are made and multiplied together; summed entries
+inline constexpr std::int64_t granule = square / 2;  // words along the sum
+
+/// Pairs of bf16, in `Parts` parts, multiplied by tile registers.
+template <class Registers_, int Parts>
+struct Tiled {
+  using Registers = Registers_;
+  static constexpr int depth = 2, parts = Parts;
+  static constexpr bool rounds = true, tiled = true;
+  /// From the high parts of a block of P or dS to the low ones.
+  static constexpr std::int64_t apart = block * panel / depth;
+
+  static void begin() { Registers().configure(); }
+  static void end() { Registers().release(); }
+
+  struct Words {
+    Vec part[Parts];
+  };
+  [[gnu::always_inline]] static Words across(Vec a, Vec b) {
+    Words w;
+    w.part[0] = joined(a, b);
+    if constexpr (Parts == 2) w.part[1] = joined(a - first_of(w.part[0]), b - second_of(w.part[0]));
+    return w;
+  }
+  [[gnu::always_inline]] static Words neighbours(Vec lo, Vec hi) {
+    Vec even, odd;
+    split_pairs(lo, hi, even, odd);
+    return across(even, odd);
+  }
+  [[gnu::always_inline]] static void put_across(float* to, Vec a, Vec b) {
+    const Words w = across(a, b);
+    for (int i = 0; i < Parts; ++i) store(to + i * apart, w.part[i]);
+  }
+  [[gnu::always_inline]] static void put_rows(float* a_to, Vec a, float* b_to, Vec b) {
+    put_two(a_to, a, b_to, b);
+    if constexpr (Parts == 2) {
+      const Vec high = joined(a, b);
+      put_two(a_to + apart, a - first_of(high), b_to + apart, b - second_of(high));
+    }
+  }
+
+ private:
+  static Vec first_of(Vec words) {
+    return from_bits(reinterpret_cast<IntLanes>(reinterpret_cast<WordLanes>(words.v) << 16));
+  }
+  static Vec second_of(Vec words) {
+    return from_bits(
+        reinterpret_cast<IntLanes>(reinterpret_cast<WordLanes>(words.v) & 0xffff0000u));
+  }
+#if defined(LONGHAND_HAS_BF16_PAIRS)
+  static __m512i halves(Vec a, Vec b) {
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b.v, a.v));
+  }
+  static Vec joined(Vec a, Vec b) {
+    const __m512i order = reinterpret_cast<__m512i>(
+        WordLanes{0x00100000, 0x00110001, 0x00120002, 0x00130003, 0x00140004, 0x00150005,
+                  0x00160006, 0x00170007, 0x00180008, 0x00190009, 0x001a000a, 0x001b000b,
+                  0x001c000c, 0x001d000d, 0x001e000e, 0x001f000f});
+    return Vec(reinterpret_cast<FloatLanes>(_mm512_permutexvar_epi16(order, halves(a, b))));
+  }
+  static void put_two(float* a_to, Vec a, float* b_to, Vec b) {
+    const __m512i both = halves(a, b);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(a_to), _mm512_castsi512_si256(both));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(b_to), _mm512_extracti64x4_epi64(both, 1));
+  }
+#else
+  static Vec joined(Vec a, Vec b) {
+    return Vec(reinterpret_cast<FloatLanes>(pairs_of(rounded(a), rounded(b))));
+  }
+  static void put_two(float* a_to, Vec a, float* b_to, Vec b) {
+    put_halves(a_to, a);
+    put_halves(b_to, b);
+  }
+#endif
+};
+
+/// to[t][part][c]
+template <class Product, class Rows>
+requires(Product::tiled) void pack_left(const Rows& x, std::int64_t rows, std::int64_t width,
+                                        float* to, std::int64_t stride) {
+  const std::int64_t depth = words<Product>(width);
+  for (std::int64_t t = 0; t < rows; ++t) {
+    for (std::int64_t c = 0; c < depth; c += lanes) {
+      const auto w = Product::neighbours(x.at(t, 2 * c), x.at(t, 2 * c + lanes));
+      for (int i = 0; i < Product::parts; ++i) store(to + t * stride + i * depth + c, w.part[i]);
+    }
+  }
+}
+
+/// to[part][t / 2][c], for whole squares of rows.
+template <class Product, class Rows>
+requires(Product::tiled) void pack_right(const Rows& x, std::int64_t rows, std::int64_t width,
+                                         float* to, std::int64_t stride) {
+  for (std::int64_t t = 0; t < round_up(rows, square); t += 2) {
+    for (std::int64_t c = 0; c < round_up(width, side); c += lanes) {
+      const auto w = Product::across(x.at(t, c), x.at(t + 1, c));
+      for (int i = 0; i < Product::parts; ++i) {
+        store(to + (i * panel + t) / 2 * stride + c, w.part[i]);
+      }
+    }
+  }
+}
+
+/// to[part][c][t]; the factors are left to the products.
+template <class Product, class Rows>
+requires(Product::tiled) void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width,
+                                              const float*, float* to) {
+  const std::int64_t depth = words<Product>(width);
+  for (std::int64_t t = 0; t < rows; t += lanes) {
+    for (std::int64_t c = 0; c < depth; c += lanes) {
+      FloatLanes turned[Product::parts][lanes];
+#pragma GCC unroll 16
+      for (int l = 0; l < lanes; ++l) {
+        const auto w = Product::neighbours(x.at(t + l, 2 * c), x.at(t + l, 2 * c + lanes));
+        for (int i = 0; i < Product::parts; ++i) turned[i][l] = w.part[i].v;
+      }
+      for (int i = 0; i < Product::parts; ++i) {
+        transpose(turned[i]);
+#pragma GCC unroll 16
+        for (int l = 0; l < lanes; ++l) {
+          store(to + (i * depth + c + l) * panel + t, Vec(turned[i][l]));
+        }
+      }
+    }
+  }
+}
+
+/// Blocks of keys to be summed over: of each to[c][part][r / 2], zeros beyond the last key.
+template <class Product, class Rows>
+requires(Product::tiled) void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width,
+                                              float* to) {
+  constexpr std::int64_t half = block / 2, row = Product::parts * half;
+  for (std::int64_t j = 0; j < rows; j += block, to += key_block<Product>(width)) {
+    for (std::int64_t r = 0; r < least(block, round_up(rows - j, square)); r += 2 * lanes) {
+      for (std::int64_t c = 0; c < round_up(width, side); c += lanes) {
+        FloatLanes turned[Product::parts][lanes];
+#pragma GCC unroll 16
+        for (int l = 0; l < lanes; ++l) {
+          const auto w = Product::across(x.at(j + r + 2 * l, c), x.at(j + r + 2 * l + 1, c));
+          for (int i = 0; i < Product::parts; ++i) turned[i][l] = w.part[i].v;
+        }
+        for (int i = 0; i < Product::parts; ++i) {
+          transpose(turned[i]);
+#pragma GCC unroll 16
+          for (int l = 0; l < lanes; ++l) {
+            store(to + (c + l) * row + i * half + r / 2, Vec(turned[i][l]));
+          }
+        }
+      }
+    }
+  }
+}
+
+/// An operand: tiles of it are 16 rows, `row` words apart; the next granule of the sum and the low
+/// parts lie so many words further.
+struct TileOperand {
+  const float* at;
+  std::int64_t row, granule, part;
+};
+
+template <class Product, int m, int n>
+struct TileProduct {
+  typename Product::Registers tiles;
+
+  template <bool from_memory>
+  void sums(float* c, std::int64_t stride) {
+    sum<0, 0, from_memory>(c, stride);
+    sum<0, 1, from_memory>(c, stride);
+    sum<1, 0, from_memory>(c, stride);
+    sum<1, 1, from_memory>(c, stride);
+  }
+  template <int i, int j, bool from_memory>
+  void sum(float* c, std::int64_t stride) {
+    if constexpr (i < m && j < n) {
+      if constexpr (from_memory) {
+        tiles.template load<2 * i + j>(c + i * side * stride + j * side, 4 * stride);
+      } else {
+        tiles.template zero<2 * i + j>();
+      }
+    }
+  }
+  void left(const float* at, std::int64_t row) {
+    tiles.template load<4>(at, 4 * row);
+    if constexpr (m == 2) tiles.template load<5>(at + side * row, 4 * row);
+  }
+  void right(const float* at, std::int64_t row) {
+    tiles.template load<6>(at, 4 * row);
+    if constexpr (n == 2) tiles.template load<7>(at + side, 4 * row);
+  }
+  void multiply() {
+    tiles.template multiply_add<0, 4, 6>();
+    if constexpr (n == 2) tiles.template multiply_add<1, 4, 7>();
+    if constexpr (m == 2) tiles.template multiply_add<2, 5, 6>();
+    if constexpr (m == 2 && n == 2) tiles.template multiply_add<3, 5, 7>();
+  }
+  void put(float* c, std::int64_t stride) {
+    tiles.template store<0>(c, 4 * stride);
+    if constexpr (n == 2) tiles.template store<1>(c + side, 4 * stride);
+    if constexpr (m == 2) tiles.template store<2>(c + side * stride, 4 * stride);
+    if constexpr (m == 2 && n == 2) tiles.template store<3>(c + side * stride + side, 4 * stride);
+  }
+};
+
+/// c (+)= a b for m by n tiles of c.
+template <class Product, int m, int n>
+[[gnu::noinline]] void multiply_tiles(const TileOperand& a, const TileOperand& b,
+                                      std::int64_t granules, float* c, std::int64_t stride,
+                                      bool add) {
+  TileProduct<Product, m, n> product;
+  if (add) {
+    product.template sums<true>(c, stride);
+  } else {
+    product.template sums<false>(c, stride);
+  }
+  const float *left = a.at, *right = b.at;
+  for (std::int64_t g = 0; g < granules; ++g, left += a.granule, right += b.granule) {
+    product.left(left, a.row);
+    if constexpr (Product::parts == 2) {
+      product.right(right + b.part, b.row);
+      product.multiply();  // high low
+    }
+    product.right(right, b.row);
+    product.multiply();
+    if constexpr (Product::parts == 2) {
+      product.left(left + a.part, a.row);
+      product.multiply();  // low high
+    }
+  }
+  product.put(c, stride);
+}
+
+/// For up to 32 rows and columns of c.
+template <class Product>
+void multiply_square(const TileOperand& a, const TileOperand& b, std::int64_t granules, float* c,
+                     std::int64_t stride, bool add, std::int64_t rows, std::int64_t columns) {
+  if (rows > side) {
+    if (columns > side) return multiply_tiles<Product, 2, 2>(a, b, granules, c, stride, add);
+    return multiply_tiles<Product, 2, 1>(a, b, granules, c, stride, add);
+  }
+  if (columns > side) return multiply_tiles<Product, 1, 2>(a, b, granules, c, stride, add);
+  multiply_tiles<Product, 1, 1>(a, b, granules, c, stride, add);
+}
+
+/// Whether a square of keys from r and queries from t on has a score in sight.
+inline bool in_sight(const Sight& sight, std::int64_t r, std::int64_t t) {
+  if (t >= sight.queries) return false;
+  const Range keys = sight.keys_of(t, least(square, sight.queries - t));
+  return keys.begin < r + square && keys.end > r;
+}
+
+/// Words of the left and right operand whose sums stay in the first-level cache.
+inline constexpr std::int64_t tile_depth_piece = 64;
+
+/// s[r][t] = sum_c left_r,c right[c][t] for squares in sight.
+template <class Product>
+requires(Product::tiled) void score_tiles(const float* left, std::int64_t left_stride,
+                                          const float* right, std::int64_t depth,
+                                          const Sight& sight, float* s) {
+  for (std::int64_t k = 0; k < depth; k += tile_depth_piece) {
+    const std::int64_t granules = least(tile_depth_piece, depth - k) / granule;
+    for (std::int64_t r = 0; r < sight.keys; r += square) {
+      for (std::int64_t t = 0; t < sight.queries; t += square) {
+        if (!in_sight(sight, r, t)) continue;
+        multiply_square<Product>({left + r * left_stride + k, left_stride, granule, depth},
+                                 {right + k * panel + t, panel, granule * panel, depth * panel},
+                                 granules, s + r * panel + t, panel, k > 0, sight.keys - r,
+                                 sight.queries - t);
+      }
+    }
+  }
+}
+
+/// out[c][t] += sum_r p(r, t) values_r,c; p's words lie as [r / 2][t].
+template <class Product>
+requires(Product::tiled) void mix_keys(const float* p, const float* values, std::int64_t,
+                                       const Sight& sight, float* out, std::int64_t width) {
+  constexpr std::int64_t half = block / 2, row = Product::parts * half;
+  for (std::int64_t t = 0; t < sight.queries; t += square) {
+    const std::int64_t first = in_sight(sight, 0, t) ? 0 : 1;
+    const std::int64_t granules = (in_sight(sight, square, t) ? 2 : 1) - first;
+    if (granules == 0) continue;
+    for (std::int64_t c = 0; c < width; c += square) {
+      multiply_square<Product>(
+          {values + c * row + first * granule, row, granule, half},
+          {p + first * granule * panel + t, panel, granule * panel, Product::apart}, granules,
+          out + c * panel + t, panel, true, width - c, sight.queries - t);
+    }
+  }
+}
+
+/// out[r][c] += sum_t p(r, t) rows_t,c; p's words lie as [r][t / 2].
+template <class Product>
+requires(Product::tiled) void mix_queries(const float* p, const float* rows, std::int64_t stride,
+                                          const Sight& sight, float* out, std::int64_t width) {
+  constexpr std::int64_t row = panel / 2;
+  for (std::int64_t r = 0; r < sight.keys; r += square) {
+    const std::int64_t first = in_sight(sight, r, 0) ? 0 : 1;
+    const std::int64_t granules = (in_sight(sight, r, square) ? 2 : 1) - first;
+    if (granules == 0) continue;
+    for (std::int64_t c = 0; c < width; c += square) {
+      multiply_square<Product>(
+          {p + r * row + first * granule, row, granule, Product::apart},
+          {rows + first * granule * stride + c, stride, granule * stride, panel / 2 * stride},
+          granules, out + r * stride + c, stride, true, sight.keys - r, width - c);
+    }
+  }
+}
+
+/// Zeros among the words of P or dS where squares have scores that nobody sees.
+template <class Product>
+requires(Product::tiled) void clear_unseen(const Sight& sight, float* p) {
+  const Range by_all = sight.keys_of_all(0, panel);
+  if (by_all.begin == 0 && by_all.end == block && sight.queries == panel) return;
+  for (std::int64_t i = 0; i < Product::parts * Product::apart; i += lanes) {
+    store(p + i, Vec(0.0f));
+  }
+}
+
+/// Sums over keys as rows of queries.
+template <class Product>
+requires(Product::tiled) HeadRows<const float> query_rows(const float* sums, std::int64_t queries,
+                                                          std::int64_t width, float* space) {
+  const std::int64_t stride = packed_width(width);
+  for (std::int64_t t = 0; t < queries; t += lanes) {
+    for (std::int64_t c = 0; c < width; c += lanes) {
+      FloatLanes turned[lanes];
+#pragma GCC unroll 16
+      for (int l = 0; l < lanes; ++l) turned[l] = load(sums + (c + l) * panel + t).v;
+      transpose(turned);
+#pragma GCC unroll 16
+      for (int l = 0; l < lanes; ++l) store(space + (t + l) * stride + c, Vec(turned[l]));
+    }
+  }
+  return {space, stride};
+}
+
+template <class Product>
+requires(Product::tiled) void scale_queries(float* sums, std::int64_t queries, std::int64_t width,
+                                            const float* factors) {
+  for (std::int64_t t = 0; t < queries; t += lanes) {
+    const Vec factor = load(factors + t);
+    if (!any(factor != Vec(1.0f))) continue;
+    for (std::int64_t c = 0; c < width; ++c) {
+      float* const at = sums + c * panel + t;
+      store(at, factor * load(at));
+    }
+  }
+}
+
+}  // namespace longhand::cpu::LONGHAND_ISA::attention

@@ -1,0 +1,54 @@
+#include "core/cpu/attention/forward_rows.h"
+#include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/isa.h"
+
+namespace longhand::cpu {
+namespace LONGHAND_ISA::attention {
+namespace {
+
+/// What vectors do, but for products that tiles make. One query by itself stays with vectors.
+template <class T>
+ByProduct<AttentionKernels<T>> forward_on_tiles() {
+  ByProduct<AttentionKernels<T>> all = kernels<ByProduct<AttentionKernels<T>>, Isa::avx512bf16>();
+  all.fast = forward_kernels<T, Tiled<TileRegisters, 2>, Rule::softmax>;
+  all.bf16 = forward_kernels<T, Tiled<TileRegisters, 1>, Rule::softmax>;
+  return all;
+}
+template <class T>
+ByProduct<AttentionGradientKernels<T>> backward_on_tiles() {
+  ByProduct<AttentionGradientKernels<T>> all =
+      kernels<ByProduct<AttentionGradientKernels<T>>, Isa::avx512bf16>();
+  all.fast = gradient_kernels<T, Tiled<TileRegisters, 2>, Rule::softmax>;
+  all.bf16 = gradient_kernels<T, Tiled<TileRegisters, 1>, Rule::softmax>;
+  return all;
+}
+
+}  // namespace
+}  // namespace LONGHAND_ISA::attention
+
+template <>
+const ByProduct<AttentionKernels<float>>&
+kernels<ByProduct<AttentionKernels<float>>, Isa::LONGHAND_ISA>() {
+  static const auto table = LONGHAND_ISA::attention::forward_on_tiles<float>();
+  return table;
+}
+template <>
+const ByProduct<AttentionKernels<bf16>>&
+kernels<ByProduct<AttentionKernels<bf16>>, Isa::LONGHAND_ISA>() {
+  static const auto table = LONGHAND_ISA::attention::forward_on_tiles<bf16>();
+  return table;
+}
+template <>
+const ByProduct<AttentionGradientKernels<float>>&
+kernels<ByProduct<AttentionGradientKernels<float>>, Isa::LONGHAND_ISA>() {
+  static const auto table = LONGHAND_ISA::attention::backward_on_tiles<float>();
+  return table;
+}
+template <>
+const ByProduct<AttentionGradientKernels<bf16>>&
+kernels<ByProduct<AttentionGradientKernels<bf16>>, Isa::LONGHAND_ISA>() {
+  static const auto table = LONGHAND_ISA::attention::backward_on_tiles<bf16>();
+  return table;
+}
+
+}  // namespace longhand::cpu

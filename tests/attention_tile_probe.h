@@ -1,0 +1,15 @@
+#pragma once
+
+#include "core/cpu/attention/kernels.h"
+#include "core/cpu/isa.h"
+
+namespace longhand::cpu {
+
+/// Attention on tile registers, computed by the model of their instructions with the vectors of
+/// each instruction set (attention_tile_probe.simd.cpp).
+struct AttentionTileProbe {
+  ByProduct<AttentionKernels<float>> forward;
+  ByProduct<AttentionGradientKernels<float>> backward;
+};
+
+}  // namespace longhand::cpu

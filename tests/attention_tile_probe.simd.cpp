@@ -1,0 +1,34 @@
+#include "tests/attention_tile_probe.h"
+
+#include "core/cpu/attention/forward_rows.h"
+#include "core/cpu/attention/gradient_work.h"
+#include "core/cpu/isa.h"
+#include "tests/tile_model.h"
+
+namespace longhand::cpu {
+namespace LONGHAND_ISA::attention {
+namespace {
+
+/// Attention makes its registers anew for each product, and configures them before.
+struct ReadyTiles : TileModel {
+  ReadyTiles() { configure(); }
+};
+
+}  // namespace
+}  // namespace LONGHAND_ISA::attention
+
+template <>
+const AttentionTileProbe& kernels<AttentionTileProbe, Isa::LONGHAND_ISA>() {
+  using namespace LONGHAND_ISA::attention;
+  constexpr Rule softmax = Rule::softmax;
+  static constexpr AttentionTileProbe probe{
+      .forward = {.exact = forward_kernels<float, Exact, softmax>,
+                  .fast = forward_kernels<float, Tiled<ReadyTiles, 2>, softmax>,
+                  .bf16 = forward_kernels<float, Tiled<ReadyTiles, 1>, softmax>},
+      .backward = {.exact = gradient_kernels<float, Exact, softmax>,
+                   .fast = gradient_kernels<float, Tiled<ReadyTiles, 2>, softmax>,
+                   .bf16 = gradient_kernels<float, Tiled<ReadyTiles, 1>, softmax>}};
+  return probe;
+}
+
+}  // namespace longhand::cpu
