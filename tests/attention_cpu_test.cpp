@@ -378,6 +378,10 @@ BOOST_AUTO_TEST_CASE(modelled_tiles_stay_near_the_reference) {
         BOOST_TEST_CONTEXT("width " << p.width << " on " << cpu::name_of(isa) << ", "
                                     << name_of(math)) {
           check_close(d, expected, math == Math::fast ? 5e-5 : 5e-2);
+          // What is left of `fast` without a low part does not pass for it.
+          if (math == Math::fast) continue;
+          BOOST_TEST(distance(expected.y.data.to_doubles(), d.y.data.to_doubles()) > 2e-4);
+          BOOST_TEST(distance(expected.dk.data.to_doubles(), d.dk.data.to_doubles()) > 2e-4);
         }
       }
     }

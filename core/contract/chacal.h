@@ -13,7 +13,8 @@ namespace longhand {
 /// Row by row, with U_j = (1 - g) v_j + g y_j:
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
 /// g = 0 computes what Attention computes, bit for bit unless a backend adds up Attention's keys in
-/// parts. Saves y and log_sum, as Attention does.
+/// parts or, in other maths than exact, has other products for it. Saves y and log_sum, as
+/// Attention does.
 ///
 /// When the queries are fewer than the keys, the y_j of the positions before them are read from
 /// `earlier`, which has y's heads and the keys' rows (a cache); rows of the new positions are not

@@ -25,7 +25,8 @@
 /// kernels, and without it, compiled once more, what calls them.
 namespace longhand::cpu {
 
-/// Weakest first. avx512bf16 and amx differ from avx512 in matrix products and bf16 conversions.
+/// Weakest first. avx512bf16 and amx differ from avx512 in the products of matrices and of
+/// attention, and in bf16 conversions.
 enum class Isa { portable, avx2, avx512, avx512bf16, amx };
 
 std::string_view name_of(Isa isa);

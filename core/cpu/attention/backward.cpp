@@ -60,7 +60,7 @@ template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
   const Scores& scores = b.scores;
   const auto& kernels =
-      kernels_of<AttentionGradientKernels<T>>(crew, scores.rule, static_cast<bool>(b.gamma), math);
+      kernels_of<AttentionGradientKernels<T>>(crew, scores, static_cast<bool>(b.gamma), math);
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
   const std::int64_t width = scores.q.width, value_width = b.v.width;
   const std::int64_t window = window_of(scores);

@@ -24,7 +24,7 @@ template <class T>
 void run(const Crew& crew, Math math, const Forward& f) {
   const Scores& scores = f.scores;
   const auto& kernels =
-      kernels_of<AttentionKernels<T>>(crew, scores.rule, static_cast<bool>(f.gamma), math);
+      kernels_of<AttentionKernels<T>>(crew, scores, static_cast<bool>(f.gamma), math);
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
   const bool chain = static_cast<bool>(f.gamma);

@@ -375,7 +375,7 @@ class Rows {
     }
     pack_transposed<Product>(source(task_.q, row, n, shape_.width), n, shape_.width, times,
                              queries_of(row));
-    clear(outputs_of(row), query_sums<Product>(n, shape_.value_width));
+    clear_query_sums<Product>(outputs_of(row), n, shape_.value_width);
   }
 
   /// c of the keys from j on.

@@ -366,9 +366,7 @@ class Work {
   }
   template <bool make_p, bool make_ds>
   void turn_scores(const Sight& there, std::int64_t j) {
-    for (float* const words : {space_.p_rows, space_.ds_rows, space_.ds_keys}) {
-      clear_unseen<Product>(there, words);
-    }
+    clear_unseen<Product>(there, space_.ds_keys, space_.ds_rows, space_.p_rows);
     const std::int64_t first = j - task_.begin;
     if (task_.shift) {
       score_gradients<Product, rule, make_p, make_ds, rule == Rule::softmax>(there, space_, first);
@@ -463,7 +461,7 @@ class Work {
   void start_query_sums(std::int64_t head, std::int64_t row, std::int64_t n, bool first) {
     const std::int64_t floats = query_sums<Product>(n, key_width_);
     if (first) {
-      clear(space_.query_sums, floats);
+      clear_query_sums<Product>(space_.query_sums, n, key_width_);
     } else {
       const float* const saved = saved_query_sums(head, row);
       for (std::int64_t i = 0; i < floats; i += lanes) {

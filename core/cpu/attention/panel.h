@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/cpu/attention/exp2.h"
+#include "core/cpu/attention/rows.h"
 #include "core/cpu/attention/sight.h"
 #include "core/cpu/attention/tile.h"
 
@@ -71,14 +72,19 @@ requires(!Product::tiled) void mix_queries(const float* p, const float* rows, st
 }
 
 /// Before words of P or dS are made: vectors read no others.
-template <class Product>
-requires(!Product::tiled) void clear_unseen(const Sight&, float*) {}
+template <class Product, class... Words>
+requires(!Product::tiled) void clear_unseen(const Sight&, Words*...) {}
 
 /// What mix_keys makes for a panel of queries: floats, the same as rows, multiplied row by row.
 template <class Product>
 constexpr std::int64_t query_sums(std::int64_t queries, std::int64_t width) {
   return Product::tiled ? round_up(width, 16) * panel
                         : round_up(queries, tile_rows) * packed_width(width);
+}
+template <class Product>
+requires(!Product::tiled) void clear_query_sums(float* sums, std::int64_t queries,
+                                                std::int64_t width) {
+  clear(sums, query_sums<Product>(queries, width));
 }
 template <class Product>
 requires(!Product::tiled) HeadRows<const float> query_rows(const float* sums, std::int64_t,

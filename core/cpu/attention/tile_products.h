@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/cpu/attention/pack.h"
+#include "core/cpu/attention/rows.h"
 #include "core/cpu/attention/sight.h"
 #include "core/cpu/gemm/tile_registers.h"
 #include "core/cpu/halves.h"
@@ -95,6 +96,22 @@ struct Tiled {
 #endif
 };
 
+/// Words c, c + 1, ... of row t, along the row.
+template <class Product, class Rows>
+[[gnu::always_inline]] inline auto words_along(const Rows& x, std::int64_t t, std::int64_t c) {
+  return Product::neighbours(x.at(t, 2 * c), x.at(t, 2 * c + lanes));
+}
+/// bf16 rows are words already.
+template <class Product>
+requires(Product::parts == 1)
+    [[gnu::always_inline]] inline auto words_along(const Source<bf16>& x, std::int64_t t,
+                                                   std::int64_t c) {
+  if (t < x.rows && 2 * (c + lanes) <= x.width) {
+    return typename Product::Words{{Vec(load_raw<FloatLanes>(x.x.row(t) + 2 * c))}};
+  }
+  return Product::neighbours(x.at(t, 2 * c), x.at(t, 2 * c + lanes));
+}
+
 /// to[t][part][c]
 template <class Product, class Rows>
 requires(Product::tiled) void pack_left(const Rows& x, std::int64_t rows, std::int64_t width,
@@ -102,7 +119,7 @@ requires(Product::tiled) void pack_left(const Rows& x, std::int64_t rows, std::i
   const std::int64_t depth = words<Product>(width);
   for (std::int64_t t = 0; t < rows; ++t) {
     for (std::int64_t c = 0; c < depth; c += lanes) {
-      const auto w = Product::neighbours(x.at(t, 2 * c), x.at(t, 2 * c + lanes));
+      const auto w = words_along<Product>(x, t, c);
       for (int i = 0; i < Product::parts; ++i) store(to + t * stride + i * depth + c, w.part[i]);
     }
   }
@@ -132,7 +149,7 @@ requires(Product::tiled) void pack_transposed(const Rows& x, std::int64_t rows, 
       FloatLanes turned[Product::parts][lanes];
 #pragma GCC unroll 16
       for (int l = 0; l < lanes; ++l) {
-        const auto w = Product::neighbours(x.at(t + l, 2 * c), x.at(t + l, 2 * c + lanes));
+        const auto w = words_along<Product>(x, t + l, c);
         for (int i = 0; i < Product::parts; ++i) turned[i][l] = w.part[i].v;
       }
       for (int i = 0; i < Product::parts; ++i) {
@@ -327,13 +344,32 @@ requires(Product::tiled) void mix_queries(const float* p, const float* rows, std
   }
 }
 
-/// Zeros among the words of P or dS where squares have scores that nobody sees.
+/// Zeros in so many rows of a block of words, each part.
 template <class Product>
-requires(Product::tiled) void clear_unseen(const Sight& sight, float* p) {
+void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t width) {
+  for (std::int64_t i = 0; i < Product::parts; ++i) {
+    for (std::int64_t r = 0; r < rows; ++r) clear(words + i * Product::apart + r * row, width);
+  }
+}
+
+/// Zeros where tiles will read words of P or dS that are nobody's: those that lie as [r / 2][t],
+/// and those as [r][t / 2].
+template <class Product, class... Words>
+requires(Product::tiled) void clear_unseen(const Sight& sight, float* across, Words*... rows) {
   const Range by_all = sight.keys_of_all(0, panel);
   if (by_all.begin == 0 && by_all.end == block && sight.queries == panel) return;
-  for (std::int64_t i = 0; i < Product::parts * Product::apart; i += lanes) {
-    store(p + i, Vec(0.0f));
+  clear_words<Product>(across, round_up(sight.keys, square) / 2, panel,
+                       round_up(sight.queries, side));
+  (clear_words<Product>(rows, round_up(sight.keys, side), panel / 2,
+                        round_up(sight.queries, square) / 2),
+   ...);
+}
+
+template <class Product>
+requires(Product::tiled) void clear_query_sums(float* sums, std::int64_t queries,
+                                               std::int64_t width) {
+  for (std::int64_t c = 0; c < round_up(width, side); ++c) {
+    clear(sums + c * panel, round_up(queries, side));
   }
 }
 

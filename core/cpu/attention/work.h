@@ -43,17 +43,25 @@ struct WorkList {
 /// How many of the heads of a segment make an item worth handing out.
 std::int64_t heads_together(double cost_of_head, std::int64_t heads);
 
-/// Whether products may be made on tile registers. Stick-breaking and entmax need the same bits of
-/// a score or a mean in two places, TRA f32 products, and ChaCAL solves rows between products: they
-/// have vectors.
-constexpr bool suits_tiles(Rule rule, bool chain) { return rule == Rule::softmax && !chain; }
+/// Sequences that gain more by products of split operands than packing those costs.
+inline constexpr std::int64_t least_split_keys = 256;
+
+/// Whether products are made on tile registers where there are any. TRA wants f32 products, entmax
+/// the same bits of a mean in two places, ChaCAL solves rows between its products, and
+/// stick-breaking stops early: they have vectors, as `exact` has.
+constexpr bool suits_tiles(Rule rule, bool chain, Math math, std::int64_t longest) {
+  if (rule != Rule::softmax || chain) return false;
+  return math == Math::bf16 || (math == Math::fast && longest >= least_split_keys);
+}
 
 /// The kernels of a rule, by how products are made.
 template <class Kernels>
-const Kernels& kernels_of(const Crew& crew, Rule rule, bool chain, Math math) {
-  const Isa isa = suits_tiles(rule, chain) ? crew.isa : std::min(crew.isa, Isa::avx512bf16);
-  const auto& all = rule == Rule::softmax ? kernels_for<ByProduct<Kernels>>(isa)
-                                          : kernels_for<ByRule<Kernels>>(isa).of(rule);
+const Kernels& kernels_of(const Crew& crew, const Scores& scores, bool chain, Math math) {
+  const bool tiles = suits_tiles(scores.rule, chain, math, scores.keys.longest());
+  const Isa isa = tiles ? crew.isa : std::min(crew.isa, Isa::avx512bf16);
+  const auto& all = scores.rule == Rule::softmax
+                        ? kernels_for<ByProduct<Kernels>>(isa)
+                        : kernels_for<ByRule<Kernels>>(isa).of(scores.rule);
   return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
 }
 
