@@ -50,6 +50,9 @@ std::vector<Case> medium_cases(Rng& rng) {
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases = medium_cases(rng);
   for (Case& c : plain(rng, large_heads())) cases.push_back(std::move(c));
+  // So many keys that `fast` splits operands.
+  cases.push_back(
+      head_case(rng, {.lengths = {40}, .width = 20, .v_width = 36, .key_lengths = {300}}));
   vary(cases, rng, large_heads()[1]);
   for (const char* keys_back : {"40", "64"}) {
     cases.push_back(head_case(rng, large_heads()[0]));

@@ -18,11 +18,6 @@ struct Backward {
   const Target& dgamma;
 };
 
-/// Keys whose gradients stay in scratch while the queries pass: the queries are packed once for so
-/// many. Heads 768 wide lose a tenth with a quarter of this, and narrow ones nothing with all of
-/// it.
-constexpr std::int64_t range = 4 * attention_panel;
-
 /// Rows of dq_sums.
 std::int64_t panel_rows(std::int64_t queries) {
   return (queries + attention_panel - 1) / attention_panel * attention_panel;
@@ -61,6 +56,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
   const Scores& scores = b.scores;
   const auto& kernels =
       kernels_of<AttentionGradientKernels<T>>(crew, scores, static_cast<bool>(b.gamma), math);
+  const std::int64_t range = kernels.range;
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
   const std::int64_t width = scores.q.width, value_width = b.v.width;
   const std::int64_t window = window_of(scores);

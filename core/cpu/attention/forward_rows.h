@@ -72,8 +72,8 @@ struct Running {
 };
 
 /// From scores: p = 2^(s - m) where seen, as words; m and l move on; shrink is what the sums so far
-/// shrink by. False if nothing shrinks. Scores turn into p in f32. Shifted ones get c_i - c_j;
-/// those of TRA become its logits first.
+/// shrink by. False if nothing shrinks. Scores turn into p in f32, which ChaCAL reads. Shifted ones
+/// get c_i - c_j; those of TRA become its logits first.
 template <class Product, Rule rule, bool shifted>
 bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* p,
                   const Running& to) {
@@ -131,7 +131,7 @@ bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* 
       const Vec z = load(column + row * panel) - m;
       const Vec x = rule == Rule::tra ? exp2_or_zero(z) : exp2(z);
       sum += x;
-      store(column + row * panel, x);
+      if constexpr (!Product::tiled) store(column + row * panel, x);
       return x;
     };
     if constexpr (Product::depth == 1) {
@@ -219,6 +219,7 @@ class Rows {
       for (std::int64_t row = begin_; row < end_; row += panel) {
         attend(row, j, count, keys, space_.key_shifts, space_.values);
       }
+      mix();
     }
   }
 
@@ -240,6 +241,7 @@ class Rows {
                  values_of(other));
         }
       }
+      mix();
       finish(row);
     }
   }
@@ -409,6 +411,7 @@ class Rows {
   void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys,
              const float* shifts) {
     score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
+    mix();  // the block before
     float *const s = space_.scores, *const p = space_.p;
     clear_unseen<Product>(sight, p);
     if constexpr (rule == Rule::stick) return break_sticks<Product>(sight, s, p, running(row));
@@ -428,8 +431,17 @@ class Rows {
     const Sight sight = sight_of(row, j, count);
     if (sight.empty() || spent(row)) return;
     score(row, sight, keys, shifts);
-    mix_keys<Product>(space_.p, values, space_.value_stride, sight, outputs_of(row),
-                      shape_.value_width);
+    waiting_ = {row, sight, values};
+    if constexpr (!Product::tiled) mix();
+  }
+
+  /// The products of a block's p with its values. Tiles would wait for words that were just stored,
+  /// so the scores of the next block are made first.
+  void mix() {
+    if (waiting_.values == nullptr) return;
+    mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,
+                      outputs_of(waiting_.row), shape_.value_width);
+    waiting_.values = nullptr;
   }
 
   /// The panel's own keys, from v: tile by tile they get their y, and U for those that follow.
@@ -522,6 +534,11 @@ class Rows {
   const SegmentShape& shape_;
   std::int64_t begin_, end_;
   Space<Product> space_;
+  struct {
+    std::int64_t row;
+    Sight sight;
+    const float* values;
+  } waiting_ = {};
 };
 
 template <class Product>

@@ -46,7 +46,7 @@ struct GradientSpace {
     values_left = take(rows * value_left_stride);
     key_sums = take(rows * key_stride);
     value_sums = take(rows * value_stride);
-    all_value_sums = take(rows * value_stride);
+    all_value_sums = Product::tiled ? nullptr : take(rows * value_stride);
     queries = take(parts * panel / d * key_stride);
     gradient_rows = take(panel * value_stride);
     gradients = Product::rounds ? take(parts * panel / d * value_stride) : gradient_rows;

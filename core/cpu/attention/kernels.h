@@ -115,6 +115,7 @@ template <class T>
 struct AttentionGradientKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
 
+  std::int64_t range;  // keys whose gradients stay in scratch while the queries pass
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
   /// Floats in a row of dq_sums and of chain_rows, whose rows are [heads][queries]; of dq_sums
   /// [heads][queries rounded up to panels].

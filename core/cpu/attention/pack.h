@@ -113,9 +113,9 @@ template <class Product, class Rows>
 }
 
 /// to[t][c]: rows, summed along themselves (a left operand of score_tiles).
-template <class Product, class Rows>
-requires(!Product::tiled) void pack_left(const Rows& x, std::int64_t rows, std::int64_t width,
-                                         float* to, std::int64_t stride) {
+template <VectorProduct Product, class Rows>
+void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
+               std::int64_t stride) {
   for (std::int64_t t = 0; t < rows; ++t) {
     for (std::int64_t c = 0; c < words<Product>(width); c += lanes) {
       store(to + t * stride + c, words_of<Product>(x, t, c));
@@ -124,9 +124,9 @@ requires(!Product::tiled) void pack_left(const Rows& x, std::int64_t rows, std::
 }
 
 /// to[t / depth][c]: rows to be summed over (a right operand of the mixes).
-template <class Product, class Rows>
-requires(!Product::tiled) void pack_right(const Rows& x, std::int64_t rows, std::int64_t width,
-                                          float* to, std::int64_t stride) {
+template <VectorProduct Product, class Rows>
+void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
+                std::int64_t stride) {
   if constexpr (Product::depth == 1) {
     pack_left<Product>(x, rows, width, to, stride);
   } else {
@@ -139,17 +139,16 @@ requires(!Product::tiled) void pack_right(const Rows& x, std::int64_t rows, std:
 }
 
 /// The same for blocks of keys, one after the other.
-template <class Product, class Rows>
-requires(!Product::tiled) void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width,
-                                               float* to) {
+template <VectorProduct Product, class Rows>
+void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float* to) {
   pack_right<Product>(x, rows, width, to, packed_width(width));
 }
 
 /// to[c][t]: columns of words, for t < panel, times times[t] unless the product rounds; zeros for
 /// t >= rows. Only the vectors with rows in them are written.
-template <class Product, class Rows>
-requires(!Product::tiled) void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width,
-                                               const float* times, float* to) {
+template <VectorProduct Product, class Rows>
+void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
+                     float* to) {
   const std::int64_t depth = words<Product>(width);
   for (std::int64_t t = 0; t < rows; t += lanes) {
     const Vec factor = load(times + t);

@@ -14,10 +14,9 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 inline constexpr std::int64_t depth_piece = 128;
 
 /// s[r][t] = sum_c left_r,c right[c][t], where there are scores. depth and left_stride in words.
-template <class Product>
-requires(!Product::tiled) void score_tiles(const float* left, std::int64_t left_stride,
-                                           const float* right, std::int64_t depth,
-                                           const Sight& sight, float* s) {
+template <VectorProduct Product>
+void score_tiles(const float* left, std::int64_t left_stride, const float* right,
+                 std::int64_t depth, const Sight& sight, float* s) {
   const int last = static_cast<int>((sight.queries + lanes - 1) / lanes);
   constexpr int group = register_rows == 8 ? 2 : 3;
   for (std::int64_t k = 0; k < depth; k += depth_piece) {
@@ -43,9 +42,9 @@ Range words_around(Range entries) {
 }
 
 /// out[t] += sum_r p(r, t) values_r, for every query t; p's words lie as [r / depth][t].
-template <class Product>
-requires(!Product::tiled) void mix_keys(const float* p, const float* values, std::int64_t stride,
-                                        const Sight& sight, float* out, std::int64_t width) {
+template <VectorProduct Product>
+void mix_keys(const float* p, const float* values, std::int64_t stride, const Sight& sight,
+              float* out, std::int64_t width) {
   const int vectors = static_cast<int>((width + lanes - 1) / lanes);
   for (std::int64_t t = 0; t < sight.queries; t += tile_rows) {
     const Range seen = sight.keys_of(t, tile_rows);
@@ -57,9 +56,9 @@ requires(!Product::tiled) void mix_keys(const float* p, const float* values, std
 }
 
 /// out[r] += sum_t p(r, t) rows_t, for every key r; p's words lie as [r][t / depth].
-template <class Product>
-requires(!Product::tiled) void mix_queries(const float* p, const float* rows, std::int64_t stride,
-                                           const Sight& sight, float* out, std::int64_t width) {
+template <VectorProduct Product>
+void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
+                 float* out, std::int64_t width) {
   constexpr std::int64_t row = panel / Product::depth;
   const int vectors = static_cast<int>((width + lanes - 1) / lanes);
   for (std::int64_t r = 0; r < sight.keys; r += tile_rows) {
@@ -72,8 +71,8 @@ requires(!Product::tiled) void mix_queries(const float* p, const float* rows, st
 }
 
 /// Before words of P or dS are made: vectors read no others.
-template <class Product, class... Words>
-requires(!Product::tiled) void clear_unseen(const Sight&, Words*...) {}
+template <VectorProduct Product, class... Words>
+void clear_unseen(const Sight&, Words*...) {}
 
 /// What mix_keys makes for a panel of queries: floats, the same as rows, multiplied row by row.
 template <class Product>
@@ -81,19 +80,16 @@ constexpr std::int64_t query_sums(std::int64_t queries, std::int64_t width) {
   return Product::tiled ? round_up(width, 16) * panel
                         : round_up(queries, tile_rows) * packed_width(width);
 }
-template <class Product>
-requires(!Product::tiled) void clear_query_sums(float* sums, std::int64_t queries,
-                                                std::int64_t width) {
+template <VectorProduct Product>
+void clear_query_sums(float* sums, std::int64_t queries, std::int64_t width) {
   clear(sums, query_sums<Product>(queries, width));
 }
-template <class Product>
-requires(!Product::tiled) HeadRows<const float> query_rows(const float* sums, std::int64_t,
-                                                           std::int64_t width, float*) {
+template <VectorProduct Product>
+HeadRows<const float> query_rows(const float* sums, std::int64_t, std::int64_t width, float*) {
   return {sums, packed_width(width)};
 }
-template <class Product>
-requires(!Product::tiled) void scale_queries(float* sums, std::int64_t queries, std::int64_t width,
-                                             const float* factors) {
+template <VectorProduct Product>
+void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const float* factors) {
   const std::int64_t stride = packed_width(width);
   for (std::int64_t t = 0; t < queries; ++t) {
     const Vec factor(factors[t]);

@@ -76,6 +76,11 @@ struct Bf16 {
 
 #endif
 
+template <class Product>
+concept VectorProduct = !Product::tiled;
+template <class Product>
+concept TiledProduct = Product::tiled;
+
 /// Products are made while this stands.
 template <class Product>
 struct InUse {

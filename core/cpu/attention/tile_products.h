@@ -96,26 +96,21 @@ struct Tiled {
 #endif
 };
 
-/// Words c, c + 1, ... of row t, along the row.
+/// Words c, c + 1, ... of row t, along the row. Rows of bf16 are words already.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline auto words_along(const Rows& x, std::int64_t t, std::int64_t c) {
-  return Product::neighbours(x.at(t, 2 * c), x.at(t, 2 * c + lanes));
-}
-/// bf16 rows are words already.
-template <class Product>
-requires(Product::parts == 1)
-    [[gnu::always_inline]] inline auto words_along(const Source<bf16>& x, std::int64_t t,
-                                                   std::int64_t c) {
-  if (t < x.rows && 2 * (c + lanes) <= x.width) {
-    return typename Product::Words{{Vec(load_raw<FloatLanes>(x.x.row(t) + 2 * c))}};
+  if constexpr (Product::parts == 1 && std::is_same_v<Rows, Source<bf16>>) {
+    if (t < x.rows && 2 * (c + lanes) <= x.width) {
+      return typename Product::Words{{Vec(load_raw<FloatLanes>(x.x.row(t) + 2 * c))}};
+    }
   }
   return Product::neighbours(x.at(t, 2 * c), x.at(t, 2 * c + lanes));
 }
 
 /// to[t][part][c]
-template <class Product, class Rows>
-requires(Product::tiled) void pack_left(const Rows& x, std::int64_t rows, std::int64_t width,
-                                        float* to, std::int64_t stride) {
+template <TiledProduct Product, class Rows>
+void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
+               std::int64_t stride) {
   const std::int64_t depth = words<Product>(width);
   for (std::int64_t t = 0; t < rows; ++t) {
     for (std::int64_t c = 0; c < depth; c += lanes) {
@@ -126,9 +121,9 @@ requires(Product::tiled) void pack_left(const Rows& x, std::int64_t rows, std::i
 }
 
 /// to[part][t / 2][c], for whole squares of rows.
-template <class Product, class Rows>
-requires(Product::tiled) void pack_right(const Rows& x, std::int64_t rows, std::int64_t width,
-                                         float* to, std::int64_t stride) {
+template <TiledProduct Product, class Rows>
+void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
+                std::int64_t stride) {
   for (std::int64_t t = 0; t < round_up(rows, square); t += 2) {
     for (std::int64_t c = 0; c < round_up(width, side); c += lanes) {
       const auto w = Product::across(x.at(t, c), x.at(t + 1, c));
@@ -140,9 +135,9 @@ requires(Product::tiled) void pack_right(const Rows& x, std::int64_t rows, std::
 }
 
 /// to[part][c][t]; the factors are left to the products.
-template <class Product, class Rows>
-requires(Product::tiled) void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width,
-                                              const float*, float* to) {
+template <TiledProduct Product, class Rows>
+void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float*,
+                     float* to) {
   const std::int64_t depth = words<Product>(width);
   for (std::int64_t t = 0; t < rows; t += lanes) {
     for (std::int64_t c = 0; c < depth; c += lanes) {
@@ -164,9 +159,8 @@ requires(Product::tiled) void pack_transposed(const Rows& x, std::int64_t rows, 
 }
 
 /// Blocks of keys to be summed over: of each to[c][part][r / 2], zeros beyond the last key.
-template <class Product, class Rows>
-requires(Product::tiled) void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width,
-                                              float* to) {
+template <TiledProduct Product, class Rows>
+void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float* to) {
   constexpr std::int64_t half = block / 2, row = Product::parts * half;
   for (std::int64_t j = 0; j < rows; j += block, to += key_block<Product>(width)) {
     for (std::int64_t r = 0; r < least(block, round_up(rows - j, square)); r += 2 * lanes) {
@@ -290,10 +284,9 @@ inline bool in_sight(const Sight& sight, std::int64_t r, std::int64_t t) {
 inline constexpr std::int64_t tile_depth_piece = 64;
 
 /// s[r][t] = sum_c left_r,c right[c][t] for squares in sight.
-template <class Product>
-requires(Product::tiled) void score_tiles(const float* left, std::int64_t left_stride,
-                                          const float* right, std::int64_t depth,
-                                          const Sight& sight, float* s) {
+template <TiledProduct Product>
+void score_tiles(const float* left, std::int64_t left_stride, const float* right,
+                 std::int64_t depth, const Sight& sight, float* s) {
   for (std::int64_t k = 0; k < depth; k += tile_depth_piece) {
     const std::int64_t granules = least(tile_depth_piece, depth - k) / granule;
     for (std::int64_t r = 0; r < sight.keys; r += square) {
@@ -309,9 +302,9 @@ requires(Product::tiled) void score_tiles(const float* left, std::int64_t left_s
 }
 
 /// out[c][t] += sum_r p(r, t) values_r,c; p's words lie as [r / 2][t].
-template <class Product>
-requires(Product::tiled) void mix_keys(const float* p, const float* values, std::int64_t,
-                                       const Sight& sight, float* out, std::int64_t width) {
+template <TiledProduct Product>
+void mix_keys(const float* p, const float* values, std::int64_t, const Sight& sight, float* out,
+              std::int64_t width) {
   constexpr std::int64_t half = block / 2, row = Product::parts * half;
   for (std::int64_t t = 0; t < sight.queries; t += square) {
     const std::int64_t first = in_sight(sight, 0, t) ? 0 : 1;
@@ -327,9 +320,9 @@ requires(Product::tiled) void mix_keys(const float* p, const float* values, std:
 }
 
 /// out[r][c] += sum_t p(r, t) rows_t,c; p's words lie as [r][t / 2].
-template <class Product>
-requires(Product::tiled) void mix_queries(const float* p, const float* rows, std::int64_t stride,
-                                          const Sight& sight, float* out, std::int64_t width) {
+template <TiledProduct Product>
+void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
+                 float* out, std::int64_t width) {
   constexpr std::int64_t row = panel / 2;
   for (std::int64_t r = 0; r < sight.keys; r += square) {
     const std::int64_t first = in_sight(sight, r, 0) ? 0 : 1;
@@ -354,8 +347,8 @@ void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t
 
 /// Zeros where tiles will read words of P or dS that are nobody's: those that lie as [r / 2][t],
 /// and those as [r][t / 2].
-template <class Product, class... Words>
-requires(Product::tiled) void clear_unseen(const Sight& sight, float* across, Words*... rows) {
+template <TiledProduct Product, class... Words>
+void clear_unseen(const Sight& sight, float* across, Words*... rows) {
   const Range by_all = sight.keys_of_all(0, panel);
   if (by_all.begin == 0 && by_all.end == block && sight.queries == panel) return;
   clear_words<Product>(across, round_up(sight.keys, square) / 2, panel,
@@ -365,18 +358,17 @@ requires(Product::tiled) void clear_unseen(const Sight& sight, float* across, Wo
    ...);
 }
 
-template <class Product>
-requires(Product::tiled) void clear_query_sums(float* sums, std::int64_t queries,
-                                               std::int64_t width) {
+template <TiledProduct Product>
+void clear_query_sums(float* sums, std::int64_t queries, std::int64_t width) {
   for (std::int64_t c = 0; c < round_up(width, side); ++c) {
     clear(sums + c * panel, round_up(queries, side));
   }
 }
 
 /// Sums over keys as rows of queries.
-template <class Product>
-requires(Product::tiled) HeadRows<const float> query_rows(const float* sums, std::int64_t queries,
-                                                          std::int64_t width, float* space) {
+template <TiledProduct Product>
+HeadRows<const float> query_rows(const float* sums, std::int64_t queries, std::int64_t width,
+                                 float* space) {
   const std::int64_t stride = packed_width(width);
   for (std::int64_t t = 0; t < queries; t += lanes) {
     for (std::int64_t c = 0; c < width; c += lanes) {
@@ -391,9 +383,8 @@ requires(Product::tiled) HeadRows<const float> query_rows(const float* sums, std
   return {space, stride};
 }
 
-template <class Product>
-requires(Product::tiled) void scale_queries(float* sums, std::int64_t queries, std::int64_t width,
-                                            const float* factors) {
+template <TiledProduct Product>
+void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const float* factors) {
   for (std::int64_t t = 0; t < queries; t += lanes) {
     const Vec factor = load(factors + t);
     if (!any(factor != Vec(1.0f))) continue;
