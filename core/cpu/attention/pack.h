@@ -29,10 +29,10 @@ constexpr std::int64_t words(std::int64_t entries) {
   return Product::tiled ? round_up(needed, 16) : needed;
 }
 
-/// The length of a packed row of `width` words: whole vectors, and for wide heads an odd number of
-/// 256-byte pieces, so that a column of 64 rows spreads over the cache's sets.
+/// The length of a packed row of `width` words: whole vectors and rows of tiles, and for wide heads
+/// an odd number of 256-byte pieces, so that a column of 64 rows spreads over the cache's sets.
 constexpr std::int64_t packed_width(std::int64_t width) {
-  const std::int64_t whole = round_up(width, lanes);
+  const std::int64_t whole = round_up(width, 16);
   if (whole <= 64) return whole;
   const std::int64_t pieces = (whole + 63) / 64;
   return (pieces + 1 - pieces % 2) * 64;
