@@ -12,7 +12,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 struct Compared {
-  std::string name;
+  std::string path, name;
   Config config;
   std::vector<Json> metrics;
 
@@ -29,6 +29,20 @@ struct Compared {
     return value;
   }
 };
+
+/// The folders' own names where they tell the runs apart, else their paths.
+void name(std::vector<Compared>& runs) {
+  Texts short_names;
+  for (const Compared& run : runs) {
+    short_names.push_back(std::filesystem::absolute(run.path).lexically_normal().filename());
+  }
+  const bool distinct = std::ranges::all_of(short_names, [&](const std::string& one) {
+    return !one.empty() && std::ranges::count(short_names, one) == 1;
+  });
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i].name = distinct ? short_names[i] : runs[i].path;
+  }
+}
 
 /// The settings in which the runs differ, in the order of the first run that has them.
 Texts differing(const std::vector<Compared>& runs) {
@@ -79,17 +93,18 @@ void run(const Arguments& arguments) {
   std::vector<Compared> runs;
   for (const std::string& path : arguments.plain()) {
     const RunFolder folder(path);
-    runs.push_back({path, folder.config(), folder.metrics()});
+    runs.push_back({path, {}, folder.config(), folder.metrics()});
   }
+  name(runs);
   std::vector<Report::Column> columns{{"what", ""}};
-  for (const Compared& run : runs) columns.push_back({run.name, run.name, "%.4f"});
+  for (const Compared& run : runs) columns.push_back({run.path, run.name, "%.4f"});
   Report report(columns);
   std::vector<Texts> body;
   for (const std::string& key : differing(runs)) {
     Json row{{"what", key}};
     Texts cells{html::escape(key)};
     for (const Compared& run : runs) {
-      row[run.name] = run.setting(key);
+      row[run.path] = run.setting(key);
       cells.push_back(html::escape(run.setting(key)));
     }
     report.add(std::move(row));
@@ -101,7 +116,7 @@ void run(const Arguments& arguments) {
     Texts cells{html::escape(figure)};
     for (const Compared& run : runs) {
       const auto value = run.last(figure);
-      row[run.name] = value ? Json(*value) : Json();
+      row[run.path] = value ? Json(*value) : Json();
       cells.push_back(value ? html::number(*value) : "-");
     }
     report.add(std::move(row));

@@ -99,6 +99,17 @@ std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_
          dots;
 }
 
+constexpr double legend_width = 645;
+
+/// How many names stand side by side: at most three, fewer where they are long.
+std::size_t legend_columns(const std::vector<Series>& all) {
+  constexpr double letter = 6.5, around = 44;  // of the names' size; a line's sample and some room
+  std::size_t longest = 0;
+  for (const Series& series : all) longest = std::max(longest, series.name.size());
+  const double each = around + letter * static_cast<double>(longest);
+  return std::clamp<std::size_t>(static_cast<std::size_t>(legend_width / each), 1, 3);
+}
+
 }  // namespace
 
 std::vector<double> ticks(double low, double high, int wanted) {
@@ -134,7 +145,8 @@ std::string line_chart(const LineChart& chart) {
   if (chart.y_high) ys.high = *chart.y_high;
   xs.settle();
   ys.settle();
-  const std::size_t legend_rows = (chart.series.size() + 2) / 3;
+  const std::size_t columns = legend_columns(chart.series);
+  const std::size_t legend_rows = (chart.series.size() + columns - 1) / columns;
   const double legend = 20.0 * static_cast<double>(legend_rows);
   const Axis x(xs.low, xs.high, chart.log_x, left, width - right);
   const Axis y(ys.low, ys.high, chart.log_y, height - bottom, top);
@@ -156,8 +168,9 @@ std::string line_chart(const LineChart& chart) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) svg += band(chart.series[i], x, y, hue(i));
   for (std::size_t i = 0; i < chart.series.size(); ++i) svg += curve(chart.series[i], x, y, hue(i));
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    const std::size_t row = i / 3, column = i % 3;
-    const double at_x = left + static_cast<double>(column) * 215;
+    const std::size_t row = i / columns, column = i % columns;
+    const double at_x =
+        left + static_cast<double>(column) * legend_width / static_cast<double>(columns);
     const double at_y = height + 6 + 20.0 * static_cast<double>(row);
     svg += "<line x1=\"" + pixels(at_x) + "\" y1=\"" + pixels(at_y) + "\" x2=\"" +
            pixels(at_x + 22) + "\" y2=\"" + pixels(at_y) + "\" stroke=\"" + colour(hue(i)) +
