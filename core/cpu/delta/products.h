@@ -58,7 +58,8 @@ template <int rows, int vectors>
   }
 }
 
-/// Rows [from, to) of c (+)= a b, of `columns` columns, summed over k < depth.
+/// Rows [from, to) of c (+)= a b, of `columns` columns, summed over k < depth. There are 8 n of
+/// them.
 inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, std::int64_t from,
                     std::int64_t to, std::int64_t columns, std::int64_t depth, bool add) {
   constexpr int few = lanes == 16 ? 8 : 4, wide = lanes == 16 ? 4 : 2;
