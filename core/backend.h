@@ -19,6 +19,7 @@
 #include "core/contract/fal.h"
 #include "core/contract/gather.h"
 #include "core/contract/loss.h"
+#include "core/contract/lstm.h"
 #include "core/contract/matmul.h"
 #include "core/contract/norm.h"
 #include "core/contract/optimizer.h"
@@ -40,14 +41,16 @@ namespace longhand {
 /// operator() checks shapes and types first, in one place for all backends, and throws Error; what
 /// a backend's run() receives is sound. This list of types is the only one: what serves every
 /// operation walks it (core/forwarding.h).
-using Contract = std::tuple<
-    Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate, GateBackward, AddBias,
-    Dropout, Matmul, ColumnSum, Reduce, LayerNorm, LayerNormBackward, RmsNorm, RmsNormBackward,
-    Rope, Embedding, EmbeddingBackward, Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward,
-    CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle,
-    SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append, Attention,
-    AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal, FalBackward, Chacal,
-    ChacalBackward, Delta, DeltaBackward, ShortConvolution, ShortConvolutionBackward>;
+using Contract =
+    std::tuple<Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate,
+               GateBackward, AddBias, Dropout, Matmul, ColumnSum, Reduce, LayerNorm,
+               LayerNormBackward, RmsNorm, RmsNormBackward, Rope, Embedding, EmbeddingBackward,
+               Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward, CrossEntropy,
+               CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle,
+               SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append, Attention,
+               AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal, FalBackward,
+               Chacal, ChacalBackward, Delta, DeltaBackward, ShortConvolution,
+               ShortConvolutionBackward, Lstm, LstmBackward>;
 
 /// One pure virtual run() for each operation of the list.
 template <class List>

@@ -366,6 +366,14 @@ const std::vector<BackendMutant>& of_backends() {
          before<ShortConvolutionBackward>(
              b, [](ShortConvolutionBackward& op) { op.weight = next_rows(op.weight); });
        }},
+      {"lstm: U 2% smaller",
+       [](B& b) { before<Lstm>(b, [](Lstm& op) { op.u = times(op.u, 0.98); }); }},
+      {"lstm: U 2% smaller in backward",
+       [](B& b) { before<LstmBackward>(b, [](LstmBackward& op) { op.u = times(op.u, 0.98); }); }},
+      {"lstm: the cells of the next token in backward",
+       [](B& b) {
+         before<LstmBackward>(b, [](LstmBackward& op) { op.cells = next_rows(op.cells); });
+       }},
       {"rope: one position earlier",
        [](B& b) {
          before<Rope>(b, [](Rope& op) {

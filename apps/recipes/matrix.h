@@ -23,6 +23,7 @@ struct Mechanism {
   std::string_view positions = "none";
   Scale from = Scale::laptop;      // it is taken without --mechanisms at this scale and larger ones
   std::string_view settings = {};  // more of the model's: "forget_bias=6"
+  std::int64_t sixteenths = 0;     // of the model's width, that each of the heads has; 0: all share
 };
 std::span<const Mechanism> mechanisms();
 

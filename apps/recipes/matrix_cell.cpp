@@ -236,7 +236,11 @@ GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
     config.set("task." + option, value);
   }
   set_all(config, decoder, options.scale);
-  config.set("model.heads", std::string(cell.mechanism->heads));
+  std::string heads(cell.mechanism->heads);
+  if (const std::int64_t share = cell.mechanism->sixteenths) {
+    heads += text('x', share * config.integer("model.width", 16, 1 << 20) / 16);
+  }
+  config.set("model.heads", heads);
   config.set("model.positions", std::string(cell.mechanism->positions));
   for (std::string_view more = cell.mechanism->settings; !more.empty();) {
     const std::string_view one = more.substr(0, more.find(' '));

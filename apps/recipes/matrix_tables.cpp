@@ -20,6 +20,7 @@ constexpr Mechanism all_mechanisms[] = {
     {"tra", "threshold relative attention", "tra:4", "none"},
     {"entmax", "ASEntmax beside ALiBi", "alibi:2,entmax:2", "none"},
     {"delta", "Gated DeltaNet", "delta:4", "none"},
+    {"lstm", "LSTM", "lstm:1", "none", Scale::laptop, "deviation=0.1", 9},
     {"fox-6", "FoX that forgets little at first", "fox:4", "none", Scale::paper, "forget_bias=6"},
     {"fal-nope", "FAL beside softmax, no positions", "softmax:3,fal:1", "none", Scale::paper},
     {"chacal-nope", "ChaCAL, no positions", "chacal:4", "none", Scale::paper},
@@ -231,6 +232,8 @@ constexpr Figure figures[] = {
      "sparse and dense. FAL's Table 1 (6 layers): sequences right 1.00, sparse 0.151, at twice the "
      "length 0.50."},
     {"flip-flop", "fox", "PaTH's Table 1: errors of 8.3, 36.3 and 0%."},
+    {"flip-flop", "lstm",
+     "1 layer of width 128, from a 20th of a transformer's samples: right in each of 100 runs."},
     {"flip-flop", "stick", "PaTH's Table 1: errors of 9.6, 38.9 and 0%."},
     {"flip-flop", "tra",
      "Exact match of 1.0 in distribution, sparse and dense, in each of 50 seeds."},

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/elementwise.h"
+#include "autograd/lstm.h"
+#include "core/error.h"
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+namespace {
+
+/// LSTM heads (docs/math/lstm.md): what is kept goes through every token, one after another, with
+/// gates that read it. What a transformer of bounded depth cannot follow at any length they can.
+class LstmHeads final : public Mixer {
+ public:
+  double forget = 1;
+
+  std::unique_ptr<Mixer> clone() const override { return std::make_unique<LstmHeads>(*this); }
+  std::string_view kind() const override { return "lstm"; }
+  void declare(Options& options) override {
+    options.number("lstm_forget", forget, -100, 100,
+                   "bias of LSTM heads' forget gates at first; 1: most is kept");
+  }
+  std::int64_t projection_columns() const override { return 4 * columns(); }
+  std::int64_t cached_columns() const override { return 0; }
+  std::vector<std::int64_t> cached_memories() const override { return {2 * columns()}; }
+
+  void build(MixerScope& layer, const MixerPlace& place) override {
+    place_ = place;
+    LONGHAND_CHECK(key_heads == heads, "lstm heads: expected no key heads, got ", key_heads);
+    const Scope own = layer.scope() / place.index / "lstm";
+    u_ = own.add("u", {4 * columns(), width}, normal(1 / std::sqrt(3.0 * double(width))), true,
+                 true);
+    bias_ = own.add("bias", {4 * columns()}, constant(0), false);
+    std::vector<double> first(static_cast<std::size_t>(4 * columns()), 0.0);
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const auto begin = first.begin() + (4 * h + 1) * width;
+      std::fill(begin, begin + width, forget);
+    }
+    bias_.value().assign(first);
+  }
+
+  HeadsBackward forward(const MixerPass& pass) const override {
+    const Segments& rows = pass.input.segments;
+    const HeadVars all{pass.projection, place_.projection, heads, 4 * width};
+    const Var x = add_bias(alone(all, rows).data, bias_);
+    const Tensor state = pass.cache ? pass.cache->memories[0] : Tensor();
+    const Var y = lstm({x, 0, heads, 4 * width}, rows, u_, {.before = state, .after = state});
+    return put_into({y, 0, heads, width}, rows, {pass.y, place_.output, heads, width});
+  }
+
+  std::vector<Var> learned() const override { return {u_, bias_}; }
+  double operations_of_pair() const override { return 0; }
+  double operations_of_token() const override {
+    return 24 * static_cast<double>(columns() * width);  // three products with U
+  }
+
+ private:
+  MixerPlace place_;
+  Parameter u_, bias_;
+};
+
+}  // namespace
+
+extern const MixerKind lstm_mixer;
+constinit const MixerKind lstm_mixer = mixer_kind<LstmHeads>("lstm");
+
+}  // namespace longhand::nn
