@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <iostream>
+#include <set>
 
 #include "apps/compute.h"
 #include "apps/machine.h"
 #include "apps/recipes/grid.h"
+#include "apps/recipes/results_page.h"
+#include "apps/run/run_summary.h"
 #include "apps/version.h"
 #include "core/atomic_file.h"
 #include "core/nearest.h"
@@ -67,6 +71,28 @@ void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
   report.print(std::cout, arguments.json());
 }
 
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm date{};
+  gmtime_r(&now, &date);
+  char digits[16];
+  return std::strftime(digits, sizeof digits, "%F", &date) > 0 ? digits : "";
+}
+
+/// The seeds and hours of the runs in the recipe's folder; without any, the command's own.
+void count_runs(const RecipeOptions& options, double seconds, Provenance& made) {
+  std::set<std::uint64_t> seeds;
+  double trained = 0;
+  for (const std::filesystem::path& path : runs_below(options.out)) {
+    const RunSummary run = summarize(path);
+    seeds.insert(run.config.seed());
+    trained += run.seconds;
+  }
+  made.seed = seeds.empty() ? options.seed : *seeds.begin();
+  made.seeds = seeds.empty() ? std::max<std::int64_t>(1, options.seeds) : std::ssize(seeds);
+  made.hours = (seeds.empty() ? seconds : trained) / 3600;
+}
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected a recipe, or list");
   const std::string& id = arguments.plain()[0];
@@ -117,6 +143,12 @@ void run(const Arguments& arguments) {
     const std::vector<GridPiece> pieces = pieces_of(found->second, options);
     if (arguments.flag("list-runs")) return list_runs(pieces, arguments.json());
     return run_part(pieces, arguments, options);
+  }
+
+  const std::filesystem::path results_page =
+      arguments.given("page") ? arguments.word("page") : std::string();
+  if (!results_page.empty() && results_page.extension() != ".md") {
+    wrong_usage("--page: expected a name that ends in .md, got ", quote(results_page.string()));
   }
 
   const auto start = std::chrono::steady_clock::now();
@@ -172,6 +204,18 @@ void run(const Arguments& arguments) {
     write_atomically(file, page.render());
   }
 
+  if (!results_page.empty() && !result.stopped) {
+    Provenance made{.recipe = id,
+                    .summary = found->second.summary,
+                    .scale = arguments.word("scale"),
+                    .command = command,
+                    .commit = std::string(commit),
+                    .date = today(),
+                    .machine = machine()};
+    count_runs(options, seconds, made);
+    write_results_page(results_page, made, result);
+  }
+
   report.print(std::cout, arguments.json());
   if (!arguments.json()) {
     if (reported) std::cout << "report: " << printable(file.string()) << '\n';
@@ -183,10 +227,12 @@ const Register command{
     {.name = "repro",
      .summary = "makes a table or figure of a paper again, ours beside the paper's",
      .usage = {"list", "RECIPE [--scale smoke|laptop|paper] [--out DIR]", "RECIPE --list-runs",
-               "RECIPE --only K/N [--out DIR]"},
+               "RECIPE --page FILE.md", "RECIPE --only K/N [--out DIR]"},
      .options = join(join(compute_options(), manner_options()),
                      {{"scale", "NAME", "smoke, laptop or paper", "smoke"},
                       {"out", "DIR", "where runs and report go; runs/RECIPE-SCALE if not given"},
+                      {"page", "FILE.md",
+                       "also a page of the results for a repository, with their JSON and pictures"},
                       {"part_mib", "N", "largest file of the runs' checkpoints; 0: no limit", "0"},
                       {"seeds", "N", "runs of each model of a grid; 0: as the scale says", "0"},
                       {"list-runs", "", "names the runs of a grid and trains none"},

@@ -5,13 +5,15 @@
 namespace longhand::app::html {
 namespace {
 
-/// Colours are variables, so that charts follow the reader's light or dark setting too.
-constexpr std::string_view style = R"(
+constexpr std::string_view colours = R"(
 :root { --ground: #fff; --text: #1d2129; --faint: #667; --rule: #d8dbe2; --panel: #f6f7f9;
   --c0: #1f6fb4; --c1: #d1642a; --c2: #2e8b57; --c3: #a0459b; --c4: #8a6d1d; --c5: #555; --hot: 31,111,180; }
 @media (prefers-color-scheme: dark) {
   :root { --ground: #14171c; --text: #e4e7ec; --faint: #98a0ad; --rule: #343a44; --panel: #1c2027;
     --c0: #6db3f2; --c1: #f2955f; --c2: #66c28e; --c3: #d48fd0; --c4: #d9b75c; --c5: #b5bac4; --hot: 109,179,242; } }
+)";
+
+constexpr std::string_view style = R"(
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 4rem; background: var(--ground);
   color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
@@ -75,6 +77,8 @@ std::string figure(const std::string& svg, std::string_view caption) {
          "</figcaption></figure>\n";
 }
 
+std::string_view page_colours() { return colours; }
+
 std::string paragraph(std::string_view text) { return "<p>" + escape(text) + "</p>\n"; }
 
 std::string code(std::string_view text) { return "<pre>" + escape(text) + "</pre>\n"; }
@@ -90,8 +94,9 @@ std::string Page::render() const {
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-      escape(title_) + "</title>\n<style>" + std::string(style) + "</style></head>\n<body>\n<h1>" +
-      escape(title_) + "</h1>\n<div class=\"subtitle\">" + escape(subtitle_) + "</div>\n";
+      escape(title_) + "</title>\n<style>" + std::string(colours) + std::string(style) +
+      "</style></head>\n<body>\n<h1>" + escape(title_) + "</h1>\n<div class=\"subtitle\">" +
+      escape(subtitle_) + "</div>\n";
   for (const Section& section : sections_) {
     html += "<h2>" + escape(section.heading) + "</h2>\n" + section.content;
   }

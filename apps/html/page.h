@@ -19,6 +19,10 @@ std::string figure(const std::string& svg, std::string_view caption);
 std::string paragraph(std::string_view text);
 std::string code(std::string_view text);
 
+/// The colours that pictures name, as a style sheet; they follow the reader's light or dark
+/// setting.
+std::string_view page_colours();
+
 class Page {
  public:
   Page(std::string title, std::string subtitle);

@@ -1,0 +1,192 @@
+#include "apps/recipes/results_page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "apps/html/markdown.h"
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/text_file.h"
+
+namespace longhand::app {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t largest_page = 16U << 20;
+
+std::string decimals(double value, int places) {
+  char digits[400];  // as long as the largest number
+  std::snprintf(digits, sizeof digits, "%.*f", places, value);
+  return digits;
+}
+
+std::string figure_text(const Json& value, bool whole) {
+  return value.is_null() ? "-" : decimals(value.number(), whole ? 0 : 3);
+}
+
+bool is_whole(const Json& row) {
+  const Json* const whole = row.find("whole");
+  return whole && whole->boolean();
+}
+
+std::string interval_text(const Json& row) {
+  if (row["low"].is_null() || row["high"].is_null()) return "";
+  return text(figure_text(row["low"], false), " to ", figure_text(row["high"], false));
+}
+
+Json to_json(const Provenance& made, const RecipeResult& result) {
+  const auto figure = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json();
+  };
+  Json rows = Json::array();
+  for (const Row& row : result.rows) {
+    Json one{{"row", row.row},          {"column", row.column},     {"value", row.value},
+             {"low", figure(row.low)},  {"high", figure(row.high)}, {"paper", figure(row.paper)},
+             {"in_table", row.in_table}};
+    if (row.whole) one["whole"] = true;
+    rows.push_back(std::move(one));
+  }
+  return Json{{"recipe", made.recipe},   {"summary", made.summary}, {"scale", made.scale},
+              {"command", made.command}, {"seed", made.seed},       {"seeds", made.seeds},
+              {"commit", made.commit},   {"date", made.date},       {"machine", made.machine},
+              {"hours", made.hours},     {"rows", std::move(rows)}};
+}
+
+std::string seeds_text(const Json& results) {
+  const std::int64_t first = results["seed"].integer(), count = results["seeds"].integer();
+  return count == 1 ? text("seed ", first) : text("seeds ", first, " to ", first + count - 1);
+}
+
+std::string hours_text(double hours) {
+  return hours < 1 ? text(decimals(60 * hours, 0), " min") : text(decimals(hours, 1), " h");
+}
+
+/// The block of a page that people write, its marks included; with nothing between them where there
+/// is none yet.
+std::string notes_of(const fs::path& page) {
+  const std::string empty = text(notes_begin, notes_end);
+  if (!fs::exists(page)) return empty;
+  const std::string old = read_text(page, largest_page);
+  const std::size_t begin = old.find(notes_begin);
+  if (begin == std::string::npos) return empty;
+  const std::size_t end = old.find(notes_end, begin);
+  LONGHAND_CHECK(end != std::string::npos, printable(page.string()),
+                 ": its notes have no line that ends them");
+  return old.substr(begin, end + notes_end.size() - begin);
+}
+
+}  // namespace
+
+std::string figures_table(const Json& results) {
+  std::vector<std::vector<std::string>> lines{{"", "", "ours", "95%", "paper"}};
+  for (const Json& row : results["rows"].elements()) {
+    if (!row["in_table"].boolean()) continue;
+    lines.push_back({html::markdown_escape(row["row"].string()),
+                     html::markdown_escape(row["column"].string()),
+                     figure_text(row["value"], is_whole(row)), interval_text(row),
+                     figure_text(row["paper"], is_whole(row))});
+  }
+  return html::markdown_table(lines);
+}
+
+void write_results_page(const fs::path& page, const Provenance& made, const RecipeResult& result) {
+  const std::string name = page.stem().string();
+  const Json results = to_json(made, result);
+  std::string whole =
+      text("# ", made.recipe, ", ", made.scale, " scale\n\n", html::markdown_escape(made.summary),
+           ".\n\n```sh\n", made.command, "\n```\n\n", seeds_text(results), ", commit ",
+           made.commit.substr(0, 10), ", ", made.date, ", ", html::markdown_escape(made.machine),
+           "; ", hours_text(made.hours), " of training.\n\n");
+  if (!result.rows.empty()) whole += figures_table(results) + "\n";
+  whole += notes_of(page) + "\n";
+
+  std::vector<std::string> pictures, listings;
+  for (const auto& [heading, content] : result.sections) {
+    const std::size_t first_picture = pictures.size(), first_listing = listings.size();
+    const html::Markdown section = html::markdown(
+        content, {.picture =
+                      [&](std::size_t i) {
+                        return text("files/", name, '-', first_picture + i + 1, ".svg");
+                      },
+                  .listing =
+                      [&](std::size_t i) {
+                        return text("files/", name, '-', first_listing + i + 1, ".txt");
+                      }});
+    whole += text("## ", html::markdown_escape(heading), "\n\n", section.text);
+    pictures.insert(pictures.end(), section.pictures.begin(), section.pictures.end());
+    listings.insert(listings.end(), section.listings.begin(), section.listings.end());
+  }
+
+  fs::path files = page.parent_path() / "files";
+  if (!pictures.empty() || !listings.empty()) fs::create_directories(files);
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    const std::string file = text(name, '-', i + 1, ".svg");
+    if (pictures[i].size() <= largest_picture) {
+      write_atomically(files / file, pictures[i]);
+      continue;
+    }
+    const std::string reference = text("![](files/", file, ")");
+    whole.replace(whole.find(reference), reference.size(),
+                  text("(A picture of ", pictures[i].size() / 1000,
+                       " kB, left out here: it is in the report that the command writes.)"));
+  }
+  for (std::size_t i = 0; i < listings.size(); ++i) {
+    write_atomically(files / text(name, '-', i + 1, ".txt"), listings[i]);
+  }
+  while (whole.ends_with("\n\n")) whole.pop_back();
+  write_atomically(fs::path(page).replace_extension(".json"), results.dump(1) + "\n");
+  write_atomically(page, whole);
+}
+
+std::map<std::string, Json> results_in(const fs::path& folder) {
+  std::map<std::string, Json> all;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    std::optional<Json> results = Json::parse(read_text(entry.path(), largest_page));
+    LONGHAND_CHECK(results && results->is_object() && results->find("rows"),
+                   printable(entry.path().string()), ": expected the figures of a page of results");
+    all.emplace(entry.path().stem().string(), std::move(*results));
+  }
+  return all;
+}
+
+std::string index_table(const std::map<std::string, Json>& all) {
+  std::vector<std::vector<std::string>> lines{{"page", "what", "scale", "seeds", "training"}};
+  for (const auto& [page, results] : all) {
+    lines.push_back({text("[", page, ".md](", page, ".md)"),
+                     html::markdown_escape(results["summary"].string()), results["scale"].string(),
+                     std::to_string(results["seeds"].integer()),
+                     hours_text(results["hours"].number())});
+  }
+  return html::markdown_table(lines);
+}
+
+std::string paper_table(const std::map<std::string, Json>& all, std::string_view folder) {
+  std::vector<std::vector<std::string>> lines{{"", "", "ours", "95%", "paper", "page"}};
+  for (const auto& [page, results] : all) {
+    for (const Json& row : results["rows"].elements()) {
+      if (!row["in_table"].boolean() || row["paper"].is_null()) continue;
+      lines.push_back({html::markdown_escape(row["row"].string()),
+                       html::markdown_escape(row["column"].string()),
+                       figure_text(row["value"], is_whole(row)), interval_text(row),
+                       figure_text(row["paper"], is_whole(row)),
+                       text("[", results["recipe"].string(), ", ", results["scale"].string(), "](",
+                            folder, page, ".md)")});
+    }
+  }
+  return html::markdown_table(lines);
+}
+
+std::string replace_block(std::string_view whole, std::string_view name, std::string_view content) {
+  const std::string begin = text("<!-- ", name, " -->\n"), end = text("<!-- end of ", name, " -->");
+  const std::size_t from = whole.find(begin);
+  const std::size_t to = from == std::string_view::npos ? from : whole.find(end, from);
+  LONGHAND_CHECK(to != std::string_view::npos, "expected lines ",
+                 quote(begin.substr(0, begin.size() - 1)), " and ", quote(end));
+  return text(whole.substr(0, from + begin.size()), content, whole.substr(to));
+}
+
+}  // namespace longhand::app
