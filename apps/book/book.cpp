@@ -1,0 +1,428 @@
+#include "apps/book/book.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "apps/book/markdown_page.h"
+#include "apps/book/mechanisms.h"
+#include "apps/html/page.h"
+#include "apps/html/svg.h"
+#include "apps/machine.h"
+#include "apps/version.h"
+#include "autograd/gradcheck.h"
+#include "autograd/tape.h"
+#include "autograd/tolerance.h"
+#include "core/atomic_file.h"
+#include "core/backend.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/quote.h"
+#include "core/text_file.h"
+
+namespace longhand::app::book {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t largest_document = 4U << 20;
+constexpr std::string_view mark = "book.json";  // makes a folder a book
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// What one operation's derivatives and kernels were found to be, on this machine.
+struct Checked {
+  const catalog::Operation* operation = nullptr;
+  GradcheckResult derivative = {}, f32 = {}, bf16 = {};
+  std::int64_t entries = 0;  // of the inputs of the case that was timed
+  double milliseconds = 0;
+};
+
+std::int64_t entries_of(const catalog::Case& example) {
+  std::int64_t sum = 0;
+  for (const auto& [name, tensor] : example.inputs) sum += std::ssize(tensor.values);
+  return sum;
+}
+
+/// The fastest of some runs, forward and backward, of the operation's largest case.
+void time(const catalog::Operation& operation, Backend& backend, std::uint64_t seed,
+          Checked& checked) {
+  Rng rng(seed, Purpose::test);
+  const std::vector<catalog::Case> cases = catalog::all_cases(operation, rng);
+  const auto largest = std::ranges::max_element(cases, {}, entries_of);
+  const bool gradients = checked.derivative.entries > 0;
+  checked.entries = entries_of(*largest);
+  checked.milliseconds = infinite;
+  for (int i = 0; i < 7; ++i) {
+    const catalog::Call call =
+        catalog::prepare(operation, *largest, backend, DType::f32, gradients);
+    Tape tape;
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<catalog::Output> outputs;
+    {
+      const Recording recording(tape);
+      outputs = operation.run(call);
+    }
+    if (gradients) {
+      for (catalog::Output& output : outputs) {
+        if (output.value.wants_grad()) output.value.sink().add(output.value.value());
+      }
+      tape.backward({});
+    }
+    backend.synchronize();
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    checked.milliseconds = std::min(checked.milliseconds, took.count());
+  }
+}
+
+std::string figure(const char* format, double value) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, format, value);
+  return digits;
+}
+
+/// A site's pages and how they refer to each other.
+class Book {
+ public:
+  explicit Book(const BookOptions& options) : options_(options) {}
+
+  BookFacts write() {
+    prepare_folder();
+    if (options_.checks) check_operations();
+    chapters_ = reading_order();
+    for (std::size_t i = 0; i < chapters_.size(); ++i) chapter(i);
+    mechanism_pages();
+    for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/matrix"}) {
+      documents(folder);
+    }
+    // Sources come last: the pages before say which are wanted. Pages of sources name none.
+    for (const std::string& file : sources_) source_page(file);
+    contents();
+    for (const char* file : {"book.css", "book.js"}) {
+      save(file, read(fs::path("apps/book") / file));
+    }
+    save("colours.css", std::string(html::page_colours()));
+    save("search.js", "const pages = " + Json(std::move(search_)).dump() + ";\n");
+    facts_.sources = std::ssize(sources_);
+    for (const auto& [chapter, checked] : checked_) facts_.operations += std::ssize(checked);
+    save(mark, Json{{"commit", commit}, {"pages", facts_.pages}}.dump(1) + "\n");
+    return facts_;
+  }
+
+ private:
+  std::string read(const fs::path& file) const {
+    return read_text(options_.source / file, largest_document);
+  }
+
+  void prepare_folder() {
+    LONGHAND_CHECK(fs::exists(options_.source / "docs/math/README.md"),
+                   printable(options_.source.string()),
+                   ": expected a checkout of longhand, with docs/math");
+    const bool free =
+        !fs::exists(options_.out) || fs::is_empty(options_.out) || fs::exists(options_.out / mark);
+    LONGHAND_CHECK(free, printable(options_.out.string()),
+                   ": expected a new or empty folder, or a book's");
+    fs::create_directories(options_.out);
+  }
+
+  void save(const fs::path& name, std::string_view content) {
+    const fs::path file = options_.out / name;
+    fs::create_directories(file.parent_path());
+    write_atomically(file, content);
+    options_.written(name.string());
+  }
+
+  void check_operations() {
+    const auto start = std::chrono::steady_clock::now();
+    const auto reference = make_reference_backend();
+    const auto exact = make_cpu_backend({.math = Math::exact});
+    const auto bf16 = make_cpu_backend({.math = Math::bf16});
+    for (const catalog::Operation& operation : catalog::operations()) {
+      Checked checked{.operation = &operation};
+      checked.derivative = gradcheck(operation, *reference, options_.seed);
+      const auto beside = [&](Backend& backend, DType type) {
+        const double unit = tolerance::unit(operation, type, backend.options().math);
+        return gradcheck_on(operation, backend, type, unit, *reference, options_.seed);
+      };
+      checked.f32 = beside(*exact, DType::f32);
+      checked.bf16 = beside(*bf16, DType::bf16);
+      time(operation, *exact, options_.seed, checked);
+      checked_[operation.page].push_back(checked);
+    }
+    facts_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  /// The chapters in the order in which the index of docs/math names them.
+  std::vector<std::string> reading_order() {
+    std::vector<std::string> order{"README"};
+    const MarkdownPage index =
+        markdown_page(read("docs/math/README.md"), [](const std::string& link) { return link; });
+    for (const std::string& link : index.links) {
+      if (!link.ends_with(".md") || link.find('/') != link.npos) continue;
+      const std::string name = link.substr(0, link.size() - 3);
+      if (std::ranges::count(order, name) == 0) order.push_back(name);
+    }
+    return order;
+  }
+
+  /// Where a link of a document of the repository leads in the book. `from` is the document.
+  std::string resolve(const std::string& link, const fs::path& from, const fs::path& page) {
+    if (link.starts_with("http") || link.starts_with("#")) return link;
+    const std::size_t hash = link.find('#');
+    const std::string anchor = hash == link.npos ? "" : link.substr(hash);
+    fs::path target = (from.parent_path() / link.substr(0, hash)).lexically_normal();
+    if (!target.has_filename()) target = target.parent_path();
+    const fs::path there = page_of(target);
+    if (there.empty()) return link;
+    return there.lexically_relative(page.parent_path()).generic_string() + anchor;
+  }
+
+  /// The book's page of a file of the repository; none for what has no page.
+  fs::path page_of(const fs::path& file) {
+    const std::string name = file.generic_string();
+    if (name == "docs/math") return "math/README.html";
+    if (name.starts_with("docs/") && file.extension() == ".md") {
+      const std::string inside = name.substr(5, name.size() - 8) + ".html";
+      return inside.starts_with("math/") ? inside : "more/" + inside;
+    }
+    if (file.extension() == ".svg" && name.starts_with("docs/")) return "more/" + name.substr(5);
+    if (!fs::is_regular_file(options_.source / file)) return {};
+    sources_.insert(name);
+    return "source/" + name + ".html";
+  }
+
+  struct Place {
+    std::string title, previous = {}, next = {};  // links, as seen from the page
+  };
+
+  void page(const fs::path& file, const Place& place, const std::string& content,
+            const std::string& searched) {
+    const auto depth = std::distance(file.begin(), file.end()) - 1;
+    std::string top;
+    for (std::ptrdiff_t i = 0; i < depth; ++i) top += "../";
+    const auto turn = [](const std::string& link, std::string_view name) {
+      return link.empty() ? std::string("<span></span>")
+                          : text("<a href=\"", html::escape(link), "\">", name, "</a>");
+    };
+    const std::string turns = text("<nav class=\"turn\">", turn(place.previous, "← before"),
+                                   turn(place.next, "next →"), "</nav>\n");
+    const bool turned = !place.previous.empty() || !place.next.empty();
+    const std::string title = html::escape(place.title);
+    save(file,
+         text("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
+              title, "</title>\n<link rel=\"stylesheet\" href=\"", top,
+              "colours.css\">\n<link rel=\"stylesheet\" href=\"", top,
+              "book.css\">\n</head>\n<body data-top=\"", top, "\">\n<header><a href=\"", top,
+              "index.html\">longhand: the book</a><label>search <input type=\"search\" "
+              "id=\"search\" autocomplete=\"off\"></label></header>\n<div id=\"found\" "
+              "hidden></div>\n"
+              "<main>\n",
+              content, turned ? turns : "", "</main>\n<script src=\"", top,
+              "search.js\"></script>\n<script src=\"", top,
+              "book.js\"></script>\n</body></html>\n"));
+    ++facts_.pages;
+    for (std::size_t at = content.find("<math"); at != content.npos;
+         at = content.find("<math", at + 1)) {
+      ++facts_.formulas;
+    }
+    if (searched.empty()) return;
+    search_.push_back(
+        Json{{"page", file.generic_string()}, {"title", place.title}, {"text", searched}});
+  }
+
+  void chapter(std::size_t number) {
+    const std::string& name = chapters_[number];
+    const fs::path from = fs::path("docs/math") / (name + ".md"), file = "math/" + name + ".html";
+    const MarkdownPage document = markdown_page(
+        read(from), [&](const std::string& link) { return resolve(link, from, file); });
+    std::string content = document.html + audit_section(name) + side_by_side(document, from, file);
+    Place place{.title = document.title};
+    if (number > 0) place.previous = chapters_[number - 1] + ".html";
+    if (number + 1 < chapters_.size()) place.next = chapters_[number + 1] + ".html";
+    titles_[name] = document.title;
+    page(file, place, content, document.plain);
+  }
+
+  /// What this machine says of the page's operations.
+  std::string audit_section(const std::string& chapter) const {
+    const auto found = checked_.find(chapter);
+    if (found == checked_.end()) return {};
+    std::vector<std::vector<std::string>> rows;
+    std::string commands;
+    for (const Checked& checked : found->second) {
+      const bool differentiable = checked.derivative.entries > 0;
+      rows.push_back(
+          {text("<code>", html::escape(checked.operation->name), "</code>"),
+           differentiable ? figure("%.1e", checked.derivative.worst) : "no gradient",
+           differentiable ? std::to_string(checked.derivative.entries) : "",
+           figure("%.2f", checked.f32.bound), figure("%.2f", checked.bf16.bound),
+           text(figure("%.3f", checked.milliseconds), " ms, ", checked.entries, " numbers")});
+      commands += text("longhand op describe ", checked.operation->name, '\n');
+      if (differentiable) commands += text("longhand gradcheck ", checked.operation->name, '\n');
+      commands +=
+          text("longhand gradcheck ", checked.operation->name, " --backend cpu --math bf16\n");
+    }
+    return text(
+        "<h2 id=\"audited-here\">Audited here</h2>\n",
+        html::paragraph(text(
+            "Made with this book, on ", machine(), ", seed ", options_.seed, ", commit ",
+            commit.substr(0, 10),
+            ". Derivatives: the largest error against difference quotients in f64, relative to the "
+            "largest derivative of the input (allowed: 1e-6). Kernels: the largest part that an "
+            "output or gradient takes of what rounding allows it, beside the reference loop "
+            "(allowed: "
+            "1). Time: forward and backward of the largest case of the tests in f32, the fastest "
+            "of "
+            "seven, all threads.")),
+        html::table({"operation", "derivative off by", "derivatives", "f32 kernel, of its bound",
+                     "bf16 kernel", "time"},
+                    rows),
+        html::paragraph("The same again, with other numbers by --seed:"), html::code(commands));
+  }
+
+  /// The reference loop and the autograd function that the page names, next to each other.
+  std::string side_by_side(const MarkdownPage& document, const fs::path& from,
+                           const fs::path& file) {
+    std::string columns;
+    for (const char* folder : {"core/reference/", "autograd/"}) {
+      for (const std::string& link : document.links) {
+        const fs::path target = (from.parent_path() / link).lexically_normal();
+        if (!target.generic_string().starts_with(folder) || target.extension() != ".cpp") continue;
+        columns += text("<div><p><a href=\"", html::escape(resolve(link, from, file)), "\">",
+                        target.generic_string(), "</a></p>",
+                        numbered(read(target), resolve(link, from, file)), "</div>\n");
+        break;
+      }
+    }
+    if (columns.empty()) return {};
+    return "<h2 id=\"as-code\">As code</h2>\n<div class=\"sources\">\n" + columns + "</div>\n";
+  }
+
+  /// Code with numbered lines; the numbers link to `page`'s lines, or are the anchors themselves.
+  static std::string numbered(std::string_view code, const std::string& link) {
+    std::string html = "<pre class=\"code\">";
+    for (std::size_t line = 1; !code.empty(); ++line) {
+      const std::size_t end = code.find('\n');
+      html += link.empty() ? text("<a id=\"", line, "\" href=\"#", line, "\">", line, "</a>")
+                           : text("<a href=\"", html::escape(link), "#", line, "\">", line, "</a>");
+      html += html::escape(code.substr(0, end)) + "\n";
+      code.remove_prefix(end == code.npos ? code.size() : end + 1);
+    }
+    return html + "</pre>\n";
+  }
+
+  void source_page(const std::string& name) {
+    page("source/" + name + ".html", {.title = name},
+         text("<h1>", html::escape(name), "</h1>\n", numbered(read(name), "")), {});
+  }
+
+  void mechanism_pages() {
+    const std::vector<Mechanism> all = mechanisms();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Mechanism& one = all[i];
+      Place place{.title = std::string(one.title)};
+      if (i > 0) place.previous = text(all[i - 1].name, ".html");
+      if (i + 1 < all.size()) place.next = text(all[i + 1].name, ".html");
+      const std::string content = text(
+          "<h1>", html::escape(one.title), "</h1>\n",
+          html::paragraph("What each query reads of the tokens before it: twelve tokens, the same "
+                          "queries and keys for every mechanism of this book. Choose a query."),
+          steps_picture(one, i), "<p>The mathematics: <a href=\"../math/", one.chapter, ".html\">",
+          html::escape(titles_[std::string(one.chapter)]), "</a>. A model with such heads:</p>\n",
+          html::code(
+              text("longhand train --task flip-flop --heads ", one.heads, ":4 --steps 300")));
+      page(text("mechanisms/", one.name, ".html"), place, content, text(one.title, "\n", one.says));
+    }
+    mechanisms_ = all;
+  }
+
+  void documents(const fs::path& folder) {
+    std::vector<fs::path> files;
+    for (const fs::directory_entry& entry : fs::directory_iterator(options_.source / folder)) {
+      if (entry.path().extension() == ".md") files.push_back(entry.path().filename());
+    }
+    std::ranges::sort(files);
+    for (const fs::path& name : files) {
+      const fs::path from = folder / name, file = page_of(from);
+      const MarkdownPage document = markdown_page(
+          read(from), [&](const std::string& link) { return resolve(link, from, file); });
+      page(file, {.title = document.title}, document.html, document.plain);
+      documents_[folder.generic_string()].emplace_back(file.generic_string(), document.title);
+      for (const std::string& link : document.links) {
+        const fs::path picture = (folder / link).lexically_normal();
+        if (picture.extension() == ".svg") save(page_of(picture), read(picture));
+      }
+    }
+  }
+
+  static std::string link_list(const std::vector<std::pair<std::string, std::string>>& links) {
+    std::string html = "<ul>\n";
+    for (const auto& [link, title] : links) {
+      html += text("<li><a href=\"", html::escape(link), "\">", html::escape(title), "</a></li>\n");
+    }
+    return html + "</ul>\n";
+  }
+
+  void contents() {
+    std::string content =
+        "<h1>longhand: the book</h1>\n" +
+        html::paragraph(
+            "Every operation that longhand trains with: its formula, how its derivative follows, "
+            "the "
+            "plain loop that computes it and what this machine found when it checked both.");
+    content += "<h2>The mathematics</h2>\n<ol>\n";
+    for (const std::string& name : chapters_) {
+      content += text("<li><a href=\"math/", name, ".html\">", html::escape(titles_[name]), "</a>");
+      const auto found = checked_.find(name);
+      if (found != checked_.end()) {
+        content += "<br><small class=\"subtitle\">";
+        for (const Checked& checked : found->second) {
+          content += "<code>" + html::escape(checked.operation->name) + "</code> ";
+        }
+        content += "</small>";
+      }
+      content += "</li>\n";
+    }
+    content += "</ol>\n<h2>What a head sees</h2>\n";
+    std::vector<std::pair<std::string, std::string>> links;
+    for (const Mechanism& one : mechanisms_) {
+      links.emplace_back(text("mechanisms/", one.name, ".html"), one.title);
+    }
+    content += link_list(links) + "<h2>The papers, and what came out here</h2>\n" +
+               link_list(documents_["docs/results"]) +
+               link_list(documents_["docs/results/matrix"]) + "<h2>How to use the program</h2>\n" +
+               link_list(documents_["docs/guide"]) + "<h2>How it is built</h2>\n" +
+               link_list(documents_["docs"]);
+    content += "<h2>Operations</h2>\n";
+    std::vector<std::vector<std::string>> rows;
+    for (const catalog::Operation& operation : catalog::operations()) {
+      rows.push_back({text("<a href=\"math/", operation.page, ".html\"><code>",
+                           html::escape(operation.name), "</code></a>"),
+                      html::escape(operation.formula)});
+    }
+    std::ranges::sort(rows);
+    content += text("<div class=\"wrap\">", html::table({"operation", "what it computes"}, rows),
+                    "</div>");
+    page("index.html", {.title = "longhand: the book"}, content, {});
+  }
+
+  BookOptions options_;
+  BookFacts facts_;
+  std::map<std::string, std::vector<Checked>> checked_;  // by chapter
+  std::vector<std::string> chapters_;
+  std::map<std::string, std::string> titles_;  // of chapters
+  std::vector<Mechanism> mechanisms_;
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> documents_;
+  std::set<std::string> sources_;
+  Json::Array search_;
+};
+
+}  // namespace
+
+BookFacts write_book(const BookOptions& options) { return Book(options).write(); }
+
+}  // namespace longhand::app::book

@@ -1,0 +1,316 @@
+#include "apps/book/markdown_page.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "apps/book/mathml.h"
+#include "apps/html/page.h"
+#include "core/error.h"
+
+namespace longhand::app::book {
+namespace {
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(' ') == line.npos; }
+
+std::string_view without_indent(std::string_view line) {
+  return line.substr(std::min(line.find_first_not_of(' '), line.size()));
+}
+
+/// How long the mark of a list's item is, "- " or "12. "; 0: none.
+std::size_t item_mark(std::string_view line) {
+  if (line.starts_with("- ") || line.starts_with("* ")) return 2;
+  std::size_t digits = 0;
+  while (digits < line.size() && std::isdigit(static_cast<unsigned char>(line[digits]))) ++digits;
+  return digits > 0 && line.substr(digits).starts_with(". ") ? digits + 2 : 0;
+}
+
+std::vector<std::string_view> lines_of(std::string_view all) {
+  std::vector<std::string_view> lines;
+  while (!all.empty()) {
+    const std::size_t end = all.find('\n');
+    lines.push_back(all.substr(0, end));
+    all.remove_prefix(end == all.npos ? all.size() : end + 1);
+  }
+  return lines;
+}
+
+/// The cells of "| a | b |". A bar in code or after a backslash is text.
+std::vector<std::string> cells_of(std::string_view line) {
+  std::vector<std::string> cells;
+  std::string cell;
+  bool code = false, formula = false;
+  line = without_indent(line).substr(1);
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\' && i + 1 < line.size() && line[i + 1] == '|' && !formula) {
+      cell += line[++i];
+      continue;
+    }
+    if (line[i] == '`') code = !code;
+    if (line[i] == '$' && !code) formula = !formula;
+    if (line[i] == '|' && !code && !formula) {
+      cells.push_back(cell);
+      cell.clear();
+    } else {
+      cell += line[i];
+    }
+  }
+  if (!is_blank(cell)) cells.push_back(cell);
+  for (std::string& one : cells) {
+    const std::string_view inside = without_indent(one);
+    one = std::string(inside.substr(0, inside.find_last_not_of(' ') + 1));
+  }
+  return cells;
+}
+
+/// Where "](" closes the bracket that opens at `open`; none if it is no link's.
+std::size_t closing_bracket(std::string_view text, std::size_t open) {
+  int depth = 0;
+  for (std::size_t i = open; i < text.size(); ++i) {
+    if (text[i] == '[') ++depth;
+    if (text[i] == ']' && --depth == 0) return text.substr(i).starts_with("](") ? i : text.npos;
+  }
+  return text.npos;
+}
+
+class Converter {
+ public:
+  explicit Converter(const std::function<std::string(const std::string&)>& link) : link_(link) {}
+
+  MarkdownPage convert(std::string_view markdown) {
+    page_.html = blocks(lines_of(markdown), 0);
+    return std::move(page_);
+  }
+
+ private:
+  using Lines = std::vector<std::string_view>;
+  static constexpr int deepest = 16;
+
+  std::string blocks(const Lines& lines, int depth) {
+    LONGHAND_CHECK(depth < deepest, "a list is nested too deep");
+    std::string html;
+    std::size_t i = 0;
+    while (i < lines.size()) {
+      const std::string_view line = lines[i];
+      if (is_blank(line)) {
+        ++i;
+      } else if (line.starts_with("```")) {
+        html += code_block(lines, i);
+      } else if (line.starts_with("#")) {
+        html += heading(line);
+        ++i;
+      } else if (line.starts_with("<!--")) {
+        while (i < lines.size() && lines[i].find("-->") == line.npos) ++i;
+        ++i;
+      } else if (line.starts_with("|")) {
+        html += table(lines, i);
+      } else if (line.starts_with("> ")) {
+        html += quotation(lines, i, depth);
+      } else if (item_mark(line) > 0) {
+        html += list(lines, i, depth);
+      } else {
+        html += paragraph(lines, i);
+      }
+    }
+    return html;
+  }
+
+  static std::string code_block(const Lines& lines, std::size_t& i) {
+    std::string code;
+    for (++i; i < lines.size() && !lines[i].starts_with("```"); ++i) code += text(lines[i], '\n');
+    ++i;
+    return html::code(code);
+  }
+
+  std::string heading(std::string_view line) {
+    const int level = static_cast<int>(std::min<std::size_t>(line.find_first_not_of('#'), 6));
+    const std::string_view words = without_indent(line.substr(static_cast<std::size_t>(level)));
+    std::string plain, id;
+    for (const char c : words) {
+      if (c != '`' && c != '*' && c != '$') plain += c;
+    }
+    for (const char c : plain) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (std::isalnum(byte)) id += static_cast<char>(std::tolower(byte));
+      if (c == ' ' && !id.empty() && id.back() != '-') id += '-';
+    }
+    if (level == 1 && page_.title.empty()) page_.title = plain;
+    page_.plain += plain + "\n";
+    if (level > 1) page_.headings.push_back({id, plain, level});
+    return text("<h", level, " id=\"", html::escape(id), "\">", inline_html(words), "</h", level,
+                ">\n");
+  }
+
+  std::string table(const Lines& lines, std::size_t& i) {
+    std::vector<std::vector<std::string>> rows;
+    for (; i < lines.size() && lines[i].starts_with("|"); ++i) {
+      if (rows.size() == 1 && lines[i].find_first_not_of("|-: ") == lines[i].npos) continue;
+      std::vector<std::string> cells = cells_of(lines[i]);
+      for (std::string& cell : cells) cell = inline_html(cell);
+      rows.push_back(std::move(cells));
+      page_.plain += "\n";
+    }
+    const std::vector<std::string> header = rows.front();
+    rows.erase(rows.begin());
+    return html::table(header, rows);
+  }
+
+  std::string quotation(const Lines& lines, std::size_t& i, int depth) {
+    Lines inside;
+    for (; i < lines.size() && lines[i].starts_with(">"); ++i) {
+      inside.push_back(lines[i].substr(std::min<std::size_t>(2, lines[i].size())));
+    }
+    return text("<blockquote>\n", blocks(inside, depth + 1), "</blockquote>\n");
+  }
+
+  std::string list(const Lines& lines, std::size_t& i, int depth) {
+    const auto is_number = [](std::string_view line) {
+      return std::isdigit(static_cast<unsigned char>(line.front())) != 0;
+    };
+    const bool numbered = is_number(lines[i]);
+    const auto goes_on_with = [&](std::string_view line) {
+      return item_mark(line) > 0 && is_number(line) == numbered;
+    };
+    std::string items;
+    while (i < lines.size() && goes_on_with(lines[i])) {
+      const std::size_t indent = item_mark(lines[i]);
+      Lines inside{lines[i].substr(indent)};
+      for (++i; i < lines.size(); ++i) {
+        const std::string_view line = lines[i];
+        if (is_blank(line)) {
+          const bool goes_on = i + 1 < lines.size() && lines[i + 1].starts_with("  ");
+          if (!goes_on) break;
+          inside.push_back("");
+          continue;
+        }
+        if (!line.starts_with(" ")) {
+          if (item_mark(line) > 0 || is_blank(lines[i - 1]) || line.starts_with("#")) break;
+          inside.push_back(line);  // a line that goes on without its indent
+          continue;
+        }
+        inside.push_back(line.substr(std::min(line.find_first_not_of(' '), indent)));
+      }
+      const bool simple =
+          std::ranges::none_of(inside, is_blank) &&
+          std::none_of(inside.begin() + 1, inside.end(), [](std::string_view line) {
+            return item_mark(line) > 0 || line.starts_with("|") || line.starts_with("```");
+          });
+      items +=
+          "<li>" + (simple ? inline_html(joined(inside)) : blocks(inside, depth + 1)) + "</li>\n";
+      page_.plain += "\n";
+      while (i < lines.size() && is_blank(lines[i]) && i + 1 < lines.size() &&
+             goes_on_with(lines[i + 1])) {
+        ++i;
+      }
+    }
+    return numbered ? "<ol>\n" + items + "</ol>\n" : "<ul>\n" + items + "</ul>\n";
+  }
+
+  std::string paragraph(const Lines& lines, std::size_t& i) {
+    Lines inside;
+    bool formula = false;  // between double dollars, where a line may begin with anything
+    for (; i < lines.size() && !is_blank(lines[i]); ++i) {
+      const std::string_view line = lines[i];
+      const bool begins_block = line.starts_with("```") || line.starts_with("#") ||
+                                line.starts_with("|") || line.starts_with("- ");
+      if (!inside.empty() && !formula && begins_block) break;
+      inside.push_back(line);
+      for (std::size_t at = line.find("$$"); at != line.npos; at = line.find("$$", at + 2)) {
+        formula = !formula;
+      }
+    }
+    page_.plain += "\n";
+    return "<p>" + inline_html(joined(inside)) + "</p>\n";
+  }
+
+  static std::string joined(const Lines& lines) {
+    std::string all;
+    for (const std::string_view line : lines) {
+      if (!all.empty()) all += '\n';
+      all += line;
+    }
+    return all;
+  }
+
+  /// Text with its formulas, code, links and stress.
+  std::string inline_html(std::string_view rest) {
+    std::string html;
+    bool bold = false, slanted = false;
+    const auto between = [&](std::string_view mark) {
+      const std::size_t end = rest.find(mark, mark.size());
+      if (end == rest.npos) return rest.substr(0, 0);
+      const std::string_view inside = rest.substr(mark.size(), end - mark.size());
+      return inside;
+    };
+    while (!rest.empty()) {
+      if (rest.starts_with("$$") || rest.starts_with("$")) {
+        const std::string_view mark = rest.starts_with("$$") ? "$$" : "$";
+        const std::string_view inside = between(mark);
+        if (!inside.empty()) {
+          html += mathml(inside, mark == "$$");
+          rest.remove_prefix(inside.size() + 2 * mark.size());
+          continue;
+        }
+      } else if (rest.starts_with("`")) {
+        const std::string_view inside = between("`");
+        if (!inside.empty()) {
+          html += "<code>" + html::escape(inside) + "</code>";
+          page_.plain += inside;
+          rest.remove_prefix(inside.size() + 2);
+          continue;
+        }
+      } else if (rest.starts_with("[") || rest.starts_with("![")) {
+        const bool picture = rest.starts_with("!");
+        const std::size_t middle = closing_bracket(rest, picture ? 1 : 0);
+        const std::size_t end = middle == rest.npos ? middle : rest.find(')', middle);
+        if (end != rest.npos && rest.find('\n', middle) > end) {
+          const std::string target(rest.substr(middle + 2, end - middle - 2));
+          page_.links.push_back(target);
+          const std::string place = html::escape(link_(target));
+          html += picture ? text("<img alt=\"\" src=\"", place, "\">")
+                          : text("<a href=\"", place, "\">",
+                                 inline_html(rest.substr(1, middle - 1)), "</a>");
+          rest.remove_prefix(end + 1);
+          continue;
+        }
+      } else if (rest.starts_with("**")) {
+        html += bold ? "</strong>" : "<strong>";
+        bold = !bold;
+        rest.remove_prefix(2);
+        continue;
+      } else if (rest.starts_with("*") && (slanted || (rest.size() > 1 && rest[1] != ' '))) {
+        html += slanted ? "</em>" : "<em>";
+        slanted = !slanted;
+        rest.remove_prefix(1);
+        continue;
+      } else if (rest.starts_with("<br>")) {
+        html += "<br>";
+        rest.remove_prefix(4);
+        continue;
+      } else if (rest.front() == '\\' && rest.size() > 1 &&
+                 std::ispunct(static_cast<unsigned char>(rest[1]))) {
+        rest.remove_prefix(1);
+      }
+      const std::size_t length = std::max<std::size_t>(
+          1, rest.find_first_of("$`[!*\\<", 1) == rest.npos ? rest.size()
+                                                            : rest.find_first_of("$`[!*\\<", 1));
+      html += html::escape(rest.substr(0, length));
+      page_.plain += rest.substr(0, length);
+      rest.remove_prefix(length);
+    }
+    if (slanted) html += "</em>";
+    if (bold) html += "</strong>";
+    return html;
+  }
+
+  const std::function<std::string(const std::string&)>& link_;
+  MarkdownPage page_;
+};
+
+}  // namespace
+
+MarkdownPage markdown_page(std::string_view markdown,
+                           const std::function<std::string(const std::string&)>& link) {
+  return Converter(link).convert(markdown);
+}
+
+}  // namespace longhand::app::book

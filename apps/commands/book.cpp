@@ -1,0 +1,50 @@
+#include <iostream>
+
+#include "apps/book/book.h"
+#include "apps/command.h"
+#include "apps/report.h"
+#include "core/quote.h"
+
+namespace longhand::app::book_command {
+namespace {
+
+void run(const Arguments& arguments) {
+  if (!arguments.given("out")) wrong_usage("--out: expected the folder for the book");
+  const book::BookOptions options{
+      .source = arguments.word("source"),
+      .out = arguments.word("out"),
+      .checks = !arguments.flag("no-checks"),
+      .seed = static_cast<std::uint64_t>(arguments.integer("seed", 0, std::int64_t{1} << 53))};
+  const book::BookFacts facts = book::write_book(options);
+  Report report({{"what", ""}, {"count", "count"}});
+  report.add({{"what", "pages"}, {"count", facts.pages}});
+  report.add({{"what", "formulas"}, {"count", facts.formulas}});
+  report.add({{"what", "operations checked"}, {"count", facts.operations}});
+  report.add({{"what", "source files"}, {"count", facts.sources}});
+  report.set("seconds_of_checks", facts.seconds);
+  report.set("index", (options.out / "index.html").string());
+  report.print(std::cout, arguments.json());
+  if (!arguments.json()) {
+    std::cout << "read it: " << printable((options.out / "index.html").string()) << '\n';
+  }
+}
+
+const Register command{
+    {.name = "book",
+     .summary = "writes the mathematics as a site, with what this machine finds when it checks it",
+     .usage = {"--out DIR [--source DIR] [--no-checks]"},
+     .options = {{"out", "DIR", "where it goes: a new or empty folder, or a book's"},
+                 {"source", "DIR", "a checkout of longhand: its documents and code", "."},
+                 {"no-checks", "", "without what this machine finds: in a second"},
+                 {"seed", "N", "of the numbers that derivatives and kernels are checked with", "1"},
+                 json_option()},
+     .examples = {"book --out book"},
+     .notes =
+         "Pages need no network and no server: open index.html in a browser. Every derivative is\n"
+         "checked against difference quotients and every kernel against its plain loop as the "
+         "book\n"
+         "is made, which takes about a minute.",
+     .run = run}};
+
+}  // namespace
+}  // namespace longhand::app::book_command

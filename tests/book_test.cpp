@@ -1,0 +1,140 @@
+#include "apps/book/book.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "apps/book/markdown_page.h"
+#include "apps/book/mathml.h"
+#include "apps/book/mechanisms.h"
+#include "core/json.h"
+#include "tests/check.h"
+#include "tests/contents.h"
+#include "tests/paths.h"
+#include "tests/refusal.h"
+#include "tests/temporary_folder.h"
+
+/// The mathematics as a site: formulas, pages and how they hang together.
+BOOST_AUTO_TEST_SUITE(book_test)
+
+using namespace longhand::app::book;
+using longhand::contains;
+using longhand::contents;
+namespace fs = std::filesystem;
+
+namespace {
+
+const auto same = [](const std::string& link) { return link; };
+
+std::string inside(const std::string& latex, bool display = false) {
+  std::string formula = mathml(latex, display);
+  const std::size_t begin = formula.find("<mrow>") + 6;
+  return formula.substr(begin, formula.rfind("</mrow>") - begin);
+}
+
+double sum(const std::vector<double>& row) { return std::accumulate(row.begin(), row.end(), 0.0); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(formulas_become_mathml) {
+  BOOST_TEST(inside("x_i^2") == "<msubsup><mi>x</mi><mrow><mi>i</mi></mrow><mn>2</mn></msubsup>" ||
+             inside("x_i^2") == "<msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup>");
+  BOOST_TEST(inside("\\frac{a}{12}") ==
+             "<mfrac><mrow><mi>a</mi></mrow><mrow><mn>12</mn></mrow></mfrac>");
+  BOOST_TEST(contains(inside("\\tfrac12"), "<mfrac><mn>1</mn><mn>2</mn></mfrac>"));
+  BOOST_TEST(contains(inside("\\sum_j a", true), "<munder><mo>∑</mo>"));
+  BOOST_TEST(contains(inside("\\sum_j a", false), "<msub><mo>∑</mo>"));
+  BOOST_TEST(contains(inside("\\text{if $x < 1$ or so}"), "<mo>&lt;</mo>"));
+  BOOST_TEST(contains(inside("\\text{bias\\_a}"), "<mtext>bias_a</mtext>"));
+  BOOST_TEST(contains(inside("\\begin{cases} 0 & a \\\\ 1 & b \\end{cases}"), "<mtable><mtr>"));
+  BOOST_TEST(contains(inside("m'"), "<mo>′</mo>"));
+  BOOST_TEST(contains(mathml("a", true), "display=\"block\""));
+}
+
+BOOST_AUTO_TEST_CASE(formulas_that_are_none_are_refused) {
+  longhand::expect_refusal([] { mathml("\\nosuch x", false); }, "\\nosuch is not known");
+  longhand::expect_refusal([] { mathml("{a", false); }, "a brace is not closed");
+  longhand::expect_refusal([] { mathml("a}", false); }, "never began");
+  longhand::expect_refusal([] { mathml("a_b_c", false); }, "two subscripts");
+  longhand::expect_refusal([] { mathml("\\frac{a}", false); }, "something is missing");
+  longhand::expect_refusal([] { mathml("\\begin{cases} a", false); }, "is not closed");
+  longhand::expect_refusal([] { mathml(std::string(10'000, '{'), false); }, "nested too deep");
+}
+
+BOOST_AUTO_TEST_CASE(pages_become_html) {
+  const MarkdownPage page = markdown_page(
+      "# Norms\n\nA *word*, **two words** and `a < b` of [a [1] page](b.md#c)\nwith $x_i$.\n\n"
+      "## Of rows\n\n- one\n  goes on\n- two\n\n1. first\n\n| a | b \\| c |\n|---|---|\n| `x|y` | "
+      "$|x|$ "
+      "|\n\n```sh\nls <x>\n```\n<!-- not\nseen -->\n",
+      same);
+  BOOST_TEST(page.title == "Norms");
+  BOOST_TEST(contains(page.html,
+                      "<em>word</em>, <strong>two words</strong> and <code>a &lt; b</code> of "
+                      "<a href=\"b.md#c\">a [1] page</a>\nwith <math>"));
+  BOOST_TEST(contains(page.html, "<h2 id=\"of-rows\">Of rows</h2>"));
+  BOOST_TEST(contains(page.html, "<ul>\n<li>one\ngoes on</li>\n<li>two</li>\n</ul>"));
+  BOOST_TEST(contains(page.html, "<ol>\n<li>first</li>\n</ol>"));
+  BOOST_TEST(contains(page.html, "<th>b | c</th>"));
+  BOOST_TEST(contains(page.html, "<td><code>x|y</code></td>"));
+  BOOST_TEST(contains(page.html, "<pre>ls &lt;x&gt;\n</pre>"));
+  BOOST_TEST(page.html.find("seen") == std::string::npos);
+  BOOST_REQUIRE(page.links.size() == 1);
+  BOOST_TEST(page.links[0] == "b.md#c");
+}
+
+BOOST_AUTO_TEST_CASE(mechanisms_read_what_their_formulas_say) {
+  for (const Mechanism& one : mechanisms()) {
+    const std::string name(one.name);
+    for (std::size_t i = 0; i < one.weights.size(); ++i) {
+      const std::vector<double>& row = one.weights[i];
+      for (std::size_t j = i + 1; j < row.size(); ++j) BOOST_TEST(row[j] == 0);
+      if (name == "softmax" || name == "alibi" || name == "fox" || name == "ssmax" ||
+          name == "entmax") {
+        BOOST_TEST(std::abs(sum(row) - 1) < 1e-9);
+      }
+      if (name == "sink") BOOST_TEST((sum(row) > 0 && sum(row) < 1));
+      if (name == "stick") BOOST_TEST((row[i] == 0 && sum(row) < 1));
+      if (name == "fal") BOOST_TEST(std::ranges::count(row, 0.0) >= std::ssize(row) - 1);
+    }
+  }
+}
+
+/// Every link of every page leads to a page or picture that is there, and no formula stays LaTeX.
+BOOST_AUTO_TEST_CASE(the_book_hangs_together) {
+  const longhand::TemporaryFolder folder;
+  const fs::path out = folder / "book";
+  const BookFacts facts = write_book(
+      {.source = fs::path(longhand::test_data).parent_path(), .out = out, .checks = false});
+  BOOST_TEST(facts.pages > 100);
+  BOOST_TEST(facts.formulas > 1000);
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(out)) {
+    if (entry.path().extension() != ".html") continue;
+    const std::string page = contents(entry.path());
+    const bool is_source = entry.path().string().find("/source/") != std::string::npos;
+    BOOST_TEST((is_source || page.find("$$") == page.npos), entry.path());
+    for (const std::string_view key : {"href=\"", "src=\""}) {
+      for (std::size_t at = page.find(key); at != page.npos; at = page.find(key, at + 1)) {
+        const std::size_t begin = at + key.size();
+        const std::string link = page.substr(begin, page.find('"', begin) - begin);
+        if (link.starts_with("http") || link.starts_with("#")) continue;
+        const fs::path target = entry.path().parent_path() / link.substr(0, link.find('#'));
+        BOOST_TEST(fs::exists(target), entry.path() << ": " << link);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_with_other_things_is_left_alone) {
+  const longhand::TemporaryFolder folder;
+  fs::create_directories(folder / "mine/notes");
+  const fs::path source = fs::path(longhand::test_data).parent_path();
+  longhand::expect_refusal(
+      [&] { write_book({.source = source, .out = folder / "mine", .checks = false}); },
+      "expected a new or empty folder, or a book's");
+  longhand::expect_refusal(
+      [&] { write_book({.source = folder.path(), .out = folder / "new", .checks = false}); },
+      "expected a checkout of longhand");
+  BOOST_TEST(!fs::exists(folder / "new"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
