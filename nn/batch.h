@@ -30,6 +30,7 @@ struct ReferencePair {
 struct Batch {
   std::vector<std::int32_t> tokens = {};
   std::vector<std::int32_t> lengths = {};     // of the sequences; their sum is tokens.size()
+  std::vector<std::int32_t> positions = {};   // of the tokens; empty: places in their sequences
   std::vector<ReferencePair> reference = {};  // by ascending rows
   Floats features = {};                       // [rows, ...]
   std::vector<std::int32_t> targets = {};     // negative: not counted

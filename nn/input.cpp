@@ -8,33 +8,33 @@ namespace longhand::nn {
 namespace {
 
 /// Each token's place in its sequence.
-std::vector<std::int32_t> positions_of(std::span<const std::int32_t> lengths,
-                                       std::span<const std::int32_t> totals, std::size_t tokens) {
-  std::vector<std::int32_t> positions;
-  positions.reserve(tokens);
+std::vector<std::int32_t> places_of(std::span<const std::int32_t> lengths,
+                                    std::span<const std::int32_t> totals, std::size_t tokens) {
+  std::vector<std::int32_t> places;
+  places.reserve(tokens);
   for (std::size_t s = 0; s < lengths.size(); ++s) {
-    for (std::int32_t i = totals[s] - lengths[s]; i < totals[s]; ++i) positions.push_back(i);
+    for (std::int32_t i = totals[s] - lengths[s]; i < totals[s]; ++i) places.push_back(i);
   }
-  LONGHAND_CHECK(positions.size() == tokens, "input: expected lengths that add up to ", tokens,
-                 " tokens, got ", positions.size());
-  return positions;
+  LONGHAND_CHECK(places.size() == tokens, "input: expected lengths that add up to ", tokens,
+                 " tokens, got ", places.size());
+  return places;
 }
 
 std::int64_t largest(std::span<const std::int32_t> totals) {
   return totals.empty() ? 0 : *std::ranges::max_element(totals);
 }
 
-/// The pairs as a tensor has them. The tokens have these positions.
+/// The pairs as a tensor has them. The tokens have these places.
 std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
-                                  std::span<const std::int32_t> positions) {
+                                  std::span<const std::int32_t> places) {
   std::vector<std::int32_t> numbers;
   std::int32_t before = 0;
   for (const ReferencePair& pair : reference) {
-    LONGHAND_CHECK(pair.row >= before && pair.row < std::ssize(positions),
-                   "input: expected ascending rows of reference, below ", positions.size(),
-                   ", got ", pair.row, " after ", before);
+    LONGHAND_CHECK(pair.row >= before && pair.row < std::ssize(places),
+                   "input: expected ascending rows of reference, below ", places.size(), ", got ",
+                   pair.row, " after ", before);
     before = pair.row;
-    const std::int32_t own = positions[static_cast<std::size_t>(pair.row)];
+    const std::int32_t own = places[static_cast<std::size_t>(pair.row)];
     LONGHAND_CHECK(pair.position >= 0 && pair.position <= own,
                    "input: expected a reference at or before the token's position ", own, ", got ",
                    pair.position);
@@ -43,34 +43,56 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   return numbers;
 }
 
+/// Sets the tokens' positions: their places, in sequences of up to `longest`, or those given.
+void give_positions(Input& input, std::span<const std::int32_t> given,
+                    std::span<const std::int32_t> places, std::int64_t longest) {
+  input.gives_positions = !given.empty();
+  input.longest = longest;
+  if (given.empty()) {
+    input.positions.assign(places);
+    return;
+  }
+  const auto [least, most] = std::ranges::minmax(given);
+  LONGHAND_CHECK(given.size() == places.size() && least >= 0,
+                 "input: expected a position from 0 on for each of ", places.size(),
+                 " tokens, got ", given.size(), " from ", least, " on");
+  input.positions.assign(given);
+  input.longest = std::int64_t{most} + 1;
+}
+
 Shape shape_of(std::span<const ReferencePair> reference) { return {std::ssize(reference), 2}; }
 
 }  // namespace
 
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals,
-                 std::span<const ReferencePair> reference) {
+                 std::span<const ReferencePair> reference,
+                 std::span<const std::int32_t> given_positions) {
   const auto integers = [&](const Shape& shape) { return Tensor(backend, shape, DType::i32); };
   const Shape shape{std::ssize(tokens)};
   Input input{integers(shape), integers(shape), Segments(backend, lengths)};
   if (!reference.empty()) input.reference = integers(shape_of(reference));
-  input.assign(tokens, lengths, totals, reference);
+  input.assign(tokens, lengths, totals, reference, given_positions);
   return input;
 }
 
 void Input::assign(std::span<const std::int32_t> tokens, std::span<const std::int32_t> lengths,
-                   std::span<const std::int32_t> totals, std::span<const ReferencePair> pairs) {
+                   std::span<const std::int32_t> totals, std::span<const ReferencePair> pairs,
+                   std::span<const std::int32_t> given_positions) {
   if (totals.empty()) totals = lengths;
   LONGHAND_CHECK(totals.size() == lengths.size(), "input: expected ", lengths.size(),
                  " totals (sequences), got ", totals.size());
-  const auto own = positions_of(lengths, totals, tokens.size());
+  const auto places = places_of(lengths, totals, tokens.size());
   ids.assign(tokens);
-  positions.assign(own);
+  give_positions(*this, given_positions, places, largest(totals));
   if (!std::ranges::equal(lengths, segments.lengths())) segments.assign(lengths);
-  longest = largest(totals);
   LONGHAND_CHECK(std::ssize(pairs) == (reference ? reference.rows() : 0),
                  "input: expected as many pairs of reference as before, got ", pairs.size());
-  if (reference) reference.assign(in_rows(pairs, own));
+  if (reference) reference.assign(in_rows(pairs, places));
+}
+
+Input make_input(Backend& backend, const Batch& batch) {
+  return make_input(backend, batch.tokens, batch.lengths, {}, batch.reference, batch.positions);
 }
 
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens) {
@@ -80,14 +102,12 @@ Input make_input(Backend& backend, std::span<const std::int32_t> tokens) {
 
 void PlacedBatch::assign(const Batch& batch) {
   if (input.ids) {
-    std::vector<std::int32_t> positions =
-        positions_of(batch.lengths, batch.lengths, batch.tokens.size());
-    std::fill(positions.end() - batch.filling, positions.end(), 0);
+    std::vector<std::int32_t> places = places_of(batch.lengths, batch.lengths, batch.tokens.size());
+    std::fill(places.end() - batch.filling, places.end(), 0);
     input.ids.assign(batch.tokens);
-    input.positions.assign(positions);
+    give_positions(input, batch.positions, places, largest(batch.real_lengths()));
     input.segments.assign(batch.lengths);
-    input.longest = largest(batch.real_lengths());
-    if (input.reference) input.reference.assign(in_rows(batch.reference, positions));
+    if (input.reference) input.reference.assign(in_rows(batch.reference, places));
   }
   if (features) features.assign(batch.features.values);
   if (targets) targets.assign(batch.targets);

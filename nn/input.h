@@ -5,23 +5,30 @@
 
 namespace longhand::nn {
 
-/// Tokens in the backend's memory, with their places in their sequences.
+/// Tokens in the backend's memory, with their positions: places in their sequences, or numbers that
+/// were given.
 struct Input {
   Tensor ids, positions;  // i32 [tokens]
   Segments segments;
-  std::int64_t longest = 0;  // one more than the largest position
-  Tensor reference = {};     // i32 [pairs, 2], as ReferencePair; or empty
+  std::int64_t longest = 0;      // one more than the largest position
+  bool gives_positions = false;  // they are not the places
+  Tensor reference = {};         // i32 [pairs, 2], as ReferencePair; or empty
 
   /// As many other tokens, of as many sequences and with as many pairs, in the same memory: see
   /// make_input().
   void assign(std::span<const std::int32_t> tokens, std::span<const std::int32_t> lengths,
-              std::span<const std::int32_t> totals = {}, std::span<const ReferencePair> pairs = {});
+              std::span<const std::int32_t> totals = {}, std::span<const ReferencePair> pairs = {},
+              std::span<const std::int32_t> given_positions = {});
 };
 /// The tokens are the last `lengths` of sequences that have `totals` tokens; those before lie in a
-/// cache. Without totals each sequence is whole. Refused where a token is to look at a later one.
+/// cache. Without totals each sequence is whole, without positions they are the places. Refused
+/// where a token is to look at a later one.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {},
-                 std::span<const ReferencePair> reference = {});
+                 std::span<const ReferencePair> reference = {},
+                 std::span<const std::int32_t> given_positions = {});
+/// A batch's tokens, all that is said of them included.
+Input make_input(Backend& backend, const Batch& batch);
 
 /// One whole sequence.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens);

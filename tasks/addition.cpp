@@ -24,7 +24,17 @@ class Addition final : public CharacterTask {
         operands_(operands),
         pad_(pad) {}
 
+  /// Up to 64 numbers add two digits at most; then the end.
+  std::int64_t coupled_positions() const override { return digits_.most + 4; }
+
  private:
+  std::vector<std::int32_t> coupled(std::string_view characters) const override {
+    return digits::places(characters, true);
+  }
+  std::vector<std::int32_t> places_of_digits(std::string_view characters) const override {
+    return digits::places(characters, false);
+  }
+
   Written draw(Rng& rng) const override {
     std::vector<std::string> numbers;
     std::size_t width = 0;

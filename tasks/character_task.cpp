@@ -25,6 +25,16 @@ std::vector<std::int32_t> CharacterTask::ends() const {
   return {framing_.after().front()};
 }
 
+std::vector<std::int32_t> CharacterTask::couplings(std::span<const std::int32_t> tokens) const {
+  if (!has_own_tokens()) return {};
+  return coupled(vocabulary().decode(tokens));
+}
+
+std::vector<std::int32_t> CharacterTask::digit_places(std::span<const std::int32_t> tokens) const {
+  if (!has_own_tokens()) return {};
+  return places_of_digits(vocabulary().decode(tokens));
+}
+
 Sample CharacterTask::sample(Rng& rng, int) const { return made_of(draw(rng)); }
 
 Sample CharacterTask::made_of(const Written& written) const {
@@ -172,6 +182,17 @@ bool less(std::string_view a, std::string_view b) {
   const std::string left = trimmed(a), right = trimmed(b);
   if (left.size() != right.size()) return left.size() < right.size();
   return std::lexicographical_compare(left.rbegin(), left.rend(), right.rbegin(), right.rend());
+}
+
+std::vector<std::int32_t> places(std::string_view text, bool counted) {
+  std::vector<std::int32_t> all;
+  std::int32_t place = 0;
+  for (const char c : text) {
+    const bool in_number = (c >= '0' && c <= '9') || (counted && c == end);
+    place = in_number ? place + 1 : 0;
+    all.push_back(place);
+  }
+  return all;
 }
 
 std::vector<std::string> split(std::string_view text, char sign, std::size_t most) {

@@ -21,6 +21,9 @@ class CharacterTask : public Task {
   std::string_view main_metric() const override { return "sequences"; }
   Sample sample(Rng& rng, int head) const override;
   Sample sample_of(std::string_view text) const override;
+  /// None under a tokenizer, where a character is not always the same token.
+  std::vector<std::int32_t> couplings(std::span<const std::int32_t> tokens) const override;
+  std::vector<std::int32_t> digit_places(std::span<const std::int32_t> tokens) const override;
   void score(const Sample& sample, std::span<const std::int32_t> said, Tally& tally) const override;
   std::vector<ReferenceRow> reference(const Sample& sample) const override;
   std::int64_t instruction_tokens() const override { return std::ssize(framing_.before()); }
@@ -47,6 +50,11 @@ class CharacterTask : public Task {
   /// Where the answer begins in a whole sample; npos: nowhere.
   virtual std::size_t answer_in(std::string_view sample) const;
 
+  /// What couplings() and digit_places() are of these characters, of which a line break may be one;
+  /// or nothing.
+  virtual std::vector<std::int32_t> coupled(std::string_view) const { return {}; }
+  virtual std::vector<std::int32_t> places_of_digits(std::string_view) const { return {}; }
+
   /// To predict the character at `place`, what is to be looked at: characters before it.
   struct Look {
     std::size_t place;
@@ -57,6 +65,7 @@ class CharacterTask : public Task {
 
  private:
   Sample made_of(const Written& written) const;
+  bool has_own_tokens() const { return framing_.before().empty() && framing_.between().empty(); }
 
   /// Where a sample's characters stand among its tokens.
   struct Places {
@@ -85,6 +94,9 @@ std::string padded(std::string number, std::size_t width);
 std::string trimmed(std::string_view number);
 std::string sum(std::string_view a, std::string_view b);  // as long as needed, or as the longer
 bool less(std::string_view a, std::string_view b);
+/// Of each digit its place in its number, 1 being that of the first one after a sign; of signs 0.
+/// An end counts as one more digit, or, where it is not `counted`, as a sign.
+std::vector<std::int32_t> places(std::string_view text, bool counted);
 /// Numbers parted by a sign, of at most so many digits each; empty where they are not that.
 std::vector<std::string> split(std::string_view text, char sign, std::size_t most);
 

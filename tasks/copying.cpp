@@ -39,6 +39,25 @@ class Copying final : public Task {
     return places_.most + 1 + (data_ == 0 ? places_.most : data_);
   }
   std::string_view main_metric() const override { return "sequences"; }
+  std::int64_t coupled_positions() const override {
+    return (data_ == 0 ? places_.most : data_) + 1;
+  }
+
+  /// A symbol and its copy have the number that it has among the symbols, noise that of the symbol
+  /// before it, the mark 0.
+  Tokens couplings(std::span<const std::int32_t> tokens) const override {
+    Tokens all;
+    std::int32_t id = 0;
+    for (const std::int32_t token : tokens) {
+      if (token == mark_) {
+        id = 0;
+      } else if (token != noise_) {
+        ++id;
+      }
+      all.push_back(id);
+    }
+    return all;
+  }
 
   Sample sample(Rng& rng, int) const override {
     const std::int64_t places = places_.draw(rng);

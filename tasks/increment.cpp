@@ -38,6 +38,22 @@ class Increment final : public Task {
     return digits + 1 + (hint_ ? 3 : 1) * (digits + 1);
   }
   std::string_view main_metric() const override { return "sequences"; }
+  std::int64_t coupled_positions() const override { return lengths_.longest() + 2; }
+
+  /// Up to the mark and down again, so that digits of one place share a number; a carry has that of
+  /// the digit before it.
+  Tokens couplings(std::span<const std::int32_t> tokens) const override {
+    Tokens all;
+    std::int32_t id = 0;
+    bool answer = false;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const bool of_carry = tokens[i] == carry_mark || (i > 0 && tokens[i - 1] == carry_mark);
+      if (!of_carry) id = answer ? std::max(0, id - 1) : id + 1;
+      answer = answer || tokens[i] == mark;
+      all.push_back(id);
+    }
+    return all;
+  }
 
   Sample sample(Rng& rng, int head) const override {
     Sample sample{.tokens = draw_number(rng), .targets = {}};

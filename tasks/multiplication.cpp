@@ -40,7 +40,16 @@ class Multiplication final : public CharacterTask {
         digits_(digits),
         pad_(pad) {}
 
+  std::int64_t coupled_positions() const override { return 2 * digits_.most + 2; }
+
  private:
+  std::vector<std::int32_t> coupled(std::string_view characters) const override {
+    return digits::places(characters, true);
+  }
+  std::vector<std::int32_t> places_of_digits(std::string_view characters) const override {
+    return digits::places(characters, false);
+  }
+
   Written draw(Rng& rng) const override {
     std::string first = digits::draw(digits_.draw(rng), rng);
     std::string second = digits::draw(digits_.draw(rng), rng);

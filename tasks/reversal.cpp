@@ -1,5 +1,7 @@
 #include "tasks/reversal.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/quote.h"
 #include "tasks/character_task.h"
@@ -23,7 +25,22 @@ class Reversal final : public CharacterTask {
             2 * length.most + 1),
         length_(length) {}
 
+  std::int64_t coupled_positions() const override { return length_.most + 2; }
+
  private:
+  /// Up to the sign, and down again to the end's 0.
+  std::vector<std::int32_t> coupled(std::string_view characters) const override {
+    std::vector<std::int32_t> all;
+    std::int32_t id = 0;
+    bool answer = false;
+    for (const char c : characters) {
+      id = answer ? std::max(0, id - 1) : id + 1;
+      answer = answer || c == '=';
+      all.push_back(id);
+    }
+    return all;
+  }
+
   static const std::string& characters() {
     static const std::string all = std::string(letters) + '=';
     return all;

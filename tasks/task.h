@@ -34,6 +34,8 @@ struct Sample {
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;  // of each output: what it is to say, or not_counted
   std::vector<float> weights = {};    // beside targets; empty: all 1
+  std::vector<std::int32_t> positions =
+      {};  // of the tokens, where they are not their places (tasks/position_ids.h)
   std::vector<std::int32_t> asked =
       {};        // the outputs that are scored, ascending, all with a target
   int head = 0;  // the output head that answers
@@ -63,6 +65,24 @@ class Task {
 
   /// Drawn from the stream alone; `head` below heads().
   virtual Sample sample(Rng& rng, int head) const = 0;
+
+  /// Numbers by which tokens of a sequence belong together, such as digits of the same place in two
+  /// numbers and in their sum: each follows from the tokens up to its own. Empty: the task names
+  /// none.
+  virtual std::vector<std::int32_t> couplings(std::span<const std::int32_t>) const { return {}; }
+  /// Of each digit its place in its number, from 1 on; 0 of what is no digit. Empty: the task has
+  /// no numbers whose last digit comes first.
+  virtual std::vector<std::int32_t> digit_places(std::span<const std::int32_t>) const { return {}; }
+  /// Of all samples one more than the largest of either.
+  virtual std::int64_t coupled_positions() const { return longest(); }
+  /// Positions of a sequence that begins with these tokens and has up to `room` of them, where they
+  /// are not places (tasks/position_ids.h); else none.
+  virtual std::vector<std::int32_t> positions(std::span<const std::int32_t> /*tokens*/,
+                                              std::int64_t /*room*/, std::uint64_t /*seed*/) const {
+    return {};
+  }
+  /// Of all samples one more than the largest position, wherever that is drawn to begin.
+  virtual std::int64_t position_count() const { return longest(); }
 
   /// A task of finite data has its samples numbered, so many of them; 0: it draws without end.
   virtual std::uint64_t count() const { return 0; }

@@ -127,6 +127,7 @@ class Chat {
       std::cout << said.fresh(cut_, false) << std::flush;
       return goes_on;
     };
+    options.positions = given_positions(*loaded_.model, *loaded_.task, options.seed);
     interrupted = false;
     nn::generate(*loaded_.model, {&prompt, 1}, options);
     std::cout << said.fresh(cut_, true) << std::endl;

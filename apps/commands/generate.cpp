@@ -24,11 +24,14 @@ std::vector<std::string> prompts_from(const Arguments& arguments) {
 }
 
 /// The logits at every token of a prompt, as a file.
-void write_logits(const LoadedRun& loaded, const Tokens& prompt, std::int64_t head,
+void write_logits(const LoadedRun& loaded, const Tokens& prompt, const nn::GenerateOptions& options,
                   const std::string& file) {
   Backend& backend = *loaded.backend;
-  const nn::Input input = nn::make_input(backend, prompt);
-  const Tensor logits = loaded.model->logits(loaded.model->features(input), head).value();
+  const auto length = static_cast<std::int32_t>(prompt.size());
+  nn::Batch batch{.tokens = prompt, .lengths = {length}};
+  if (options.positions) batch.positions = options.positions(0, prompt, length);
+  const nn::Input input = nn::make_input(backend, batch);
+  const Tensor logits = loaded.model->logits(loaded.model->features(input), options.head).value();
   const std::vector<NamedTensor> tensors{
       {"logits", logits}, {"tokens", Tensor::from(backend, {std::ssize(prompt)}, prompt)}};
   save_tensors(file, tensors);
@@ -58,6 +61,7 @@ void run(const Arguments& arguments) {
                               .probabilities = arguments.json()};
   const LoadedRun loaded = load_run_for_prompts(folder, load_options(arguments));
   options.head = arguments.integer("head", 0, loaded.task->heads() - 1);
+  options.positions = given_positions(*loaded.model, *loaded.task, options.seed);
   if (!loaded.task->outputs().says_next) {
     fail(folder, ": its task ", loaded.config.kind().name, " does not say the next token");
   }
@@ -79,7 +83,7 @@ void run(const Arguments& arguments) {
   }
   if (arguments.given("logits")) {
     if (prompts.size() != 1) wrong_usage("--logits: expected one --prompt");
-    write_logits(loaded, read[0], options.head, arguments.word("logits"));
+    write_logits(loaded, read[0], options, arguments.word("logits"));
   }
 
   // One prompt's words are shown as they come.

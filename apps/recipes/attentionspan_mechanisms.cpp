@@ -10,6 +10,7 @@ namespace {
 
 struct Mechanism {
   std::string_view name, title, heads, positions;
+  std::string_view ids = "places";
 };
 constexpr Mechanism mechanisms[] = {
     {"rope", "softmax, RoPE", "softmax", "rotary"},
@@ -18,7 +19,20 @@ constexpr Mechanism mechanisms[] = {
     {"fal-nope", "FAL beside softmax, no positions", "softmax,fal", "none"},
     {"chacal", "ChaCAL, RoPE", "chacal", "rotary"},
     {"chacal-nope", "ChaCAL, no positions", "chacal", "none"},
+    {"coupled", "softmax, coupled positions", "softmax", "learned", "coupled"},
+    {"coupled-rope", "softmax, RoPE by coupled positions", "softmax", "rotary", "coupled"},
+    {"abacus", "softmax, Abacus", "softmax", "learned", "abacus"},
 };
+
+/// Whether the task has what these positions tell.
+bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
+  const std::int32_t any = 0;
+  const tasks::TaskKind& kind = tasks::task_kind(task.name);
+  const auto made = kind.make(kind.defaults());
+  return mechanism.ids == "places" ||
+         !(mechanism.ids == "abacus" ? made->digit_places({&any, 1}) : made->couplings({&any, 1}))
+              .empty();
+}
 
 /// As many heads as `table` has, "softmax:4", all of a kind or half of each of two.
 std::string heads_of(std::string_view kinds, const std::string& table) {
@@ -33,9 +47,10 @@ GridRun mechanism_run(const AlgorithmicTask& task, const Mechanism& mechanism, s
                       const RecipeOptions& options) {
   GridRun plain = scratch_run(task, number, options);
   const std::string heads = heads_of(mechanism.heads, plain.config.text("model.heads"));
-  GridRun run =
-      scratch_run(task, number, options,
-                  {{"model.heads", heads}, {"model.positions", std::string(mechanism.positions)}});
+  GridRun run = scratch_run(task, number, options,
+                            {{"model.heads", heads},
+                             {"model.positions", std::string(mechanism.positions)},
+                             {"model.position_ids", std::string(mechanism.ids)}});
   if (run.config.ini() == plain.config.ini()) return plain;  // attentionspan/table6's
   run.name += text('-', mechanism.name);
   return run;
@@ -47,6 +62,7 @@ std::vector<GridRun> mechanism_runs(const RecipeOptions& options) {
   for (std::int64_t number = 0; number < seeds_of(options, 3, 3, 3); ++number) {
     for (const AlgorithmicTask& task : algorithmic_tasks()) {
       for (const Mechanism& mechanism : mechanisms) {
+        if (!fits(mechanism, task)) continue;
         runs.push_back(mechanism_run(task, mechanism, number, options));
       }
     }
@@ -81,6 +97,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     const Mechanism* first = nullptr;
     double most = -1, partial = 0;
     for (const Mechanism& mechanism : mechanisms) {
+      if (!fits(mechanism, task)) continue;
       TaskScores id, ood;
       for (std::int64_t number = 0; number < seeds; ++number) {
         const GridRun run = mechanism_run(task, mechanism, number, options);
@@ -107,7 +124,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(text(
-          "The models of attentionspan/table6 with other heads or without positions, everything "
+          "The models of attentionspan/table6 with other heads or positions, everything "
           "else the same: blocks, width, steps, batches, rate. Each figure is the median of ",
           seeds, " seeds; what stands as its interval is the worst and the best of them. ",
           samples_of(options.scale),
@@ -118,8 +135,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 
 const RegisterRecipe recipe{grid_recipe(
     {.id = "attentionspan/mechanisms",
-     .summary = "FAL, ChaCAL and no positions on the six tasks, in distribution and beyond it",
-     .scales = {{Scale::smoke, "36 mechanisms and tasks, three seeds: an hour on 2 cores"},
+     .summary = "FAL, ChaCAL and other positions on the six tasks, in distribution and beyond it",
+     .scales = {{Scale::smoke, "44 mechanisms and tasks, three seeds: an hour on 2 cores"},
                 {Scale::laptop, "the models of attentionspan/table6: nine hours on 2 cores"},
                 {Scale::paper, "8 layers of width 512; for a GPU"}},
      .runs = mechanism_runs,

@@ -59,8 +59,10 @@ struct Cell {
   const MatrixTask* task = nullptr;
 
   std::string name() const { return text(task->name, '-', mechanism->name); }
+  /// Whether there is such a thing: not all tasks couple their tokens.
+  bool exists() const;
 };
-/// Task by task, so that each is whole before the next begins.
+/// Those that exist, task by task, so that each is whole before the next begins.
 std::vector<Cell> cells(const Choice& choice);
 
 /// The three rates, as text.

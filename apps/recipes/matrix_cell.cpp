@@ -228,6 +228,23 @@ std::span<const std::string_view> rates(Scale scale) {
 }
 std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3, 3); }
 
+namespace {
+
+/// What given positions range over, so that samples of so many times the length have theirs.
+std::int64_t positions_at(std::int64_t times, const Config& config, const Cell& cell,
+                          const RecipeOptions& options) {
+  Config longer = config;
+  const std::int64_t length = times * cell.task->trained(options.scale);
+  for (const auto& [option, value] : cell.task->options(options.scale, length, true)) {
+    longer.set("task." + option, value);
+  }
+  const auto task = longer.kind().make(longer.task_values());
+  if (config.text("model.position_ids") != "random") return task->coupled_positions();
+  return std::max(random_positions, task->longest());
+}
+
+}  // namespace
+
 GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
                  const RecipeOptions& options) {
   Config config(cell.task->kind);
@@ -247,6 +264,9 @@ GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
     const std::size_t equals = one.find('=');
     config.set(text("model.", one.substr(0, equals)), std::string(one.substr(equals + 1)));
     more.remove_prefix(std::min(more.size(), one.size() + 1));
+  }
+  if (config.text("model.position_ids") != "places") {
+    config.set("model.longest", text(positions_at(8, config, cell, options)));
   }
   set_all(config, options.settings);
   config.set("training.rate", std::string(rate));

@@ -74,8 +74,7 @@ class Measuring {
 
   void add(std::span<const tasks::Sample> samples) {
     const nn::Batch batch = batch_for(model_, task_, samples);
-    const nn::Input input =
-        nn::make_input(model_.backend(), batch.tokens, batch.lengths, {}, batch.reference);
+    const nn::Input input = nn::make_input(model_.backend(), batch);
     const std::vector<std::int32_t> said = nn::predict(model_, batch);
     const auto views = model_.look(input);
     std::size_t outputs = 0;

@@ -41,6 +41,7 @@ void cut_tail(tasks::Sample& sample, std::int64_t groups) {
   const auto each = static_cast<std::size_t>(groups);
   const std::size_t tokens = (outputs + each - 1) / each;
   sample.tokens.resize(tokens);
+  if (!sample.positions.empty()) sample.positions.resize(tokens);
   sample.targets.resize(tokens * each);
   if (!sample.weights.empty()) sample.weights.resize(tokens * each);
 }
@@ -57,6 +58,7 @@ nn::Batch batch_of(std::span<const tasks::Sample> samples, const tasks::Task& ta
     batch.tokens.insert(batch.tokens.end(), sample.tokens.begin(), sample.tokens.end());
     batch.targets.insert(batch.targets.end(), sample.targets.begin(), sample.targets.end());
     batch.weights.insert(batch.weights.end(), sample.weights.begin(), sample.weights.end());
+    batch.positions.insert(batch.positions.end(), sample.positions.begin(), sample.positions.end());
     batch.head = sample.head;
   }
   return batch;

@@ -44,7 +44,13 @@ constexpr Default defaults[] = {
     {"model.out_bias", "1", "0|1", "0: none in the attention's last product"},
     {"model.embedding_scale", "1", "X", "factor of the embeddings"},
     {"model.positions", "rotary", "NAME", "none, rotary, learned or sinusoidal", true},
-    {"model.longest", "0", "N", "learned positions; 0: as many as the task's longest sample has"},
+    {"model.position_ids", "places", "NAME",
+     "what positions are: places; or numbers below model.longest: random (ascending), coupled (one "
+     "for tokens that belong together, where the task says so), abacus (of digits in their "
+     "numbers)"},
+    {"model.longest", "0", "N",
+     "learned positions; 0: as many as the task's longest sample has; 2048 of random ones; of "
+     "coupled ones and abacus what all of its distributions need, twice training's at least"},
     {"model.tied", "0", "0|1", "1: the output layer is the embedding"},
     {"model.start", "plain", "NAME",
      "plain; residual: what is added to the stream starts at 1/sqrt(2 layers)"},
@@ -334,7 +340,28 @@ tasks::OptionValues Config::task_values() const {
 }
 
 std::unique_ptr<tasks::Task> Config::task(std::string_view distribution) const {
-  return kind().make(task_values(), distribution);
+  return positioned(kind().make(task_values(), distribution));
+}
+
+std::int64_t Config::longest_for(const tasks::Task& task) const {
+  const std::int64_t longest = integer("model.longest", 0, 1 << 24);
+  if (longest > 0) return longest;
+  if (position_ids() == tasks::PositionIds::places) return task.longest();
+  if (position_ids() == tasks::PositionIds::random) return random_positions;
+  std::int64_t most = 1;
+  for (const tasks::Distribution& d : kind().distributions) {
+    most = std::max(most, kind().make(task_values(), d.name)->coupled_positions());
+  }
+  return std::max(most, 2 * kind().make(task_values())->coupled_positions());
+}
+
+tasks::PositionIds Config::position_ids() const {
+  return static_cast<tasks::PositionIds>(choice("model.position_ids", tasks::position_ids_names));
+}
+
+std::unique_ptr<tasks::Task> Config::positioned(std::unique_ptr<tasks::Task> task) const {
+  const std::int64_t range = longest_for(*task);
+  return tasks::with_position_ids(std::move(task), position_ids(), range);
 }
 
 std::size_t Config::choice(std::string_view key, std::span<const std::string_view> names) const {

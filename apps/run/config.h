@@ -14,11 +14,13 @@
 #include "nn/models/decoder.h"
 #include "nn/training/optimizer.h"
 #include "nn/training/schedule.h"
+#include "tasks/position_ids.h"
 #include "tasks/task.h"
 
 namespace longhand::app {
 
 constexpr std::int64_t largest_part_mib = 1 << 20;
+constexpr std::int64_t random_positions = 2048;  // as published (arXiv:2305.16843)
 
 /// Everything a training run depends on: "section.key" to text. Defaults, then a config.ini, then
 /// flags; what is written into the run folder is complete, so that it alone repeats the run.
@@ -61,6 +63,8 @@ class Config {
   tasks::OptionValues task_values() const;
   /// The training task, or the task changed to one of its distributions.
   std::unique_ptr<tasks::Task> task(std::string_view distribution = {}) const;
+  /// A task of the run's kind with the model's positions in its samples.
+  std::unique_ptr<tasks::Task> positioned(std::unique_ptr<tasks::Task> task) const;
   nn::DecoderConfig model(const tasks::Task& task) const;
   nn::MixerOptions mixer_options() const;  // what they say of all mixers
   /// Settings with which model() gives this one, under a task of its vocabulary and outputs.
@@ -81,6 +85,8 @@ class Config {
   E named(std::string_view key) const {
     return static_cast<E>(choice(key, nn::names_of<E>));
   }
+  tasks::PositionIds position_ids() const;
+  std::int64_t longest_for(const tasks::Task& task) const;  // positions
   struct Setting {
     std::string key, value, otherwise, origin = {};  // otherwise: the default
   };

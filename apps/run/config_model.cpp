@@ -21,7 +21,6 @@ nn::MixerOptions Config::mixer_options() const {
 nn::DecoderConfig Config::model(const tasks::Task& task) const {
   const std::int64_t width = integer("model.width", 1, 1 << 16);
   const std::int64_t inner = integer("model.inner", 0, 1 << 18);
-  const std::int64_t longest = integer("model.longest", 0, 1 << 24);
   const std::string_view f = activations[choice("model.activation", activations)];
   const nn::MixerOptions options = mixer_options();
   nn::check_options(options);
@@ -41,8 +40,9 @@ nn::DecoderConfig Config::model(const tasks::Task& task) const {
                           .gated = flag("model.gated"),
                           .feed_forward_bias = flag("model.feed_forward_bias"),
                           .positions = named<nn::Positions>("model.positions"),
+                          .given_positions = position_ids() != tasks::PositionIds::places,
                           .sinusoid_base = number("model.rope_base", 1, 1e12),
-                          .longest = longest ? longest : task.longest(),
+                          .longest = longest_for(task),
                           .tied = flag("model.tied"),
                           .start = named<nn::Start>("model.start"),
                           .deviation = number("model.deviation", 0, 100),
@@ -51,6 +51,10 @@ nn::DecoderConfig Config::model(const tasks::Task& task) const {
                                    .targets = nn::parse_lora_targets(text("model.lora_targets"))}};
   LONGHAND_CHECK(text("model.learned_gamma") == "no" || nn::has_kind(model.mixers, "chacal"),
                  "learned gamma: expected ChaCAL heads, got ", nn::text_of(model.mixers));
+  LONGHAND_CHECK(
+      position_ids() != tasks::PositionIds::abacus || model.positions == nn::Positions::learned,
+      "position ids: expected learned positions with abacus (--positions learned), got ",
+      text("model.positions"));
   const tasks::Outputs outputs = task.outputs();
   model.outputs.assign(static_cast<std::size_t>(task.heads()), outputs.groups * outputs.classes);
   nn::check(model);

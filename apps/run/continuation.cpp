@@ -6,6 +6,15 @@
 
 namespace longhand::app {
 
+decltype(nn::GenerateOptions::positions) given_positions(const nn::Decoder& model,
+                                                         const tasks::Task& task,
+                                                         std::uint64_t seed) {
+  if (!model.config().given_positions) return {};
+  return [&task, seed](std::size_t i, std::span<const std::int32_t> tokens, std::int64_t room) {
+    return task.positions(tokens, room, seed + i);
+  };
+}
+
 void Continuation::add(const nn::Choice& choice, bool is_shown) {
   choices_.push_back(choice);
   if (!is_shown) return;

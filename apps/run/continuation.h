@@ -6,6 +6,7 @@
 
 #include "apps/command.h"
 #include "nn/models/decode.h"
+#include "tasks/task.h"
 #include "tasks/vocabulary.h"
 
 namespace longhand::app {
@@ -36,6 +37,12 @@ class Continuation {
   std::vector<nn::Choice> choices_;
   std::size_t shown_ = 0;  // bytes of the text
 };
+
+/// The positions that generate() asks for, of a model whose positions are given; else nothing.
+/// Sequence i has those of the seed + i. The task outlives it.
+decltype(nn::GenerateOptions::positions) given_positions(const nn::Decoder& model,
+                                                         const tasks::Task& task,
+                                                         std::uint64_t seed);
 
 /// The flags that say how tokens are chosen, --seed among them.
 std::vector<Option> sampling_options();

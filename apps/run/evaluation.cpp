@@ -53,17 +53,19 @@ nn::Batch batch_for(const nn::Decoder& model, const tasks::Task& task,
 
 nn::Input input_for(const nn::Decoder& model, const tasks::Task& task,
                     std::span<const tasks::Sample> samples) {
-  const nn::Batch batch = batch_for(model, task, samples);
-  return nn::make_input(model.backend(), batch.tokens, batch.lengths, {}, batch.reference);
+  return nn::make_input(model.backend(), batch_for(model, task, samples));
 }
 
 nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
                         const tasks::Sample& sample, std::size_t most) {
-  const auto count = static_cast<std::int32_t>(std::min(most, sample.tokens.size()));
+  const auto count = std::min(most, sample.tokens.size());
   nn::Batch batch = batch_for(model, task, {&sample, 1});
-  batch.tokens.resize(static_cast<std::size_t>(count));
-  std::erase_if(batch.reference, [&](const nn::ReferencePair& pair) { return pair.row >= count; });
-  return nn::make_input(model.backend(), batch.tokens, {&count, 1}, {}, batch.reference);
+  batch.tokens.resize(count);
+  batch.lengths = {static_cast<std::int32_t>(count)};
+  if (!batch.positions.empty()) batch.positions.resize(count);
+  std::erase_if(batch.reference,
+                [&](const nn::ReferencePair& pair) { return pair.row >= batch.lengths.front(); });
+  return nn::make_input(model.backend(), batch);
 }
 
 namespace {
@@ -87,13 +89,14 @@ std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
                             std::span<const tasks::Sample> samples) {
   LONGHAND_CHECK(task.outputs().says_next,
                  "decoding: what is said at the task's tokens is not the next token");
-  std::vector<Tokens> sequences, asked;
+  std::vector<Tokens> sequences, asked, positions;
   for (const tasks::Sample& sample : samples) {
     sequences.push_back(sample.tokens);
     asked.push_back(sample.asked);
+    if (!sample.positions.empty()) positions.push_back(sample.positions);
   }
   return nn::decode_asked(model, sequences, asked, samples[0].head,
-                          references(model, task, samples));
+                          references(model, task, samples), positions);
 }
 
 /// Adds the losses of samples' counted targets, in nats, all tokens seen as they are.

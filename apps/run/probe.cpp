@@ -91,8 +91,7 @@ std::pair<std::size_t, std::size_t> two_largest(std::span<const double> values) 
 void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor& decoder,
                       std::span<const tasks::Sample> samples, Mechanisms& counts) {
   const nn::Batch batch = batch_of(samples, task);
-  const auto seen =
-      watched(model, nn::make_input(model.backend(), batch.tokens, batch.lengths), ".mixing");
+  const auto seen = watched(model, nn::make_input(model.backend(), batch), ".mixing");
   // Rows of the batch: every mark, then every number of an output that a greater one follows.
   std::vector<std::int32_t> marks, numbers;
   std::vector<std::int32_t> least, own, next;
@@ -141,8 +140,7 @@ Bases bases_of(const nn::Decoder& model, std::int64_t head) {
 }
 
 std::vector<Projection> project(nn::Decoder& model, const nn::Batch& batch, const Bases& bases) {
-  const auto seen =
-      watched(model, nn::make_input(model.backend(), batch.tokens, batch.lengths), "blocks.");
+  const auto seen = watched(model, nn::make_input(model.backend(), batch), "blocks.");
   std::vector<Projection> all;
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     for (const StreamPlace place : {StreamPlace::before_mlp, StreamPlace::after_mlp}) {

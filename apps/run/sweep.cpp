@@ -75,7 +75,7 @@ std::vector<SweepPoint> sweep_points(const Config& config, const std::vector<Swe
   for (SweepPoint& point : points) {
     tasks::OptionValues values = config.task_values();
     for (std::size_t i = 0; i < axes.size(); ++i) values.set(axes[i].option, point.values[i]);
-    point.task = config.kind().make(values);
+    point.task = config.positioned(config.kind().make(values));
   }
   return points;
 }

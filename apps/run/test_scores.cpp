@@ -9,7 +9,11 @@ std::string unreadable(const nn::DecoderConfig& c, const tasks::Task& task) {
   const auto refused = [&](std::int64_t most, std::string_view flag) {
     return text("samples of up to ", needed, " tokens, the model reads at most ", most, flag);
   };
-  if (c.positions == nn::Positions::learned && needed > c.longest) {
+  if (c.given_positions && task.position_count() > c.longest) {
+    return text("samples of up to ", task.position_count(), " positions, the model has ", c.longest,
+                " (--longest)");
+  }
+  if (c.positions == nn::Positions::learned && !c.given_positions && needed > c.longest) {
     return refused(c.longest, " (--longest)");
   }
   const auto most = nn::most_tokens(c);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/run/continuation.h"
 #include "nn/models/decode.h"
 
 namespace longhand::app {
@@ -41,6 +42,7 @@ Json TextSamples::of(nn::Decoder& model) const {
     const std::int64_t room = model.config().longest - std::ssize(prompt);
     options.most_each.push_back(std::clamp<std::int64_t>(room, 0, most_tokens));
   }
+  options.positions = given_positions(model, *task_, seed_);
   std::vector<std::vector<std::int32_t>> said = nn::generate(model, prompts_, options);
   Json samples = Json::array();
   for (std::size_t i = 0; i < said.size(); ++i) {

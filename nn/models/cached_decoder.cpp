@@ -40,22 +40,25 @@ Tensor CachedDecoder::read(const NewTokens& fresh) {
 
 void CachedDecoder::place(const NewTokens& fresh) {
   const std::vector<std::int32_t> last = last_rows(fresh.lengths);
+  const std::int64_t longest = fresh.positions.empty()
+                                   ? std::ranges::max(cache_.lengths())
+                                   : std::int64_t{std::ranges::max(fresh.positions)} + 1;
   const PassShape shape{.tokens = std::ssize(fresh.tokens),
                         .sequences = std::ssize(last),
                         .pairs = std::ssize(fresh.reference),
-                        .position_rows = position_rows(std::ranges::max(cache_.lengths()),
-                                                       decoder_.config().longest)};
+                        .position_rows = position_rows(longest, decoder_.config().longest)};
   if (shape == shape_) {
     ++passes_;
     if (!std::ranges::equal(input_.segments.lengths(), fresh.lengths)) last_.assign(last);
-    input_.assign(fresh.tokens, fresh.lengths, cache_.lengths(), fresh.reference);
+    input_.assign(fresh.tokens, fresh.lengths, cache_.lengths(), fresh.reference, fresh.positions);
     return;
   }
   Backend& backend = decoder_.backend();
   repeat_.reset();
   shape_ = shape;
   passes_ = 1;
-  input_ = make_input(backend, fresh.tokens, fresh.lengths, cache_.lengths(), fresh.reference);
+  input_ = make_input(backend, fresh.tokens, fresh.lengths, cache_.lengths(), fresh.reference,
+                      fresh.positions);
   last_ = Tensor::from(backend, {shape.sequences}, last);
   if (wanted_ == Wanted::likeliest) next_ = Tensor(backend, {shape.sequences}, DType::i32);
 }

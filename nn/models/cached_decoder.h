@@ -13,6 +13,7 @@ namespace longhand::nn {
 struct NewTokens {
   std::span<const std::int32_t> tokens, lengths;
   std::span<const ReferencePair> reference = {};  // rows count these tokens
+  std::span<const std::int32_t> positions = {};   // or empty, as in Batch
 };
 
 /// A decoder that keeps what it has read of some sequences, and reads on.

@@ -20,8 +20,7 @@ std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) 
 }  // namespace
 
 std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch) {
-  const Input input =
-      make_input(decoder.backend(), batch.tokens, batch.lengths, {}, batch.reference);
+  const Input input = make_input(decoder.backend(), batch);
   const Var logits = decoder.logits(decoder.features(input), batch.head);
   return likeliest(logits.value(), input.ids.size() * batch.groups);
 }
@@ -49,8 +48,19 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
   const bool greedy = options.sampling.greedy() && !options.probabilities;
   CachedDecoder reader(decoder, capacities, options.head,
                        greedy ? Wanted::likeliest : Wanted::logits);
+  const auto positions = [&] {
+    std::vector<std::int32_t> all;
+    for (std::size_t i = 0; options.positions && i < count; ++i) {
+      if (fresh[i] == 0) continue;
+      const auto own = options.positions(i, whole[i], capacities[i]);
+      LONGHAND_CHECK(own.size() == whole[i].size(), "decoding: expected ", whole[i].size(),
+                     " positions, one for each token, got ", own.size());
+      all.insert(all.end(), own.end() - fresh[i], own.end());
+    }
+    return all;
+  };
   while (!tokens.empty()) {
-    const Tensor read = reader.read({tokens, fresh});
+    const Tensor read = reader.read({.tokens = tokens, .lengths = fresh, .positions = positions()});
     std::vector<Choice> next;
     if (greedy) {
       for (const std::int32_t token : read.to_ints()) next.push_back({token});
@@ -85,13 +95,16 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
 std::vector<std::vector<std::int32_t>> decode_asked(
     Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
     std::span<const std::vector<std::int32_t>> asked, std::int64_t head,
-    std::span<const std::vector<ReferencePair>> reference) {
+    std::span<const std::vector<ReferencePair>> reference,
+    std::span<const std::vector<std::int32_t>> positions) {
   const std::size_t count = sequences.size();
   LONGHAND_CHECK(asked.size() == count, "decoding: expected outputs of ", count,
                  " sequences, got those of ", asked.size());
   LONGHAND_CHECK(reference.empty() || reference.size() == count,
                  "decoding: expected references of ", count, " sequences, got those of ",
                  reference.size());
+  LONGHAND_CHECK(positions.empty() || positions.size() == count, "decoding: expected positions of ",
+                 count, " sequences, got those of ", positions.size());
   std::vector<std::int32_t> capacities, read(count);
   for (std::size_t i = 0; i < count; ++i) {
     std::int32_t last = -1;
@@ -107,7 +120,7 @@ std::vector<std::vector<std::int32_t>> decode_asked(
   std::vector<std::vector<std::int32_t>> said(count);
   while (true) {
     // Each sequence is read from where it stands up to its next asked output.
-    std::vector<std::int32_t> tokens, fresh(count);
+    std::vector<std::int32_t> tokens, places, fresh(count);
     std::vector<ReferencePair> looks;
     for (std::size_t i = 0; i < count; ++i) {
       if (said[i].size() == asked[i].size()) continue;
@@ -123,11 +136,14 @@ std::vector<std::vector<std::int32_t>> decode_asked(
         const bool own = !said[i].empty() && t == asked[i][said[i].size() - 1] + 1;
         tokens.push_back(own ? said[i].back() : sequences[i][static_cast<std::size_t>(t)]);
       }
+      if (!positions.empty()) {
+        places.insert(places.end(), positions[i].begin() + read[i], positions[i].begin() + end);
+      }
       fresh[i] = end - read[i];
       read[i] = end;
     }
     if (tokens.empty()) return said;
-    const auto next = reader.read({tokens, fresh, looks}).to_ints();
+    const auto next = reader.read({tokens, fresh, looks, places}).to_ints();
     std::size_t row = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (fresh[i] > 0) said[i].push_back(next[row++]);

@@ -26,6 +26,11 @@ struct GenerateOptions {
   /// unless `probabilities`.
   std::function<bool(std::size_t sequence, const Choice& choice)> said = {};
   bool probabilities = false;
+  /// Positions of so many tokens, all that sequence i has by now, for models whose positions are
+  /// given. `room`: the most that there will be. Those of earlier tokens must stay as they were.
+  std::function<std::vector<std::int32_t>(std::size_t sequence,
+                                          std::span<const std::int32_t> tokens, std::int64_t room)>
+      positions = {};
 };
 
 /// Continues every prompt, token by token, with cached keys and values. Prompts of different
@@ -38,10 +43,12 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
 /// Reads sequences of which some tokens are the model's own: at each output o of asked[i],
 /// ascending, the likeliest next token is noted and stands in place of token o + 1 of sequence i
 /// for all that follows. Cached keys and values; sequences go together whatever their lengths.
-/// Returns what was said at the asked outputs. `reference`: of each sequence by itself; or empty.
+/// Returns what was said at the asked outputs. `reference` and `positions`: of each sequence by
+/// itself; or empty.
 std::vector<std::vector<std::int32_t>> decode_asked(
     Decoder& decoder, std::span<const std::vector<std::int32_t>> sequences,
     std::span<const std::vector<std::int32_t>> asked, std::int64_t head = 0,
-    std::span<const std::vector<ReferencePair>> reference = {});
+    std::span<const std::vector<ReferencePair>> reference = {},
+    std::span<const std::vector<std::int32_t>> positions = {});
 
 }  // namespace longhand::nn

@@ -163,8 +163,11 @@ std::vector<std::pair<std::string, double>> Decoder::learned_numbers() const {
 void Decoder::prepare(std::int64_t longest) {
   switch (config_.positions) {
     case Positions::learned:
-      LONGHAND_CHECK(longest <= config_.longest, "model: expected sequences of at most ",
-                     config_.longest, " tokens, its learned positions, got ", longest);
+      LONGHAND_CHECK(longest <= config_.longest, "model: expected ",
+                     config_.given_positions ? "positions below " : "sequences of at most ",
+                     config_.longest,
+                     config_.given_positions ? ", the rows" : " tokens, its learned positions",
+                     ", got ", longest);
       break;
     case Positions::sinusoidal:
       sinusoids_.table(backend(), parameters().type(), config_.width, longest);
@@ -242,6 +245,9 @@ Var Decoder::run_again_in_backward(const Block& block, const Var& x, const Pass&
 }
 
 Var Decoder::run(Pass& pass) {
+  LONGHAND_CHECK(pass.input.gives_positions == config_.given_positions, "model: expected ",
+                 config_.given_positions ? "positions with the tokens, got none"
+                                         : "tokens by their places, got positions with them");
   prepare(pass.input.longest);
   Var x = embed(pass.input);
   show("embedding", x.value());

@@ -51,6 +51,13 @@ void check(const DecoderConfig& c) {
     LONGHAND_CHECK(!list.empty(), "heads: expected at least one group of heads, got none");
     for (const AnyMixer& mixer : list) mixer->check();
   }
+  LONGHAND_CHECK(!c.given_positions || c.positions != Positions::none,
+                 "positions: expected rotary, learned or sinusoidal ones beside positions that are "
+                 "given, got none");
+  LONGHAND_CHECK(!c.given_positions || !most_tokens(c),
+                 "heads: expected ones for sequences of any length beside positions that are "
+                 "given, got ",
+                 text_of(c.mixers));
   LONGHAND_CHECK(!c.norms_after || c.order == Order::sequential,
                  "norms after: expected blocks in sequential order, got parallel ones");
   LONGHAND_CHECK(!c.tied || (c.outputs.size() <= 1 &&

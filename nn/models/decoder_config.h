@@ -58,6 +58,9 @@ struct DecoderConfig {
   bool feed_forward_bias = true;
 
   Positions positions = Positions::rotary;
+  /// Positions are numbers below `longest` that come with the tokens (Batch::positions): not their
+  /// places, which no input may then go without.
+  bool given_positions = false;
   double sinusoid_base = 10000;
   /// Rows of a learned table. Other tables have so many at first and grow when a later position is
   /// met.

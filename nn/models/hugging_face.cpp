@@ -303,6 +303,9 @@ const Family& family_of(const DecoderConfig& config) {
   LONGHAND_CHECK(!wants_reference(config),
                  "export: expected plain attention, got reinforced heads; Hugging Face's form has "
                  "no other");
+  LONGHAND_CHECK(!config.given_positions,
+                 "export: expected positions that are places, got ones that come with the tokens; "
+                 "Hugging Face's form has no other");
   const auto claiming = std::ranges::find_if(
       families(), [&](const Family* family) { return family->claims(config); });
   LONGHAND_CHECK(claiming != families().end(), "export: no family has a model of this form");

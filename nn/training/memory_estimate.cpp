@@ -18,6 +18,7 @@ Batch twice(const Batch& batch) {
   };
   append(all.tokens, batch.tokens);
   append(all.lengths, batch.lengths);
+  append(all.positions, batch.positions);
   append(all.targets, batch.targets);
   append(all.weights, batch.weights);
   for (auto [to, from] :

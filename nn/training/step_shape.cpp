@@ -18,6 +18,7 @@ std::int64_t rounded_up(std::int64_t n, std::int64_t parts, std::int64_t least) 
 PartShape shape_of(const Batch& batch) {
   std::int32_t longest = 0;
   for (const std::int32_t length : batch.real_lengths()) longest = std::max(longest, length);
+  if (!batch.positions.empty()) longest = std::ranges::max(batch.positions) + 1;
   return {.tokens = std::ssize(batch.tokens),
           .sequences = std::ssize(batch.lengths),
           .longest = std::bit_ceil(static_cast<std::uint32_t>(longest)),
@@ -46,6 +47,7 @@ Batch filled_up(Batch batch) {
   batch.lengths.resize(static_cast<std::size_t>(sequences) - 1);
   batch.lengths.push_back(static_cast<std::int32_t>(batch.filling));
   batch.tokens.resize(rows);
+  if (!batch.positions.empty()) batch.positions.resize(rows);
   batch.targets.resize(choices, -1);
   if (!batch.weights.empty()) batch.weights.resize(choices);
   return batch;
