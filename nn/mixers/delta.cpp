@@ -49,8 +49,8 @@ class DeltaHeads final : public AttentionHeads {
         own.add("weight", {(gate ? 2 : 1) * key_heads, layer.width()}, normal(0.02), true, true);
     correct_ = own.add("correct", {key_heads}, constant(0), false);
     if (gate) {
-      fade_ = own.add("fade", {key_heads}, constant(0), false);
-      rate_ = own.add("rate", {key_heads}, constant(0), false);
+      fade_ = own.add("fade", {key_heads}, normal(1), false);
+      rate_ = own.add("rate", {key_heads}, normal(1), false);
       spread();
     }
     const Tensor ones = layer.constants(std::vector<double>(static_cast<std::size_t>(width), 1.0));
@@ -109,15 +109,14 @@ class DeltaHeads final : public AttentionHeads {
   bool turns() const override { return false; }
 
  private:
-  /// How fast heads forget at first, decay = -A softplus(w . x + d): A even over (0, 16) and
-  /// softplus(d) over (0.001, 0.1) by its logarithm, from the slowest head to the fastest.
+  /// How fast heads forget at first, decay = -A softplus(w . x + d), as published: A uniform over
+  /// (0, 16), and softplus(d) over (0.001, 0.1) by its logarithm, one whatever the other. The
+  /// parameters hold normal numbers: what share of them is less is uniform.
   void spread() const {
-    std::vector<double> fade, rate;
-    for (std::int64_t h = 0; h < key_heads; ++h) {
-      const double share = (static_cast<double>(h) + 0.5) / static_cast<double>(key_heads);
-      fade.push_back(std::log(std::expm1(std::pow(10, 2 * share - 3))));
-      rate.push_back(std::log(16 * share));
-    }
+    const auto uniform = [](double normal) { return std::erfc(-normal / std::sqrt(2.0)) / 2; };
+    std::vector<double> fade = fade_.value().to_doubles(), rate = rate_.value().to_doubles();
+    for (double& d : fade) d = std::log(std::expm1(std::pow(10, 2 * uniform(d) - 3)));
+    for (double& a : rate) a = std::log(16 * uniform(a));
     fade_.value().assign(fade);
     rate_.value().assign(rate);
   }
