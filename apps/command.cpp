@@ -5,6 +5,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "apps/terminal.h"
 #include "core/nearest.h"
 
 namespace longhand::app {
@@ -184,7 +185,7 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
   return arguments;
 }
 
-std::string Command::help(const Arguments& beside) const {
+std::string Command::help(const Arguments& beside, bool rich) const {
   const bool all = std::ranges::count(beside.plain(), "all") > 0;
   const std::string task = beside.given("task") ? beside.word("task") : "";
   struct Line {
@@ -217,19 +218,19 @@ std::string Command::help(const Arguments& beside) const {
   add({"help", "", ""}, more ? "print this; `--help all`: every option there is" : "print this");
 
   std::ostringstream out;
-  out << summary << "\n\nusage\n";
+  out << summary << "\n\n" << bold("usage", rich) << '\n';
   for (const std::string& form : usage) {
     out << "  longhand " << name << (form.empty() ? "" : " ") << form << '\n';
   }
   for (const auto& [heading, lines] : groups) {
-    out << '\n' << heading << '\n';
+    out << '\n' << bold(heading, rich) << '\n';
     for (const Line& line : lines) write_option(out, line.flag, line.meaning, width);
   }
   if (of_tasks > 0 && task.empty()) {
     out << "\n`longhand " << name << " --help --task NAME` shows a task's own options.\n";
   }
   if (!notes.empty()) out << '\n' << notes << '\n';
-  out << (examples.size() == 1 ? "\nexample\n" : "\nexamples\n");
+  out << '\n' << bold(examples.size() == 1 ? "example" : "examples", rich) << '\n';
   for (const std::string& example : examples) out << "  longhand " << example << '\n';
   return out.str();
 }

@@ -97,8 +97,8 @@ struct Command {
 
   Arguments parse(const std::vector<std::string>& words) const;
   /// What --help prints: the options in use, and those of the task that is named beside it; with
-  /// `all`, every one.
-  std::string help(const Arguments& beside = {}) const;
+  /// `all`, every one. Headings are bold where `rich`.
+  std::string help(const Arguments& beside = {}, bool rich = false) const;
 };
 
 /// Adds a command to the program when it is constructed, before main.

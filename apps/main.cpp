@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <new>
 
 #include "apps/command.h"
+#include "apps/terminal.h"
 #include "apps/version.h"
 #include "core/nearest.h"
 #include "core/quote.h"
@@ -20,9 +22,12 @@ namespace {
 
 constexpr int done = 0, failed = 1, misused = 2;
 
+bool rich_output() { return is_rich_terminal(STDOUT_FILENO); }
+
 void print_overview() {
   std::cout << "longhand " << version
-            << ": tensors, derivatives and training, written out by hand\n\ncommands\n";
+            << ": tensors, derivatives and training, written out by hand\n\n"
+            << bold("commands", rich_output()) << '\n';
   std::size_t width = 4;
   for (const auto& [name, command] : commands()) width = std::max(width, name.size());
   for (const auto& [name, command] : commands()) {
@@ -52,12 +57,12 @@ void run(const std::vector<std::string>& words) {
     print_overview();
   } else if (first == "help") {
     if (words.size() > 2) wrong_usage("help: expected one command");
-    std::cout << find(words[1]).help();
+    std::cout << find(words[1]).help({}, rich_output());
   } else {
     const Command& command = find(first);
     const Arguments arguments = command.parse({words.begin() + 1, words.end()});
     if (arguments.flag("help")) {
-      std::cout << command.help(arguments);
+      std::cout << command.help(arguments, rich_output());
     } else {
       command.run(arguments);
     }
@@ -66,9 +71,10 @@ void run(const std::vector<std::string>& words) {
 
 /// Errors are one line of printable text, whatever is in the file or flag they quote.
 int report(int status, std::string_view message, const std::vector<std::string>& words) {
-  std::cerr << "longhand";
-  if (!words.empty() && commands().contains(words.front())) std::cerr << ' ' << words.front();
-  std::cerr << ": " << printable(message) << '\n';
+  std::string who = "longhand";
+  if (!words.empty() && commands().contains(words.front())) who += ' ' + words.front();
+  std::cerr << alarming(who + ":", is_rich_terminal(STDERR_FILENO)) << ' ' << printable(message)
+            << '\n';
   return status;
 }
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
+#include "apps/terminal.h"
 #include "core/error.h"
 #include "core/quote.h"
 
@@ -30,14 +30,6 @@ std::string percent(double share) {
   char buffer[16];
   std::snprintf(buffer, sizeof buffer, "%.1f%%", 100 * share);
   return buffer;
-}
-
-/// A line can be written over: not in a file, on a dumb terminal, or where plain text is wanted.
-bool can_rewrite() {
-  const char* const plain = std::getenv("NO_COLOR");
-  const char* const kind = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && (!plain || !*plain) && kind &&
-         std::string_view(kind) != "dumb";
 }
 
 /// How wide the terminal is at this moment, less one: a line that fills the last column wraps.
@@ -99,7 +91,7 @@ std::string progress_line(const ProgressState& s, std::size_t columns) {
 }
 
 Progress::Progress(std::int64_t steps, bool quiet, double peak)
-    : steps_(steps), peak_(peak), quiet_(quiet), terminal_(can_rewrite()) {}
+    : steps_(steps), peak_(peak), quiet_(quiet), terminal_(is_rich_terminal(STDERR_FILENO)) {}
 
 void Progress::show(const nn::StepReport& r, double operations) {
   if (quiet_) return;
