@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::int64_t looked_at = 32;  // sequences
 
-std::string size_of(double bytes) {
+}  // namespace
+
+std::string size_in_words(double bytes) {
   const char* const units[] = {"KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
   bytes /= 1024;
@@ -22,8 +24,6 @@ std::string size_of(double bytes) {
   std::snprintf(buffer, sizeof buffer, bytes < 10 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
   return buffer;
 }
-
-}  // namespace
 
 nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task) {
   const BatchPlan plan = config.batch_plan();
@@ -49,15 +49,15 @@ std::string require_memory(const Config& config, const tasks::Task& task) {
   const nn::MemoryEstimate need = memory_for(config, task);
   const BatchPlan plan = config.batch_plan();
   const std::string line =
-      text("about ", size_of(need.total()), " of memory: parameters ", size_of(need.parameters),
-           ", gradients ", size_of(need.gradients), ", moments ", size_of(need.moments),
-           ", activations ", size_of(need.activations), " for ",
-           plan.tokens ? plan.tokens : plan.sequences, plan.tokens ? " tokens" : " sequences",
-           " at once");
+      text("about ", size_in_words(need.total()), " of memory: parameters ",
+           size_in_words(need.parameters), ", gradients ", size_in_words(need.gradients),
+           ", moments ", size_in_words(need.moments), ", activations ",
+           size_in_words(need.activations), " for ", plan.tokens ? plan.tokens : plan.sequences,
+           plan.tokens ? " tokens" : " sequences", " at once");
   if (config.text("compute.backend") == "cuda") return "needs " + line;
   const MachineMemory machine = machine_memory();
-  const std::string there = text("; this machine has ", size_of(machine.total), ", ",
-                                 size_of(machine.available), " of it free");
+  const std::string there = text("; this machine has ", size_in_words(machine.total), ", ",
+                                 size_in_words(machine.available), " of it free");
   LONGHAND_CHECK(need.total() <= machine.total, "training: needs ", line, there,
                  ". A smaller training.batch, more training.accumulation, training.recompute, "
                  "training.moments = bf16 or, with lora, training.weights = bf16 take less");

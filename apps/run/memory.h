@@ -7,6 +7,9 @@
 
 namespace longhand::app {
 
+/// "1.5 MiB"
+std::string size_in_words(double bytes);
+
 /// What a training of this configuration needs, found from a few of its first samples: in a step
 /// with many sequences alike, the rest are as these on average.
 nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task);

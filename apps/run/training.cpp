@@ -7,6 +7,7 @@
 #include "apps/run/learning.h"
 #include "apps/run/memory.h"
 #include "apps/run/peak.h"
+#include "apps/run/plan.h"
 #include "apps/run/progress.h"
 #include "apps/run/run_report.h"
 #include "apps/run/test_scores.h"
@@ -104,7 +105,8 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
                       .most_file_bytes = config.most_file_bytes()},
       .look_every = model.learned_numbers().empty() ? 0 : numbers_every};
 
-  Progress progress(steps, manner.quiet, manner.quiet ? 0 : measure_peak(*backend));
+  const double peak = manner.quiet ? 0 : measure_peak(*backend);
+  Progress progress(steps, manner.quiet, peak);
   Json scores = Json::object();
   std::int64_t skipped = 0;
   nn::TrainerHooks hooks;
@@ -140,15 +142,18 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
            (manner.to_step && running->step() >= *manner.to_step);
   };
 
-  nn::Trainer trainer(model, training_batches(learned, config.seed(), config.batch_plan()), options,
-                      hooks);
+  const nn::BatchSource batches = training_batches(learned, config.seed(), config.batch_plan());
+  nn::Trainer trainer(model, batches, options, hooks);
   running = &trainer;
   folder.open(folder.start() ? &model.parameters() : nullptr);
   resume(trainer, folder, manner);
   folder.open_logs(trainer.step(), trainer.evaluated());
   const std::string learning = learning_line(model.parameters());
+  const std::string plan =
+      manner.quiet ? ""
+                   : plan_line(config, model, batches(1, 0), trainer.step(), peak, folder.path());
   progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
-               " parameters\n# " + memory + "\n" +
+               " parameters\n# " + plan + "\n# " + memory + "\n" +
                (learning.empty() ? "" : "# " + learning + "\n") + config.ini());
   for (const std::string& damage : folder.read_metrics().damage()) progress.say(damage);
   const nn::Outcome outcome = trainer.run();

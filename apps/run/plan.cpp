@@ -1,0 +1,83 @@
+#include "apps/run/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "apps/run/memory.h"
+#include "nn/models/work.h"
+
+namespace longhand::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+double checkpoint_bytes(const nn::Decoder& model, DType moments) {
+  double bytes = 0;
+  for (const nn::Parameter& p : model.parameters().all()) {
+    bytes += static_cast<double>(p.value().bytes());
+    if (!p.frozen()) bytes += 2.0 * static_cast<double>(p.learning() * size_of(moments));
+  }
+  return bytes;
+}
+
+/// Of the disk that the folder is or will be on; 0: unknown.
+double free_bytes(fs::path folder) {
+  std::error_code error;
+  folder = fs::absolute(folder, error);
+  while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  const fs::space_info space = fs::space(folder, error);
+  return error ? 0 : static_cast<double>(space.available);
+}
+
+}  // namespace
+
+std::string time_in_words(double seconds) {
+  struct Unit {
+    const char* name;
+    double seconds;
+  };
+  constexpr Unit units[] = {{"days", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}};
+  const Unit* unit = units;
+  while (unit->seconds > 1 && seconds < 2 * unit->seconds) ++unit;
+  const double amount = seconds / unit->seconds;
+  char buffer[48];
+  std::snprintf(buffer, sizeof buffer, amount < 10 && unit->seconds > 60 ? "%.1f %s" : "%.0f %s",
+                unit->seconds == 1 ? std::ceil(amount) : amount, unit->name);
+  return buffer;
+}
+
+std::string plan_line(const Config& config, const nn::Decoder& model, const nn::Batch& part,
+                      std::int64_t done, double peak, const fs::path& folder) {
+  const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
+  const double parts = static_cast<double>(config.integer("training.accumulation", 1, 1 << 16));
+  double pairs = 0;
+  for (const std::int32_t n : part.lengths) pairs += 0.5 * n * (n + 1.0);
+  const double tokens = static_cast<double>(std::ssize(part.tokens));
+  std::string line =
+      text(done == 0 ? "" : text("goes on after step ", done, "; "), steps, " steps, about ",
+           std::llround(parts * static_cast<double>(std::ssize(part.lengths))), " sequences and ",
+           std::llround(parts * tokens), " tokens each");
+  const auto left = static_cast<double>(std::max<std::int64_t>(0, steps - done));
+  if (peak > 0) {
+    const double work = parts * nn::work_of(model, tokens, pairs).operations;
+    const double seconds = left * work / peak;
+    if (seconds >= 1) {
+      line += text("; at least ", time_in_words(seconds), " at this machine's peak");
+    }
+  }
+  // The last `keep`, the best, and the one that is being written.
+  const auto kept = static_cast<double>(config.integer("training.keep", 1, 1000) + 2);
+  const bool several = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40) > 0 ||
+                       config.integer("training.evaluate_every", 0, std::int64_t{1} << 40) > 0;
+  const double each = checkpoint_bytes(
+      model, config.adam().short_moments ? DType::bf16 : model.parameters().type());
+  line += text("; checkpoints of ", size_in_words(each), ", ",
+               size_in_words(several ? kept * each : each), " at most");
+  if (const double room = free_bytes(folder); room > 0) {
+    line += text(", ", size_in_words(room), " of disk free");
+  }
+  return line;
+}
+
+}  // namespace longhand::app

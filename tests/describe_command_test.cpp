@@ -1,0 +1,77 @@
+// What a run is, told without its values; the program's version; the plan of a training.
+#include "apps/run/plan.h"
+
+#include "tests/program.h"
+
+namespace describe_command_test {
+
+using namespace longhand;
+
+const std::string small =
+    "train --task reversal --task.length 1-3 --layers 2 --heads softmax:2 --width 8 --steps 4 "
+    "--batch 2 --evaluate-every 2 --evaluate-samples 2 --threads 1 --out run";
+
+}  // namespace describe_command_test
+
+BOOST_FIXTURE_TEST_SUITE(describe_command_test, Program)
+
+BOOST_AUTO_TEST_CASE(a_run_is_described_from_its_files) {
+  BOOST_REQUIRE((*this)(small + " --quiet").status == 0);
+  const Json facts = json("describe run --json");
+  BOOST_TEST(facts["task"] == "reversal");
+  BOOST_TEST(facts["state"] == "finished");
+  BOOST_TEST(facts["best"].is_integer());
+  BOOST_TEST(facts["heads_of_layers"].size() == 2u);
+  BOOST_TEST(facts["settings"]["model.width"] == "8");
+  // Every number is in one row, and is one of the checkpoint's.
+  std::int64_t numbers = 0, stored = 0;
+  bool blocks = false;
+  for (const Json& row : facts["tensors"]) {
+    numbers += row["numbers"].integer();
+    BOOST_TEST(row["learn"] == row["numbers"]);
+    if (row["name"].string().starts_with("blocks.*.")) {
+      blocks = true;
+      BOOST_TEST(row["times"].integer() == 2);
+    }
+  }
+  const SafetensorsFile file = model("run", 4);
+  for (const SafetensorsEntry& entry : file.entries()) stored += entry.shape.size();
+  BOOST_TEST(blocks);
+  BOOST_TEST(numbers == stored);
+  BOOST_TEST(facts["parameters"].integer() == stored);
+  BOOST_TEST(facts["figures"]["train/sequences"]["interval"].size() == 2u);
+  const std::string shown = (*this)("describe run").out;
+  for (const char* part : {"blocks.*.", "train/sequences", "checkpoints", "rate"}) {
+    BOOST_TEST(contains(shown, part));
+  }
+  refuses(1, "describe none", "none");
+  refuses(2, "describe", "one run");
+}
+
+BOOST_AUTO_TEST_CASE(a_training_begins_with_its_plan) {
+  const Outcome trained = (*this)(small);
+  BOOST_TEST(trained.status == 0);
+  BOOST_TEST(contains(trained.err, "# 4 steps, about 2 sequences and "));
+  BOOST_TEST(contains(trained.err, "of disk free"));
+  const Outcome resumed = (*this)("train --resume run");
+  BOOST_TEST(contains(resumed.err, "# goes on after step 4; 4 steps"));
+}
+
+BOOST_AUTO_TEST_CASE(times_are_told_in_the_unit_they_fill) {
+  using app::time_in_words;
+  BOOST_TEST(time_in_words(0.01) == "1 s");
+  BOOST_TEST(time_in_words(100) == "100 s");
+  BOOST_TEST(time_in_words(720) == "12 min");
+  BOOST_TEST(time_in_words(3.5 * 3600) == "3.5 h");
+  BOOST_TEST(time_in_words(30 * 3600) == "30 h");
+  BOOST_TEST(time_in_words(4 * 86400) == "4.0 days");
+}
+
+BOOST_AUTO_TEST_CASE(the_version_tells_how_it_was_built) {
+  const Json facts = json("version --json");
+  const Outcome shown = (*this)("version");
+  BOOST_TEST(shown.out.starts_with("longhand " + facts["version"].string()));
+  BOOST_TEST(contains(shown.out, facts["commit"].string()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
