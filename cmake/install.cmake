@@ -6,6 +6,16 @@ include(CMakePackageConfigHelpers)
 
 if(TARGET longhand)
   install(TARGETS longhand RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(NOT CMAKE_CROSSCOMPILING)  # the program itself writes them
+    set(pages ${PROJECT_BINARY_DIR}/pages)
+    install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+    install(FILES ${pages}/completions/longhand
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${pages}/completions/_longhand
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${pages}/completions/longhand.fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  endif()
 endif()
 
 set(longhand_package ${CMAKE_INSTALL_LIBDIR}/cmake/longhand)

@@ -13,6 +13,12 @@ cmake -S "$source/examples" -B "$work/build" -G "$generator" \
   -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/log" || { cat "$work/log"; exit 1; }
 cmake --build "$work/build" > "$work/log" || { cat "$work/log"; exit 1; }
 
+# The manual and the completions came with the program.
+for file in man/man1/longhand.1 man/man1/longhand-train.1 zsh/site-functions/_longhand \
+  bash-completion/completions/longhand fish/vendor_completions.d/longhand.fish; do
+  [ -s "$work/prefix/share/$file" ] || { echo "share/$file: not installed"; exit 1; }
+done
+
 # An example that is there is built and run.
 cd "$work"
 for file in "$source"/examples/*.cpp; do

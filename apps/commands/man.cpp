@@ -1,0 +1,128 @@
+#include <iostream>
+#include <sstream>
+
+#include "apps/command.h"
+#include "apps/version.h"
+#include "core/atomic_file.h"
+#include "core/nearest.h"
+#include "core/quote.h"
+
+namespace longhand::app::man_command {
+namespace {
+
+/// Text as roff takes it: nothing in it is a request or an escape.
+std::string roff(std::string_view text) {
+  std::string safe;
+  bool fresh = true;  // at a line's start
+  for (const char c : text) {
+    if (fresh && (c == '.' || c == '\'')) safe += "\\&";
+    if (c == '\\') {
+      safe += "\\e";
+    } else if (c == '-') {
+      safe += "\\-";
+    } else {
+      safe += c;
+    }
+    fresh = c == '\n';
+  }
+  return safe;
+}
+
+std::string heading(std::string_view name) {
+  std::string title(name);
+  for (char& c : title) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return title;
+}
+
+void begin(std::ostream& out, const std::string& name, std::string_view summary) {
+  out << ".TH " << heading(name) << " 1 \"\" \"longhand " << version << "\" \"longhand\"\n"
+      << ".SH NAME\n"
+      << roff(name) << " \\- " << roff(summary) << '\n';
+}
+
+std::string page_of_program() {
+  std::ostringstream out;
+  begin(out, "longhand", "tensors, derivatives and training, written out by hand");
+  out << ".SH SYNOPSIS\n.B longhand\n.I COMMAND\n[...]\n.SH COMMANDS\n";
+  for (const auto& [name, command] : commands()) {
+    out << ".TP\n.BR longhand\\-" << roff(name) << " (1)\n" << roff(command.summary) << '\n';
+  }
+  out << ".SH EXIT STATUS\n0 when done, 1 when something failed, 2 when used wrongly; stopped by "
+         "a\n"
+         "signal, 128 and its number.\n"
+         ".SH ENVIRONMENT\n.TP\n.B LONGHAND_CPU\nthe instruction set that is used\n"
+         ".TP\n.B NO_COLOR\nif not empty, plain text on terminals too\n";
+  return out.str();
+}
+
+std::string page_of(const Command& command) {
+  std::ostringstream out;
+  begin(out, "longhand-" + command.name, command.summary);
+  out << ".SH SYNOPSIS\n";
+  for (const std::string& form : command.usage) {
+    out << ".B longhand " << roff(command.name) << "\n" << roff(form) << "\n.br\n";
+  }
+  std::vector<std::string> groups;
+  for (const Option& option : command.options) {
+    if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) {
+      groups.push_back(option.group);
+    }
+  }
+  for (const std::string& group : groups) {
+    out << ".SH " << heading(group == "options" ? group : group + " options") << '\n';
+    for (const Option& option : command.options) {
+      if (option.group != group) continue;
+      out << ".TP\n.B " << roff(shown_flag(option.name));
+      if (!option.value.empty()) out << " \\fI" << roff(option.value) << "\\fR";
+      out << '\n' << roff(option.meaning);
+      if (!option.otherwise.empty()) out << " (" << roff(option.otherwise) << ')';
+      out << '\n';
+    }
+  }
+  if (!command.notes.empty()) out << ".SH NOTES\n" << roff(command.notes) << '\n';
+  out << ".SH EXAMPLES\n.nf\n";
+  for (const std::string& example : command.examples) out << "longhand " << roff(example) << '\n';
+  out << ".fi\n.SH SEE ALSO\n.BR longhand (1)\n";
+  return out.str();
+}
+
+void write_all(const std::filesystem::path& path) {
+  const Folder folder = Folder::make(path);
+  write_atomically(folder, "longhand.1", page_of_program());
+  for (const auto& [name, command] : commands()) {
+    write_atomically(folder, "longhand-" + name + ".1", page_of(command));
+  }
+}
+
+void run(const Arguments& arguments) {
+  const std::vector<std::string>& words = arguments.plain();
+  if (words.size() > 1) wrong_usage("expected one command");
+  if (arguments.given("out")) {
+    if (!words.empty()) wrong_usage("--out: writes the pages of all commands, expected no name");
+    return write_all(arguments.word("out"));
+  }
+  if (words.empty()) {
+    std::cout << page_of_program();
+    return;
+  }
+  const auto found = commands().find(words[0]);
+  if (found == commands().end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, command] : commands()) known.push_back(name);
+    wrong_usage("there is no command ", quote(words[0]), did_you_mean(words[0], known));
+  }
+  std::cout << page_of(found->second);
+}
+
+const Register command{{.name = "man",
+                        .summary = "prints or writes the manual pages, of what --help says",
+                        .usage = {"[COMMAND]", "--out DIR"},
+                        .options = {{"out", "DIR", "where the pages of all commands go"}},
+                        .examples = {"man train | man -l -", "man --out ~/.local/share/man/man1"},
+                        .takes_words = true,
+                        .run = run}};
+
+}  // namespace
+}  // namespace longhand::app::man_command
