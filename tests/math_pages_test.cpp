@@ -1,11 +1,14 @@
 #include <cctype>
 #include <filesystem>
 #include <string>
+#include "apps/book/example.h"
+#include "apps/book/markdown_page.h"
 #include "tests/check.h"
 
 #include "autograd/catalog/catalog.h"
 #include "tests/contents.h"
 #include "tests/paths.h"
+#include "tests/refusal.h"
 
 BOOST_AUTO_TEST_SUITE(math_pages_test)
 
@@ -35,6 +38,41 @@ BOOST_AUTO_TEST_CASE(every_op_of_the_catalog_is_named_on_its_page) {
     BOOST_TEST(has_word(contents(pages / page), operation.name),
                "docs/math/" << page << " does not speak of " << operation.name);
   }
+}
+
+BOOST_AUTO_TEST_CASE(every_page_of_operations_has_a_worked_example) {
+  for (const catalog::Operation& operation : catalog::operations()) {
+    const std::string page = contents(pages / (operation.page + ".md"));
+    BOOST_TEST((page.find("## A worked example") != page.npos),
+               "docs/math/" << operation.page << ".md has none");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(worked_examples_are_what_the_reference_loops_give) {
+  int examples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(pages)) {
+    for (const std::string& block : app::book::blocks_of(contents(entry.path()), "example")) {
+      const std::string wrong = app::book::disagreement(app::book::parse_example(block));
+      BOOST_TEST(wrong.empty(), entry.path().filename() << ": " << wrong);
+      ++examples;
+    }
+  }
+  BOOST_TEST(examples > 15);
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_example_is_noticed) {
+  const auto wrong = [](const std::string& text) {
+    return app::book::disagreement(app::book::parse_example(text));
+  };
+  BOOST_TEST(wrong("scale alpha=2\nx = [1, 2]\ny : [2, 4]\n").empty());
+  BOOST_TEST(wrong("scale alpha=2\nx = [1, 2]\ny : [2, 5]\n") == "scale: y is [2, 4], not [2, 5]");
+  expect_refusal([] { app::book::parse_example("scale\nz : [2]\n"); }, "scale gives no z");
+  expect_refusal([] { app::book::parse_example("scale\nx = [1, [2]]\n"); },
+                 "its lists have different lengths");
+  expect_refusal([] { app::book::parse_example("scale\nx = []\n"); }, "at most four deep");
+  expect_refusal([] { app::book::parse_example("scale\nq = [1]\n"); }, "has no such input");
+  expect_refusal([] { app::book::parse_example("scale\nx\n"); }, "expected NAME =");
+  expect_refusal([] { app::book::parse_example("scal\n"); }, "there is no op");
 }
 
 BOOST_AUTO_TEST_CASE(every_page_that_the_index_names_is_there) {

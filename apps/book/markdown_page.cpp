@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "apps/book/example.h"
 #include "apps/book/mathml.h"
 #include "apps/html/page.h"
 #include "core/error.h"
@@ -115,10 +116,11 @@ class Converter {
   }
 
   static std::string code_block(const Lines& lines, std::size_t& i) {
+    const bool example = lines[i] == "```example";
     std::string code;
     for (++i; i < lines.size() && !lines[i].starts_with("```"); ++i) code += text(lines[i], '\n');
     ++i;
-    return html::code(code);
+    return example ? example_html(parse_example(code)) : html::code(code);
   }
 
   std::string heading(std::string_view line) {
@@ -311,6 +313,21 @@ class Converter {
 MarkdownPage markdown_page(std::string_view markdown,
                            const std::function<std::string(const std::string&)>& link) {
   return Converter(link).convert(markdown);
+}
+
+std::vector<std::string> blocks_of(std::string_view markdown, std::string_view kind) {
+  std::vector<std::string> blocks;
+  bool inside = false, wanted = false;
+  for (const std::string_view line : lines_of(markdown)) {
+    if (line.starts_with("```")) {
+      inside = !inside;
+      wanted = inside && line.substr(3) == kind;
+      if (wanted) blocks.emplace_back();
+    } else if (wanted) {
+      blocks.back() += text(line, '\n');
+    }
+  }
+  return blocks;
 }
 
 }  // namespace longhand::app::book

@@ -25,4 +25,7 @@ struct MarkdownPage {
 MarkdownPage markdown_page(std::string_view markdown,
                            const std::function<std::string(const std::string&)>& link);
 
+/// The texts of a page's blocks of this kind, between ```KIND and ```.
+std::vector<std::string> blocks_of(std::string_view markdown, std::string_view kind);
+
 }  // namespace longhand::app::book
