@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that building and testing longhand needs and this machine lacks.
-#   scripts/setup.sh [lint|fuzz]     lint: also clang-tidy, for scripts/tidy.sh; fuzz: also clang
+#   scripts/setup.sh [lint|fuzz|reference]     lint: also clang-tidy, for scripts/tidy.sh; fuzz: also
+#                                              clang; reference: also doxygen
 set -eu
 
 packages="g++ cmake ninja-build libboost-program-options-dev libboost-test-dev
@@ -8,6 +9,7 @@ packages="g++ cmake ninja-build libboost-program-options-dev libboost-test-dev
 case ${1:-} in
   lint) packages="$packages clang-tidy" ;;
   fuzz) packages="$packages clang" ;;
+  reference) packages="$packages doxygen" ;;
 esac
 
 missing=""
