@@ -39,3 +39,11 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/longhand-config-version.c
 install(FILES ${PROJECT_BINARY_DIR}/longhand-config.cmake
               ${PROJECT_BINARY_DIR}/longhand-config-version.cmake
         DESTINATION ${longhand_package})
+
+# The same for those who build by pkg-config. Its prefix is where `cmake --install` puts things.
+configure_file(${CMAKE_CURRENT_LIST_DIR}/longhand.pc.in ${PROJECT_BINARY_DIR}/longhand.pc @ONLY)
+install(CODE "
+  file(READ \"${PROJECT_BINARY_DIR}/longhand.pc\" text)
+  string(REGEX REPLACE \"prefix=[^\\n]*\" \"prefix=\${CMAKE_INSTALL_PREFIX}\" text \"\${text}\")
+  set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig\")
+  file(WRITE \"\${folder}/longhand.pc\" \"\${text}\")")

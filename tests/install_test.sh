@@ -36,3 +36,14 @@ for header in $(cd "$work/prefix/include" && find longhand -name '*.h'); do
   echo "#include <$header>"
 done > "$work/all.cpp"
 "$compiler" -std=c++20 -fsyntax-only -I"$work/prefix/include" "$work/all.cpp"
+
+# pkg-config leads to the same libraries.
+if command -v pkg-config >/dev/null; then
+  where=$(dirname "$(find "$work/prefix" -name longhand.pc)")
+  # shellcheck disable=SC2046  # flags are words
+  "$compiler" -std=c++20 $flags "$source/examples/two_layer.cpp" -o "$work/by_pkg_config" \
+    $(PKG_CONFIG_PATH=$where pkg-config --cflags --libs longhand)
+  "$work/by_pkg_config" > /dev/null
+else
+  echo "pkg-config is not installed: longhand.pc is not tried"
+fi

@@ -1,0 +1,101 @@
+#!/bin/sh
+# Makes the packages of a version: a static program, a Debian package of it and one of the library, the
+# source, what they are made of, and checksums.
+#   scripts/release.sh [OUT]           build/packages if not given
+#   scripts/release.sh --compare [OUT] makes them twice, in different folders, and compares every bit
+# Only what is committed goes in: it builds a clone. The date in the files is the commit's.
+set -eu
+source=$(cd "$(dirname "$0")/.." && pwd)
+compare=no
+if [ "${1:-}" = --compare ]; then
+  compare=yes
+  shift
+fi
+out=${1:-$source/build/packages}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+largest=$((15 << 20))  # bytes of the program
+
+commit=$(git -C "$source" rev-parse HEAD)
+SOURCE_DATE_EPOCH=$(git -C "$source" log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+machine=$(dpkg --print-architecture)
+
+# A Debian package of a folder: NAME FOLDER DEPENDS SUMMARY.
+debian_package() {
+  mkdir -p "$2/DEBIAN" "$2/usr/share/doc/$1"
+  cp "$work/source/LICENSE" "$2/usr/share/doc/$1/copyright"
+  cat > "$2/DEBIAN/control" <<END
+Package: $1
+Version: $version
+Architecture: $machine
+Maintainer: The longhand maintainers <maintainers@localhost>
+Section: science
+Priority: optional
+Installed-Size: $(du -sk --apparent-size "$2/usr" | cut -f1)
+${3:+Depends: $3
+}Description: $4
+END
+  find "$2" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+  dpkg-deb --build --root-owner-group "$2" "$to/$1_${version}_$machine.deb" > /dev/null
+}
+
+# What the binary is made of, as SPDX.
+parts_list() {
+  printf '{\n "spdxVersion": "SPDX-2.3",\n "dataLicense": "CC0-1.0",\n "SPDXID": "SPDXRef-DOCUMENT",\n'
+  printf ' "name": "longhand-%s",\n "documentNamespace": "urn:longhand:%s",\n' "$version" "$commit"
+  printf ' "creationInfo": {"created": "%s", "creators": ["Tool: scripts/release.sh"]},\n' \
+    "$(date -u -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)"
+  printf ' "packages": [\n  {"SPDXID": "SPDXRef-longhand", "name": "longhand", "versionInfo": "%s", ' "$version"
+  printf '"licenseConcluded": "Apache-2.0", "downloadLocation": "NOASSERTION"}'
+  for package in libc6-dev libstdc++-12-dev libboost-program-options1.74-dev libcpp-httplib-dev; do
+    made_of=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null) || continue
+    [ -n "$made_of" ] || continue
+    id=$(echo "$package" | tr -c 'a-zA-Z0-9.\n-' '-')
+    printf ',\n  {"SPDXID": "SPDXRef-%s", "name": "%s", "versionInfo": "%s", ' "$id" "$package" "$made_of"
+    printf '"licenseConcluded": "NOASSERTION", "downloadLocation": "NOASSERTION"}'
+  done
+  printf '\n ]\n}\n'
+}
+
+# make_packages TO
+make_packages() {
+  to=$1
+  work=$(mktemp -d)
+  git clone -q --no-hardlinks "$source" "$work/source"
+  git -C "$work/source" checkout -q "$commit"
+  version=$(sed -n 's/^project(longhand VERSION \([0-9.]*\).*/\1/p' "$work/source/CMakeLists.txt")
+  cmake -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLONGHAND_STATIC=ON \
+    -DLONGHAND_UNITY=ON -DCMAKE_INSTALL_PREFIX=/usr -DLONGHAND_TESTS=OFF \
+    "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$work=longhand" > "$work/log" || { cat "$work/log"; exit 1; }
+  cmake --build "$work/build" > "$work/log" || { tail -n 40 "$work/log"; exit 1; }
+  DESTDIR="$work/all" cmake --install "$work/build" --strip > "$work/log"
+
+  mkdir -p "$work/program/usr" "$work/library/usr"
+  cp -a "$work/all/usr/bin" "$work/all/usr/share" "$work/program/usr"
+  cp -a "$work/all/usr/include" "$work/all/usr/lib" "$work/library/usr"
+  gzip -9n "$work/program/usr/share/man/man1/"*.1
+  debian_package longhand "$work/program" "" "trains, evaluates and inspects transformers, in one program"
+  debian_package longhand-dev "$work/library" "g++" "tensors, automatic differentiation and training in C++20"
+  cp "$work/all/usr/bin/longhand" "$to/longhand-$version-$machine"
+  size=$(stat -c %s "$to/longhand-$version-$machine")
+  [ "$size" -lt "$largest" ] || { echo "release: the program has $size bytes, more than $largest" >&2; exit 1; }
+  git -C "$work/source" archive --format=tar --prefix="longhand-$version/" "$commit" |
+    gzip -9n > "$to/longhand-$version.tar.gz"
+  parts_list > "$to/longhand-$version.spdx.json"
+  (cd "$to" && sha256sum longhand* > SHA256SUMS)
+  rm -rf "$work"
+}
+
+rm -f "$out"/longhand* "$out/SHA256SUMS"
+make_packages "$out"
+if [ "$compare" = yes ]; then
+  again=$(mktemp -d)
+  CCACHE_DISABLE=1 make_packages "$again"
+  for file in "$out"/longhand* "$out/SHA256SUMS"; do
+    cmp "$file" "$again/$(basename "$file")" || { echo "release: not the same twice" >&2; exit 1; }
+  done
+  rm -rf "$again"
+  echo "release: the same bits twice"
+fi
+cat "$out/SHA256SUMS"
