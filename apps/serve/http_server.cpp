@@ -1,0 +1,231 @@
+#include "apps/serve/http_server.h"
+
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <optional>
+
+#include "core/error.h"
+
+namespace longhand::app {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+
+/// Scripts, styles and data come from this server alone; nothing may frame the page.
+constexpr const char* own_policy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::optional<std::string> decoded(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      plain += text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = digit_of(text[i + 1]), low = digit_of(text[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    plain += static_cast<char>(16 * high + low);
+    i += 2;
+  }
+  return plain;
+}
+
+std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
+
+/// What an address answers, or why it is not asked at all.
+HttpResponse answer(const http::request<http::string_body>& request,
+                    const HttpServer::Handler& handler) {
+  const auto hosts = request.equal_range(http::field::host);
+  if (std::distance(hosts.first, hosts.second) != 1 || !is_plain_host(view(hosts.first->value()))) {
+    return {.status = 403,
+            .body = "this server answers to its address in numbers or to localhost\n"};
+  }
+  const bool reads = request.method() == http::verb::get || request.method() == http::verb::head;
+  if (!reads && request.method() != http::verb::post) {
+    return {.status = 405, .body = "GET or POST, please\n"};
+  }
+  const std::string_view target = view(request.target());
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  HttpRequest asked{.method = reads ? "GET" : "POST",
+                    .path = std::string(target.substr(0, mark)),
+                    .query = {},
+                    .token = std::string(view(request["X-Longhand-Token"]))};
+  if (!parse_query(target.substr(std::min(mark + 1, target.size())), asked.query)) {
+    return {.status = 400, .body = "the query is malformed\n"};
+  }
+  try {
+    return handler(asked);
+  } catch (const std::exception& error) {
+    return {.status = 500, .body = text(error.what(), '\n')};
+  }
+}
+
+/// A client: one request after another, each within the limits.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(tcp::socket socket, const HttpServer::Handler& handler, const HttpLimits& limits,
+             std::size_t& count)
+      : stream_(std::move(socket)), handler_(handler), limits_(limits), count_(count) {
+    ++count_;
+  }
+  ~Connection() { --count_; }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void read() {
+    parser_.emplace();
+    parser_->header_limit(limits_.header_bytes);
+    parser_->body_limit(limits_.body_bytes);
+    stream_.expires_after(limits_.idle);
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = shared_from_this()](beast::error_code error, std::size_t) {
+                       self->respond(error);
+                     });
+  }
+
+ private:
+  void respond(beast::error_code error) {
+    HttpResponse made;
+    bool keep = false;
+    unsigned version = 11;
+    bool only_head = false;
+    if (!error) {
+      const auto& request = parser_->get();
+      version = request.version();
+      only_head = request.method() == http::verb::head;
+      keep = request.keep_alive();
+      made = answer(request, handler_);
+    } else if (error == http::error::header_limit || error == http::error::body_limit) {
+      made = {.status = 413, .body = "the request is too large\n"};
+    } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+               error != http::error::end_of_stream && error != http::error::partial_message) {
+      made = {.status = 400, .body = "the request is malformed\n"};
+    } else {
+      return;  // gone, or too slow
+    }
+    response_ = {};
+    response_.version(version);
+    response_.result(static_cast<unsigned>(made.status));
+    response_.set(http::field::content_type, made.type);
+    response_.set(http::field::cache_control, "no-store");
+    response_.set("Content-Security-Policy", made.policy.empty() ? own_policy : made.policy);
+    response_.set("X-Content-Type-Options", "nosniff");
+    response_.set("Referrer-Policy", "no-referrer");
+    response_.set("Cross-Origin-Resource-Policy", "same-origin");
+    response_.keep_alive(keep);
+    const std::size_t size = made.body.size();
+    if (!only_head) response_.body() = std::move(made.body);
+    response_.content_length(size);
+    stream_.expires_after(limits_.idle);
+    http::async_write(stream_, response_,
+                      [self = shared_from_this(), keep](beast::error_code failed, std::size_t) {
+                        if (failed) return;
+                        if (keep) return self->read();
+                        beast::error_code ignored;
+                        self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+                      });
+  }
+
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_{32768};
+  std::optional<http::request_parser<http::string_body>> parser_;
+  http::response<http::string_body> response_;
+  const HttpServer::Handler& handler_;
+  const HttpLimits& limits_;
+  std::size_t& count_;
+};
+
+}  // namespace
+
+bool parse_query(std::string_view text, std::map<std::string, std::string, std::less<>>& query) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('&'), text.size());
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (part.empty()) continue;
+    const std::size_t sign = std::min(part.find('='), part.size());
+    const auto name = decoded(part.substr(0, sign));
+    const auto value = decoded(part.substr(std::min(sign + 1, part.size())));
+    if (!name || !value) return false;
+    query[*name] = *value;
+  }
+  return true;
+}
+
+bool is_plain_host(std::string_view host) {
+  std::string name(host);
+  if (!name.empty() && name.front() == '[') {
+    const std::size_t end = name.find(']');
+    if (end == std::string::npos) return false;
+    if (end + 1 < name.size() && name[end + 1] != ':') return false;
+    name = name.substr(1, end - 1);
+    beast::error_code error;
+    asio::ip::make_address_v6(name, error);
+    return !error;
+  }
+  name.resize(std::min(name.find(':'), name.size()));
+  if (name == "localhost") return true;
+  beast::error_code error;
+  asio::ip::make_address_v4(name, error);
+  return !error;
+}
+
+struct HttpServer::State {
+  asio::io_context context{1};
+  tcp::acceptor acceptor{context};
+  Handler handler;
+  HttpLimits limits;
+  std::size_t connections = 0;
+
+  void accept() {
+    acceptor.async_accept([this](beast::error_code error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (!error && connections < limits.connections) {
+        std::make_shared<Connection>(std::move(socket), handler, limits, connections)->read();
+      }  // else it is closed: there are enough
+      accept();
+    });
+  }
+};
+
+HttpServer::HttpServer(const std::string& address, std::uint16_t port, Handler handler,
+                       HttpLimits limits)
+    : state_(std::make_unique<State>()) {
+  state_->handler = std::move(handler);
+  state_->limits = limits;
+  beast::error_code error;
+  const asio::ip::address parsed = asio::ip::make_address(address, error);
+  LONGHAND_CHECK(!error, "expected an address such as 127.0.0.1 or ::1, got ", address);
+  const tcp::endpoint endpoint(parsed, port);
+  tcp::acceptor& acceptor = state_->acceptor;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  LONGHAND_CHECK(!error, address, " port ", port, ": cannot be listened on: ", error.message());
+  state_->accept();
+}
+
+HttpServer::~HttpServer() = default;
+
+std::uint16_t HttpServer::port() const { return state_->acceptor.local_endpoint().port(); }
+
+void HttpServer::run(const std::function<bool()>& stop) {
+  while (!stop()) state_->context.run_for(std::chrono::milliseconds(200));
+}
+
+}  // namespace longhand::app

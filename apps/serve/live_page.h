@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "apps/serve/http_server.h"
+#include "apps/serve/live_runs.h"
+
+namespace longhand::app {
+
+/// What the live page's addresses answer. Whatever changes state wants the token.
+///
+///   GET  /, /page.js, ...     the page
+///   GET  /api/runs            every run: its state and latest figures; the machine
+///   GET  /api/series          ?runs=1,2&figures=loss,rate[&from=&to=][&points=]: thinned curves
+///   GET  /api/run?run=1       its settings, evaluation, samples and pages
+///   GET  /page?run=1&name=    one of those pages
+///   POST /api/stop, /api/resume, /api/look ?run=1
+class LivePage {
+ public:
+  LivePage(std::vector<std::filesystem::path> folders, std::string token);
+  HttpResponse answer(const HttpRequest& request);
+
+ private:
+  HttpResponse get(const HttpRequest& request);
+  HttpResponse post(const HttpRequest& request);
+  HttpResponse list_runs();
+  HttpResponse series(const HttpRequest& request);
+  HttpResponse describe(LiveRun& run);
+  Json row_of(int number, LiveRun& run, std::chrono::steady_clock::time_point until);
+
+  LiveRuns runs_;
+  std::string folder_, token_;
+};
+
+/// A token nobody can guess: 128 random bits in hexadecimal.
+std::string make_token();
+
+}  // namespace longhand::app

@@ -1,0 +1,332 @@
+// One figure of several runs against the step, on a canvas: values under the pointer, and zoom by
+// dragging. Data comes thinned: x, y and, where a point stands for several steps, low and high.
+'use strict';
+
+class Chart {
+  constructor(figure, chosen) {
+    this.figure = figure;
+    this.chosen = chosen;  // called with [from, to], or null for the whole length
+    this.curves = [];      // {name, colour, x, y, low, high}
+    this.log = figure === 'loss';
+    this.smooth = 0;
+    this.view = null;
+    this.pointer = null;
+    this.drag = null;
+    this.element = document.createElement('div');
+    this.element.className = 'chart';
+    const title = document.createElement('div');
+    title.className = 'title';
+    title.append(figure);
+    this.scale = document.createElement('button');
+    this.scale.type = 'button';
+    this.scale.title = 'the scale of the values';
+    this.scale.onclick = () => { this.log = !this.log; this.draw(); };
+    title.append(this.scale);
+    // What moves with the pointer has a canvas of its own above the curves'.
+    this.curvesCanvas = document.createElement('canvas');
+    this.canvas = document.createElement('canvas');
+    this.canvas.setAttribute('role', 'img');
+    this.canvas.setAttribute('aria-label', figure + ' against the step');
+    this.tip = document.createElement('div');
+    this.tip.className = 'tip';
+    this.tip.hidden = true;
+    const layers = document.createElement('div');
+    layers.className = 'layers';
+    layers.append(this.curvesCanvas, this.canvas);
+    this.element.append(title, layers, this.tip);
+    this.canvas.onpointerdown = (event) => this.press(event);
+    this.canvas.onpointermove = (event) => this.move(event);
+    this.canvas.onpointerup = (event) => this.release(event);
+    this.canvas.onpointercancel = () => { this.drag = null; this.leave(); };
+    this.canvas.onpointerleave = () => { if (!this.drag) this.leave(); };
+    this.canvas.ondblclick = () => this.chosen(null);
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+    // A chart that nobody sees is not drawn.
+    this.seen = false;
+    new IntersectionObserver((entries) => {
+      this.seen = entries[entries.length - 1].isIntersecting;
+      if (this.stale) this.draw();
+    }, {rootMargin: '100px'}).observe(this.element);
+  }
+
+  show(curves, view) {
+    this.curves = curves;
+    this.view = view;
+    this.draw();
+  }
+
+  // At most once a frame, however often it is asked for.
+  draw() {
+    this.stale = true;
+    this.point();
+  }
+  point() {
+    if (this.waiting || !this.seen) return;
+    this.waiting = requestAnimationFrame(() => {
+      this.waiting = 0;
+      if (this.stale) this.paint();
+      this.stale = false;
+      this.paintPointer();
+    });
+  }
+
+  // A running mean over neighbours on both sides.
+  smoothed(y) {
+    if (!this.smooth) return y;
+    const sums = [0];
+    for (const value of y) sums.push(sums[sums.length - 1] + value);
+    return y.map((_, i) => {
+      const from = Math.max(0, i - this.smooth), to = Math.min(y.length, i + this.smooth + 1);
+      return (sums[to] - sums[from]) / (to - from);
+    });
+  }
+
+  extent() {
+    let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
+    for (const curve of this.curves) {
+      for (let i = 0; i < curve.x.length; ++i) {
+        left = Math.min(left, curve.x[i]);
+        right = Math.max(right, curve.x[i]);
+        const y = curve.shown[i];
+        if (this.log && y <= 0) continue;
+        low = Math.min(low, y);
+        high = Math.max(high, y);
+      }
+    }
+    if (this.view) [left, right] = this.view;
+    if (!(left < right)) [left, right] = [left - 1, left + 1];
+    if (!(low <= high)) [low, high] = this.log ? [0.1, 1] : [0, 1];
+    if (this.log) {
+      const room = Math.pow(high / low, 0.05) || 1;
+      [low, high] = low < high ? [low / room, high * room] : [low / 2, high * 2];
+    } else {
+      const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
+      [low, high] = [low - room, high + room];
+    }
+    return {left, right, low, high};
+  }
+
+  paint() {
+    const g = clean(this.curvesCanvas);
+    if (!g) return;
+    const width = this.curvesCanvas.clientWidth, height = this.curvesCanvas.clientHeight;
+    const style = getComputedStyle(document.documentElement);
+    const faint = style.getPropertyValue('--faint'), rule = style.getPropertyValue('--rule');
+    for (const curve of this.curves) curve.shown = this.smoothed(curve.y);
+    this.scale.textContent = this.log ? 'log' : 'linear';
+    const e = this.extent();
+    const box = {left: 52, right: width - 8, top: 8, bottom: height - 22};
+    const put = this.log ? Math.log : (value) => value;
+    const x = (value) => box.left + (box.right - box.left) * (value - e.left) / (e.right - e.left);
+    const y = (value) => box.bottom - (box.bottom - box.top) * (put(value) - put(e.low)) / (put(e.high) - put(e.low));
+    this.place = {e, box, x, y};
+
+    g.font = '11px system-ui, sans-serif';
+    g.fillStyle = faint;
+    g.strokeStyle = rule;
+    g.lineWidth = 1;
+    g.textAlign = 'right';
+    g.textBaseline = 'middle';
+    for (const mark of this.log ? logMarks(e.low, e.high) : marks(e.low, e.high, 5)) {
+      const at = Math.round(y(mark)) + 0.5;
+      g.beginPath();
+      g.moveTo(box.left, at);
+      g.lineTo(box.right, at);
+      g.stroke();
+      g.fillText(short(mark), box.left - 6, at);
+    }
+    g.textAlign = 'center';
+    g.textBaseline = 'top';
+    for (const mark of marks(e.left, e.right, Math.max(2, Math.floor(width / 110)))) {
+      g.fillText(short(mark), Math.min(Math.max(x(mark), box.left), box.right - 12), box.bottom + 6);
+    }
+    g.save();
+    g.beginPath();
+    g.rect(box.left, box.top, box.right - box.left, box.bottom - box.top);
+    g.clip();
+    for (const curve of this.curves) this.paintCurve(g, curve, x, y);
+    g.restore();
+  }
+
+  paintCurve(g, curve, x, y) {
+    if (curve.low && !this.smooth && this.curves.length <= 8) {
+      g.globalAlpha = 0.15;
+      g.fillStyle = curve.colour;
+      g.beginPath();
+      const floor = this.log ? this.place.e.low : -Infinity;
+      for (let i = 0; i < curve.x.length; ++i) g.lineTo(x(curve.x[i]), y(Math.max(curve.high[i], floor)));
+      for (let i = curve.x.length; i-- > 0;) g.lineTo(x(curve.x[i]), y(Math.max(curve.low[i], floor)));
+      g.fill();
+      g.globalAlpha = 1;
+    }
+    g.strokeStyle = g.fillStyle = curve.colour;
+    g.lineWidth = 1.6;
+    g.lineJoin = 'round';
+    g.beginPath();
+    let down = false;
+    for (let i = 0; i < curve.x.length; ++i) {
+      if (this.log && curve.shown[i] <= 0) { down = false; continue; }
+      if (down) g.lineTo(x(curve.x[i]), y(curve.shown[i]));
+      else g.moveTo(x(curve.x[i]), y(curve.shown[i]));
+      down = true;
+    }
+    g.stroke();
+    if (curve.x.length > 30) return;
+    for (let i = 0; i < curve.x.length; ++i) {
+      if (this.log && curve.shown[i] <= 0) continue;
+      g.beginPath();
+      g.arc(x(curve.x[i]), y(curve.shown[i]), 2.5, 0, 7);
+      g.fill();
+    }
+  }
+
+  // A line where the pointer is, and each curve's value there: the nearest ones first.
+  paintPointer() {
+    this.tip.hidden = true;
+    const g = clean(this.canvas);
+    if (!g || !this.place || !this.pointer || !this.curves.length) return;
+    const {e, box, x, y} = this.place;
+    const style = getComputedStyle(document.documentElement);
+    if (this.drag) {
+      g.fillStyle = style.getPropertyValue('--strong');
+      g.globalAlpha = 0.18;
+      g.fillRect(Math.min(this.drag.x, this.pointer.x), box.top, Math.abs(this.pointer.x - this.drag.x), box.bottom - box.top);
+      g.globalAlpha = 1;
+    }
+    const at = Math.min(Math.max(this.pointer.x, box.left), box.right);
+    const step = e.left + (e.right - e.left) * (at - box.left) / (box.right - box.left);
+    const found = [];
+    for (const curve of this.curves) {
+      const i = nearest(curve.x, step);
+      if (i < 0 || Math.abs(x(curve.x[i]) - at) > 30) continue;  // it has nothing near here
+      found.push({curve, i, away: Math.abs(y(curve.shown[i]) - this.pointer.y)});
+    }
+    if (!found.length) return;
+    found.sort((a, b) => a.away - b.away);
+    const first = found[0];
+    g.strokeStyle = style.getPropertyValue('--faint');
+    g.setLineDash([3, 3]);
+    g.beginPath();
+    g.moveTo(x(first.curve.x[first.i]), box.top);
+    g.lineTo(x(first.curve.x[first.i]), box.bottom);
+    g.stroke();
+    g.setLineDash([]);
+    for (const {curve, i} of found) {
+      g.fillStyle = curve.colour;
+      g.beginPath();
+      g.arc(x(curve.x[i]), y(curve.shown[i]), 3.5, 0, 7);
+      g.fill();
+    }
+    const lines = [textElement('div', 'step ' + Math.round(first.curve.x[first.i]).toLocaleString('en'))];
+    for (const {curve, i} of found.slice(0, 10)) {
+      const line = document.createElement('div');
+      const swatch = document.createElement('span');
+      swatch.className = 'swatch';
+      swatch.style.background = curve.colour;
+      const value = textElement('span', precise(curve.shown[i]));
+      value.className = 'value';
+      const label = textElement('span', curve.name);
+      label.className = 'label';
+      line.append(swatch, label, value);
+      lines.push(line);
+    }
+    if (found.length > 10) lines.push(textElement('div', 'and ' + (found.length - 10) + ' more'));
+    this.tip.replaceChildren(...lines);
+    this.tip.hidden = false;
+    const right = at > (box.left + box.right) / 2;  // then it stands at the left
+    this.tip.style.left = right ? '4rem' : 'auto';
+    this.tip.style.right = right ? 'auto' : '.8rem';
+  }
+
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return {x: event.clientX - box.left, y: event.clientY - box.top};
+  }
+  press(event) {
+    if (event.button !== 0) return;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.drag = this.pointer = this.at(event);
+  }
+  move(event) {
+    this.pointer = this.at(event);
+    this.point();
+  }
+  release(event) {
+    const from = this.drag, to = this.at(event);
+    this.drag = null;
+    if (from && this.place && Math.abs(to.x - from.x) > 6) {
+      const {e, box} = this.place;
+      const step = (pixel) => e.left + (e.right - e.left) * (Math.min(Math.max(pixel, box.left), box.right) - box.left) / (box.right - box.left);
+      const [a, b] = [step(from.x), step(to.x)].sort((p, q) => p - q);
+      if (b - a >= 2) this.chosen([Math.floor(a), Math.ceil(b)]);
+    }
+    this.point();
+  }
+  leave() {
+    this.pointer = null;
+    this.point();
+  }
+}
+
+// A canvas wiped and as large as it is shown; null where it is not shown.
+function clean(canvas) {
+  const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+  if (!width || !height) return null;
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+  }
+  const g = canvas.getContext('2d');
+  g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  g.clearRect(0, 0, width, height);
+  return g;
+}
+
+function textElement(kind, text) {
+  const element = document.createElement(kind);
+  element.textContent = text;
+  return element;
+}
+
+// The index of the value nearest to `wanted` in an ascending list; -1 in an empty one.
+function nearest(list, wanted) {
+  let low = 0, high = list.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle] < wanted) low = middle + 1; else high = middle;
+  }
+  return low > 0 && wanted - list[low - 1] < list[low] - wanted ? low - 1 : low < list.length ? low : -1;
+}
+
+// Round numbers from low to high.
+function marks(low, high, wanted) {
+  const raw = (high - low) / wanted, power = Math.pow(10, Math.floor(Math.log10(raw)));
+  const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= raw * 0.999);
+  const all = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) all.push(k * step);
+  return all;
+}
+function logMarks(low, high) {
+  const all = [], first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
+  const stride = Math.max(1, Math.ceil((last - first) / 8));
+  for (let power = first; power <= last; power += stride) {
+    for (const digit of last - first > 3 ? [1] : [1, 2, 5]) {
+      const mark = digit * Math.pow(10, power);
+      if (mark >= low && mark <= high) all.push(mark);
+    }
+  }
+  return all.length > 1 ? all : marks(low, high, 5);
+}
+function short(value) {
+  const size = Math.abs(value);
+  for (const [unit, letter] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
+    if (size >= unit * 0.9999) return parseFloat((value / unit).toPrecision(4)) + letter;
+  }
+  if (size > 0 && size < 1e-3) return value.toExponential(0);
+  return String(parseFloat(value.toPrecision(4)));
+}
+function precise(value) {
+  const size = Math.abs(value);
+  if (size >= 1e6) return short(value);
+  return size > 0 && size < 1e-3 ? value.toExponential(3) : String(parseFloat(value.toPrecision(5)));
+}

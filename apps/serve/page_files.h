@@ -1,0 +1,14 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace longhand::app {
+
+/// A file of apps/serve/page/, as the program carries it. CMake writes the list.
+struct PageFile {
+  std::string_view path, type, text;
+};
+std::span<const PageFile> page_files();
+
+}  // namespace longhand::app

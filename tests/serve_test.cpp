@@ -1,0 +1,371 @@
+// The live page: what is asked over HTTP, by friends and others.
+#include <sys/file.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "apps/serve/curves.h"
+#include "apps/serve/http_server.h"
+#include "apps/serve/live_page.h"
+#include "core/atomic_file.h"
+#include "core/rng.h"
+#include "tests/http_client.h"
+#include "tests/program.h"
+
+namespace serve_test {
+
+using namespace longhand;
+using namespace longhand::app;
+
+/// A server of this process, on a free port, that answers with what it was asked.
+struct Echo {
+  explicit Echo(HttpLimits limits = {})
+      : server(
+            "127.0.0.1", 0,
+            [](const HttpRequest& request) {
+              std::string said = request.method + " " + request.path + " " + request.token;
+              for (const auto& [name, value] : request.query) said += text("|", name, "=", value);
+              return HttpResponse{.body = said};
+            },
+            limits),
+        thread([this] { server.run([this] { return over.load(); }); }) {}
+  ~Echo() {
+    over = true;
+    thread.join();
+  }
+
+  std::atomic<bool> over = false;
+  HttpServer server;
+  std::thread thread;
+  std::uint16_t port() const { return server.port(); }
+};
+
+std::string line_of(std::int64_t step, double loss) {
+  return text("{\"step\":", step, ",\"loss\":", loss, ",\"tokens\":10,\"seconds\":0.5}\n");
+}
+
+constexpr auto forever = std::chrono::hours(1);
+
+/// `longhand serve` itself, over runs/.
+struct Served : Program {
+  Served() { std::filesystem::create_directory(folder / "runs"); }
+  ~Served() {
+    if (process > 0) ::kill(process, SIGTERM);
+    if (process > 0) finish(process);
+  }
+  void serve() {
+    process = ::fork();
+    if (process == 0) {
+      const int out = ::open(path("address").c_str(), O_WRONLY | O_CREAT, 0666);
+      ::dup2(out, STDOUT_FILENO);
+      if (::chdir(folder.path().c_str()) == 0) {
+        ::execl(built_program, "longhand", "serve", "--port", "0", nullptr);
+      }
+      ::_exit(127);
+    }
+    for (int tries = 0; tries < 1000; ++tries, ::usleep(10'000)) {
+      const std::string address = contents(path("address"));
+      if (!address.ends_with('\n')) continue;
+      port = static_cast<std::uint16_t>(std::atoi(address.c_str() + address.rfind(':') + 1));
+      token = address.substr(address.find('#') + 1);
+      token.pop_back();
+      return;
+    }
+    BOOST_FAIL("the server does not start");
+  }
+  HttpAnswer get(const std::string& target) const { return http_request(port, "GET", target); }
+  HttpAnswer post(const std::string& target) const {
+    return http_request(port, "POST", target,
+                        "X-Longhand-Token: " + token + "\r\nContent-Length: 0\r\n");
+  }
+  /// The only run's row, once `wanted` of it holds.
+  template <class F>
+  Json wait_for(F wanted) const {
+    for (int tries = 0; tries < 600; ++tries, ::usleep(50'000)) {
+      const Json runs = get("/api/runs").json()["runs"];
+      if (runs.size() == 1 && wanted(runs[0])) return runs[0];
+    }
+    BOOST_FAIL("the run is never as it should be");
+    return {};
+  }
+
+  pid_t process = 0;
+  std::uint16_t port = 0;
+  std::string token;
+};
+
+}  // namespace serve_test
+
+BOOST_FIXTURE_TEST_SUITE(serve_test, TemporaryFolder)
+
+using namespace serve_test;
+
+BOOST_AUTO_TEST_CASE(queries_are_decoded_and_malformed_ones_refused) {
+  std::map<std::string, std::string, std::less<>> query;
+  BOOST_TEST(parse_query("a=1&b=x%2Fy+z&&c", query));
+  BOOST_TEST(query.at("a") == "1");
+  BOOST_TEST(query.at("b") == "x/y z");
+  BOOST_TEST(query.at("c") == "");
+  for (const char* bad : {"a=%", "a=%2", "a=%zz", "%g0=1"}) BOOST_TEST(!parse_query(bad, query));
+}
+
+BOOST_AUTO_TEST_CASE(a_host_is_a_number_or_localhost) {
+  for (const char* good :
+       {"127.0.0.1:8765", "127.0.0.1", "localhost:1", "[::1]:8765", "10.0.0.7:80"}) {
+    BOOST_TEST(is_plain_host(good), good);
+  }
+  for (const char* bad : {"", "evil.example", "evil.example:8765", "127.0.0.1.evil.example",
+                          "localhost.evil.example", "[::1]evil", "[::1", "0x7f.1"}) {
+    BOOST_TEST(!is_plain_host(bad), bad);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_course_keeps_its_room_and_its_values) {
+  Course course;
+  constexpr std::int64_t steps = 100'000;
+  for (std::int64_t step = 1; step <= steps; ++step)
+    course.add(step, static_cast<double>(step % 7));
+  BOOST_TEST(course.buckets().size() <= Course::most);
+  const std::vector<Bucket> few = thinned(course.buckets(), 50);
+  BOOST_TEST(few.size() <= 50u);
+  std::int64_t count = 0, before = 0;
+  double sum = 0;
+  for (const Bucket& bucket : few) {
+    BOOST_TEST(bucket.first == before + 1);
+    before = bucket.last;
+    count += bucket.count;
+    sum += bucket.sum;
+    BOOST_TEST(bucket.low == 0.0f);
+    BOOST_TEST(bucket.high == 6.0f);
+  }
+  BOOST_TEST(before == steps);
+  BOOST_TEST(count == steps);
+  double exact = 0;
+  for (std::int64_t step = 1; step <= steps; ++step) exact += static_cast<double>(step % 7);
+  BOOST_TEST(sum == exact);
+}
+
+BOOST_AUTO_TEST_CASE(a_growing_file_is_read_on_and_a_replaced_one_anew) {
+  const std::filesystem::path file = path() / "metrics.jsonl";
+  Curves curves(file);
+  BOOST_TEST(curves.read(std::chrono::steady_clock::now() + forever));  // there is none yet
+  std::ofstream out(file, std::ios::binary);
+  out << line_of(1, 4) << "damaged\n{\"step\":2,\"loss\":3}\n" << line_of(3, 2).substr(0, 10);
+  out.flush();
+  const auto read = [&] { return curves.read(std::chrono::steady_clock::now() + forever); };
+  BOOST_TEST(read());
+  BOOST_TEST(curves.step() == 2);  // not the line that is being written
+  BOOST_TEST(curves.last("loss").value() == 3.0);
+  BOOST_TEST(curves.last("tokens_per_second").value() == 20.0);
+  out << line_of(3, 2).substr(10);
+  out << "{\"step\":4,\"train/right\":0.5,\"intervals\":{\"train/right\":[0.4,0.6]},\"samples\":"
+         "[{\"prompt\":\"a\",\"text\":\"b\"}]}\n";
+  out << "{\"step\":5,\"loss\":" << std::string(3 << 20, '1') << "}\n" << line_of(6, 1);
+  out.flush();
+  BOOST_TEST(read());
+  BOOST_TEST(curves.step() == 6);
+  BOOST_TEST(curves.between("loss", 1, 9, 100).size() == 4u);  // 1, 2, 3 and 6
+  BOOST_TEST((*curves.evaluation())["step"].integer() == 4);
+  BOOST_TEST(curves.samples().size() == 1u);
+  write_atomically(file, line_of(1, 8));
+  BOOST_TEST(read());
+  BOOST_TEST(curves.step() == 1);
+  BOOST_TEST(curves.between("loss", 1, 9, 100).size() == 1u);
+  BOOST_TEST(curves.samples().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_part_of_a_long_run_has_its_own_values_again) {
+  const std::filesystem::path file = path() / "metrics.jsonl";
+  {
+    std::ofstream out(file, std::ios::binary);
+    for (int step = 1; step <= 50'000; ++step) out << line_of(step, step);
+  }
+  Curves curves(file);
+  int reads = 1;
+  while (!curves.read(std::chrono::steady_clock::now() + std::chrono::milliseconds(1))) ++reads;
+  BOOST_TEST(reads > 1);  // a moment was not enough
+  BOOST_TEST(curves.between("loss", 0, 1 << 30, 300).size() <= 300u);
+  const std::vector<Bucket> part = curves.between("loss", 31'003, 31'007, 300);
+  BOOST_REQUIRE(part.size() == 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
+    BOOST_TEST(part[i].count == 1u);
+    BOOST_TEST(part[i].mean() == 31'003.0 + static_cast<double>(i));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(requests_are_taken_within_limits) {
+  const Echo echo({.header_bytes = 2048, .body_bytes = 100});
+  const HttpAnswer good = http_request(echo.port(), "GET", "/a?x=1%202", "X-Longhand-Token: t\r\n");
+  BOOST_TEST(good.status == 200);
+  BOOST_TEST(good.body == "GET /a t|x=1 2");
+  BOOST_TEST(contains(good.head, "Content-Security-Policy: default-src 'none'"));
+  const auto status = [&](const std::string& bytes) {
+    return raw_request(echo.port(), bytes).status;
+  };
+  const std::string host = "Host: localhost\r\nConnection: close\r\n";
+  BOOST_TEST(status("GET / HTTP/1.1\r\n" + host + "\r\n") == 200);
+  BOOST_TEST(status("GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n") == 403);
+  BOOST_TEST(status("GET / HTTP/1.1\r\nConnection: close\r\n\r\n") == 403);
+  BOOST_TEST(
+      status(
+          "GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n") ==
+      403);
+  BOOST_TEST(status("DELETE / HTTP/1.1\r\n" + host + "\r\n") == 405);
+  BOOST_TEST(status("GET /?a=%zz HTTP/1.1\r\n" + host + "\r\n") == 400);
+  BOOST_TEST(status("rubbish\r\n\r\n") == 400);
+  BOOST_TEST(status("GET / HTTP/1.1\r\n" + host + "X: " + std::string(4000, 'x') + "\r\n\r\n") ==
+             413);
+  BOOST_TEST(status("POST / HTTP/1.1\r\n" + host + "Content-Length: 99999999999\r\n\r\n") == 413);
+  BOOST_TEST(status("POST / HTTP/1.1\r\n" + host + "Content-Length: -1\r\n\r\n") == 400);
+  BOOST_TEST(status("POST / HTTP/1.1\r\n" + host +
+                    "Transfer-Encoding: chunked\r\n\r\nffffffff\r\nxx") == 413);
+  BOOST_TEST(http_request(echo.port(), "GET", "/b").status == 200);  // all the same
+}
+
+BOOST_AUTO_TEST_CASE(rubbish_of_any_kind_ends_no_server) {
+  const Echo echo;
+  Rng rng(3, Purpose::test);
+  const std::string start = "GET /api/runs?runs=1,2&from=3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  for (int i = 0; i < 300; ++i) {
+    std::string bytes = start;
+    for (int k = 0; k < 4; ++k) {
+      bytes[rng.below(static_cast<std::uint32_t>(bytes.size()))] =
+          static_cast<char>(rng.below(256));
+    }
+    const FileDescriptor socket = connect_to(echo.port());
+    send_all(socket, bytes.substr(0, rng.below(static_cast<std::uint32_t>(bytes.size() + 1))));
+  }
+  BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
+}
+
+BOOST_AUTO_TEST_CASE(slow_and_many_clients_keep_nobody_waiting) {
+  const Echo echo({.connections = 8, .idle = std::chrono::seconds(1)});
+  std::vector<FileDescriptor> slow;
+  for (int i = 0; i < 7; ++i) {
+    slow.push_back(connect_to(echo.port()));
+    send_all(slow.back(), "GET / HT");
+  }
+  BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
+  for (int i = 0; i < 20; ++i) slow.push_back(connect_to(echo.port()));  // most are closed at once
+  ::usleep(1'500'000);                                                   // and the slow ones by now
+  BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
+  BOOST_TEST(receive_all(slow.front()) == "");  // not 10 seconds
+}
+
+BOOST_AUTO_TEST_CASE(an_address_in_words_or_in_use_is_refused) {
+  const Echo echo;
+  const auto ignore = [](const HttpRequest&) { return HttpResponse(); };
+  BOOST_TEST(contains(refusal([&] { HttpServer("localhost", 0, ignore); }), "127.0.0.1"));
+  BOOST_TEST(contains(refusal([&] { HttpServer("127.0.0.1", echo.port(), ignore); }),
+                      text("port ", echo.port(), ": cannot be listened on")));
+}
+
+BOOST_FIXTURE_TEST_CASE(runs_are_shown_and_only_by_their_numbers, Served) {
+  const auto trained = (*this)(
+      "train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 --steps 6 "
+      "--batch 2 --evaluate-every 3 --evaluate-samples 2 --threads 1 --quiet --out runs/small");
+  BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  std::filesystem::create_directory(folder / "runs/bad");
+  write_atomically(folder / "runs/bad/config.ini", "[task]\nname = <b>no\n");
+  serve();
+  const Json runs = get("/api/runs").json()["runs"];
+  BOOST_REQUIRE(runs.size() == 2u);
+  const Json& bad = runs[0]["name"] == "bad" ? runs[0] : runs[1];
+  const Json& small = runs[0]["name"] == "bad" ? runs[1] : runs[0];
+  BOOST_TEST(bad["state"] == "unreadable");
+  BOOST_TEST(small["state"] == "finished");
+  BOOST_TEST(small["step"].integer() == 6);
+  BOOST_TEST(small["score"].is_number());
+  const std::string number = small["run"].dump();
+  const Json series = get("/api/series?runs=" + number + "&figures=loss,train/sequences,no").json();
+  BOOST_TEST(series["whole"].boolean());
+  BOOST_TEST(series["runs"][number]["loss"]["y"].size() == 6u);
+  BOOST_TEST(series["runs"][number]["train/sequences"]["x"].size() == 2u);
+  BOOST_TEST(!series["runs"][number].contains("no"));
+  const Json told = get("/api/run?run=" + number).json();
+  BOOST_TEST(told["settings"]["model.width"] == "8");
+  BOOST_TEST(told["evaluation"]["step"].integer() == 6);
+
+  const HttpAnswer page = get("/");
+  BOOST_TEST(contains(page.head, "text/html"));
+  for (const char* const file : {"/page.js", "/chart.js", "/style.css"}) {
+    BOOST_TEST(contains(page.body, file));
+    BOOST_TEST(get(file).status == 200);
+  }
+  const HttpAnswer report = get("/page?run=" + number + "&name=report.html");
+  BOOST_TEST(report.body == contents(folder / "runs/small/report.html"));
+  BOOST_TEST(contains(report.head, "Content-Security-Policy: sandbox"));
+  for (const char* target :
+       {"/page?run=NR&name=config.ini", "/page?run=NR&name=../../small/report.html", "/etc/passwd",
+        "/../../etc/passwd", "/page?run=NR", "/api/none"}) {
+    std::string asked = target;
+    if (const auto at = asked.find("NR"); at != std::string::npos) asked.replace(at, 2, number);
+    BOOST_TEST(get(asked).status == 404, asked);
+  }
+  for (const char* target : {"/api/run?run=99", "/api/run?run=../bad", "/api/run", "/page?run=-1",
+                             "/api/series?runs=1&figures=loss&from=x",
+                             "/api/series?runs=1&figures=loss&points=99999999999999999999"}) {
+    BOOST_TEST(get(target).status == 400, target);
+  }
+  // A training of the same folder is not disturbed by being looked at.
+  BOOST_TEST((*this)("train --resume runs/small --quiet").status == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(who_has_the_token_stops_and_resumes_a_run, Served) {
+  const pid_t training = start(
+      "train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 "
+      "--steps 100000 --batch 2 --evaluate-samples 2 --threads 1 --quiet --out runs/long");
+  wait_for_lines("runs/long", 3);
+  serve();
+  const Json row = wait_for([](const Json& run) { return run["state"] == "training"; });
+  BOOST_TEST(row["here"].boolean());
+  BOOST_TEST(row["resident_bytes"].number() > 1e6);
+  const std::string of = "?run=" + row["run"].dump();
+  for (const char* what : {"/api/stop", "/api/resume", "/api/look"}) {
+    BOOST_TEST(http_request(port, "POST", what + of).status == 403);
+    BOOST_TEST(
+        http_request(port, "POST", what + of, "X-Longhand-Token: " + token.substr(1) + "0\r\n")
+            .status == 403);
+    BOOST_TEST(get(what + of).status == 404);
+  }
+  BOOST_TEST(post("/api/resume" + of).status == 400);  // it is being trained
+  BOOST_TEST(post("/api/stop" + of).status == 200);
+  BOOST_TEST(finish(training) == 128 + SIGTERM);
+  const Json stopped = wait_for([](const Json& run) { return run["state"] == "stopped"; });
+  const std::int64_t step = stopped["step"].integer();
+  BOOST_TEST(post("/api/stop" + of).status == 400);
+  BOOST_TEST(post("/api/resume" + of).status == 200);
+  wait_for(
+      [&](const Json& run) { return run["state"] == "training" && run["step"].integer() > step; });
+  BOOST_TEST(post("/api/stop" + of).status == 200);
+  wait_for([](const Json& run) { return run["state"] == "stopped" && !run.contains("doing"); });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_lock_that_names_another_process_ends_nobody, Served) {
+  BOOST_REQUIRE((*this)("train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 "
+                        "--width 8 --steps 2 --batch 2 --evaluate-samples 2 --quiet --out runs/r")
+                    .status == 0);
+  // Held by this process, but naming another one.
+  const pid_t bystander = start("train --task sorting --steps 1000000 --quiet --threads 1 --out b");
+  std::array<char, 65> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const std::string lock = path("runs/r/lock");
+  write_atomically(lock, text("process ", bystander, " on ", host.data(), "\n"));
+  const FileDescriptor held(::open(lock.c_str(), O_RDONLY));
+  BOOST_REQUIRE(::flock(held.get(), LOCK_EX) == 0);
+  serve();
+  const Json row = wait_for([](const Json& run) { return run["state"] == "training"; });
+  BOOST_TEST(!row["here"].boolean());
+  BOOST_TEST(post("/api/stop?run=" + row["run"].dump()).status == 400);
+  BOOST_TEST(::kill(bystander, SIGKILL) == 0);
+  BOOST_TEST(finish(bystander) == -SIGKILL);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_cannot_be_served_is_refused, Served) {
+  refuses(1, "serve nowhere", "nowhere");
+  refuses(1, "serve --address example.org", "127.0.0.1");
+  refuses(2, "serve --port 70000", "--port");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
