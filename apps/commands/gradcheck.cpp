@@ -5,8 +5,10 @@
 #include <iostream>
 
 #include "apps/compute.h"
+#include "apps/derivative_check.h"
 #include "apps/report.h"
 #include "autograd/tolerance.h"
+#include "core/quote.h"
 
 namespace longhand::app::gradcheck_command {
 namespace {
@@ -54,7 +56,71 @@ class Checker {
   DType activations_ = DType::f64;
 };
 
+/// A derivative somebody typed, held against difference quotients.
+void check_typed(const Arguments& arguments) {
+  if (!arguments.plain().empty()) wrong_usage("--expression: expected no ops beside it");
+  const auto parsed = [&](const char* flag) {
+    return as_usage(flag, [&] { return Expression(arguments.word(flag)); });
+  };
+  const Expression f = parsed("expression"), typed = parsed("derivative");
+  std::string by;
+  if (arguments.given("by")) {
+    by = arguments.word("by");
+  } else if (f.variables().size() == 1) {
+    by = *f.variables().begin();
+  } else {
+    wrong_usage("--by: expected the variable, as the expression has ", f.variables().size());
+  }
+  if (!f.variables().contains(by)) {
+    wrong_usage("--by: the expression has no variable ", quote(by));
+  }
+  for (const std::string& name : typed.variables()) {
+    if (!f.variables().contains(name)) {
+      wrong_usage("--derivative: the expression has no variable ", quote(name));
+    }
+  }
+  const double low = arguments.number("from", -1e6, 1e6);
+  const double high = arguments.number("to", -1e6, 1e6);
+  if (!(low < high)) wrong_usage("--to: expected more than --from, ", low, ", got ", high);
+  const DerivativeCheck check = check_derivative(f, by, typed, low, high, seed_from(arguments));
+
+  std::vector<Report::Column> columns;
+  for (const auto& [name, value] : check.rows[0].at)
+    columns.push_back({"at " + name, name, "%.4f"});
+  columns.push_back({"typed", "typed", "%.10g"});
+  columns.push_back({"quotient", "difference quotient", "%.10g"});
+  columns.push_back({"error", "which may be off by", "%.1e"});
+  columns.push_back({"verdict", ""});
+  Report report(columns);
+  int wrong = 0;
+  for (const DerivativeCheck::Row& row : check.rows) {
+    Json line{{"typed", row.typed},
+              {"quotient", row.quotient.value},
+              {"error", row.quotient.error},
+              {"verdict", row.right ? "right" : "wrong"}};
+    for (const auto& [name, value] : row.at) line["at " + name] = value;
+    report.add(std::move(line));
+    wrong += row.right ? 0 : 1;
+  }
+  report.set("expression", f.text());
+  report.set("derivative", typed.text());
+  report.set("by", by);
+  report.set("right", check.right());
+  report.set("points_without", check.without);
+  if (!check.hint.empty()) report.set("hint", check.hint);
+  report.print(std::cout, arguments.json());
+  if (!arguments.json() && check.right()) {
+    std::cout << "right: d(" << f.text() << ")/d" << by << " = " << typed.text() << '\n';
+  }
+  LONGHAND_CHECK(check.right(), "the derivative by ", by, " is wrong at ", wrong, " of ",
+                 check.rows.size(), " points", check.hint.empty() ? "" : "; ", check.hint);
+}
+
 void run(const Arguments& arguments) {
+  if (arguments.given("expression")) return check_typed(arguments);
+  for (const char* flag : {"derivative", "by"}) {
+    if (arguments.given(flag)) wrong_usage("--", flag, ": expected --expression beside it");
+  }
   const auto operations = chosen(arguments.plain());
   const Checker check(arguments);
 
@@ -106,9 +172,17 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "gradcheck",
      .summary = "checks every derivative, by difference quotients or against the reference",
-     .usage = {"[OP...] [--backend NAME] [--seed N] [--json]"},
-     .options = join(compute_options("reference"), {json_option()}),
-     .examples = {"gradcheck", "gradcheck matmul layer_norm --seed 7",
+     .usage = {"[OP...] [--backend NAME] [--seed N] [--json]",
+               "--expression F --derivative D [--by VARIABLE] [--from X] [--to X]"},
+     .options = join(compute_options("reference"),
+                     {{"expression", "F", "a function as one types it, such as x^2*sin(y)"},
+                      {"derivative", "D", "what is said to be its derivative"},
+                      {"by", "VARIABLE", "by which; the only one if not given"},
+                      {"from", "X", "the points lie between this", "-3"},
+                      {"to", "X", "and this", "3"},
+                      json_option()}),
+     .examples = {"gradcheck --expression 'x*sin(x)' --derivative 'sin(x) + x*cos(x)'", "gradcheck",
+                  "gradcheck matmul layer_norm --seed 7",
                   "gradcheck attention --backend cpu --math bf16"},
      .notes =
          "On the reference backend, in f64: each op runs on small random cases; each entry of "
@@ -119,7 +193,12 @@ const Register command{
          "may be off by, and below 1e-6 of the input's largest derivative.\n"
          "On cpu or cuda: outputs and gradients are held against the reference's in f64, within\n"
          "bounds for --math (bf16: with bf16 tensors), single entries and averages.\n"
-         "The exit status is 1 if a bound is exceeded.",
+         "A typed derivative is compared with central difference quotients, extrapolated to a "
+         "step\n"
+         "of none, at random points. Functions: " +
+         Expression::functions() +
+         ".\n"
+         "The exit status is 1 if a bound is exceeded or a derivative is wrong.",
      .takes_words = true,
      .run = run}};
 
