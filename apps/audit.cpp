@@ -5,6 +5,7 @@
 
 #include "autograd/tape.h"
 #include "core/error.h"
+#include "core/npy.h"
 #include "core/quote.h"
 
 namespace longhand::app {
@@ -79,7 +80,10 @@ void seed_gradients(const Operation& operation, const AuditFile& file, Backend& 
 }  // namespace
 
 AuditFile read_audit_file(const std::filesystem::path& path, const Operation& operation) {
-  const SafetensorsFile file = SafetensorsFile::open(path);
+  std::vector<std::byte> bytes;
+  if (is_numpy_file(path)) bytes = numpy_as_safetensors(path, operation.inputs.front().name);
+  const SafetensorsFile file = is_numpy_file(path) ? SafetensorsFile::parse(bytes, path.string())
+                                                   : SafetensorsFile::open(path);
   AuditFile result;
   std::optional<DType> first_activation, first_float;
   for (const Argument& input : operation.inputs) {

@@ -8,6 +8,7 @@
 #include "apps/audit.h"
 #include "apps/compute.h"
 #include "apps/report.h"
+#include "core/npy.h"
 
 namespace longhand::app::op_command {
 namespace {
@@ -178,7 +179,11 @@ void run_operation(const Operation& operation, const Arguments& arguments) {
   const std::vector<NamedTensor> results = audit(operation, file, *backend, type, gradients);
   backend->synchronize();
   const auto took = std::chrono::steady_clock::now() - start;
-  save_tensors(out, results);
+  if (is_numpy_file(out)) {
+    save_numpy(out, results);
+  } else {
+    save_tensors(out, results);
+  }
 
   Report report(
       {{"tensor", "tensor"}, {"type", "type"}, {"shape", "shape"}, {"norm", "norm", "%.9g"}});
@@ -215,20 +220,20 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "op",
-     .summary = "runs one op, forward and backward, on tensors from a safetensors file",
+     .summary = "runs one op, forward and backward, on tensors from a safetensors or NumPy file",
      .usage = {"list [--json]", "describe NAME [--json]",
                "NAME --in FILE --out FILE [--attr NAME=VALUE]... [--grad] [--dtype TYPE] ..."},
      .options =
-         join({{"in", "FILE", "the inputs, a safetensors file"},
-               {"out", "FILE", "where the results go, a safetensors file"},
+         join({{"in", "FILE", "the inputs: .safetensors, .npz, or the first of them as .npy"},
+               {"out", "FILE", "where the results go, in the form that its name says"},
                {"attr", "NAME=VALUE", "an attribute of the op", {}, true},
                {"grad", "", "also compute the gradients of the inputs"},
                {"dtype", "TYPE", "f64 (reference only), f32 or bf16; otherwise as in the file"}},
               join(compute_options(), {json_option()})),
-     .examples =
-         {"op list", "op describe layer_norm",
-          "op layer_norm --in x.safetensors --attr epsilon=1e-6 --grad --out y.safetensors",
-          "op matmul --in x.safetensors --out y.safetensors --backend reference --dtype f64"},
+     .examples = {"op list", "op describe layer_norm",
+                  "op layer_norm --in x.safetensors --attr epsilon=1e-6 --grad --out y.safetensors",
+                  "op softmax --in x.npy --out y.npy",
+                  "op matmul --in x.npz --out y.npz --backend reference --dtype f64"},
      .notes =
          "The file holds the inputs under the names `describe` gives and, with --grad, the\n"
          "gradient of each differentiable output y as \"dy\". The result holds the outputs and,\n"

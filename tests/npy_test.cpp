@@ -1,0 +1,136 @@
+// NumPy's files, in and out.
+#include "core/npy.h"
+
+#include "core/atomic_file.h"
+#include "core/backend.h"
+#include "tests/program.h"
+
+namespace npy_test {
+
+using namespace longhand;
+
+std::vector<NamedTensor> some_tensors() {
+  const auto backend = make_reference_backend();
+  return {
+      {"a", Tensor::from(*backend, {2, 3}, DType::f64, std::vector{1., 2., 3., 4., 5., 1e-300})},
+      {"b", Tensor::from(*backend, {2}, DType::f32, std::vector{0.5, -0.0})},
+      {"c", Tensor::from(*backend, {1, 2}, DType::i32, std::vector{7, -9})},
+      {"empty", Tensor::from(*backend, {0, 4}, DType::f32, std::vector<double>())}};
+}
+
+/// What numpy.save writes: version 1, a header padded to 64 bytes.
+std::string npy(const std::string& header, const std::string& bytes) {
+  std::string padded = header;
+  padded.append(118 - 1 - header.size(), ' ');
+  return std::string("\x93NUMPY\1\0v\0", 10) + padded + "\n" + bytes;
+}
+
+}  // namespace npy_test
+
+BOOST_FIXTURE_TEST_SUITE(npy_test, Program)
+
+using namespace npy_test;
+
+BOOST_AUTO_TEST_CASE(the_checksum_is_that_of_zip_files) {
+  BOOST_TEST(crc32("123456789") == 0xcbf43926u);
+  BOOST_TEST(crc32("") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_written_is_read_again) {
+  const auto tensors = some_tensors();
+  save_numpy(path("x.npz"), tensors);
+  const std::vector<std::byte> bytes = numpy_as_safetensors(path("x.npz"), "");
+  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x.npz");
+  BOOST_TEST(file.entries().size() == 4u);
+  const auto backend = make_reference_backend();
+  for (const NamedTensor& named : tensors) {
+    const Tensor read = load_tensor(*backend, file, named.name);
+    BOOST_TEST((read.shape() == named.tensor.shape()));
+    BOOST_TEST((read.dtype() == named.tensor.dtype()));
+    if (is_float(read.dtype())) BOOST_TEST(read.to_doubles() == named.tensor.to_doubles());
+    if (!is_float(read.dtype())) BOOST_TEST(read.to_ints() == named.tensor.to_ints());
+  }
+  const std::string once = contents(path("x.npz"));
+  save_numpy(path("x.npz"), tensors);
+  BOOST_TEST(contents(path("x.npz")) == once);  // no clock is in it
+  BOOST_TEST(contains(refusal([&] { save_numpy(path("x.npy"), tensors); }), "expected .npz"));
+}
+
+BOOST_AUTO_TEST_CASE(an_array_as_numpy_writes_it_is_read) {
+  const double values[] = {1.5, -2};
+  write_atomically(path("x.npy"), npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }",
+                                      std::string(reinterpret_cast<const char*>(values), 16)));
+  const std::vector<std::byte> bytes = numpy_as_safetensors(path("x.npy"), "x");
+  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x.npy");
+  const auto backend = make_reference_backend();
+  BOOST_TEST((load_tensor(*backend, file, "x").to_doubles() == std::vector{1.5, -2.}));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_such_file_is_refused) {
+  const auto says = [&](const std::string& bytes, const char* words, const char* name = "x.npy") {
+    write_atomically(path(name), bytes);
+    BOOST_TEST(contains(refusal([&] { numpy_as_safetensors(path(name), "x"); }), words));
+  };
+  const std::string eight(8, '\0');
+  const auto header = [](const std::string& type, const std::string& order,
+                         const std::string& shape) {
+    return "{'descr': '" + type + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
+  };
+  says("", "is no NumPy array");
+  says("\x93NUMPY", "is no NumPy array");
+  says(npy(header("<f8", "True", "(1,)"), eight), "C order");
+  says(npy(header("<c8", "False", "(1,)"), eight), "expected float64");
+  says(npy(header(">f8", "False", "(1,)"), eight), "little-endian");
+  says(npy(header("<f8", "False", "(2,)"), eight), "expected 16 bytes of values, got 8");
+  says(npy(header("<f8", "False", "(-1,)"), eight), "a shape such as");
+  says(npy(header("<f8", "False", "(4611686018427387904, 8)"), eight), "too large");
+  says(npy("{'descr': '<f8', }", eight), "expected fortran_order");
+  says("", "is no .npz", "x.npz");
+  says("PK\5\6", "is no .npz", "x.npz");
+
+  save_numpy(path("y.npz"), some_tensors());
+  const std::string good = contents(path("y.npz"));
+  std::string flipped = good;
+  flipped[200] = static_cast<char>(flipped[200] ^ 1);
+  says(flipped, "checksum", "x.npz");
+  // Cut or changed anywhere: refused or read, and no more than that.
+  for (std::size_t i = 0; i < good.size(); i += 3) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 0x55);
+    for (const std::string& bytes : {bad, good.substr(0, i)}) {
+      write_atomically(path("z.npz"), bytes);
+      refusal([&] {
+        const auto read = numpy_as_safetensors(path("z.npz"), "x");
+        SafetensorsFile::parse(read, "z.npz");
+      });
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_op_runs_on_numpy_files) {
+  const auto backend = make_reference_backend();
+  const std::vector<double> values{1, 2, 3, 0.5, 0.25, -1};
+  const Tensor x = Tensor::from(*backend, {2, 3}, DType::f32, values);
+  save_numpy(path("x.npy"), std::vector<NamedTensor>{{"x", x}});
+  save_numpy(path("in.npz"), std::vector<NamedTensor>{{"x", x}, {"dy", x}});
+  save_tensors(path("in.safetensors"), std::vector<NamedTensor>{{"x", x}, {"dy", x}});
+  for (const char* words :
+       {"op softmax --in x.npy --out y.npy", "op softmax --in in.npz --grad --out out.npz",
+        "op softmax --in in.safetensors --grad --out out.safetensors"}) {
+    const auto done = (*this)(words);
+    BOOST_TEST(done.status == 0, done.err);
+  }
+  const auto from_numpy = numpy_as_safetensors(path("out.npz"), "");
+  const SafetensorsFile ours = SafetensorsFile::open(path("out.safetensors"));
+  const SafetensorsFile theirs = SafetensorsFile::parse(from_numpy, "out.npz");
+  for (const char* name : {"y", "dx"}) {
+    BOOST_TEST((load_tensor(*backend, ours, name).to_doubles() ==
+                load_tensor(*backend, theirs, name).to_doubles()));
+  }
+  const auto single = numpy_as_safetensors(path("y.npy"), "y");
+  BOOST_TEST((load_tensor(*backend, SafetensorsFile::parse(single, "y.npy"), "y").to_doubles() ==
+              load_tensor(*backend, ours, "y").to_doubles()));
+  refuses(1, "op softmax --in in.npz --grad --out y.npy", "expected .npz for y, dx");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
