@@ -15,6 +15,7 @@
 #include "apps/version.h"
 #include "core/nearest.h"
 #include "core/quote.h"
+#include "nn/ranks/transport.h"
 #include "nn/training/stop_signals.h"
 
 namespace longhand::app {
@@ -96,6 +97,8 @@ int guarded(const std::vector<std::string>& words) {
     return signal == 0 ? done : 128 + signal;
   } catch (const UsageError& error) {
     return report(misused, error.what(), words);
+  } catch (const nn::FailedElsewhere&) {  // another rank tells it
+    return failed;
   } catch (const std::bad_alloc&) {
     return report(failed, "memory is used up", words);
   } catch (const std::exception& error) {

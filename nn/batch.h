@@ -61,9 +61,9 @@ struct Batch {
   }
 };
 
-/// Makes part `part` of step `step`'s data: a pure function of the two, so that neither threads nor
-/// earlier steps matter. Steps count from 1. A step has accumulation * ranks parts.
-using BatchSource = std::function<Batch(std::int64_t step, std::int64_t part)>;
+/// Makes batch number `place` of step `step`'s data: a pure function of the two, so that neither
+/// threads nor earlier steps nor ranks matter. Steps count from 1, batches of a step from 0.
+using BatchSource = std::function<Batch(std::int64_t step, std::int64_t place)>;
 /// Each from the random stream of its step and part.
 BatchSource drawn_batches(std::uint64_t seed, std::function<Batch(Rng&)> draw);
 

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 action="-i"
 [ "${1:-}" = --check ] && action="--dry-run --Werror"
 folders=""
-for folder in core cuda autograd nn tasks apps tests examples; do
+for folder in core cuda autograd mpi nn tasks apps tests examples; do
   [ -d "$folder" ] && folders="$folders $folder"
 done
 # shellcheck disable=SC2086  # lists of words

@@ -5,7 +5,7 @@
 set -eu
 
 packages="g++ cmake ninja-build libboost-program-options-dev libboost-test-dev
-  clang-format locales-all"
+  clang-format locales-all libopenmpi-dev openmpi-bin"
 case ${1:-} in
   lint) packages="$packages clang-tidy" ;;
   fuzz) packages="$packages clang" ;;

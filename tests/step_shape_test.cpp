@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(shapes_differ_in_all_that_decides_about_operations) {
   other.values = {{2}, {0.5, 1}};
   BOOST_TEST((shape_of(other) != shape_of(points)));
   other = batch;
-  BOOST_CHECK(shape_of(std::vector<Batch>{batch, other}) != shape_of(std::vector<Batch>{batch}));
+  BOOST_CHECK(shape_of({batch, other}, {0, 1}) != StepShape{shape_of(batch)});
 }
 
 BOOST_AUTO_TEST_CASE(batches_of_one_length_stay_as_they_are) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(ragged_batches_are_filled_with_what_does_not_count) {
 }
 
 BOOST_AUTO_TEST_CASE(filling_is_little_and_leaves_few_shapes) {
-  std::vector<PartShape> shapes;
+  std::vector<BatchShape> shapes;
   for (std::int32_t more = 0; more < 4000; more += 37) {
     std::vector<std::int32_t> lengths(100, 200);
     lengths[0] += more;
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(filling_is_little_and_leaves_few_shapes) {
     BOOST_TEST_REQUIRE(tokens >= before);
     BOOST_TEST_REQUIRE(tokens < before + before / 32 + 1);
     BOOST_TEST_REQUIRE(std::accumulate(full.lengths.begin(), full.lengths.end(), 0) == tokens);
-    PartShape shape = shape_of(full);
+    BatchShape shape = shape_of(full);
     shape.longest = 0;
     if (std::ranges::count(shapes, shape) == 0) shapes.push_back(shape);
   }

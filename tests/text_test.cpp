@@ -137,8 +137,8 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_one_others) {
   BOOST_TEST(*offsets.rbegin() <= 10);
   BOOST_TEST(std::set(epochs.begin(), epochs.end()).size() == 10u);
   // Parts of a step are a cut through the same windows, and the seed names them.
-  auto halves = first_tokens(1, {.sequences = 3, .parts = 2}, 7, 0);
-  const auto second = first_tokens(1, {.sequences = 3, .parts = 2}, 7, 1);
+  auto halves = first_tokens(1, {.sequences = 3, .batches = 2}, 7, 0);
+  const auto second = first_tokens(1, {.sequences = 3, .batches = 2}, 7, 1);
   halves.insert(halves.end(), second.begin(), second.end());
   BOOST_TEST(halves == first_tokens(1, {.sequences = 6}, 7, 0));
   BOOST_TEST(first_tokens(1, {.tokens = 69}, 7, 0) == halves);  // six of ten tokens fit

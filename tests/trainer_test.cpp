@@ -368,34 +368,6 @@ BOOST_AUTO_TEST_CASE(an_evaluation_that_was_left_is_made_up_for) {
   BOOST_TEST(CheckpointStore(folder.path(), 1).best().value() == 3);
 }
 
-BOOST_AUTO_TEST_CASE(ranks_that_add_up_train_like_one) {
-  // Two ranks in lockstep on one thread cannot be; so rank 1's share is computed here and handed
-  // over: each sum adds what the other rank would have sent.
-  class Half final : public Communicator {
-   public:
-    explicit Half(int rank) : rank_(rank) {}
-    int rank() const override { return rank_; }
-    int size() const override { return 2; }
-    void sum(std::span<const Tensor> tensors) override {
-      for (const Tensor& t : tensors) t.backend()(Scale{.x = t, .alpha = 2, .y = t});
-    }
-    void sum(std::span<double> numbers) override {
-      for (double& x : numbers) x *= 2;
-    }
-
-   private:
-    int rank_;
-  };
-  // Both ranks draw the same part, so twice one rank's share is the sum.
-  const auto backend = make_reference_backend();
-  Bigrams one(*backend), two(*backend);
-  const auto same = [](std::int64_t step, std::int64_t) { return batch_of(step, 0); };
-  Half half(1);
-  Trainer(one, same, options(5)).run();
-  Trainer(two, same, options(5), {}, half).run();
-  BOOST_CHECK(values_of(one) == values_of(two));
-}
-
 BOOST_AUTO_TEST_CASE(a_signal_raises_the_flag) {
   const auto before = std::signal(SIGHUP, SIG_DFL);  // nohup ignores it
   const StopSignals signals;

@@ -11,6 +11,7 @@
 #include "core/backend.h"
 #include "core/cpu/isa.h"
 #include "core/parallel.h"
+#include "nn/ranks/mpi.h"
 
 namespace longhand::app::info_command {
 namespace {
@@ -86,6 +87,8 @@ Json gather() {
   for (const char* name : {"reference", "cpu", "cuda"}) {
     facts["backends"].push_back(backend_facts(name));
   }
+  const auto plugin = nn::find_mpi_plugin();
+  facts["mpi"] = plugin ? Json(*plugin) : Json();
   facts["instruction_sets"] = instruction_sets();
   facts["instruction_set"] = cpu::name_of(used);
   facts["instruction_set_reason"] = why_not_stronger(used);
@@ -130,6 +133,8 @@ void print(const Json& facts) {
       for (const Json& device : *devices) line("  device", device.string());
     }
   }
+  line("ranks",
+       facts["mpi"].is_null() ? "one: built without MPI" : "by MPI: " + facts["mpi"].string());
   line("instruction set", facts["instruction_set"].string() + " in use (" +
                               facts["instruction_set_reason"].string() + ")");
   for (const Json& set : facts["instruction_sets"]) {

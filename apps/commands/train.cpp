@@ -1,6 +1,8 @@
 #include <iostream>
 
+#include "apps/run/ranks.h"
 #include "apps/run/training.h"
+#include "nn/ranks/mpi.h"
 #include "nn/training/checkpoint_store.h"
 
 namespace longhand::app::train_command {
@@ -19,7 +21,22 @@ std::optional<std::int64_t> from_step(const Arguments& arguments) {
   return arguments.integer("from-step", 0, std::int64_t{1} << 40);
 }
 
-RunFolder folder_of(const Arguments& arguments) {
+/// What a run is to be, before its folder is looked at.
+struct Plan {
+  std::filesystem::path path;
+  std::optional<Config> config = {};  // none: it goes on
+  std::optional<std::filesystem::path> start = {};
+};
+
+/// The parts of a step, if nobody says, where the run begins on ranks.
+Config with_parts(Config config) {
+  if (nn::ranks_asked_for() && config.is_default("training.parts")) {
+    config.set("training.parts", std::to_string(default_parts(config)));
+  }
+  return config;
+}
+
+Plan plan_of(const Arguments& arguments) {
   if (arguments.given("from") && arguments.given("config")) {
     wrong_usage("--config: a run's settings follow from --from");
   }
@@ -30,7 +47,7 @@ RunFolder folder_of(const Arguments& arguments) {
         wrong_usage(shown_flag(option.name), ": a run goes on with its own settings");
       }
     }
-    return RunFolder(arguments.word("resume"));
+    return {.path = arguments.word("resume")};
   }
   const auto path_for = [&](const Config& config) {
     return arguments.given("out") ? std::filesystem::path(arguments.word("out"))
@@ -39,12 +56,39 @@ RunFolder folder_of(const Arguments& arguments) {
   if (arguments.given("from")) {
     const RunFolder other(arguments.word("from"));
     const std::int64_t step = find_step(other, from_step(arguments));
-    const Config config = Config::from_run(other.config(), arguments);
-    return RunFolder::create(path_for(config), config,
-                             nn::CheckpointStore(other.checkpoints(), 1).path(step));
+    const Config config = with_parts(Config::from_run(other.config(), arguments));
+    return {path_for(config), config, nn::CheckpointStore(other.checkpoints(), 1).path(step)};
   }
-  const Config config = Config::from(arguments);
-  return RunFolder::create(path_for(config), config);
+  const Config config = with_parts(Config::from(arguments));
+  return {path_for(config), config};
+}
+
+RunFolder folder_of(const Arguments& arguments, nn::Communicator& ranks) {
+  Plan plan;
+  ranks.together([&] { plan = plan_of(arguments); });
+  plan.path = ranks.gather(std::string_view(plan.path.string())).front();
+  std::optional<RunFolder> folder;
+  ranks.together([&] {
+    if (plan.config) {
+      folder.emplace(RunFolder::create(plan.path, *plan.config, plan.start));
+    } else {
+      folder.emplace(plan.path);
+    }
+  });
+  return std::move(*folder);
+}
+
+void train_on(nn::Communicator& ranks, const Arguments& arguments, TrainingManner manner) {
+  manner.ranks = &ranks;
+  RunFolder folder = folder_of(arguments, ranks);
+  const TrainingResult result = train(folder, manner);
+  if (arguments.json() && ranks.rank() == 0) {
+    std::cout << Json{{"run", result.folder.string()},
+                      {"step", result.step},
+                      {"finished", result.finished},
+                      {"scores", result.scores}}
+              << '\n';
+  }
 }
 
 void run(const Arguments& arguments) {
@@ -58,15 +102,7 @@ void run(const Arguments& arguments) {
     wrong_usage("--from-step: expected --resume or --from too");
   }
   if (arguments.given("resume")) manner.from_step = from_step(arguments);
-  RunFolder folder = folder_of(arguments);
-  const TrainingResult result = train(folder, manner);
-  if (arguments.json()) {
-    std::cout << Json{{"run", result.folder.string()},
-                      {"step", result.step},
-                      {"finished", result.finished},
-                      {"scores", result.scores}}
-              << '\n';
-  }
+  on_ranks([&](nn::Communicator& ranks) { train_on(ranks, arguments, manner); });
 }
 
 const Register command{
@@ -84,7 +120,10 @@ const Register command{
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
-     .notes = "Ctrl-C and other signals that ask it to end, and the end of --max-minutes, write a\n"
+     .notes = "`mpirun -np N longhand train ...`, or srun, spreads the parts of each step over N "
+              "ranks: the\n"
+              "same bits for N = 1, 2, 4, 8 (docs/scaling.md).\n"
+              "Ctrl-C and other signals that ask it to end, and the end of --max-minutes, write a\n"
               "checkpoint before they stop the run; stopped by a signal it exits with 128 + its\n"
               "number. A resumed run has the bits of one that was never stopped, with whatever\n"
               "--threads.",

@@ -76,8 +76,8 @@ nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::u
     const std::int64_t longest = task->longest() - (task->outputs().says_next ? 1 : 0);
     plan.sequences = std::max<std::int64_t>(1, plan.tokens / longest);
   }
-  return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t part) {
-    const std::int64_t first = ((step - 1) * plan.parts + part) * plan.sequences;
+  return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t place) {
+    const std::int64_t first = ((step - 1) * plan.batches + place) * plan.sequences;
     std::vector<tasks::Sample> samples;
     for (std::int64_t i = 0; i < plan.sequences; ++i) {
       samples.push_back(numbered_sample(*task, seed, static_cast<std::uint64_t>(first + i)));
@@ -96,13 +96,13 @@ nn::BatchSource training_batches(std::shared_ptr<const tasks::Task> task, std::u
   LONGHAND_CHECK(set == 0 || (set >= task->heads() && set <= largest_training_set),
                  "training set: expected 0 or from ", task->heads(), " to ", largest_training_set,
                  " samples, got ", set);
-  return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t part) {
+  return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t place) {
     const int head = static_cast<int>((step - 1) % task->heads());
     const std::int64_t most = plan.tokens ? plan.tokens : plan.sequences;
     std::vector<tasks::Sample> samples;
     std::int64_t tokens = 0;
     for (std::int64_t i = 0; i < most; ++i) {
-      const auto index = static_cast<std::uint32_t>(part * most + i);
+      const auto index = static_cast<std::uint32_t>(place * most + i);
       tasks::Sample sample = training_sample(*task, seed, step, index, head, plan.set);
       cut_tail(sample, task->outputs().groups);
       tokens += std::ssize(sample.tokens);

@@ -1,6 +1,7 @@
 #include "apps/run/config.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <limits>
 #include <span>
@@ -65,7 +66,12 @@ constexpr Default defaults[] = {
     {"training.batch_tokens", "0", "N",
      "so many tokens in a step, whole sequences, in place of training.batch; 0: by sequences"},
     {"training.set", "0", "N", "samples in the training set; 0: new ones in every step"},
-    {"training.accumulation", "1", "N", "parts a step's batch is computed in", true},
+    {"training.parts", "1", "N",
+     "parts of a step's batch, a power of two, whose gradients are added in one tree: at most so "
+     "many "
+     "ranks share the run; 8 unless given where mpirun starts it",
+     true},
+    {"training.accumulation", "1", "N", "batches each part of a step is computed in", true},
     {"training.train", "auto", "PARTS",
      "what learns: all, or parameters by name, such as blocks.*.mixing,*.bias; auto: all, or what "
      "lora and biased heads add",
@@ -417,11 +423,18 @@ BackendOptions Config::backend_options() const {
 }
 
 BatchPlan Config::batch_plan() const {
-  const std::int64_t parts = integer("training.accumulation", 1, 1 << 16);
-  return {.sequences = integer("training.batch", 1, 1 << 24) / parts,
-          .tokens = integer("training.batch_tokens", 0, 1 << 30) / parts,
-          .parts = parts,
+  const std::int64_t batches = parts() * integer("training.accumulation", 1, 1 << 16);
+  return {.sequences = integer("training.batch", 1, 1 << 24) / batches,
+          .tokens = integer("training.batch_tokens", 0, 1 << 30) / batches,
+          .batches = batches,
           .set = integer("training.set", 0, largest_training_set)};
+}
+
+std::int64_t Config::parts() const {
+  const std::int64_t parts = integer("training.parts", 1, 1 << 16);
+  LONGHAND_CHECK(std::has_single_bit(static_cast<std::uint64_t>(parts)),
+                 "training.parts: expected a power of two, got ", parts);
+  return parts;
 }
 
 std::uint64_t Config::seed() const {
@@ -469,14 +482,15 @@ void Config::read_all() const {
   adam();
   backend_options();
   seed();
-  const std::int64_t parts = integer("training.accumulation", 1, 1 << 16);
+  const std::int64_t batches = parts() * integer("training.accumulation", 1, 1 << 16);
+  const std::string product =
+      (parts() == 1 ? "accumulation = " : "parts * accumulation = ") + std::to_string(batches);
   const std::int64_t batch = integer("training.batch", 1, 1 << 24);
-  LONGHAND_CHECK(batch % parts == 0,
-                 "training.batch: expected a multiple of accumulation = ", parts, ", got ", batch);
+  LONGHAND_CHECK(batch % batches == 0, "training.batch: expected a multiple of ", product, ", got ",
+                 batch);
   const std::int64_t tokens = integer("training.batch_tokens", 0, 1 << 30);
-  LONGHAND_CHECK(tokens % parts == 0,
-                 "training.batch_tokens: expected a multiple of accumulation = ", parts, ", got ",
-                 tokens);
+  LONGHAND_CHECK(tokens % batches == 0, "training.batch_tokens: expected a multiple of ", product,
+                 ", got ", tokens);
   const std::int64_t set = integer("training.set", 0, largest_training_set);
   LONGHAND_CHECK(set == 0 || set >= task()->heads(), "training.set: expected 0 or at least ",
                  task()->heads(), ", one sample for each output head, got ", set);

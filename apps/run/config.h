@@ -58,6 +58,7 @@ class Config {
   /// `origin` is who says so, for messages: "--rate" or "run.ini:7".
   void set(std::string_view key, std::string value, std::string origin = {});
   bool knows(std::string_view key) const;
+  bool is_default(std::string_view key) const { return origin(key).empty(); }  // nobody set it
 
   const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
   tasks::OptionValues task_values() const;
@@ -74,7 +75,8 @@ class Config {
   nn::Storage storage() const;  // of the model in training
   BackendOptions backend_options() const;
   std::uint64_t most_file_bytes() const;  // of checkpoints; 0: no limit
-  BatchPlan batch_plan() const;           // of each of a step's parts
+  BatchPlan batch_plan() const;           // of each of a step's batches
+  std::int64_t parts() const;             // of a step
   std::uint64_t seed() const;
   /// Reads every setting once: what cannot be used is told, with who set it, before anything is
   /// written. Wrong usage if that was a flag.

@@ -1,6 +1,7 @@
 #include "apps/run/memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <iterator>
 
@@ -42,7 +43,11 @@ nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task) {
   const double times =
       plan.tokens ? static_cast<double>(plan.tokens) / static_cast<double>(std::ssize(batch.tokens))
                   : static_cast<double>(plan.sequences) / static_cast<double>(few.sequences);
-  return nn::estimate_training(made, config.backend_options(), batch, times, config.adam());
+  nn::MemoryEstimate need =
+      nn::estimate_training(made, config.backend_options(), batch, times, config.adam());
+  // One more set of gradients for each level of the tree of parts.
+  need.gradients *= static_cast<double>(std::bit_width(static_cast<std::uint64_t>(config.parts())));
+  return need;
 }
 
 std::string require_memory(const Config& config, const tasks::Task& task) {

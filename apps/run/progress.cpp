@@ -64,6 +64,10 @@ std::string progress_line(const ProgressState& s, std::size_t columns) {
       {"loss " + rounded("%.4f", s.loss), 1},
       {"accuracy " + (s.accuracy ? percent(*s.accuracy) : "-"), 3},
       {rounded("%.1f ms/step", 1e3 * s.seconds), 6},
+      {s.slowest ? text("slowest rank ", s.slowest->rank, ": ") +
+                       rounded("%.1f ms", 1e3 * s.slowest->seconds)
+                 : "",
+       8},
       {rounded("%.0f tokens/s", s.tokens / s.seconds), 4},
       {s.peak ? percent(*s.peak) + " of peak" : "peak unknown", 5},
       {rounded("%.0f MiB", static_cast<double>(s.memory) / (1 << 20)), 7},
@@ -71,7 +75,9 @@ std::string progress_line(const ProgressState& s, std::size_t columns) {
   };
   const auto joined = [&] {
     std::string line;
-    for (const Field& field : fields) line += (line.empty() ? "" : "  ") + field.text;
+    for (const Field& field : fields) {
+      if (!field.text.empty()) line += (line.empty() ? "" : "  ") + field.text;
+    }
     return line;
   };
   std::string line = joined();
@@ -107,6 +113,7 @@ void Progress::show(const nn::StepReport& r, double operations) {
                       .accuracy = r.accuracy,
                       .seconds = mean_seconds_,
                       .tokens = static_cast<double>(r.tokens),
+                      .slowest = r.slowest,
                       .memory = r.memory.peak};
   if (peak_ > 0) state.peak = operations / mean_seconds_ / peak_;
   const std::string line = progress_line(state, terminal_ ? terminal_columns() : 0);

@@ -15,10 +15,11 @@ struct ProgressState {
   std::int64_t step = 0, steps = 0;
   double loss = 0;
   std::optional<double> accuracy = {};
-  double seconds = 0;               // of a step
-  double tokens = 0;                // of a step
-  std::optional<double> peak = {};  // the share of what the machine can do
-  std::uint64_t memory = 0;         // bytes, the most in use so far
+  double seconds = 0;                                   // of a step
+  double tokens = 0;                                    // of a step
+  std::optional<nn::StepReport::Slowest> slowest = {};  // of several ranks
+  std::optional<double> peak = {};                      // the share of what the machine can do
+  std::uint64_t memory = 0;                             // bytes, the most in use so far
 };
 
 /// The line, no wider than so many columns, with a bar where there is room: what matters least is

@@ -9,9 +9,11 @@
 #include "apps/run/peak.h"
 #include "apps/run/plan.h"
 #include "apps/run/progress.h"
+#include "apps/run/ranks.h"
 #include "apps/run/run_report.h"
 #include "apps/run/test_scores.h"
 #include "apps/run/text_samples.h"
+#include "core/crc32c.h"
 #include "nn/models/work.h"
 #include "nn/training/stop_signals.h"
 
@@ -44,7 +46,6 @@ void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner&
     LONGHAND_CHECK(std::ranges::count(store.steps(), *manner.from_step), folder.path().string(),
                    ": holds no checkpoint of step ", *manner.from_step);
     trainer.resume(store.path(*manner.from_step));
-    store.set_aside_after(*manner.from_step);
     return;
   }
   try {
@@ -55,6 +56,64 @@ void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner&
     fail(error.what(), "; the last sound checkpoint is that of step ", *sound, ": --from-step ",
          *sound, " goes on from it");
   }
+}
+
+/// All that a training is made of, made from its configuration.
+struct Training {
+  std::shared_ptr<Backend> backend;
+  std::shared_ptr<const tasks::Task> task, learned;
+  TestScores tests;
+  std::optional<TextSamples> samples;
+  std::string memory;
+  nn::Decoder model;
+
+  Training(const RunFolder& folder, int threads)
+      : backend(made_backend(folder.config(), threads)),
+        task(folder.config().task()),
+        learned(folder.config().task(folder.config().text("training.train_on"))),
+        tests(folder.config()),
+        memory(checked_memory(folder.config())),
+        model(*backend, folder.config().model(*task), folder.config().seed(),
+              folder.config().storage()) {
+    const Config& config = folder.config();
+    if (tests.wanted() && TextSamples::wanted(config)) samples.emplace(config);
+    set_up_training(config, model);
+    if (folder.start()) begin_with(*folder.start(), model);
+  }
+
+ private:
+  static std::shared_ptr<Backend> made_backend(const Config& config, int threads) {
+    BackendOptions computing = config.backend_options();
+    computing.threads = threads;
+    return make_backend(config.text("compute.backend"), computing);
+  }
+  std::string checked_memory(const Config& config) const {
+    require_readable(config.model(*task), *learned);
+    return require_memory(config, *learned);
+  }
+};
+
+/// What the values of all ranks have to agree in before they go on.
+std::string checksum_of(const nn::Parameters& parameters) {
+  std::uint32_t sum = 0;
+  std::vector<std::byte> bytes;
+  for (const nn::Parameter& p : parameters.all()) {
+    bytes.resize(p.value().bytes());
+    parameters.backend().download(bytes.data(), p.value().address(), bytes.size());
+    sum = crc32c(bytes, sum);
+  }
+  return std::to_string(sum);
+}
+
+/// Ranks that would not compute the same are told apart before anything is written.
+void require_same_settings(nn::Communicator& ranks, const RunFolder& folder) {
+  RankFacts facts = program_facts();
+  facts.emplace_back("run", folder.path().string());
+  facts.emplace_back("start", folder.start() ? folder.start()->string() : "none");
+  for (const auto& [key, value] : folder.config().settings()) {
+    if (key != "compute.threads") facts.emplace_back(key, value);
+  }
+  require_same(ranks, facts);
 }
 
 Json line_of(const nn::StepReport& r) {
@@ -75,27 +134,21 @@ Json line_of(const nn::StepReport& r) {
 TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   const nn::StopSignals signals;
   const Config& config = folder.config();
-  BackendOptions computing = config.backend_options();
-  computing.threads = manner.threads.value_or(computing.threads);
-  const auto backend = make_backend(config.text("compute.backend"), computing);
-  const std::shared_ptr<const tasks::Task> task = config.task();
-  const std::shared_ptr<const tasks::Task> learned = config.task(config.text("training.train_on"));
-  const TestScores tests(config);
-  std::optional<TextSamples> samples;
-  if (tests.wanted() && TextSamples::wanted(config)) samples.emplace(config);
-  const nn::DecoderConfig shape = config.model(*task);
-  require_readable(shape, *learned);
-  const std::string memory = require_memory(config, *learned);
-  nn::Decoder model(*backend, shape, config.seed(), config.storage());
-  set_up_training(config, model);
-  if (folder.start()) begin_with(*folder.start(), model);
+  nn::Communicator& ranks = *manner.ranks;
+  const bool writes = ranks.rank() == 0;
+  require_same_settings(ranks, folder);
+  const int threads =
+      threads_of_rank(ranks, manner.threads.value_or(config.backend_options().threads));
+  std::optional<Training> made;
+  ranks.together([&] { made.emplace(folder, threads); });
+  auto& [backend, task, learned, tests, samples, memory, model] = *made;
 
   const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
-  const std::int64_t parts = config.integer("training.accumulation", 1, 1 << 16);
   const std::int64_t numbers_every = std::max<std::int64_t>(1, steps / 200);
   nn::TrainerOptions options{
       .steps = steps,
-      .accumulation = parts,
+      .parts = config.parts(),
+      .accumulation = config.integer("training.accumulation", 1, 1 << 16),
       .schedule = config.schedule(),
       .optimizer = config.adam(),
       .evaluate_every = config.integer("training.evaluate_every", 0, std::int64_t{1} << 40),
@@ -105,13 +158,14 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
                       .most_file_bytes = config.most_file_bytes()},
       .look_every = model.learned_numbers().empty() ? 0 : numbers_every};
 
-  const double peak = manner.quiet ? 0 : measure_peak(*backend);
-  Progress progress(steps, manner.quiet, peak);
+  const bool quiet = manner.quiet || !writes;
+  const double peak = quiet ? 0 : measure_peak(*backend);
+  Progress progress(steps, quiet, peak);
   Json scores = Json::object();
   std::int64_t skipped = 0;
   nn::TrainerHooks hooks;
   const nn::Trainer* running = nullptr;
-  hooks.report = [&](const nn::StepReport& r) {
+  const auto report = [&, &task = task, &model = model](const nn::StepReport& r) {
     Json line = line_of(r);
     if (task->heads() > 1)
       line["head"] = task->head_name(static_cast<int>((r.step - 1) % task->heads()));
@@ -125,7 +179,9 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
     }
     progress.show(r, nn::work_of(model, static_cast<double>(r.tokens), r.pairs).operations);
   };
-  hooks.evaluate = [&](std::int64_t step) -> std::optional<double> {
+  if (writes) hooks.report = report;
+  hooks.evaluate = [&, &tests = tests, &samples = samples,
+                    &model = model](std::int64_t step) -> std::optional<double> {
     if (!tests.wanted()) return std::nullopt;
     Json line{{"step", step}};
     const Json of = tests.of(
@@ -138,38 +194,59 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   };
   hooks.interrupt = [] { return nn::StopSignals::raised() != 0; };
   hooks.stop = [&] {
-    return nn::StopSignals::raised() != 0 || manner.is_over() || !folder.in_place() ||
+    return nn::StopSignals::raised() != 0 || manner.is_over() || (writes && !folder.in_place()) ||
            (manner.to_step && running->step() >= *manner.to_step);
   };
 
   const nn::BatchSource batches = training_batches(learned, config.seed(), config.batch_plan());
-  nn::Trainer trainer(model, batches, options, hooks);
-  running = &trainer;
-  folder.open(folder.start() ? &model.parameters() : nullptr);
-  resume(trainer, folder, manner);
-  folder.open_logs(trainer.step(), trainer.evaluated());
-  const std::string learning = learning_line(model.parameters());
-  const std::string plan =
-      manner.quiet ? ""
-                   : plan_line(config, model, batches(1, 0), trainer.step(), peak, folder.path());
-  progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
-               " parameters\n# " + plan + "\n# " + memory + "\n" +
-               (learning.empty() ? "" : "# " + learning + "\n") + config.ini());
-  for (const std::string& damage : folder.read_metrics().damage()) progress.say(damage);
-  const nn::Outcome outcome = trainer.run();
-  folder.require_in_place();
-  if (scores.empty()) {  // it was done already
-    for (const Json& line : folder.metrics()) {
-      if (line.contains("intervals")) scores = line;
-    }
+  std::optional<nn::Trainer> trainer;
+  ranks.together([&, &model = model] { trainer.emplace(model, batches, options, hooks, ranks); });
+  running = &*trainer;
+  ranks.together([&, &model = model] {
+    if (writes) folder.open(folder.start() ? &model.parameters() : nullptr);
+  });
+  ranks.together([&] { resume(*trainer, folder, manner); });
+  if (ranks.size() > 1) {
+    require_same(ranks, {{"step to go on from", std::to_string(trainer->step())},
+                         {"checksum of all parameters", checksum_of(model.parameters())}});
   }
-  folder.write_report(run_report(folder));
+  ranks.together([&] {
+    if (!writes) return;
+    if (manner.from_step) {
+      nn::CheckpointStore(folder.checkpoints(), 1).set_aside_after(*manner.from_step);
+    }
+    folder.open_logs(trainer->step(), trainer->evaluated());
+  });
+  const std::string learning = learning_line(model.parameters());
+  const std::string shared =
+      ranks.size() > 1 ? text("# ", ranks.size(), " ranks, each ", config.parts() / ranks.size(),
+                              " of the ", config.parts(), " parts of a step\n")
+                       : "";
+  const std::string plan =
+      quiet ? ""
+            : plan_line(config, model, batches(1, 0), trainer->step(), peak, folder.path());
+  progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
+               " parameters\n# " + plan + "\n# " + memory + "\n" + shared +
+               (learning.empty() ? "" : "# " + learning + "\n") + config.ini());
+  if (writes) {
+    for (const std::string& damage : folder.read_metrics().damage()) progress.say(damage);
+  }
+  const nn::Outcome outcome = trainer->run();
+  if (writes) {
+    folder.require_in_place();
+    if (scores.empty()) {  // it was done already
+      for (const Json& line : folder.metrics()) {
+        if (line.contains("intervals")) scores = line;
+      }
+    }
+    folder.write_report(run_report(folder));
+  }
   if (skipped > 0) progress.say(text(skipped, " steps were skipped, as no target counted"));
   if (outcome == nn::Outcome::stopped) {
-    progress.say("stopped after step " + std::to_string(trainer.step()) +
+    progress.say("stopped after step " + std::to_string(trainer->step()) +
                  "; `longhand train --resume " + folder.path().string() + "` goes on");
   }
-  return {folder.path(), trainer.step(), outcome == nn::Outcome::finished, scores};
+  return {folder.path(), trainer->step(), outcome == nn::Outcome::finished, scores};
 }
 
 }  // namespace longhand::app

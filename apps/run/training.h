@@ -8,6 +8,7 @@
 #include "apps/command.h"
 #include "apps/report.h"
 #include "apps/run/run_folder.h"
+#include "nn/ranks/communicator.h"
 
 namespace longhand::app {
 
@@ -18,6 +19,7 @@ struct TrainingManner {
   std::optional<int> threads = {};             // none: as the run's config.ini says
   std::optional<std::int64_t> from_step = {};  // the checkpoint to go on from; none: the latest
   std::optional<std::int64_t> to_step = {};    // then it stops, as for want of time
+  nn::Communicator* ranks = &nn::alone();      // that train together; rank 0 writes
 
   bool is_over() const { return until && std::chrono::steady_clock::now() >= *until; }
 };

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "nn/training/gradient_tree.h"
+
 namespace longhand::nn {
 
 std::int64_t count_nonfinite(const Tensor& x) {
@@ -31,7 +33,10 @@ std::string first_nonfinite(Model& model, const Step& step, Communicator& ranks)
     if (const Tensor gradient = p.var().grad()) look("gradient of " + p.name(), gradient);
   }
   parameters.clear_gradients();
-  return first.empty() ? "the loss" : first;
+  for (const std::string& found : ranks.gather(std::string_view(first))) {
+    if (!found.empty()) return found;
+  }
+  return "the loss";
 }
 
 }  // namespace longhand::nn

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "nn/training/ranks.h"
+#include "nn/ranks/communicator.h"
 #include "nn/training/step.h"
 
 namespace longhand::nn {

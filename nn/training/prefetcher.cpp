@@ -34,13 +34,13 @@ void Prefetcher::work() {
         changed_.wait(lock, [&] { return stop_ || ready_.size() < plan_.ahead; });
         if (stop_) return;
       }
-      std::vector<Batch> parts;
-      for (std::int64_t part = 0; part < plan_.parts; ++part) {
+      std::vector<Batch> batches;
+      for (std::int64_t batch = 0; batch < plan_.batches; ++batch) {
         if (stopped()) return;
-        parts.push_back(source_(step, plan_.first_part + part));
+        batches.push_back(source_(step, plan_.first_batch + batch));
       }
       const std::lock_guard lock(mutex_);
-      ready_.push_back(std::move(parts));
+      ready_.push_back(std::move(batches));
       changed_.notify_all();
     }
   } catch (...) {
@@ -63,10 +63,10 @@ std::vector<Batch> Prefetcher::next(const std::function<bool()>& interrupt) {
     if (interrupt && interrupt()) throw Interrupted();
   }
   if (ready_.empty()) std::rethrow_exception(error_);
-  std::vector<Batch> parts = std::move(ready_.front());
+  std::vector<Batch> batches = std::move(ready_.front());
   ready_.pop_front();
   changed_.notify_all();
-  return parts;
+  return batches;
 }
 
 }  // namespace longhand::nn

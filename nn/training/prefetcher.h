@@ -18,15 +18,15 @@ class Prefetcher {
  public:
   struct Plan {
     std::int64_t first_step = 1, last_step = 0;
-    std::int64_t first_part = 0, parts = 1;  // of every step
-    std::size_t ahead = 2;                   // steps
+    std::int64_t first_batch = 0, batches = 1;  // of every step
+    std::size_t ahead = 2;                      // steps
   };
   Prefetcher(BatchSource source, Plan plan);
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// The parts of the next step. What the source threw is thrown here; Interrupted where that is
+  /// The batches of the next step. What the source threw is thrown here; Interrupted where that is
   /// asked for while they are being made.
   std::vector<Batch> next(const std::function<bool()>& interrupt = {});
 

@@ -6,9 +6,9 @@ namespace longhand::nn {
 
 bool RecordedSteps::take(Model& model, Step& step,
                          const std::function<void(PlacedStep&)>& operations) {
-  for (Batch& part : step.parts) part = filled_up(std::move(part));
+  for (Batch& batch : step.batches) batch = filled_up(std::move(batch));
   Backend& backend = model.parameters().backend();
-  Recorded& recorded = kept_.at(shape_of(step.parts), [&] {
+  Recorded& recorded = kept_.at(shape_of(step.batches, step.places), [&] {
     return Recorded{PlacedStep(model, step), backend.repeat()};
   });
   PlacedStep& placed = recorded.step;

@@ -1,6 +1,7 @@
 #include "nn/training/step.h"
 
 #include "autograd/tape.h"
+#include "nn/training/gradient_tree.h"
 
 namespace longhand::nn {
 namespace {
@@ -11,23 +12,23 @@ void put(const Tensor& number, const Tensor& numbers, std::int64_t at) {
 
 }  // namespace
 
-PlacedStep::PlacedStep(Model& model, const Step& step) : first_part(step.first_part) {
+PlacedStep::PlacedStep(Model& model, const Step& step) : cut(step.cut), places(step.places) {
   Backend& backend = model.parameters().backend();
   const DType type = model.parameters().type();
-  const auto count = std::ssize(step.parts);
+  const auto count = std::ssize(step.batches);
   shares = Tensor(backend, {count}, type);
   numbers = Tensor::zeros(backend, {2 * count + 1}, type);
-  for (const Batch& part : step.parts) parts.push_back(place(backend, part, type));
+  for (const Batch& batch : step.batches) batches.push_back(place(backend, batch, type));
   prepare(model, step);
 }
 
 void PlacedStep::assign(Model& model, const Step& step) {
-  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].assign(step.parts[i]);
+  for (std::size_t i = 0; i < batches.size(); ++i) batches[i].assign(step.batches[i]);
   prepare(model, step);
 }
 
 void PlacedStep::prepare(Model& model, const Step& step) const {
-  for (const PlacedBatch& part : parts) model.prepare(part.input.longest);
+  for (const PlacedBatch& batch : batches) model.prepare(batch.input.longest);
   model.parameters().noise()->prepare(step.report.step);
   shares.assign(step.shares);
 }
@@ -35,20 +36,30 @@ void PlacedStep::prepare(Model& model, const Step& step) const {
 void PlacedStep::put_norm(const Tensor& norm) const { put(norm, numbers, numbers.size() - 1); }
 
 void PlacedStep::add_gradients(Model& model) {
-  const auto count = std::ssize(parts);
-  for (std::int64_t i = 0; i < count; ++i) {
-    Tape tape;
-    Loss loss;
-    {
-      const Noise::Drawing noise(*model.parameters().noise(), first_part + i);
-      const Recording recording(tape);
-      loss = model.loss(parts[static_cast<std::size_t>(i)]);
+  GradientTree tree(model.parameters());
+  std::size_t batch = 0;
+  for (std::size_t part = 0; part < static_cast<std::size_t>(cut.parts); ++part) {
+    for (; batch < batches.size() && cut.part_of(places[batch]) == part; ++batch) {
+      add_gradients(model, batch);
     }
-    tape.backward(loss.value, shares.slice(i, 1));
-    put(loss.value.value(), numbers, i);
-    if (loss.hits) put(loss.hits, numbers, count + i);
-    choices = choices && loss.hits;
+    if (cut.parts > 1) tree.push();
   }
+  if (cut.parts > 1) tree.put_sum();
+}
+
+void PlacedStep::add_gradients(Model& model, std::size_t batch) {
+  const auto at = static_cast<std::int64_t>(batch);
+  Tape tape;
+  Loss loss;
+  {
+    const Noise::Drawing noise(*model.parameters().noise(), places[batch]);
+    const Recording recording(tape);
+    loss = model.loss(batches[batch]);
+  }
+  tape.backward(loss.value, shares.slice(at, 1));
+  put(loss.value.value(), numbers, at);
+  if (loss.hits) put(loss.hits, numbers, std::ssize(batches) + at);
+  choices = choices && loss.hits;
 }
 
 }  // namespace longhand::nn

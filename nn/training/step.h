@@ -24,21 +24,46 @@ struct StepReport {
   double seconds = 0;
   double waited = 0;
   MemoryUse memory = {};
+  /// Of several ranks the one that took longest for its own share, without waiting for others.
+  struct Slowest {
+    int rank = 0;
+    double seconds = 0;
+  };
+  std::optional<Slowest> slowest = {};
   /// No target of its batch counts, so there was nothing to learn: parameters and moments stayed as
   /// they were, and loss and norm mean nothing.
   bool skipped = false;
 };
 
-/// A step on its way: its batch on the host, and once it was taken, where its numbers lie.
+/// How a step's batch is cut, by the run's options alone: into parts, a power of two, whose
+/// gradients are added in a binary tree of neighbours (nn/ranks/tree.h), and each of them into
+/// batches, which are computed one after another. Each rank has as many neighbouring parts, so that
+/// the sum does not depend on the number of ranks.
+struct StepCut {
+  std::int64_t parts = 1;  // of this rank
+  std::int64_t first = 0;  // of them, among those of all ranks
+  std::int64_t each = 1;   // batches of a part
+
+  std::int64_t batches() const { return parts * each; }
+  std::int64_t first_batch() const { return first * each; }
+  /// Which of this rank's parts a batch is in, by its place in the step.
+  std::size_t part_of(std::int64_t place) const {
+    return static_cast<std::size_t>(place / each - first);
+  }
+};
+
+/// A step on its way: its batches on the host, and once it was taken, where its numbers lie.
 struct Step {
   using Clock = std::chrono::steady_clock;
 
   StepReport report;
-  std::vector<Batch> parts;     // those with a counted target
-  std::vector<double> shares;   // of each in the step's weight
-  std::int64_t first_part = 0;  // of this rank, among those of all ranks
+  StepCut cut = {};
+  std::vector<Batch> batches;        // those of this rank with a counted target
+  std::vector<std::int64_t> places;  // of each among the step's batches on all ranks
+  std::vector<double> shares;        // of each in the step's weight
   Clock::time_point start;
-  Tensor numbers = {};  // as in PlacedStep
+  double own_seconds = 0;  // of this rank's share, where there are several ranks
+  Tensor numbers = {};     // as in PlacedStep
   bool choices = true;
 
   double seconds() const {  // since it began
@@ -46,25 +71,27 @@ struct Step {
   }
 };
 
-/// A step's batch in the backend's memory, and room for the numbers that come of it.
+/// A step's batches in the backend's memory, and room for the numbers that come of it.
 struct PlacedStep {
-  std::vector<PlacedBatch> parts;
-  std::int64_t first_part;
-  Tensor shares;        // [parts]
-  Tensor numbers;       // the parts' losses, then their hits, then the gradients' norm
-  bool choices = true;  // every part has hits
+  StepCut cut;
+  std::vector<PlacedBatch> batches;
+  std::vector<std::int64_t> places;
+  Tensor shares;        // [batches]
+  Tensor numbers;       // the batches' losses, then their hits, then the gradients' norm
+  bool choices = true;  // every batch has hits
 
   /// The model is prepared for the step.
   PlacedStep(Model& model, const Step& step);
   /// Another step of the same shape (nn/training/step_shape.h), into the same memory.
   void assign(Model& model, const Step& step);
 
-  Tensor losses() const { return numbers.slice(0, std::ssize(parts)); }
+  Tensor losses() const { return numbers.slice(0, std::ssize(batches)); }
   void put_norm(const Tensor& norm) const;
-  /// Runs the model on each part and adds the part's share of its gradients to the parameters'.
+  /// Runs the model on each batch. The parameters' gradients are then the sum of this rank's.
   void add_gradients(Model& model);
 
  private:
+  void add_gradients(Model& model, std::size_t batch);
   void prepare(Model& model, const Step& step) const;
 };
 

@@ -15,11 +15,12 @@ std::int64_t rounded_up(std::int64_t n, std::int64_t parts, std::int64_t least) 
 
 }  // namespace
 
-PartShape shape_of(const Batch& batch) {
+BatchShape shape_of(const Batch& batch, std::int64_t place) {
   std::int32_t longest = 0;
   for (const std::int32_t length : batch.real_lengths()) longest = std::max(longest, length);
   if (!batch.positions.empty()) longest = std::ranges::max(batch.positions) + 1;
-  return {.tokens = std::ssize(batch.tokens),
+  return {.place = place,
+          .tokens = std::ssize(batch.tokens),
           .sequences = std::ssize(batch.lengths),
           .longest = std::bit_ceil(static_cast<std::uint32_t>(longest)),
           .groups = batch.groups,
@@ -30,9 +31,9 @@ PartShape shape_of(const Batch& batch) {
           .values = batch.values.shape};
 }
 
-StepShape shape_of(const std::vector<Batch>& parts) {
+StepShape shape_of(const std::vector<Batch>& batches, const std::vector<std::int64_t>& places) {
   StepShape shape;
-  for (const Batch& part : parts) shape.push_back(shape_of(part));
+  for (std::size_t i = 0; i < batches.size(); ++i) shape.push_back(shape_of(batches[i], places[i]));
   return shape;
 }
 

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <chrono>
 #include <exception>
 #include <utility>
 
 #include "core/error.h"
+#include "nn/ranks/tree.h"
+#include "nn/training/gradient_tree.h"
 #include "nn/training/interruption.h"
 #include "nn/training/not_finite.h"
 
@@ -17,14 +21,14 @@ Outcome Trainer::take_steps() {
   if (step_ > 0 && due(options_.evaluate_every)) evaluate();  // it ended before that was done
   Prefetcher data(source_, {.first_step = step_ + 1,
                             .last_step = options_.steps,
-                            .first_part = ranks_.rank() * options_.accumulation,
-                            .parts = options_.accumulation});
+                            .first_batch = cut_.first_batch(),
+                            .batches = cut_.batches()});
   while (step_ < options_.steps) {
     take(next_step(data));
     if (due(options_.look_every)) read();
     if (due(options_.evaluate_every)) evaluate();
     if (due(options_.checkpoint_every)) save();
-    if (step_ < options_.steps && hooks_.stop && hooks_.stop()) {
+    if (step_ < options_.steps && stopping()) {
       save();
       return Outcome::stopped;
     }
@@ -42,7 +46,7 @@ void Trainer::take(Step step) {
     repeated = recorded_.take(model_, step, [&](PlacedStep& placed) { compute(placed, {}); });
   } else {
     PlacedStep placed(model_, step);
-    compute(placed, interrupt());
+    step.own_seconds = compute(placed, interrupt());
     step.numbers = placed.numbers;
     step.choices = placed.choices;
   }
@@ -52,42 +56,62 @@ void Trainer::take(Step step) {
   if (!repeated || unread_.enough()) read();
 }
 
-void Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt) {
+/// Returns the seconds until this rank waited for others, where there are others.
+double Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt) {
+  const Step::Clock::time_point start = Step::Clock::now();
   {
     // To the optimizer, which changes parameters, it comes whole or not at all.
     const Interruptible gradients(model_.parameters().backend(), interrupt);
     step.add_gradients(model_);
   }
+  if (ranks_.size() > 1) model_.parameters().backend().synchronize();
+  const std::chrono::duration<double> own = Step::Clock::now() - start;
   optimizer_->step(sum_over_ranks(ranks_, model_.parameters(), step.losses()));
   step.put_norm(optimizer_->norm());
+  return own.count();
 }
 
 Step Trainer::next_step(Prefetcher& data) const {
-  Step step{.report = {.step = step_ + 1}, .parts = {}, .shares = {}, .start = Step::Clock::now()};
+  Step step{.report = {.step = step_ + 1},
+            .cut = cut_,
+            .batches = {},
+            .places = {},
+            .shares = {},
+            .start = Step::Clock::now()};
   StepReport& report = step.report;
   report.rate = options_.schedule.at(report.step);
-  step.parts = data.next(interrupt());
-  step.first_part = ranks_.rank() * options_.accumulation;
+  std::vector<Batch> batches = data.next(interrupt());
   report.waited = step.seconds();
 
-  // The step's loss is one weighted mean over all its targets, however they are spread over parts
-  // and ranks: with W the weight of all and w a part's, loss = sum w/W loss_part.
-  std::array<double, 3> totals{};  // weight, rows, pairs
-  for (const Batch& part : step.parts) {
-    const double weight = part.total_weight();
-    if (weight != 0) step.shares.push_back(weight);
-    totals[0] += weight;
-    totals[1] += static_cast<double>(part.rows());
-    for (const std::int32_t n : part.lengths) totals[2] += 0.5 * n * (n + 1.0);
+  // The step's loss is one weighted mean over all its targets, however they are spread over batches
+  // and ranks: with W the weight of all and w a batch's, loss = sum w/W loss_batch.
+  const auto parts = static_cast<std::size_t>(cut_.parts);
+  std::vector<double> mine(parts + 2);  // each part's weight, then rows and pairs
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const double weight = batches[i].total_weight();
+    const std::int64_t place = cut_.first_batch() + static_cast<std::int64_t>(i);
+    mine[cut_.part_of(place)] += weight;
+    mine[parts] += static_cast<double>(batches[i].rows());
+    for (const std::int32_t n : batches[i].lengths) mine[parts + 1] += 0.5 * n * (n + 1.0);
+    if (weight == 0) continue;
+    step.shares.push_back(weight);
+    step.places.push_back(place);
+    step.batches.push_back(std::move(batches[i]));
   }
-  ranks_.sum(totals);
-  report.skipped = totals[0] == 0;
-  LONGHAND_CHECK(report.skipped || totals[0] > 0, "step ", report.step,
-                 ": expected weights that add up to more than 0, got ", totals[0]);
-  for (double& share : step.shares) share /= totals[0];
-  std::erase_if(step.parts, [](const Batch& part) { return part.total_weight() == 0; });
-  report.tokens = static_cast<std::int64_t>(totals[1]);
-  report.pairs = totals[2];
+  const std::vector<double> all = ranks_.gather(std::span<const double>(mine));
+  std::vector<double> weights;
+  double rows = 0;
+  for (std::size_t at = 0; at < all.size(); at += mine.size()) {
+    for (std::size_t part = 0; part < parts; ++part) weights.push_back(all[at + part]);
+    rows += all[at + parts];
+    report.pairs += all[at + parts + 1];
+  }
+  const double weight = tree_sum(weights);
+  report.skipped = weight == 0;
+  LONGHAND_CHECK(report.skipped || weight > 0, "step ", report.step,
+                 ": expected weights that add up to more than 0, got ", weight);
+  for (double& share : step.shares) share /= weight;
+  report.tokens = static_cast<std::int64_t>(rows);
   return step;
 }
 
@@ -117,6 +141,8 @@ void Trainer::end_not_finite(const Step& step) {
   if (const auto saved = checkpoints_.saved()) {
     kept = text("; the checkpoint of step ", *saved, " is kept");
   }
+  ranks_.fail_together();
+  if (ranks_.rank() > 0) throw FailedElsewhere("rank 0 tells it");
   throw NotFinite(text("step ", step.report.step, ": loss ", step.report.loss, ", gradient norm ",
                        step.report.gradient_norm, "; first tensor that is not finite: ", first,
                        kept));
@@ -125,14 +151,32 @@ void Trainer::end_not_finite(const Step& step) {
 void Trainer::evaluate() {
   if (!hooks_.evaluate || evaluated()) return;
   save();
-  std::optional<double> score;
-  {
-    const Interruptible evaluation(model_.parameters().backend(), interrupt());
-    score = hooks_.evaluate(step_);
-  }
+  const std::optional<double> scored = score();
   evaluated_ = step_;
-  if (score) checkpoints_.score(step_, *score);
+  if (scored) checkpoints_.score(step_, *scored);
 }
+
+/// Rank 0's, on all ranks.
+std::optional<double> Trainer::score() {
+  std::optional<double> score;
+  bool left = false;
+  if (ranks_.rank() == 0) {
+    const Interruptible evaluation(model_.parameters().backend(), hooks_.interrupt);
+    try {
+      score = hooks_.evaluate(step_);
+    } catch (const Interrupted&) {
+      left = true;
+    }
+  }
+  if (ranks_.any(left)) throw Interrupted();
+  const std::array mine{score ? 1.0 : 0.0, score.value_or(0)};
+  const std::vector<double> all = ranks_.gather(std::span<const double>(mine));
+  if (all[0] == 0) return std::nullopt;
+  return all[1];
+}
+
+/// Whether any rank is asked to.
+bool Trainer::stopping() { return ranks_.any(hooks_.stop && hooks_.stop()); }
 
 void Trainer::save() {
   read();
@@ -154,6 +198,7 @@ Outcome Trainer::run() {
   } catch (const NotFinite&) {
     throw;
   } catch (...) {
+    if (ranks_.size() > 1) throw;  // others wait for something else, or are gone
     const std::exception_ptr error = std::current_exception();
     try {
       save();  // what was taken is reported and kept whatever came after it
@@ -193,6 +238,15 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   if (options_.schedule.steps == 0) options_.schedule.steps = options_.steps;
   LONGHAND_CHECK(options_.accumulation >= 1, "training: expected accumulation of at least 1, got ",
                  options_.accumulation);
+  LONGHAND_CHECK(
+      options_.parts >= 1 && std::has_single_bit(static_cast<std::uint64_t>(options_.parts)),
+      "training: expected parts of a step that are a power of two, got ", options_.parts);
+  LONGHAND_CHECK(options_.parts % ranks_.size() == 0,
+                 "training: expected at most as many ranks as a ", "step has parts, ",
+                 options_.parts, ", got ", ranks_.size());
+  cut_.parts = options_.parts / ranks_.size();
+  cut_.first = cut_.parts * ranks_.rank();
+  cut_.each = options_.accumulation;
 }
 
 }  // namespace longhand::nn

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "nn/model.h"
+#include "nn/ranks/communicator.h"
 #include "nn/training/optimizer.h"
 #include "nn/training/prefetcher.h"
-#include "nn/training/ranks.h"
 #include "nn/training/recorded_steps.h"
 #include "nn/training/run_checkpoints.h"
 #include "nn/training/schedule.h"
@@ -20,9 +20,12 @@
 namespace longhand::nn {
 
 struct TrainerOptions {
-  std::int64_t steps = -1;        // must be given
-  std::int64_t accumulation = 1;  // parts of a step on each rank, whose gradients add up
-  Schedule schedule = {};         // over these steps, where it does not say another number
+  std::int64_t steps = -1;  // must be given
+  /// A step is cut into so many parts, a power of two, and each of them into so many batches: see
+  /// StepCut. The parts are spread over the ranks; what comes out depends on these two numbers
+  /// alone.
+  std::int64_t parts = 1, accumulation = 1;
+  Schedule schedule = {};  // over these steps, where it does not say another number
   OptimizerOptions optimizer = AdamOptions{};
   std::vector<ParameterGroup> groups = {};  // of parameters that learn differently
   std::int64_t evaluate_every = 0;          // steps; 0: only after the last
@@ -46,7 +49,7 @@ struct TrainerHooks {
   std::function<bool()> stop = {};
   /// Asked between operations: true leaves a step or an evaluation unfinished, writes a checkpoint
   /// of the last finished step and returns from run(). Not asked while recorded work is repeated,
-  /// nor where there are several ranks: there the step is finished.
+  /// nor where there are several ranks: there the step is finished. An evaluation is left.
   std::function<bool()> interrupt = {};
 };
 
@@ -54,7 +57,8 @@ enum class Outcome { finished, stopped };
 
 /// The loop: data made ahead, loss, backward, clipping, the optimizer's step, evaluation and
 /// checkpoints on their schedules. A run depends on its options, seeds and step number alone, so
-/// one that was cut and resumed has the bits of one that was not.
+/// one that was cut and resumed has the bits of one that was not, and one on several ranks those of
+/// one on a single one. Rank 0 evaluates and writes; all stop after the same step.
 ///
 /// A checkpoint is written before every evaluation and before run() ends, whatever ends it, so that
 /// neither a failing evaluation nor a full log loses what was trained. One exception: a loss or
@@ -81,11 +85,13 @@ class Trainer {
   Outcome take_steps();
   Step next_step(Prefetcher& data) const;
   void take(Step step);
-  void compute(PlacedStep& step, const std::function<bool()>& interrupt);
+  double compute(PlacedStep& step, const std::function<bool()>& interrupt);
   void skip(Step step);
   void read();
   [[noreturn]] void end_not_finite(const Step& step);
   void evaluate();
+  std::optional<double> score();
+  bool stopping();
   void save();
   std::function<bool()> interrupt() const;
 
@@ -94,6 +100,7 @@ class Trainer {
   TrainerOptions options_;
   TrainerHooks hooks_;
   Communicator& ranks_;
+  StepCut cut_;  // this rank's
   std::unique_ptr<Optimizer> optimizer_;
   RunCheckpoints checkpoints_;
   RecordedSteps recorded_;

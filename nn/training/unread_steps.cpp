@@ -1,9 +1,11 @@
 #include "nn/training/unread_steps.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <span>
 #include <utility>
+
+#include "nn/ranks/tree.h"
 
 namespace longhand::nn {
 namespace {
@@ -14,15 +16,32 @@ constexpr double most_together = 16;  // steps
 void complete(Step& step, Communicator& ranks) {
   const std::vector<double> numbers = step.numbers.to_doubles();
   const std::size_t count = step.shares.size();
-  std::array<double, 2> sums{};  // loss, hits
+  const auto parts = static_cast<std::size_t>(step.cut.parts);
+  // Of each part its loss and hits; then whether all hits are known, and the rank's time.
+  std::vector<double> mine(2 * parts + 2);
   for (std::size_t i = 0; i < count; ++i) {
-    sums[0] += step.shares[i] * numbers[i];
-    sums[1] += step.shares[i] * numbers[count + i];
+    const std::size_t part = step.cut.part_of(step.places[i]);
+    mine[part] += step.shares[i] * numbers[i];
+    mine[parts + part] += step.shares[i] * numbers[count + i];
   }
-  ranks.sum(sums);
-  step.report.loss = sums[0];
-  if (step.choices) step.report.accuracy = sums[1];
+  mine[2 * parts] = step.choices ? 1 : 0;
+  mine[2 * parts + 1] = step.own_seconds;
+  const std::vector<double> all = ranks.gather(std::span<const double>(mine));
+  std::vector<double> losses, hits;
+  StepReport::Slowest slowest;
+  bool choices = true;
+  for (std::size_t rank = 0; rank * mine.size() < all.size(); ++rank) {
+    const std::span<const double> its = std::span(all).subspan(rank * mine.size(), mine.size());
+    losses.insert(losses.end(), its.begin(), its.begin() + step.cut.parts);
+    hits.insert(hits.end(), its.begin() + step.cut.parts, its.begin() + 2 * step.cut.parts);
+    choices = choices && its[2 * parts] != 0;
+    const double seconds = its[2 * parts + 1];
+    if (seconds > slowest.seconds) slowest = {static_cast<int>(rank), seconds};
+  }
+  step.report.loss = tree_sum(losses);
+  if (choices) step.report.accuracy = tree_sum(hits);
   step.report.gradient_norm = numbers.back();
+  if (ranks.size() > 1) step.report.slowest = slowest;
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "nn/training/ranks.h"
+#include "nn/ranks/communicator.h"
 #include "nn/training/step.h"
 
 namespace longhand::nn {

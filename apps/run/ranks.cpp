@@ -1,0 +1,144 @@
+#include "apps/run/ranks.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "apps/command.h"
+#include "apps/version.h"
+#include "core/cpu/isa.h"
+#include "core/crc32c.h"
+#include "core/mapped_file.h"
+#include "nn/ranks/mpi.h"
+#include "nn/ranks/watch.h"
+
+namespace longhand::app {
+namespace {
+
+constexpr std::int64_t usual_parts = 8;
+
+/// Says it and ends the process: this thread cannot end what another one waits for.
+void end_without(const std::string& ranks, bool first) {
+  if (first) {
+    std::fprintf(stderr,
+                 "longhand: %s: gone, so all ranks end; --resume goes on, with any number\n",
+                 ranks.c_str());
+  }
+  std::_Exit(1);
+}
+
+std::string machine_name() {
+  char host[65] = {};
+  return ::gethostname(host, sizeof host - 1) == 0 ? host : "?";
+}
+
+/// Cores that this process may use, and those of the machine.
+int own_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
+
+}  // namespace
+
+void on_ranks(const std::function<void(nn::Communicator&)>& work) {
+  if (!nn::ranks_asked_for()) return work(nn::alone());
+  std::unique_ptr<nn::Transport> transport = nn::connect_mpi();
+  const int rank = transport->rank();
+  if (const int size = transport->size(); (size & (size - 1)) != 0) {
+    const std::string message =
+        text("ranks: expected 1, 2, 4, 8 or another power of two, got ", size);
+    if (rank > 0) throw nn::FailedElsewhere(message);
+    throw UsageError(message);
+  }
+  auto ranks = std::make_unique<nn::Communicator>(std::move(transport));
+  auto watch = std::make_unique<nn::RankWatch>(*ranks, end_without);
+  const auto named = [&](const char* message) {
+    return rank == 0 ? std::string(message) : text("rank ", rank, ": ", message);
+  };
+  // What one rank alone throws leaves the others waiting. It must not wait for them in turn: MPI is
+  // not left in order, and the launcher ends them.
+  const auto leave = [&] {
+    if (ranks->failed_together()) {
+      watch.reset();
+      ranks.reset();
+    } else {
+      ranks.release();  // NOLINT: its destructor would wait
+    }
+  };
+  try {
+    work(*ranks);
+  } catch (const nn::FailedElsewhere&) {
+    leave();
+    throw;
+  } catch (const UsageError& error) {
+    leave();
+    throw UsageError(named(error.what()));
+  } catch (const std::exception& error) {
+    leave();
+    throw Error(named(error.what()));
+  }
+  // Whoever leaves first is not lost.
+  ranks->meet();
+  watch->stop();
+  ranks->meet();
+}
+
+RankFacts program_facts() {
+  const MappedFile program("/proc/self/exe");
+  return {{"version", std::string(version)},
+          {"commit", std::string(commit)},
+          {"program file (checksum)", std::to_string(crc32c(program.bytes()))},
+          {"instruction set", std::string(cpu::name_of(cpu::choose_isa()))}};
+}
+
+void require_same(nn::Communicator& ranks, const RankFacts& facts) {
+  if (ranks.size() == 1) return;
+  std::string mine;
+  for (const auto& [name, value] : facts) mine += name + '\0' + value + '\0';
+  const auto all = ranks.gather(std::string_view(mine));
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    ranks.fail_together();
+    if (ranks.rank() > 0) throw nn::FailedElsewhere("rank 0 tells it");
+    // Rank 0 has its facts; those of the other one stand in the same order, or it is another
+    // program.
+    std::size_t at = 0;
+    const auto next = [&] {
+      const std::size_t end = std::min(all[r].find('\0', at), all[r].size());
+      const std::string word = all[r].substr(at, end - at);
+      at = std::min(end + 1, all[r].size());
+      return word;
+    };
+    for (const auto& [name, value] : facts) {
+      const std::string its_name = next(), its_value = next();
+      if (its_name == name && its_value == value) continue;
+      fail("rank ", r, ": expected what rank 0 has, or bits would differ; ", name, " is ",
+           its_name == name ? its_value : "missing", " there and ", value, " on rank 0");
+    }
+    fail("rank ", r, ": expected the settings of rank 0, got more");
+  }
+}
+
+std::int64_t default_parts(const Config& config) {
+  const std::int64_t accumulation = config.integer("training.accumulation", 1, 1 << 16);
+  const std::int64_t tokens = config.integer("training.batch_tokens", 0, 1 << 30);
+  const std::int64_t whole = tokens > 0 ? tokens : config.integer("training.batch", 1, 1 << 24);
+  std::int64_t parts = usual_parts;
+  while (parts > 1 && whole % (parts * accumulation) != 0) parts /= 2;
+  return parts;
+}
+
+int threads_of_rank(nn::Communicator& ranks, int threads) {
+  if (ranks.size() == 1 || threads != 0) return threads;
+  const auto machines = ranks.gather(std::string_view(machine_name()));
+  const auto here = std::ranges::count(machines, machine_name());
+  if (own_cores() < all_cores()) return 0;  // the launcher has given each its own
+  return std::max(1, own_cores() / static_cast<int>(here));
+}
+
+}  // namespace longhand::app

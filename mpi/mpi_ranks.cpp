@@ -1,0 +1,95 @@
+// Ranks by MPI, for the program to load where mpirun or srun started it: nn/ranks/plugin.h.
+#include <mpi.h>
+#include <sched.h>
+
+#include <array>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+#include "nn/ranks/plugin.h"
+
+namespace {
+
+constexpr int tag = 1;
+
+int told(int status, const char* doing, char* error, std::size_t size) {
+  if (status == MPI_SUCCESS) return 0;
+  std::array<char, MPI_MAX_ERROR_STRING> words{};
+  int length = 0;
+  MPI_Error_string(status, words.data(), &length);
+  std::snprintf(error, size, "MPI: %s: %s", doing, words.data());
+  return 1;
+}
+
+/// MPI's own waiting takes a whole core. Whoever waits for long, as the others do while rank 0
+/// evaluates, leaves the core to threads that compute.
+class Patience {
+ public:
+  void wait() {
+    using namespace std::chrono;
+    const auto waited = steady_clock::now() - start_;
+    if (waited < milliseconds(1)) {
+      if (waited > microseconds(20)) sched_yield();
+    } else {
+      std::this_thread::sleep_for(waited < milliseconds(100) ? microseconds(50)
+                                                             : microseconds(1000));
+    }
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+int exchange(int peer, const void* send, std::size_t send_bytes, void* receive,
+             std::size_t receive_bytes, char* error, std::size_t error_size) {
+  if (send_bytes > INT_MAX || receive_bytes > INT_MAX) {
+    std::snprintf(error, error_size, "MPI: expected messages of less than 2 GiB");
+    return 1;
+  }
+  std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  if (told(MPI_Irecv(receive, static_cast<int>(receive_bytes), MPI_BYTE, peer, tag, MPI_COMM_WORLD,
+                     &requests[0]),
+           "receiving", error, error_size) ||
+      told(MPI_Isend(send, static_cast<int>(send_bytes), MPI_BYTE, peer, tag, MPI_COMM_WORLD,
+                     &requests[1]),
+           "sending", error, error_size)) {
+    return 1;
+  }
+  std::array<MPI_Status, 2> states{};
+  Patience patience;
+  for (int done = 0;;) {
+    if (told(MPI_Testall(2, requests.data(), &done, states.data()), "exchanging", error,
+             error_size)) {
+      return 1;
+    }
+    if (done) break;
+    patience.wait();
+  }
+  int count = 0;
+  MPI_Get_count(&states[0], MPI_BYTE, &count);
+  if (static_cast<std::size_t>(count) == receive_bytes) return 0;
+  std::snprintf(error, error_size, "MPI: expected %zu bytes from rank %d, got %d", receive_bytes,
+                peer, count);
+  return 1;
+}
+
+void finish() { MPI_Finalize(); }
+
+}  // namespace
+
+extern "C" const LonghandRanks* longhand_connect(char* error, std::size_t error_size) {
+  static LonghandRanks ranks{longhand_ranks_version, 0, 1, exchange, finish};
+  int given = 0;
+  // Calls come from one thread of each process.
+  if (told(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given), "starting", error,
+           error_size)) {
+    return nullptr;
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks.size);
+  return &ranks;
+}

@@ -1,0 +1,95 @@
+#include "nn/ranks/mpi.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "nn/ranks/plugin.h"
+
+namespace longhand::nn {
+namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<int> number_in(const char* variable) {
+  const char* const value = std::getenv(variable);
+  if (!value) return std::nullopt;
+  const std::string_view text(value);
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// How many ranks the launcher started, where it says so.
+std::optional<int> ranks_started() {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (const auto size = number_in(variable)) return size;
+  }
+  // A job's script is a task too, but not one that srun started.
+  const auto tasks = number_in("SLURM_STEP_NUM_TASKS");
+  if (tasks && *tasks > 1 && number_in("SLURM_PROCID")) return tasks;
+  return std::nullopt;
+}
+
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(const LonghandRanks& ranks) : ranks_(ranks) {}
+  ~MpiTransport() override { ranks_.finish(); }
+  int rank() const override { return ranks_.rank; }
+  int size() const override { return ranks_.size; }
+  void exchange(int peer, std::span<const std::byte> send, std::span<std::byte> receive) override {
+    std::array<char, 512> error{};
+    if (ranks_.exchange(peer, send.data(), send.size(), receive.data(), receive.size(),
+                        error.data(), error.size()) != 0) {
+      throw RankLost(text("rank ", peer, " cannot be reached: ", error.data()));
+    }
+  }
+
+ private:
+  const LonghandRanks& ranks_;
+};
+
+}  // namespace
+
+bool ranks_asked_for() { return ranks_started() || number_in("PMIX_RANK"); }
+
+std::optional<std::string> find_mpi_plugin() {
+  if (const char* const named = std::getenv("LONGHAND_MPI_PLUGIN")) return named;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (error) return std::nullopt;
+  for (const char* folder : {".", "../lib/longhand"}) {
+    const fs::path file = program / folder / "liblonghand_mpi.so";
+    if (fs::exists(file, error)) return fs::weakly_canonical(file).string();
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<Transport> connect_mpi() {
+  const auto file = find_mpi_plugin();
+  LONGHAND_CHECK(file, "ranks: expected liblonghand_mpi.so next to the program, got none: it was ",
+                 "built without MPI (-DLONGHAND_MPI=ON)");
+  // MPI's own plug-ins look its symbols up among all that are loaded.
+  void* const library = ::dlopen(file->c_str(), RTLD_NOW | RTLD_GLOBAL);
+  LONGHAND_CHECK(library, "ranks: ", *file, " cannot be loaded: ", ::dlerror());
+  auto* const connect =
+      reinterpret_cast<LonghandConnect*>(::dlsym(library, longhand_connect_symbol));
+  LONGHAND_CHECK(connect, "ranks: ", *file,
+                 ": expected a plug-in of longhand, got another library");
+  std::array<char, 512> error{};
+  const LonghandRanks* const ranks = connect(error.data(), error.size());
+  LONGHAND_CHECK(ranks, "ranks: ", error.data());
+  LONGHAND_CHECK(ranks->version == longhand_ranks_version, "ranks: ", *file, ": expected version ",
+                 longhand_ranks_version, ", got ", ranks->version);
+  const int started = ranks_started().value_or(ranks->size);
+  LONGHAND_CHECK(ranks->size == started, "ranks: ", started, " were started, but MPI finds ",
+                 ranks->size, ": expected a launcher that MPI knows (mpirun, or srun --mpi=pmix)");
+  return std::make_unique<MpiTransport>(*ranks);
+}
+
+}  // namespace longhand::nn

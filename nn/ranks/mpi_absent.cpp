@@ -1,0 +1,14 @@
+// In place of mpi.cpp in a static program, which cannot load a plug-in.
+#include "nn/ranks/mpi.h"
+
+namespace longhand::nn {
+
+bool ranks_asked_for() { return false; }
+
+std::optional<std::string> find_mpi_plugin() { return std::nullopt; }
+
+std::unique_ptr<Transport> connect_mpi() {
+  fail("ranks: this program is linked statically and cannot load MPI");
+}
+
+}  // namespace longhand::nn

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace longhand::nn {
+
+/// Adds up values in a binary tree of neighbours as they come: 0 and 1, 2 and 3, then these sums.
+/// What is held meanwhile is one value for each level of the tree. `add(a, b)` is their sum, in
+/// this order. After a power of two of values there is one sum, and it is this subtree's in any
+/// larger tree.
+template <class Value, class Add>
+class Tree {
+ public:
+  explicit Tree(Add add) : add_(std::move(add)) {}
+
+  void push(Value value) {
+    for (std::size_t count = count_++; count & 1; count >>= 1) {
+      value = add_(std::move(held_.back()), std::move(value));
+      held_.pop_back();
+    }
+    held_.push_back(std::move(value));
+  }
+  Value take() {  // the sum
+    Value sum = std::move(held_.front());
+    held_.clear();
+    count_ = 0;
+    return sum;
+  }
+  std::size_t held() const { return held_.size(); }
+
+ private:
+  Add add_;
+  std::size_t count_ = 0;
+  std::vector<Value> held_;
+};
+
+/// The sum of a power of two of numbers in that tree.
+inline double tree_sum(const std::vector<double>& numbers) {
+  Tree<double, double (*)(double, double)> tree([](double a, double b) { return a + b; });
+  for (const double x : numbers) tree.push(x);
+  return tree.take();
+}
+
+}  // namespace longhand::nn

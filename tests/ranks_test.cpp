@@ -1,0 +1,348 @@
+#include "nn/ranks/threads.h"
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include "tests/check.h"
+
+#include "core/rng.h"
+#include "nn/models/decoder.h"
+#include "nn/ranks/tree.h"
+#include "tests/refusal.h"
+#include "tests/temporary_folder.h"
+#include "tests/training.h"
+
+BOOST_AUTO_TEST_SUITE(ranks_test)
+
+using namespace longhand;
+using namespace longhand::nn;
+
+namespace {
+
+using Values = std::vector<std::vector<double>>;
+using Numbers = std::vector<float>;
+
+/// What each rank returned.
+template <class F>
+auto on_ranks(int size, F&& rank) {
+  std::vector<decltype(rank(alone()))> all(static_cast<std::size_t>(size));
+  run_ranks(size, [&](Communicator& ranks) {
+    all[static_cast<std::size_t>(ranks.rank())] = rank(ranks);
+  });
+  return all;
+}
+
+constexpr std::int64_t rank_words = 11;
+
+/// Sequences of different lengths; batch 5 of a step has no target that counts, batch 2 of every
+/// third step neither.
+Batch ragged_batch(std::int64_t step, std::int64_t place) {
+  Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
+  Batch batch;
+  const std::int64_t sequences = 1 + static_cast<std::int64_t>(rng.below(3));
+  const bool counts = place != 5 && !(place == 2 && step % 3 == 0);
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    const auto length = static_cast<std::int32_t>(2 + rng.below(14));
+    batch.lengths.push_back(length);
+    for (std::int32_t i = 0; i < length; ++i) {
+      const auto token = static_cast<std::int32_t>(rng.below(rank_words));
+      batch.tokens.push_back(token);
+      batch.targets.push_back(counts && rng.chance(0.8) ? (5 * token + 2) % 11 : -1);
+      batch.weights.push_back(0.1f * static_cast<float>(1 + rng.below(9)));
+    }
+  }
+  return batch;
+}
+
+DecoderConfig softmax_fal() {
+  return {.vocabulary = rank_words,
+          .width = 32,
+          .layers = 2,
+          .mixers = parse_layers("softmax:3,fal:1", 32),
+          .inner = 48};
+}
+
+DecoderConfig chacal() {
+  return {.vocabulary = rank_words,
+          .width = 32,
+          .layers = 1,
+          .mixers = parse_layers("chacal:2", 32),
+          .inner = 48};
+}
+
+DecoderConfig llama_like() {
+  return {.vocabulary = rank_words,
+          .width = 32,
+          .layers = 2,
+          .norm = NormKind::rms,
+          .order = Order::sequential,
+          .mixers = parse_layers("softmax:4/2", 32),
+          .inner = 40,
+          .activation = Activation::silu,
+          .gated = true,
+          .tied = true};
+}
+
+TrainerOptions cut_in(std::int64_t parts, std::int64_t accumulation, std::int64_t steps) {
+  return {.steps = steps,
+          .parts = parts,
+          .accumulation = accumulation,
+          .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 12},
+          .optimizer = AdamOptions{.decay = 0.01, .clip = 0.5}};
+}
+
+struct RankRun {
+  Values values;
+  std::vector<double> losses;
+};
+
+RankRun trained(const DecoderConfig& config, const TrainerOptions& options, Communicator& ranks) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  Decoder model(*backend, config, 3);
+  RankRun run;
+  Trainer trainer(model, ragged_batch, options,
+                  {.report = [&](const StepReport& r) { run.losses.push_back(r.loss); }}, ranks);
+  trainer.resume_latest();
+  trainer.run();
+  run.values = values_of(model);
+  return run;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(everyone_hears_everyone_in_order) {
+  for (const int size : {1, 2, 4, 8}) {
+    const auto all = on_ranks(size, [](Communicator& ranks) {
+      const std::vector<double> mine{1.0 * ranks.rank(), 0.5};
+      return ranks.gather(std::span<const double>(mine));
+    });
+    std::vector<double> expected;
+    for (int r = 0; r < size; ++r) expected.insert(expected.end(), {1.0 * r, 0.5});
+    for (const auto& heard : all) BOOST_TEST(heard == expected);
+
+    const auto words = on_ranks(size, [](Communicator& ranks) {
+      return ranks.gather(std::string(static_cast<std::size_t>(ranks.rank()), 'x'));
+    });
+    for (const auto& heard : words) {
+      BOOST_REQUIRE(heard.size() == static_cast<std::size_t>(size));
+      for (std::size_t r = 0; r < heard.size(); ++r) BOOST_TEST(heard[r] == std::string(r, 'x'));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_yes_is_enough) {
+  for (const int yes : {-1, 0, 3}) {
+    const auto all =
+        on_ranks(4, [&](Communicator& ranks) { return ranks.any(ranks.rank() == yes) ? 1 : 0; });
+    BOOST_TEST(all == std::vector<int>(4, yes < 0 ? 0 : 1));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(numbers_are_added_in_one_tree) {
+  // Values whose sum depends on the order; lengths that leave odd halves and cross pieces.
+  for (const std::int64_t length : {std::int64_t{1}, std::int64_t{5}, std::int64_t{300'001}}) {
+    std::vector<std::vector<double>> parts(8);
+    Rng rng(5, Purpose::test);
+    for (auto& part : parts) {
+      for (std::int64_t i = 0; i < length; ++i) {
+        part.push_back(static_cast<float>(rng.normal() * std::exp(4 * rng.normal())));
+      }
+    }
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i) {
+      Tree<float, float (*)(float, float)> tree([](float a, float b) { return a + b; });
+      for (const auto& part : parts) tree.push(static_cast<float>(part[i]));
+      expected.push_back(tree.take());
+    }
+    for (const int size : {1, 2, 4, 8}) {
+      const auto all = on_ranks(size, [&](Communicator& ranks) {
+        const auto backend = make_cpu_backend({.threads = 1});
+        Tree<Numbers, Numbers (*)(Numbers, Numbers)> own([](Numbers a, Numbers b) {
+          for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+          return a;
+        });
+        const int each = 8 / size;
+        for (int k = 0; k < each; ++k) {
+          const auto& part = parts[static_cast<std::size_t>(each * ranks.rank() + k)];
+          own.push(Numbers(part.begin(), part.end()));
+        }
+        const Numbers sum = own.take();
+        const Tensor whole = Tensor::from(*backend, {length}, DType::f32,
+                                          std::vector<double>(sum.begin(), sum.end()));
+        const std::int64_t half = length / 2;  // two tensors, one maybe empty
+        ranks.sum(std::vector<Tensor>{whole.slice(0, half), whole.slice(half, length - half)});
+        return whole.to_doubles();
+      });
+      for (const auto& sum : all) BOOST_CHECK(sum == expected);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_sends_twice_the_numbers_whatever_the_number_of_ranks) {
+  for (const int size : {2, 4, 8}) {
+    const auto all = on_ranks(size, [](Communicator& ranks) {
+      const auto backend = make_cpu_backend({.threads = 1});
+      const Tensor x = Tensor::zeros(*backend, {1 << 16}, DType::f32);
+      ranks.sum(std::vector<Tensor>{x});
+      return static_cast<double>(ranks.sent()) / static_cast<double>(x.bytes());
+    });
+    for (const double sent : all) BOOST_TEST(sent == 2.0 * (size - 1) / size);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_fails_tells_and_the_others_end) {
+  const auto outcomes = on_ranks(4, [](Communicator& ranks) -> std::string {
+    try {
+      ranks.together([&] {
+        if (ranks.rank() >= 2) fail("disk full on ", ranks.rank());
+      });
+    } catch (const FailedElsewhere& error) {
+      return text("elsewhere: ", error.what());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "done";
+  });
+  BOOST_TEST(outcomes ==
+             std::vector<std::string>({"elsewhere: rank 2 failed", "elsewhere: rank 2 failed",
+                                       "disk full on 2", "elsewhere: rank 2 failed"}));
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_for_a_rank_that_is_gone_hears_of_it) {
+  const auto work = [](Communicator& ranks) {
+    if (ranks.rank() == 1) fail("no more memory");
+    ranks.meet();
+  };
+  expect_refusal([&] { run_ranks(2, work); }, "no more memory");
+  const auto quiet = [](Communicator& ranks) {
+    if (ranks.rank() == 1) return;
+    ranks.meet();
+  };
+  expect_refusal([&] { run_ranks(2, quiet); }, "rank 1 has ended");
+}
+
+BOOST_AUTO_TEST_CASE(three_ranks_are_refused) {
+  expect_refusal([] { run_ranks(3, [](Communicator&) {}); }, "power of two, got 3");
+}
+
+BOOST_AUTO_TEST_CASE(any_number_of_ranks_trains_to_the_same_bits) {
+  for (const DecoderConfig& config : {softmax_fal(), chacal(), llama_like()}) {
+    for (const std::int64_t accumulation : {1, 3}) {
+      const TrainerOptions options = cut_in(8, accumulation, 6);
+      const RankRun one = trained(config, options, alone());
+      BOOST_TEST(one.losses.size() == 6u);
+      for (const int size : {2, 4, 8}) {
+        const auto runs =
+            on_ranks(size, [&](Communicator& ranks) { return trained(config, options, ranks); });
+        for (const RankRun& run : runs) {
+          BOOST_CHECK(run.values == one.values);
+          BOOST_CHECK(run.losses == one.losses);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_cut_decides_the_bits_and_nothing_else_does) {
+  // That the test above can fail: other parts of the same batches are added in another order.
+  const RankRun eight = trained(softmax_fal(), cut_in(8, 1, 6), alone());
+  const RankRun four = trained(softmax_fal(), cut_in(4, 2, 6), alone());
+  BOOST_CHECK(eight.values != four.values);
+  for (std::size_t i = 0; i < 6; ++i) {
+    BOOST_TEST(eight.losses[i] == four.losses[i], boost::test_tools::tolerance(1e-4));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_goes_on_with_another_number_of_ranks) {
+  const RankRun whole = trained(softmax_fal(), cut_in(4, 1, 9), alone());
+  const TemporaryFolder folder;
+  TrainerOptions options = cut_in(4, 1, 9);
+  options.checkpoints.folder = folder.path();
+  const auto until = [&](std::int64_t steps, int size) {
+    TrainerOptions some = options;
+    some.steps = steps;
+    return on_ranks(size, [&](Communicator& ranks) { return trained(softmax_fal(), some, ranks); });
+  };
+  until(2, 2);
+  until(4, 4);
+  until(7, 1);
+  for (const RankRun& run : until(9, 2)) BOOST_CHECK(run.values == whole.values);
+}
+
+BOOST_AUTO_TEST_CASE(all_ranks_stop_after_the_step_at_which_one_was_asked_to) {
+  const TemporaryFolder folder;
+  const auto steps = on_ranks(4, [&](Communicator& ranks) {
+    const auto backend = make_cpu_backend({.threads = 1});
+    Decoder model(*backend, softmax_fal(), 3);
+    TrainerOptions options = cut_in(4, 1, 9);
+    options.checkpoints.folder = folder.path();
+    const Trainer* running = nullptr;
+    Trainer trainer(model, ragged_batch, options,
+                    {.stop = [&] { return ranks.rank() == 2 && running->step() == 5; }}, ranks);
+    running = &trainer;
+    return trainer.run() == Outcome::stopped ? trainer.step() : -1;
+  });
+  BOOST_TEST(steps == std::vector<std::int64_t>(4, 5));
+  BOOST_TEST(CheckpointStore(folder.path(), 1).latest().value() == 5);
+}
+
+BOOST_AUTO_TEST_CASE(rank_0_evaluates_for_all) {
+  const TemporaryFolder folder;
+  const auto scored = on_ranks(2, [&](Communicator& ranks) {
+    const auto backend = make_cpu_backend({.threads = 1});
+    Decoder model(*backend, softmax_fal(), 3);
+    TrainerOptions options = cut_in(2, 1, 4);
+    options.evaluate_every = 2;
+    options.checkpoints.folder = folder.path();
+    int count = 0;
+    Trainer trainer(model, ragged_batch, options,
+                    {.evaluate = [&](std::int64_t) -> std::optional<double> {
+                      ++count;
+                      return 1.0;
+                    }},
+                    ranks);
+    trainer.run();
+    return trainer.evaluated() ? count : -1;
+  });
+  BOOST_TEST(scored == std::vector<int>({2, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_ends_all_ranks_and_one_tells) {
+  std::mutex mutex;
+  std::vector<std::string> messages;
+  const auto work = [&](Communicator& ranks) {
+    const auto backend = make_cpu_backend({.threads = 1});
+    Decoder model(*backend, softmax_fal(), 3);
+    const auto source = [](std::int64_t step, std::int64_t place) {
+      Batch batch = ragged_batch(step, place);
+      if (step == 3 && place == 3) {
+        batch.targets[0] = 1;
+        batch.weights[0] = std::numeric_limits<float>::infinity();
+      }
+      return batch;
+    };
+    try {
+      Trainer(model, source, cut_in(4, 1, 5), {}, ranks).run();
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex);
+      messages.push_back(error.what());
+      throw;
+    }
+  };
+  expect_refusal([&] { run_ranks(4, work); }, "step 3");
+  BOOST_TEST(messages.size() == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(parts_and_ranks_have_to_fit) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  Decoder model(*backend, softmax_fal(), 3);
+  expect_refusal([&] { Trainer(model, ragged_batch, cut_in(6, 1, 1)); }, "power of two, got 6");
+  const auto work = [&](Communicator& ranks) {
+    const auto own = make_cpu_backend({.threads = 1});
+    Decoder mine(*own, softmax_fal(), 3);
+    Trainer(mine, ragged_batch, cut_in(2, 1, 1), {}, ranks);
+  };
+  expect_refusal([&] { run_ranks(4, work); }, "2, got 4");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
