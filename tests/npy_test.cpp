@@ -14,7 +14,7 @@ std::vector<NamedTensor> some_tensors() {
   return {
       {"a", Tensor::from(*backend, {2, 3}, DType::f64, std::vector{1., 2., 3., 4., 5., 1e-300})},
       {"b", Tensor::from(*backend, {2}, DType::f32, std::vector{0.5, -0.0})},
-      {"c", Tensor::from(*backend, {1, 2}, DType::i32, std::vector{7, -9})},
+      {"c", Tensor::from(*backend, {1, 2}, std::vector<std::int32_t>{7, -9})},
       {"empty", Tensor::from(*backend, {0, 4}, DType::f32, std::vector<double>())}};
 }
 
