@@ -387,16 +387,20 @@ class Book {
       }
       content += "</li>\n";
     }
-    content += "</ol>\n<h2>What a head sees</h2>\n";
+    content +=
+        "</ol>\n<p><a href=\"more/exercises.html\">Exercises</a>, with a command that says "
+        "whether an answer is right.</p>\n<h2>What a head sees</h2>\n";
     std::vector<std::pair<std::string, std::string>> links;
     for (const Mechanism& one : mechanisms_) {
       links.emplace_back(text("mechanisms/", one.name, ".html"), one.title);
     }
-    content += link_list(links) + "<h2>The papers, and what came out here</h2>\n" +
-               link_list(documents_["docs/results"]) +
-               link_list(documents_["docs/results/matrix"]) + "<h2>How to use the program</h2>\n" +
-               link_list(documents_["docs/guide"]) + "<h2>How it is built</h2>\n" +
-               link_list(documents_["docs"]);
+    content +=
+        link_list(links) + "<h2>The papers, and what came out here</h2>\n" +
+        "<p><a href=\"more/papers.html\">What each claims, and our figures beside its</a>. The "
+        "pages of results:</p>\n" +
+        link_list(documents_["docs/results"]) + link_list(documents_["docs/results/matrix"]) +
+        "<h2>How to use the program</h2>\n" + link_list(documents_["docs/guide"]) +
+        "<h2>How it is built</h2>\n" + link_list(documents_["docs"]);
     content += "<h2>Operations</h2>\n";
     std::vector<std::vector<std::string>> rows;
     for (const catalog::Operation& operation : catalog::operations()) {

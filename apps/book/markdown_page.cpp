@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "apps/book/example.h"
+#include "apps/book/exercise.h"
 #include "apps/book/mathml.h"
 #include "apps/html/page.h"
 #include "core/error.h"
@@ -116,11 +117,12 @@ class Converter {
   }
 
   static std::string code_block(const Lines& lines, std::size_t& i) {
-    const bool example = lines[i] == "```example";
+    const bool example = lines[i] == "```example", exercise = lines[i] == "```exercise";
     std::string code;
     for (++i; i < lines.size() && !lines[i].starts_with("```"); ++i) code += text(lines[i], '\n');
     ++i;
-    return example ? example_html(parse_example(code)) : html::code(code);
+    if (example) return example_html(parse_example(code));
+    return exercise ? exercise_html(parse_exercise(code)) : html::code(code);
   }
 
   std::string heading(std::string_view line) {

@@ -223,8 +223,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
                               " of the ", config.parts(), " parts of a step\n")
                        : "";
   const std::string plan =
-      quiet ? ""
-            : plan_line(config, model, batches(1, 0), trainer->step(), peak, folder.path());
+      quiet ? "" : plan_line(config, model, batches(1, 0), trainer->step(), peak, folder.path());
   progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
                " parameters\n# " + plan + "\n# " + memory + "\n" + shared +
                (learning.empty() ? "" : "# " + learning + "\n") + config.ini());

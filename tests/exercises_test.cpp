@@ -1,0 +1,38 @@
+#include "apps/book/exercise.h"
+
+#include "apps/book/markdown_page.h"
+#include "tests/check.h"
+#include "tests/contents.h"
+#include "tests/paths.h"
+#include "tests/refusal.h"
+
+BOOST_AUTO_TEST_SUITE(exercises_test)
+
+using namespace longhand;
+using namespace longhand::app;
+using namespace longhand::app::book;
+
+BOOST_AUTO_TEST_CASE(answers_are_right_and_mistakes_are_wrong) {
+  const std::string page = contents(std::filesystem::path(test_data) / "../docs/exercises.md");
+  const std::vector<std::string> exercises = blocks_of(page, "exercise");
+  BOOST_TEST(exercises.size() >= 10);
+  for (const std::string& text : exercises) {
+    const Exercise one = parse_exercise(text);
+    const bool right = is_derivative(one, one.right), wrong = is_derivative(one, one.wrong);
+    BOOST_TEST(right, one.function << ": the answer " << one.right << " is not its derivative");
+    BOOST_TEST(!wrong, one.function << ": the mistake " << one.wrong << " goes unnoticed");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_exercise_is_refused) {
+  expect_refusal([] { parse_exercise("x^2\nright: 2*x\n"); }, "expected lines right: and wrong:");
+  expect_refusal([] { parse_exercise("x*z\nright: z\nwrong: x\n"); }, "by which variable");
+}
+
+BOOST_AUTO_TEST_CASE(answers_are_folded_away) {
+  const std::string html = exercise_html(parse_exercise("x^2\nright: 2*x\nwrong: x\n"));
+  BOOST_TEST(contains(html, "<details><summary>answer</summary>"));
+  BOOST_TEST(contains(html, "gradcheck --expression 'x^2' --derivative '...'"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
