@@ -1,6 +1,7 @@
 // Ranks by MPI, for the program to load where mpirun or srun started it: nn/ranks/plugin.h.
 #include <mpi.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -24,15 +25,31 @@ int told(int status, const char* doing, char* error, std::size_t size) {
   return 1;
 }
 
-/// MPI's own waiting takes a whole core. Whoever waits for long, as the others do while rank 0
-/// evaluates, leaves the core to threads that compute.
+/// Whether more ranks than cores are on this machine: one that waits then keeps another from
+/// computing.
+bool crowded() {
+  static const bool more = [] {
+    MPI_Comm machine = MPI_COMM_NULL;
+    int here = 1;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) ==
+        MPI_SUCCESS) {
+      MPI_Comm_size(machine, &here);
+      MPI_Comm_free(&machine);
+    }
+    return here > sysconf(_SC_NPROCESSORS_ONLN);
+  }();
+  return more;
+}
+
+/// MPI's own waiting takes a core for as long as it lasts. The others wait for long while rank 0
+/// evaluates, and leave the cores to its threads.
 class Patience {
  public:
-  void wait() {
+  void wait() const {
     using namespace std::chrono;
     const auto waited = steady_clock::now() - start_;
-    if (waited < milliseconds(1)) {
-      if (waited > microseconds(20)) sched_yield();
+    if (waited < milliseconds(5)) {
+      if (crowded()) sched_yield();
     } else {
       std::this_thread::sleep_for(waited < milliseconds(100) ? microseconds(50)
                                                              : microseconds(1000));
@@ -91,5 +108,6 @@ extern "C" const LonghandRanks* longhand_connect(char* error, std::size_t error_
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks.size);
+  crowded();  // all ranks ask at once
   return &ranks;
 }

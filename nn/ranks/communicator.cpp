@@ -13,7 +13,7 @@ namespace {
 
 /// Tensors are summed in pieces of so many bytes, all tensors one after another: small enough for
 /// the processor's cache, large enough to make a message worth its while.
-constexpr std::size_t piece_bytes = 1 << 20;
+constexpr std::size_t piece_bytes = 4 << 20;
 
 /// Entries [first, end) of the tensors, taken one after another.
 template <class T, class F>

@@ -38,36 +38,35 @@ GradientTree::Gradients GradientTree::Add::operator()(Gradients a, Gradients b) 
 
 Tensor sum_over_ranks(Communicator& ranks, const Parameters& parameters, const Tensor& losses) {
   if (ranks.size() == 1) return losses;
-  // Which parameters have a gradient, here and on any rank.
-  const std::size_t count = parameters.all().size();
-  std::vector<std::byte> here(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    here[i] = std::byte{parameters.all()[i].var().grad() ? std::uint8_t{1} : std::uint8_t{0}};
-  }
-  const std::vector<std::byte> all = ranks.gather(std::span<const std::byte>(here));
+  Backend& backend = parameters.backend();
   std::vector<Tensor> sums;
-  for (std::size_t i = 0; i < count; ++i) {
-    bool anywhere = false;
-    for (std::size_t at = i; at < all.size(); at += count) {
-      anywhere = anywhere || all[at] != std::byte{0};
-    }
-    if (!anywhere) continue;
-    const Var& var = parameters.all()[i].var();
-    if (here[i] == std::byte{0}) {  // x + -0 is x for every x; x + 0 is not, for -0
+  std::vector<const Var*> summed;
+  std::vector<double> here;  // 1 for each parameter that has a gradient on this rank
+  for (const Parameter& p : parameters.all()) {
+    const Var& var = p.var();
+    if (!var.wants_grad()) continue;
+    here.push_back(var.grad() ? 1 : 0);
+    if (!var.grad()) {  // x + -0 is x for every x; x + 0 is not, for -0
       const Tensor nothing = empty_like(var.value());
-      nothing.backend()(Fill{.value = -0.0, .y = nothing});
+      backend(Fill{.value = -0.0, .y = nothing});
       var.sink().add(nothing);
     }
+    summed.push_back(&var);
     sums.push_back(var.sink().sum_in_place());
   }
+  const Tensor anywhere = Tensor::from(backend, {std::ssize(here)}, parameters.type(), here);
+  sums.push_back(anywhere);
   // A loss of any rank that is not finite makes the sum so.
-  const Tensor sum = Tensor::zeros(parameters.backend(), {1}, parameters.type());
+  const Tensor sum = Tensor::zeros(backend, {1}, parameters.type());
   if (losses.size() > 0) {
-    sum.backend()(
-        Reduce{.reduction = Reduction::sum, .x = losses.reshape({1, losses.size()}), .y = sum});
+    backend(Reduce{.reduction = Reduction::sum, .x = losses.reshape({1, losses.size()}), .y = sum});
   }
   sums.push_back(sum);
   ranks.sum(sums);
+  const std::vector<double> count = anywhere.to_doubles();
+  for (std::size_t i = 0; i < count.size(); ++i) {
+    if (count[i] == 0) summed[i]->clear_grad();
+  }
   return sum;
 }
 

@@ -23,15 +23,18 @@ Outcome Trainer::take_steps() {
                             .last_step = options_.steps,
                             .first_batch = cut_.first_batch(),
                             .batches = cut_.batches()});
+  began_ = false;
   while (step_ < options_.steps) {
-    take(next_step(data));
-    if (due(options_.look_every)) read();
-    if (due(options_.evaluate_every)) evaluate();
-    if (due(options_.checkpoint_every)) save();
-    if (step_ < options_.steps && stopping()) {
+    std::optional<Step> step = next_step(data);
+    if (!step) {
       save();
       return Outcome::stopped;
     }
+    take(std::move(*step));
+    began_ = true;
+    if (due(options_.look_every)) read();
+    if (due(options_.evaluate_every)) evaluate();
+    if (due(options_.checkpoint_every)) save();
   }
   save();
   evaluate();
@@ -71,7 +74,10 @@ double Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt
   return own.count();
 }
 
-Step Trainer::next_step(Prefetcher& data) const {
+/// None where a rank is asked to stop.
+std::optional<Step> Trainer::next_step(Prefetcher& data) const {
+  const bool stop = began_ && hooks_.stop && hooks_.stop();
+  if (stop && ranks_.size() == 1) return std::nullopt;
   Step step{.report = {.step = step_ + 1},
             .cut = cut_,
             .batches = {},
@@ -86,7 +92,8 @@ Step Trainer::next_step(Prefetcher& data) const {
   // The step's loss is one weighted mean over all its targets, however they are spread over batches
   // and ranks: with W the weight of all and w a batch's, loss = sum w/W loss_batch.
   const auto parts = static_cast<std::size_t>(cut_.parts);
-  std::vector<double> mine(parts + 2);  // each part's weight, then rows and pairs
+  std::vector<double> mine(parts + 3);  // each part's weight, then rows, pairs and whether to stop
+  mine[parts + 2] = stop ? 1 : 0;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const double weight = batches[i].total_weight();
     const std::int64_t place = cut_.first_batch() + static_cast<std::int64_t>(i);
@@ -105,6 +112,7 @@ Step Trainer::next_step(Prefetcher& data) const {
     for (std::size_t part = 0; part < parts; ++part) weights.push_back(all[at + part]);
     rows += all[at + parts];
     report.pairs += all[at + parts + 1];
+    if (all[at + parts + 2] != 0) return std::nullopt;
   }
   const double weight = tree_sum(weights);
   report.skipped = weight == 0;
@@ -174,9 +182,6 @@ std::optional<double> Trainer::score() {
   if (all[0] == 0) return std::nullopt;
   return all[1];
 }
-
-/// Whether any rank is asked to.
-bool Trainer::stopping() { return ranks_.any(hooks_.stop && hooks_.stop()); }
 
 void Trainer::save() {
   read();

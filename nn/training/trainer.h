@@ -83,7 +83,7 @@ class Trainer {
 
  private:
   Outcome take_steps();
-  Step next_step(Prefetcher& data) const;
+  std::optional<Step> next_step(Prefetcher& data) const;
   void take(Step step);
   double compute(PlacedStep& step, const std::function<bool()>& interrupt);
   void skip(Step step);
@@ -91,7 +91,6 @@ class Trainer {
   [[noreturn]] void end_not_finite(const Step& step);
   void evaluate();
   std::optional<double> score();
-  bool stopping();
   void save();
   std::function<bool()> interrupt() const;
 
@@ -106,6 +105,7 @@ class Trainer {
   RecordedSteps recorded_;
   UnreadSteps unread_;
   std::int64_t step_ = 0;
+  bool began_ = false;                     // run() has taken a step
   std::optional<std::int64_t> evaluated_;  // the step of the last evaluation
 };
 

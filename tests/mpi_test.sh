@@ -1,0 +1,155 @@
+#!/bin/sh
+# mpi_test.sh LONGHAND [MPIRUN]
+# Trains on 1, 2 and 4 ranks that mpirun starts, and holds the bits of all checkpoints against those of
+# one process: three models, with accumulation, with texts and samples of different lengths, resumed on
+# another number of ranks. Then ranks that differ, a rank that is killed, signals, errors.
+# Without mpirun it says so and exits with 77.
+set -eu
+longhand=$1
+mpirun=${2:-mpirun}
+command -v "$mpirun" >/dev/null || {
+  echo "mpi_test: skipped, no mpirun here (scripts/setup.sh installs it)"
+  exit 77
+}
+"$longhand" info | grep -q '^ranks *by MPI' || {
+  echo "mpi_test: skipped, the program was built without MPI"
+  exit 77
+}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+unset OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_SIZE 2>/dev/null || true
+
+failed() {
+  echo "mpi_test: $*" >&2
+  [ ! -s errors ] || cat errors >&2
+  exit 1
+}
+# ranks N WORDS...: the program on N ranks.
+ranks() {
+  number=$1
+  shift
+  "$mpirun" --oversubscribe --allow-run-as-root -np "$number" "$longhand" "$@"
+}
+same() {
+  for file in model.safetensors optimizer.safetensors; do
+    cmp "$1/$file" "$2/$file" || failed "$1 and $2 differ"
+  done
+}
+
+plain="--batch 16 --evaluate_samples 6 --threads 1 --quiet"
+common="$plain --steps 8 --evaluate_every 4 --checkpoint_every 4 --keep 9"
+fal="--task flip-flop --task.instructions 16 --width 32 --layers 2 --heads softmax:3,fal:1"
+chacal="--task chains --width 32 --layers 1 --heads chacal:2 --accumulation 2 --clip 0.5"
+llama="--task sorting --width 32 --layers 2 --heads softmax:4/2 --norm rms --order sequential
+  --activation silu --gated 1 --tied 1 --batch_tokens 256 --feed_forward_bias 0"
+for model in fal chacal llama; do
+  eval "settings=\$$model"
+  # shellcheck disable=SC2086  # a list of words
+  "$longhand" train $settings $common --parts 8 --out $model-0 2>errors || failed "$model"
+  for number in 1 2 4; do
+    # shellcheck disable=SC2086
+    ranks $number train $settings $common --out $model-$number 2>errors ||
+      failed "$model on $number ranks"
+    same $model-0/checkpoints/step-8 $model-$number/checkpoints/step-8
+    same $model-0/checkpoints/step-4 $model-$number/checkpoints/step-4
+    diff $model-0/config.ini $model-$number/config.ini || failed "other settings"
+    cut_times='s/"\(seconds\|waited\|peak_bytes\|slowest[a-z_]*\)":[^,}]*//g'
+    sed "$cut_times" $model-0/metrics.jsonl >one
+    sed "$cut_times" $model-$number/metrics.jsonl | diff one - || failed "other metrics"
+  done
+done
+echo "three models, 1, 2 and 4 ranks: the bits of one process"
+
+# Cut and resumed, each time with another number of ranks.
+# shellcheck disable=SC2086
+ranks 4 train $fal $common --out moved 2>errors || failed "moved"
+for number in 2 1 4; do
+  ranks $number train --resume moved --from-step 4 --quiet 2>errors || failed "resumed on $number"
+  same fal-0/checkpoints/step-8 moved/checkpoints/step-8
+done
+"$longhand" train --resume moved --from-step 4 --quiet 2>errors || failed "resumed without mpirun"
+same fal-0/checkpoints/step-8 moved/checkpoints/step-8
+echo "resumed on other numbers of ranks: the same bits"
+
+# Ranks that would not compute the same are refused, and named.
+refused() {
+  words=$1
+  shift
+  status=0
+  "$mpirun" --oversubscribe --allow-run-as-root "$@" >errors 2>&1 || status=$?
+  [ $status != 0 ] || failed "accepted: $*"
+  [ "$(grep -c '^longhand' errors)" = 1 ] || failed "expected one line"
+  grep -q "$words" errors || failed "expected $words"
+  [ ! -e refused ] || failed "a refused run left a folder"
+}
+start="train $fal $common --out refused"
+# shellcheck disable=SC2086
+{
+  refused 'rank 1: .*training.rate is 2e-3 there and 1e-3' \
+    -np 1 "$longhand" $start --rate 1e-3 : -np 1 "$longhand" $start --rate 2e-3
+  refused 'rank 1: .*training.seed' -np 1 "$longhand" $start --seed 1 : -np 1 "$longhand" $start --seed 2
+  refused 'rank 1: .*compute.math' -np 1 "$longhand" $start --math fast : \
+    -np 1 "$longhand" $start --math exact
+  refused 'rank 1: .*instruction set' -np 1 "$longhand" $start : \
+    -np 1 -x LONGHAND_CPU=portable "$longhand" $start
+  cp "$longhand" another && printf 'x' >>another
+  LONGHAND_MPI_PLUGIN=$(dirname "$longhand")/liblonghand_mpi.so
+  export LONGHAND_MPI_PLUGIN
+  refused 'rank 1: .*program file' -np 1 "$longhand" $start : -np 1 "$folder/another" $start
+  unset LONGHAND_MPI_PLUGIN
+  refused 'power of two, got 3' -np 3 "$longhand" $start
+  refused '2, got 4' -np 4 "$longhand" $start --parts 2
+  refused 'width' -np 2 "$longhand" $start --width 31
+}
+echo "ranks that differ are refused in one line"
+
+# A rank that is killed: the others end with one line, and the run goes on with fewer.
+long="train $fal $plain --checkpoint_every 20 --schedule constant"
+# shellcheck disable=SC2086
+ranks 4 $long --steps 100000 --out killed >errors 2>&1 &
+job=$!
+tries=0
+until [ -e killed/checkpoints/step-40 ]; do
+  tries=$((tries + 1))
+  [ $tries -lt 600 ] || failed "no checkpoint within a minute"
+  sleep 0.1
+done
+victim=""
+for process in $(pgrep -f "^$longhand train .*--out killed"); do
+  if tr '\0' '\n' </proc/"$process"/environ 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=2$'; then
+    victim=$process
+  fi
+done
+[ -n "$victim" ] || failed "rank 2 was not found"
+begin=$(date +%s)
+kill -9 "$victim"
+status=0
+wait $job || status=$?
+seconds=$(($(date +%s) - begin))
+[ $status != 0 ] || failed "a killed rank was not noticed"
+[ $seconds -le 30 ] || failed "it took $seconds s to notice a killed rank"
+[ "$(grep -c '^longhand' errors)" = 1 ] || failed "expected one line"
+grep -q "^longhand: rank 2, process $victim on .*: gone" errors || failed "expected the rank's name"
+[ -z "$(pgrep -f "^$longhand train .*--out killed" || true)" ] || failed "a rank still runs"
+"$longhand" check killed >errors 2>&1 || failed "a file is damaged"
+at=$(ls killed/checkpoints | sed -n 's/^step-//p' | sort -n | tail -n 1)
+end=$((at + 5))
+sed -i "s/^steps = .*/steps = $end/" killed/config.ini
+ranks 2 train --resume killed --quiet 2>errors || failed "cannot go on with 2 ranks"
+# shellcheck disable=SC2086
+"$longhand" $long --steps $end --parts 8 --out undisturbed 2>errors || failed "to compare"
+same undisturbed/checkpoints/step-$end killed/checkpoints/step-$end
+echo "rank 2 of 4 killed: the others ended within $seconds s; resumed on 2 ranks to the same bits"
+
+# A signal that asks one rank to end stops all of them with a checkpoint.
+# shellcheck disable=SC2086
+ranks 2 $long --steps 100000 --out stopped >errors 2>&1 &
+job=$!
+until [ -e stopped/checkpoints/step-20 ]; do sleep 0.1; done
+process=$(pgrep -f "^$longhand train .*--out stopped" | tail -n 1)
+kill -TERM "$process"
+wait $job || true
+"$longhand" check stopped >errors 2>&1 || failed "a stopped run is damaged"
+[ ! -e stopped/lock ] || failed "the lock is left"
+echo "one rank asked to end: all stop with a checkpoint"
