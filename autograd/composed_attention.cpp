@@ -254,6 +254,32 @@ Var composed_chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma,
   });
 }
 
+Var composed_chain(const ScoreVars& s, const HeadVars& v, const Var& gain) {
+  const Segments keys = s.keys ? s.keys : s.queries;
+  LONGHAND_CHECK(std::ranges::equal(s.queries.lengths(), keys.lengths()),
+                 "composed_chain: expected as many queries as keys in every sequence");
+  const DType master = gain.value().dtype();
+  return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
+    const std::int64_t n = at.keys;
+    // A first row keeps its own key, so that its softmax exists, and loses it with the diagonal.
+    const Var p = weight_matrices(s, at, [&](const Shape& shape, std::int64_t) {
+      std::vector<double> hidden(static_cast<std::size_t>(shape.size()), 0.0);
+      for (std::int64_t h = 0; h < s.q.heads; ++h) {
+        for (std::int64_t i = 1; i < n; ++i) {
+          hidden[static_cast<std::size_t>((h * n + i) * n + i)] =
+              -std::numeric_limits<double>::infinity();
+        }
+      }
+      return Var(Tensor::from(gain.backend(), shape, master, hidden));
+    });
+    const Var g = permute(slice(gain, at.query, n), {1, 0});
+    const Var lower = triangle(cast(p, master), false, -1);
+    const Var a = -(reshape(g, {s.q.heads, n, 1}) * lower);
+    const Var right = cast(matrices(v, at.key, n), master);
+    return solve_triangular(a, right, {.unit = true});
+  });
+}
+
 Var composed_delta(const DeltaVars& in) {
   const std::int64_t heads = in.k.heads, group = in.q.heads / heads;
   const double factor = in.scale.value_or(1 / std::sqrt(static_cast<double>(in.k.width)));

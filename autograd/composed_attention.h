@@ -31,6 +31,10 @@ FalResult composed_fal(const FalVars& inputs);
 Var composed_chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma,
                     const EditWeights& edit = {});
 
+/// y = (I - diag(gain) S)^-1 v by solve_triangular, for queries that are the keys' tokens. S is the
+/// softmax over earlier keys alone.
+Var composed_chain(const ScoreVars& scores, const HeadVars& v, const Var& gain);
+
 /// The delta rule without a memory: what was written is W of (I + A diag(beta)) W = V, where A_ij =
 /// a_(j+1) ... a_i k_i . k_j for j < i, and Y the lower part of that with q_i, times diag(beta) W.
 Var composed_delta(const DeltaVars& inputs);

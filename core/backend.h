@@ -10,6 +10,7 @@
 
 #include "core/contract/attention.h"
 #include "core/contract/chacal.h"
+#include "core/contract/chain.h"
 #include "core/contract/combine.h"
 #include "core/contract/convolution.h"
 #include "core/contract/cumulate.h"
@@ -49,7 +50,7 @@ using Contract =
                CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle,
                SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append, Attention,
                AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal, FalBackward,
-               Chacal, ChacalBackward, Delta, DeltaBackward, ShortConvolution,
+               Chacal, ChacalBackward, Chain, ChainBackward, Delta, DeltaBackward, ShortConvolution,
                ShortConvolutionBackward, Lstm, LstmBackward>;
 
 /// One pure virtual run() for each operation of the list.

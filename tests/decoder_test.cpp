@@ -104,6 +104,8 @@ std::map<std::string, DecoderConfig> variants() {
   add("a delta rule", delta_rule("delta:4/2x4"));
   add("a delta rule without gates", delta_rule("delta:2x4{delta_gate=0,delta_negative=0},"
                                                "delta:1x8{delta_convolution=0}"));
+  add("DeltaFormer",
+      heads("deltaformer:4/2x4;deltaformer:2x4{deltaformer_bias=1,rope_in_deltaformer=1},fal:1x8"));
   add("an LSTM", heads("lstm:2x5,lstm:1x6{lstm_forget=0}"));
   add("ALiBi", heads("alibi:3x4,softmax:1x4"));
   add("softmax1", heads("sink:4/2x4"));

@@ -108,6 +108,8 @@ void alter_scores(AlteredBackend& backend, F f) {
   before<Reinforce>(backend, each);
   before<Chacal>(backend, each);
   before<ChacalBackward>(backend, each);
+  before<Chain>(backend, each);
+  before<ChainBackward>(backend, each);
 }
 
 /// The rows of a tensor one further on; the last one stays.
@@ -330,6 +332,18 @@ const std::vector<BackendMutant>& of_backends() {
          before<Chacal>(b, [](Chacal& op) {
            op.gamma = mapped(op.gamma, [](std::int64_t, double g) { return to_bf16(g); });
          });
+       }},
+      {"chain: gain 2% smaller",
+       [](B& b) { before<Chain>(b, [](Chain& op) { op.gain = times(op.gain, 0.98); }); }},
+      {"chain: gain 2% smaller in backward",
+       [](B& b) {
+         before<ChainBackward>(b, [](ChainBackward& op) { op.gain = times(op.gain, 0.98); });
+       }},
+      {"chain: gain of the next token",
+       [](B& b) { before<Chain>(b, [](Chain& op) { op.gain = next_rows(op.gain); }); }},
+      {"chain: backward without the row sum",
+       [](B& b) {
+         before<ChainBackward>(b, [](ChainBackward& op) { op.read.data = times(op.read.data, 0); });
        }},
       {"delta: beta of the next token",
        [](B& b) { before<Delta>(b, [](Delta& op) { op.beta = next_rows(op.beta); }); }},

@@ -74,6 +74,29 @@ struct Tensors {
     ddecay = empty_like(pull);
   }
 
+  /// A chain among the keys, and softmax attention over what it leaves of the values.
+  Mechanism deltaformer(Backend& b) const {
+    const auto more_of = [this](const Heads& x) {
+      return Heads{empty_like(x.data), 0, x.heads, x.width};
+    };
+    Scores among = scores;
+    among.q = k;
+    const Heads left = more_of(v), read = more_of(v), dleft = more_of(v), dk_too = more_of(k),
+                dk_asked = more_of(k);
+    const Tensor gain = empty_like(pull), dgain = empty_like(pull), logs = empty_like(log_sum);
+    b(Fill{.value = -0.5, .y = gain});
+    return {
+        "deltaformer",
+        [=, this, &b] {
+          b(Chain{among, v, gain, {}, left, read, logs});
+          b(Attention{scores, left, y, log_sum});
+        },
+        [=, this, &b] {
+          b(AttentionBackward{scores, left, y, dy, log_sum, {dq}, {dk}, {dleft}});
+          b(ChainBackward{among, left, read, dleft, gain, logs, {dk_asked}, {dk_too}, {dv}, dgain});
+        }};
+  }
+
   std::vector<Mechanism> mechanisms(Backend& b) const {
     const auto fal = [this, &b](const char* name, const Heads& query, const Heads& key) {
       return Mechanism{
@@ -132,6 +155,7 @@ struct Tensors {
              [this, &b] {
                b(ChacalBackward{scores, v, y, dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, dgamma});
              }},
+            deltaformer(b),
             scored("softmax, tau", &Scores::tau, &ScoreTargets::tau),
             scored("softmax, shift", &Scores::shift, &ScoreTargets::shift),
             scored("softmax, sink", &Scores::sink, &ScoreTargets::sink),

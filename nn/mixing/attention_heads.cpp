@@ -109,7 +109,7 @@ AttentionHeads::Operands AttentionHeads::operands(const MixerPass& pass) const {
                {pass.projection, v, key_heads, width}};
   if (head_norm != HeadNorm::none) {
     all.q = normed(pass, q, heads, query_norm_);
-    all.k = normed(pass, k, key_heads, key_norm_);
+    all.k = all.own_k = normed(pass, k, key_heads, key_norm_);
   }
   if (!pass.cache) return all;
   const Tensor& kept = pass.cache->keys_values;
@@ -117,7 +117,7 @@ AttentionHeads::Operands AttentionHeads::operands(const MixerPass& pass) const {
   const HeadVars values{kept, key_heads * width, key_heads, width};
   put(all.k.value(), pass.input.segments, keys.value(), *pass.cached);
   put(all.v.value(), pass.input.segments, values.value(), *pass.cached);
-  return {all.q, keys, values};
+  return {all.q, keys, values, all.k};
 }
 
 Heads AttentionHeads::output(const MixerPass& pass) const {

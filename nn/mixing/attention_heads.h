@@ -46,6 +46,7 @@ class AttentionHeads : public Mixer {
   /// values are those of the cache, into which the new ones were put.
   struct Operands {
     HeadVars q, k, v;
+    HeadVars own_k = k;  // of the pass's tokens alone
   };
   Operands operands(const MixerPass& pass) const;
   Heads output(const MixerPass& pass) const;

@@ -7,7 +7,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// Attention, or ChaCAL when gamma is given.
+/// Attention, ChaCAL when gamma is given, or a chain when a gain is.
 struct Backward {
   const Scores& scores;
   const Heads &v, &y, &dy;
@@ -16,6 +16,9 @@ struct Backward {
   const HeadsTarget &dq, &dk, &dv;
   const ScoreTargets& dscores;
   const Target& dgamma;
+  const Tensor& gain;
+  const Heads& read;
+  const Target& dgain;
 };
 
 /// Rows of dq_sums.
@@ -54,13 +57,12 @@ void sink_gradients(const Scores& s, const Tensor& log_sum, const float* dots,
 template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
   const Scores& scores = b.scores;
-  const auto& kernels =
-      kernels_of<AttentionGradientKernels<T>>(crew, scores, static_cast<bool>(b.gamma), math);
+  const bool chain = b.gamma || b.gain;
+  const auto& kernels = kernels_of<AttentionGradientKernels<T>>(crew, scores, chain, math);
   const std::int64_t range = kernels.range;
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
   const std::int64_t width = scores.q.width, value_width = b.v.width;
   const std::int64_t window = window_of(scores);
-  const bool chain = static_cast<bool>(b.gamma);
   Backend& backend = scores.q.data.backend();
 
   // The ranges of a segment from the last to the first; items of one range of all heads are
@@ -107,7 +109,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
   const Tensor dots =
       sink_wanted ? floats(backend, scores.q.data.rows() * scores.q.heads) : Tensor();
   // Sums for gamma, of each segment, range and head; added up at the end, in order.
-  std::vector<float> dgamma(static_cast<std::size_t>(chain ? parts_before * heads * group : 0));
+  std::vector<float> dgamma(static_cast<std::size_t>(b.gamma ? parts_before * heads * group : 0));
   Progress progress(list.items.size());
 
   const auto head = [&](const WorkItem& item, std::int64_t h, float* space) {
@@ -158,14 +160,19 @@ void run(const Crew& crew, Math math, const Backward& b) {
       task.walked =
           all_walked.template data<float>() + 2 * (at.query * scores.q.heads + q_head * at.queries);
     }
-    if (chain) {
+    if (chain && several) {
+      task.chain_rows = all_chain_rows.template data<float>() + segment.chain_rows +
+                        q_head * at.queries * kernels.stride(value_width);
+    }
+    if (b.gain) {
+      task.gain = column_of<const float>(b.gain, q_head, at.query);
+      task.read = rows_of<const T>(b.read, q_head, at.query);
+      task.dgain = column_of<float>(b.dgain.tensor, q_head, at.query);
+      task.add_dgain = b.dgain.add;
+    } else if (chain) {
       task.gamma = b.gamma.template data<float>() + (b.gamma.size() == 1 ? 0 : q_head);
       task.gamma_step = b.gamma.size() == 1 ? 0 : 1;
       task.dgamma = &dgamma[part * heads * group + q_head];
-      if (several) {
-        task.chain_rows = all_chain_rows.template data<float>() + segment.chain_rows +
-                          q_head * at.queries * kernels.stride(value_width);
-      }
     }
     // This item and the one of the next range, which goes first over each panel they share.
     const std::size_t number =
@@ -197,7 +204,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
   });
 
   if (dots) sink_gradients(scores, b.log_sum, dots.template data<float>(), b.dscores);
-  if (!chain) return;
+  if (!b.gamma) return;
   std::vector<double> by_head(static_cast<std::size_t>(heads * group), 0.0);
   for (std::size_t i = 0; i < dgamma.size(); ++i) {
     by_head[b.gamma.size() == 1 ? 0 : i % by_head.size()] += static_cast<double>(dgamma[i]);
@@ -216,7 +223,7 @@ void attention(const Crew& crew, Math math, const AttentionBackward& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
            {op.scores, op.v, op.y, op.dy, op.log_sum, Tensor(), op.dq, op.dk, op.dv, op.dscores,
-            Target()});
+            Target(), Tensor(), Heads(), Target()});
   });
 }
 
@@ -225,7 +232,15 @@ void attention(const Crew& crew, Math math, const ChacalBackward& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
            {op.scores, op.v, op.y, op.dy, op.log_sum, softmax ? Tensor() : op.gamma, op.dq, op.dk,
-            op.dv, op.dscores, op.dgamma});
+            op.dv, op.dscores, op.dgamma, Tensor(), Heads(), Target()});
+  });
+}
+
+void attention(const Crew& crew, Math math, const ChainBackward& op) {
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+    run<T>(crew, math,
+           {op.scores, op.y, op.y, op.dy, op.log_sum, Tensor(), op.dq, op.dk, op.dv, ScoreTargets(),
+            Target(), op.gain, op.read, op.dgain});
   });
 }
 

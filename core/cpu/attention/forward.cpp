@@ -7,7 +7,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// Attention, or ChaCAL when gamma is given.
+/// Attention, ChaCAL when gamma is given, or a chain when a gain is.
 struct Forward {
   const Scores& scores;
   const Heads& v;
@@ -15,6 +15,8 @@ struct Forward {
   const Tensor& log_sum;
   const Tensor& gamma;
   const Heads &earlier, &mean;
+  const Tensor& gain;
+  const Heads& read;
 };
 
 /// Rows of queries that pass over the keys together: each packed block of keys serves them all.
@@ -23,11 +25,10 @@ constexpr std::int64_t rows = 4 * attention_panel;
 template <class T>
 void run(const Crew& crew, Math math, const Forward& f) {
   const Scores& scores = f.scores;
-  const auto& kernels =
-      kernels_of<AttentionKernels<T>>(crew, scores, static_cast<bool>(f.gamma), math);
+  const bool chain = f.gamma || f.gain;
+  const auto& kernels = kernels_of<AttentionKernels<T>>(crew, scores, chain, math);
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
-  const bool chain = static_cast<bool>(f.gamma);
   // Products of bf16 numbers are exact in f32; f32 numbers would have to be rounded first.
   // TRA's backward has to find the very bits of a score again; entmax's mean is a panel's.
   const bool by_row = scores.rule == Rule::softmax || scores.rule == Rule::stick || !f.log_sum;
@@ -73,7 +74,12 @@ void run(const Crew& crew, Math math, const Forward& f) {
         .sink = scores.sink ? scores.sink.template data<float>() + h : nullptr,
         .pull = column_of<const float>(scores.pull, h, at.query),
         .scale = static_cast<float>(scores.scale)};
-    if (chain) {
+    if (f.gain) {
+      task.chain = true;
+      task.gamma = 1;
+      task.gain = column_of<const float>(f.gain, h, at.query);
+      task.read = rows_of<T>(f.read, h, at.query);
+    } else if (chain) {
       task.gamma = f.gamma.template data<float>()[f.gamma.size() == 1 ? 0 : h];
       task.chain = task.gamma != 0;
     }
@@ -106,13 +112,22 @@ void run(const Crew& crew, Math math, const Forward& f) {
 
 void attention(const Crew& crew, Math math, const Attention& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, Tensor(), Heads(), op.mean});
+    run<T>(crew, math,
+           {op.scores, op.v, op.y, op.log_sum, Tensor(), Heads(), op.mean, Tensor(), Heads()});
   });
 }
 
 void attention(const Crew& crew, Math math, const Chacal& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, op.gamma, op.earlier, Heads()});
+    run<T>(crew, math,
+           {op.scores, op.v, op.y, op.log_sum, op.gamma, op.earlier, Heads(), Tensor(), Heads()});
+  });
+}
+
+void attention(const Crew& crew, Math math, const Chain& op) {
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+    run<T>(crew, math,
+           {op.scores, op.v, op.y, op.log_sum, Tensor(), op.earlier, Heads(), op.gain, op.read});
   });
 }
 

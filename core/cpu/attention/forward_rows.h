@@ -12,7 +12,8 @@
 /// to the first, and stop where no row of a panel has anything left.
 ///
 /// ChaCAL attends to U_j = (1 - g) v_j + g y_j instead of v_j: keys before the chunk have their y,
-/// those in it get it panel by panel, and on the diagonal row by row.
+/// those in it get it panel by panel, and on the diagonal row by row. A chain with a gain attends
+/// to y_j, and not to a row's own key.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr float lowest = -1e38f;  // finite: nothing seen yet must not make inf - inf
@@ -403,7 +404,7 @@ class Rows {
   }
 
   Sight sight_of(std::int64_t row, std::int64_t j, std::int64_t count) const {
-    const std::int64_t less = strict(rule) ? 1 : 0;
+    const std::int64_t less = strict(rule) || task_.gain ? 1 : 0;
     return {count, queries(row), shape_.offset + row - j - less, shape_.window - less};
   }
 
@@ -448,7 +449,7 @@ class Rows {
   void chain(std::int64_t row, std::int64_t count) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);
-    score(row, sight, keys_of(row), shifts_of(row));
+    if (!sight.empty()) score(row, sight, keys_of(row), shifts_of(row));
     float *const outputs = outputs_of(row), *const values = values_of(row);
     float* const chained = Product::rounds ? space_.chained : values;
     pack_left<Exact>(source(task_.v, shape_.offset + row, count, width), count, width, chained,
@@ -461,7 +462,9 @@ class Rows {
       }
       const std::int64_t end = least(t + tile_rows, count);
       const float* const sums = space_.sums + (row - begin_) + t;
-      if (end - t == tile_rows) {
+      if (task_.gain) {
+        solve_gained_tile(static_cast<int>(end - t), sums, row, t, outputs, chained);
+      } else if (end - t == tile_rows) {
         solve_tile(tile_rows, sums, t, outputs, chained);
       } else {
         solve_tile(static_cast<int>(end - t), sums, t, outputs, chained);
@@ -500,6 +503,48 @@ class Rows {
     }
   }
 
+  /// The same with gains: y_i = v_i + g_i sum_j P_ij y_j, of earlier rows alone.
+  void solve_gained_tile(int count, const float* sums, std::int64_t row, std::int64_t t,
+                         float* outputs, float* chained) const {
+    const std::int64_t stride = space_.value_stride;
+    float shares[tile_rows];
+    for (int i = 0; i < count; ++i) {
+      shares[i] = sums[i] > 0 ? *task_.gain.row(row + t + i) / sums[i] : 0.0f;
+    }
+    for (std::int64_t c = 0; c < shape_.value_width; c += lanes) {
+      Vec y[tile_rows];
+      for (int i = 0; i < count; ++i) {
+        const float* const p = space_.scores + t * panel + t + i;
+        float* const output = outputs + (t + i) * stride + c;
+        float* const value = chained + (t + i) * stride + c;
+        Vec sum = load(output);
+        for (int j = 0; j < i; ++j) sum = fma(Vec(p[j * panel]), y[j], sum);
+        store(output, sum);
+        y[i] = fma(sum, Vec(shares[i]), load(value));
+        store(value, y[i]);
+      }
+    }
+  }
+
+  /// z and y of a row whose sum over earlier rows is `sum`, with `share` of it.
+  void finish_gained(std::int64_t row, const float* sum, float share) {
+    const Source<T> v = source(task_.v, shape_.offset + row, 1, shape_.value_width);
+    const Vec factor(share), gain(*task_.gain.row(row));
+    T* const y = task_.y.row(row);
+    T* const read = task_.read ? task_.read.row(row) : nullptr;
+    for (std::int64_t c = 0; c < shape_.value_width; c += lanes) {
+      const int count = static_cast<int>(least(lanes, shape_.value_width - c));
+      const Vec z = load(sum + c) * factor, x = fma(gain, z, v.at(0, c));
+      if (count == lanes) {
+        store(y + c, x);
+        if (read) store(read + c, z);
+      } else {
+        store_first(y + c, x, count);
+        if (read) store_first(read + c, z, count);
+      }
+    }
+  }
+
   void finish(std::int64_t row) {
     const std::int64_t width = shape_.value_width;
     const Running of = running(row);
@@ -510,6 +555,10 @@ class Rows {
     for (std::int64_t t = 0; t < queries(row); ++t) {
       const float* from = rows.row(t);
       T* const to = task_.y.row(row + t);
+      if (task_.gain) {
+        finish_gained(row + t, from, of.sums[t] > 0 ? 1.0f / of.sums[t] : 0.0f);
+        continue;
+      }
       const Vec factor(share_of(of.sums[t]));
       for (std::int64_t c = 0; c < whole; c += lanes) store(to + c, load(from + c) * factor);
       if (rest != 0) store_first(to + whole, load(from + whole) * factor, rest);
@@ -517,7 +566,8 @@ class Rows {
     if (rule == Rule::stick || !task_.log_sum) return;
     for (std::int64_t t = 0; t < panel; t += lanes) {
       const Vec sum = load(of.sums + t), x = fma(load(of.maxima + t), Vec(ln_of_2), log(sum));
-      store(of.shrink + t, rule == Rule::tra ? select(sum > Vec(0.0f), x, Vec(0.0f)) : x);
+      const bool may_be_none = rule == Rule::tra || task_.gain;
+      store(of.shrink + t, may_be_none ? select(sum > Vec(0.0f), x, Vec(0.0f)) : x);
     }
     for (std::int64_t t = 0; t < queries(row); ++t) {
       *task_.log_sum.row(row + t) = of.shrink[t];

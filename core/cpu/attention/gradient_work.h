@@ -20,6 +20,9 @@
 /// ChaCAL puts W_i for dy_i, U_j = (1 - g) v_j + g y_j for v_j, and on the diagonal takes back the
 /// g W_i . y_i that U has too much. W is solved on the panel's own keys, from its last row up:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
+///
+/// A chain with a gain puts g_i W_i for dy_i, y_j for v_j and z for y in D_i, without a diagonal:
+///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j = dv_j
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T, class Product, Rule rule>
@@ -65,7 +68,7 @@ class Work {
                                  gamma(head)};
     pack_left<Product>(chained, count_, value_width_, space_.values_left, space_.value_left_stride);
     clear(space_.value_sums, round_up(count_, tile_rows) * space_.value_stride);
-    task_.dgamma[head] = 0;
+    if (!task_.gain) task_.dgamma[head] = 0;
   }
 
   void end_head(std::int64_t head) {
@@ -76,6 +79,7 @@ class Work {
       }
     }
     if (!chain()) return;
+    if (task_.gain) return add_solved(head);
     const Vec own(1.0f - gamma(head));
     float* const all = space_.all_value_sums;
     for (std::int64_t i = 0; i < count_ * space_.value_stride; i += lanes) {
@@ -84,6 +88,18 @@ class Work {
     for (std::int64_t r = 0; r < count_; ++r) {
       task_.dgamma[head] -= dot(space_.value_sums + r * space_.value_stride,
                                 task_.v.row(task_.begin + r), value_width_);
+    }
+  }
+
+  /// dv_j = dy_j + B_j
+  void add_solved(std::int64_t head) {
+    const auto dy = source(head_of(task_.dy, head), task_.begin, count_, value_width_);
+    for (std::int64_t r = 0; r < count_; ++r) {
+      for (std::int64_t c = 0; c < value_width_; c += lanes) {
+        const std::int64_t at = r * space_.value_stride + c;
+        float* const all = space_.all_value_sums + at;
+        store(all, load(all) + (load(space_.value_sums + at) + dy.at(r, c)));
+      }
     }
   }
 
@@ -110,8 +126,10 @@ class Work {
     const bool solve = chain() && first;
     const Sight own = sight(row, position, n);
     if (solve) {
-      score(own, position);
-      turn_scores<true, false>(own, position);
+      if (!own.empty()) {
+        score(own, position);
+        turn_scores<true, false>(own, position);
+      }
       if constexpr (!Product::tiled) solve_chain(head, row, n);
     } else if (chain()) {
       const HeadRows<const float> saved{chain_row(head, row), space_.value_stride};
@@ -124,9 +142,9 @@ class Work {
     turn_gradients(head, row, n, last);
     start_query_sums(head, row, n, first);
 
-    if (solve) {
+    if (solve && !own.empty()) {
       score_gradient_tiles(own, position);
-      for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t i = 0; i < n && !task_.gain; ++i) {
         space_.ds[i * panel + i] -= gamma(head) * space_.sums[i];
       }
       turn_scores<false, true>(own, position);
@@ -254,8 +272,10 @@ class Work {
     return {task_.q.at + head * key_width_, task_.q.stride};
   }
   /// ChaCAL solves rows between products of vectors.
-  bool chain() const { return !Product::tiled && task_.gamma != nullptr; }
-  float gamma(std::int64_t head) const { return task_.gamma[head * task_.gamma_step]; }
+  bool chain() const { return !Product::tiled && (task_.gamma != nullptr || task_.gain); }
+  float gamma(std::int64_t head) const {
+    return task_.gain ? 1.0f : task_.gamma[head * task_.gamma_step];
+  }
   /// Of dS, and what the sums are still to be multiplied by.
   bool late() const { return task_.shift || rule == Rule::tra; }
   float early() const { return late() ? 1.0f : task_.scale; }
@@ -267,7 +287,7 @@ class Work {
     return task_.dq_sums + (head * round_up(shape_.queries, panel) + row) * space_.key_stride;
   }
   Sight sight(std::int64_t row, std::int64_t j, std::int64_t keys) const {
-    const std::int64_t less = strict(rule) ? 1 : 0;
+    const std::int64_t less = strict(rule) || task_.gain ? 1 : 0;
     return {keys, least(panel, shape_.queries - row), shape_.offset + row - j - less,
             shape_.window - less};
   }
@@ -292,7 +312,7 @@ class Work {
     }
     // A query that sees one key only has P = 1 whatever its score: no gradient, not even a
     // rounding. A sink has its share even there.
-    if (!task_.sink && shape_.offset + row == 0) space_.times[0] = 0;
+    if (!task_.sink && shape_.offset + row == 0) space_.times[task_.gain ? 1 : 0] = 0;
     if (!task_.sink && shape_.window == 1) clear(space_.times, panel);
 
     const auto q = source(query_head(head), row, n, key_width_);
@@ -350,7 +370,7 @@ class Work {
 
   /// D, and the words of dy or W. Where words do not round, dS's factor goes into both.
   void turn_gradients(std::int64_t head, std::int64_t row, std::int64_t n, bool last) {
-    const auto y = from(head_of(task_.y, head), row);
+    const auto y = from(head_of(task_.gain ? task_.read : task_.y, head), row);
     for (std::int64_t t = 0; t < panel; ++t) {
       const float d =
           t < n ? dot(space_.gradient_rows + t * space_.value_stride, y.row(t), value_width_)
@@ -409,6 +429,7 @@ class Work {
                      stride);
     const int vectors = static_cast<int>((value_width_ + lanes - 1) / lanes);
     const float g = gamma(head);
+    if (task_.gain) start_gained(head, row, n);
     for (std::int64_t r = (n - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
       const std::int64_t after = least(r + tile_rows, n);
       if (after < n) {  // then a multiple of tile_rows
@@ -417,12 +438,14 @@ class Work {
                           words<Product>(n) - after / depth, sums + r * stride, stride, vectors,
                           true);
       }
-      if (after - r == tile_rows) {
+      if (task_.gain) {
+        solve_gained_tile(static_cast<int>(after - r), head, row, r, w, sums);
+      } else if (after - r == tile_rows) {
         solve_tile(tile_rows, r, g, w, sums);
       } else {
         solve_tile(static_cast<int>(after - r), r, g, w, sums);
       }
-      for (std::int64_t j = r; j < after; ++j) {
+      for (std::int64_t j = r; j < after && !task_.gain; ++j) {
         task_.dgamma[head] += dot(sums + j * stride, y.row(j), value_width_);
         const Vec p(space_.p[j * panel + j]);
         for (std::int64_t c = 0; c < value_width_; c += lanes) {
@@ -462,6 +485,43 @@ class Work {
         store(w_at, solved[j]);
         store(b_at, b);
       }
+    }
+  }
+
+  /// dgain_j = W_j . z_j: what dy_j has in it, from gradient_rows.
+  void start_gained(std::int64_t head, std::int64_t row, std::int64_t n) {
+    if (!task_.dgain) return;
+    const auto z = from(head_of(task_.read, head), row);
+    for (std::int64_t j = 0; j < n; ++j) {
+      float& to = task_.dgain.row(row + j)[head];
+      to = (task_.add_dgain ? to : 0.0f) +
+           dot(space_.gradient_rows + j * space_.value_stride, z.row(j), value_width_);
+    }
+  }
+
+  /// solve_tile with gains: w becomes g_j W_j, and dgain gets what B_j has in it.
+  void solve_gained_tile(int count, std::int64_t head, std::int64_t row, std::int64_t r, float* w,
+                         float* sums) const {
+    const std::int64_t stride = space_.value_stride;
+    float gains[tile_rows];
+    for (int j = 0; j < count; ++j) gains[j] = task_.gain.row(row + r + j)[head];
+    for (std::int64_t c = 0; c < value_width_; c += lanes) {
+      Vec solved[tile_rows];
+      for (int j = count - 1; j >= 0; --j) {
+        const float* const p = space_.p + (r + j) * panel + r;
+        float* const b_at = sums + (r + j) * stride + c;
+        float* const w_at = w + (r + j) * stride + c;
+        Vec b = load(b_at);
+        for (int i = count - 1; i > j; --i) b = fma(Vec(p[i]), solved[i], b);
+        solved[j] = Vec(gains[j]) * (load(w_at) + b);
+        store(w_at, solved[j]);
+        store(b_at, b);
+      }
+    }
+    if (!task_.dgain) return;
+    const auto z = from(head_of(task_.read, head), row + r);
+    for (int j = 0; j < count; ++j) {
+      task_.dgain.row(row + r + j)[head] += dot(sums + (r + j) * stride, z.row(j), value_width_);
     }
   }
 

@@ -35,8 +35,9 @@ struct SegmentShape {
   std::int64_t width, value_width;
 };
 
-/// A head's forward pass. In a chain (ChaCAL) the outputs at positions before `offset` lie in
-/// `earlier`, a row a position. tau has a row a query, c in `shift` one a key; null: there is none.
+/// A head's forward pass. In a chain (ChaCAL, or with a gain one of core/contract/chain.h) the
+/// outputs at positions before `offset` lie in `earlier`, a row a position. tau has a row a query,
+/// c in `shift` one a key; null: there is none.
 template <class T>
 struct AttentionRows {
   SegmentShape shape;
@@ -50,7 +51,9 @@ struct AttentionRows {
   HeadRows<const float> pull = {};  // as tau
   float scale;
   bool chain = false;
-  float gamma = 0;
+  float gamma = 0;                  // with a gain 1
+  HeadRows<const float> gain = {};  // a row a query
+  HeadRows<T> read = {};            // beside a gain; null: not wanted
 };
 
 /// Gradients of the keys [begin, end) of one key head, and their part of the gradients of the
@@ -60,7 +63,8 @@ struct AttentionRows {
 /// query's gradient have one order: dq_sums holds them between ranges, and the range that sees a
 /// panel last writes dq.
 ///
-/// ChaCAL's W_i lies in `chain_rows` once the range with key i has passed panel i.
+/// A chain's W_i, times its gain where it has one, lies in `chain_rows` once the range with key i
+/// has passed panel i.
 template <class T>
 struct AttentionGradients {
   SegmentShape shape;
@@ -79,6 +83,10 @@ struct AttentionGradients {
   bool add_dpull = false;
   float* dq_sums = nullptr;
   float* walked = nullptr;  // what leftward rules know of a row between ranges: [heads][queries][2]
+  HeadRows<const T> read = {};      // of a chain with a gain
+  HeadRows<const float> gain = {};  // the same
+  HeadRows<float> dgain = {};
+  bool add_dgain = false;
   const float* gamma = nullptr;  // of head 0; null unless ChaCAL
   std::int64_t gamma_step = 0;   // 0 when one serves all heads
   float* chain_rows = nullptr;

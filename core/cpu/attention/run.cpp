@@ -46,6 +46,14 @@ void run(CpuBackend& backend, const ChacalBackward& op) {
   attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
 }
 
+void run(CpuBackend& backend, const Chain& op) {
+  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
+}
+
+void run(CpuBackend& backend, const ChainBackward& op) {
+  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
+}
+
 void run(CpuBackend& backend, const Fal& op) { attention({backend.threads(), backend.isa()}, op); }
 
 void run(CpuBackend& backend, const FalBackward& op) {

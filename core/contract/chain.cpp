@@ -1,0 +1,58 @@
+#include "core/contract/chain.h"
+
+#include <algorithm>
+
+#include "core/contract/heads_check.h"
+
+namespace longhand {
+namespace {
+
+template <class Op>
+void check_chain(HeadArguments& are, const Op& op, bool backward) {
+  const Scores& s = op.scores;
+  are.scores(s, backward);
+  are.softmax_alone(s);
+  are.require(s.window == 0, "window", "expected none, got ", s.window);
+  are.require(!s.tau && !s.shift && !s.sink, "scores", "expected no tau, shift and sink, got one");
+  are.require(s.k.heads == s.q.heads, "k", "expected ", s.q.heads, " heads, as many as q, got ",
+              s.k.heads);
+  are.require(static_cast<bool>(op.gain), "gain", "expected a tensor, got none");
+  are.in("gain", op.gain, {s.q.data.rows(), s.q.heads}, are.master());
+}
+
+}  // namespace
+
+void check(const Chain& op) {
+  const Scores& s = op.scores;
+  HeadArguments are(Chain::name, s.q);
+  check_chain(are, op, false);
+  are.in("v", op.v, s.keys.rows(), s.q.heads, -1);
+  if (op.earlier) are.in("earlier", op.earlier, s.keys.rows(), s.q.heads, op.v.width);
+  are.require(op.earlier || std::ranges::equal(s.queries.lengths(), s.keys.lengths()), "earlier",
+              "expected the rows before the queries, got none");
+  are.require(static_cast<bool>(op.read) == static_cast<bool>(op.log_sum), "read",
+              "expected it beside log_sum, got one of them");
+  are.out("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
+  if (!op.read) return;
+  are.out("read", op.read, s.q.data.rows(), s.q.heads, op.v.width);
+  are.out("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
+}
+
+void check(const ChainBackward& op) {
+  const Scores& s = op.scores;
+  const std::int64_t rows = s.q.data.rows();
+  HeadArguments are(ChainBackward::name, s.q);
+  check_chain(are, op, true);
+  are.require(std::ranges::equal(s.queries.lengths(), s.keys.lengths()), "segments",
+              "backward expects the queries to be the keys' tokens");
+  are.in("y", op.y, rows, s.q.heads, -1);
+  are.in("read", op.read, rows, s.q.heads, op.y.width);
+  are.in("dy", op.dy, rows, s.q.heads, op.y.width);
+  are.in("log_sum", op.log_sum, {rows, s.q.heads}, are.master());
+  are.out("dq", op.dq, s.q);
+  are.out("dk", op.dk, s.k);
+  are.out("dv", op.dv, op.y);
+  if (op.dgain) are.out("dgain", op.dgain.tensor, op.gain.shape(), are.master());
+}
+
+}  // namespace longhand

@@ -1,0 +1,242 @@
+#include <algorithm>
+
+#include "core/contract/chain.h"
+#include "cuda/attention/run.h"
+
+/// Chains with a gain (core/contract/chain.h), row by row: a block has one head of one segment and
+/// takes its rows one after another, 128 keys at a time, a thread a key for their scores and a
+/// thread a column for the sums. Backward first solves for W in the same way, from the last row;
+/// dq and dk then are rows by themselves. Memory beside the results is O(tokens). Products and sums
+/// are f32 in every math mode.
+namespace longhand::cuda {
+namespace {
+
+constexpr int row_splits = 16;  // blocks that share the rows of a head where those are independent
+
+struct GainedChain {
+  HeadsView q = {}, k = {}, v = {}, y = {}, read = {}, earlier = {}, dy = {};
+  HeadsView dq = {}, dk = {}, dv = {};
+  HeadsView w = {};  // g_i W_i, f32
+  SegmentsView segments = {};
+  const float* gain = nullptr;
+  float *log_sum = nullptr, *dots = nullptr, *dgain = nullptr;
+  bool add_dgain = false;
+  float scale = 1;
+  std::int32_t heads = 1;
+};
+
+/// 128 numbers of a block's keys, and what a reduction over its threads needs.
+struct ChainScratch {
+  float weights[attention_threads];
+  float warps[32];
+};
+
+__device__ __forceinline__ float row_dot(const HeadsView& x, std::int64_t i, const HeadsView& y,
+                                         std::int64_t j, int head) {
+  float sum = 0;
+  for (int c = 0; c < x.width; ++c) sum += load_one(x, i, head, c) * load_one(y, j, head, c);
+  return sum;
+}
+
+/// The largest of a block's numbers, for all its threads.
+__device__ __forceinline__ float block_max(float x, float* scratch) {
+  for (int step = warp_size / 2; step > 0; step /= 2) {
+    x = fmaxf(x, __shfl_xor_sync(full_warp, x, step));
+  }
+  if (lane_index() == 0) scratch[warp_index()] = x;
+  __syncthreads();
+  const int warps = static_cast<int>(blockDim.x) / warp_size;
+  x = scratch[lane_index() < warps ? lane_index() : 0];
+  for (int step = warp_size / 2; step > 0; step /= 2) {
+    x = fmaxf(x, __shfl_xor_sync(full_warp, x, step));
+  }
+  return x;
+}
+
+__global__ void __launch_bounds__(attention_threads) gained_forward(GainedChain task) {
+  __shared__ ChainScratch space;
+  float* const sums = shared_memory<float>();  // [v.width]
+  const int head = static_cast<int>(blockIdx.x) % task.heads;
+  const SegmentView at = task.segments[static_cast<int>(blockIdx.x) / task.heads];
+  const int thread = static_cast<int>(threadIdx.x), width = task.v.width;
+  for (int t = 0; t < at.queries; ++t) {
+    const int keys = at.offset() + t;  // those before the row's own
+    const std::int64_t row = at.query + t;
+    float highest = -__builtin_inff(), sum = 0;
+    for (int c = thread; c < width; c += attention_threads) sums[c] = 0;
+    for (int first = 0; first < keys; first += attention_threads) {
+      const int count = min(attention_threads, keys - first), j = first + thread;
+      const float s = thread < count ? task.scale * row_dot(task.q, row, task.k, at.key + j, head)
+                                     : -__builtin_inff();
+      __syncthreads();
+      const float most = fmaxf(highest, block_max(s, space.warps));
+      const float shrink = expf(highest - most), p = expf(s - most);
+      highest = most;
+      space.weights[thread] = p;
+      __syncthreads();
+      sum = sum * shrink + block_sum(p, space.warps);
+      for (int c = thread; c < width; c += attention_threads) {
+        float z = sums[c] * shrink;
+        for (int i = 0; i < count; ++i) {
+          const int key = first + i;
+          const float y = key < at.offset()
+                              ? load_one(task.earlier, at.key + key, head, c)
+                              : load_one(task.y, at.query + key - at.offset(), head, c);
+          z += space.weights[i] * y;
+        }
+        sums[c] = z;
+      }
+    }
+    const std::int64_t number = row * task.heads + head;
+    const float share = keys > 0 ? 1 / sum : 0, gain = task.gain[number];
+    for (int c = thread; c < width; c += attention_threads) {
+      const float z = sums[c] * share;
+      store_one(task.y, row, head, c, load_one(task.v, at.key + keys, head, c) + gain * z);
+      if (task.read) store_one(task.read, row, head, c, z);
+    }
+    if (task.log_sum && thread == 0) task.log_sum[number] = keys > 0 ? highest + logf(sum) : 0;
+    __syncthreads();  // the next row reads this one
+  }
+}
+
+/// P_ij of a row and an earlier one of a segment.
+__device__ __forceinline__ float chain_weight(const GainedChain& task, const SegmentView& at, int i,
+                                              int j, int head) {
+  const float s = task.scale * row_dot(task.q, at.query + i, task.k, at.key + j, head);
+  return expf(s - task.log_sum[(at.query + i) * task.heads + head]);
+}
+
+__global__ void __launch_bounds__(attention_threads) gained_solve(GainedChain task) {
+  __shared__ ChainScratch space;
+  float* const sums = shared_memory<float>();
+  const int head = static_cast<int>(blockIdx.x) % task.heads;
+  const SegmentView at = task.segments[static_cast<int>(blockIdx.x) / task.heads];
+  const int thread = static_cast<int>(threadIdx.x), width = task.y.width;
+  for (int j = at.keys - 1; j >= 0; --j) {
+    for (int c = thread; c < width; c += attention_threads) sums[c] = 0;
+    for (int first = j + 1; first < at.keys; first += attention_threads) {
+      const int count = min(attention_threads, at.keys - first);
+      __syncthreads();
+      if (thread < count) {
+        space.weights[thread] = chain_weight(task, at, first + thread, j, head);
+      }
+      __syncthreads();
+      for (int c = thread; c < width; c += attention_threads) {
+        float b = sums[c];
+        for (int i = 0; i < count; ++i) {
+          b += space.weights[i] * load_one(task.w, at.query + first + i, head, c);
+        }
+        sums[c] = b;
+      }
+    }
+    const std::int64_t row = at.query + j, number = row * task.heads + head;
+    const float gain = task.gain[number];
+    float w_z = 0;
+    for (int c = thread; c < width; c += attention_threads) {
+      const float w = load_one(task.dy, row, head, c) + sums[c];
+      w_z += w * load_one(task.read, row, head, c);
+      if (task.dv) store_one(task.dv, at.key + j, head, c, w);
+      store_one(task.w, row, head, c, gain * w);
+    }
+    __syncthreads();
+    w_z = block_sum(w_z, space.warps);
+    if (thread == 0) {
+      task.dots[number] = gain * w_z;
+      if (task.dgain) task.dgain[number] = (task.add_dgain ? task.dgain[number] : 0) + w_z;
+    }
+    __syncthreads();
+  }
+}
+
+/// Rows of dq, or of dk, which go over the keys before and the queries after.
+template <bool of_keys>
+__global__ void __launch_bounds__(attention_threads) gained_scores(GainedChain task) {
+  __shared__ ChainScratch space;
+  float* const sums = shared_memory<float>();
+  const int head = static_cast<int>(blockIdx.x) % task.heads;
+  const SegmentView at = task.segments[static_cast<int>(blockIdx.x) / task.heads];
+  const int thread = static_cast<int>(threadIdx.x), width = task.q.width;
+  for (int r = static_cast<int>(blockIdx.y); r < at.keys; r += row_splits) {
+    for (int c = thread; c < width; c += attention_threads) sums[c] = 0;
+    const int begin = of_keys ? r + 1 : 0, end = of_keys ? at.keys : r;
+    for (int first = begin; first < end; first += attention_threads) {
+      const int count = min(attention_threads, end - first);
+      __syncthreads();
+      if (thread < count) {
+        const int i = of_keys ? first + thread : r, j = of_keys ? r : first + thread;
+        const std::int64_t query = at.query + i;
+        const float w_y = row_dot(task.w, query, task.y, at.query + j, head);
+        space.weights[thread] = task.scale * chain_weight(task, at, i, j, head) *
+                                (w_y - task.dots[query * task.heads + head]);
+      }
+      __syncthreads();
+      for (int c = thread; c < width; c += attention_threads) {
+        float sum = sums[c];
+        for (int n = 0; n < count; ++n) {
+          const float x = of_keys ? load_one(task.q, at.query + first + n, head, c)
+                                  : load_one(task.k, at.key + first + n, head, c);
+          sum += space.weights[n] * x;
+        }
+        sums[c] = sum;
+      }
+    }
+    const HeadsView& to = of_keys ? task.dk : task.dq;
+    for (int c = thread; c < width; c += attention_threads) {
+      store_one(to, (of_keys ? at.key : at.query) + r, head, c, sums[c]);
+    }
+    __syncthreads();
+  }
+}
+
+GainedChain gained_task(const Scores& scores) {
+  return {.q = view(scores.q),
+          .k = view(scores.k),
+          .segments = view(scores.queries, scores.keys),
+          .scale = static_cast<float>(scores.scale),
+          .heads = static_cast<std::int32_t>(scores.q.heads)};
+}
+
+std::size_t row_bytes(std::int64_t width) {
+  return sizeof(float) * static_cast<std::size_t>(width);
+}
+
+}  // namespace
+
+void run(CudaBackend& backend, const Chain& op) {
+  GainedChain task = gained_task(op.scores);
+  task.v = view(op.v);
+  task.y = view(op.y);
+  task.gain = op.gain.data<float>();
+  if (op.earlier) task.earlier = view(op.earlier);
+  if (op.read) task.read = view(op.read);
+  if (op.log_sum) task.log_sum = op.log_sum.data<float>();
+  launch(backend.stream(), op.scores.queries.count() * op.y.heads, attention_threads,
+         row_bytes(op.v.width), &gained_forward, task);
+}
+
+void run(CudaBackend& backend, const ChainBackward& op) {
+  const std::int64_t rows = op.scores.q.data.rows(), heads = op.y.heads;
+  const Tensor w(backend, {rows, heads * op.y.width}, DType::f32);
+  const Tensor dots(backend, {rows, heads}, DType::f32);
+  GainedChain task = gained_task(op.scores);
+  task.y = view(op.y);
+  task.read = view(op.read);
+  task.dy = view(op.dy);
+  task.w = view(Heads{w, 0, heads, op.y.width});
+  task.gain = op.gain.data<float>();
+  task.log_sum = op.log_sum.data<float>();
+  task.dots = dots.data<float>();
+  if (op.dv) task.dv = view(op.dv);
+  if (op.dq) task.dq = view(op.dq);
+  if (op.dk) task.dk = view(op.dk);
+  if (op.dgain) task.dgain = op.dgain.tensor.data<float>();
+  task.add_dgain = op.dgain.add;
+  const std::int64_t chains = op.scores.queries.count() * heads;
+  launch(backend.stream(), chains, attention_threads, row_bytes(op.y.width), &gained_solve, task);
+  const Grid grid(chains, row_splits);
+  const std::size_t bytes = row_bytes(op.scores.q.width);
+  if (op.dq) launch(backend.stream(), grid, attention_threads, bytes, &gained_scores<false>, task);
+  if (op.dk) launch(backend.stream(), grid, attention_threads, bytes, &gained_scores<true>, task);
+}
+
+}  // namespace longhand::cuda

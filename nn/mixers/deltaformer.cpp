@@ -1,0 +1,75 @@
+#include "autograd/chain.h"
+#include "autograd/matmul.h"
+#include "autograd/operators.h"
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+namespace {
+
+/// DeltaFormer heads (docs/math/chain.md): softmax attention over values from which each token has
+/// taken away a part of what earlier tokens hold under keys like its own.
+class DeltaformerHeads final : public AttentionHeads {
+ public:
+  bool turned = false;
+  double erase = 0;
+
+  std::unique_ptr<Mixer> clone() const override {
+    return std::make_unique<DeltaformerHeads>(*this);
+  }
+  std::string_view kind() const override { return "deltaformer"; }
+  void declare(Options& options) override {
+    AttentionHeads::declare(options);
+    options.flag("rope_in_deltaformer", turned, "1: DeltaFormer heads turn positions");
+    options.number("deltaformer_bias", erase, -100, 100,
+                   "of DeltaFormer heads: a token takes away the part sigmoid(w.x + b) of what it "
+                   "finds, b at first this");
+  }
+
+  void build(MixerScope& layer, const MixerPlace& place) override {
+    AttentionHeads::build(layer, place);
+    const Scope own = layer.scope() / place.index / "erase";
+    weight_ = own.add("weight", {key_heads, layer.width()}, normal(0.02), true, true);
+    bias_ = own.add("bias", {key_heads}, constant(erase), false);
+  }
+
+  HeadsBackward forward(const MixerPass& pass) const override {
+    const Segments& rows = pass.input.segments;
+    Operands operand = operands(pass);
+    const DType master = master_type(pass.y.dtype());
+    const Var part =
+        activate(Activation::sigmoid,
+                 matmul(*pass.x, weight_, {.transpose_b = true, .out = master}) + bias_);
+    // What is asked for and what is found are the same keys: each has a gradient of its own.
+    if (!pass.cache) operand.k = alone(operand.k, rows);
+    const HeadVars own_keys =
+        pass.cache ? operand.own_k : HeadVars{1.0 * operand.k.data, 0, key_heads, width};
+    const ScoreVars among_keys{
+        .q = own_keys, .k = operand.k, .queries = rows, .keys = cached_segments(pass)};
+    const HeadVars v = pass.cache ? operand.v : alone(operand.v, rows);
+    const Heads earlier = pass.cache ? operand.v.value() : Heads{};
+    HeadVars left{chain(among_keys, v, -part, earlier), 0, key_heads, width};
+    if (pass.cache) {
+      put(left.value(), rows, earlier, *pass.cached);  // in place of the values
+      left = operand.v;
+    }
+    return attend(plain_scores(operand, pass), left, pass);
+  }
+
+  std::vector<Var> learned() const override { return {weight_, bias_}; }
+  double operations_of_pair() const override {  // two attentions
+    return 28 * static_cast<double>(columns());
+  }
+
+ protected:
+  bool turns() const override { return turned; }
+
+ private:
+  Parameter weight_, bias_;
+};
+
+}  // namespace
+
+extern const MixerKind deltaformer_mixer;
+constinit const MixerKind deltaformer_mixer = mixer_kind<DeltaformerHeads>("deltaformer");
+
+}  // namespace longhand::nn
