@@ -71,10 +71,24 @@ Texts figures_of(const std::vector<Compared>& runs) {
   return figures;
 }
 
+/// To the reports of the runs that have one, from a page in this file.
+std::string links_of(const std::vector<Compared>& runs, const std::filesystem::path& file) {
+  const auto here = std::filesystem::absolute(file).lexically_normal().parent_path();
+  std::string links;
+  for (const Compared& run : runs) {
+    const auto report = std::filesystem::absolute(run.path).lexically_normal() / "report.html";
+    if (!std::filesystem::exists(report)) continue;
+    links += (links.empty() ? "" : ", ") +
+             html::link(run.name, report.lexically_relative(here).string());
+  }
+  return links.empty() ? html::paragraph("None yet.") : "<p>" + links + "</p>\n";
+}
+
 std::string page_of(const std::vector<Compared>& runs, const Texts& figures,
-                    const std::string& settings_table) {
+                    const std::string& settings_table, const std::filesystem::path& file) {
   html::Page page("runs compared", text(runs.size(), " runs"));
   page.add("What differs", settings_table);
+  page.add("Their reports", links_of(runs, file));
   for (const std::string& figure : figures) {
     html::LineChart chart{.x_label = "step", .y_label = figure, .series = {}};
     chart.log_y = figure == "loss";
@@ -126,7 +140,8 @@ void run(const Arguments& arguments) {
   if (!arguments.given("figure")) return;
   Texts header{""};
   for (const Compared& run : runs) header.push_back(html::escape(run.name));
-  write_atomically(arguments.word("figure"), page_of(runs, figures, html::table(header, body)));
+  write_atomically(arguments.word("figure"),
+                   page_of(runs, figures, html::table(header, body), arguments.word("figure")));
 }
 
 const Register command{

@@ -93,6 +93,18 @@ void count_runs(const RecipeOptions& options, double seconds, Provenance& made) 
   made.hours = (seeds.empty() ? seconds : trained) / 3600;
 }
 
+/// To the reports of the runs below a recipe's folder.
+std::string links_to_runs(const std::filesystem::path& folder) {
+  std::string links;
+  if (!std::filesystem::is_directory(folder)) return links;
+  for (const std::filesystem::path& run : runs_below(folder)) {
+    if (!std::filesystem::exists(run / "report.html")) continue;
+    const std::string name = run.lexically_relative(folder).string();
+    links += (links.empty() ? "" : ", ") + html::link(name, name + "/report.html");
+  }
+  return links.empty() ? links : "<p>" + links + "</p>\n";
+}
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected a recipe, or list");
   const std::string& id = arguments.plain()[0];
@@ -197,6 +209,9 @@ void run(const Arguments& arguments) {
       html::code(command) + html::paragraph(text("scale ", arguments.word("scale"), ", seed ",
                                                  options.seed, ", commit ", commit, ", ", machine(),
                                                  ", ", static_cast<std::int64_t>(seconds), " s")));
+  if (const std::string links = links_to_runs(options.out); !links.empty()) {
+    page.add("Runs", links);
+  }
   const auto file = options.out / "report.html";
   const bool reported = !result.stopped || result.partial;
   if (reported) {

@@ -78,7 +78,7 @@ std::string band(const Series& series, const Axis& x, const Axis& y, std::size_t
 }
 
 std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_t hue) {
-  std::string path, dots;
+  std::string path, dots, values;
   bool down = false;  // the pen
   for (const Point& p : series.points) {
     if (!x.shows(p.x) || !y.shows(p.y)) {
@@ -88,15 +88,17 @@ std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_
     const std::string at = pixels(x.at(p.x)) + " " + pixels(y.at(p.y));
     path += (down ? "L" : "M") + at + " ";
     down = true;
+    values += (values.empty() ? "" : " ") + number(p.x, 9) + " " + number(p.y);
     if (series.marks) {
       dots += "<circle cx=\"" + pixels(x.at(p.x)) + "\" cy=\"" + pixels(y.at(p.y)) +
               "\" r=\"3\" fill=\"" + colour(hue) + "\"><title>" + escape(series.name) + ": " +
               number(p.x) + ", " + number(p.y) + "</title></circle>\n";
     }
   }
-  return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour(hue) +
-         "\" stroke-width=\"1.8\"" + (series.dashed ? " stroke-dasharray=\"5 4\"" : "") + "/>\n" +
-         dots;
+  // hover.js tells the values where the pointer is.
+  return "<path d=\"" + path + "\" data-name=\"" + escape(series.name) + "\" data-values=\"" +
+         values + "\" fill=\"none\" stroke=\"" + colour(hue) + "\" stroke-width=\"1.8\"" +
+         (series.dashed ? " stroke-dasharray=\"5 4\"" : "") + "/>\n" + dots;
 }
 
 constexpr double legend_width = 645;

@@ -1,5 +1,7 @@
 #include "apps/html/page.h"
 
+#include "apps/html/hover.h"
+#include "core/error.h"
 #include "core/quote.h"
 
 namespace longhand::app::html {
@@ -27,6 +29,10 @@ table { border-collapse: collapse; font-size: .95rem; }
 th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 p { overflow-wrap: anywhere; }
+a { color: var(--c0); }
+.tip { position: absolute; pointer-events: none; padding: .3rem .55rem; border: 1px solid var(--rule); border-radius: 5px;
+  background: var(--ground); font-size: .85rem; font-variant-numeric: tabular-nums; box-shadow: 0 2px 8px rgba(0, 0, 0, .2); }
+.tip div { display: flex; gap: 1rem; justify-content: space-between; }
 pre { background: var(--panel); padding: .8rem; overflow-x: auto; border-radius: 4px; font-size: .85rem; }
 @media (max-width: 32rem) {  /* a phone: what shrinks to half its size has larger letters */
   table { font-size: .85rem; } th, td { padding: .3rem .25rem; white-space: normal; }
@@ -83,6 +89,22 @@ std::string paragraph(std::string_view text) { return "<p>" + escape(text) + "</
 
 std::string code(std::string_view text) { return "<pre>" + escape(text) + "</pre>\n"; }
 
+std::string link(std::string_view text, std::string_view file) {
+  std::string address = "./";
+  for (const char c : file) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-_.~/").find(c) != std::string_view::npos;
+    if (plain) {
+      address += c;
+      continue;
+    }
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    const auto byte = static_cast<unsigned char>(c);
+    address += {'%', digits[byte >> 4], digits[byte & 15]};
+  }
+  return "<a href=\"" + address + "\">" + escape(text) + "</a>";
+}
+
 Page::Page(std::string title, std::string subtitle)
     : title_(std::move(title)), subtitle_(std::move(subtitle)) {}
 
@@ -99,6 +121,9 @@ std::string Page::render() const {
       escape(subtitle_) + "</div>\n";
   for (const Section& section : sections_) {
     html += "<h2>" + escape(section.heading) + "</h2>\n" + section.content;
+  }
+  if (html.find("data-values=") != std::string::npos) {
+    html += text("<script>\n", hover_script, "</script>\n");
   }
   return html + "</body></html>\n";
 }

@@ -18,6 +18,8 @@ std::string table(const std::vector<std::string>& header,
 std::string figure(const std::string& svg, std::string_view caption);
 std::string paragraph(std::string_view text);
 std::string code(std::string_view text);
+/// A link to a file below the page's folder.
+std::string link(std::string_view text, std::string_view file);
 
 /// The colours that pictures name, as a style sheet; they follow the reader's light or dark
 /// setting.

@@ -7,11 +7,12 @@
 namespace longhand::app::html {
 
 // Not by printf: in a program that speaks German its numbers have commas.
-std::string number(double value) {
-  char digits[32];
+std::string number(double value, int digits) {
+  char written[32];
   const auto end =
-      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 5).ptr;
-  return {digits, end};
+      std::to_chars(written, written + sizeof written, value, std::chars_format::general, digits)
+          .ptr;
+  return {written, end};
 }
 
 std::string pixels(double value) {

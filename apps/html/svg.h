@@ -6,8 +6,8 @@
 /// Pieces of SVG that the figures are made of.
 namespace longhand::app::html {
 
-std::string number(double value);  // as one reads it
-std::string pixels(double value);  // as SVG wants it
+std::string number(double value, int digits = 5);  // as one reads it
+std::string pixels(double value);                  // as SVG wants it
 std::string colour(std::size_t index);
 
 std::string label(double x, double y, const std::string& anchor, const std::string& text,

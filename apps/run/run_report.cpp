@@ -86,6 +86,7 @@ std::string samples_over_training(const std::vector<Json>& metrics) {
     if (samples && samples->is_array()) lines.push_back(&line);
   }
   std::string content;
+  bool answers = false;  // to questions with a right answer
   const std::size_t shown = std::min(most, lines.size());
   for (std::size_t i = 1; i <= shown; ++i) {
     const Json& line = *lines[i * lines.size() / shown - 1];
@@ -94,15 +95,56 @@ std::string samples_over_training(const std::vector<Json>& metrics) {
       const Json* const prompt = sample.find("prompt");
       const Json* const said = sample.find("text");
       if (!prompt || !prompt->is_string() || !said || !said->is_string()) continue;
-      content += "<pre style=\"white-space:pre-wrap\"><b>" + html::escape(prompt->string()) +
-                 "</b>" + html::escape(said->string()) + "</pre>\n";
+      content +=
+          "<pre style=\"white-space:pre-wrap\"><b>" + html::escape(prompt->string()) + "</b>";
+      if (const Json* const expected = sample.find("expected"); expected && expected->is_string()) {
+        answers = true;
+        content += *expected == *said ? "\nright:    " : "\nexpected: ";
+        content += html::escape(expected->string());
+        if (!(*expected == *said)) content += "\nsaid:     " + html::escape(said->string());
+      } else {
+        content += html::escape(said->string());
+      }
+      content += "</pre>\n";
     }
   }
   if (content.empty()) return {};
   return html::paragraph(
-             "Prompts out of what is held out, and what the model went on with: drawn at a "
-             "temperature of 0.8, every time with the same random numbers.") +
+             answers ? "The first samples of an evaluation and what the model answered, all tokens "
+                       "before each answer seen as they are."
+                     : "Prompts out of what is held out, and what the model went on with: drawn at "
+                       "a temperature of 0.8, every time with the same random numbers.") +
          content;
+}
+
+/// A figure of the steps as a chart; nothing where there are no two of it.
+std::string step_figure(const std::vector<Json>& metrics, std::string_view key, std::string label,
+                        std::string_view caption, bool log = false) {
+  html::LineChart chart{.x_label = "step", .y_label = std::move(label), .series = {}};
+  chart.log_y = log;
+  chart.series.push_back(curve(std::string(key), metrics, key));
+  if (chart.series[0].points.size() < 2) return {};
+  return html::figure(line_chart(chart), caption);
+}
+
+std::string speed_figure(const std::vector<Json>& metrics) {
+  std::vector<Json> speeds;
+  for (const Json& line : metrics) {
+    const Json *const tokens = line.find("tokens"), *const seconds = line.find("seconds");
+    if (!tokens || !seconds || !(seconds->number() > 0)) continue;
+    speeds.push_back({{"step", line["step"]}, {"tokens/s", tokens->number() / seconds->number()}});
+  }
+  return step_figure(speeds, "tokens/s", "tokens/s", "Tokens a second");
+}
+
+/// The files beside the page that say more.
+std::string files_beside(const RunFolder& folder) {
+  std::string links;
+  for (const char* name : {"config.ini", "metrics.jsonl", "inspect.html", "attention.html"}) {
+    if (!std::filesystem::exists(folder.path() / name)) continue;
+    links += (links.empty() ? "" : ", ") + html::link(name, name);
+  }
+  return links.empty() ? "" : "<p>Beside this page: " + links + "</p>\n";
 }
 
 /// Gammas and betas, where the model learned some.
@@ -182,13 +224,18 @@ std::string run_report(const RunFolder& folder) {
   if (!accuracy.series[0].points.empty()) {
     curves += html::figure(line_chart(accuracy), "Share of their targets that were right");
   }
+  curves += step_figure(metrics, "rate", "learning rate", "The learning rate of each step");
+  curves +=
+      step_figure(metrics, "gradient_norm", "norm", "The gradient's norm before clipping", true);
+  curves += speed_figure(metrics);
   page.add("Training", curves);
   const std::string learned = learned_numbers(metrics);
   if (!learned.empty()) page.add("Learned in the heads", learned);
   page.add("How to make it again",
            html::code("longhand train --config config.ini") +
                html::paragraph(text(steps, " steps, ", tokens, " tokens, ", std::lround(seconds),
-                                    " s, commit ", commit, ", ", machine())));
+                                    " s, commit ", commit, ", ", machine())) +
+               files_beside(folder));
   page.add("Configuration", html::code(config.ini()));
   return page.render();
 }

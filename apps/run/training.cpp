@@ -11,6 +11,7 @@
 #include "apps/run/progress.h"
 #include "apps/run/ranks.h"
 #include "apps/run/run_report.h"
+#include "apps/run/sample_answers.h"
 #include "apps/run/test_scores.h"
 #include "apps/run/text_samples.h"
 #include "core/crc32c.h"
@@ -188,7 +189,8 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
         model, [&](const std::string& words) { progress.say(text("step ", step, "  ", words)); });
     for (const auto& [name, value] : of.members()) line[name] = value;
     scores = line;
-    if (samples) line["samples"] = samples->of(model);
+    line["samples"] =
+        samples ? samples->of(model) : sample_answers(model, *config.task(), config.seed());
     folder.log(line);
     return tests.total(line);
   };

@@ -247,7 +247,10 @@ async function showDetail(number) {
     samples.append(make('h3', '', 'What it said after step ' + latest.step));
     for (const sample of latest.samples) {
       const said = make('pre');
-      said.append(make('b', '', sample.prompt || ''), sample.text || '');
+      said.append(make('b', '', sample.prompt || ''));
+      if (sample.expected === undefined) said.append(sample.text || '');
+      else if (sample.expected === sample.text) said.append('\nright:    ' + sample.expected);
+      else said.append('\nexpected: ' + sample.expected + '\nsaid:     ' + sample.text);
       samples.append(said);
     }
   }

@@ -1,0 +1,36 @@
+// A run's report: its curves with their values, its answers, and what lies beside it.
+#include "apps/html/page.h"
+#include "tests/program.h"
+
+BOOST_FIXTURE_TEST_SUITE(report_test, longhand::Program)
+
+using namespace longhand;
+
+BOOST_AUTO_TEST_CASE(a_report_has_curves_with_values_answers_and_links) {
+  BOOST_REQUIRE((*this)("train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 "
+                        "--width 8 --steps 6 --batch 2 --evaluate-every 3 --evaluate-samples 2 "
+                        "--threads 1 --quiet --out run")
+                    .status == 0);
+  const std::string page = contents(folder / "run/report.html");
+  for (const char* part :
+       {"data-name=\"loss\"", "data-name=\"rate\"", "data-name=\"gradient_norm\"",
+        "data-name=\"tokens/s\"", "<script>", "href=\"./config.ini\"", "Samples over training"}) {
+    BOOST_TEST(contains(page, part));
+  }
+  const std::vector<Json> lines = metrics("run");
+  const Json& samples = lines.back()["samples"];
+  BOOST_REQUIRE(samples.size() >= 1u);
+  for (const Json& sample : samples) {
+    BOOST_TEST(!sample["prompt"].string().empty());
+    BOOST_TEST(!sample["expected"].string().empty());
+    BOOST_TEST(contains(page, sample["expected"].string()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(links_are_safe_whatever_a_folder_is_called) {
+  BOOST_TEST(app::html::link("a<b", "x\"y/#1 2.html") ==
+             "<a href=\"./x%22y/%231%202.html\">a&lt;b</a>");
+  BOOST_TEST(app::html::link("u", "javascript:x") == "<a href=\"./javascript%3Ax\">u</a>");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
