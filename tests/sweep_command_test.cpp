@@ -1,0 +1,78 @@
+// A grid of runs, its table and its picture.
+#include <filesystem>
+
+#include "tests/program.h"
+
+namespace sweep_command_test {
+
+using namespace longhand;
+
+const std::string small =
+    "sweep --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 --steps 2 "
+    "--batch 2 --evaluate-samples 4 --threads 1 --quiet --out s ";
+
+}  // namespace sweep_command_test
+
+BOOST_FIXTURE_TEST_SUITE(sweep_command_test, Program)
+
+using sweep_command_test::small;
+
+BOOST_AUTO_TEST_CASE(a_grid_is_trained_and_told) {
+  const std::string grid = "--grid rate=1e-3,3e-3 --grid heads='softmax:2|softmax:1,fal:1' ";
+  const Json told = json(small + grid + "--seeds 2 --json");
+  BOOST_REQUIRE(told["rows"].size() == 4u);
+  BOOST_TEST(told["metric"] == "train/sequences");
+  double before = 1;
+  for (const Json& row : told["rows"]) {
+    BOOST_TEST(row["scores"].size() == 2u);
+    BOOST_TEST(row["value"].number() <= before);  // the best first
+    before = row["value"].number();
+    for (const Json& run : row["runs"]) {
+      const std::string config = contents(folder / "s" / run.string() / "config.ini");
+      BOOST_TEST(contains(config, "rate = " + row["rate"].string()));
+      BOOST_TEST(contains(config, "heads = " + row["heads"].string()));
+    }
+  }
+  BOOST_TEST(std::filesystem::exists(folder / "s/rate-3e-3-heads-softmax_1_fal_1-seed-2"));
+  const std::string page = contents(folder / "s/report.html");
+  BOOST_TEST(contains(page, "href=\"./rate-1e-3-heads-softmax_2-seed-1/report.html\""));
+  BOOST_TEST(contains(page, "<svg"));
+  // Again: nothing is trained, all is told.
+  const auto written =
+      std::filesystem::last_write_time(folder / "s/rate-1e-3-heads-softmax_2-seed-1/metrics.jsonl");
+  BOOST_TEST(json(small + grid + "--seeds 2 --json")["rows"] == told["rows"]);
+  BOOST_TEST((std::filesystem::last_write_time(
+                  folder / "s/rate-1e-3-heads-softmax_2-seed-1/metrics.jsonl") == written));
+  // A run alone is the same run.
+  BOOST_TEST((*this)("train --config s/rate-3e-3-heads-softmax_2-seed-2/config.ini --quiet --out a")
+                 .status == 0);
+  BOOST_TEST(checkpoint("a", 2) == checkpoint("s/rate-3e-3-heads-softmax_2-seed-2", 2));
+  // Other settings under the same names are refused.
+  refuses(1, small + grid + "--seeds 2 --batch 4", "rate-1e-3");
+}
+
+BOOST_AUTO_TEST_CASE(its_runs_can_be_shared_and_gone_on_with) {
+  const std::string grid = "--grid rate=1e-3,2e-3,3e-3 ";
+  const auto listed = (*this)(small + grid + "--list-runs");
+  BOOST_TEST(listed.out == "s/rate-1e-3-seed-1\ns/rate-2e-3-seed-1\ns/rate-3e-3-seed-1\n");
+  BOOST_TEST(!std::filesystem::exists(folder / "s"));
+  BOOST_TEST(!json(small + grid + "--only 1/2 --json")["finished"].boolean());
+  BOOST_TEST(std::filesystem::exists(folder / "s/rate-3e-3-seed-1"));
+  BOOST_TEST(!std::filesystem::exists(folder / "s/rate-2e-3-seed-1"));
+  BOOST_TEST(!std::filesystem::exists(folder / "s/report.html"));
+  BOOST_TEST(json(small + grid + "--only 2/2 --json")["rows"].size() == 3u);
+  BOOST_TEST(std::filesystem::exists(folder / "s/report.html"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_grid_is_refused) {
+  refuses(2, small, "--grid is missing");
+  refuses(2, small + "--grid rate", "NAME=VALUE");
+  refuses(2, small + "--grid rtae=1", "did you mean rate?");
+  refuses(2, small + "--grid rate=1,,2", "expected values");
+  refuses(2, small + "--grid rate=1 --grid training.rate=2", "twice");
+  refuses(2, small + "--grid rate=fast", "rate");
+  refuses(2, small + "--grid seed=1,2", "--grid");
+  refuses(2, small + "--grid rate=1e-3 --only 3", "--only");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
