@@ -253,6 +253,31 @@ BOOST_AUTO_TEST_CASE(slow_and_many_clients_keep_nobody_waiting) {
   BOOST_TEST(receive_all(slow.front()) == "");  // not 10 seconds
 }
 
+BOOST_AUTO_TEST_CASE(answers_that_nobody_takes_are_bounded) {
+  std::atomic<bool> over = false;
+  HttpServer server(
+      "127.0.0.1", 0,
+      [](const HttpRequest& request) {
+        return HttpResponse{.body = std::string(request.path == "/" ? 1 : 20 << 20, 'x')};
+      },
+      {.waiting_bytes = 50u << 20});
+  std::thread thread([&] { server.run([&] { return over.load(); }); });
+  std::vector<FileDescriptor> idle;
+  for (int i = 0; i < 2; ++i) {
+    idle.push_back(connect_to(server.port()));
+    send_all(idle.back(), "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    char first = 0;
+    BOOST_TEST(::recv(idle.back().get(), &first, 1, 0) == 1);
+  }
+  BOOST_TEST(http_request(server.port(), "GET", "/large").status == 503);
+  BOOST_TEST(http_request(server.port(), "GET", "/").status == 200);
+  idle.clear();
+  ::usleep(300'000);
+  BOOST_TEST(http_request(server.port(), "GET", "/large").body.size() == std::size_t{20} << 20);
+  over = true;
+  thread.join();
+}
+
 BOOST_AUTO_TEST_CASE(an_address_in_words_or_in_use_is_refused) {
   const Echo echo;
   const auto ignore = [](const HttpRequest&) { return HttpResponse(); };

@@ -5,6 +5,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <optional>
+#include <utility>
 
 #include "core/error.h"
 
@@ -74,23 +75,34 @@ HttpResponse answer(const http::request<http::string_body>& request,
   }
 }
 
+/// What all clients have together.
+struct Shared {
+  const HttpServer::Handler& handler;
+  const HttpLimits& limits;
+  std::size_t connections = 0;
+  std::uint64_t waiting_bytes = 0;
+};
+
 /// A client: one request after another, each within the limits.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, const HttpServer::Handler& handler, const HttpLimits& limits,
-             std::size_t& count)
-      : stream_(std::move(socket)), handler_(handler), limits_(limits), count_(count) {
-    ++count_;
+  Connection(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
+    ++shared_.connections;
   }
-  ~Connection() { --count_; }
+  ~Connection() {
+    --shared_.connections;
+    shared_.waiting_bytes -= waiting_;
+  }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   void read() {
+    shared_.waiting_bytes -= std::exchange(waiting_, 0);
+    response_ = {};
     parser_.emplace();
-    parser_->header_limit(limits_.header_bytes);
-    parser_->body_limit(limits_.body_bytes);
-    stream_.expires_after(limits_.idle);
+    parser_->header_limit(shared_.limits.header_bytes);
+    parser_->body_limit(shared_.limits.body_bytes);
+    stream_.expires_after(shared_.limits.idle);
     http::async_read(stream_, buffer_, *parser_,
                      [self = shared_from_this()](beast::error_code error, std::size_t) {
                        self->respond(error);
@@ -108,7 +120,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       version = request.version();
       only_head = request.method() == http::verb::head;
       keep = request.keep_alive();
-      made = answer(request, handler_);
+      made = answer(request, shared_.handler);
     } else if (error == http::error::header_limit || error == http::error::body_limit) {
       made = {.status = 413, .body = "the request is too large\n"};
     } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
@@ -117,7 +129,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     } else {
       return;  // gone, or too slow
     }
-    response_ = {};
+    if (shared_.waiting_bytes + made.body.size() > shared_.limits.waiting_bytes) {
+      made = {.status = 503, .body = "too many answers wait for their clients\n"};
+    }
+    waiting_ = made.body.size();
+    shared_.waiting_bytes += waiting_;
     response_.version(version);
     response_.result(static_cast<unsigned>(made.status));
     response_.set(http::field::content_type, made.type);
@@ -130,7 +146,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::size_t size = made.body.size();
     if (!only_head) response_.body() = std::move(made.body);
     response_.content_length(size);
-    stream_.expires_after(limits_.idle);
+    stream_.expires_after(shared_.limits.idle);
     http::async_write(stream_, response_,
                       [self = shared_from_this(), keep](beast::error_code failed, std::size_t) {
                         if (failed) return;
@@ -144,9 +160,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::flat_buffer buffer_{32768};
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
-  const HttpServer::Handler& handler_;
-  const HttpLimits& limits_;
-  std::size_t& count_;
+  Shared& shared_;
+  std::uint64_t waiting_ = 0;  // bytes of its own answer
 };
 
 }  // namespace
@@ -185,17 +200,17 @@ bool is_plain_host(std::string_view host) {
 }
 
 struct HttpServer::State {
-  asio::io_context context{1};
-  tcp::acceptor acceptor{context};
   Handler handler;
   HttpLimits limits;
-  std::size_t connections = 0;
+  Shared shared{handler, limits};
+  asio::io_context context{1};  // it holds the connections, which hold what is above
+  tcp::acceptor acceptor{context};
 
   void accept() {
     acceptor.async_accept([this](beast::error_code error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (!error && connections < limits.connections) {
-        std::make_shared<Connection>(std::move(socket), handler, limits, connections)->read();
+      if (!error && shared.connections < limits.connections) {
+        std::make_shared<Connection>(std::move(socket), shared)->read();
       }  // else it is closed: there are enough
       accept();
     });

@@ -37,6 +37,7 @@ struct HttpLimits {
   std::uint32_t header_bytes = 8192;
   std::uint64_t body_bytes = 4096;
   std::size_t connections = 64;
+  std::uint64_t waiting_bytes = 256u << 20;  // of all answers that clients have not taken yet
   std::chrono::seconds idle{20};  // for a request to come, and for its answer to be taken
 };
 

@@ -23,8 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto patience = std::chrono::milliseconds(150);  // of reading files, for one answer
 constexpr std::size_t most_runs_at_once = 200, most_figures_at_once = 60, most_points = 2000;
-constexpr std::size_t most_values = 400'000;        // of one answer
-constexpr std::uintmax_t largest_page = 64u << 20;  // bytes
+constexpr std::size_t most_values_at_once = 400'000;  // of one answer
+constexpr std::uintmax_t largest_page = 64u << 20;    // bytes
 
 /// A run's own pages may have scripts in them, but reach nothing and nobody.
 constexpr const char* apart =
@@ -32,11 +32,11 @@ constexpr const char* apart =
     "script-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 constexpr std::array<const char*, 3> page_names{"report.html", "inspect.html", "attention.html"};
 
-HttpResponse json(const Json& value) {
+HttpResponse json_answer(const Json& value) {
   return {.type = "application/json", .body = value.dump() + "\n"};
 }
 
-HttpResponse refused(int status, std::string_view why) {
+HttpResponse refused_answer(int status, std::string_view why) {
   return {.status = status, .type = "application/json", .body = Json{{"error", why}}.dump() + "\n"};
 }
 
@@ -68,7 +68,7 @@ std::vector<std::string> list_in(const HttpRequest& request, std::string_view na
 
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-void append(std::string& out, double value) {
+void append_number(std::string& out, double value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,
                                  std::chars_format::general, 7)
@@ -84,7 +84,7 @@ std::string course_of(const std::vector<Bucket>& buckets) {
     out += text(out.size() > 1 ? "," : "", '"', name, "\":[");
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       if (i > 0) out += ',';
-      append(out, value(buckets[i]));
+      append_number(out, value(buckets[i]));
     }
     out += ']';
   };
@@ -107,7 +107,7 @@ Json machine_facts() {
   return facts;
 }
 
-bool same(std::string_view a, std::string_view b) {
+bool is_same(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned difference = 0;  // in a time that tells nothing of where they differ
   for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
@@ -125,14 +125,14 @@ std::vector<std::string> pages_of(const LiveRun& run) {
 
 HttpResponse page_of(const LiveRun& run, const std::string& name) {
   if (std::ranges::find(page_names, name) == page_names.end()) {
-    return refused(404, "there is no such page");
+    return refused_answer(404, "there is no such page");
   }
   std::error_code error;
   const std::uintmax_t size = fs::file_size(run.path / name, error);
-  if (error) return refused(404, "there is no such page");
-  if (size > largest_page) return refused(413, "the page is too large to be shown here");
+  if (error) return refused_answer(404, "there is no such page");
+  if (size > largest_page) return refused_answer(413, "the page is too large to be shown here");
   std::optional<std::string> page = Folder(run.path).read(name);
-  if (!page) return refused(404, "there is no such page");
+  if (!page) return refused_answer(404, "there is no such page");
   return {.type = "text/html; charset=utf-8", .body = std::move(*page), .policy = apart};
 }
 
@@ -161,7 +161,7 @@ HttpResponse LivePage::answer(const HttpRequest& request) {
   try {
     return request.method == "GET" ? get(request) : post(request);
   } catch (const Error& error) {
-    return refused(400, error.what());
+    return refused_answer(400, error.what());
   }
 }
 
@@ -177,12 +177,12 @@ HttpResponse LivePage::get(const HttpRequest& request) {
   if (request.path == "/page") {
     return page_of(runs_.at(parameter(request, "run")), parameter(request, "name"));
   }
-  return refused(404, "there is no such address");
+  return refused_answer(404, "there is no such address");
 }
 
 HttpResponse LivePage::post(const HttpRequest& request) {
-  if (!same(request.token, token_)) {
-    return refused(403, "open the page by the address that `longhand serve` printed");
+  if (!is_same(request.token, token_)) {
+    return refused_answer(403, "open the page by the address that `longhand serve` printed");
   }
   LiveRun& run = runs_.at(parameter(request, "run"));
   if (request.path == "/api/stop") {
@@ -193,9 +193,9 @@ HttpResponse LivePage::post(const HttpRequest& request) {
   } else if (request.path == "/api/look") {
     LiveRuns::start(run, {"inspect", run.path.string(), "--threads", "1"});
   } else {
-    return refused(404, "there is no such address");
+    return refused_answer(404, "there is no such address");
   }
-  return json({{"done", true}});
+  return json_answer({{"done", true}});
 }
 
 Json LivePage::row_of(int number, LiveRun& run, Clock::time_point until) {
@@ -238,7 +238,8 @@ HttpResponse LivePage::list_runs() {
   const auto until = Clock::now() + patience;
   Json rows = Json::array();
   for (auto& [number, run] : runs_.all()) rows.push_back(row_of(number, run, until));
-  return json({{"folder", folder_}, {"machine", machine_facts()}, {"runs", std::move(rows)}});
+  return json_answer(
+      {{"folder", folder_}, {"machine", machine_facts()}, {"runs", std::move(rows)}});
 }
 
 HttpResponse LivePage::series(const HttpRequest& request) {
@@ -253,7 +254,7 @@ HttpResponse LivePage::series(const HttpRequest& request) {
   const std::int64_t asked = number_in(request, "points", 400);
   const std::size_t points = std::clamp<std::size_t>(
       static_cast<std::size_t>(std::max<std::int64_t>(asked, 2)), 2,
-      std::min(most_points, std::max<std::size_t>(8, most_values / courses)));
+      std::min(most_points, std::max<std::size_t>(8, most_values_at_once / courses)));
   const auto until = Clock::now() + patience;
   bool whole = true;
   std::string body = "{\"runs\":{";
@@ -279,7 +280,7 @@ HttpResponse LivePage::describe(LiveRun& run) {
   facts["evaluation"] = run.curves.evaluation() ? *run.curves.evaluation() : Json();
   facts["samples"] = run.curves.samples();
   facts["pages"] = pages_of(run);
-  return json(facts);
+  return json_answer(facts);
 }
 
 }  // namespace longhand::app

@@ -53,7 +53,7 @@ bool has_open(pid_t process, const fs::path& file) {
   return false;
 }
 
-void measure(Writer& writer) {
+void measure_process(Writer& writer) {
   std::ifstream file(text("/proc/", writer.process, "/stat"));
   std::string all((std::istreambuf_iterator<char>(file)), {});
   const std::size_t name = all.rfind(')');
@@ -165,7 +165,7 @@ std::optional<Writer> LiveRuns::writer(const LiveRun& run) {
   if (!holder) return std::nullopt;
   Writer writer{.process = process_here(*holder)};
   if (writer.process != 0 && !has_open(writer.process, run.path / "lock")) writer.process = 0;
-  if (writer.process != 0) measure(writer);
+  if (writer.process != 0) measure_process(writer);
   return writer;
 }
 

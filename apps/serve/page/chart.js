@@ -137,7 +137,7 @@ class Chart {
     }
     g.textAlign = 'center';
     g.textBaseline = 'top';
-    for (const mark of marks(e.left, e.right, Math.max(2, Math.floor(width / 110)))) {
+    for (const mark of marks(e.left, e.right, Math.max(2, Math.floor(width / 80)))) {
       g.fillText(short(mark), Math.min(Math.max(x(mark), box.left), box.right - 12), box.bottom + 6);
     }
     g.save();
