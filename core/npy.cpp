@@ -19,13 +19,13 @@ constexpr std::size_t largest_header = 1 << 16;
 constexpr std::size_t most_arrays = 100'000;
 constexpr std::string_view npy_magic = "\x93NUMPY";
 
-struct Type {
+struct NpyType {
   std::string_view numpy, safetensors;
   std::size_t size;
 };
-constexpr Type types[] = {{"<f8", "F64", 8}, {"<f4", "F32", 4},  {"<f2", "F16", 2},
-                          {"<i4", "I32", 4}, {"<i8", "I64", 8},  {"<i2", "I16", 2},
-                          {"|u1", "U8", 1},  {"|b1", "BOOL", 1}, {"|i1", "I8", 1}};
+constexpr NpyType npy_types[] = {{"<f8", "F64", 8}, {"<f4", "F32", 4},  {"<f2", "F16", 2},
+                                 {"<i4", "I32", 4}, {"<i8", "I64", 8},  {"<i2", "I16", 2},
+                                 {"|u1", "U8", 1},  {"|b1", "BOOL", 1}, {"|i1", "I8", 1}};
 
 struct Array {
   std::string name;
@@ -86,10 +86,10 @@ Array read_npy(std::string_view file, const std::string& name, const std::string
                  ": its header is cut or too long");
   const std::string_view header = file.substr(start, length);
   const std::string_view type_words = value_of(header, "descr", where);
-  const auto known = std::ranges::find_if(types, [&](const Type& type) {
+  const auto known = std::ranges::find_if(npy_types, [&](const NpyType& type) {
     return type_words.starts_with(text('\'', type.numpy, '\''));
   });
-  LONGHAND_CHECK(known != std::end(types), where,
+  LONGHAND_CHECK(known != std::end(npy_types), where,
                  ": expected float64, float32, int32, int64, uint8 or bool, little-endian, got ",
                  quote(type_words.substr(0, std::min(type_words.find(','), type_words.size()))));
   LONGHAND_CHECK(value_of(header, "fortran_order", where).starts_with("False"), where,
