@@ -30,7 +30,7 @@ def by_heads(z, p, head):
     for n, m in zip(lengths, z.get('key_lengths', lengths)):
         i, j = np.arange(n)[:, None] + m - n, np.arange(m)[None]
         seen = (j <= i) & (j > i - (p.get('window') or m + n))
-        for h in range(heads):
+        for h in range(heads if n and m else 0):
             a, g = p['q_column'] + h * width, h * groups // heads
             b, c = p['k_column'] + g * width, p['v_column'] + g * v_width
             product = q[at:at + n, a:a + width] @ k[of:of + m, b:b + width].T

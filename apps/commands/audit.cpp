@@ -16,8 +16,8 @@ using catalog::HostTensor;
 using catalog::Operation;
 
 /// How far an input is moved to either side. The quotient is off by some step^2 and, by rounding,
-/// by 2^-53 / step: 10^-8 and 10^-12.
-constexpr double step = 1e-4;
+/// by 2^-53 / step: 10^-10 and 10^-11.
+constexpr double step = 1e-5;
 
 HostTensor moved(const HostTensor& x, const HostTensor& direction, double by) {
   HostTensor there = x;
@@ -166,14 +166,12 @@ const Register command{
                  {"seed", "N", "names the random numbers", "1"},
                  json_option()},
      .examples = {"audit --out audit", "audit attention fal chacal --out audit"},
-     .notes =
-         "Each test case of an op is a .npz file: its inputs x, outputs y and random gradients "
-         "dy,\n"
-         "the gradients dx, and the outputs with each input moved to both sides along a random\n"
-         "direction. All of it is f64 from the reference backend; audit.json lists the files.\n"
-         "`python3 DIR/verify.py` needs NumPy alone: it compares every gradient with a difference\n"
-         "quotient and computes the outputs of the common ops again. It knows nothing of this\n"
-         "program.",
+     .notes = "Each test case of an op is a .npz file: its inputs x, outputs y and random\n"
+              "gradients dy, the gradients dx, and the outputs with each input moved to both\n"
+              "sides along a random direction. All of it is f64 from the reference backend;\n"
+              "audit.json lists the files. `python3 DIR/verify.py` needs NumPy alone: it compares\n"
+              "every gradient with a difference quotient and computes the outputs of the common\n"
+              "ops again. It knows nothing of this program.",
      .takes_words = true,
      .run = run}};
 

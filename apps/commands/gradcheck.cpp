@@ -169,6 +169,13 @@ void run(const Arguments& arguments) {
                  "bounds, ", worst_name, " by ", largest, " times");
 }
 
+/// A list of words in two lines, for help.
+std::string broken_in_two(std::string words) {
+  const std::size_t middle = words.find(' ', words.size() / 2);
+  if (middle != std::string::npos) words[middle] = '\n';
+  return words;
+}
+
 const Register command{
     {.name = "gradcheck",
      .summary = "checks every derivative, by difference quotients or against the reference",
@@ -195,8 +202,8 @@ const Register command{
          "bounds for --math (bf16: with bf16 tensors), single entries and averages.\n"
          "A typed derivative is compared with central difference quotients, extrapolated to a "
          "step\n"
-         "of none, at random points. Functions: " +
-         Expression::functions() +
+         "of none, at random points. Functions:\n" +
+         broken_in_two(Expression::functions()) +
          ".\n"
          "The exit status is 1 if a bound is exceeded or a derivative is wrong.",
      .takes_words = true,

@@ -33,11 +33,9 @@ const Register command{
                  {"address", "ADDRESS", "of this machine, in numbers; 0.0.0.0: all of them",
                   "127.0.0.1"}},
      .examples = {"serve", "serve runs/fal-table1-smoke --port 0"},
-     .notes =
-         "Without a folder, the runs below runs/. Who opens the printed address, token and all, "
-         "may\n"
-         "also stop and resume runs of this machine; without its last part one only looks. Runs\n"
-         "that were resumed here go on when the server ends.",
+     .notes = "Without a folder, the runs below runs/. Who opens the printed address, token and\n"
+              "all, may also stop and resume runs of this machine; without its last part one only\n"
+              "looks. Runs that were resumed here go on when the server ends.",
      .takes_words = true,
      .run = run}};
 
