@@ -120,9 +120,8 @@ const Register command{
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
-     .notes = "`mpirun -np N longhand train ...`, or srun, spreads the parts of each step over N "
-              "ranks: the\n"
-              "same bits for N = 1, 2, 4, 8 (docs/scaling.md).\n"
+     .notes = "`mpirun -np N longhand train ...`, or srun, spreads the parts of each step over N\n"
+              "ranks: the same bits for N = 1, 2, 4, 8 (docs/scaling.md).\n"
               "Ctrl-C and other signals that ask it to end, and the end of --max-minutes, write a\n"
               "checkpoint before they stop the run; stopped by a signal it exits with 128 + its\n"
               "number. A resumed run has the bits of one that was never stopped, with whatever\n"
