@@ -5,7 +5,7 @@
 # another number of ranks. Then ranks that differ, a rank that is killed, signals, errors.
 # Without mpirun it says so and exits with 77.
 set -eu
-longhand=$1
+longhand=$(realpath "$1")
 mpirun=${2:-mpirun}
 command -v "$mpirun" >/dev/null || {
   echo "mpi_test: skipped, no mpirun here (scripts/setup.sh installs it)"
@@ -60,6 +60,17 @@ for model in fal chacal llama; do
   done
 done
 echo "three models, 1, 2 and 4 ranks: the bits of one process"
+
+# Moments that ranks share: the same files.
+for number in 2 4; do
+  # shellcheck disable=SC2086
+  ranks $number train $fal $common --shard optimizer --out shared-$number 2>errors ||
+    failed "shared moments on $number ranks"
+  same fal-0/checkpoints/step-8 shared-$number/checkpoints/step-8
+done
+ranks 2 train --resume shared-4 --from-step 4 --quiet 2>errors || failed "shared moments resumed"
+same fal-0/checkpoints/step-8 shared-4/checkpoints/step-8
+echo "moments shared by the ranks: the same bits"
 
 # Cut and resumed, each time with another number of ranks.
 # shellcheck disable=SC2086

@@ -35,6 +35,14 @@ BOOST_AUTO_TEST_CASE(a_line_tells_what_there_is_room_for) {
              "200000 tokens/s  43.1% of peak  48 MiB  0:10 left");
 }
 
+BOOST_AUTO_TEST_CASE(several_ranks_show_the_slowest) {
+  ProgressState state = half;
+  state.slowest = {.rank = 3, .seconds = 0.0171};
+  BOOST_TEST(progress_line(state, 0) ==
+             "step 500/1000  loss 0.2500  accuracy 87.5%  20.0 ms/step  slowest rank 3: 17.1 ms  "
+             "200000 tokens/s  43.1% of peak  48 MiB  0:10 left");
+}
+
 BOOST_AUTO_TEST_CASE(no_line_is_wider_than_its_columns) {
   ProgressState state = half;
   state.steps = 1'000'000'000'000;

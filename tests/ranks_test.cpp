@@ -8,6 +8,7 @@
 #include "core/rng.h"
 #include "nn/models/decoder.h"
 #include "nn/ranks/tree.h"
+#include "tests/contents.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 #include "tests/training.h"
@@ -16,6 +17,7 @@ BOOST_AUTO_TEST_SUITE(ranks_test)
 
 using namespace longhand;
 using namespace longhand::nn;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -241,6 +243,71 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_trains_to_the_same_bits) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(every_rank_hears_what_each_owner_has) {
+  // Seven tensors of different sizes, of which one rank owns none; one crosses a piece.
+  const std::vector<int> owners{0, 2, 2, 3, 0, 3, 2};
+  const std::vector<std::int64_t> sizes{3, 1, 2'000'000, 7, 0, 2, 5};
+  const auto all = on_ranks(4, [&](Communicator& ranks) {
+    const auto backend = make_cpu_backend({.threads = 1});
+    std::vector<Tensor> tensors;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const bool own = owners[i] == ranks.rank();
+      std::vector<double> values(static_cast<std::size_t>(sizes[i]), own ? 10.0 + owners[i] : -1);
+      tensors.push_back(Tensor::from(*backend, {sizes[i]}, DType::f32, values));
+    }
+    ranks.share(tensors, owners);
+    bool right = true;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      for (const double x : tensors[i].to_doubles()) right = right && x == 10.0 + owners[i];
+    }
+    return right ? 1 : 0;
+  });
+  BOOST_TEST(all == std::vector<int>(4, 1));
+}
+
+BOOST_AUTO_TEST_CASE(moments_that_are_shared_give_the_same_bits_and_checkpoints) {
+  for (const DecoderConfig& config : {softmax_fal(), chacal(), llama_like()}) {
+    const TemporaryFolder whole_folder;
+    TrainerOptions options = cut_in(4, 1, 6);
+    options.checkpoints.folder = whole_folder.path();
+    const RankRun whole = trained(config, options, alone());
+    const TemporaryFolder folder;
+    options.share_moments = true;
+    options.checkpoints.folder = folder.path();
+    const auto until = [&](std::int64_t steps, int size) {
+      TrainerOptions some = options;
+      some.steps = steps;
+      return on_ranks(size, [&](Communicator& ranks) { return trained(config, some, ranks); });
+    };
+    until(2, 4);
+    until(4, 2);
+    for (const RankRun& run : until(6, 4)) BOOST_CHECK(run.values == whole.values);
+    for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+      const fs::path of_step = fs::path("step-6") / file;
+      BOOST_CHECK(contents(folder / of_step) == contents(whole_folder / of_step));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_share_moments_hold_a_share_each) {
+  const auto live = [](bool share) {
+    return on_ranks(4, [&](Communicator& ranks) {
+      const auto backend = make_cpu_backend({.threads = 1});
+      Decoder model(*backend, softmax_fal(), 3);
+      const std::size_t before = backend->memory().use().live;
+      const AdamOptimizer optimizer(model.parameters(), {}, {}, share ? &ranks : nullptr);
+      return static_cast<double>(backend->memory().use().live - before);
+    });
+  };
+  const auto whole = live(false), shared = live(true);
+  double sum = 0;
+  for (std::size_t r = 0; r < 4; ++r) {
+    BOOST_TEST(shared[r] < 0.5 * whole[r]);
+    sum += shared[r];
+  }
+  BOOST_TEST(sum < 1.2 * whole[0]);
 }
 
 BOOST_AUTO_TEST_CASE(the_cut_decides_the_bits_and_nothing_else_does) {

@@ -72,6 +72,9 @@ constexpr Default defaults[] = {
      "ranks share the run; 8 unless given where mpirun starts it",
      true},
     {"training.accumulation", "1", "N", "batches each part of a step is computed in", true},
+    {"training.shard", "none", "NAME",
+     "what ranks share, in place of each having all of it: none, or the optimizer's moments "
+     "(optimizer)"},
     {"training.train", "auto", "PARTS",
      "what learns: all, or parameters by name, such as blocks.*.mixing,*.bias; auto: all, or what "
      "lora and biased heads add",
@@ -430,6 +433,11 @@ BatchPlan Config::batch_plan() const {
           .set = integer("training.set", 0, largest_training_set)};
 }
 
+bool Config::shares_moments() const {
+  constexpr std::string_view names[] = {"none", "optimizer"};
+  return choice("training.shard", names) == 1;
+}
+
 std::int64_t Config::parts() const {
   const std::int64_t parts = integer("training.parts", 1, 1 << 16);
   LONGHAND_CHECK(std::has_single_bit(static_cast<std::uint64_t>(parts)),
@@ -495,6 +503,7 @@ void Config::read_all() const {
   LONGHAND_CHECK(set == 0 || set >= task()->heads(), "training.set: expected 0 or at least ",
                  task()->heads(), ", one sample for each output head, got ", set);
   flag("training.recompute");
+  shares_moments();
   storage();
   integer("training.evaluate_every", 0, std::int64_t{1} << 40);
   integer("training.evaluate_samples", 0, 1 << 24);

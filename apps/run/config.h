@@ -77,6 +77,7 @@ class Config {
   std::uint64_t most_file_bytes() const;  // of checkpoints; 0: no limit
   BatchPlan batch_plan() const;           // of each of a step's batches
   std::int64_t parts() const;             // of a step
+  bool shares_moments() const;            // among ranks
   std::uint64_t seed() const;
   /// Reads every setting once: what cannot be used is told, with who set it, before anything is
   /// written. Wrong usage if that was a flag.

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
-#include <fstream>
+#include <thread>
 
 #include "apps/command.h"
 #include "apps/version.h"
@@ -20,8 +21,12 @@ namespace {
 
 constexpr std::int64_t usual_parts = 8;
 
+/// A launcher ends all ranks as soon as one has failed: those with nothing to say go last.
+void let_others_speak() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
+
 /// Says it and ends the process: this thread cannot end what another one waits for.
 void end_without(const std::string& ranks, bool first) {
+  if (!first) let_others_speak();
   if (first) {
     std::fprintf(stderr,
                  "longhand: %s: gone, so all ranks end; --resume goes on, with any number\n",
@@ -52,8 +57,9 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
   if (const int size = transport->size(); (size & (size - 1)) != 0) {
     const std::string message =
         text("ranks: expected 1, 2, 4, 8 or another power of two, got ", size);
-    if (rank > 0) throw nn::FailedElsewhere(message);
-    throw UsageError(message);
+    if (rank == 0) throw UsageError(message);
+    let_others_speak();
+    throw nn::FailedElsewhere(message);
   }
   auto ranks = std::make_unique<nn::Communicator>(std::move(transport));
   auto watch = std::make_unique<nn::RankWatch>(*ranks, end_without);
@@ -74,6 +80,7 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     work(*ranks);
   } catch (const nn::FailedElsewhere&) {
     leave();
+    let_others_speak();
     throw;
   } catch (const UsageError& error) {
     leave();

@@ -150,6 +150,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
       .steps = steps,
       .parts = config.parts(),
       .accumulation = config.integer("training.accumulation", 1, 1 << 16),
+      .share_moments = config.shares_moments(),
       .schedule = config.schedule(),
       .optimizer = config.adam(),
       .evaluate_every = config.integer("training.evaluate_every", 0, std::int64_t{1} << 40),

@@ -166,6 +166,45 @@ void Communicator::sum_chunk(std::span<T> numbers, std::span<T> room) {
   }
 }
 
+void Communicator::share(std::span<const Tensor> tensors, std::span<const int> owners) {
+  std::vector<std::byte> send, receive;
+  // Ranks [first, first + d) know what they own; with every exchange they are twice as many.
+  for (int d = 1; d < size(); d *= 2) {
+    const auto in_group = [&](int owner, int first) { return owner >= first && owner < first + d; };
+    const int mine = rank() / d * d, theirs = mine ^ d;
+    std::size_t sent = 0, received = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (in_group(owners[i], mine)) sent += tensors[i].bytes();
+      if (in_group(owners[i], theirs)) received += tensors[i].bytes();
+    }
+    send.resize(sent);
+    receive.resize(received);
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const Tensor& t = tensors[i];
+      if (!in_group(owners[i], mine)) continue;
+      t.backend().download(send.data() + at, t.address(), t.bytes());
+      at += t.bytes();
+    }
+    for (std::size_t from = 0, to = std::max(sent, received); from < to; from += piece_bytes) {
+      const auto piece = [&](std::size_t bytes) {
+        return std::pair(std::min(from, bytes), std::min(from + piece_bytes, bytes));
+      };
+      const auto [send_from, send_to] = piece(sent);
+      const auto [receive_from, receive_to] = piece(received);
+      exchange(rank() ^ d, std::span(send).subspan(send_from, send_to - send_from),
+               std::span(receive).subspan(receive_from, receive_to - receive_from));
+    }
+    at = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const Tensor& t = tensors[i];
+      if (!in_group(owners[i], theirs)) continue;
+      t.backend().upload(t.address(), receive.data() + at, t.bytes());
+      at += t.bytes();
+    }
+  }
+}
+
 Communicator& alone() {
   static Communicator one;
   return one;

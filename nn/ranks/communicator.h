@@ -34,6 +34,8 @@ class Communicator {
   /// Every tensor becomes its sum over the ranks, on all of them with the same bits: ranks 2i and
   /// 2i+1 are added, then these pairs by pairs, and so on. Shapes and types are those of all ranks.
   void sum(std::span<const Tensor> tensors);
+  /// Every tensor gets the values that the rank has which owns it. Each names the same owners.
+  void share(std::span<const Tensor> tensors, std::span<const int> owners);
   /// Returns when all ranks have called it.
   void meet();
   /// Does something that may fail on one rank and not on another. If it does, the first such rank

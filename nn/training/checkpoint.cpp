@@ -196,6 +196,8 @@ void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
 
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer* optimizer, std::uint64_t most) {
+  LONGHAND_CHECK(!optimizer || optimizer->holds_all(), name,
+                 ": expected an optimizer that holds all its state, got a rank's share");
   const std::string unfinished = text(unfinished_prefix, ::getpid(), '-', name);
   parent.remove(unfinished);
   try {

@@ -42,23 +42,26 @@ std::vector<Rows> rows_of(const Parameter& parameter) {
 
 }  // namespace
 
-Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups)
-    : shared_(std::move(shared)) {
+Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups,
+                     Communicator* ranks)
+    : shared_(std::move(shared)), ranks_(ranks && ranks->size() > 1 ? ranks : nullptr) {
   check(groups, parameters);
   Backend& backend = parameters.backend();
   const DType type = parameters.type();
-  const DType kept = shared_.short_state && type == DType::f32 ? DType::bf16 : type;
+  kept_ = shared_.short_state && type == DType::f32 ? DType::bf16 : type;
+  std::vector<std::int64_t> owned(ranks_ ? static_cast<std::size_t>(ranks_->size()) : 1);
   for (const Parameter& parameter : parameters.all()) {
     const ParameterGroup* const group = group_of(parameter, groups);
     if (group && group->frozen) parameter.freeze();
     if (parameter.frozen()) continue;
-    Entry entry{.parameter = parameter, .rows = rows_of(parameter), .state = {}, .decay = 0};
-    const Shape& shape = parameter.value().shape();
-    std::int64_t rows = 0;
-    for (const Rows& some : entry.rows) rows += some.count;
-    for (std::size_t k = 0; k < shared_.state.size(); ++k) {
-      entry.state.push_back(Tensor::zeros(backend, shape.with_front(rows), kept));
-    }
+    const auto least = std::ranges::min_element(owned);
+    *least += parameter.learning();
+    Entry entry{.parameter = parameter,
+                .rows = rows_of(parameter),
+                .state = {},
+                .decay = 0,
+                .owner = static_cast<int>(least - owned.begin())};
+    if (owns(entry)) entry.state = fresh_state(entry);
     const auto decay = group ? group->decay : std::nullopt;
     if (parameter.decays()) entry.decay = decay.value_or(shared_.decay);
     rated(group ? group->rate : 1, backend, type).entries.push_back(std::move(entry));
@@ -67,6 +70,50 @@ Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups)
   norm_ = Tensor(backend, {1}, type);
   factor_ = Tensor(backend, {1}, type);
   go_on();
+}
+
+std::vector<Tensor> Optimizer::fresh_state(const Entry& entry) const {
+  std::int64_t rows = 0;
+  for (const Rows& some : entry.rows) rows += some.count;
+  std::vector<Tensor> state;
+  const Tensor& value = entry.parameter.value();
+  for (std::size_t k = 0; k < shared_.state.size(); ++k) {
+    state.push_back(Tensor::zeros(value.backend(), value.shape().with_front(rows), kept_));
+  }
+  return state;
+}
+
+void Optimizer::hold_all(bool known) {
+  if (!ranks_) return;
+  std::vector<Tensor> tensors;
+  std::vector<int> owners;
+  for (Rated& one : all_) {
+    for (Entry& entry : one.entries) {
+      if (entry.state.empty()) entry.state = fresh_state(entry);
+      for (const Tensor& tensor : entry.state) {
+        tensors.push_back(tensor);
+        owners.push_back(entry.owner);
+      }
+    }
+  }
+  if (known) ranks_->share(tensors, owners);
+}
+
+bool Optimizer::holds_all() const {
+  for (const Rated& one : all_) {
+    for (const Entry& entry : one.entries) {
+      if (entry.state.empty()) return false;
+    }
+  }
+  return true;
+}
+
+void Optimizer::hold_own() {
+  for (Rated& one : all_) {
+    for (Entry& entry : one.entries) {
+      if (!owns(entry)) entry.state.clear();
+    }
+  }
 }
 
 Optimizer::Rated& Optimizer::rated(double rate, Backend& backend, DType type) {
@@ -82,7 +129,8 @@ void Optimizer::prepare(double rate, std::int64_t step) {
 
 void Optimizer::step(const Tensor& losses) {
   std::vector<Update> updates;
-  std::vector<Tensor> gradients;
+  std::vector<Tensor> gradients, values;
+  std::vector<int> owners;
   for (const Rated& one : all_) {
     Update update{.now = one.now, .factor = factor_};
     update.state.resize(shared_.state.size());
@@ -92,6 +140,9 @@ void Optimizer::step(const Tensor& losses) {
       std::int64_t before = 0;  // rows of the state
       for (const Rows& rows : entry.rows) {
         gradients.push_back(gradient.slice(rows.first, rows.count));
+        values.push_back(entry.parameter.value().slice(rows.first, rows.count));
+        owners.push_back(entry.owner);
+        if (!owns(entry)) continue;
         update.parameters.push_back(entry.parameter.value().slice(rows.first, rows.count));
         update.gradients.push_back(gradients.back());
         for (std::size_t k = 0; k < entry.state.size(); ++k) {
@@ -103,13 +154,14 @@ void Optimizer::step(const Tensor& losses) {
     }
     if (!update.parameters.empty()) updates.push_back(std::move(update));
   }
-  LONGHAND_CHECK(!updates.empty(), "optimizer: no parameter has a gradient");
+  LONGHAND_CHECK(!gradients.empty(), "optimizer: no parameter has a gradient");
   norm_.backend()(GlobalNorm{.tensors = std::move(gradients),
                              .largest = shared_.clip,
                              .norm = norm_,
                              .factor = factor_,
                              .losses = losses});
   for (const Update& update : updates) apply(update);
+  if (ranks_) ranks_->share(values, owners);
   for (const Rated& one : all_) {
     for (const Entry& entry : one.entries) entry.parameter.var().clear_grad();
   }
@@ -130,14 +182,14 @@ std::vector<Optimizer::State> Optimizer::state() const {
 }
 
 AdamOptimizer::AdamOptimizer(const Parameters& parameters, const AdamOptions& options,
-                             Groups groups)
+                             Groups groups, Communicator* ranks)
     : Optimizer(parameters,
                 {.decay = options.decay,
                  .clip = options.clip,
                  .state = {"m", "v"},
                  .numbers = 3,
                  .short_state = options.short_moments},
-                groups),
+                groups, ranks),
       options_(options) {}
 
 std::vector<double> AdamOptimizer::now(double rate, std::int64_t step) const {
@@ -159,10 +211,11 @@ void AdamOptimizer::apply(const Update& update) const {
                             .factor = update.factor});
 }
 
-SgdOptimizer::SgdOptimizer(const Parameters& parameters, const SgdOptions& options, Groups groups)
+SgdOptimizer::SgdOptimizer(const Parameters& parameters, const SgdOptions& options, Groups groups,
+                           Communicator* ranks)
     : Optimizer(parameters,
                 {.decay = options.decay, .clip = options.clip, .state = {"velocity"}, .numbers = 1},
-                groups),
+                groups, ranks),
       options_(options) {}
 
 std::vector<double> SgdOptimizer::now(double rate, std::int64_t /*step*/) const { return {rate}; }
@@ -179,11 +232,12 @@ void SgdOptimizer::apply(const Update& update) const {
 
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
                                           const OptimizerOptions& options,
-                                          std::span<const ParameterGroup> groups) {
+                                          std::span<const ParameterGroup> groups,
+                                          Communicator* ranks) {
   if (const auto* adam = std::get_if<AdamOptions>(&options)) {
-    return std::make_unique<AdamOptimizer>(parameters, *adam, groups);
+    return std::make_unique<AdamOptimizer>(parameters, *adam, groups, ranks);
   }
-  return std::make_unique<SgdOptimizer>(parameters, std::get<SgdOptions>(options), groups);
+  return std::make_unique<SgdOptimizer>(parameters, std::get<SgdOptions>(options), groups, ranks);
 }
 
 }  // namespace longhand::nn

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "nn/ranks/communicator.h"
 
 namespace longhand::nn {
 
@@ -45,6 +46,9 @@ struct ParameterGroup {
 ///
 /// Where the norm of the gradients or a loss is not finite, nothing changes in that step nor in any
 /// later one until go_on(): whoever reads norm() and the losses may come late.
+///
+/// Ranks may share what is remembered of parameters: each holds it for those it owns, whole tensors
+/// and about as many numbers as others, takes their steps, and hears of the other ones' values.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -63,8 +67,15 @@ class Optimizer {
     std::string name;  // the parameter's, with ".m" and the like
     Tensor tensor;
   };
-  /// What it remembers from step to step, to be saved and restored.
+  /// What it remembers from step to step, to be saved and restored; of what ranks share, what this
+  /// one holds.
   std::vector<State> state() const;
+
+  /// Where ranks share it: from here on this one holds all, so that it can be read from a file;
+  /// with `known`, which all ranks call at the same time, as the owners have it.
+  void hold_all(bool known);
+  void hold_own();  // and no more
+  bool holds_all() const;
 
  protected:
   using Groups = std::span<const ParameterGroup>;
@@ -74,7 +85,8 @@ class Optimizer {
     std::int64_t numbers;                 // that differ from step to step
     bool short_state = false;             // bf16 beside f32 parameters
   };
-  Optimizer(const Parameters& parameters, Shared shared, Groups groups);
+  /// ranks: those that share what is remembered; none where each rank has all of it.
+  Optimizer(const Parameters& parameters, Shared shared, Groups groups, Communicator* ranks);
 
   /// Parameters that take a step alike. state[k][i]: of kind k, parameter i's.
   struct Update {
@@ -91,8 +103,9 @@ class Optimizer {
   struct Entry {
     Parameter parameter;
     std::vector<Rows> rows;     // of it, that learn
-    std::vector<Tensor> state;  // of these rows, one after another
+    std::vector<Tensor> state;  // of these rows, one after another; none where another rank's
     double decay;
+    int owner;
   };
   /// Those whose rate is `rate` times the schedule's.
   struct Rated {
@@ -101,15 +114,20 @@ class Optimizer {
     std::vector<Entry> entries = {};
   };
   Rated& rated(double rate, Backend& backend, DType type);
+  bool owns(const Entry& entry) const { return !ranks_ || entry.owner == ranks_->rank(); }
+  std::vector<Tensor> fresh_state(const Entry& entry) const;
 
   Shared shared_;
+  Communicator* ranks_;
+  DType kept_;  // the type of what is remembered
   std::vector<Rated> all_;
   Tensor norm_, factor_;
 };
 
 class AdamOptimizer final : public Optimizer {
  public:
-  AdamOptimizer(const Parameters& parameters, const AdamOptions& options, Groups groups = {});
+  AdamOptimizer(const Parameters& parameters, const AdamOptions& options, Groups groups = {},
+                Communicator* ranks = nullptr);
   std::string_view kind() const override { return "adam"; }
 
  private:
@@ -121,7 +139,8 @@ class AdamOptimizer final : public Optimizer {
 
 class SgdOptimizer final : public Optimizer {
  public:
-  SgdOptimizer(const Parameters& parameters, const SgdOptions& options, Groups groups = {});
+  SgdOptimizer(const Parameters& parameters, const SgdOptions& options, Groups groups = {},
+               Communicator* ranks = nullptr);
   std::string_view kind() const override { return "sgd"; }
 
  private:
@@ -133,6 +152,7 @@ class SgdOptimizer final : public Optimizer {
 
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
                                           const OptimizerOptions& options,
-                                          std::span<const ParameterGroup> groups = {});
+                                          std::span<const ParameterGroup> groups = {},
+                                          Communicator* ranks = nullptr);
 
 }  // namespace longhand::nn

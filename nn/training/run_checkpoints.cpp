@@ -39,7 +39,7 @@ std::optional<std::filesystem::path> RunCheckpoints::latest() const {
 }
 
 std::optional<std::filesystem::path> RunCheckpoints::save(std::int64_t step) {
-  if (!writes() || saved_ == step) return std::nullopt;
+  if (!wants(step)) return std::nullopt;
   store_->save({.step = step, .more = options_.metadata}, parameters_, &optimizer_);
   saved_ = step;
   return store_->path(step);

@@ -27,6 +27,8 @@ class RunCheckpoints {
   CheckpointInfo load(const std::filesystem::path& checkpoint);
   std::optional<std::filesystem::path> latest() const;
 
+  /// Whether save() would write it.
+  bool wants(std::int64_t step) const { return writes() && saved_ != step; }
   /// Where the step was saved; none where it was already, or none are written.
   std::optional<std::filesystem::path> save(std::int64_t step);
   void score(std::int64_t step, double score);

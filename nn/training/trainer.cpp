@@ -185,7 +185,13 @@ std::optional<double> Trainer::score() {
 
 void Trainer::save() {
   read();
+  const bool shares = options_.share_moments && ranks_.size() > 1;
+  if (shares) {
+    if (!ranks_.any(checkpoints_.wants(step_))) return;
+    optimizer_->hold_all(true);
+  }
   const auto folder = checkpoints_.save(step_);
+  if (shares) optimizer_->hold_own();
   if (folder && hooks_.saved) hooks_.saved(step_, *folder);
 }
 
@@ -216,7 +222,9 @@ Outcome Trainer::run() {
 }
 
 void Trainer::resume(const std::filesystem::path& checkpoint) {
+  optimizer_->hold_all(false);
   const CheckpointInfo info = checkpoints_.load(checkpoint);
+  optimizer_->hold_own();
   step_ = info.step;
   if (info.score) evaluated_ = info.step;
 }
@@ -234,7 +242,8 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
       options_(std::move(options)),
       hooks_(std::move(hooks)),
       ranks_(ranks),
-      optimizer_(make_optimizer(model.parameters(), options_.optimizer, options_.groups)),
+      optimizer_(make_optimizer(model.parameters(), options_.optimizer, options_.groups,
+                                options_.share_moments ? &ranks : nullptr)),
       checkpoints_(options_.checkpoints, model.parameters(), *optimizer_, ranks.rank() == 0),
       recorded_(options_.recorded),
       unread_(options_.together) {

@@ -25,6 +25,8 @@ struct TrainerOptions {
   /// StepCut. The parts are spread over the ranks; what comes out depends on these two numbers
   /// alone.
   std::int64_t parts = 1, accumulation = 1;
+  /// Ranks share the optimizer's moments, in place of each having all: less memory, the same bits.
+  bool share_moments = false;
   Schedule schedule = {};  // over these steps, where it does not say another number
   OptimizerOptions optimizer = AdamOptions{};
   std::vector<ParameterGroup> groups = {};  // of parameters that learn differently
