@@ -280,6 +280,31 @@ Var composed_chain(const ScoreVars& s, const HeadVars& v, const Var& gain) {
   });
 }
 
+Var composed_path(const PathVars& in) {
+  const Segments keys = in.keys ? in.keys : in.queries;
+  const DType master = in.beta.value().dtype();
+  const double factor = 1 / std::sqrt(static_cast<double>(in.k.width));
+  const MatmulOptions products{.transpose_b = true, .out = master};
+  return each_sequence(in.q, in.queries, keys, in.v.width, [&](const Sequence& at) {
+    const std::int64_t n = at.keys, heads = in.q.heads;
+    const Var q = matrices(in.q, at.query, at.queries), k = matrices(in.k, at.key, n);
+    const Var w = matrices(in.w, at.key, n);
+    const Var beta = reshape(permute(slice(in.beta, at.key, n), {1, 0}), {heads, n, 1});
+    // What each reflection leaves of the keys before it, by the reflections between them.
+    const Var between = beta * triangle(matmul(w, w, products), false, -1);
+    const Var met = beta * triangle(matmul(w, k, products), false, -1);
+    const Var left = solve_triangular(between, met, {.unit = true});
+    std::vector<double> up_to;  // the same for every head
+    for (std::int64_t t = 0; t < at.queries; ++t) {
+      for (std::int64_t j = 0; j < n; ++j) up_to.push_back(j <= n - at.queries + t ? 1.0 : 0.0);
+    }
+    const Var seen = constant(between, {at.queries, n}, up_to) * matmul(q, w, products);
+    const Var turned = matmul(seen, left, {.out = master});
+    const Var p = softmax(factor * (matmul(q, k, products) - turned), true);
+    return matmul(p, cast(matrices(in.v, at.key, n), master));
+  });
+}
+
 Var composed_delta(const DeltaVars& in) {
   const std::int64_t heads = in.k.heads, group = in.q.heads / heads;
   const double factor = in.scale.value_or(1 / std::sqrt(static_cast<double>(in.k.width)));

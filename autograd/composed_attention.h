@@ -35,6 +35,17 @@ Var composed_chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma
 /// softmax over earlier keys alone.
 Var composed_chain(const ScoreVars& scores, const HeadVars& v, const Var& gain);
 
+/// Softmax attention whose queries are reflected on the way to each key, as PaTH's: with
+/// H_t = I - beta_t w_t w_t^T, the score of key j for query i is scale q_i . H_i ... H_(j+1) k_j.
+/// q, k, v and w have the same heads; beta is [rows of k, heads], of the master type. With fewer
+/// queries than keys those are the last ones.
+struct PathVars {
+  HeadVars q, k, v, w;
+  Var beta;
+  Segments queries, keys = {};  // empty: the queries'
+};
+Var composed_path(const PathVars& inputs);
+
 /// The delta rule without a memory: what was written is W of (I + A diag(beta)) W = V, where A_ij =
 /// a_(j+1) ... a_i k_i . k_j for j < i, and Y the lower part of that with q_i, times diag(beta) W.
 Var composed_delta(const DeltaVars& inputs);

@@ -1,0 +1,68 @@
+#include <cmath>
+
+#include "autograd/catalog/heads.h"
+#include "autograd/composed_attention.h"
+
+namespace longhand::catalog {
+namespace {
+
+/// Reflections by vectors of length 1, beta up to 2.
+Case path_case(Rng& rng, HeadShape shape) {
+  shape.key_heads = shape.heads;
+  Case c = head_case(rng, shape);
+  const std::int64_t tokens = total(shape.lengths);
+  HostTensor w = normals(rng, {tokens, shape.heads * shape.width});
+  for (std::size_t first = 0; first < w.values.size();
+       first += static_cast<std::size_t>(shape.width)) {
+    double squares = 0;
+    for (std::int64_t e = 0; e < shape.width; ++e) {
+      const double x = w.values[first + static_cast<std::size_t>(e)];
+      squares += x * x;
+    }
+    for (std::int64_t e = 0; e < shape.width; ++e) {
+      w.values[first + static_cast<std::size_t>(e)] /= std::sqrt(squares);
+    }
+  }
+  c.inputs["w"] = w;
+  c.inputs["beta"] = uniforms(rng, {tokens, shape.heads}, 0.1, 1.9);
+  return c;
+}
+
+std::vector<Case> path_cases(Rng& rng, const std::vector<HeadShape>& shapes) {
+  std::vector<Case> cases;
+  for (const HeadShape& shape : shapes) cases.push_back(path_case(rng, shape));
+  return cases;
+}
+
+std::vector<Operation> path_operations() {
+  std::vector<Argument> inputs =
+      head_inputs({{"w", "[tokens, heads * width]: what each token reflects along"},
+                   {"beta", "[tokens, heads]: by how much, 2 for all of it", Role::master}});
+  std::erase_if(inputs, [](const Argument& a) { return a.name == "key_lengths"; });
+  return {{.name = "composed_path",
+           .page = "path",
+           .formula = "softmax attention with scores q_i . H_i ... H_(j+1) k_j / sqrt(width), H_t "
+                      "= I - beta_t w_t w_t^T",
+           .inputs = inputs,
+           .attributes = head_attributes({}),
+           .outputs = {"y"},
+           .run = [](const Call& c) -> std::vector<Output> {
+             const ScoreVars s = key_call(c);
+             return {{"y", composed_path({.q = s.q,
+                                          .k = s.k,
+                                          .v = value_call(c, s),
+                                          .w = all_columns(c.in("w"), s.q.heads),
+                                          .beta = c.in("beta"),
+                                          .queries = s.queries})}};
+           },
+           .cases = [](Rng& rng) { return path_cases(rng, small_heads()); },
+           .products = true,
+           .large = [](Rng& rng) { return path_cases(rng, medium_heads()); }}};
+}
+
+}  // namespace
+
+extern const Family path_family;
+constinit const Family path_family{path_operations};
+
+}  // namespace longhand::catalog
