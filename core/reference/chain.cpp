@@ -84,9 +84,10 @@ void run(ReferenceBackend&, const ChainBackward& op) {
           dv.put(s.key + j, h, c, sum);
           w_z += sum * read(s.query + j, h, c);
           w[j * v_width + c] = gain(at(j)) * sum;
+          // The products that dS_ij has too: where a row has one key alone they cancel exactly.
+          dots[j] += w[j * v_width + c] * read(s.query + j, h, c);
         }
         dgain.put(at(j), w_z);
-        dots[j] = gain(at(j)) * w_z;
       }
 
       std::vector<double> sum_dk(static_cast<std::size_t>(n * width), 0.0);

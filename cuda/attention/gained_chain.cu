@@ -166,8 +166,10 @@ __global__ void __launch_bounds__(attention_threads) gained_scores(GainedChain t
         const int i = of_keys ? first + thread : r, j = of_keys ? r : first + thread;
         const std::int64_t query = at.query + i;
         const float w_y = row_dot(task.w, query, task.y, at.query + j, head);
-        space.weights[thread] = task.scale * chain_weight(task, at, i, j, head) *
-                                (w_y - task.dots[query * task.heads + head]);
+        // A row with one key has S = 1 whatever its score: no gradient, not even a rounding.
+        space.weights[thread] = i == 1 ? 0
+                                       : task.scale * chain_weight(task, at, i, j, head) *
+                                             (w_y - task.dots[query * task.heads + head]);
       }
       __syncthreads();
       for (int c = thread; c < width; c += attention_threads) {
