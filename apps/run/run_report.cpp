@@ -224,7 +224,7 @@ std::string run_report(const RunFolder& folder) {
   if (!accuracy.series[0].points.empty()) {
     curves += html::figure(line_chart(accuracy), "Share of their targets that were right");
   }
-  curves += step_figure(metrics, "rate", "learning rate", "The learning rate of each step");
+  curves += step_figure(metrics, "rate", "", "The learning rate of each step");
   curves +=
       step_figure(metrics, "gradient_norm", "norm", "The gradient's norm before clipping", true);
   curves += speed_figure(metrics);
