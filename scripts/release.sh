@@ -48,7 +48,7 @@ parts_list() {
     "$(date -u -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)"
   printf ' "packages": [\n  {"SPDXID": "SPDXRef-longhand", "name": "longhand", "versionInfo": "%s", ' "$version"
   printf '"licenseConcluded": "Apache-2.0", "downloadLocation": "NOASSERTION"}'
-  for package in libc6-dev libstdc++-12-dev libboost-program-options1.74-dev libcpp-httplib-dev; do
+  for package in libc6-dev libstdc++-12-dev libboost-program-options1.74-dev libboost1.74-dev; do
     made_of=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null) || continue
     [ -n "$made_of" ] || continue
     id=$(echo "$package" | tr -c 'a-zA-Z0-9.\n-' '-')

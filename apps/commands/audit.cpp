@@ -42,20 +42,21 @@ class CaseWriter {
       if (given == file_.values.inputs.end()) continue;
       add(input.name, given->second, input.role == catalog::Role::index);
     }
-    for (const NamedTensor& output : run(false)) arrays_.push_back(output);
+    for (const NamedTensor& output : run(false)) {
+      arrays_.push_back({stored(output.name), output.tensor});
+    }
     Json gradients = Json::array(), seeded = Json::array();
     const bool has_gradient =
         std::ranges::any_of(operation_.inputs, &catalog::Argument::differentiable);
     if (has_gradient) {
       for (const std::string& output : differentiable_outputs(operation_)) {
-        const Shape shape = find(output).shape();
+        const Shape shape = find(stored(output)).shape();
         file_.output_gradients[output] = catalog::normals(rng_, shape);
-        add("d" + output, file_.output_gradients[output]);
-        seeded.push_back(output);
+        add("d" + stored(output), file_.output_gradients[output]);
+        seeded.push_back(stored(output));
       }
-      const std::size_t outputs = operation_.outputs.size();
       const std::vector<NamedTensor> all = run(true);
-      for (std::size_t i = outputs; i < all.size(); ++i) {
+      for (std::size_t i = operation_.outputs.size(); i < all.size(); ++i) {
         arrays_.push_back(all[i]);
         const std::string input = all[i].name.substr(1);
         gradients.push_back(input);
@@ -63,11 +64,13 @@ class CaseWriter {
       }
     }
     save_numpy(folder / name, arrays_);
+    Json outputs = Json::array();
+    for (const std::string& output : operation_.outputs) outputs.push_back(stored(output));
     return {{"op", operation_.name},
             {"file", name},
             {"formula", operation_.formula},
             {"attributes", attributes()},
-            {"outputs", operation_.outputs},
+            {"outputs", std::move(outputs)},
             {"seeded", std::move(seeded)},
             {"gradients", std::move(gradients)}};
   }
@@ -81,6 +84,12 @@ class CaseWriter {
     } else {
       arrays_.push_back({name, Tensor::from(*reference_, host.shape, DType::f64, values)});
     }
+  }
+  /// An output's name in the file: "w.after" where an input is called w too.
+  std::string stored(const std::string& output) const {
+    const bool taken = std::ranges::find(operation_.inputs, output, &catalog::Argument::name) !=
+                       operation_.inputs.end();
+    return taken ? output + ".after" : output;
   }
   const Tensor& find(const std::string& name) const {
     return std::ranges::find(arrays_, name, &NamedTensor::name)->tensor;
@@ -96,8 +105,9 @@ class CaseWriter {
     for (const auto& [side, by] : {std::pair{".plus.", step}, std::pair{".minus.", -step}}) {
       x = moved(at, direction, by);
       for (const NamedTensor& output : run(false)) {
-        const bool has_gradient = std::ranges::count(seeded.elements(), Json(output.name)) > 0;
-        if (has_gradient) arrays_.push_back({output.name + side + input, output.tensor});
+        const std::string name = stored(output.name);
+        if (std::ranges::count(seeded.elements(), Json(name)) == 0) continue;  // no gradient
+        arrays_.push_back({name + side + input, output.tensor});
       }
     }
     x = at;
