@@ -111,7 +111,7 @@ start="train $fal $common --out refused"
   unset LONGHAND_MPI_PLUGIN
   refused 'power of two, got 3' -np 3 "$longhand" $start
   refused '2, got 4' -np 4 "$longhand" $start --parts 2
-  refused 'width' -np 2 "$longhand" $start --width 31
+  refused 'rate' -np 2 "$longhand" $start --rate -1
 }
 echo "ranks that differ are refused in one line"
 

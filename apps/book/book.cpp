@@ -1,8 +1,8 @@
 #include "apps/book/book.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <set>
@@ -77,10 +77,12 @@ void time(const catalog::Operation& operation, Backend& backend, std::uint64_t s
   }
 }
 
-std::string figure(const char* format, double value) {
+/// Two digits: 2.0e-11.
+std::string power_text(double value) {
   char digits[32];
-  std::snprintf(digits, sizeof digits, format, value);
-  return digits;
+  const auto end =
+      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::scientific, 1).ptr;
+  return {digits, end};
 }
 
 /// A site's pages and how they refer to each other.
@@ -257,10 +259,10 @@ class Book {
       const bool differentiable = checked.derivative.entries > 0;
       rows.push_back(
           {text("<code>", html::escape(checked.operation->name), "</code>"),
-           differentiable ? figure("%.1e", checked.derivative.worst) : "no gradient",
+           differentiable ? power_text(checked.derivative.worst) : "no gradient",
            differentiable ? std::to_string(checked.derivative.entries) : "",
-           figure("%.2f", checked.f32.bound), figure("%.2f", checked.bf16.bound),
-           text(figure("%.3f", checked.milliseconds), " ms, ", checked.entries, " numbers")});
+           html::decimals(checked.f32.bound, 2), html::decimals(checked.bf16.bound, 2),
+           text(html::decimals(checked.milliseconds, 3), " ms, ", checked.entries, " numbers")});
       commands += text("longhand op describe ", checked.operation->name, '\n');
       if (differentiable) commands += text("longhand gradcheck ", checked.operation->name, '\n');
       commands +=

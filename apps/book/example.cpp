@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 
 #include "apps/html/page.h"
+#include "apps/html/svg.h"
 #include "core/backend.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -52,9 +52,7 @@ HostTensor tensor_of(std::string_view line, std::string_view list) {
 }
 
 std::string number_text(double value) {
-  char digits[400];  // as long as the largest number
-  std::snprintf(digits, sizeof digits, "%.4f", value);
-  std::string text = digits;
+  std::string text = html::decimals(value, 4);
   while (text.ends_with('0')) text.pop_back();
   if (text.ends_with('.')) text.pop_back();
   return text == "-0" ? "0" : text;

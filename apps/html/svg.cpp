@@ -15,12 +15,14 @@ std::string number(double value, int digits) {
   return {written, end};
 }
 
-std::string pixels(double value) {
+std::string decimals(double value, int places) {
   char digits[400];  // as long as the largest number
   const auto end =
-      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, 1).ptr;
+      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, places).ptr;
   return {digits, end};
 }
+
+std::string pixels(double value) { return decimals(value, 1); }
 
 std::string colour(std::size_t index) { return "var(--c" + std::to_string(index % 6) + ")"; }
 

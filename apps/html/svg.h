@@ -8,6 +8,7 @@ namespace longhand::app::html {
 
 std::string number(double value, int digits = 5);  // as one reads it
 std::string pixels(double value);                  // as SVG wants it
+std::string decimals(double value, int places);
 std::string colour(std::size_t index);
 
 std::string label(double x, double y, const std::string& anchor, const std::string& text,

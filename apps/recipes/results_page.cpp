@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "apps/html/markdown.h"
+#include "apps/html/svg.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/quote.h"
@@ -17,14 +17,8 @@ namespace {
 
 constexpr std::size_t largest_page = 16U << 20;
 
-std::string decimals(double value, int places) {
-  char digits[400];  // as long as the largest number
-  std::snprintf(digits, sizeof digits, "%.*f", places, value);
-  return digits;
-}
-
 std::string figure_text(const Json& value, bool whole) {
-  return value.is_null() ? "-" : decimals(value.number(), whole ? 0 : 3);
+  return value.is_null() ? "-" : html::decimals(value.number(), whole ? 0 : 3);
 }
 
 bool is_whole(const Json& row) {
@@ -61,7 +55,8 @@ std::string seeds_text(const Json& results) {
 }
 
 std::string hours_text(double hours) {
-  return hours < 1 ? text(decimals(60 * hours, 0), " min") : text(decimals(hours, 1), " h");
+  return hours < 1 ? text(html::decimals(60 * hours, 0), " min")
+                   : text(html::decimals(hours, 1), " h");
 }
 
 /// The block of a page that people write, its marks included; with nothing between them where there

@@ -130,6 +130,15 @@ Json line_of(const nn::StepReport& r) {
           {"peak_bytes", r.memory.peak}};
 }
 
+/// An evaluation's figures alone.
+Json without_samples(const Json& evaluation) {
+  Json figures = Json::object();
+  for (const auto& [name, value] : evaluation.members()) {
+    if (name != "samples") figures[name] = value;
+  }
+  return figures;
+}
+
 }  // namespace
 
 TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
@@ -238,7 +247,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
     folder.require_in_place();
     if (scores.empty()) {  // it was done already
       for (const Json& line : folder.metrics()) {
-        if (line.contains("intervals")) scores = line;
+        if (line.contains("intervals")) scores = without_samples(line);
       }
     }
     folder.write_report(run_report(folder));

@@ -80,7 +80,7 @@ std::vector<Operation> all_chains() {
                  for (const HeadShape& shape : decoding_heads()) {
                    cases.push_back(chain_case(rng, shape, -0.95, 0.3));
                    cases.back().inputs["earlier"] =
-                       normals(rng, {total(shape.key_lengths), shape.heads * shape.v_width});
+                       normals(rng, {total(shape.key_lengths), shape.heads * shape.v_width}, 1, 2);
                  }
                  return cases;
                },
