@@ -200,7 +200,11 @@ void report(const Arguments& arguments, const Config& base, const std::vector<Gr
   Report table(columns);
   std::vector<Texts> rows;
   for (const GridCell& cell : cells) {
-    const MeanOverRuns mean = mean_over(cell.scores);
+    MeanOverRuns mean = mean_over(cell.scores);
+    if (!less && mean.low) {  // of shares
+      mean.low = std::max(0.0, *mean.low);
+      mean.high = std::min(1.0, *mean.high);
+    }
     Json row = Json::object();
     Texts line;
     for (std::size_t a = 0; a < axes.size(); ++a) {
