@@ -16,7 +16,8 @@ command -v "$mpirun" >/dev/null || {
   exit 77
 }
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+job=""
+trap '[ -z "$job" ] || kill $job 2>/dev/null || true; rm -rf "$folder"' EXIT
 cd "$folder"
 unset OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_SIZE 2>/dev/null || true
 
@@ -29,7 +30,16 @@ failed() {
 ranks() {
   number=$1
   shift
-  "$mpirun" --oversubscribe --allow-run-as-root -np "$number" "$longhand" "$@"
+  timeout 120 "$mpirun" --oversubscribe --allow-run-as-root -np "$number" "$longhand" "$@"
+}
+# until_checkpoint RUN: only the latest checkpoints of a run are kept, so any will do.
+until_checkpoint() {
+  tries=0
+  until ls "$1/checkpoints" 2>/dev/null | grep -q '^step-'; do
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || failed "$1 has no checkpoint within a minute"
+    sleep 0.1
+  done
 }
 same() {
   for file in model.safetensors optimizer.safetensors; do
@@ -88,7 +98,7 @@ refused() {
   words=$1
   shift
   status=0
-  "$mpirun" --oversubscribe --allow-run-as-root "$@" >errors 2>&1 || status=$?
+  timeout 120 "$mpirun" --oversubscribe --allow-run-as-root "$@" >errors 2>&1 || status=$?
   [ $status != 0 ] || failed "accepted: $*"
   [ "$(grep -c '^longhand' errors)" = 1 ] || failed "expected one line"
   grep -q "$words" errors || failed "expected $words"
@@ -120,12 +130,7 @@ long="train $fal $plain --checkpoint_every 20 --schedule constant"
 # shellcheck disable=SC2086
 ranks 4 $long --steps 100000 --out killed >errors 2>&1 &
 job=$!
-tries=0
-until [ -e killed/checkpoints/step-40 ]; do
-  tries=$((tries + 1))
-  [ $tries -lt 600 ] || failed "no checkpoint within a minute"
-  sleep 0.1
-done
+until_checkpoint killed
 victim=""
 for process in $(pgrep -f "^$longhand train .*--out killed"); do
   if tr '\0' '\n' </proc/"$process"/environ 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=2$'; then
@@ -137,6 +142,7 @@ begin=$(date +%s)
 kill -9 "$victim"
 status=0
 wait $job || status=$?
+job=""
 seconds=$(($(date +%s) - begin))
 [ $status != 0 ] || failed "a killed rank was not noticed"
 [ $seconds -le 30 ] || failed "it took $seconds s to notice a killed rank"
@@ -157,10 +163,11 @@ echo "rank 2 of 4 killed: the others ended within $seconds s; resumed on 2 ranks
 # shellcheck disable=SC2086
 ranks 2 $long --steps 100000 --out stopped >errors 2>&1 &
 job=$!
-until [ -e stopped/checkpoints/step-20 ]; do sleep 0.1; done
+until_checkpoint stopped
 process=$(pgrep -f "^$longhand train .*--out stopped" | tail -n 1)
 kill -TERM "$process"
 wait $job || true
+job=""
 "$longhand" check stopped >errors 2>&1 || failed "a stopped run is damaged"
 [ ! -e stopped/lock ] || failed "the lock is left"
 echo "one rank asked to end: all stop with a checkpoint"

@@ -24,14 +24,18 @@ constexpr std::int64_t usual_parts = 8;
 /// A launcher ends all ranks as soon as one has failed: those with nothing to say go last.
 void let_others_speak() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
 
-/// Says it and ends the process: this thread cannot end what another one waits for.
+/// Longer than any rank takes to see that another one is gone.
+constexpr std::chrono::seconds until_all_saw{1};
+
+/// Says it and ends the process: this thread cannot end what another one waits for. It stays until
+/// the others have seen who was gone first, so that they do not miss this one too.
 void end_without(const std::string& ranks, bool first) {
-  if (!first) let_others_speak();
   if (first) {
     std::fprintf(stderr,
                  "longhand: %s: gone, so all ranks end; --resume goes on, with any number\n",
                  ranks.c_str());
   }
+  std::this_thread::sleep_for(first ? until_all_saw : 3 * until_all_saw);
   std::_Exit(1);
 }
 
@@ -82,6 +86,11 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     leave();
     let_others_speak();
     throw;
+  } catch (const nn::RankLost& error) {
+    // MPI may miss a rank before the watch does, which knows its name and ends this process.
+    std::this_thread::sleep_for(3 * until_all_saw);
+    leave();
+    throw Error(named(error.what()));
   } catch (const UsageError& error) {
     leave();
     throw UsageError(named(error.what()));
