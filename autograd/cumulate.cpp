@@ -1,6 +1,7 @@
 #include "autograd/cumulate.h"
 
 #include "autograd/tape.h"
+#include "core/error.h"
 
 namespace longhand {
 
@@ -10,6 +11,14 @@ Var cumulate(const Var& x, const Segments& segments, bool reverse) {
   return record("cumulate", {&x}, y, [segments, reverse, dx = x.sink()](const Tensor& dy) {
     dy.backend()(Cumulate{.x = dy, .segments = segments, .reverse = !reverse, .y = dx.target()});
   });
+}
+
+Var cumulate_on(const Var& x, const Segments& segments, const Tensor& memory) {
+  LONGHAND_CHECK(!x.wants_grad(), "cumulate: expected no gradient across pieces of a sequence");
+  const Tensor y = empty_like(x.value());
+  y.backend()(
+      Cumulate{.x = x.value(), .segments = segments, .before = memory, .y = y, .after = memory});
+  return y;
 }
 
 Tensor log_counts(Backend& backend, DType type, const Segments& queries, const Segments& keys,

@@ -16,4 +16,13 @@ Var rope(const Var& x, const Tensor& positions, const Tensor& table, const RopeL
 Var rope_in_place(const Var& x, const Tensor& positions, const Tensor& table,
                   const RopeLayout& layout);
 
+/// Rotations by angles that may want a gradient themselves: [rows, groups * width/2], of the master
+/// type. Head h of the `heads` from `first_column` on takes group h mod groups.
+struct RotateLayout {
+  std::int64_t first_column = 0, heads = 1, width = 0;
+};
+Var rotate(const Var& x, const Var& angles, const RotateLayout& layout);
+/// The same in x's memory; nothing else may need x.
+Var rotate_in_place(const Var& x, const Var& angles, const RotateLayout& layout);
+
 }  // namespace longhand

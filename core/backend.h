@@ -45,13 +45,13 @@ namespace longhand {
 using Contract =
     std::tuple<Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate,
                GateBackward, AddBias, Dropout, Matmul, ColumnSum, Reduce, LayerNorm,
-               LayerNormBackward, RmsNorm, RmsNormBackward, Rope, Embedding, EmbeddingBackward,
-               Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward, CrossEntropy,
-               CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward, Triangle,
-               SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append, Attention,
-               AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal, FalBackward,
-               Chacal, ChacalBackward, Chain, ChainBackward, Delta, DeltaBackward, ShortConvolution,
-               ShortConvolutionBackward, Lstm, LstmBackward>;
+               LayerNormBackward, RmsNorm, RmsNormBackward, Rope, Rotate, RotateBackward, Embedding,
+               EmbeddingBackward, Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward,
+               CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward,
+               Triangle, SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append,
+               Attention, AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal,
+               FalBackward, Chacal, ChacalBackward, Chain, ChainBackward, Delta, DeltaBackward,
+               ShortConvolution, ShortConvolutionBackward, Lstm, LstmBackward>;
 
 /// One pure virtual run() for each operation of the list.
 template <class List>

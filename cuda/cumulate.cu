@@ -3,6 +3,7 @@
 #include "cuda/attention/heads.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/launch.h"
+#include "cuda/visit.h"
 
 namespace longhand::cuda {
 namespace {
@@ -12,13 +13,14 @@ constexpr int scan_threads = 256;
 /// A block for each segment and column: so many rows at a time, the sum so far carried along.
 __global__ void __launch_bounds__(scan_threads)
     cumulate_kernel(SegmentsView segments, const float* x, std::int64_t columns, bool reverse,
-                    float* y, bool add) {
+                    const float* before, float* y, bool add, float* after) {
   __shared__ double sums[scan_threads];
   const int segment = static_cast<int>(blockIdx.x), own = static_cast<int>(threadIdx.x);
   const std::int64_t column = blockIdx.y;
   const std::int64_t first = segments.key_begin[segment];
   const int rows = segments.key_length[segment];
-  double before = 0;
+  const std::int64_t end = std::int64_t{segment} * columns + column;
+  double so_far = before ? static_cast<double>(before[end]) : 0.0;
   for (int begin = 0; begin < rows; begin += scan_threads) {
     const int t = begin + own;
     const std::int64_t at = (first + (reverse ? rows - 1 - t : t)) * columns + column;
@@ -32,12 +34,13 @@ __global__ void __launch_bounds__(scan_threads)
       __syncthreads();
     }
     if (t < rows) {
-      const auto value = static_cast<float>(before + sum);
+      const auto value = static_cast<float>(so_far + sum);
       y[at] = add ? y[at] + value : value;
     }
-    before += sums[scan_threads - 1];
+    so_far += sums[scan_threads - 1];
     __syncthreads();
   }
+  if (after && own == 0) after[end] = static_cast<float>(so_far);
 }
 
 /// A block for each segment.
@@ -59,8 +62,8 @@ void run(CudaBackend& backend, const Cumulate& op) {
   const Tensor& y = op.y.tensor;
   if (!op.y.add && !covered) backend.stream().zero(y.address(), y.bytes());
   launch(backend.stream(), {op.segments.count(), columns}, scan_threads, 0, &cumulate_kernel,
-         view(op.segments, op.segments), op.x.data<float>(), columns, op.reverse, y.data<float>(),
-         op.y.add);
+         view(op.segments, op.segments), op.x.data<float>(), columns, op.reverse,
+         data_or_null<float>(op.before), y.data<float>(), op.y.add, data_or_null<float>(op.after));
 }
 
 void run(CudaBackend& backend, const LogCounts& op) {

@@ -87,6 +87,58 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   r.y.put(second, new_b);
 }
 
+/// A row is groups * half pairs of angles, each for all heads of its group, then the columns that
+/// no head has: none where y is x's memory already.
+template <class T>
+struct Angles {
+  const T *x, *dy;      // of backward: y and dy
+  const float* angles;  // of forward
+  std::int64_t rows, columns, first_column, heads, width, groups, copies;
+  float direction;  // -1: inverse
+  Out<T> y;
+  Out<float> dangles;
+};
+
+template <class T>
+__global__ void __launch_bounds__(block_threads) rotate(const Angles<T> r) {
+  const std::int64_t half = r.width / 2, pairs = r.groups * half;
+  const RowColumn item = row_column(thread_in_grid(), pairs + r.copies);
+  if (item.row >= r.rows) return;
+  const std::int64_t row = item.row * r.columns;
+  if (item.column >= pairs) {
+    const std::int64_t c = item.column - pairs;
+    const std::int64_t at = row + (c < r.first_column ? c : c + r.heads * r.width);
+    return r.y.put(at, load<1>(r.x + at));
+  }
+  const RowColumn pair = row_column(item.column, half);
+  float s, c;
+  sincosf(r.angles[item.row * pairs + item.column], &s, &c);
+  s *= r.direction;
+  for (std::int64_t h = pair.row; h < r.heads; h += r.groups) {
+    const std::int64_t at = row + r.first_column + h * r.width + pair.column;
+    const float u = load<1>(r.x + at).at[0],
+                v = load<1>(r.x + at + half).at[0];  // before y, which may be x
+    r.y.put(at, Floats<1>{{u * c - v * s}});
+    r.y.put(at + half, Floats<1>{{u * s + v * c}});
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(block_threads) rotate_backward(const Angles<T> r) {
+  const std::int64_t half = r.width / 2, pairs = r.groups * half;
+  const RowColumn item = row_column(thread_in_grid(), pairs);
+  if (item.row >= r.rows) return;
+  const RowColumn pair = row_column(item.column, half);
+  float sum = 0;
+  for (std::int64_t h = pair.row; h < r.heads; h += r.groups) {
+    const std::int64_t u = item.row * r.columns + r.first_column + h * r.width + pair.column;
+    const std::int64_t v = u + half;
+    sum += load<1>(r.dy + v).at[0] * load<1>(r.x + u).at[0] -
+           load<1>(r.dy + u).at[0] * load<1>(r.x + v).at[0];
+  }
+  r.dangles.put(item.row * pairs + item.column, Floats<1>{{sum}});
+}
+
 }  // namespace
 
 void run(CudaBackend& backend, const Rope& op) {
@@ -117,6 +169,48 @@ void run(CudaBackend& backend, const Rope& op) {
       launch(backend.stream(), grid_of(r.rows * (r.pairs + r.copies)), block_threads, 0,
              rope<width, T>, r);
     });
+  });
+}
+
+void run(CudaBackend& backend, const Rotate& op) {
+  visit_activation(op.x.dtype(), [&]<class T>(T) {
+    const std::int64_t angles = op.angles.columns();
+    const Angles<T> r{
+        .x = op.x.data<T>(),
+        .dy = nullptr,
+        .angles = op.angles.data<float>(),
+        .rows = op.x.rows(),
+        .columns = op.x.columns(),
+        .first_column = op.first_column,
+        .heads = op.heads,
+        .width = op.width,
+        .groups = angles / (op.width / 2),
+        .copies = op.y.data<T>() == op.x.data<T>() ? 0 : op.x.columns() - op.heads * op.width,
+        .direction = op.inverse ? -1.0f : 1.0f,
+        .y = {op.y.data<T>(), false},
+        .dangles = {}};
+    launch(backend.stream(), grid_of(r.rows * (angles + r.copies)), block_threads, 0, rotate<T>, r);
+  });
+}
+
+void run(CudaBackend& backend, const RotateBackward& op) {
+  if (!op.dangles) return;
+  visit_activation(op.y.dtype(), [&]<class T>(T) {
+    const std::int64_t angles = op.dangles.tensor.columns();
+    const Angles<T> r{.x = op.y.data<T>(),
+                      .dy = op.dy.data<T>(),
+                      .angles = nullptr,
+                      .rows = op.y.rows(),
+                      .columns = op.y.columns(),
+                      .first_column = op.first_column,
+                      .heads = op.heads,
+                      .width = op.width,
+                      .groups = angles / (op.width / 2),
+                      .copies = 0,
+                      .direction = 1,
+                      .y = {},
+                      .dangles = out<float>(op.dangles)};
+    launch(backend.stream(), grid_of(r.rows * angles), block_threads, 0, rotate_backward<T>, r);
   });
 }
 

@@ -107,6 +107,8 @@ std::map<std::string, DecoderConfig> variants() {
   add("DeltaFormer",
       heads("deltaformer:4/2x4;deltaformer:2x4{deltaformer_bias=1,rope_in_deltaformer=1},fal:1x8"));
   add("PaTH", delta_rule("path:2x4{path_rank=6},path:1x8{path_convolution=1}"));
+  add("selective rotations",
+      delta_rule("selective_rope:2x4{angle_rank=5},selective_rope:1x8{angle_gate=0}"));
   add("an LSTM", heads("lstm:2x5,lstm:1x6{lstm_forget=0}"));
   add("ALiBi", heads("alibi:3x4,softmax:1x4"));
   add("softmax1", heads("sink:4/2x4"));

@@ -259,7 +259,9 @@ BOOST_AUTO_TEST_CASE(gradients_reach_every_parameter_and_a_layer_used_twice) {
               "biased:2/1x2{window=3,rope_share=0.7},biased:1x4{head_norm=rms},lstm:2x3,"
               "delta:2/1x4,delta:1x3{delta_convolution=0,delta_gate=0,delta_negative=0},"
               "deltaformer:2/1x4,deltaformer:1x4{head_norm=rms,rope_in_deltaformer=1},"
-              "path:2x3{path_rank=4},path:1x4{path_convolution=1,head_norm=rms}",
+              "path:2x3{path_rank=4},path:1x4{path_convolution=1,head_norm=rms},"
+              "selective_rope:2x4{angle_rank=3},"
+              "selective_rope:1x2{angle_convolution=1,angle_gate=0}",
               6, DType::f64, true);
   BOOST_TEST(layer.parameters.find("mixing.gamma_logit")->value().size() == 3);
   BOOST_TEST(layer.parameters.find("mixing.beta")->value().size() == 1);
@@ -312,7 +314,9 @@ BOOST_AUTO_TEST_CASE(mixers_decode_in_chunks_of_any_size) {
                 "biased:2/1x6{temper=position,beta=0.8,window=11},biased:1x4{head_norm=rms},"
                 "delta:2/1x6,delta:1x4{delta_convolution=0,delta_gate=0},lstm:2x3,"
                 "deltaformer:2/1x4,deltaformer:1x4{head_norm=rms,rope_in_deltaformer=1},"
-                "path:2x3{path_rank=4},path:1x4{path_convolution=1,head_norm=rms}",
+                "path:2x3{path_rank=4},path:1x4{path_convolution=1,head_norm=rms},"
+                "selective_rope:2x4{angle_rank=3},"
+                "selective_rope:1x2{angle_convolution=1,angle_gate=0}",
                 6, DType::f32, true);
     const std::vector<std::int32_t> lengths{23, 7};
     const Tensor x = random_tensor(*backend, {30, 6}, DType::f32, 5);

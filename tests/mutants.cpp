@@ -400,6 +400,12 @@ const std::vector<BackendMutant>& of_backends() {
        [](B& b) { before<Rope>(b, [](Rope& op) { op.interleaved = !op.interleaved; }); }},
       {"rope: the other way round",
        [](B& b) { before<Rope>(b, [](Rope& op) { op.inverse = !op.inverse; }); }},
+      {"rotate: the other way round",
+       [](B& b) { before<Rotate>(b, [](Rotate& op) { op.inverse = !op.inverse; }); }},
+      {"rotate: angles 2% smaller",
+       [](B& b) { before<Rotate>(b, [](Rotate& op) { op.angles = times(op.angles, 0.98); }); }},
+      {"rotate: another row's outputs in backward",
+       [](B& b) { before<RotateBackward>(b, [](RotateBackward& op) { op.y = next_rows(op.y); }); }},
       {"epsilon outside the root",
        [](B& b) {
          b.alter<LayerNorm>([](LayerNorm& op, const auto& run) {

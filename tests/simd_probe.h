@@ -14,7 +14,7 @@ struct SimdProbe {
   int lanes;
   bool fused_multiply_add;
   using Map = void (*)(const float* x, float* y, std::int64_t n);
-  Map exp, log, log1p, tanh, erf, sigmoid, sqrt;
+  Map exp, log, log1p, tanh, erf, sigmoid, sine, cosine, sqrt;
   void (*narrow)(const float* x, bf16* y, std::int64_t n);
   void (*widen)(const bf16* x, float* y, std::int64_t n);
   void (*copy_words)(const std::int32_t* x, float* y, std::int64_t n);

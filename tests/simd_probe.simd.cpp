@@ -43,6 +43,22 @@ const SimdProbe table{
               std::int64_t n) { map(x, y, n, [](Vec a) { return erf(a); }); },
     .sigmoid = [](const float* x, float* y,
                   std::int64_t n) { map(x, y, n, [](Vec a) { return sigmoid(a); }); },
+    .sine =
+        [](const float* x, float* y, std::int64_t n) {
+          map(x, y, n, [](Vec a) {
+            Vec sine, cosine;
+            sine_cosine(a, sine, cosine);
+            return sine;
+          });
+        },
+    .cosine =
+        [](const float* x, float* y, std::int64_t n) {
+          map(x, y, n, [](Vec a) {
+            Vec sine, cosine;
+            sine_cosine(a, sine, cosine);
+            return cosine;
+          });
+        },
     .sqrt = [](const float* x, float* y,
                std::int64_t n) { map(x, y, n, [](Vec a) { return sqrt(a); }); },
     .narrow = [](const float* x, bf16* y,

@@ -95,6 +95,10 @@ BOOST_AUTO_TEST_CASE(erf_is_within_its_bound) { sweep("erf", &SimdProbe::erf, st
 BOOST_AUTO_TEST_CASE(sigmoid_is_within_its_bound) {
   sweep("sigmoid", &SimdProbe::sigmoid, sigmoid_f64, 2.5);
 }
+BOOST_AUTO_TEST_CASE(sine_is_within_its_bound) { sweep("sine", &SimdProbe::sine, std::sin, 2.5); }
+BOOST_AUTO_TEST_CASE(cosine_is_within_its_bound) {
+  sweep("cosine", &SimdProbe::cosine, std::cos, 2.5);
+}
 BOOST_AUTO_TEST_CASE(sqrt_is_rounded_correctly) { sweep("sqrt", &SimdProbe::sqrt, std::sqrt, 0.5); }
 
 BOOST_AUTO_TEST_SUITE_END()

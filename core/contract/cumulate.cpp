@@ -11,7 +11,13 @@ void check(const Cumulate& op) {
               "expected [rows, columns] f32 or f64, got ", op.x.shape(), " ", op.x.dtype());
   are.require(op.segments && op.segments.rows() <= op.x.rows(), "segments", "expected rows up to ",
               op.x.rows(), ", got ", op.segments.rows());
+  const Shape ends{op.segments.count(), op.x.columns()};
+  are.require(!op.reverse || (!op.before && !op.after), "before",
+              "expected no pieces of sequences in reverse");
+  const bool in_place = op.after && op.before && op.after.same_memory(op.before);
+  if (op.before && !in_place) are.in("before", op.before, ends, op.x.dtype());
   are.out("y", op.y, op.x.shape(), op.x.dtype());
+  if (op.after) are.out("after", op.after, ends, op.x.dtype());
 }
 
 void check(const LogCounts& op) {

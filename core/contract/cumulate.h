@@ -10,13 +10,16 @@
 namespace longhand {
 
 /// y_ic = sum of x_kc over the rows k <= i of i's segment, or in reverse over its rows k >= i. Rows
-/// of no segment are 0. Backward is the same in the other direction.
+/// of no segment are 0. Backward is the same in the other direction. Where sequences come in
+/// pieces, sums begin with `before`'s and end in `after`, which may be `before`; not in reverse.
 struct Cumulate {
   static constexpr std::string_view name = "cumulate";
   Tensor x;  // [rows, columns]
   Segments segments;
   bool reverse = false;
+  Tensor before = {};  // [segments, columns]
   Target y;
+  Tensor after = {};
 };
 
 /// y_ic = ln max(2, n_i): n_i is the number of keys up to query i's position

@@ -20,19 +20,59 @@ Tensor rope_table(Backend& backend, DType dtype, std::int64_t longest,
   return Tensor::from(backend, Shape{longest, static_cast<std::int64_t>(2 * half)}, dtype, table);
 }
 
+namespace {
+
+void check_heads(const Arguments& are, const Tensor& x, std::int64_t first_column,
+                 std::int64_t heads, std::int64_t width) {
+  are.require(
+      width >= 0 && heads >= 0 && first_column >= 0 && first_column + heads * width <= x.columns(),
+      "heads", "expected columns of x ", x.shape(), ", got ", heads, " heads of ", width,
+      " columns from ", first_column);
+}
+
+/// How many columns angles have.
+std::int64_t columns_of_angles(const Arguments& are, const Tensor& angles, std::int64_t heads,
+                               std::int64_t width) {
+  are.require(width > 0 && width % 2 == 0, "width", "expected an even number, got ", width);
+  const std::int64_t groups = angles ? angles.columns() / (width / 2) : 0;
+  are.require(groups > 0 && heads % groups == 0, "angles", "expected heads of ", width / 2,
+              " columns that divide ", heads, " heads, got ", angles ? angles.shape() : Shape());
+  return groups * (width / 2);
+}
+
+}  // namespace
+
 void check(const Rope& op) {
   Arguments are(Rope::name);
   are.floats("x", op.x, 1);
   are.in("positions", op.positions, Shape{op.x.rows()}, DType::i32);
-  are.require(op.width >= 0 && op.heads >= 0 && op.first_column >= 0 &&
-                  op.first_column + op.heads * op.width <= op.x.columns(),
-              "heads", "expected columns of x ", op.x.shape(), ", got ", op.heads, " heads of ",
-              op.width, " columns from ", op.first_column);
+  check_heads(are, op.x, op.first_column, op.heads, op.width);
   are.require(op.dims >= 0 && op.dims % 2 == 0 && op.dims <= op.width, "dims",
               "expected an even number up to ", op.width, ", got ", op.dims);
   const std::int64_t longest = op.table && op.table.shape().rank() == 2 ? op.table.shape()[0] : 0;
   are.in("table", op.table, Shape{longest, op.dims}, master_type(op.x.dtype()));
   are.out("y", op.y, op.x.shape(), op.x.dtype(), {"x"});
+}
+
+void check(const Rotate& op) {
+  Arguments are(Rotate::name);
+  are.floats("x", op.x, 1);
+  check_heads(are, op.x, op.first_column, op.heads, op.width);
+  are.in("angles", op.angles,
+         Shape{op.x.rows(), columns_of_angles(are, op.angles, op.heads, op.width)},
+         master_type(op.x.dtype()));
+  are.out("y", op.y, op.x.shape(), op.x.dtype(), {"x"});
+}
+
+void check(const RotateBackward& op) {
+  Arguments are(RotateBackward::name);
+  are.floats("y", op.y, 1);
+  are.in("dy", op.dy, op.y.shape(), op.y.dtype());
+  check_heads(are, op.y, op.first_column, op.heads, op.width);
+  if (!op.dangles) return;
+  are.out("dangles", op.dangles,
+          Shape{op.y.rows(), columns_of_angles(are, op.dangles.tensor, op.heads, op.width)},
+          master_type(op.y.dtype()));
 }
 
 }  // namespace longhand

@@ -25,6 +25,8 @@ void run(CpuBackend& backend, const Cumulate& op) {
   const bool add = op.y.add;
   const auto* const x = op.x.data<float>();
   auto* const y = op.y.tensor.data<float>();
+  const float* const before = op.before ? op.before.data<float>() : nullptr;
+  float* const after = op.after ? op.after.data<float>() : nullptr;
   const bool covered = op.segments.tile() && op.segments.tokens() == op.x.rows();
   if (!add && !covered) std::memset(op.y.tensor.address(), 0, op.y.tensor.bytes());
   parallel_for(backend.threads(), op.segments.count(), segments_per_chunk(op.segments, columns),
@@ -32,6 +34,7 @@ void run(CpuBackend& backend, const Cumulate& op) {
                  std::vector<double> sums(static_cast<std::size_t>(columns));
                  for (std::int64_t s = begin; s < end; ++s) {
                    std::ranges::fill(sums, 0.0);
+                   if (before) std::copy_n(before + s * columns, columns, sums.begin());
                    const std::int64_t first = op.segments.begins()[s];
                    const std::int64_t rows = op.segments.lengths()[s];
                    for (std::int64_t t = 0; t < rows; ++t) {
@@ -43,6 +46,9 @@ void run(CpuBackend& backend, const Cumulate& op) {
                        const auto sum = static_cast<float>(sums[c]);
                        to[c] = add ? to[c] + sum : sum;
                      }
+                   }
+                   for (std::int64_t c = 0; after && c < columns; ++c) {
+                     after[s * columns + c] = static_cast<float>(sums[c]);
                    }
                  }
                });

@@ -59,6 +59,7 @@ struct IntVec {
   friend IntVec operator-(IntVec a, IntVec b) { return wrap(words(a) - words(b)); }
   friend IntVec operator&(IntVec a, IntVec b) { return a.v & b.v; }
   friend IntVec operator|(IntVec a, IntVec b) { return a.v | b.v; }
+  friend IntVec operator^(IntVec a, IntVec b) { return a.v ^ b.v; }
   friend IntVec operator<<(IntVec a, int bits) { return wrap(words(a) << bits); }
   friend IntVec operator>>(IntVec a, int bits) { return a.v >> bits; }  // arithmetic
   friend Mask operator==(IntVec a, IntVec b) { return {a.v == b.v}; }

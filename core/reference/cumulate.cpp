@@ -11,17 +11,21 @@
 namespace longhand::reference {
 
 void run(ReferenceBackend&, const Cumulate& op) {
-  const Rows x(op.x);
+  const Rows x(op.x), before(op.before);
+  const Result after(op.after);
   std::vector<double> sums(static_cast<std::size_t>(op.x.size()), 0.0);
   const std::int64_t columns = op.x.columns();
+  std::int64_t number = 0;
   for (const Sequence& s : sequences(op.segments, op.segments)) {
     for (std::int64_t c = 0; c < columns; ++c) {
-      double sum = 0;
+      double sum = op.before ? before(number, c) : 0;
       for (std::int64_t t = 0; t < s.keys; ++t) {
         const std::int64_t row = s.key + (op.reverse ? s.keys - 1 - t : t);
         sums[row * columns + c] = sum += x(row, c);
       }
+      after.put(number, c, sum);
     }
+    ++number;
   }
   const Result y(op.y);
   for (std::int64_t i = 0; i < op.x.size(); ++i) y.put(i, sums[i]);

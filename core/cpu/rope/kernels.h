@@ -23,4 +23,19 @@ struct RopeKernels {
   void (*rotate)(const Arguments& rows, std::int64_t begin, std::int64_t end);
 };
 
+template <class T>
+struct RotateKernels {
+  struct Arguments {
+    const T *x, *dy;      // of backward: y and dy
+    const float* angles;  // of forward
+    std::int64_t columns, first_column, heads, width, groups;
+    float direction;  // -1: inverse
+    T* y;
+    float* dangles;
+    Store how;
+  };
+  using Rows = void (*)(const Arguments& rows, std::int64_t begin, std::int64_t end);
+  Rows forward, backward;
+};
+
 }  // namespace longhand::cpu

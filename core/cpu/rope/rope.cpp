@@ -30,4 +30,46 @@ void run(CpuBackend& backend, const Rope& op) {
   });
 }
 
+void run(CpuBackend& backend, const Rotate& op) {
+  visit_activation(op.x.dtype(), [&]<class T>(T) {
+    const auto& k = kernels_for<RotateKernels<T>>(backend.isa());
+    const typename RotateKernels<T>::Arguments rows{.x = op.x.data<T>(),
+                                                    .dy = nullptr,
+                                                    .angles = op.angles.data<float>(),
+                                                    .columns = op.x.columns(),
+                                                    .first_column = op.first_column,
+                                                    .heads = op.heads,
+                                                    .width = op.width,
+                                                    .groups = op.angles.columns() / (op.width / 2),
+                                                    .direction = op.inverse ? -1.0f : 1.0f,
+                                                    .y = op.y.data<T>(),
+                                                    .dangles = nullptr,
+                                                    .how = {}};
+    parallel_for(backend.threads(), op.x.rows(), rows_per_chunk(op.x.columns()),
+                 [&](std::int64_t begin, std::int64_t end) { k.forward(rows, begin, end); });
+  });
+}
+
+void run(CpuBackend& backend, const RotateBackward& op) {
+  if (!op.dangles) return;
+  visit_activation(op.y.dtype(), [&]<class T>(T) {
+    const auto& k = kernels_for<RotateKernels<T>>(backend.isa());
+    const typename RotateKernels<T>::Arguments rows{
+        .x = op.y.data<T>(),
+        .dy = op.dy.data<T>(),
+        .angles = nullptr,
+        .columns = op.y.columns(),
+        .first_column = op.first_column,
+        .heads = op.heads,
+        .width = op.width,
+        .groups = op.dangles.tensor.columns() / (op.width / 2),
+        .direction = 1,
+        .y = nullptr,
+        .dangles = op.dangles.tensor.data<float>(),
+        .how = {.add = op.dangles.add}};
+    parallel_for(backend.threads(), op.y.rows(), rows_per_chunk(op.y.columns()),
+                 [&](std::int64_t begin, std::int64_t end) { k.backward(rows, begin, end); });
+  });
+}
+
 }  // namespace longhand::cpu

@@ -1,5 +1,6 @@
 #include "core/cpu/isa.h"
 #include "core/cpu/loop.h"
+#include "core/cpu/math.h"
 #include "core/cpu/rope/kernels.h"
 
 namespace longhand::cpu {
@@ -80,7 +81,63 @@ void rotate(const typename RopeKernels<T>::Arguments& a, std::int64_t begin, std
 }
 
 template <class T>
+void rotate_by_angles(const typename RotateKernels<T>::Arguments& a, std::int64_t begin,
+                      std::int64_t end) {
+  const Output<T> y(a.y, a.how);
+  const std::int64_t half = a.width / 2, behind = a.first_column + a.heads * a.width;
+  const Vec direction(a.direction);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const T* x = a.x + i * a.columns;
+    const auto copy = [&](std::int64_t from, std::int64_t to) {
+      if (a.y == a.x) return;
+      for_each_vector(to - from, [&](auto j, auto n) {
+        y.put(i * a.columns + from + j, n, n.load(x + from + j));
+      });
+    };
+    copy(0, a.first_column);
+    for (std::int64_t group = 0; group < a.groups; ++group) {
+      const float* angles = a.angles + (i * a.groups + group) * half;
+      for_each_vector(half, [&](auto p, auto n) {
+        Vec s, c;
+        sine_cosine(n.load(angles + p), s, c);
+        s = direction * s;
+        for (std::int64_t h = group; h < a.heads; h += a.groups) {
+          const std::int64_t at = a.first_column + h * a.width + p;
+          const Vec u = n.load(x + at), v = n.load(x + at + half);  // before y, which may be x
+          y.put(i * a.columns + at, n, u * c - v * s);
+          y.put(i * a.columns + at + half, n, u * s + v * c);
+        }
+      });
+    }
+    copy(behind, a.columns);
+  }
+}
+
+template <class T>
+void angle_gradients(const typename RotateKernels<T>::Arguments& a, std::int64_t begin,
+                     std::int64_t end) {
+  const Output<float> dangles(a.dangles, a.how);
+  const std::int64_t half = a.width / 2;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const T *y = a.x + i * a.columns, *dy = a.dy + i * a.columns;
+    for (std::int64_t group = 0; group < a.groups; ++group) {
+      for_each_vector(half, [&](auto p, auto n) {
+        Vec sum(0.0);
+        for (std::int64_t h = group; h < a.heads; h += a.groups) {
+          const std::int64_t u = a.first_column + h * a.width + p, v = u + half;
+          sum += n.load(dy + v) * n.load(y + u) - n.load(dy + u) * n.load(y + v);
+        }
+        dangles.put((i * a.groups + group) * half + p, n, sum);
+      });
+    }
+  }
+}
+
+template <class T>
 constexpr RopeKernels<T> table{.rotate = rotate<T>};
+template <class T>
+constexpr RotateKernels<T> angle_table{.forward = rotate_by_angles<T>,
+                                       .backward = angle_gradients<T>};
 
 }  // namespace
 }  // namespace LONGHAND_ISA
@@ -92,6 +149,15 @@ const RopeKernels<float>& kernels<RopeKernels<float>, Isa::LONGHAND_ISA>() {
 template <>
 const RopeKernels<bf16>& kernels<RopeKernels<bf16>, Isa::LONGHAND_ISA>() {
   return LONGHAND_ISA::table<bf16>;
+}
+
+template <>
+const RotateKernels<float>& kernels<RotateKernels<float>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::angle_table<float>;
+}
+template <>
+const RotateKernels<bf16>& kernels<RotateKernels<bf16>, Isa::LONGHAND_ISA>() {
+  return LONGHAND_ISA::angle_table<bf16>;
 }
 
 }  // namespace longhand::cpu

@@ -1,0 +1,150 @@
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "autograd/convolution.h"
+#include "autograd/cumulate.h"
+#include "autograd/matmul.h"
+#include "autograd/operators.h"
+#include "autograd/rope.h"
+#include "core/contract/convolution.h"
+#include "core/error.h"
+#include "nn/mixing/attention_heads.h"
+
+namespace longhand::nn {
+namespace {
+
+/// Softmax heads that turn as far as tokens say (docs/math/selective_rope.md): a token adds angles
+/// made from itself and those just before, so a query and a key differ by the angles of what lies
+/// between. Plain rotary positions are the case in which all tokens add the same.
+class SelectiveRopeHeads final : public AttentionHeads {
+ public:
+  std::int64_t rank = 16, convolution = 4;
+  double base = 500000;
+  bool gate = true;
+
+  std::unique_ptr<Mixer> clone() const override {
+    return std::make_unique<SelectiveRopeHeads>(*this);
+  }
+  std::string_view kind() const override { return "selective_rope"; }
+  void declare(Options& options) override {
+    options.integer("angle_rank", rank, 1, 1 << 12,
+                    "of the product that gives selective_rope heads' angles");
+    options.integer("angle_convolution", convolution, 1, ShortConvolution::most_taps,
+                    "tokens that they are mixed from");
+    options.number("angle_base", base, 1, 1e12, "pair p turns base^(-2p/width) times as fast");
+    options.flag("angle_gate", gate, "1: tokens say how much of their angles counts");
+  }
+  void check() const override {
+    LONGHAND_CHECK(key_heads == heads, "selective_rope heads: expected no key heads, got ",
+                   key_heads);
+    LONGHAND_CHECK(width % 2 == 0, "selective_rope heads: expected an even width, got ", width);
+  }
+  std::vector<std::int64_t> cached_memories() const override {
+    std::vector<std::int64_t> all{angles()};
+    if (convolution > 1) all.push_back((convolution - 1) * angles());
+    return all;
+  }
+
+  void build(MixerScope& layer, const MixerPlace& place) override {
+    AttentionHeads::build(layer, place);
+    LONGHAND_CHECK(layer.width() % heads == 0,
+                   "selective_rope heads: expected a number of heads that divides the width ",
+                   layer.width(), ", got ", heads);
+    const Scope own = layer.scope() / place.index / "angle";
+    // As deep as uniform numbers up to 1 / sqrt(in).
+    const auto deviation = [](std::int64_t in) {
+      return std::sqrt(1 / (3.0 * static_cast<double>(in)));
+    };
+    down_ = own.add("down", {rank, layer.width()}, normal(deviation(layer.width())), true, true);
+    up_ = own.add("up", {angles(), rank}, normal(deviation(rank)), true, true);
+    if (convolution > 1) {
+      taps_ = own.add("taps", {convolution, angles()}, normal(deviation(convolution)), false);
+    }
+    if (gate) {
+      weight_ =
+          own.add("weight", {heads, layer.width()}, normal(deviation(layer.width())), true, true);
+      bias_ = own.add("bias", {heads}, constant(0), false);
+    }
+    std::vector<double> speeds;
+    for (std::int64_t i = 0; i < angles(); ++i) {
+      const auto p = static_cast<double>(i % (width / 2));
+      speeds.push_back(std::pow(base, -2 * p / static_cast<double>(width)));
+    }
+    speeds_ = layer.constants(speeds);
+    part_ = layer.width() / heads;
+    length_ = RmsNorm(layer.constants(std::vector<double>(static_cast<std::size_t>(part_), 1.0)),
+                      layer.epsilon());
+  }
+
+  HeadsBackward forward(const MixerPass& pass) const override {
+    const Segments& rows = pass.input.segments;
+    const std::int64_t first = place().projection, queries = heads * width;
+    const HeadVars both = alone({pass.projection, first, 2 * heads, width}, rows);
+    const Var turned =
+        rotate_in_place(both.data, angles_of(pass), {.heads = 2 * heads, .width = width});
+    Operands operand{{turned, 0, heads, width},
+                     {turned, queries, heads, width},
+                     {pass.projection, first + 2 * queries, heads, width}};
+    if (pass.cache) {
+      const Tensor& kept = pass.cache->keys_values;
+      const HeadVars keys{kept, 0, heads, width}, values{kept, queries, heads, width};
+      put(operand.k.value(), rows, keys.value(), *pass.cached);
+      put(operand.v.value(), rows, values.value(), *pass.cached);
+      operand.k = keys;
+      operand.v = values;
+    }
+    return attend(plain_scores(operand, pass), operand.v, pass);
+  }
+
+  std::vector<Var> learned() const override { return {down_, up_, taps_, weight_, bias_}; }
+  double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
+
+ protected:
+  bool turns() const override { return false; }  // not by positions
+
+ private:
+  std::int64_t angles() const { return heads * width / 2; }
+
+  /// The sums of what the tokens up to each add: [tokens, heads * width / 2].
+  Var angles_of(const MixerPass& pass) const {
+    const Segments& rows = pass.input.segments;
+    const std::int64_t tokens = pass.y.rows();
+    const DType master = master_type(pass.y.dtype());
+    const auto memory = [&](std::size_t which) {
+      return pass.cache ? pass.cache->memories[which] : Tensor();
+    };
+    // Parts of length 1, one for each head.
+    const Var parts = length_(reshape(*pass.x, {tokens * heads, part_}));
+    const Var x =
+        (1 / std::sqrt(static_cast<double>(part_))) * reshape(parts, {tokens, part_ * heads});
+    const Var low = matmul(x, down_, {.transpose_b = true});
+    Var added = matmul(low, up_, {.transpose_b = true, .out = master});
+    if (convolution > 1) {
+      added = short_convolution({added, 0, heads, width / 2}, rows, taps_,
+                                {.before = memory(1), .after = memory(1)});
+    }
+    if (gate) {
+      const Var open = activate(Activation::sigmoid,
+                                matmul(x, weight_, {.transpose_b = true, .out = master}) + bias_);
+      added =
+          reshape(reshape(added, {tokens, heads, width / 2}) * reshape(open, {tokens, heads, 1}),
+                  {tokens, angles()});
+    }
+    added = added * Var(speeds_);
+    return pass.cache ? cumulate_on(added, rows, memory(0)) : cumulate(added, rows);
+  }
+
+  Parameter down_, up_, taps_, weight_, bias_;
+  Tensor speeds_;
+  std::int64_t part_ = 0;
+  RmsNorm length_;
+};
+
+}  // namespace
+
+extern const MixerKind selective_rope_mixer;
+constinit const MixerKind selective_rope_mixer = mixer_kind<SelectiveRopeHeads>("selective_rope");
+
+}  // namespace longhand::nn
