@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 
 if(TARGET longhand)
   install(TARGETS longhand RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  if(NOT CMAKE_CROSSCOMPILING)  # the program itself writes them
+  if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)  # the program itself writes them
     set(pages ${PROJECT_BINARY_DIR}/pages)
     install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
     install(FILES ${pages}/completions/longhand

@@ -76,11 +76,17 @@ set(longhand_isas portable)
 set(longhand_isa_flags_portable "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND longhand_isas avx2 avx512 avx512bf16 amx)
-  set(longhand_isa_flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2)
+  set(longhand_isa_flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -ffp-contract=fast)
   set(longhand_isa_flags_avx512 ${longhand_isa_flags_avx2} -mavx512f -mavx512bw -mavx512cd
                                 -mavx512dq -mavx512vl -mprefer-vector-width=512)
   set(longhand_isa_flags_avx512bf16 ${longhand_isa_flags_avx512} -mavx512bf16)
   set(longhand_isa_flags_amx ${longhand_isa_flags_avx512bf16} -mamx-tile -mamx-bf16 -mamx-int8)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  list(APPEND longhand_isas neon)
+  set(longhand_isa_flags_neon -ffp-contract=fast)
+  # Code outside the kernels, and the set `portable`, round every operation, as on a plain x86-64,
+  # which has no fused multiply-add: so they give the same bits there.
+  add_compile_options(-ffp-contract=off)
 endif()
 
 # What sanitizers add to unrolled loops takes a minute a file.
@@ -129,7 +135,7 @@ function(longhand_simd target)
     target_compile_definitions(${target}_${isa} PRIVATE LONGHAND_ISA=${isa} LONGHAND_ISA_IS_${upper})
     target_compile_options(${target}_${isa} PRIVATE ${longhand_isa_flags_${isa}}
                            ${longhand_isa_optimization}
-                           -ffp-contract=fast -fno-math-errno -fno-trapping-math
+                           -fno-math-errno -fno-trapping-math
                            # GCC 12 warns of the deliberately undefined operands in its own intrinsics
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)
     target_link_libraries(${target}_${isa} PRIVATE longhand_flags)

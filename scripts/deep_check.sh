@@ -1,7 +1,8 @@
 #!/bin/sh
 # What takes too long for every change (.ci/run): clang-tidy over all files, the operation of
 # docs/adding.md in a copy of the source, a thousand kills, the whole suite under sanitizers with the
-# kernels of every instruction set, and fuzzing. Hours on two cores.
+# kernels of every instruction set, fuzzing, arm64 in an emulator, and the packages: made twice, and
+# installed in a fresh root. Hours on two cores.
 #   scripts/deep_check.sh [MINUTES]     of fuzzing each target (10)
 set -eu
 cd "$(dirname "$0")/.."
@@ -18,4 +19,7 @@ for sanitizer in asan tsan; do
   ctest --preset "$sanitizer"
 done
 scripts/fuzz.sh "$minutes"
+scripts/arm64.sh
+scripts/release.sh --compare
+scripts/fresh_root.sh || [ $? = 77 ]  # without root it says so
 echo "deep_check: all passed"

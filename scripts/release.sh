@@ -1,8 +1,10 @@
 #!/bin/sh
 # Makes the packages of a version: a static program, a Debian package of it and one of the library, the
-# source, what they are made of, and checksums.
+# source, what they are made of, and checksums. On x86-64 it makes the program and the packages for
+# arm64 too, if the cross compiler is there (scripts/setup.sh arm64).
 #   scripts/release.sh [OUT]           build/packages if not given
 #   scripts/release.sh --compare [OUT] makes them twice, in different folders, and compares every bit
+# LONGHAND_MACHINES="amd64 arm64", or one of them, are the machines to build for.
 # Only what is committed goes in: it builds a clone. The date in the files is the commit's.
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,7 +21,25 @@ largest=$((15 << 20))  # bytes of the program
 commit=$(git -C "$source" rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git -C "$source" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
-machine=$(dpkg --print-architecture)
+this_machine=$(dpkg --print-architecture)
+machines=${LONGHAND_MACHINES:-}
+if [ -z "$machines" ]; then
+  machines=$this_machine
+  if [ "$this_machine" = arm64 ]; then
+    :
+  elif command -v aarch64-linux-gnu-g++ >/dev/null && command -v qemu-aarch64 >/dev/null; then
+    machines="$machines arm64"
+  else
+    echo "release: nothing for arm64: scripts/setup.sh arm64 installs its compiler"
+  fi
+fi
+for machine in $machines; do
+  case $machine in
+    "$this_machine" | arm64) ;;
+    *) echo "release: LONGHAND_MACHINES: expected $this_machine or arm64, got $machine" >&2; exit 1 ;;
+  esac
+done
+arm64_root=$source/build/arm64-root
 
 # A Debian package of a folder: NAME FOLDER DEPENDS SUMMARY.
 debian_package() {
@@ -48,14 +68,53 @@ parts_list() {
     "$(date -u -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)"
   printf ' "packages": [\n  {"SPDXID": "SPDXRef-longhand", "name": "longhand", "versionInfo": "%s", ' "$version"
   printf '"licenseConcluded": "Apache-2.0", "downloadLocation": "NOASSERTION"}'
-  for package in libc6-dev libstdc++-12-dev libboost-program-options1.74-dev libboost1.74-dev; do
-    made_of=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null) || continue
-    [ -n "$made_of" ] || continue
+  for each in $machines; do parts_of "$each"; done | while read -r package made_of; do
     id=$(echo "$package" | tr -c 'a-zA-Z0-9.\n-' '-')
     printf ',\n  {"SPDXID": "SPDXRef-%s", "name": "%s", "versionInfo": "%s", ' "$id" "$package" "$made_of"
     printf '"licenseConcluded": "NOASSERTION", "downloadLocation": "NOASSERTION"}'
   done
   printf '\n ]\n}\n'
+}
+
+# parts_of MACHINE: the Debian packages that its program is linked from, with their versions.
+parts_of() {
+  if [ "$1" = "$this_machine" ]; then
+    set -- libc6-dev libstdc++-12-dev libboost-program-options1.74-dev libboost1.74-dev
+  else
+    set -- libc6-dev-arm64-cross libstdc++-12-dev-arm64-cross
+    sed 's/ /:arm64 /' "$arm64_root/packages" | grep -v test
+  fi
+  for package; do
+    made_of=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null) || continue
+    [ -z "$made_of" ] || echo "$package $made_of"
+  done
+}
+
+# Builds for $machine, in folders of its name.
+make_machine() {
+  set --
+  if [ "$machine" != "$this_machine" ]; then
+    "$source/scripts/arm64.sh" boost
+    set -- "-DCMAKE_TOOLCHAIN_FILE=$work/source/cmake/arm64.cmake" "-DLONGHAND_ARM64_ROOT=$arm64_root" \
+      -DCMAKE_INSTALL_LIBDIR=lib/aarch64-linux-gnu
+  fi
+  at=$work/$machine
+  cmake -S "$work/source" -B "$at/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLONGHAND_STATIC=ON \
+    -DLONGHAND_UNITY=ON -DCMAKE_INSTALL_PREFIX=/usr -DLONGHAND_TESTS=OFF \
+    "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$work=longhand -ffile-prefix-map=$arm64_root=boost" \
+    "$@" > "$work/log" || { cat "$work/log"; exit 1; }
+  cmake --build "$at/build" > "$work/log" || { tail -n 40 "$work/log"; exit 1; }
+  DESTDIR="$at/all" cmake --install "$at/build" --strip > "$work/log"
+
+  mkdir -p "$at/program/usr" "$at/library/usr"
+  cp -a "$at/all/usr/bin" "$at/all/usr/share" "$at/program/usr"
+  cp -a "$at/all/usr/include" "$at/all/usr/lib" "$at/library/usr"
+  gzip -9n "$at/program/usr/share/man/man1/"*.1
+  debian_package longhand "$at/program" "" "trains, evaluates and inspects transformers, in one program"
+  debian_package longhand-dev "$at/library" "g++" "tensors, automatic differentiation and training in C++20"
+  cp "$at/all/usr/bin/longhand" "$to/longhand-$version-$machine"
+  size=$(stat -c %s "$to/longhand-$version-$machine")
+  [ "$size" -lt "$largest" ] || { echo "release: the program has $size bytes, more than $largest" >&2; exit 1; }
 }
 
 # make_packages TO
@@ -65,21 +124,7 @@ make_packages() {
   git clone -q --no-hardlinks "$source" "$work/source"
   git -C "$work/source" checkout -q "$commit"
   version=$(sed -n 's/^project(longhand VERSION \([0-9.]*\).*/\1/p' "$work/source/CMakeLists.txt")
-  cmake -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLONGHAND_STATIC=ON \
-    -DLONGHAND_UNITY=ON -DCMAKE_INSTALL_PREFIX=/usr -DLONGHAND_TESTS=OFF \
-    "-DCMAKE_CXX_FLAGS=-ffile-prefix-map=$work=longhand" > "$work/log" || { cat "$work/log"; exit 1; }
-  cmake --build "$work/build" > "$work/log" || { tail -n 40 "$work/log"; exit 1; }
-  DESTDIR="$work/all" cmake --install "$work/build" --strip > "$work/log"
-
-  mkdir -p "$work/program/usr" "$work/library/usr"
-  cp -a "$work/all/usr/bin" "$work/all/usr/share" "$work/program/usr"
-  cp -a "$work/all/usr/include" "$work/all/usr/lib" "$work/library/usr"
-  gzip -9n "$work/program/usr/share/man/man1/"*.1
-  debian_package longhand "$work/program" "" "trains, evaluates and inspects transformers, in one program"
-  debian_package longhand-dev "$work/library" "g++" "tensors, automatic differentiation and training in C++20"
-  cp "$work/all/usr/bin/longhand" "$to/longhand-$version-$machine"
-  size=$(stat -c %s "$to/longhand-$version-$machine")
-  [ "$size" -lt "$largest" ] || { echo "release: the program has $size bytes, more than $largest" >&2; exit 1; }
+  for machine in $machines; do make_machine; done
   git -C "$work/source" archive --format=tar --prefix="longhand-$version/" "$commit" |
     gzip -9n > "$to/longhand-$version.tar.gz"
   parts_list > "$to/longhand-$version.spdx.json"

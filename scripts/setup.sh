@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the Debian packages that building and testing longhand needs and this machine lacks.
-#   scripts/setup.sh [lint|fuzz|reference]     lint: also clang-tidy, for scripts/tidy.sh; fuzz: also
-#                                              clang; reference: also doxygen
+#   scripts/setup.sh [lint|fuzz|reference|arm64|root]
+# lint: also clang-tidy, for scripts/tidy.sh; fuzz: also clang; reference: also doxygen; arm64: also the
+# cross compiler and qemu, for scripts/arm64.sh; root: also debootstrap, for scripts/fresh_root.sh
 set -eu
 
 packages="g++ cmake ninja-build libboost-program-options-dev libboost-test-dev
@@ -10,6 +11,8 @@ case ${1:-} in
   lint) packages="$packages clang-tidy" ;;
   fuzz) packages="$packages clang" ;;
   reference) packages="$packages doxygen" ;;
+  arm64) packages="$packages g++-aarch64-linux-gnu qemu-user" ;;
+  root) packages="$packages debootstrap" ;;
 esac
 
 missing=""

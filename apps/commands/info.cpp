@@ -1,5 +1,6 @@
 #include <sys/sysinfo.h>
 
+#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
@@ -42,8 +43,7 @@ Json backend_facts(const char* name) {
 
 Json instruction_sets() {
   Json sets = Json::array();
-  for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2, cpu::Isa::avx512,
-                             cpu::Isa::avx512bf16, cpu::Isa::amx}) {
+  for (const cpu::Isa isa : cpu::isas_of_this_processor()) {
     std::string_view reason;
     const bool available = cpu::supports(isa, &reason);
     Json facts{{"name", cpu::name_of(isa)}, {"available", available}};
@@ -56,8 +56,9 @@ Json instruction_sets() {
 /// Why the set in use is not a stronger one.
 std::string why_not_stronger(cpu::Isa used) {
   if (used != cpu::supported_isas().back()) return "LONGHAND_CPU asks for it";
-  if (used == cpu::Isa::amx) return "the strongest there is";
-  const auto next = static_cast<cpu::Isa>(static_cast<int>(used) + 1);
+  const auto all = cpu::isas_of_this_processor();
+  if (used == all.back()) return "the strongest there is";
+  const cpu::Isa next = *std::next(std::ranges::find(all, used));
   std::string_view reason;
   cpu::supports(next, &reason);
   return text("no ", cpu::name_of(next), ": ", reason);
@@ -148,8 +149,8 @@ const Register info{{.name = "info",
                      .usage = {"[--json]"},
                      .options = {json_option()},
                      .examples = {"info", "info --json"},
-                     .notes = "LONGHAND_CPU=portable|avx2|avx512|avx512bf16|amx in the environment "
-                              "forces an\ninstruction set.",
+                     .notes = "LONGHAND_CPU=portable|neon|avx2|avx512|avx512bf16|amx in the "
+                              "environment forces an\ninstruction set.",
                      .run = [](const Arguments& arguments) {
                        const Json facts = gather();
                        if (arguments.json()) {

@@ -1,6 +1,8 @@
 #include "core/cpu/isa.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
 
 #include "core/error.h"
 
@@ -12,7 +14,8 @@
 namespace longhand::cpu {
 namespace {
 
-constexpr std::array<std::string_view, 5> names{"portable", "avx2", "avx512", "avx512bf16", "amx"};
+constexpr std::array<std::string_view, 6> names{"portable", "neon",       "avx2",
+                                                "avx512",   "avx512bf16", "amx"};
 
 #if defined(__x86_64__)
 /// Linux grants the tile state on request (arch_prctl, ARCH_REQ_XCOMP_PERM), once per process.
@@ -58,6 +61,9 @@ bool supports(Isa isa, std::string_view* reason) {
   };
   if (reason) *reason = {};
   if (isa == Isa::portable) return true;
+  if (std::ranges::find(isas_of_this_processor(), isa) == isas_of_this_processor().end()) {
+    return no(isa == Isa::neon ? "not an arm64 processor" : "not an x86-64 processor");
+  }
   if (isa > strongest_built) return no("this build has no kernels for it");
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
@@ -75,14 +81,26 @@ bool supports(Isa isa, std::string_view* reason) {
   if (!has_amx()) return no("the processor lacks AMX with bf16");
   return amx_granted() || no("the operating system refuses the AMX tile state");
 #else
-  return no("not an x86-64 processor");
+  return true;  // every arm64 processor has NEON
 #endif
+}
+
+std::span<const Isa> isas_of_this_processor() {
+  static constexpr auto all = std::to_array<Isa>({
+    Isa::portable,
+#if defined(__x86_64__)
+        Isa::avx2, Isa::avx512, Isa::avx512bf16, Isa::amx,
+#elif defined(__aarch64__)
+        Isa::neon,
+#endif
+  });
+  return all;
 }
 
 std::vector<Isa> supported_isas() {
   std::vector<Isa> found;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (supports(static_cast<Isa>(i))) found.push_back(static_cast<Isa>(i));
+  for (const Isa isa : isas_of_this_processor()) {
+    if (supports(isa)) found.push_back(isa);
   }
   return found;
 }
@@ -91,8 +109,13 @@ Isa choose_isa() {
   const char* wanted = std::getenv("LONGHAND_CPU");
   if (wanted == nullptr || *wanted == '\0') return supported_isas().back();
   const auto isa = isa_from_name(wanted);
-  LONGHAND_CHECK(isa, "LONGHAND_CPU: expected portable, avx2, avx512, avx512bf16 or amx, got '",
-                 wanted, "'");
+  std::string known;
+  for (const Isa i : isas_of_this_processor()) {
+    const char* between = i == isas_of_this_processor().back() ? " or " : ", ";
+    known += known.empty() ? "" : between;
+    known += name_of(i);
+  }
+  LONGHAND_CHECK(isa, "LONGHAND_CPU: expected ", known, ", got '", wanted, "'");
   std::string_view reason;
   LONGHAND_CHECK(supports(*isa, &reason), "LONGHAND_CPU=", wanted, ": ", reason);
   return *isa;

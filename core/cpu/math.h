@@ -27,7 +27,8 @@ template <class... Coefficients>
 
 /// p 2^n for integral n in [-300, 300], rounded once.
 [[gnu::always_inline]] inline Vec scale_by_power(Vec p, Vec n, IntVec n_int) {
-#if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_AVX2)
+#if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON) || \
+    defined(LONGHAND_ISA_IS_AVX2)
   (void)n;
   const IntVec half = n_int >> 1;  // both factors normal, and the first product exact
   const Vec a = from_bits((half + IntVec(127)) << 23);

@@ -19,8 +19,9 @@
 /// no memory beyond them.
 namespace longhand::cpu::LONGHAND_ISA {
 
-#if defined(LONGHAND_ISA_IS_PORTABLE)
-inline constexpr int lanes = 4;  // SSE2 on x86-64, NEON on arm64
+#if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON)
+inline constexpr int lanes = 4;
+#define LONGHAND_SIMD_FOUR_LANES  // undefined at the end of this file
 #elif defined(LONGHAND_ISA_IS_AVX2)
 inline constexpr int lanes = 8;
 #else
@@ -28,8 +29,15 @@ inline constexpr int lanes = 16;
 #define LONGHAND_SIMD_AVX512  // undefined at the end of this file
 #endif
 
+/// Vector registers to plan for.
+#if defined(LONGHAND_ISA_IS_NEON) || defined(LONGHAND_SIMD_AVX512)
+inline constexpr int registers = 32;
+#else
+inline constexpr int registers = 16;
+#endif
+
 /// True where multiply-add rounds once.
-#if defined(LONGHAND_ISA_IS_PORTABLE) && !defined(__aarch64__)
+#if defined(LONGHAND_ISA_IS_PORTABLE)
 inline constexpr bool fused_multiply_add = false;
 #else
 inline constexpr bool fused_multiply_add = true;
@@ -110,7 +118,7 @@ inline Vec fma(Vec a, Vec b, Vec c) {
   return reinterpret_cast<FloatLanes>(_mm512_fmadd_ps(a.v, b.v, c.v));
 #elif defined(LONGHAND_ISA_IS_AVX2)
   return reinterpret_cast<FloatLanes>(_mm256_fmadd_ps(a.v, b.v, c.v));
-#elif defined(__aarch64__)
+#elif defined(LONGHAND_ISA_IS_NEON)
   return reinterpret_cast<FloatLanes>(vfmaq_f32(reinterpret_cast<float32x4_t>(c.v),
                                                 reinterpret_cast<float32x4_t>(a.v),
                                                 reinterpret_cast<float32x4_t>(b.v)));
@@ -343,7 +351,7 @@ inline float sum(Vec a) {
 #elif defined(LONGHAND_ISA_IS_AVX2)
   const __m256 h = a.v;
 #endif
-#if defined(LONGHAND_ISA_IS_PORTABLE)
+#if defined(LONGHAND_SIMD_FOUR_LANES)
   const float x = a.v[0] + a.v[2], y = a.v[1] + a.v[3];
   return x + y;
 #else
@@ -360,7 +368,7 @@ inline float max(Vec a) {
 #elif defined(LONGHAND_ISA_IS_AVX2)
   const __m256 h = a.v;
 #endif
-#if defined(LONGHAND_ISA_IS_PORTABLE)
+#if defined(LONGHAND_SIMD_FOUR_LANES)
   const float x = a.v[0] > a.v[2] ? a.v[0] : a.v[2], y = a.v[1] > a.v[3] ? a.v[1] : a.v[3];
   return x > y ? x : y;
 #else
@@ -378,6 +386,8 @@ inline bool any(Mask mask) {
   return _mm256_movemask_ps(reinterpret_cast<__m256>(mask.v)) != 0;
 #elif defined(__x86_64__)
   return _mm_movemask_ps(reinterpret_cast<__m128>(mask.v)) != 0;
+#elif defined(__aarch64__)
+  return vmaxvq_u32(reinterpret_cast<uint32x4_t>(mask.v)) != 0;
 #else
   std::int32_t all = 0;
   for (int i = 0; i < lanes; ++i) all |= mask.v[i];
@@ -386,5 +396,6 @@ inline bool any(Mask mask) {
 }
 
 #undef LONGHAND_SIMD_AVX512
+#undef LONGHAND_SIMD_FOUR_LANES
 
 }  // namespace longhand::cpu::LONGHAND_ISA

@@ -12,11 +12,7 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 inline constexpr int tile_rows = 8;
 
 // A tile keeps rows x vectors sums in registers: 24 of 32, or 12 of 16.
-#if defined(LONGHAND_ISA_IS_PORTABLE) && !defined(__aarch64__) || defined(LONGHAND_ISA_IS_AVX2)
-inline constexpr int register_rows = 4;
-#else
-inline constexpr int register_rows = 8;
-#endif
+inline constexpr int register_rows = registers == 32 ? 8 : 4;
 inline constexpr int register_vectors = 3;
 
 /// Entry (r, k) of the left operand is the word at + r row + k step.

@@ -62,7 +62,7 @@ template <int rows, int vectors>
 /// them.
 inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, std::int64_t from,
                     std::int64_t to, std::int64_t columns, std::int64_t depth, bool add) {
-  constexpr int few = lanes == 16 ? 8 : 4, wide = lanes == 16 ? 4 : 2;
+  constexpr int few = registers == 32 ? 8 : 4, wide = registers == 32 ? 4 : 2;
   const auto strip = [&]<int rows, int vectors>(std::int64_t column) {
     for (std::int64_t i = from; i < to; i += rows) {
       const std::int64_t first = part == Part::upper ? i : 0;

@@ -19,10 +19,10 @@ void sum_parts(const float* parts, std::int64_t stride, std::int64_t count, floa
 
 /// The tile of c that stays in registers, mr rows of nr columns. With v registers it takes
 /// mr * nr / lanes for the sums, nr / lanes for a row of B and one for an element of A:
-/// AVX-512, 32 registers: 14 x 2 + 2 + 1; AVX2 and SSE2, 16: 6 x 2 + 2 + 1. Each step along k then
-/// loads (mr + nr / lanes) for mr * nr / lanes multiply-adds, and enough sums are open (a
-/// multiply-add takes 4 cycles, two start in each) to never wait for one.
-inline constexpr int mr = lanes == 16 ? 14 : 6;
+/// AVX-512 and NEON, 32 registers: 14 x 2 + 2 + 1; AVX2 and SSE2, 16: 6 x 2 + 2 + 1. Each step
+/// along k then loads (mr + nr / lanes) for mr * nr / lanes multiply-adds, and enough sums are open
+/// (a multiply-add takes 4 cycles, two start in each) to never wait for one.
+inline constexpr int mr = registers == 32 ? 14 : 6;
 inline constexpr int nr = 2 * lanes;
 
 }  // namespace longhand::cpu::LONGHAND_ISA

@@ -23,7 +23,7 @@ float value_of(bf16 x) {
 }
 
 /// Vectors of one strip: four rows of a strip and the vector of y they share fit the registers.
-inline constexpr int strip = lanes == 16 ? 4 : 2;
+inline constexpr int strip = registers == 32 ? 4 : 2;
 inline constexpr int block = 4;  // rows solved together
 
 /// Takes the solved rows off `rows` rows of a strip, then solves the small triangle of these rows

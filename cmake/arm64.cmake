@@ -1,0 +1,16 @@
+# A toolchain file: builds for arm64 Linux with Debian's cross compiler. Boost for arm64 is what
+# scripts/arm64.sh unpacks below LONGHAND_ARM64_ROOT; tests run under qemu-user.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64)
+
+get_filename_component(source ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
+set(LONGHAND_ARM64_ROOT ${source}/build/arm64-root
+    CACHE PATH "Where Boost for arm64 is unpacked")
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LONGHAND_ARM64_ROOT)
+set(CMAKE_FIND_ROOT_PATH ${LONGHAND_ARM64_ROOT} /usr/aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)

@@ -1,0 +1,108 @@
+#!/bin/sh
+# Builds longhand for arm64 on another Debian machine and runs its tests there under qemu-user: an
+# emulator, so this shows that the program is right on arm64, and nothing about its speed.
+#   scripts/arm64.sh           all of it
+#   scripts/arm64.sh boost     only unpacks Boost for arm64 in build/arm64-root
+# It installs the cross compiler and qemu (scripts/setup.sh arm64). Debian's Boost for arm64 is unpacked
+# in the build folder, and the machine's own packages and their lists stay as they are.
+set -eu
+cd "$(dirname "$0")/.."
+root=$PWD/build/arm64-root
+program=build/arm64/apps/longhand
+
+# Debian's packages for arm64, by an apt that has its own lists.
+unpack_boost() {
+  [ ! -e "$root/usr/include/boost/version.hpp" ] || return 0
+  suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  apt=$(mktemp -d)
+  mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$apt/empty"
+  : > "$apt/state/status"
+  echo "deb ${LONGHAND_DEBIAN_MIRROR:-http://deb.debian.org/debian} $suite main" > "$apt/sources.list"
+  cat > "$apt/apt.conf" <<CONF
+APT::Architecture "arm64";
+APT::Architectures "arm64";
+APT::Sandbox::User "";
+Dir::State "$apt/state";
+Dir::State::status "$apt/state/status";
+Dir::Cache "$apt/cache";
+Dir::Etc::sourcelist "$apt/sources.list";
+Dir::Etc::sourceparts "$apt/empty";
+Dir::Etc::preferencesparts "$apt/empty";
+CONF
+  APT_CONFIG=$apt/apt.conf apt-get update -qq
+  for library in libboost libboost-program-options libboost-test; do
+    dependency=$(APT_CONFIG=$apt/apt.conf apt-cache depends "$library-dev" |
+      sed -n "s/^ *Depends: \(${library}[0-9.]*-dev\)\$/\1/p" | head -n 1)
+    (cd "$apt/cache" && APT_CONFIG=$apt/apt.conf apt-get download -qq "$dependency")
+  done
+  mkdir -p "$root"
+  for package in "$apt"/cache/*.deb; do
+    dpkg-deb -x "$package" "$root"
+    # shellcheck disable=SC2016  # dpkg-deb expands them
+    dpkg-deb -W --showformat='${Package} ${Version}\n' "$package"
+  done > "$root/packages"
+  rm -rf "$apt"
+}
+
+[ "$(dpkg --print-architecture 2>/dev/null)" != arm64 ] || {
+  echo "arm64: this machine is one: scripts/test.sh builds and tests here" >&2
+  exit 1
+}
+scripts/setup.sh arm64
+unpack_boost
+[ "${1:-all}" != boost ] || exit 0
+
+cmake --preset arm64 -DLONGHAND_WERROR=ON -DLONGHAND_UNITY=ON >/dev/null
+cmake --build --preset arm64 --target longhand longhand_library_tests
+
+echo "\$ longhand info"
+qemu-aarch64 "$program" info
+
+# The library's suites with every instruction set, parity with the reference and gradients among them.
+begun=$(date +%s)
+qemu-aarch64 build/arm64/tests/longhand_library_tests --report_level=short --log_level=error \
+  --run_test="${LONGHAND_ARM64_TESTS:-*}"
+echo "arm64: the library's suites passed in $(($(date +%s) - begun)) s"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+settings="--task flip-flop --task.instructions 8 --width 32 --layers 2 --heads softmax:1,fal:1 --batch 4
+  --steps 40 --checkpoint-every 20 --quiet"
+# train RUN PROGRAM...: the program may come with an emulator before it.
+train() {
+  to=$work/$1
+  shift
+  # shellcheck disable=SC2086  # a list of words
+  "$@" train $settings --out "$to"
+}
+# same RUN OTHER: parameters and moments of their last step.
+same() {
+  for file in model.safetensors optimizer.safetensors; do
+    cmp "$work/$1/checkpoints/step-40/$file" "$work/$2/checkpoints/step-40/$file" || return 1
+  done
+}
+must_be_same() {
+  same "$1" "$2" || { echo "arm64: expected the same bits from $3" >&2; exit 1; }
+  echo "arm64: the same bits from $3"
+}
+
+train one qemu-aarch64 "$program" --threads 1
+train two qemu-aarch64 "$program" --threads 2
+must_be_same one two "one thread and two"
+cp -R "$work/one" "$work/resumed"
+qemu-aarch64 "$program" train --resume "$work/resumed" --from-step 20 --quiet
+must_be_same one resumed "a training of 40 steps and one resumed from step 20"
+qemu-aarch64 "$program" check "$work/resumed"
+
+# The instruction set "portable" rounds alike everywhere.
+other=${LONGHAND_OTHER:-build/release/apps/longhand}
+if [ -x "$other" ]; then
+  LONGHAND_CPU=portable
+  export LONGHAND_CPU
+  train portable qemu-aarch64 "$program" --threads 2
+  train other "$other" --threads 2
+  must_be_same portable other "arm64 and $(uname -m) with LONGHAND_CPU=portable"
+else
+  echo "arm64: $other is not built: not compared with this machine's bits"
+fi
+echo "arm64: all passed"
