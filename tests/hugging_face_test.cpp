@@ -23,6 +23,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+#if defined(__aarch64__)
+using Half = __fp16;  // GCC 12 has the other name in C only
+#else
+using Half = _Float16;
+#endif
+
 constexpr const char* models[] = {
     "gpt_neox_parallel", "gpt_neox_sequential", "gpt_neox_odd", "gpt2_tied",      "gpt2_separate",
     "llama_tied",        "llama_biased",        "qwen2_tied",   "qwen2_windowed", "gemma3_tied"};
@@ -139,7 +145,7 @@ std::vector<Written> weights_of(const Golden& golden_file, const std::string& ty
     } else if (type == "BF16") {
       bytes = bytes_of<bf16>(values, [](double x) { return bf16(static_cast<float>(x)); });
     } else {  // whole and half numbers, which f16 has exactly
-      bytes = bytes_of<_Float16>(values, [](double x) { return static_cast<_Float16>(x); });
+      bytes = bytes_of<Half>(values, [](double x) { return static_cast<Half>(x); });
     }
     tensors.push_back({entry.name, type, entry.shape, bytes});
   }
@@ -282,7 +288,7 @@ BOOST_AUTO_TEST_CASE(every_half_precision_number_is_read_as_itself) {
   const auto values = all.value().to_doubles();
   for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
-    const auto expected = static_cast<double>(std::bit_cast<_Float16>(half));
+    const auto expected = static_cast<double>(std::bit_cast<Half>(half));
     if (std::isnan(expected)) {
       BOOST_REQUIRE(std::isnan(values[bits]));
     } else {
