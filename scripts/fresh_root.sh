@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages in fresh roots that debootstrap makes, and uses them there: the program in
-# one with nothing but Debian's minimum, the library in one with a compiler. Needs root and, to make
-# the roots, the network; what runs inside them has none.
+# one with nothing but Debian's minimum, the library in one with a compiler. Needs root and, the
+# first time, the network; what runs inside them has none.
 #   scripts/fresh_root.sh [PACKAGES]     the folder scripts/release.sh wrote; build/packages if not given
 # LONGHAND_REPRO="fal/table1 --scale smoke" is what the program makes there.
 set -eu
@@ -28,12 +28,19 @@ program=$(one_file "$packages"/longhand_*_"$machine".deb)
 library=$(one_file "$packages"/longhand-dev_*_"$machine".deb)
 scripts/setup.sh root
 
-# fresh NAME PACKAGES: a new root, with these packages besides the minimum.
+# fresh NAME PACKAGES: a new root, with these packages besides the minimum. As it was made it is kept in
+# an archive, for the next time.
 fresh() {
   rm -rf "${roots:?}/$1"
   mkdir -p "$roots/$1" "$roots/cache"
+  if [ -e "$roots/$1.tar" ]; then
+    tar -C "$roots/$1" -xf "$roots/$1.tar"
+    return
+  fi
   debootstrap --variant=minbase --cache-dir="$roots/cache" ${2:+--include="$2"} bookworm "$roots/$1" \
     "$mirror" > "$roots/$1.log" || { tail -n 20 "$roots/$1.log"; exit 1; }
+  tar -C "$roots/$1" -cf "$roots/$1.part" .
+  mv "$roots/$1.part" "$roots/$1.tar"
 }
 # inside NAME: the commands of standard input by a shell in the root, with its own /proc and no network.
 inside() {
