@@ -6,7 +6,7 @@ namespace longhand {
 namespace {
 
 template <class Op>
-void check_inputs(HeadArguments& are, const Op& op) {
+void check_convolution_inputs(HeadArguments& are, const Op& op) {
   const std::int64_t rows = op.x.data.rows(), n = op.x.heads * op.x.width;
   are.in("x", op.x, rows, op.x.heads, -1);
   are.require(static_cast<bool>(op.segments), "segments", "expected some, got none");
@@ -22,7 +22,7 @@ void check_inputs(HeadArguments& are, const Op& op) {
 
 void check(const ShortConvolution& op) {
   HeadArguments are(ShortConvolution::name, op.x);
-  check_inputs(are, op);
+  check_convolution_inputs(are, op);
   const std::int64_t n = op.x.heads * op.x.width;
   const Shape tails{op.segments.count(), (op.weight.rows() - 1) * n};
   const bool in_place = op.after && op.before && op.after.same_memory(op.before);
@@ -33,7 +33,7 @@ void check(const ShortConvolution& op) {
 
 void check(const ShortConvolutionBackward& op) {
   HeadArguments are(ShortConvolutionBackward::name, op.x);
-  check_inputs(are, op);
+  check_convolution_inputs(are, op);
   are.in("dy", op.dy, {op.x.data.rows(), op.x.heads * op.x.width}, are.type());
   are.out("dx", op.dx, op.x);
   if (op.dweight) are.out("dweight", op.dweight.tensor, op.weight.shape(), are.master());

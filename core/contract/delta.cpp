@@ -6,7 +6,7 @@ namespace longhand {
 namespace {
 
 template <class Op>
-void check_inputs(HeadArguments& are, const Op& op) {
+void check_delta_inputs(HeadArguments& are, const Op& op) {
   const std::int64_t rows = op.q.data.rows();
   are.in("q", op.q, rows, op.q.heads, -1);
   are.require(op.k.heads >= 1 && op.q.heads % op.k.heads == 0, "k", "expected a divisor of q's ",
@@ -24,7 +24,7 @@ void check_inputs(HeadArguments& are, const Op& op) {
 
 void check(const Delta& op) {
   HeadArguments are(Delta::name, op.q);
-  check_inputs(are, op);
+  check_delta_inputs(are, op);
   const std::int64_t rows = op.q.data.rows(), v_width = op.v.width;
   are.in("v", op.v, rows, op.k.heads, -1);
   const Shape memories{op.segments.count(), delta_memory(op.k, v_width)};
@@ -37,7 +37,7 @@ void check(const Delta& op) {
 
 void check(const DeltaBackward& op) {
   HeadArguments are(DeltaBackward::name, op.q);
-  check_inputs(are, op);
+  check_delta_inputs(are, op);
   const std::int64_t rows = op.q.data.rows(), v_width = op.dy.width;
   are.in("dy", op.dy, rows, op.q.heads, -1);
   are.in("error", op.error, {rows, op.k.heads * v_width}, are.master());
