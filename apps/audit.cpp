@@ -80,10 +80,8 @@ void seed_gradients(const Operation& operation, const AuditFile& file, Backend& 
 }  // namespace
 
 AuditFile read_audit_file(const std::filesystem::path& path, const Operation& operation) {
-  std::vector<std::byte> bytes;
-  if (is_numpy_file(path)) bytes = numpy_as_safetensors(path, operation.inputs.front().name);
-  const SafetensorsFile file = is_numpy_file(path) ? SafetensorsFile::parse(bytes, path.string())
-                                                   : SafetensorsFile::open(path);
+  const ArrayFile opened(path, operation.inputs.front().name);
+  const SafetensorsFile& file = opened.arrays();
   AuditFile result;
   std::optional<DType> first_activation, first_float;
   for (const Argument& input : operation.inputs) {

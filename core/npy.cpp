@@ -288,4 +288,14 @@ void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> 
   out.commit();
 }
 
+ArrayFile::ArrayFile(const std::filesystem::path& path, const std::string& single)
+    : bytes_(is_numpy_file(path) ? numpy_as_safetensors(path, single) : std::vector<std::byte>()),
+      arrays_(is_numpy_file(path) ? SafetensorsFile::parse(bytes_, path.string())
+                                  : SafetensorsFile::open(path)) {}
+
+void save_arrays(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
+  if (is_numpy_file(path)) return save_numpy(path, tensors);
+  save_tensors(path, tensors);
+}
+
 }  // namespace longhand

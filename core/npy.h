@@ -24,6 +24,23 @@ std::vector<std::byte> numpy_as_safetensors(const std::filesystem::path& path,
 /// is written as f32 of the same values. At most 4 GiB, the limit of the zip format.
 void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
 
+/// The arrays of a file, whichever form its name says: NumPy's .npy or .npz, else
+/// safetensors.
+class ArrayFile {
+ public:
+  /// single: the name of what a .npy file holds.
+  ArrayFile(const std::filesystem::path& path, const std::string& single);
+
+  const SafetensorsFile& arrays() const { return arrays_; }
+
+ private:
+  std::vector<std::byte> bytes_;  // of NumPy's
+  SafetensorsFile arrays_;
+};
+
+/// Writes a file in the form that its name says, whole or not at all.
+void save_arrays(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
+
 /// CRC-32 as zip files have it (polynomial 0x04C11DB7, reflected, inverted before and after).
 std::uint32_t crc32(std::string_view bytes);
 

@@ -2,9 +2,11 @@
 
 #include "apps/compute.h"
 #include "apps/report.h"
-#include "apps/run/config.h"
+#include "apps/run/run_folder.h"
+#include "core/npy.h"
 #include "core/quote.h"
 #include "core/text_file.h"
+#include "nn/training/step_trace.h"
 #include "tasks/answers.h"
 
 namespace longhand::app::data_command {
@@ -84,6 +86,95 @@ void show(const Arguments& arguments) {
   }
 }
 
+/// The run's settings, or those of the flags.
+Config config_of_run(const Arguments& arguments) {
+  if (arguments.plain().empty()) return Config::from(arguments);
+  for (const Option& option : join(config_options(), {{"config", "", ""}})) {
+    if (arguments.given(option.name)) {
+      wrong_usage(shown_flag(option.name), ": a run has its own settings");
+    }
+  }
+  return RunFolder(arguments.plain()[0]).config();
+}
+
+/// What each choice of a sequence is to say, where it counts: the token's place, a colon, the
+/// answer's number and its text; the place of a task of several choices has two numbers.
+std::string wanted_text(const nn::Batch& batch, std::int64_t first, std::int64_t length,
+                        const tasks::Task& task) {
+  std::string all;
+  for (std::int64_t i = first * batch.groups; i < (first + length) * batch.groups; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::int32_t target = batch.targets[at];
+    if (target < 0) continue;
+    const std::int64_t token = i / batch.groups - first;
+    all += text(all.empty() ? "" : ", ", token);
+    if (batch.groups > 1) all += text('.', i % batch.groups);
+    all += text(": ", target);
+    if (task.outputs().says_next) all += text(' ', quote(task.vocabulary().text(target)));
+    if (!batch.weights.empty()) all += text(" weight ", batch.weights[at]);
+  }
+  return all.empty() ? "nothing" : all;
+}
+
+void print_batch(const nn::Batch& batch, std::int64_t place, const tasks::Task& task) {
+  std::cout << "batch " << place << ": " << batch.lengths.size() << " sequences, "
+            << batch.tokens.size() << " tokens, weight " << batch.total_weight();
+  if (task.heads() > 1) std::cout << ", asked " << task.head_name(static_cast<int>(batch.head));
+  std::cout << '\n';
+  std::int64_t first = 0;
+  for (const std::int32_t length : batch.lengths) {
+    const auto tokens =
+        std::span(batch.tokens)
+            .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(length));
+    std::cout << "  " << '"' << printable(task.vocabulary().decode(tokens)) << "\" wants "
+              << wanted_text(batch, first, length, task) << '\n';
+    first += length;
+  }
+}
+
+Json json_of(const nn::Batch& batch) {
+  Json all{{"tokens", batch.tokens}, {"lengths", batch.lengths}, {"targets", batch.targets},
+           {"groups", batch.groups}, {"head", batch.head},       {"weight", batch.total_weight()}};
+  if (!batch.positions.empty()) all["positions"] = batch.positions;
+  if (!batch.weights.empty()) {
+    all["weights"] = std::vector<double>(batch.weights.begin(), batch.weights.end());
+  }
+  return all;
+}
+
+/// The batches that a training takes at a step.
+void show_step(const Arguments& arguments) {
+  const Config config = config_of_run(arguments);
+  const std::int64_t step = arguments.integer(
+      "step", 1, std::max<std::int64_t>(1, config.integer("training.steps", 0, longest_training)));
+  const std::shared_ptr<const tasks::Task> task = config.learned();
+  const nn::BatchSource source = config.batches(task);
+  const std::int64_t count = config.batch_plan().batches;
+  const auto host = make_reference_backend();
+  std::vector<NamedTensor> arrays;
+  Json batches = Json::array();
+  for (std::int64_t place = 0; place < count; ++place) {
+    const nn::Batch batch = source(step, place);
+    if (arguments.given("out")) {
+      const auto its = nn::arrays_of(batch, *host, nn::batch_prefix(place));
+      arrays.insert(arrays.end(), its.begin(), its.end());
+    } else if (arguments.json()) {
+      batches.push_back(json_of(batch));
+    } else {
+      print_batch(batch, place, *task);
+    }
+  }
+  if (arguments.given("out")) save_arrays(arguments.word("out"), arrays);
+  if (!arguments.json()) return;
+  Json all{{"step", step}};
+  if (arguments.given("out")) {
+    all["out"] = arguments.word("out");
+  } else {
+    all["batches"] = std::move(batches);
+  }
+  std::cout << all << '\n';
+}
+
 /// Outside pairs, one JSON object {"prompt", "answer"} a line, each judged by the task's rules.
 void check(const Arguments& arguments, const std::string& file) {
   const Config config = Config::from(arguments);
@@ -111,28 +202,46 @@ void check(const Arguments& arguments, const std::string& file) {
 
 void run(const Arguments& arguments) {
   const auto& words = arguments.plain();
+  if (arguments.given("step")) {
+    if (words.size() > 1) wrong_usage("--step: expected one run folder at most");
+    for (const char* other : {"on", "count", "text", "mask", "head"}) {
+      if (arguments.given(other)) wrong_usage("--", other, ": expected none beside --step");
+    }
+    return show_step(arguments);
+  }
+  if (arguments.given("out")) wrong_usage("--out: expected --step too");
   if (words.empty()) return show(arguments);
-  if (words.size() != 2 || words[0] != "check") wrong_usage("expected nothing, or: check FILE");
+  if (words.size() != 2 || words[0] != "check") {
+    wrong_usage("expected nothing, check FILE, or a run folder with --step");
+  }
   check(arguments, words[1]);
 }
 
 const Register command{
     {.name = "data",
-     .summary = "prints samples of a task, or checks an outside file of answers",
+     .summary = "prints samples of a task or a training step's data, or checks outside answers",
      .usage = {"--task NAME [--on NAME] [--count N]", "--task NAME --text SAMPLE [--mask]",
+               "RUN --step N [--out FILE]", "--task NAME [flags of train] --step N [--out FILE]",
                "check FILE --task NAME"},
      .options = join({{"count", "N", "samples", "10"},
                       {"on", "NAME", "a distribution of the task; that of training if not given"},
                       {"head", "N", "the output head asked", "0"},
                       {"mask", "", "with --json or --text: where each answer finds what it needs"},
+                      {"step", "N", "the batches that a training takes at that step"},
+                      {"out", "FILE", "with --step: write them as .npz or .safetensors"},
                       {"config", "FILE", "a config.ini whose settings flags may override"}},
                      join(config_options(), {json_option()})),
      .examples = {"data --task flip-flop --task.instructions 16 --count 3",
-                  "data --task reversal --text dh13=31hd --mask",
+                  "data --task reversal --text dh13=31hd --mask", "data runs/flip-flop-1 --step 7",
+                  "data runs/flip-flop-1 --step 7 --out 7.npz",
                   "data check answers.jsonl --task cycle-tracing"},
      .notes =
          "`check` reads one object {\"prompt\": ..., \"answer\": ...} a line and judges each by\n"
-         "the task's definition; it exits with 1 if one is wrong.",
+         "the task's definition; it exits with 1 if one is wrong.\n"
+         "--step: of each sequence, in quotes, the places of the tokens at which something is to\n"
+         "be said, and what: its number, and its text where the next token is said. FILE has for\n"
+         "each batch K batches.K.tokens, lengths, targets [tokens, choices] (-1: not counted),\n"
+         "head, and weights and positions where there are any.",
      .takes_words = true,
      .run = run}};
 

@@ -179,11 +179,7 @@ void run_operation(const Operation& operation, const Arguments& arguments) {
   const std::vector<NamedTensor> results = audit(operation, file, *backend, type, gradients);
   backend->synchronize();
   const auto took = std::chrono::steady_clock::now() - start;
-  if (is_numpy_file(out)) {
-    save_numpy(out, results);
-  } else {
-    save_tensors(out, results);
-  }
+  save_arrays(out, results);
 
   Report report(
       {{"tensor", "tensor"}, {"type", "type"}, {"shape", "shape"}, {"norm", "norm", "%.9g"}});

@@ -2,6 +2,7 @@
 
 #include "apps/run/ranks.h"
 #include "apps/run/training.h"
+#include "core/quote.h"
 #include "nn/ranks/mpi.h"
 #include "nn/training/checkpoint_store.h"
 
@@ -102,6 +103,18 @@ void run(const Arguments& arguments) {
     wrong_usage("--from-step: expected --resume or --from too");
   }
   if (arguments.given("resume")) manner.from_step = from_step(arguments);
+  if (arguments.given("dump-step")) {
+    manner.dump_step = arguments.integer("dump-step", 1, longest_training);
+  }
+  if (arguments.given("dump-out")) {
+    if (!manner.dump_step) wrong_usage("--dump-out: expected --dump-step too");
+    manner.dump_out = arguments.word("dump-out");
+    const std::string form = manner.dump_out.extension();
+    if (form != ".npz" && form != ".safetensors") {
+      wrong_usage("--dump-out: expected a name that ends in .npz or .safetensors, got ",
+                  quote(manner.dump_out.string()));
+    }
+  }
   on_ranks([&](nn::Communicator& ranks) { train_on(ranks, arguments, manner); });
 }
 
@@ -115,7 +128,9 @@ const Register command{
                {"config", "FILE", "a config.ini whose settings flags may override"},
                {"from", "RUN", "begin with the weights of a run, its best; model and task are its"},
                {"resume", "DIR", "go on with a run from its latest checkpoint"},
-               {"from-step", "N", "with --resume or --from: that step's checkpoint"}},
+               {"from-step", "N", "with --resume or --from: that step's checkpoint"},
+               {"dump-step", "N", "write all of one step: data, activations, gradients, moments"},
+               {"dump-out", "FILE", "where: .npz or .safetensors; RUN/step-N.npz if not given"}},
               join(manner_options(), join(config_options(), {json_option()}))),
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",

@@ -433,6 +433,14 @@ BatchPlan Config::batch_plan() const {
           .set = integer("training.set", 0, largest_training_set)};
 }
 
+std::shared_ptr<const tasks::Task> Config::learned() const {
+  return task(text("training.train_on"));
+}
+
+nn::BatchSource Config::batches(std::shared_ptr<const tasks::Task> learned) const {
+  return training_batches(std::move(learned), seed(), batch_plan());
+}
+
 bool Config::shares_moments() const {
   constexpr std::string_view names[] = {"none", "optimizer"};
   return choice("training.shard", names) == 1;
@@ -479,7 +487,7 @@ std::string Config::wrong() const {
 
 void Config::read_all() const {
   const nn::DecoderConfig shape = model(*task());
-  task(text("training.train_on"));
+  learned();
   if (const std::string& columns = text("training.columns"); columns != "none") {
     check_head_columns(shape, columns);
     LONGHAND_CHECK(text("training.train") == "auto",

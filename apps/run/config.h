@@ -20,7 +20,8 @@
 namespace longhand::app {
 
 constexpr std::int64_t largest_part_mib = 1 << 20;
-constexpr std::int64_t random_positions = 2048;  // as published (arXiv:2305.16843)
+constexpr std::int64_t longest_training = std::int64_t{1} << 40;  // steps
+constexpr std::int64_t random_positions = 2048;                   // as published (arXiv:2305.16843)
 
 /// Everything a training run depends on: "section.key" to text. Defaults, then a config.ini, then
 /// flags; what is written into the run folder is complete, so that it alone repeats the run.
@@ -76,8 +77,11 @@ class Config {
   BackendOptions backend_options() const;
   std::uint64_t most_file_bytes() const;  // of checkpoints; 0: no limit
   BatchPlan batch_plan() const;           // of each of a step's batches
-  std::int64_t parts() const;             // of a step
-  bool shares_moments() const;            // among ranks
+  /// What a training learns from: the task's distribution that is learned, cut into batches.
+  std::shared_ptr<const tasks::Task> learned() const;
+  nn::BatchSource batches(std::shared_ptr<const tasks::Task> learned) const;
+  std::int64_t parts() const;   // of a step
+  bool shares_moments() const;  // among ranks
   std::uint64_t seed() const;
   /// Reads every setting once: what cannot be used is told, with who set it, before anything is
   /// written. Wrong usage if that was a flag.

@@ -15,6 +15,7 @@
 #include "apps/run/test_scores.h"
 #include "apps/run/text_samples.h"
 #include "core/crc32c.h"
+#include "core/npy.h"
 #include "nn/models/work.h"
 #include "nn/training/stop_signals.h"
 
@@ -71,7 +72,7 @@ struct Training {
   Training(const RunFolder& folder, int threads)
       : backend(made_backend(folder.config(), threads)),
         task(folder.config().task()),
-        learned(folder.config().task(folder.config().text("training.train_on"))),
+        learned(folder.config().learned()),
         tests(folder.config()),
         memory(checked_memory(folder.config())),
         model(*backend, folder.config().model(*task), folder.config().seed(),
@@ -130,6 +131,17 @@ Json line_of(const nn::StepReport& r) {
           {"peak_bytes", r.memory.peak}};
 }
 
+/// Before anything is made.
+void check_dump(const TrainingManner& manner, std::int64_t steps) {
+  if (!manner.dump_step) return;
+  if (*manner.dump_step > steps) {
+    wrong_usage("--dump-step: expected a step from 1 to ", steps, ", got ", *manner.dump_step);
+  }
+  LONGHAND_CHECK(manner.ranks->size() == 1,
+                 "--dump-step: expected one rank, which has the same bits, got ",
+                 manner.ranks->size());
+}
+
 /// An evaluation's figures alone.
 Json without_samples(const Json& evaluation) {
   Json figures = Json::object();
@@ -153,7 +165,8 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   ranks.together([&] { made.emplace(folder, threads); });
   auto& [backend, task, learned, tests, samples, memory, model] = *made;
 
-  const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
+  const std::int64_t steps = config.integer("training.steps", 0, longest_training);
+  check_dump(manner, steps);
   const std::int64_t numbers_every = std::max<std::int64_t>(1, steps / 200);
   nn::TrainerOptions options{
       .steps = steps,
@@ -163,11 +176,13 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
       .schedule = config.schedule(),
       .optimizer = config.adam(),
       .evaluate_every = config.integer("training.evaluate_every", 0, std::int64_t{1} << 40),
+      .evaluate_at = manner.scores_there ? manner.to_step : std::nullopt,
       .checkpoint_every = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40),
       .checkpoints = {.folder = folder.checkpoints(),
                       .keep = static_cast<int>(config.integer("training.keep", 1, 1000)),
                       .most_file_bytes = config.most_file_bytes()},
-      .look_every = model.learned_numbers().empty() ? 0 : numbers_every};
+      .look_every = model.learned_numbers().empty() ? 0 : numbers_every,
+      .traced = manner.dump_step};
 
   const bool quiet = manner.quiet || !writes;
   const double peak = quiet ? 0 : measure_peak(*backend);
@@ -204,13 +219,21 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
     folder.log(line);
     return tests.total(line);
   };
+  bool dumped = false;
+  hooks.traced = [&](const nn::StepTrace& trace) {
+    const auto file = manner.dump_out.empty() ? folder.path() / text("step-", trace.step, ".npz")
+                                              : manner.dump_out;
+    save_arrays(file, trace.tensors);
+    progress.say(text("step ", trace.step, ": all of it is in ", file.string()));
+    dumped = true;
+  };
   hooks.interrupt = [] { return nn::StopSignals::raised() != 0; };
   hooks.stop = [&] {
     return nn::StopSignals::raised() != 0 || manner.is_over() || (writes && !folder.in_place()) ||
            (manner.to_step && running->step() >= *manner.to_step);
   };
 
-  const nn::BatchSource batches = training_batches(learned, config.seed(), config.batch_plan());
+  const nn::BatchSource batches = config.batches(learned);
   std::optional<nn::Trainer> trainer;
   ranks.together([&, &model = model] { trainer.emplace(model, batches, options, hooks, ranks); });
   running = &*trainer;
@@ -218,6 +241,9 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
     if (writes) folder.open(folder.start() ? &model.parameters() : nullptr);
   });
   ranks.together([&] { resume(*trainer, folder, manner); });
+  LONGHAND_CHECK(!manner.dump_step || *manner.dump_step > trainer->step(),
+                 "--dump-step: expected a step to come, after ", trainer->step(), ", got ",
+                 manner.dump_step.value_or(0));
   if (ranks.size() > 1) {
     require_same(ranks, {{"step to go on from", std::to_string(trainer->step())},
                          {"checksum of all parameters", checksum_of(model.parameters())}});
@@ -251,6 +277,9 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
       }
     }
     folder.write_report(run_report(folder));
+  }
+  if (manner.dump_step && !dumped) {
+    progress.say(text("step ", *manner.dump_step, " was not taken, so nothing is written of it"));
   }
   if (skipped > 0) progress.say(text(skipped, " steps were skipped, as no target counted"));
   if (outcome == nn::Outcome::stopped) {

@@ -19,6 +19,9 @@ struct TrainingManner {
   std::optional<int> threads = {};             // none: as the run's config.ini says
   std::optional<std::int64_t> from_step = {};  // the checkpoint to go on from; none: the latest
   std::optional<std::int64_t> to_step = {};    // then it stops, as for want of time
+  bool scores_there = false;                   // evaluates at to_step
+  std::optional<std::int64_t> dump_step = {};  // the step that is written as arrays
+  std::filesystem::path dump_out = {};         // where; empty: step-N.npz in the run's folder
   nn::Communicator* ranks = &nn::alone();      // that train together; rank 0 writes
 
   bool is_over() const { return until && std::chrono::steady_clock::now() >= *until; }

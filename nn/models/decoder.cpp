@@ -292,7 +292,8 @@ Var Decoder::logits(const Var& features, std::int64_t head) const {
 Loss Decoder::loss(const PlacedBatch& batch) {
   const Var x = features(batch.input);
   const Parameter& weight = output(batch.head).weight;
-  if (weight.value().rows() >= many_classes && batch.targets && !watch) {
+  if (weight.value().rows() >= many_classes && batch.targets) {
+    if (watch) logits(x.value(), batch.head);  // to be seen; the loss makes some at a time
     return linear_cross_entropy(x, weight, batch);
   }
   return cross_entropy(logits(x, batch.head), batch, {.consume_logits = !watch});

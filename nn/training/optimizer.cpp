@@ -181,6 +181,22 @@ std::vector<Optimizer::State> Optimizer::state() const {
   return states;
 }
 
+Optimizer::Numbers Optimizer::numbers(double rate, std::int64_t step) const {
+  Numbers all = constants();
+  all.emplace_back("rate", std::vector{rate});
+  all.emplace_back("now", now(rate, step));
+  all.emplace_back("clip", std::vector{shared_.clip});
+  return all;
+}
+
+std::vector<Optimizer::Learning> Optimizer::learning() const {
+  std::vector<Learning> all;
+  for (const Rated& one : all_) {
+    for (const Entry& entry : one.entries) all.push_back({entry.parameter, one.rate, entry.decay});
+  }
+  return all;
+}
+
 AdamOptimizer::AdamOptimizer(const Parameters& parameters, const AdamOptions& options,
                              Groups groups, Communicator* ranks)
     : Optimizer(parameters,
@@ -195,6 +211,13 @@ AdamOptimizer::AdamOptimizer(const Parameters& parameters, const AdamOptions& op
 std::vector<double> AdamOptimizer::now(double rate, std::int64_t step) const {
   const auto numbers = adam_now(rate, step, options_.beta1, options_.beta2);
   return {numbers.begin(), numbers.end()};
+}
+
+Optimizer::Numbers AdamOptimizer::constants() const {
+  return {{"beta1", {options_.beta1}},
+          {"beta2", {options_.beta2}},
+          {"epsilon", {options_.epsilon}},
+          {"decoupled", {options_.decoupled ? 1.0 : 0.0}}};
 }
 
 void AdamOptimizer::apply(const Update& update) const {
@@ -219,6 +242,8 @@ SgdOptimizer::SgdOptimizer(const Parameters& parameters, const SgdOptions& optio
       options_(options) {}
 
 std::vector<double> SgdOptimizer::now(double rate, std::int64_t /*step*/) const { return {rate}; }
+
+Optimizer::Numbers SgdOptimizer::constants() const { return {{"momentum", {options_.momentum}}}; }
 
 void SgdOptimizer::apply(const Update& update) const {
   update.now.backend()(Sgd{.parameters = update.parameters,

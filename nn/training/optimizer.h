@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -61,6 +62,8 @@ class Optimizer {
   void step(const Tensor& losses);
   /// The global norm of the last step's gradients, before clipping. [1]
   const Tensor& norm() const { return norm_; }
+  /// What the last step multiplied the gradients by, for clipping. [1]
+  const Tensor& factor() const { return factor_; }
   void go_on();
 
   struct State {
@@ -70,6 +73,17 @@ class Optimizer {
   /// What it remembers from step to step, to be saved and restored; of what ranks share, what this
   /// one holds.
   std::vector<State> state() const;
+
+  /// For whoever takes a step again by its formula: the numbers that stand in it at a step of this
+  /// rate, by name; and what is each parameter's own.
+  using Numbers = std::vector<std::pair<std::string, std::vector<double>>>;
+  Numbers numbers(double rate, std::int64_t step) const;
+  struct Learning {
+    Parameter parameter;
+    double rate;  // times the schedule's
+    double decay;
+  };
+  std::vector<Learning> learning() const;
 
   /// Where ranks share it: from here on this one holds all, so that it can be read from a file;
   /// with `known`, which all ranks call at the same time, as the owners have it.
@@ -97,6 +111,7 @@ class Optimizer {
   };
   /// The numbers of a step at this rate.
   virtual std::vector<double> now(double rate, std::int64_t step) const = 0;
+  virtual Numbers constants() const = 0;
   virtual void apply(const Update& update) const = 0;
 
  private:
@@ -132,6 +147,7 @@ class AdamOptimizer final : public Optimizer {
 
  private:
   std::vector<double> now(double rate, std::int64_t step) const override;
+  Numbers constants() const override;
   void apply(const Update& update) const override;
 
   AdamOptions options_;
@@ -145,6 +161,7 @@ class SgdOptimizer final : public Optimizer {
 
  private:
   std::vector<double> now(double rate, std::int64_t step) const override;
+  Numbers constants() const override;
   void apply(const Update& update) const override;
 
   SgdOptions options_;

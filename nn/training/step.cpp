@@ -35,19 +35,20 @@ void PlacedStep::prepare(Model& model, const Step& step) const {
 
 void PlacedStep::put_norm(const Tensor& norm) const { put(norm, numbers, numbers.size() - 1); }
 
-void PlacedStep::add_gradients(Model& model) {
+void PlacedStep::add_gradients(Model& model, const std::function<void(std::int64_t)>& begins) {
   GradientTree tree(model.parameters());
   std::size_t batch = 0;
   for (std::size_t part = 0; part < static_cast<std::size_t>(cut.parts); ++part) {
     for (; batch < batches.size() && cut.part_of(places[batch]) == part; ++batch) {
-      add_gradients(model, batch);
+      if (begins) begins(places[batch]);
+      add_gradients_of(model, batch);
     }
     if (cut.parts > 1) tree.push();
   }
   if (cut.parts > 1) tree.put_sum();
 }
 
-void PlacedStep::add_gradients(Model& model, std::size_t batch) {
+void PlacedStep::add_gradients_of(Model& model, std::size_t batch) {
   const auto at = static_cast<std::int64_t>(batch);
   Tape tape;
   Loss loss;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -88,10 +89,11 @@ struct PlacedStep {
   Tensor losses() const { return numbers.slice(0, std::ssize(batches)); }
   void put_norm(const Tensor& norm) const;
   /// Runs the model on each batch. The parameters' gradients are then the sum of this rank's.
-  void add_gradients(Model& model);
+  /// `begins` is told each one's place among the step's before it is computed.
+  void add_gradients(Model& model, const std::function<void(std::int64_t)>& begins = {});
 
  private:
-  void add_gradients(Model& model, std::size_t batch);
+  void add_gradients_of(Model& model, std::size_t batch);
   void prepare(Model& model, const Step& step) const;
 };
 

@@ -17,8 +17,11 @@ namespace longhand::nn {
 
 Outcome Trainer::take_steps() {
   const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
+  const auto evaluates = [&] {
+    return due(options_.evaluate_every) || step_ == options_.evaluate_at;
+  };
   checkpoints_.open();
-  if (step_ > 0 && due(options_.evaluate_every)) evaluate();  // it ended before that was done
+  if (step_ > 0 && evaluates()) evaluate();  // it ended before that was done
   Prefetcher data(source_, {.first_step = step_ + 1,
                             .last_step = options_.steps,
                             .first_batch = cut_.first_batch(),
@@ -33,7 +36,7 @@ Outcome Trainer::take_steps() {
     take(std::move(*step));
     began_ = true;
     if (due(options_.look_every)) read();
-    if (due(options_.evaluate_every)) evaluate();
+    if (evaluates()) evaluate();
     if (due(options_.checkpoint_every)) save();
   }
   save();
@@ -45,31 +48,42 @@ void Trainer::take(Step step) {
   if (step.report.skipped) return skip(std::move(step));
   optimizer_->prepare(step.report.rate, step.report.step);
   bool repeated = false;
-  if (ranks_.size() == 1 && recorded_.possible(model_)) {
+  std::optional<StepTrace> trace;
+  const bool traced = hooks_.traced && options_.traced == step.report.step;
+  if (!traced && ranks_.size() == 1 && recorded_.possible(model_)) {
     repeated = recorded_.take(model_, step, [&](PlacedStep& placed) { compute(placed, {}); });
   } else {
+    std::optional<StepTracer> tracer;
+    if (traced) tracer.emplace(model_, *optimizer_, step);
     PlacedStep placed(model_, step);
-    step.own_seconds = compute(placed, interrupt());
+    step.own_seconds = compute(placed, interrupt(), tracer ? &*tracer : nullptr);
     step.numbers = placed.numbers;
     step.choices = placed.choices;
+    if (tracer) trace = tracer->trace(placed);
   }
   step_ = step.report.step;
   step.report.memory = model_.parameters().backend().memory().use();
   unread_.add(std::move(step));
+  if (trace) hooks_.traced(*trace);
   if (!repeated || unread_.enough()) read();
 }
 
 /// Returns the seconds until this rank waited for others, where there are others.
-double Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt) {
+double Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
+                        StepTracer* tracer) {
   const Step::Clock::time_point start = Step::Clock::now();
   {
     // To the optimizer, which changes parameters, it comes whole or not at all.
     const Interruptible gradients(model_.parameters().backend(), interrupt);
-    step.add_gradients(model_);
+    step.add_gradients(model_, [&](std::int64_t place) {
+      if (tracer) tracer->begin_batch(place);
+    });
   }
   if (ranks_.size() > 1) model_.parameters().backend().synchronize();
   const std::chrono::duration<double> own = Step::Clock::now() - start;
-  optimizer_->step(sum_over_ranks(ranks_, model_.parameters(), step.losses()));
+  const Tensor losses = sum_over_ranks(ranks_, model_.parameters(), step.losses());
+  if (tracer) tracer->gradients_are_there();
+  optimizer_->step(losses);
   step.put_norm(optimizer_->norm());
   return own.count();
 }
@@ -258,6 +272,8 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   LONGHAND_CHECK(options_.parts % ranks_.size() == 0,
                  "training: expected at most as many ranks as a ", "step has parts, ",
                  options_.parts, ", got ", ranks_.size());
+  LONGHAND_CHECK(!options_.traced || ranks_.size() == 1, "training: expected one rank where a ",
+                 "step is looked into, got ", ranks_.size(), "; one has the same bits");
   cut_.parts = options_.parts / ranks_.size();
   cut_.first = cut_.parts * ranks_.rank();
   cut_.each = options_.accumulation;

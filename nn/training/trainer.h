@@ -15,6 +15,7 @@
 #include "nn/training/run_checkpoints.h"
 #include "nn/training/schedule.h"
 #include "nn/training/step.h"
+#include "nn/training/step_trace.h"
 #include "nn/training/unread_steps.h"
 
 namespace longhand::nn {
@@ -29,11 +30,13 @@ struct TrainerOptions {
   bool share_moments = false;
   Schedule schedule = {};  // over these steps, where it does not say another number
   OptimizerOptions optimizer = AdamOptions{};
-  std::vector<ParameterGroup> groups = {};  // of parameters that learn differently
-  std::int64_t evaluate_every = 0;          // steps; 0: only after the last
-  std::int64_t checkpoint_every = 0;        // steps; 0: only after the last and when stopped
+  std::vector<ParameterGroup> groups = {};       // of parameters that learn differently
+  std::int64_t evaluate_every = 0;               // steps; 0: only after the last
+  std::optional<std::int64_t> evaluate_at = {};  // after this step too
+  std::int64_t checkpoint_every = 0;             // steps; 0: only after the last and when stopped
   CheckpointOptions checkpoints = {};
-  std::int64_t look_every = 0;  // steps whose report finds the model as they left it
+  std::int64_t look_every = 0;              // steps whose report finds the model as they left it
+  std::optional<std::int64_t> traced = {};  // the step that hooks.traced is told of; of one rank
 
   // Where the backend repeats recorded work: how many shapes of steps are kept ready, 0 for none,
   // and about how many seconds' steps are read together.
@@ -47,6 +50,8 @@ struct TrainerHooks {
   /// Scores the model as it is; more is better. The best one's checkpoint is kept.
   std::function<std::optional<double>(std::int64_t step)> evaluate = {};
   std::function<void(std::int64_t step, const std::filesystem::path& folder)> saved = {};
+  /// Told the step of options.traced from within, when it was taken.
+  std::function<void(const StepTrace&)> traced = {};
   /// Asked after every step: true writes a checkpoint and returns from run().
   std::function<bool()> stop = {};
   /// Asked between operations: true leaves a step or an evaluation unfinished, writes a checkpoint
@@ -87,7 +92,8 @@ class Trainer {
   Outcome take_steps();
   std::optional<Step> next_step(Prefetcher& data) const;
   void take(Step step);
-  double compute(PlacedStep& step, const std::function<bool()>& interrupt);
+  double compute(PlacedStep& step, const std::function<bool()>& interrupt,
+                 StepTracer* tracer = nullptr);
   void skip(Step step);
   void read();
   [[noreturn]] void end_not_finite(const Step& step);
