@@ -5,8 +5,10 @@
 #include "apps/html/page.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_folder.h"
+#include "apps/run/sample_scores.h"
 #include "apps/run/sweep.h"
 #include "apps/run/test_scores.h"
+#include "apps/run/token_arrays.h"
 #include "core/atomic_file.h"
 #include "core/quote.h"
 
@@ -35,6 +37,14 @@ void add_skipped(Report& report, const std::string& name, const std::string& why
               {"count", 0}});
 }
 
+/// Flags that say how samples are drawn or what is drawn of them, beside tokens from a file.
+void require_alone(const Arguments& arguments) {
+  for (const char* other :
+       {"on", "text", "sweep", "figure", "samples", "head", "reading", "seed"}) {
+    if (arguments.given(other)) wrong_usage("--", other, ": expected none beside --token-file");
+  }
+}
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
   const std::string& folder = arguments.plain()[0];
@@ -51,6 +61,11 @@ void run(const Arguments& arguments) {
     wrong_usage("--text: expected neither --on nor --sweep with it");
   }
   if (axes.empty() && arguments.given("figure")) wrong_usage("--figure: expected a --sweep too");
+  if (arguments.given("token-file")) require_alone(arguments);
+  if (arguments.given("out") && !axes.empty()) wrong_usage("--out: expected no --sweep beside it");
+  if (arguments.flag("logits") && !arguments.given("out")) {
+    wrong_usage("--logits: expected --out too");
+  }
   EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
                             .seed = seed_from(arguments),
                             .reading = *reading};
@@ -73,8 +88,17 @@ void run(const Arguments& arguments) {
   report.set("step", loaded.step);
   report.set("seed", options.seed);
   report.set("reading", arguments.word("reading"));
+  const auto host = make_reference_backend();
+  std::vector<NamedTensor> arrays;  // for --out
   const auto start = std::chrono::steady_clock::now();
-  if (!axes.empty()) {
+  if (arguments.given("token-file")) {
+    const std::string& file = arguments.word("token-file");
+    auto batches = read_token_batches(file, loaded.task->vocabulary().size());
+    TokenScores scores = score_tokens(*loaded.model, *loaded.task, std::move(batches), *host,
+                                      arguments.flag("logits"));
+    add_rows(report, file, scores.tally);
+    arrays = std::move(scores.arrays);
+  } else if (!axes.empty()) {
     auto points = as_usage("sweep", [&] { return sweep_points(loaded.config, axes); });
     sweep(*loaded.model, points, options);
     for (const SweepPoint& point : points) add_rows(report, name_of(point, axes), point.tally);
@@ -103,9 +127,17 @@ void run(const Arguments& arguments) {
         add_skipped(report, wanted[i], why);
         continue;
       }
+      SampleScores scores(*loaded.model, *tests[i], wanted[i], arguments.flag("logits"));
+      if (arguments.given("out")) {
+        options.told = [&](auto samples, auto said) { scores.add(samples, said); };
+      }
       add_rows(report, wanted[i], evaluate(*loaded.model, *tests[i], options));
+      if (!arguments.given("out")) continue;
+      const std::vector<NamedTensor> its = scores.arrays(*host);
+      arrays.insert(arrays.end(), its.begin(), its.end());
     }
   }
+  if (arguments.given("out")) save_arrays(arguments.word("out"), arrays);
   report.set("seconds",
              std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   report.print(std::cout, arguments.json());
@@ -114,7 +146,8 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "eval",
      .summary = "scores a run on its task's distributions",
-     .usage = {"RUN [--on NAME]... [--samples N]", "RUN --text FILE [--samples N]",
+     .usage = {"RUN [--on NAME]... [--samples N] [--out FILE]", "RUN --text FILE [--samples N]",
+               "RUN --token-file FILE [--out FILE]",
                "RUN --sweep OPTION=VALUES... [--figure FILE]"},
      .options =
          join(run_options(),
@@ -126,17 +159,30 @@ const Register command{
                {"head", "N", "the output head asked", "0"},
                {"samples", "N", "sequences of each", "1000"},
                {"reading", "HOW", "forced or decoded", "forced"},
+               {"token-file", "FILE", "tokens from outside in place of samples: see below"},
+               {"out", "FILE", "also write what was said to each sample, as arrays"},
+               {"logits", "", "with --out: the logits too"},
                json_option()}),
      .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on 4x --json",
                   "eval runs/gemma --text book.txt --samples 20",
                   "eval runs/cycle-tracing-1 --reading decoded --samples 100",
                   "eval runs/sorting-1 --reading decoded --sweep length=2..100 --figure fig.html",
-                  "eval runs/sorting-1 --sweep length=20,50,100 --sweep repeat=2..5 --json"},
+                  "eval runs/sorting-1 --sweep length=20,50,100 --sweep repeat=2..5 --json",
+                  "eval runs/sorting-1 --on test --out said.npz --logits",
+                  "eval runs/book --token-file tokens.npy --out losses.npz"},
      .notes =
          "forced: the model sees the sample's own tokens (teacher forcing). decoded: where it\n"
          "was asked it goes on from what it said itself.\n"
          "--sweep: values are words, numbers or ranges A..B or A..B:STEP, parted by commas;\n"
-         "several sweeps go through all combinations. Other options are those of training.",
+         "several sweeps go through all combinations. Other options are those of training.\n"
+         "Files are .npy, .npz or .safetensors. --token-file: integers [n] or [sequences, n], in "
+         "a\n"
+         "file of several arrays called tokens, with lengths, targets (the next tokens if there\n"
+         "are none), weights and positions beside it; or what `data --step --out` wrote. --out:\n"
+         "for each distribution NAME its NAME.tokens, lengths, asked, asked_lengths, said, "
+         "wanted,\n"
+         "losses and scores.METRIC, with --logits NAME.logits [asked, classes]; of tokens from\n"
+         "outside tokens, lengths, targets, said, losses and logits.",
      .takes_words = true,
      .run = run}};
 

@@ -5,7 +5,7 @@
 #include "apps/compute.h"
 #include "apps/run/continuation.h"
 #include "apps/run/run_folder.h"
-#include "core/tensor_file.h"
+#include "apps/run/token_arrays.h"
 #include "nn/models/decode.h"
 
 namespace longhand::app::generate_command {
@@ -13,8 +13,13 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
+/// As typed; none where a file has them.
 std::vector<std::string> prompts_from(const Arguments& arguments) {
   std::vector<std::string> prompts = arguments.words("prompt");
+  if (arguments.given("token-file")) {
+    if (!prompts.empty()) wrong_usage("--prompt and --token-file: expected one of them");
+    return {};
+  }
   for (std::string& prompt : prompts) {
     if (prompt == "-") prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
   }
@@ -32,9 +37,37 @@ void write_logits(const LoadedRun& loaded, const Tokens& prompt, const nn::Gener
   if (options.positions) batch.positions = options.positions(0, prompt, length);
   const nn::Input input = nn::make_input(backend, batch);
   const Tensor logits = loaded.model->logits(loaded.model->features(input), options.head).value();
-  const std::vector<NamedTensor> tensors{
-      {"logits", logits}, {"tokens", Tensor::from(backend, {std::ssize(prompt)}, prompt)}};
-  save_tensors(file, tensors);
+  std::vector<NamedTensor> tensors{{"logits", logits},
+                                   {"tokens", Tensor::from(backend, {std::ssize(prompt)}, prompt)}};
+  if (std::filesystem::path(file).extension() == ".npy") tensors.pop_back();
+  save_arrays(file, tensors);
+}
+
+/// What was said, as arrays; a .npy file has the tokens alone, [prompts, tokens].
+void write_answers(const std::vector<Continuation>& all, const std::string& file) {
+  const auto host = make_reference_backend();
+  std::vector<Tokens> prompts, said;
+  std::vector<double> probabilities;
+  for (const Continuation& one : all) {
+    prompts.push_back(one.prompt());
+    said.emplace_back();
+    for (const nn::Choice& choice : one.choices()) {
+      said.back().push_back(choice.token);
+      probabilities.push_back(choice.log_probability);
+    }
+  }
+  std::vector<NamedTensor> arrays;
+  add_lists(arrays, *host, "tokens", "lengths", said);
+  if (std::filesystem::path(file).extension() == ".npy") {
+    LONGHAND_CHECK(std::ranges::all_of(said, [&](auto& s) { return s.size() == said[0].size(); }),
+                   file, ": expected .npz or .safetensors where answers differ in length");
+    const Tensor tokens = arrays[0].tensor.reshape({std::ssize(said), std::ssize(said[0])});
+    return save_arrays(file, std::vector<NamedTensor>{{"tokens", tokens}});
+  }
+  add_lists(arrays, *host, "prompt_tokens", "prompt_lengths", prompts);
+  arrays.push_back({"log_probabilities",
+                    Tensor::from(*host, {std::ssize(probabilities)}, DType::f64, probabilities)});
+  save_arrays(file, arrays);
 }
 
 Json in_json(const Continuation& c, const std::string& prompt) {
@@ -53,12 +86,12 @@ Json in_json(const Continuation& c, const std::string& prompt) {
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
   const std::string& folder = arguments.plain()[0];
-  const std::vector<std::string> prompts = prompts_from(arguments);
+  std::vector<std::string> prompts = prompts_from(arguments);
   const std::string stop = arguments.given("stop") ? arguments.word("stop") : "";
   nn::GenerateOptions options{.most = arguments.integer("tokens", 0, 1 << 24),
                               .sampling = sampling_from(arguments),
                               .seed = seed_from(arguments),
-                              .probabilities = arguments.json()};
+                              .probabilities = arguments.json() || arguments.given("out")};
   const LoadedRun loaded = load_run_for_prompts(folder, load_options(arguments));
   options.head = arguments.integer("head", 0, loaded.task->heads() - 1);
   options.positions = given_positions(*loaded.model, *loaded.task, options.seed);
@@ -79,10 +112,14 @@ void run(const Arguments& arguments) {
   for (const std::string& prompt : prompts) {
     read.push_back(as_usage("prompt", [&] { return vocabulary.encode(prompt); }));
     if (read.back().empty()) wrong_usage("--prompt: expected at least one token");
-    all.emplace_back(vocabulary, read.back());
   }
+  if (arguments.given("token-file")) {
+    read = read_token_sequences(arguments.word("token-file"), vocabulary.size());
+    for (const Tokens& tokens : read) prompts.push_back(vocabulary.decode(tokens));
+  }
+  for (const Tokens& tokens : read) all.emplace_back(vocabulary, tokens);
   if (arguments.given("logits")) {
-    if (prompts.size() != 1) wrong_usage("--logits: expected one --prompt");
+    if (prompts.size() != 1) wrong_usage("--logits: expected one prompt");
     write_logits(loaded, read[0], options, arguments.word("logits"));
   }
 
@@ -104,6 +141,7 @@ void run(const Arguments& arguments) {
     return goes_on;
   };
   nn::generate(*loaded.model, read, options);
+  if (arguments.given("out")) write_answers(all, arguments.word("out"));
   if (streams) {
     std::cout << all[0].fresh(cut, true) << '\n';
     return;
@@ -132,7 +170,8 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "generate",
      .summary = "continues a prompt with a run's model",
-     .usage = {"RUN --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]"},
+     .usage = {"RUN --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]",
+               "RUN --token-file FILE [--tokens N] [--out FILE]"},
      .options = join(
          run_options(),
          join(sampling_options(),
@@ -140,13 +179,21 @@ const Register command{
                {"tokens", "N", "new tokens, at most", "32"},
                {"stop", "TEXT", "end before this text; in tasks of words: after this token"},
                {"head", "N", "the output head", "0"},
+               {"token-file", "FILE", "the prompts' tokens, in place of --prompt: see below"},
+               {"out", "FILE", "also write what was said, as arrays"},
                {"logits", "FILE", "also write the logits at every token of the prompt"},
                json_option()})),
      .examples = {"generate runs/flip-flop-1 --prompt w1i0i0r --tokens 1",
                   "generate runs/book --prompt \"Once upon\" --temperature 0.8 --top-p 0.95",
-                  "generate runs/book --prompt - --json < prompt.txt"},
-     .notes = "--prompt may be given several times: the prompts are continued together.\n"
-              "The same seed gives the same text on any number of threads.",
+                  "generate runs/book --prompt - --json < prompt.txt",
+                  "generate runs/book --token-file prompts.npy --out answers.npz"},
+     .notes =
+         "--prompt may be given several times: the prompts are continued together.\n"
+         "The same seed gives the same text on any number of threads.\n"
+         "Files are .npy, .npz or .safetensors. --token-file: integers [n] or [prompts, n], in\n"
+         "a file of several arrays called tokens, with lengths [prompts] where they differ.\n"
+         "--out: tokens, lengths, log_probabilities, prompt_tokens, prompt_lengths. --logits:\n"
+         "logits [tokens, classes] and tokens. A .npy file has the first of these alone.",
      .takes_words = true,
      .run = run}};
 

@@ -176,6 +176,7 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
       bytes += task.target_bytes(samples[i]);
     }
     if (bytes > 0) add_losses(loss, model, task, samples);
+    if (options.told) options.told(samples, said);
   });
   if (bytes > 0) {
     tally.add_ratio("loss", loss.sum, std::llround(loss.weight));

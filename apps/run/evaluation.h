@@ -26,6 +26,10 @@ struct EvaluationOptions {
   std::uint64_t seed = 1;
   Reading reading = Reading::forced;
   int head = 0;  // of the task's
+  /// Told of each sample what was said at its asked outputs.
+  std::function<void(std::span<const tasks::Sample> samples,
+                     std::span<const std::vector<std::int32_t>> said)>
+      told = {};
 };
 
 /// The samples that models are scored on, some at a time: number i from the stream (seed,
