@@ -2,10 +2,12 @@
 #include <iostream>
 #include <set>
 
+#include "apps/html/chart.h"
 #include "apps/html/page.h"
 #include "apps/html/parallel.h"
 #include "apps/html/svg.h"
 #include "apps/recipes/grid.h"
+#include "apps/run/halving.h"
 #include "apps/run/run_summary.h"
 #include "apps/run/training.h"
 #include "core/atomic_file.h"
@@ -63,7 +65,14 @@ struct GridCell {
   std::vector<std::size_t> choice;  // of each axis
   Texts runs;                       // folders' names
   std::vector<Config> configs;
-  std::vector<double> scores;
+  std::vector<double> scores;  // of its runs, after its last stage
+  std::vector<double> means;   // of them, after each stage it was in
+};
+
+/// The stages of a sweep, one where all is trained to the end, and which cells are in each.
+struct GridStages {
+  std::vector<HalvingStage> all;
+  bool is_last(std::size_t stage) const { return stage + 1 == all.size(); }
 };
 
 std::string folder_name(const std::vector<GridAxis>& axes, const GridCell& cell,
@@ -119,24 +128,79 @@ bool is_finished(const fs::path& path) {
   return fs::exists(path / "config.ini") && summarize(path).state == "finished";
 }
 
-/// Trains what is not done yet; false when a signal or the time stopped it.
-bool train_all(const std::vector<GridCell>& cells, const fs::path& out, GridPart part,
-               const TrainingManner& manner) {
+/// A run's score after a stage; none: that is not done. After the last one it is the last there is.
+std::optional<double> score_of(const fs::path& path, const GridStages& stages, std::size_t stage) {
+  if (!fs::exists(path / "config.ini")) return std::nullopt;
+  if (!stages.is_last(stage)) return score_after(path, stages.all[stage].steps);
+  if (!is_finished(path)) return std::nullopt;
+  const RunSummary summary = summarize(path);
+  LONGHAND_CHECK(summary.value, path.string(),
+                 ": has no evaluation: expected evaluate-samples above 0");
+  return summary.value;
+}
+
+/// Trains what a stage lacks; false when a signal or the time stopped it.
+bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridPart part,
+                 const GridStages& stages, std::size_t stage, TrainingManner manner) {
+  if (!stages.is_last(stage)) {
+    manner.to_step = stages.all[stage].steps;
+    manner.scores_there = true;
+  }
   std::vector<std::pair<const Config*, fs::path>> all;
-  for (const GridCell& cell : cells) {
-    for (std::size_t k = 0; k < cell.runs.size(); ++k) {
-      all.emplace_back(&cell.configs[k], out / cell.runs[k]);
+  for (const GridCell* cell : cells) {
+    for (std::size_t k = 0; k < cell->runs.size(); ++k) {
+      all.emplace_back(&cell->configs[k], out / cell->runs[k]);
     }
   }
   for (const std::size_t i : part_of(all.size(), part)) {
     const auto& [config, path] = all[i];
-    RunFolder folder = open_or_create(path, *config);  // refused where it is another run's
-    if (is_finished(path)) continue;
+    std::optional<RunFolder> folder = open_or_create(path, *config);  // refused if it is another's
+    if (score_of(path, stages, stage)) continue;
     if (manner.is_over()) return false;
     if (!manner.quiet) {
+      if (stages.all.size() > 1) {
+        std::cerr << "stage " << stage + 1 << " of " << stages.all.size() << ", "
+                  << stages.all[stage].steps << " steps, ";
+      }
       std::cerr << "run " << i + 1 << " of " << all.size() << ": " << path.string() << '\n';
     }
-    if (!train(folder, manner).finished) return false;
+    LONGHAND_CHECK(stages.is_last(stage) || !is_finished(path), path.string(),
+                   ": is trained to its end and was not scored after step ",
+                   stages.all[stage].steps, ": expected a folder of this --halving alone");
+    train(*folder, manner);
+    folder.reset();  // nobody writes to it any more
+    if (!score_of(path, stages, stage)) return false;
+  }
+  return true;
+}
+
+/// Trains all stages, and drops cells after each but the last. False where runs are left, for
+/// another process or another time.
+bool train_stages(std::vector<GridCell>& cells, const fs::path& out, GridPart part,
+                  const GridStages& stages, bool less, const TrainingManner& manner) {
+  std::vector<GridCell*> left;
+  for (GridCell& cell : cells) left.push_back(&cell);
+  for (std::size_t stage = 0; stage < stages.all.size(); ++stage) {
+    if (!train_stage(left, out, part, stages, stage, manner)) return false;
+    std::vector<HalvingScore> judged;
+    for (GridCell* cell : left) {
+      std::vector<double> losses;
+      cell->scores.clear();
+      for (const std::string& run : cell->runs) {
+        const std::optional<double> score = score_of(out / run, stages, stage);
+        if (!score) return false;  // another process's
+        cell->scores.push_back(*score);
+        losses.push_back(loss_before(out / run, stages.all[stage].steps));
+      }
+      cell->means.push_back(mean_over(cell->scores).mean);
+      judged.push_back({cell->means.back(), mean_over(losses).mean});
+    }
+    if (stages.is_last(stage)) break;
+    std::vector<std::size_t> best = best_of(judged, less, stages.all[stage + 1].settings);
+    std::ranges::sort(best);  // in the grid's order, as parts are taken
+    std::vector<GridCell*> next;
+    for (const std::size_t i : best) next.push_back(left[i]);
+    left = std::move(next);
   }
   return true;
 }
@@ -170,27 +234,49 @@ std::string picture_of(const std::vector<GridAxis>& axes, const std::vector<Grid
   return html::parallel_coordinates(picture);
 }
 
-void report(const Arguments& arguments, const Config& base, const std::vector<GridAxis>& axes,
-            std::vector<GridCell> cells, const fs::path& out) {
-  const bool less = base.task()->less_is_better();
-  std::string metric;
-  for (GridCell& cell : cells) {
-    for (const std::string& run : cell.runs) {
-      const RunSummary summary = summarize(out / run);
-      metric = summary.metric;
-      LONGHAND_CHECK(summary.value, run, ": has no evaluation: expected evaluate-samples above 0");
-      cell.scores.push_back(*summary.value);
-    }
+std::string settings_of(const std::vector<GridAxis>& axes, const GridCell& cell) {
+  std::string all;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    all += (a ? ", " : "") + axes[a].name + " " + axes[a].values[cell.choice[a]];
   }
+  return all;
+}
+
+/// Scores after each stage: a line ends where its setting was dropped.
+std::string stages_picture(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
+                           const GridStages& stages, const std::string& metric) {
+  html::LineChart chart{.x_label = "steps", .y_label = metric, .series = {}, .log_x = true};
+  for (const HalvingStage& stage : stages.all) {
+    chart.x_marks.push_back(static_cast<double>(stage.steps));
+  }
+  for (const GridCell& cell : cells) {
+    html::Series series{.name = settings_of(axes, cell), .points = {}, .marks = true};
+    for (std::size_t k = 0; k < cell.means.size(); ++k) {
+      series.points.push_back({chart.x_marks[k], cell.means[k]});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  return html::line_chart(chart);
+}
+
+void report(const Arguments& arguments, const Config& base, const std::vector<GridAxis>& axes,
+            std::vector<GridCell> cells, const GridStages& stages, const fs::path& out) {
+  const bool less = base.task()->less_is_better();
+  const std::string metric = summarize(out / cells[0].runs[0]).metric;
+  const bool halves = stages.all.size() > 1;
   std::ranges::stable_sort(cells, [&](const GridCell& a, const GridCell& b) {
-    const double x = mean_over(a.scores).mean, y = mean_over(b.scores).mean;
-    return less ? x < y : x > y;
+    if (a.means.size() != b.means.size()) return a.means.size() > b.means.size();
+    return less ? a.means.back() < b.means.back() : a.means.back() > b.means.back();
   });
   std::vector<Report::Column> columns;
   Texts header;
   for (const GridAxis& axis : axes) {
     columns.push_back({axis.name, axis.name});
     header.push_back(html::escape(axis.name));
+  }
+  if (halves) {
+    columns.push_back({"steps", "steps"});
+    header.emplace_back("steps");
   }
   for (const char* title : {"score", "95% from", "to"}) header.emplace_back(title);
   header.emplace_back("runs");
@@ -211,6 +297,11 @@ void report(const Arguments& arguments, const Config& base, const std::vector<Gr
       row[axes[a].name] = axes[a].values[cell.choice[a]];
       line.push_back(html::escape(axes[a].values[cell.choice[a]]));
     }
+    if (halves) {
+      row["steps"] = stages.all[cell.means.size() - 1].steps;
+      row["means"] = cell.means;
+      line.push_back(std::to_string(stages.all[cell.means.size() - 1].steps));
+    }
     row["value"] = mean.mean;
     row["low"] = mean.low ? Json(*mean.low) : Json();
     row["high"] = mean.high ? Json(*mean.high) : Json();
@@ -229,6 +320,13 @@ void report(const Arguments& arguments, const Config& base, const std::vector<Gr
     rows.push_back(std::move(line));
   }
   table.set("metric", metric);
+  if (halves) {
+    Json told = Json::array();
+    for (const HalvingStage& stage : stages.all) {
+      told.push_back({{"settings", stage.settings}, {"steps", stage.steps}});
+    }
+    table.set("stages", told);
+  }
   table.set("out", out.string());
   table.print(std::cout, arguments.json());
   html::Page page("sweep of " + base.kind().name,
@@ -236,11 +334,27 @@ void report(const Arguments& arguments, const Config& base, const std::vector<Gr
   page.add("Scores", html::table(header, rows) +
                          html::paragraph(metric + (less ? ", less is better; " : "; ") +
                                          "means over seeds, intervals by Student's t."));
+  if (halves) {
+    page.add("Who was dropped when",
+             html::figure(stages_picture(axes, cells, stages, metric),
+                          text("The mean score after each stage; of ", stages.all.size(),
+                               " stages each goes on with the best ones of the one before")));
+  }
   page.add("Settings and scores",
            html::figure(picture_of(axes, cells, metric, less),
                         "A line for each run, the stronger the better its score"));
   page.add("Configuration", html::code(base.ini()));
   write_atomically(out / "report.html", page.render());
+}
+
+GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t settings) {
+  const std::int64_t steps = base.integer("training.steps", 0, longest_training);
+  if (!arguments.given("halving")) return {.all = {{.settings = settings, .steps = steps}}};
+  const std::int64_t eta = arguments.integer("halving", 2, 1000);
+  if (base.integer("training.evaluate_samples", 0, 1 << 24) == 0) {
+    wrong_usage("--halving: expected evaluate-samples above 0, by which runs are dropped");
+  }
+  return {.all = as_usage("halving", [&] { return halving_stages(settings, eta, steps); })};
 }
 
 void run(const Arguments& arguments) {
@@ -250,6 +364,9 @@ void run(const Arguments& arguments) {
     axes.push_back(axis_of(word, base));
     const auto same = std::ranges::count(axes, axes.back().key, &GridAxis::key);
     if (same > 1) wrong_usage("--grid: ", axes.back().name, " is given twice");
+  }
+  if (arguments.given("halving") && std::ranges::count(axes, "training.steps", &GridAxis::key)) {
+    wrong_usage("--halving: expected no --grid of steps beside it");
   }
   if (axes.empty()) wrong_usage("--grid is missing: expected NAME=VALUE,VALUE...");
   const fs::path out = arguments.word("out");
@@ -268,14 +385,12 @@ void run(const Arguments& arguments) {
     }
     return;
   }
+  const GridStages stages = stages_of(arguments, base, cells.size());
   Folder::make(out);
-  const bool whole = train_all(cells, out, part, manner_from(arguments));
-  const bool all_done = whole && std::ranges::all_of(cells, [&](const GridCell& cell) {
-                          return std::ranges::all_of(cell.runs, [&](const std::string& name) {
-                            return is_finished(out / name);
-                          });
-                        });
-  if (all_done) return report(arguments, base, axes, std::move(cells), out);
+  if (train_stages(cells, out, part, stages, base.task()->less_is_better(),
+                   manner_from(arguments))) {
+    return report(arguments, base, axes, std::move(cells), stages, out);
+  }
   if (arguments.json()) std::cout << Json{{"out", out.string()}, {"finished", false}} << '\n';
   if (!arguments.flag("quiet")) {
     std::cerr << "not all runs are done; the same command goes on with them\n";
@@ -289,6 +404,7 @@ const Register command{
      .options = join(
          {{"grid", "NAME=LIST", "a setting and its values; by | where they have commas", {}, true},
           {"seeds", "N", "runs of each place in the grid, by seeds from --seed on", "1"},
+          {"halving", "N", "drop all but the best 1/N after 1/N^k of the steps, again and again"},
           {"out", "DIR", "the folder of the runs and of report.html"},
           {"config", "FILE", "a config.ini whose settings flags may override"},
           {"only", "K/N", "train only the K-th of N parts of the runs"},
@@ -296,11 +412,17 @@ const Register command{
          join(manner_options(), join(config_options(), {json_option()}))),
      .examples =
          {"sweep --task sorting --steps 300 --grid rate=1e-3,3e-3 --grid layers=2,4 --seeds 3 "
-          "--out runs/sorting-sweep"},
+          "--out runs/sorting-sweep",
+          "sweep --task sorting --steps 900 --grid rate=1e-4,3e-4,1e-3,3e-3,1e-2 --halving 3 "
+          "--out runs/sorting-rates"},
      .notes =
          "Each run is what `longhand train` with these flags would be. Stopped, by Ctrl-C or\n"
          "--max-minutes, the same command goes on where it was; with --only several processes\n"
-         "or machines share the runs, and whoever ends last writes the report.",
+         "or machines share the runs, and whoever ends last writes the report.\n"
+         "--halving 3: nine settings are trained for 1/9 of --steps, the best three of them go on\n"
+         "to 1/3, and the best of these to the end; the learning rate's schedule is that of all\n"
+         "steps. Of equal scores the lower loss goes on. With --only a stage begins when every\n"
+         "process has ended the one before: start them again until one writes the report.",
      .run = run}};
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "apps/run/run_summary.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/error.h"
 
@@ -8,12 +9,20 @@ namespace longhand::app {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string main_metric_of(const Config& config) {
+  const std::string& distribution = config.kind().distributions.front().name;
+  return text(distribution, "/", config.task()->main_metric());
+}
+
+}  // namespace
+
 RunSummary summarize(const fs::path& path) {
   const RunFolder run(path);
   RunSummary summary{.config = run.config()};
   summary.steps = summary.config.integer("training.steps", 0, std::int64_t{1} << 40);
-  const std::string& distribution = summary.config.kind().distributions.front().name;
-  summary.metric = text(distribution, "/", summary.config.task()->main_metric());
+  summary.metric = main_metric_of(summary.config);
   for (const Json& line : run.metrics()) {
     summary.step = std::max(summary.step, line["step"].integer());
     if (const Json* const seconds = line.find("seconds")) summary.seconds += seconds->number();
@@ -25,6 +34,29 @@ RunSummary summarize(const fs::path& path) {
     summary.state = summary.step >= summary.steps ? "finished" : "stopped";
   }
   return summary;
+}
+
+std::optional<double> score_after(const fs::path& path, std::int64_t step) {
+  const RunFolder run(path);
+  const std::string metric = main_metric_of(run.config());
+  std::optional<double> found;
+  for (const Json& line : run.metrics()) {
+    const Json* const value = line.find(metric);
+    if (value && line["step"].integer() == step) found = value->number();
+  }
+  return found;
+}
+
+double loss_before(const fs::path& path, std::int64_t step) {
+  double sum = 0, count = 0;
+  for (const Json& line : RunFolder(path).metrics()) {
+    const Json* const loss = line.find("loss");
+    const std::int64_t at = line["step"].integer();
+    if (!loss || at > step || 10 * at <= 9 * step) continue;
+    sum += loss->number();
+    ++count;
+  }
+  return count > 0 ? sum / count : std::numeric_limits<double>::infinity();
 }
 
 std::vector<fs::path> runs_below(const fs::path& folder) {

@@ -20,6 +20,12 @@ struct RunSummary {
 };
 RunSummary summarize(const std::filesystem::path& run);
 
+/// The main metric's value in a run's evaluation after a step; none where there is none.
+std::optional<double> score_after(const std::filesystem::path& run, std::int64_t step);
+
+/// The mean loss of the last tenth of the steps up to this one; infinite where none is told.
+double loss_before(const std::filesystem::path& run, std::int64_t step);
+
 /// The folders below this one, itself too, that hold runs, sorted; what lies in a run is none.
 std::vector<std::filesystem::path> runs_below(const std::filesystem::path& folder);
 

@@ -1,0 +1,97 @@
+// Grids whose worse runs are dropped on the way.
+#include <filesystem>
+
+#include "apps/run/halving.h"
+#include "tests/program.h"
+
+namespace halving_test {
+
+using namespace longhand;
+using app::HalvingStage;
+
+/// The sweep with other numbers of steps and samples.
+std::string halved_with(int steps, int samples) {
+  return text("sweep --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 ",
+              "--batch 4 --threads 1 --quiet --out s --grid rate=1e-4,1e-3,3e-3,1e-2,3e-2 ",
+              "--steps ", steps, " --evaluate-samples ", samples, " --halving 2 ");
+}
+const std::string halved = halved_with(16, 20);
+
+}  // namespace halving_test
+
+BOOST_FIXTURE_TEST_SUITE(halving_test, Program)
+
+using namespace halving_test;
+
+BOOST_AUTO_TEST_CASE(stages_keep_the_best_share_until_one_is_left) {
+  using Stages = std::vector<HalvingStage>;
+  BOOST_TEST((app::halving_stages(9, 3, 900) == Stages{{9, 100}, {3, 300}, {1, 900}}));
+  BOOST_TEST((app::halving_stages(5, 2, 16) == Stages{{5, 2}, {3, 4}, {2, 8}, {1, 16}}));
+  BOOST_TEST((app::halving_stages(1, 4, 7) == Stages{{1, 7}}));
+  BOOST_TEST(contains(refusal([] { app::halving_stages(9, 3, 8); }), "expected more steps"));
+  BOOST_TEST(contains(refusal([] { app::halving_stages(9, 1, 8); }), "expected 2 or more"));
+  using Places = std::vector<std::size_t>;
+  const std::vector<app::HalvingScore> scores{{0.5, 2}, {0.7, 9}, {0.5, 1}, {0.9, 9}, {0.5, 1}};
+  BOOST_TEST((app::best_of(scores, false, 3) == Places{3, 1, 2}));
+  BOOST_TEST((app::best_of(scores, true, 3) == Places{2, 4, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(the_best_settings_go_on_by_their_own_runs) {
+  const Json told = json(halved + "--json");
+  BOOST_TEST(told["stages"].size() == 4u);
+  BOOST_REQUIRE(told["rows"].size() == 5u);
+  const std::vector<std::int64_t> steps{16, 8, 4, 2, 2};
+  for (std::size_t i = 0; i < 5; ++i) {
+    const Json& row = told["rows"][i];
+    BOOST_TEST(row["steps"].integer() == steps[i]);
+    const std::string run = "s/" + row["runs"][0].string();
+    BOOST_TEST(metrics(run).back()["step"].integer() == steps[i]);
+    // Nobody was dropped who was better than one who went on.
+    for (std::size_t k = 0; k + 1 < row["means"].size(); ++k) {
+      for (const Json& other : told["rows"]) {
+        if (other["means"].size() != k + 1) continue;
+        BOOST_TEST(other["means"][k].number() <= row["means"][k].number());
+      }
+    }
+  }
+  BOOST_TEST(told["rows"][0]["rate"] != "1e-4");  // too slow: its loss is the highest
+  const std::string page = contents(folder / "s/report.html");
+  BOOST_TEST(contains(page, "Who was dropped when"));
+  // The best one has the bits of a run that was trained in one go.
+  const std::string best = "s/" + told["rows"][0]["runs"][0].string();
+  BOOST_TEST((*this)(text("train --config ", best, "/config.ini --quiet --out alone")).status == 0);
+  BOOST_TEST(checkpoint("alone", 16) == checkpoint(best, 16));
+  // Again: nothing is trained, all is told.
+  BOOST_TEST(json(halved + "--json")["rows"] == told["rows"]);
+}
+
+BOOST_AUTO_TEST_CASE(it_goes_on_where_it_stopped_and_is_shared) {
+  BOOST_TEST(!json(halved + "--max-minutes 0 --json")["finished"].boolean());
+  // Each process stops where a stage waits for others.
+  BOOST_TEST(!json(halved + "--only 1/2 --json")["finished"].boolean());
+  Json last;
+  for (int round = 0; round < 4; ++round) {
+    for (const char* part : {"2/2", "1/2"}) {
+      last = json(text(halved, "--json --only ", part));
+      if (last.contains("rows")) break;
+    }
+    if (last.contains("rows")) break;
+  }
+  BOOST_REQUIRE(last.contains("rows"));
+  std::filesystem::rename(folder / "s", folder / "shared");
+  const Json whole = json(halved + "--json");
+  BOOST_TEST(whole["rows"] == last["rows"]);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_halved_is_refused) {
+  refuses(2, halved_with(4, 20), "--halving: halving: expected more steps");
+  refuses(2, halved_with(16, 0), "--halving: expected evaluate-samples");
+  refuses(2, halved + "--grid steps=8,16", "--halving: expected no --grid of steps");
+  std::filesystem::remove_all(folder / "s");
+  std::string whole = halved;
+  whole.resize(whole.find("--halving"));
+  BOOST_TEST((*this)(whole).status == 0);
+  refuses(1, halved, "expected a folder of this --halving alone");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
