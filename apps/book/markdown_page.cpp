@@ -250,7 +250,9 @@ class Converter {
         const std::string_view mark = rest.starts_with("$$") ? "$$" : "$";
         const std::string_view inside = between(mark);
         if (!inside.empty()) {
-          html += mathml(inside, mark == "$$");
+          const bool display = mark == "$$";  // wider than a phone, it scrolls by itself
+          html += display ? "<span class=\"formula\">" + mathml(inside, true) + "</span>"
+                          : mathml(inside, false);
           rest.remove_prefix(inside.size() + 2 * mark.size());
           continue;
         }

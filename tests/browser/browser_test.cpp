@@ -1,0 +1,236 @@
+// The pages that the program makes, in a browser: the live page, a report and a page of the book,
+// wide and narrow, light and dark. browser_test PROGRAM SOURCE; 77 where there is no Chromium.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "core/error.h"
+#include "tests/browser/chromium.h"
+
+namespace longhand {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int skipped = 77;
+constexpr unsigned longest = 150;  // seconds for all
+volatile pid_t browser_group = 0, server = 0;
+
+void end_all(int) {
+  if (browser_group > 0) ::kill(-browser_group, SIGKILL);
+  if (server > 0) ::kill(server, SIGKILL);
+  static const char words[] = "browser: not done in time\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, words, sizeof words - 1);
+  ::_exit(1);
+}
+
+std::string find_browser() {
+  const char* const path = std::getenv("PATH");
+  for (std::string rest = path ? path : ""; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+      const std::string file = rest.substr(0, end) + "/" + name;
+      if (::access(file.c_str(), X_OK) == 0) return file;
+    }
+    rest.erase(0, end + 1);
+  }
+  return {};
+}
+
+int wrong = 0;
+
+/// What is being looked at, for messages.
+struct View {
+  std::string page;
+  int width;
+  bool dark;
+};
+
+void expect(bool holds, const View& view, const std::string& what) {
+  if (holds) return;
+  ++wrong;
+  std::fprintf(stderr, "browser: %s, %d pixels, %s: %s\n", view.page.c_str(), view.width,
+               view.dark ? "dark" : "light", what.c_str());
+}
+
+/// What holds of every page.
+void look_over(Chromium& browser, const View& view, const std::string& home) {
+  for (const std::string& error : browser.errors()) expect(false, view, error);
+  expect(!browser.requests().empty(), view, "nothing was asked for");
+  for (const std::string& address : browser.requests()) {
+    expect(address.starts_with(home) || address.starts_with("data:"), view, "asked for " + address);
+  }
+  const Json over = browser.evaluate(
+      "document.documentElement.scrollWidth - document.documentElement.clientWidth");
+  expect(over.number() <= 0, view, text("is ", over.number(), " pixels too wide"));
+  // The ground's red, green and blue.
+  const Json ground = browser.evaluate(
+      "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)");
+  double light = 0;
+  for (const Json& one : ground) light += one.number() / 3;
+  expect(view.dark ? light < 80 : light > 200, view, "its ground is " + ground.dump());
+}
+
+/// The middle of the first element that the selector finds, brought into sight, as [x, y].
+Json middle_of(Chromium& browser, const std::string& selector) {
+  return browser.evaluate("(() => { const e = document.querySelector('" + selector +
+                          "'); e.scrollIntoView({block: 'center', behavior: 'instant'}); const b = "
+                          "e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / "
+                          "2]; })()");
+}
+
+void look_at_report(Chromium& browser, const View& view, const fs::path& run) {
+  browser.open("file://" + (run / "report.html").string(), view.width, 800, view.dark);
+  // The curve with the most corners, and where its middle one is.
+  const Json found = browser.evaluate(R"((() => {
+    const places = (path) => (path.getAttribute('d').match(/[-\d.]+ [-\d.]+/g) || []);
+    const path = [...document.querySelectorAll('path[data-values]')]
+      .sort((a, b) => places(b).length - places(a).length)[0];
+    path.scrollIntoView({block: 'center', behavior: 'instant'});
+    const all = places(path), [x, y] = all[all.length >> 1].split(' ').map(Number);
+    const at = new DOMPoint(x, y).matrixTransform(path.ownerSVGElement.getScreenCTM());
+    return [all.length, at.x, at.y];
+  })())");
+  expect(found[0].number() >= 30, view, "its curves have corners: " + found[0].dump());
+  browser.move_pointer(found[1].number(), found[2].number());
+  expect(browser.wait_for("[...document.querySelectorAll('.tip')].some(t => !t.hidden && "
+                          "/\\d/.test(t.textContent) && t.querySelectorAll('b').length >= 2)"),
+         view, "no values under the pointer");
+  look_over(browser, view, "file://" + run.string());
+}
+
+void look_at_live_page(Chromium& browser, const View& view, const std::string& address) {
+  browser.open(address, view.width, 800, view.dark);
+  expect(browser.wait_for("[...state.charts.values()].some(c => c.curves.some(k => k.x.length >= "
+                          "30) && c.place)"),
+         view, "no curves come");
+  // Points of the first chart's curves, and pixels of their canvas that are in their colour.
+  const Json drawn = browser.evaluate(
+      "(() => { const c = [...state.charts.values()].find(c => c.place), k = c.curvesCanvas; const "
+      "bytes = k.getContext('2d').getImageData(0, 0, k.width, k.height).data; let coloured = 0; "
+      "for "
+      "(let i = 0; i < bytes.length; i += 4) if (bytes[i + 3] > 100 && Math.max(bytes[i], bytes[i "
+      "+ "
+      "1], bytes[i + 2]) - Math.min(bytes[i], bytes[i + 1], bytes[i + 2]) > 60) ++coloured; return "
+      "coloured; })()");
+  expect(drawn.number() > 150, view, "pixels of curves: " + drawn.dump());
+  const Json middle = middle_of(browser, ".chart .layers");
+  browser.move_pointer(middle[0].number(), middle[1].number());
+  expect(browser.wait_for("[...document.querySelectorAll('.chart .tip')].some(t => !t.hidden && "
+                          "/^step /.test(t.textContent) && t.querySelector('.value'))"),
+         view, "no values under the pointer");
+  browser.evaluate("document.querySelector('.run .name').click()");
+  expect(browser.wait_for("document.querySelector('#detail table')"), view, "no details of a run");
+  look_over(browser, view, address.substr(0, address.find('#')));
+}
+
+void look_at_book(Chromium& browser, const View& view, const fs::path& book, const char* page) {
+  browser.open("file://" + (book / page).string(), view.width, 800, view.dark);
+  const bool formulas = std::string_view(page).starts_with("math/");
+  const Json count = browser.evaluate("document.querySelectorAll('math').length");
+  expect(!formulas || count.number() >= 3, view, "formulas: " + count.dump());
+  browser.evaluate(
+      "(() => { const s = document.getElementById('search'); s.value = 'softmax'; "
+      "s.dispatchEvent(new Event('input')); })()");
+  expect(browser.wait_for("document.querySelectorAll('#found a').length >= 3"), view,
+         "the search finds nothing");
+  look_over(browser, view, "file://" + book.string());
+}
+
+void require(const std::string& line) {
+  LONGHAND_CHECK(std::system(line.c_str()) == 0, "expected success of: ", line);
+}
+
+/// `longhand serve`, and the address that it prints.
+std::string serve(const std::string& program, const fs::path& folder) {
+  const fs::path file = folder / "address";
+  server = ::fork();
+  if (server == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int out = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ::dup2(out, STDOUT_FILENO);
+    ::execl(program.c_str(), "longhand", "serve", (folder / "runs").c_str(), "--port", "0",
+            nullptr);
+    ::_exit(127);
+  }
+  for (int tries = 0; tries < 1000; ++tries, ::usleep(10'000)) {
+    std::ifstream in(file);
+    std::string address{std::istreambuf_iterator<char>(in), {}};
+    if (!address.ends_with('\n')) continue;
+    address.pop_back();
+    return address;
+  }
+  fail("the server does not start");
+}
+
+int run(const std::string& program, const std::string& source) {
+  const std::string chromium = find_browser();
+  if (chromium.empty()) {
+    std::puts("browser: skipped, there is no chromium here");
+    return skipped;
+  }
+  const TemporaryFolder folder;
+  const fs::path runs = folder / "runs";
+  fs::create_directory(runs);
+  for (const char* name : {"one", "two"}) {
+    require(text(program, " train --task flip-flop --task.instructions 8 --layers 1 --width 16 ",
+                 "--steps 60 --evaluate-every 30 --evaluate-samples 20 --threads 1 --quiet --seed ",
+                 name == std::string_view("one") ? 1 : 2, " --out ", (runs / name).string()));
+  }
+  const fs::path book = folder / "book";
+  require(text(program, " book --no-checks --source ", source, " --out ", book.string(),
+               " >/dev/null"));
+  const std::string address = serve(program, folder.path());
+  std::unique_ptr<Chromium> browser;
+  try {
+    browser = std::make_unique<Chromium>(chromium);
+    browser_group = browser->group();
+    browser->open("about:blank", 800, 600, false);
+  } catch (const Error& error) {
+    std::printf("browser: skipped, %s does not start: %s\n", chromium.c_str(), error.what());
+    return skipped;
+  }
+  for (const int width : {1280, 390}) {
+    for (const bool dark : {false, true}) {
+      look_at_report(*browser, {"report.html", width, dark}, runs / "one");
+      look_at_live_page(*browser, {"the live page", width, dark}, address);
+      for (const char* page : {"index.html", "math/attention.html"}) {
+        if (!fs::exists(book / page)) fail("the book has no page ", page);
+        look_at_book(*browser, {page, width, dark}, book, page);
+      }
+    }
+  }
+  if (wrong == 0) std::puts("browser: 16 views are right");
+  return wrong > 0;
+}
+
+}  // namespace
+}  // namespace longhand
+
+int main(int count, char** words) {
+  if (count != 3) return 2;
+  ::signal(SIGALRM, longhand::end_all);
+  ::signal(SIGTERM, longhand::end_all);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::alarm(longhand::longest);
+  int status = 1;
+  try {
+    status = longhand::run(words[1], words[2]);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "browser: %s\n", error.what());
+  }
+  if (longhand::server > 0) {
+    ::kill(longhand::server, SIGTERM);
+    ::waitpid(longhand::server, nullptr, 0);
+  }
+  return status;
+}
