@@ -8,7 +8,7 @@ class Chart {
     this.chosen = chosen;  // called with [from, to], or null for the whole length
     this.curves = [];      // {name, colour, x, y, low, high}
     this.log = figure === 'loss';
-    this.smooth = 0;
+    this.smooth = -1;      // half the width of the running mean; none was shown yet
     this.view = null;
     this.pointer = null;
     this.drag = null;
@@ -30,6 +30,10 @@ class Chart {
     this.tip = document.createElement('div');
     this.tip.className = 'tip';
     this.tip.hidden = true;
+    this.head = document.createElement('div');
+    this.more = document.createElement('div');
+    this.lines = [];       // of the tip, used again and again
+    this.shownLines = -1;  // how many of them
     const layers = document.createElement('div');
     layers.className = 'layers';
     layers.append(this.curvesCanvas, this.canvas);
@@ -49,9 +53,15 @@ class Chart {
     }, {rootMargin: '100px'}).observe(this.element);
   }
 
-  show(curves, view) {
+  // Drawn again only where something is new: the list of runs is asked for every two seconds.
+  show(curves, view, smooth) {
+    const same = (a, b) => a && a.x === b.x && a.y === b.y && a.name === b.name && a.colour === b.colour;
+    const known = view === this.view && smooth === this.smooth && curves.length === this.curves.length &&
+      curves.every((curve, i) => same(this.curves[i], curve));
+    if (known) return;
     this.curves = curves;
     this.view = view;
+    this.smooth = smooth;
     this.draw();
   }
 
@@ -182,9 +192,11 @@ class Chart {
 
   // A line where the pointer is, and each curve's value there: the nearest ones first.
   paintPointer() {
-    this.tip.hidden = true;
     const g = clean(this.canvas);
-    if (!g || !this.place || !this.pointer || !this.curves.length) return;
+    if (!g || !this.place || !this.pointer || !this.curves.length) {
+      this.tip.hidden = true;
+      return;
+    }
     const {e, box, x, y} = this.place;
     const style = getComputedStyle(document.documentElement);
     if (this.drag) {
@@ -201,6 +213,7 @@ class Chart {
       if (i < 0 || Math.abs(x(curve.x[i]) - at) > 30) continue;  // it has nothing near here
       found.push({curve, i, away: Math.abs(y(curve.shown[i]) - this.pointer.y)});
     }
+    this.tip.hidden = !found.length;
     if (!found.length) return;
     found.sort((a, b) => a.away - b.away);
     const first = found[0];
@@ -211,27 +224,21 @@ class Chart {
     g.lineTo(x(first.curve.x[first.i]), box.bottom);
     g.stroke();
     g.setLineDash([]);
-    for (const {curve, i} of found) {
+    const told = found.slice(0, 10);
+    for (const {curve, i} of told) {
       g.fillStyle = curve.colour;
       g.beginPath();
       g.arc(x(curve.x[i]), y(curve.shown[i]), 3.5, 0, 7);
       g.fill();
     }
-    const lines = [textElement('div', 'step ' + Math.round(first.curve.x[first.i]).toLocaleString('en'))];
-    for (const {curve, i} of found.slice(0, 10)) {
-      const line = document.createElement('div');
-      const swatch = document.createElement('span');
-      swatch.className = 'swatch';
-      swatch.style.background = curve.colour;
-      const value = textElement('span', precise(curve.shown[i]));
-      value.className = 'value';
-      const label = textElement('span', curve.name);
-      label.className = 'label';
-      line.append(swatch, label, value);
-      lines.push(line);
+    this.head.textContent = 'step ' + Math.round(first.curve.x[first.i]).toLocaleString('en');
+    while (this.lines.length < told.length) this.lines.push(new TipLine());
+    told.forEach(({curve, i}, k) => this.lines[k].tell(curve.colour, curve.name, precise(curve.shown[i])));
+    this.more.textContent = found.length > told.length ? 'and ' + (found.length - told.length) + ' more' : '';
+    if (this.shownLines !== told.length) {
+      this.tip.replaceChildren(this.head, ...this.lines.slice(0, told.length).map((line) => line.element), this.more);
+      this.shownLines = told.length;
     }
-    if (found.length > 10) lines.push(textElement('div', 'and ' + (found.length - 10) + ' more'));
-    this.tip.replaceChildren(...lines);
     this.tip.hidden = false;
     const right = at > (box.left + box.right) / 2;  // then it stands at the left
     this.tip.style.left = right ? '4rem' : 'auto';
@@ -268,6 +275,24 @@ class Chart {
   }
 }
 
+// A run's line in the tip.
+class TipLine {
+  constructor() {
+    this.element = document.createElement('div');
+    [this.swatch, this.label, this.value] = ['swatch', 'label', 'value'].map((name) => {
+      const part = document.createElement('span');
+      part.className = name;
+      this.element.append(part);
+      return part;
+    });
+  }
+  tell(colour, label, value) {
+    this.swatch.style.background = colour;
+    this.label.textContent = label;
+    this.value.textContent = value;
+  }
+}
+
 // A canvas wiped and as large as it is shown; null where it is not shown.
 function clean(canvas) {
   const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
@@ -280,12 +305,6 @@ function clean(canvas) {
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
   g.clearRect(0, 0, width, height);
   return g;
-}
-
-function textElement(kind, text) {
-  const element = document.createElement(kind);
-  element.textContent = text;
-  return element;
 }
 
 // The index of the value nearest to `wanted` in an ascending list; -1 in an empty one.

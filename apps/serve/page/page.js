@@ -165,8 +165,7 @@ function drawAll() {
       const found = state.chosen.has(run.run) && state.series[run.run] && state.series[run.run][name];
       if (found) curves.push({...found, name: run.name, colour: colourOf(run.run)});
     }
-    chart.smooth = Number(byId('smooth').value);
-    chart.show(curves, state.view);
+    chart.show(curves, state.view, Number(byId('smooth').value));
     elements.push(chart.element);
   }
   const charts = byId('charts');
