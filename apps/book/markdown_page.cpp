@@ -12,6 +12,15 @@
 namespace longhand::app::book {
 namespace {
 
+constexpr std::size_t long_formula = 14;  // characters, beyond which it may be wider than a phone
+
+/// What may be wider than a phone scrolls by itself: browsers break no formula.
+std::string scrolling_formula(std::string_view latex, bool display) {
+  const std::string math = mathml(latex, display);
+  if (!display && latex.size() <= long_formula) return math;
+  return text("<span class=\"", display ? "formula" : "long", "\">", math, "</span>");
+}
+
 bool is_blank(std::string_view line) { return line.find_first_not_of(' ') == line.npos; }
 
 std::string_view without_indent(std::string_view line) {
@@ -250,9 +259,7 @@ class Converter {
         const std::string_view mark = rest.starts_with("$$") ? "$$" : "$";
         const std::string_view inside = between(mark);
         if (!inside.empty()) {
-          const bool display = mark == "$$";  // wider than a phone, it scrolls by itself
-          html += display ? "<span class=\"formula\">" + mathml(inside, true) + "</span>"
-                          : mathml(inside, false);
+          html += scrolling_formula(inside, mark == "$$");
           rest.remove_prefix(inside.size() + 2 * mark.size());
           continue;
         }
