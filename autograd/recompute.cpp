@@ -5,10 +5,12 @@
 namespace longhand {
 
 Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> f) {
-  if (!Tape::current()) return f(x);
+  const Tape* const outer = Tape::current();
+  if (!outer) return f(x);
   Tensor y;
   {
     Tape dropped;  // recorded all the same, as some operations do otherwise with nothing to keep
+    dropped.watch_for(*outer);
     const Recording recording(dropped);
     y = f(Var(x.value(), x.wants_grad())).value();
   }

@@ -1,5 +1,10 @@
 #include "autograd/tape.h"
 
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
 #include "autograd/slot.h"
 #include "core/error.h"
 
@@ -9,6 +14,32 @@ namespace {
 thread_local Tape* current_tape = nullptr;
 
 }  // namespace
+
+struct Tape::Watch {
+  const Tape* tape;
+  std::unordered_map<const void*, std::size_t> number;   // of a leaf, by its slot
+  std::vector<std::optional<std::size_t>> first_record;  // that uses it
+  std::function<void(std::size_t leaf)> complete;
+};
+
+void Tape::watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete) {
+  watch_ = std::make_shared<Watch>(
+      Watch{.tape = this, .number = {}, .first_record = {}, .complete = std::move(complete)});
+  watch_->first_record.resize(leaves.size());
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (leaves[i]) watch_->number.emplace(leaves[i].slot_.get(), i);
+  }
+}
+
+void Tape::note(std::span<const Var* const> inputs) const {
+  for (const Var* input : inputs) {
+    if (!input->wants_grad()) continue;
+    const auto leaf = watch_->number.find(input->sink().slot_.get());
+    if (leaf == watch_->number.end()) continue;
+    auto& first = watch_->first_record[leaf->second];
+    if (!first) first = watch_->tape->records_.size();
+  }
+}
 
 Tape* Tape::current() { return current_tape; }
 
@@ -37,13 +68,26 @@ void Tape::backward(const Var& y, const Tensor& dy) {
 void Tape::walk() {
   Tape* const recording = current_tape;
   current_tape = nullptr;  // backward functions call the contract; nothing here is recorded
+  std::vector<std::pair<std::size_t, std::size_t>> last_uses;  // record and leaf, ascending
+  if (watch_) {
+    for (std::size_t leaf = 0; leaf < watch_->first_record.size(); ++leaf) {
+      if (const auto record = watch_->first_record[leaf]) last_uses.emplace_back(*record, leaf);
+    }
+    std::ranges::sort(last_uses);
+  }
   try {
     while (!records_.empty()) {
-      const Record record = std::move(records_.back());
-      records_.pop_back();
-      const Tensor dy = std::move(record.output.slot_->grad);
-      record.output.slot_->grad = Tensor();
-      if (dy) record.backward(dy);  // no gradient arrived: the output does not reach a loss
+      {
+        const Record record = std::move(records_.back());
+        records_.pop_back();
+        const Tensor dy = std::move(record.output.slot_->grad);
+        record.output.slot_->grad = Tensor();
+        if (dy) record.backward(dy);  // no gradient arrived: the output does not reach a loss
+      }
+      for (; !last_uses.empty() && last_uses.back().first == records_.size();
+           last_uses.pop_back()) {
+        watch_->complete(last_uses.back().second);
+      }
     }
   } catch (...) {
     current_tape = recording;

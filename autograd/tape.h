@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,14 @@ class Tape {
   /// The same from a given gradient of y.
   void backward(const Var& y, const Tensor& dy);
 
+  /// Before anything is recorded: `complete` is called with a leaf's number when backward has
+  /// passed the last record that uses it, so that its gradient has all that this backward adds.
+  /// Leaves that no record uses are not heard of.
+  void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
+  /// What is recorded here will be recorded again by a function that is about to be recorded on
+  /// the other tape: its leaves are in use there until that function is done.
+  void watch_for(const Tape& other) { watch_ = other.watch_; }
+
   std::size_t size() const { return records_.size(); }
   void clear() { records_.clear(); }
 
@@ -33,12 +43,15 @@ class Tape {
     Sink output;
     std::function<void(const Tensor& dy)> backward;
   };
+  struct Watch;
   template <class Backward>
   friend Var record(std::string_view op, std::initializer_list<const Var*> inputs, Tensor y,
                     Backward&& backward);
+  void note(std::span<const Var* const> inputs) const;
   void walk();
 
   std::vector<Record> records_;
+  std::shared_ptr<Watch> watch_;
 };
 
 /// Makes a tape the current one of this thread for as long as it stands.
@@ -63,6 +76,7 @@ Var record(std::string_view op, std::initializer_list<const Var*> inputs, Tensor
   for (const Var* input : inputs) wanted = wanted || input->wants_grad();
   if (tape == nullptr || !wanted) return Var(std::move(y));
   Var out(std::move(y), true);
+  if (tape->watch_) tape->note(std::span(inputs.begin(), inputs.size()));
   tape->records_.push_back({op, out.sink(), std::forward<Backward>(backward)});
   return out;
 }

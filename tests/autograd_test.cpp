@@ -4,6 +4,7 @@
 #include "autograd/elementwise.h"
 #include "autograd/loss.h"
 #include "autograd/matmul.h"
+#include "autograd/recompute.h"
 #include "autograd/reduce.h"
 #include "core/error.h"
 #include "tests/recorded.h"
@@ -150,6 +151,29 @@ BOOST_FIXTURE_TEST_CASE(consumed_logits_hold_their_own_gradient, Fixture) {
     return grad(w);
   };
   BOOST_TEST(gradient(true) == gradient(false));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_watched_leaf_is_complete_after_its_last_use_and_not_before, Fixture) {
+  // x is used first and last in forward, y in between, z inside a part that is recomputed, and
+  // `idle` nowhere: backward completes z, then y, then x.
+  const Var x = leaf({2}), y = leaf({3}), z = leaf({5}), idle = leaf({7});
+  std::vector<std::size_t> order;
+  std::vector<double> gradients;
+  const std::vector<Var> leaves{x, y, z, idle};
+  Tape tape;
+  tape.watch(std::vector<Sink>{x.sink(), y.sink(), z.sink(), idle.sink()}, [&](std::size_t leaf) {
+    order.push_back(leaf);
+    gradients.push_back(grad(leaves[leaf])[0]);
+  });
+  {
+    const Recording recording(tape);
+    const Var first = multiply(x, x);                                                         // 4
+    const Var second = multiply(first, y);                                                    // 12
+    const Var third = recomputed(second, z, [&](const Var& in) { return multiply(in, z); });  // 60
+    tape.backward(sum(multiply(third, x)));  // x^3 y z = 120
+  }
+  BOOST_TEST(order == std::vector<std::size_t>({2, 1, 0}));
+  BOOST_TEST(gradients == Doubles({24, 40, 180}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
