@@ -1,11 +1,14 @@
 #include "apps/run/evaluation.h"
 
+#include <atomic>
 #include <cmath>
 #include "tests/check.h"
 
 #include "apps/run/batches.h"
 #include "core/backend.h"
 #include "nn/models/decode.h"
+#include "nn/ranks/threads.h"
+#include "nn/training/interruption.h"
 #include "nn/training/trainer.h"
 #include "tests/make_task.h"
 
@@ -85,6 +88,47 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
                     run.model.loss_of(batch_of(samples, *run.task)).value.value().item();
                 BOOST_TEST(std::abs(whole - loss(100'000)) < 1e-6);
               });
+}
+
+// Samples are read on ranks in turn and scored in their order: each rank has what one alone has.
+BOOST_AUTO_TEST_CASE(ranks_find_together_what_one_finds_alone) {
+  for (const Reading reading : {Reading::forced, Reading::decoded}) {
+    const EvaluationOptions options{
+        .samples = 30, .tokens_at_once = 60, .seed = 3, .reading = reading};
+    Trained one(20);
+    const tasks::Tally alone = evaluate(one.model, *one.task, options);
+    for (const int size : {2, 4}) {
+      nn::run_ranks(size, [&](nn::Communicator& ranks) {
+        Trained run(20);
+        EvaluationOptions spread = options;
+        spread.ranks = &ranks;
+        const tasks::Tally tally = evaluate(run.model, *run.task, spread);
+        LONGHAND_CHECK(tally.metrics().size() == alone.metrics().size(), "other metrics");
+        for (std::size_t i = 0; i < alone.metrics().size(); ++i) {
+          const tasks::Metric &mine = tally.metrics()[i], &expected = alone.metrics()[i];
+          LONGHAND_CHECK(mine.name == expected.name && mine.sum == expected.sum &&
+                             mine.count == expected.count,
+                         mine.name, ": expected ", expected.sum, ", got ", mine.sum);
+        }
+      });
+    }
+  }
+}
+
+// A rank that is interrupted amid its samples: all leave the evaluation.
+BOOST_AUTO_TEST_CASE(all_ranks_leave_an_evaluation_when_one_is_asked_to) {
+  std::atomic<int> left{0};
+  nn::run_ranks(4, [&](nn::Communicator& ranks) {
+    Trained run(0);
+    const nn::Interruptible asked(*run.backend, [&] { return ranks.rank() == 2; });
+    try {
+      evaluate(run.model, *run.task,
+               {.samples = 30, .tokens_at_once = 60, .seed = 3, .ranks = &ranks});
+    } catch (const nn::Interrupted&) {
+      ++left;
+    }
+  });
+  BOOST_TEST(left.load() == 4);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

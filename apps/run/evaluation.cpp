@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <numbers>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/run/batches.h"
 #include "core/error.h"
 #include "core/rng.h"
 #include "nn/models/decode.h"
+#include "nn/training/interruption.h"
 
 namespace longhand::app {
 namespace {
@@ -156,6 +160,86 @@ void for_samples(const tasks::Task& task, const EvaluationOptions& options,
   }
 }
 
+namespace {
+
+/// What a model said to samples that were read together, and where their targets are text its loss.
+struct Answers {
+  std::vector<Tokens> said;
+  LossSum loss;
+};
+
+Answers answers_to(std::span<const tasks::Sample> samples, nn::Decoder& model,
+                   const tasks::Task& task, Reading reading) {
+  Answers answers{.said = std::vector<Tokens>(samples.size()), .loss = {}};
+  if (std::ranges::any_of(samples, [](const auto& sample) { return !sample.asked.empty(); })) {
+    answers.said =
+        reading == Reading::forced ? forced(model, task, samples) : decoded(model, task, samples);
+  }
+  if (std::ranges::any_of(samples, [&](const auto& s) { return task.target_bytes(s) > 0; })) {
+    add_losses(answers.loss, model, task, samples);
+  }
+  return answers;
+}
+
+template <class T>
+void append(std::string& bytes, const T* values, std::size_t count) {
+  bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
+}
+
+std::string bytes_of(const Answers& answers) {
+  std::string bytes;
+  append(bytes, &answers.loss, 1);
+  for (const Tokens& said : answers.said) {
+    const std::uint64_t count = said.size();
+    append(bytes, &count, 1);
+    append(bytes, said.data(), said.size());
+  }
+  return bytes;
+}
+
+/// Takes one group's answers from what bytes_of() made of it and of others.
+Answers take_answers(std::string_view& bytes, std::size_t samples) {
+  const auto take = [&](void* to, std::size_t count) {
+    LONGHAND_CHECK(count <= bytes.size(), "evaluation: expected the answers to ", samples,
+                   " samples from another rank, got fewer");
+    std::memcpy(to, bytes.data(), count);
+    bytes.remove_prefix(count);
+  };
+  Answers answers{.said = std::vector<Tokens>(samples), .loss = {}};
+  take(&answers.loss, sizeof answers.loss);
+  for (Tokens& said : answers.said) {
+    std::uint64_t count = 0;
+    take(&count, sizeof count);
+    LONGHAND_CHECK(count <= bytes.size(), "evaluation: expected tokens from another rank");
+    said.resize(count);
+    if (count > 0) take(said.data(), count * sizeof said[0]);
+  }
+  return answers;
+}
+
+/// What each rank read, its groups one after another: of all groups, those whose number it has
+/// modulo their number.
+std::vector<std::string> read_on_ranks(nn::Communicator& ranks, nn::Decoder& model,
+                                       const tasks::Task& task, const EvaluationOptions& options) {
+  std::string mine;
+  bool left = false;
+  ranks.together([&] {
+    std::int64_t group = 0;
+    try {
+      for_samples(task, options, [&](std::span<const tasks::Sample> samples) {
+        if (group++ % ranks.size() != ranks.rank()) return;
+        mine += bytes_of(answers_to(samples, model, task, options.reading));
+      });
+    } catch (const nn::Interrupted&) {
+      left = true;
+    }
+  });
+  if (ranks.any(left)) throw nn::Interrupted();
+  return ranks.gather(std::string_view(mine));
+}
+
+}  // namespace
+
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options) {
   tasks::Tally tally;
@@ -163,20 +247,24 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
   if (options.reading == Reading::decoded && options.tokens_at_once == 0) {
     together.tokens_at_once = tokens_in_cache(model);
   }
+  nn::Communicator& ranks = *options.ranks;
+  std::vector<std::string> read;
+  if (ranks.size() > 1) read = read_on_ranks(ranks, model, task, together);
+  std::vector<std::string_view> left(read.begin(), read.end());
+  std::size_t group = 0;
   LossSum loss;
   std::int64_t bytes = 0;
   for_samples(task, together, [&](std::span<const tasks::Sample> samples) {
-    std::vector<Tokens> said(samples.size());
-    if (std::ranges::any_of(samples, [](const auto& sample) { return !sample.asked.empty(); })) {
-      said = options.reading == Reading::forced ? forced(model, task, samples)
-                                                : decoded(model, task, samples);
-    }
+    const Answers answers = left.empty()
+                                ? answers_to(samples, model, task, options.reading)
+                                : take_answers(left[group++ % left.size()], samples.size());
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      task.score(samples[i], said[i], tally);
+      task.score(samples[i], answers.said[i], tally);
       bytes += task.target_bytes(samples[i]);
     }
-    if (bytes > 0) add_losses(loss, model, task, samples);
-    if (options.told) options.told(samples, said);
+    loss.sum += answers.loss.sum;
+    loss.weight += answers.loss.weight;
+    if (options.told) options.told(samples, answers.said);
   });
   if (bytes > 0) {
     tally.add_ratio("loss", loss.sum, std::llround(loss.weight));

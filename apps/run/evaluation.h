@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nn/models/decoder.h"
+#include "nn/ranks/communicator.h"
 #include "tasks/task.h"
 
 namespace longhand::app {
@@ -30,6 +31,9 @@ struct EvaluationOptions {
   std::function<void(std::span<const tasks::Sample> samples,
                      std::span<const std::vector<std::int32_t>> said)>
       told = {};
+  /// Those that all have the model and call evaluate() together: each reads some of the samples,
+  /// and all have the tally that one alone would have.
+  nn::Communicator* ranks = &nn::alone();
 };
 
 /// The samples that models are scored on, some at a time: number i from the stream (seed,

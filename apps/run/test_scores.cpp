@@ -25,9 +25,10 @@ void require_readable(const nn::DecoderConfig& model, const tasks::Task& task) {
   LONGHAND_CHECK(why.empty(), "model.longest: the task has ", why);
 }
 
-TestScores::TestScores(const Config& config)
+TestScores::TestScores(const Config& config, nn::Communicator& ranks)
     : options_{.samples = config.integer("training.evaluate_samples", 0, 1 << 24),
-               .seed = config.seed()} {
+               .seed = config.seed(),
+               .ranks = &ranks} {
   for (const tasks::Distribution& d : config.kind().distributions) {
     tests_.push_back({d.name, d.title, config.task(d.name), d.compared});
   }

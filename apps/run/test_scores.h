@@ -20,7 +20,8 @@ std::string unreadable(const nn::DecoderConfig& model, const tasks::Task& task);
 /// skipped, by name.
 class TestScores {
  public:
-  explicit TestScores(const Config& config);
+  /// ranks: that score it together, all calling of().
+  explicit TestScores(const Config& config, nn::Communicator& ranks = nn::alone());
 
   /// "distribution/metric" to value; "intervals", the shares' 95% intervals; and "too_long", the
   /// distributions that were skipped. `say` is told each in words.
