@@ -156,15 +156,32 @@ void write_safetensors_parts(const Folder& folder, const std::string& name,
                              std::uint64_t most) {
   const auto parts = cut_into_parts(name, items, metadata, most);
   if (parts.size() == 1) return write_safetensors(folder, name + ".safetensors", items, metadata);
+  write_index(folder, name, write_parts(folder, name, parts, metadata, 0, parts.size()));
+}
+
+std::vector<IndexedTensor> write_parts(
+    const Folder& folder, const std::string& name,
+    std::span<const std::vector<SafetensorsItem>> some,
+    const std::map<std::string, std::string, std::less<>>& metadata, std::size_t first,
+    std::size_t parts) {
+  std::vector<IndexedTensor> written;
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    const std::string file = part_name(name, first + i, parts);
+    write_safetensors(folder, file, some[i], metadata);
+    for (const SafetensorsItem& item : some[i]) {
+      written.push_back({item.name, file, data_bytes(item)});
+    }
+  }
+  return written;
+}
+
+void write_index(const Folder& folder, const std::string& name,
+                 std::span<const IndexedTensor> tensors) {
   std::uint64_t total = 0;
   Json::Object map;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string file = part_name(name, i, parts.size());
-    write_safetensors(folder, file, parts[i], metadata);
-    for (const SafetensorsItem& item : parts[i]) {
-      map.emplace_back(item.name, file);
-      total += data_bytes(item);
-    }
+  for (const IndexedTensor& tensor : tensors) {
+    map.emplace_back(tensor.name, tensor.file);
+    total += tensor.bytes;
   }
   Json index;
   index["metadata"]["total_size"] = total;

@@ -61,6 +61,21 @@ std::vector<std::vector<SafetensorsItem>> cut_into_parts(
     const std::string& name, std::span<const SafetensorsItem> items,
     const std::map<std::string, std::string, std::less<>>& metadata, std::uint64_t most);
 
+/// What the index says of one tensor: which file has it, and how many bytes it takes.
+struct IndexedTensor {
+  std::string name, file;
+  std::uint64_t bytes = 0;
+};
+/// Writes parts `first`, `first` + 1, ... of `parts`, from 0, and returns what their index is to
+/// say of them: whoever writes the last part of all writes the index.
+std::vector<IndexedTensor> write_parts(
+    const Folder& folder, const std::string& name,
+    std::span<const std::vector<SafetensorsItem>> some,
+    const std::map<std::string, std::string, std::less<>>& metadata, std::size_t first,
+    std::size_t parts);
+void write_index(const Folder& folder, const std::string& name,
+                 std::span<const IndexedTensor> tensors);
+
 /// Writes NAME.safetensors, or parts and then their index where one file would be larger than
 /// `most` bytes (0: no limit). Every part has the metadata. Each file appears whole or not at all.
 void write_safetensors_parts(const std::filesystem::path& folder, const std::string& name,

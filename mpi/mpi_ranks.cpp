@@ -1,6 +1,7 @@
 // Ranks by MPI, for the program to load where mpirun or srun started it: nn/ranks/plugin.h.
 #include <mpi.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -41,14 +42,20 @@ bool crowded() {
   return more;
 }
 
-/// MPI's own waiting takes a core for as long as it lasts. The others wait for long while rank 0
-/// evaluates, and leave the cores to its threads.
+/// The thread that joined the ranks: it has nothing else to do while it waits.
+std::thread::id first_thread;
+
+/// MPI's own waiting takes a core for as long as it lasts. Another thread than the first waits
+/// while the first computes, and ranks wait for long while one evaluates: they leave it the cores.
 class Patience {
  public:
   void wait() const {
     using namespace std::chrono;
     const auto waited = steady_clock::now() - start_;
-    if (waited < milliseconds(5)) {
+    if (std::this_thread::get_id() != first_thread) {
+      std::this_thread::sleep_for(waited < milliseconds(100) ? microseconds(20)
+                                                             : microseconds(200));
+    } else if (waited < milliseconds(5)) {
       if (crowded()) sched_yield();
     } else {
       std::this_thread::sleep_for(waited < milliseconds(100) ? microseconds(50)
@@ -60,12 +67,19 @@ class Patience {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// Short sleeps of this thread end on time: by default they last 50 microseconds more.
+void wake_on_time() {
+  thread_local const bool set = prctl(PR_SET_TIMERSLACK, 1000UL) == 0;
+  static_cast<void>(set);
+}
+
 int exchange(int peer, const void* send, std::size_t send_bytes, void* receive,
              std::size_t receive_bytes, char* error, std::size_t error_size) {
   if (send_bytes > INT_MAX || receive_bytes > INT_MAX) {
     std::snprintf(error, error_size, "MPI: expected messages of less than 2 GiB");
     return 1;
   }
+  wake_on_time();
   std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   if (told(MPI_Irecv(receive, static_cast<int>(receive_bytes), MPI_BYTE, peer, tag, MPI_COMM_WORLD,
                      &requests[0]),
@@ -98,13 +112,16 @@ void finish() { MPI_Finalize(); }
 }  // namespace
 
 extern "C" const LonghandRanks* longhand_connect(char* error, std::size_t error_size) {
-  static LonghandRanks ranks{longhand_ranks_version, 0, 1, exchange, finish};
+  first_thread = std::this_thread::get_id();
+  static LonghandRanks ranks{longhand_ranks_version, 0, 1, 0, exchange, finish};
   int given = 0;
-  // Calls come from one thread of each process.
-  if (told(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given), "starting", error,
+  // Calls come from one thread at a time: from the one that computes, or, while it does, from
+  // another.
+  if (told(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given), "starting", error,
            error_size)) {
     return nullptr;
   }
+  ranks.any_thread = given >= MPI_THREAD_SERIALIZED ? 1 : 0;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks.size);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Compiles the CUDA backend for one architecture, where there is an nvcc: the tests run its kernels in
-# an emulator, which another compiler builds. Nothing is linked, so core/ is not built again.
+# an emulator, which another compiler builds. The backend is not linked, so core/ is not built again; the
+# plug-in for NCCL is, where the toolkit has NCCL.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -20,3 +21,7 @@ objects=$(ninja -C build/cuda-compiled -t targets all |
 # shellcheck disable=SC2086  # one word a file
 ninja -C build/cuda-compiled $objects
 echo "compile_cuda: $(echo "$objects" | wc -w) files compiled for sm_90"
+if ninja -C build/cuda-compiled -t targets all | grep -q '^apps/liblonghand_nccl\.so:'; then
+  ninja -C build/cuda-compiled longhand_nccl
+  echo "compile_cuda: the plug-in for NCCL compiled and linked"
+fi

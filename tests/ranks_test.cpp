@@ -1,11 +1,16 @@
 #include "nn/ranks/threads.h"
 
+#include <algorithm>
 #include <cmath>
+#include <condition_variable>
 #include <limits>
+#include <map>
 #include <mutex>
 #include "tests/check.h"
 
 #include "core/rng.h"
+#include "core/safetensors_parts.h"
+#include "cuda/emulator/backend.h"
 #include "nn/models/decoder.h"
 #include "nn/ranks/tree.h"
 #include "tests/contents.h"
@@ -98,9 +103,11 @@ struct RankRun {
   std::vector<double> losses;
 };
 
-RankRun trained(const DecoderConfig& config, const TrainerOptions& options, Communicator& ranks) {
+RankRun trained(const DecoderConfig& config, const TrainerOptions& options, Communicator& ranks,
+                bool recompute = false) {
   const auto backend = make_cpu_backend({.threads = 1});
   Decoder model(*backend, config, 3);
+  model.recompute = recompute;
   RankRun run;
   Trainer trainer(model, ragged_batch, options,
                   {.report = [&](const StepReport& r) { run.losses.push_back(r.loss); }}, ranks);
@@ -230,12 +237,14 @@ BOOST_AUTO_TEST_CASE(three_ranks_are_refused) {
 BOOST_AUTO_TEST_CASE(any_number_of_ranks_trains_to_the_same_bits) {
   for (const DecoderConfig& config : {softmax_fal(), chacal(), llama_like()}) {
     for (const std::int64_t accumulation : {1, 3}) {
-      const TrainerOptions options = cut_in(8, accumulation, 6);
+      TrainerOptions options = cut_in(8, accumulation, 6);
+      options.bucket_bytes = accumulation == 3 ? 2048 : GradientExchange::bucket_bytes;
       const RankRun one = trained(config, options, alone());
       BOOST_TEST(one.losses.size() == 6u);
       for (const int size : {2, 4, 8}) {
-        const auto runs =
-            on_ranks(size, [&](Communicator& ranks) { return trained(config, options, ranks); });
+        const auto runs = on_ranks(size, [&](Communicator& ranks) {
+          return trained(config, options, ranks, accumulation == 3);
+        });
         for (const RankRun& run : runs) {
           BOOST_CHECK(run.values == one.values);
           BOOST_CHECK(run.losses == one.losses);
@@ -267,28 +276,193 @@ BOOST_AUTO_TEST_CASE(every_rank_hears_what_each_owner_has) {
   BOOST_TEST(all == std::vector<int>(4, 1));
 }
 
-BOOST_AUTO_TEST_CASE(moments_that_are_shared_give_the_same_bits_and_checkpoints) {
-  for (const DecoderConfig& config : {softmax_fal(), chacal(), llama_like()}) {
-    const TemporaryFolder whole_folder;
-    TrainerOptions options = cut_in(4, 1, 6);
-    options.checkpoints.folder = whole_folder.path();
-    const RankRun whole = trained(config, options, alone());
-    const TemporaryFolder folder;
-    options.share_moments = true;
-    options.checkpoints.folder = folder.path();
-    const auto until = [&](std::int64_t steps, int size) {
-      TrainerOptions some = options;
-      some.steps = steps;
-      return on_ranks(size, [&](Communicator& ranks) { return trained(config, some, ranks); });
-    };
-    until(2, 4);
-    until(4, 2);
-    for (const RankRun& run : until(6, 4)) BOOST_CHECK(run.values == whole.values);
-    for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
-      const fs::path of_step = fs::path("step-6") / file;
-      BOOST_CHECK(contents(folder / of_step) == contents(whole_folder / of_step));
+/// What a checkpoint remembers: all tensors of its model and optimizer, by name.
+std::map<std::string, std::vector<std::byte>> tensors_of(const fs::path& checkpoint) {
+  std::map<std::string, std::vector<std::byte>> all;
+  for (const char* name : {"model", "optimizer"}) {
+    const auto parts = SafetensorsParts::open(checkpoint, name);
+    parts.check_exact();
+    parts.check_sums();
+    for (const SafetensorsFile& file : parts.files()) {
+      for (const SafetensorsEntry& entry : file.entries()) {
+        all[entry.name].assign(entry.bytes.begin(), entry.bytes.end());
+      }
     }
   }
+  return all;
+}
+
+BOOST_AUTO_TEST_CASE(what_ranks_share_changes_no_bit_and_checkpoints_are_read_on_any_number) {
+  for (const DecoderConfig& config : {softmax_fal(), chacal(), llama_like()}) {
+    const TemporaryFolder whole_folder;
+    TrainerOptions options = cut_in(8, 1, 7);
+    options.checkpoints.folder = whole_folder.path();
+    const RankRun whole = trained(config, options, alone());
+    for (const Sharing sharing : {Sharing::nothing, Sharing::moments, Sharing::gradients}) {
+      const TemporaryFolder folder;
+      options.sharing = sharing;
+      options.checkpoints.folder = folder.path();
+      options.bucket_bytes = 4096;
+      const auto until = [&](std::int64_t steps, int size) {
+        TrainerOptions some = options;
+        some.steps = steps;
+        return on_ranks(size, [&](Communicator& ranks) { return trained(config, some, ranks); });
+      };
+      until(2, 4);
+      until(4, 2);
+      until(5, 8);
+      until(6, 1);
+      for (const RankRun& run : until(7, 4)) BOOST_CHECK(run.values == whole.values);
+      BOOST_CHECK(tensors_of(folder / "step-7") == tensors_of(whole_folder / "step-7"));
+      BOOST_TEST(fs::exists(folder / "step-7/model.safetensors") == (sharing == Sharing::nothing));
+      BOOST_TEST(check_checkpoint(folder / "step-7").optimizer);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
+  // As many ranks as parts: a rank then holds its share of the sums and what is on its way.
+  const DecoderConfig config{.vocabulary = rank_words,
+                             .width = 64,
+                             .layers = 8,
+                             .mixers = parse_layers("softmax:4", 64),
+                             .inner = 256};
+  const auto peak = [&](Sharing sharing) {
+    const auto peaks = on_ranks(4, [&](Communicator& ranks) {
+      const auto backend = make_cpu_backend({.threads = 1});
+      Decoder model(*backend, config, 3);
+      TrainerOptions options = cut_in(4, 1, 2);
+      options.sharing = sharing;
+      options.bucket_bytes = 64 << 10;
+      Trainer(model, ragged_batch, options, {}, ranks).run();
+      return static_cast<double>(backend->memory().use().peak) /
+             (4.0 * static_cast<double>(model.parameters().count()));
+    });
+    return std::ranges::max(peaks);  // in parameters of f32
+  };
+  const double nothing = peak(Sharing::nothing), moments = peak(Sharing::moments),
+               gradients = peak(Sharing::gradients);
+  BOOST_TEST(moments < nothing - 1.2);    // of 2, three quarters are elsewhere
+  BOOST_TEST(gradients < moments - 0.4);  // of 1, three quarters but for what is on its way
+}
+
+BOOST_AUTO_TEST_CASE(a_checkpoint_that_ranks_write_is_whole_or_not_there) {
+  // One rank cannot write its part: no folder with the checkpoint's name, nothing left over.
+  const TemporaryFolder folder;
+  const auto work = [&](Communicator& ranks) {
+    const auto backend = make_cpu_backend({.threads = 1});
+    Decoder model(*backend, softmax_fal(), 3);
+    const AdamOptimizer optimizer(model.parameters(), {}, {}, &ranks);
+    CheckpointStore store(folder.path(), 2, ranks.rank() == 2 ? 1000 : 0);
+    store.save({.step = 3}, model.parameters(), optimizer, ranks);
+  };
+  expect_refusal([&] { run_ranks(4, work); }, "expected at most 1000 bytes");
+  BOOST_TEST(fs::is_empty(folder.path()));
+}
+
+BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_bits_of_others) {
+  for (const int size : {2, 4, 8}) {
+    const auto right = on_ranks(size, [&](Communicator& ranks) {
+      const auto backend = make_cpu_backend({.threads = 1});
+      const std::int64_t n = 2'500'001;  // more than one piece
+      std::vector<double> values(static_cast<std::size_t>(n));
+      Rng rng(9, Purpose::test, 0, static_cast<std::uint32_t>(ranks.rank()));
+      for (double& x : values) x = rng.normal() * std::exp(4 * rng.normal());
+      const auto make = [&] { return Tensor::from(*backend, {n}, DType::f32, values); };
+      const Tensor plain = make(), whole = make(), shared = make();
+      ranks.sum({&plain, 1});
+      std::vector<std::size_t> shares{0};  // uneven, one empty
+      for (int r = 1; r < size; ++r) {
+        shares.push_back(r == 1 ? 0 : static_cast<std::size_t>(n / size * r + r));
+      }
+      shares.push_back(static_cast<std::size_t>(n));
+      ranks.begin_sum(whole);
+      const std::uint64_t last = ranks.begin_sum(shared, shares);
+      ranks.finish();
+      const auto expected = plain.to_doubles(), all = whole.to_doubles(), own = shared.to_doubles();
+      const auto share = static_cast<std::size_t>(ranks.share_of(ranks.rank()));
+      const auto first = static_cast<std::ptrdiff_t>(shares[share]),
+                 end = static_cast<std::ptrdiff_t>(shares[share + 1]);
+      return last == 2 && ranks.sums_done() == 2 && all == expected &&
+                     std::equal(own.begin() + first, own.begin() + end, expected.begin() + first)
+                 ? 1
+                 : 0;
+    });
+    BOOST_TEST(right == std::vector<int>(static_cast<std::size_t>(size), 1));
+  }
+}
+
+/// What lies on its way between the emulator's devices. One thread at a time uses them.
+struct Cables {
+  std::mutex mutex, devices;
+  std::condition_variable changed;
+  std::map<std::pair<int, int>, std::vector<std::byte>> on_its_way;
+};
+
+/// In NCCL's place: devices whose memory the host cannot read.
+class EmulatedDevices final : public DeviceTransport {
+ public:
+  EmulatedDevices(Cables& cables, Backend& backend, int rank)
+      : cables_(cables), backend_(backend), rank_(rank) {}
+  void exchange(int peer, const void* send, std::size_t send_bytes, void* receive,
+                std::size_t receive_bytes) override {
+    std::vector<std::byte> bytes(send_bytes);
+    backend_.download(bytes.data(), send, send_bytes);
+    cables_.devices.unlock();
+    std::unique_lock lock(cables_.mutex);
+    cables_.changed.wait(lock, [&] { return !cables_.on_its_way.contains({rank_, peer}); });
+    cables_.on_its_way[{rank_, peer}] = std::move(bytes);
+    cables_.changed.notify_all();
+    cables_.changed.wait(lock, [&] { return cables_.on_its_way.contains({peer, rank_}); });
+    bytes = std::move(cables_.on_its_way.extract({peer, rank_}).mapped());
+    cables_.changed.notify_all();
+    lock.unlock();
+    cables_.devices.lock();
+    LONGHAND_CHECK(bytes.size() == receive_bytes, "expected ", receive_bytes, " bytes");
+    backend_.upload(receive, bytes.data(), receive_bytes);
+  }
+
+ private:
+  Cables& cables_;
+  Backend& backend_;
+  int rank_;
+};
+
+BOOST_AUTO_TEST_CASE(sums_on_devices_have_the_bits_of_the_hosts) {
+  for (const int size : {2, 4}) {
+    for (const std::int64_t n : {std::int64_t{1}, std::int64_t{3}, std::int64_t{1001}}) {
+      Cables cables;
+      const auto right = on_ranks(size, [&](Communicator& ranks) {
+        std::vector<double> values(static_cast<std::size_t>(n));
+        Rng rng(9, Purpose::test, 0, static_cast<std::uint32_t>(ranks.rank()));
+        for (double& x : values) x = rng.normal() * std::exp(4 * rng.normal());
+        const auto host = make_cpu_backend({.threads = 1});
+        const Tensor on_host = Tensor::from(*host, {n}, DType::f32, values);
+        ranks.sum({&on_host, 1});
+
+        const std::lock_guard lock(cables.devices);
+        const auto device = make_emulated_cuda_backend();
+        ranks.reach_devices(std::make_unique<EmulatedDevices>(cables, *device, ranks.rank()));
+        const Tensor on_device = Tensor::from(*device, {n}, DType::f32, values);
+        const std::uint64_t before = ranks.sent();
+        ranks.sum({&on_device, 1});
+        return on_device.to_doubles() == on_host.to_doubles() && ranks.sent() > before ? 1 : 0;
+      });
+      BOOST_TEST(right == std::vector<int>(static_cast<std::size_t>(size), 1));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_ends_amid_sums_does_not_hang_the_others) {
+  const auto work = [](Communicator& ranks) {
+    const auto backend = make_cpu_backend({.threads = 1});
+    const Tensor x = Tensor::zeros(*backend, {1 << 12}, DType::f32);
+    ranks.begin_sum(x);
+    if (ranks.rank() == 1) fail("no more memory");
+    ranks.begin_sum(x);
+    ranks.finish();
+  };
+  expect_refusal([&] { run_ranks(4, work); }, "no more memory");
 }
 
 BOOST_AUTO_TEST_CASE(ranks_that_share_moments_hold_a_share_each) {
@@ -353,7 +527,7 @@ BOOST_AUTO_TEST_CASE(all_ranks_stop_after_the_step_at_which_one_was_asked_to) {
   BOOST_TEST(CheckpointStore(folder.path(), 1).latest().value() == 5);
 }
 
-BOOST_AUTO_TEST_CASE(rank_0_evaluates_for_all) {
+BOOST_AUTO_TEST_CASE(all_ranks_evaluate_and_the_score_is_rank_0s) {
   const TemporaryFolder folder;
   const auto scored = on_ranks(2, [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
@@ -365,13 +539,15 @@ BOOST_AUTO_TEST_CASE(rank_0_evaluates_for_all) {
     Trainer trainer(model, ragged_batch, options,
                     {.evaluate = [&](std::int64_t) -> std::optional<double> {
                       ++count;
+                      if (ranks.rank() > 0) return std::nullopt;
                       return 1.0;
                     }},
                     ranks);
     trainer.run();
     return trainer.evaluated() ? count : -1;
   });
-  BOOST_TEST(scored == std::vector<int>({2, 0}));
+  BOOST_TEST(scored == std::vector<int>({2, 2}));
+  BOOST_TEST(read_checkpoint_info(folder / "step-4").score.value() == 1.0);
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_ends_all_ranks_and_one_tells) {

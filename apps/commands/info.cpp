@@ -13,6 +13,7 @@
 #include "core/cpu/isa.h"
 #include "core/parallel.h"
 #include "nn/ranks/mpi.h"
+#include "nn/ranks/nccl.h"
 
 namespace longhand::app::info_command {
 namespace {
@@ -90,6 +91,8 @@ Json gather() {
   }
   const auto plugin = nn::find_mpi_plugin();
   facts["mpi"] = plugin ? Json(*plugin) : Json();
+  const auto devices = nn::find_nccl_plugin();
+  facts["nccl"] = devices ? Json(*devices) : Json();
   facts["instruction_sets"] = instruction_sets();
   facts["instruction_set"] = cpu::name_of(used);
   facts["instruction_set_reason"] = why_not_stronger(used);
@@ -136,6 +139,7 @@ void print(const Json& facts) {
   }
   line("ranks",
        facts["mpi"].is_null() ? "one: built without MPI" : "by MPI: " + facts["mpi"].string());
+  if (!facts["nccl"].is_null()) line("  on GPUs", "by NCCL: " + facts["nccl"].string());
   line("instruction set", facts["instruction_set"].string() + " in use (" +
                               facts["instruction_set_reason"].string() + ")");
   for (const Json& set : facts["instruction_sets"]) {

@@ -73,8 +73,8 @@ constexpr Default defaults[] = {
      true},
     {"training.accumulation", "1", "N", "batches each part of a step is computed in", true},
     {"training.shard", "none", "NAME",
-     "what ranks share, in place of each having all of it: none, or the optimizer's moments "
-     "(optimizer)"},
+     "what ranks share, in place of each having all of it: none, the optimizer's moments "
+     "(optimizer), or these and the gradients (gradients)"},
     {"training.train", "auto", "PARTS",
      "what learns: all, or parameters by name, such as blocks.*.mixing,*.bias; auto: all, or what "
      "lora and biased heads add",
@@ -441,9 +441,9 @@ nn::BatchSource Config::batches(std::shared_ptr<const tasks::Task> learned) cons
   return training_batches(std::move(learned), seed(), batch_plan());
 }
 
-bool Config::shares_moments() const {
-  constexpr std::string_view names[] = {"none", "optimizer"};
-  return choice("training.shard", names) == 1;
+nn::Sharing Config::sharing() const {
+  constexpr std::string_view names[] = {"none", "optimizer", "gradients"};  // as in nn::Sharing
+  return static_cast<nn::Sharing>(choice("training.shard", names));
 }
 
 std::int64_t Config::parts() const {
@@ -511,7 +511,7 @@ void Config::read_all() const {
   LONGHAND_CHECK(set == 0 || set >= task()->heads(), "training.set: expected 0 or at least ",
                  task()->heads(), ", one sample for each output head, got ", set);
   flag("training.recompute");
-  shares_moments();
+  sharing();
   storage();
   integer("training.evaluate_every", 0, std::int64_t{1} << 40);
   integer("training.evaluate_samples", 0, 1 << 24);

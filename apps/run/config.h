@@ -81,7 +81,7 @@ class Config {
   std::shared_ptr<const tasks::Task> learned() const;
   nn::BatchSource batches(std::shared_ptr<const tasks::Task> learned) const;
   std::int64_t parts() const;   // of a step
-  bool shares_moments() const;  // among ranks
+  nn::Sharing sharing() const;  // among ranks
   std::uint64_t seed() const;
   /// Reads every setting once: what cannot be used is told, with who set it, before anything is
   /// written. Wrong usage if that was a flag.

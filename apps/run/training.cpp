@@ -17,6 +17,7 @@
 #include "core/crc32c.h"
 #include "core/npy.h"
 #include "nn/models/work.h"
+#include "nn/ranks/nccl.h"
 #include "nn/training/stop_signals.h"
 
 namespace longhand::app {
@@ -69,11 +70,11 @@ struct Training {
   std::string memory;
   nn::Decoder model;
 
-  Training(const RunFolder& folder, int threads)
+  Training(const RunFolder& folder, int threads, nn::Communicator& ranks)
       : backend(made_backend(folder.config(), threads)),
         task(folder.config().task()),
         learned(folder.config().learned()),
-        tests(folder.config()),
+        tests(folder.config(), ranks),
         memory(checked_memory(folder.config())),
         model(*backend, folder.config().model(*task), folder.config().seed(),
               folder.config().storage()) {
@@ -120,15 +121,22 @@ void require_same_settings(nn::Communicator& ranks, const RunFolder& folder) {
 
 Json line_of(const nn::StepReport& r) {
   if (r.skipped) return {{"step", r.step}, {"skipped", true}, {"tokens", r.tokens}};
-  return {{"step", r.step},
-          {"loss", r.loss},
-          {"accuracy", r.accuracy ? Json(*r.accuracy) : Json()},
-          {"rate", r.rate},
-          {"gradient_norm", r.gradient_norm},
-          {"tokens", r.tokens},
-          {"seconds", r.seconds},
-          {"waited", r.waited},
-          {"peak_bytes", r.memory.peak}};
+  Json line{{"step", r.step},
+            {"loss", r.loss},
+            {"accuracy", r.accuracy ? Json(*r.accuracy) : Json()},
+            {"rate", r.rate},
+            {"gradient_norm", r.gradient_norm},
+            {"tokens", r.tokens},
+            {"seconds", r.seconds},
+            {"waited", r.waited},
+            {"peak_bytes", r.memory.peak}};
+  if (r.exchange) {
+    line["exchange"] = {{"seconds", r.exchange->seconds},
+                        {"exposed", r.exchange->exposed},
+                        {"bytes", r.exchange->bytes}};
+    line["slowest_seconds"] = r.slowest ? Json(r.slowest->seconds) : Json();
+  }
+  return line;
 }
 
 /// Before anything is made.
@@ -162,8 +170,9 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   const int threads =
       threads_of_rank(ranks, manner.threads.value_or(config.backend_options().threads));
   std::optional<Training> made;
-  ranks.together([&] { made.emplace(folder, threads); });
+  ranks.together([&] { made.emplace(folder, threads, ranks); });
   auto& [backend, task, learned, tests, samples, memory, model] = *made;
+  if (ranks.size() > 1 && backend->name() == "cuda") ranks.reach_devices(nn::connect_nccl(ranks));
 
   const std::int64_t steps = config.integer("training.steps", 0, longest_training);
   check_dump(manner, steps);
@@ -172,7 +181,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
       .steps = steps,
       .parts = config.parts(),
       .accumulation = config.integer("training.accumulation", 1, 1 << 16),
-      .share_moments = config.shares_moments(),
+      .sharing = config.sharing(),
       .schedule = config.schedule(),
       .optimizer = config.adam(),
       .evaluate_every = config.integer("training.evaluate_every", 0, std::int64_t{1} << 40),
@@ -212,6 +221,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
     Json line{{"step", step}};
     const Json of = tests.of(
         model, [&](const std::string& words) { progress.say(text("step ", step, "  ", words)); });
+    if (!writes) return std::nullopt;
     for (const auto& [name, value] : of.members()) line[name] = value;
     scores = line;
     line["samples"] =

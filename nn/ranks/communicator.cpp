@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <exception>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "core/backend.h"
@@ -27,7 +32,105 @@ void for_pieces(std::span<const Tensor> tensors, std::size_t first, std::size_t 
   }
 }
 
+/// mine[i] += theirs[i], in blocks of constant length, which compilers make vectors of.
+template <class T>
+void add_to(std::span<T> mine, std::span<const T> theirs) {
+  constexpr std::size_t block = 64;
+  T* __restrict a = mine.data();
+  const T* __restrict b = theirs.data();
+  std::size_t i = 0;
+  for (; i + block <= mine.size(); i += block) {
+    for (std::size_t k = 0; k < block; ++k) a[i + k] += b[i + k];
+  }
+  for (; i < mine.size(); ++i) a[i] += b[i];
+}
+
+/// Whether the processor reads the backend's memory as its own.
+bool on_host(const Backend& backend) { return backend.devices().empty(); }
+
 }  // namespace
+
+/// Does one piece of work after another: on a thread of its own, or all in wait().
+class Communicator::Background {
+ public:
+  explicit Background(bool own_thread) {
+    if (own_thread) thread_ = std::thread([this] { work(); });
+  }
+  ~Background() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      end_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  std::uint64_t add(std::function<void()> piece) {
+    const std::lock_guard lock(mutex_);
+    pieces_.push_back(std::move(piece));
+    changed_.notify_all();
+    return ++begun_;
+  }
+  void wait(std::uint64_t count) {
+    std::unique_lock lock(mutex_);
+    const auto enough = [&] { return done_ >= std::min(count, begun_); };
+    while (!thread_.joinable() && !enough()) do_next(lock);
+    changed_.wait(lock, enough);
+    if (failed_) std::rethrow_exception(failed_);
+  }
+  std::uint64_t done() const {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+  double seconds() const {
+    const std::lock_guard lock(mutex_);
+    return seconds_;
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return end_ || !pieces_.empty(); });
+      if (pieces_.empty()) return;
+      do_next(lock);
+    }
+  }
+  void do_next(std::unique_lock<std::mutex>& lock) {
+    std::function<void()> piece = std::move(pieces_.front());
+    pieces_.pop_front();
+    const bool skipped = static_cast<bool>(failed_);  // what follows a failure has no meaning
+    lock.unlock();
+    const auto start = std::chrono::steady_clock::now();
+    std::exception_ptr failed;
+    try {
+      if (!skipped) piece();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    piece = nullptr;  // and with it what it held, before anybody hears that it is done
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    lock.lock();
+    if (failed) failed_ = failed;
+    seconds_ += taken.count();
+    ++done_;
+    changed_.notify_all();
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> pieces_;
+  std::uint64_t begun_ = 0, done_ = 0;
+  double seconds_ = 0;
+  std::exception_ptr failed_;
+  bool end_ = false;
+  std::thread thread_;
+};
+
+Communicator::~Communicator() = default;
 
 Communicator::Communicator(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)) {
@@ -41,7 +144,80 @@ void Communicator::exchange(int peer, std::span<const std::byte> send,
   sent_ += send.size();
 }
 
+int Communicator::share_of(int rank) const {
+  int share = 0;
+  for (int d = 1; d < size(); d *= 2) share = 2 * share + ((rank & d) != 0 ? 1 : 0);
+  return share;
+}
+
+std::uint64_t Communicator::begin_sum(const Tensor& x, std::vector<std::size_t> shares) {
+  if (size() == 1) return 0;
+  LONGHAND_CHECK(x.dtype() == DType::f32 || x.dtype() == DType::f64,
+                 "ranks: expected f32 or f64 to sum, got ", x.dtype());
+  LONGHAND_CHECK(shares.empty() || (shares.size() == static_cast<std::size_t>(size()) + 1 &&
+                                    std::ranges::is_sorted(shares) && shares.front() == 0 &&
+                                    shares.back() == static_cast<std::size_t>(x.size())),
+                 "ranks: expected the ends of a share for each rank");
+  const bool host = on_host(x.backend());
+  if (!background_) {
+    background_ = std::make_unique<Background>(host && transport_->serves_any_thread());
+  }
+  return background_->add([this, x, host, shares = std::move(shares)] {
+    if (!host && devices_) return sum_on_device(x);
+    if (!host) return x.dtype() == DType::f64 ? sum_as<double>({&x, 1}) : sum_as<float>({&x, 1});
+    if (x.dtype() == DType::f64) return sum_in_place<double>(x, shares);
+    sum_in_place<float>(x, shares);
+  });
+}
+
+std::uint64_t Communicator::sums_done() const { return background_ ? background_->done() : 0; }
+double Communicator::seconds_in_sums() const { return background_ ? background_->seconds() : 0; }
+
+void Communicator::finish(std::uint64_t count) {
+  if (background_) background_->wait(count);
+}
+
+template <class T>
+void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> shares) {
+  const std::span<T> numbers(x.data<T>(), static_cast<std::size_t>(x.size()));
+  if (!shares.empty()) return sum_shares(numbers, shares);
+  constexpr std::size_t most = piece_bytes / sizeof(T);
+  std::vector<T> room(std::min(numbers.size(), most));
+  for (std::size_t first = 0; first < numbers.size(); first += most) {
+    sum_chunk(numbers.subspan(first, std::min(most, numbers.size() - first)), std::span(room));
+  }
+}
+
+/// The way there of sum_chunk(), with pieces of other lengths.
+template <class T>
+void Communicator::sum_shares(std::span<T> numbers, std::span<const std::size_t> shares) {
+  constexpr std::size_t most = piece_bytes / sizeof(T);
+  std::vector<T> room;
+  std::size_t first = 0, end = static_cast<std::size_t>(size());
+  for (int d = 1; d < size(); d *= 2) {
+    const std::size_t middle = first + (end - first) / 2;
+    const bool low = (rank() & d) == 0;
+    const auto between = [&](std::size_t from, std::size_t to) {
+      return numbers.subspan(shares[from], shares[to] - shares[from]);
+    };
+    const std::span<T> kept = low ? between(first, middle) : between(middle, end);
+    const std::span<T> given = low ? between(middle, end) : between(first, middle);
+    room.resize(std::min(kept.size(), most));
+    for (std::size_t at = 0; at < std::max(kept.size(), given.size()); at += most) {
+      const auto piece = [&](std::span<T> of) {
+        const std::size_t from = std::min(at, of.size());
+        return of.subspan(from, std::min(most, of.size() - from));
+      };
+      const std::span<T> mine = piece(kept), theirs = std::span(room).first(mine.size());
+      exchange(rank() ^ d, std::as_bytes(piece(given)), std::as_writable_bytes(theirs));
+      add_to(mine, std::span<const T>(theirs));
+    }
+    (low ? end : first) = middle;
+  }
+}
+
 std::vector<std::byte> Communicator::gather(std::span<const std::byte> mine) {
+  finish();
   std::vector<std::byte> all(mine.begin(), mine.end());
   for (int d = 1; d < size(); d *= 2) {  // what 1, 2, 4 ... ranks have, doubled
     std::vector<std::byte> both(2 * all.size());
@@ -105,10 +281,15 @@ void Communicator::together(const std::function<void()>& work) {
 
 void Communicator::sum(std::span<const Tensor> tensors) {
   if (size() == 1 || tensors.empty()) return;
+  finish();
   const DType type = tensors.front().dtype();
   for (const Tensor& t : tensors) {
     LONGHAND_CHECK(t.dtype() == type, "ranks: expected tensors of one type to sum, got ", type,
                    " and ", t.dtype());
+  }
+  if (devices_ && !on_host(tensors.front().backend())) {
+    for (const Tensor& t : tensors) sum_on_device(t);
+    return;
   }
   if (type == DType::f64) return sum_as<double>(tensors);
   LONGHAND_CHECK(type == DType::f32, "ranks: expected f32 or f64 to sum, got ", type);
@@ -151,9 +332,8 @@ void Communicator::sum_chunk(std::span<T> numbers, std::span<T> room) {
     const std::size_t n = half.kept_end - half.kept;
     exchange(rank() ^ d, std::as_bytes(numbers.subspan(half.given, half.given_end - half.given)),
              std::as_writable_bytes(room.first(n)));
-    T* const mine = numbers.data() + half.kept;
-    const T* const theirs = room.data();
-    for (std::size_t i = 0; i < n; ++i) mine[i] = low ? mine[i] + theirs[i] : theirs[i] + mine[i];
+    // Of two numbers a + b is b + a, bit for bit; only what kind of NaN it is may differ.
+    add_to(numbers.subspan(half.kept, n), std::span<const T>(room.first(n)));
     halves.push_back(half);
     first = half.kept;
     end = half.kept_end;
@@ -166,7 +346,54 @@ void Communicator::sum_chunk(std::span<T> numbers, std::span<T> room) {
   }
 }
 
+/// As sum_chunk(), by the backend's own additions.
+void Communicator::sum_on_device(const Tensor& x) {
+  Backend& backend = x.backend();
+  const Tensor flat = x.reshape({x.size()});
+  const Tensor room(backend, {x.size()}, x.dtype());
+  const auto exchange_slices = [&](int peer, const Tensor& give, const Tensor& take) {
+    backend.synchronize();
+    devices_->exchange(peer, give.address(), give.bytes(), take.address(), take.bytes());
+    sent_ += give.bytes();
+  };
+  struct Half {
+    Tensor kept, given;
+  };
+  std::vector<Half> halves;
+  std::int64_t first = 0, end = x.size();
+  for (int d = 1; d < size(); d *= 2) {
+    const std::int64_t middle = first + (end - first) / 2;
+    const bool low = (rank() & d) == 0;
+    const Tensor one = flat.slice(first, middle - first), two = flat.slice(middle, end - middle);
+    const Half half = low ? Half{one, two} : Half{two, one};
+    const Tensor theirs = room.slice(0, half.kept.size());
+    exchange_slices(rank() ^ d, half.given, theirs);
+    if (half.kept.size() > 0) {
+      backend(Combine{.f = Combination::sum, .a = half.kept, .b = theirs, .y = half.kept});
+    }
+    halves.push_back(half);
+    (low ? end : first) = middle;
+  }
+  for (int d = size() / 2; d > 0; d /= 2) {
+    exchange_slices(rank() ^ d, halves.back().kept, halves.back().given);
+    halves.pop_back();
+  }
+}
+
 void Communicator::share(std::span<const Tensor> tensors, std::span<const int> owners) {
+  finish();
+  // Some at a time, so that what is on its way takes little memory.
+  for (std::size_t first = 0; first < tensors.size();) {
+    std::size_t count = 0, bytes = 0;
+    for (; first + count < tensors.size() && bytes < 4 * piece_bytes; ++count) {
+      bytes += tensors[first + count].bytes();
+    }
+    share_some(tensors.subspan(first, count), owners.subspan(first, count));
+    first += count;
+  }
+}
+
+void Communicator::share_some(std::span<const Tensor> tensors, std::span<const int> owners) {
   std::vector<std::byte> send, receive;
   // Ranks [first, first + d) know what they own; with every exchange they are twice as many.
   for (int d = 1; d < size(); d *= 2) {

@@ -5,14 +5,12 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
 
 #include "nn/ranks/plugin.h"
+#include "nn/ranks/plugin_file.h"
 
 namespace longhand::nn {
-namespace fs = std::filesystem;
-
 namespace {
 
 std::optional<int> number_in(const char* variable) {
@@ -42,6 +40,7 @@ class MpiTransport final : public Transport {
   ~MpiTransport() override { ranks_.finish(); }
   int rank() const override { return ranks_.rank; }
   int size() const override { return ranks_.size; }
+  bool serves_any_thread() const override { return ranks_.any_thread != 0; }
   void exchange(int peer, std::span<const std::byte> send, std::span<std::byte> receive) override {
     std::array<char, 512> error{};
     if (ranks_.exchange(peer, send.data(), send.size(), receive.data(), receive.size(),
@@ -59,15 +58,7 @@ class MpiTransport final : public Transport {
 bool ranks_asked_for() { return ranks_started() || number_in("PMIX_RANK"); }
 
 std::optional<std::string> find_mpi_plugin() {
-  if (const char* const named = std::getenv("LONGHAND_MPI_PLUGIN")) return named;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  if (error) return std::nullopt;
-  for (const char* folder : {".", "../lib/longhand"}) {
-    const fs::path file = program / folder / "liblonghand_mpi.so";
-    if (fs::exists(file, error)) return fs::weakly_canonical(file).string();
-  }
-  return std::nullopt;
+  return find_plugin("LONGHAND_MPI_PLUGIN", "liblonghand_mpi.so");
 }
 
 std::unique_ptr<Transport> connect_mpi() {

@@ -9,6 +9,7 @@ extern "C" {
 struct LonghandRanks {
   int version;  // longhand_ranks_version, of the plug-in
   int rank, size;
+  int any_thread;  // whether `exchange` may be called by any thread, one at a time
   /// Transport::exchange. 0, or not and why in `error`, of so many characters.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes, char* error, std::size_t error_size);
@@ -21,5 +22,5 @@ struct LonghandRanks {
 using LonghandConnect = const LonghandRanks*(char* error, std::size_t error_size);
 }
 
-inline constexpr int longhand_ranks_version = 1;
+inline constexpr int longhand_ranks_version = 2;
 inline constexpr const char* longhand_connect_symbol = "longhand_connect";

@@ -18,6 +18,17 @@ class Transport {
   /// which is as long as `receive`. Waits for both. RankLost where the other one is gone.
   virtual void exchange(int peer, std::span<const std::byte> send,
                         std::span<std::byte> receive) = 0;
+  /// Whether any thread may call exchange(), one at a time.
+  virtual bool serves_any_thread() const { return true; }
+};
+
+/// How a rank's device reaches another's: the same exchange between two, of memory of their
+/// backends, in which no work is under way.
+class DeviceTransport {
+ public:
+  virtual ~DeviceTransport() = default;
+  virtual void exchange(int peer, const void* send, std::size_t send_bytes, void* receive,
+                        std::size_t receive_bytes) = 0;
 };
 
 /// Another rank ended, so that what all do together cannot be done.

@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -184,6 +187,75 @@ Metadata metadata_of(std::int64_t step, const Optimizer& optimizer) {
   return {{"step", std::to_string(step)}, {"optimizer", std::string(optimizer.kind())}};
 }
 
+std::string unfinished_name(const std::string& name) {
+  return text(unfinished_prefix, ::getpid(), '-', name);
+}
+
+void remove_silently(const Folder& parent, const std::string& name) {
+  try {
+    parent.remove(name);
+  } catch (const Error&) {  // what came first is the one to tell
+  }
+}
+
+/// Gives a folder that has all its files its name.
+void finish_folder(const Folder& parent, const Folder& folder, const std::string& unfinished,
+                   const std::string& name, const CheckpointInfo& info) {
+  if (info.score) save_score(folder, *info.score);
+  folder.sync();
+  // What is there already is replaced in one step, or else moved out of the way first.
+  if (!parent.contains(name)) {
+    parent.rename(unfinished, name);
+  } else if (!parent.exchange(unfinished, name)) {
+    const std::string old = text(unfinished_prefix, "old-", name);
+    parent.remove(old);
+    parent.rename(name, old);
+    parent.rename(unfinished, name);
+    parent.remove(old);
+  }
+  parent.sync();
+  parent.remove(unfinished);
+}
+
+/// Each rank writes its own tensors, in parts that are numbered over all ranks, and rank 0 the
+/// index.
+void write_own(const Folder& folder, const std::string& name,
+               const std::vector<NamedTensor>& tensors, const Metadata& metadata,
+               std::uint64_t most, Communicator& ranks) {
+  std::vector<std::vector<SafetensorsItem>> parts;
+  ranks.together([&] {
+    if (!tensors.empty()) parts = cut_into_parts(name, items_of(tensors), metadata, most);
+  });
+  const std::array mine{static_cast<double>(parts.size())};
+  const std::vector<double> counts = ranks.gather(std::span<const double>(mine));
+  std::size_t first = 0, all = 0;
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    const auto count = static_cast<std::size_t>(counts[r]);
+    if (r < static_cast<std::size_t>(ranks.rank())) first += count;
+    all += count;
+  }
+  std::string lines;  // for the index: name, file and bytes of each tensor
+  ranks.together([&] {
+    for (const IndexedTensor& t : write_parts(folder, name, parts, metadata, first, all)) {
+      lines += text(t.name, '\n', t.file, '\n', t.bytes, '\n');
+    }
+    folder.sync();
+  });
+  const std::vector<std::string> of_all = ranks.gather(std::string_view(lines));
+  ranks.together([&] {
+    if (ranks.rank() > 0) return;
+    std::vector<IndexedTensor> tensors_of_all;
+    for (const std::string& of_one : of_all) {
+      std::istringstream in(of_one);
+      for (std::string tensor, file, bytes;
+           std::getline(in, tensor) && std::getline(in, file) && std::getline(in, bytes);) {
+        tensors_of_all.push_back({tensor, file, parse<std::uint64_t>(bytes, name)});
+      }
+    }
+    write_index(folder, name, tensors_of_all);
+  });
+}
+
 void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
   const CheckpointInfo info = info_of(parts);
   const auto found = info.more.find("optimizer");
@@ -198,7 +270,7 @@ void save_checkpoint(const Folder& parent, const std::string& name, const Checkp
                      const Parameters& parameters, const Optimizer* optimizer, std::uint64_t most) {
   LONGHAND_CHECK(!optimizer || optimizer->holds_all(), name,
                  ": expected an optimizer that holds all its state, got a rank's share");
-  const std::string unfinished = text(unfinished_prefix, ::getpid(), '-', name);
+  const std::string unfinished = unfinished_name(name);
   parent.remove(unfinished);
   try {
     const Folder folder = parent.make_folder(unfinished);
@@ -206,25 +278,40 @@ void save_checkpoint(const Folder& parent, const std::string& name, const Checkp
     if (optimizer) {
       write(folder, optimizer_file, named(*optimizer), metadata_of(info.step, *optimizer), most);
     }
-    if (info.score) save_score(folder, *info.score);
-    folder.sync();
-    // What is there already is replaced in one step, or else moved out of the way first.
-    if (!parent.contains(name)) {
-      parent.rename(unfinished, name);
-    } else if (!parent.exchange(unfinished, name)) {
-      const std::string old = text(unfinished_prefix, "old-", name);
-      parent.remove(old);
-      parent.rename(name, old);
-      parent.rename(unfinished, name);
-      parent.remove(old);
-    }
-    parent.sync();
-    parent.remove(unfinished);
+    finish_folder(parent, folder, unfinished, name, info);
   } catch (...) {
-    try {
+    remove_silently(parent, unfinished);
+    throw;
+  }
+}
+
+void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
+                     const Parameters& parameters, const Optimizer& optimizer, std::uint64_t most,
+                     Communicator& ranks) {
+  const bool first = ranks.rank() == 0;
+  const std::string unfinished = ranks.gather(std::string_view(unfinished_name(name))).front();
+  try {
+    ranks.together([&] {
+      if (!first) return;
       parent.remove(unfinished);
-    } catch (const Error&) {  // what came first is the one to tell
+      parent.make_folder(unfinished);
+    });
+    std::vector<NamedTensor> values;
+    const std::vector<int> owners = optimizer.owners();
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+      const Parameter& p = parameters.all()[i];
+      if (owners[i] == ranks.rank()) values.push_back({p.name(), p.value()});
     }
+    std::optional<Folder> folder;
+    ranks.together([&] { folder.emplace(parent.make_folder(unfinished)); });
+    write_own(*folder, model_file, values, metadata_of(info), most, ranks);
+    write_own(*folder, optimizer_file, named(optimizer), metadata_of(info.step, optimizer), most,
+              ranks);
+    ranks.together([&] {
+      if (first) finish_folder(parent, *folder, unfinished, name, info);
+    });
+  } catch (...) {
+    if (first) remove_silently(parent, unfinished);
     throw;
   }
 }

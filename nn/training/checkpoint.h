@@ -34,6 +34,12 @@ struct CheckpointInfo {
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer* optimizer,
                      std::uint64_t most = 0);
+/// The same, written by ranks that share the optimizer's state, all at once: each writes the values
+/// and the state of the parameters that it owns, in parts of its own, and rank 0, when all parts
+/// are there, the indices and the folder's name. All ranks see the same folder.
+void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
+                     const Parameters& parameters, const Optimizer& optimizer, std::uint64_t most,
+                     Communicator& ranks);
 void save_checkpoint(const std::filesystem::path& folder, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer* optimizer = nullptr,
                      std::uint64_t most = 0);

@@ -61,9 +61,22 @@ void CheckpointStore::save(const CheckpointInfo& info, const Parameters& paramet
     held().require_in_place();  // that it was removed says more
     throw;
   }
+  after_save(info.step);
+}
+
+void CheckpointStore::save(const CheckpointInfo& info, const Parameters& parameters,
+                           const Optimizer& optimizer, Communicator& ranks) {
+  ranks.together([&] { held(); });
+  save_checkpoint(held(), name_of(info.step), info, parameters, optimizer, most_, ranks);
+  ranks.together([&] {
+    if (ranks.rank() == 0) after_save(info.step);
+  });
+}
+
+void CheckpointStore::after_save(std::int64_t step) {
   LONGHAND_CHECK(held().in_place(), folder_.string(),
                  ": the folder was moved or replaced while it was in use; the checkpoint of step ",
-                 info.step, " is in the one that was moved");
+                 step, " is in the one that was moved");
   prune();
 }
 

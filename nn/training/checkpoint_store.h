@@ -23,6 +23,9 @@ class CheckpointStore {
 
   void save(const CheckpointInfo& info, const Parameters& parameters,
             const Optimizer* optimizer = nullptr);
+  /// By all ranks that share the optimizer's state.
+  void save(const CheckpointInfo& info, const Parameters& parameters, const Optimizer& optimizer,
+            Communicator& ranks);
   void save_score(std::int64_t step, double score);
   void mark_best(std::int64_t step);
   /// Checkpoints of later steps go out of the way: step-N becomes set-aside-step-N.
@@ -37,6 +40,7 @@ class CheckpointStore {
 
  private:
   const Folder& held();
+  void after_save(std::int64_t step);
   void prune();
 
   std::filesystem::path folder_;

@@ -2,38 +2,69 @@
 
 #include <utility>
 
+#include "core/error.h"
+
 namespace longhand::nn {
 
-GradientTree::GradientTree(const Parameters& parameters) : parameters_(parameters) {}
+GradientTree::GradientTree(const Parameters& parameters, std::int64_t parts, Summed summed)
+    : parameters_(parameters),
+      left_(parts),
+      summed_(std::move(summed)),
+      trees_(parameters.all().size(), Tree<Tensor, Add>(Add())),
+      taken_(parameters.all().size()),
+      sums_(parameters.all().size()) {}
 
-void GradientTree::push() {
-  Gradients gradients;
-  for (const Parameter& p : parameters_.all()) gradients.push_back(p.var().grad());
-  parameters_.clear_gradients();
-  tree_.push(std::move(gradients));
+void GradientTree::watch(Tape& tape) {
+  std::vector<Sink> leaves;
+  for (const Parameter& p : parameters_.all()) leaves.push_back(p.var().sink());
+  tape.watch(leaves, [this](std::size_t parameter) { take(parameter); });
 }
 
-void GradientTree::put_sum() {
-  const Gradients sum = tree_.take();
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    if (sum[i]) parameters_.all()[i].var().sink().add(sum[i]);
+void GradientTree::take(std::size_t parameter) {
+  const Var& var = parameters_.all()[parameter].var();
+  Tensor gradient = var.grad();
+  var.clear_grad();
+  taken_[parameter] = true;
+  trees_[parameter].push(std::move(gradient));
+  if (left_ > 1) return;
+  Tensor sum = trees_[parameter].take();
+  if (summed_) {
+    summed_(parameter, std::move(sum));
+  } else {
+    sums_[parameter] = std::move(sum);
   }
 }
 
-GradientTree::Gradients GradientTree::Add::operator()(Gradients a, Gradients b) const {
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!b[i]) continue;
-    if (!a[i]) {
-      a[i] = std::move(b[i]);
-      continue;
-    }
-    // Two parameters may have one tensor for their gradients, as the terms of a sum do.
-    const Tensor sum = a[i].sole() ? a[i] : empty_like(a[i]);
-    sum.backend()(Combine{.f = Combination::sum, .a = a[i], .b = b[i], .y = sum});
-    a[i] = sum;
-    b[i] = Tensor();
+void GradientTree::end_part() {
+  const auto all = parameters_.all();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!taken_[i]) take(i);
+    LONGHAND_CHECK(!all[i].var().grad(), all[i].name(),
+                   ": its gradient changed after the last operation that uses it");
   }
-  return a;
+  taken_.assign(all.size(), false);
+  if (--left_ > 0) return;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (sums_[i]) all[i].var().sink().add(sums_[i]);
+  }
+}
+
+Tensor GradientTree::Add::operator()(Tensor a, Tensor b) const {
+  if (!b) return a;
+  if (!a) return b;
+  // Two parameters may have one tensor for their gradients, as the terms of a sum do.
+  const Tensor sum = a.sole() ? a : b.sole() ? b : empty_like(a);
+  sum.backend()(Combine{.f = Combination::sum, .a = a, .b = b, .y = sum});
+  return sum;
+}
+
+Tensor sum_of(const Parameters& parameters, const Tensor& losses) {
+  Backend& backend = parameters.backend();
+  const Tensor sum = Tensor::zeros(backend, {1}, parameters.type());
+  if (losses.size() > 0) {
+    backend(Reduce{.reduction = Reduction::sum, .x = losses.reshape({1, losses.size()}), .y = sum});
+  }
+  return sum;
 }
 
 Tensor sum_over_ranks(Communicator& ranks, const Parameters& parameters, const Tensor& losses) {
@@ -56,11 +87,7 @@ Tensor sum_over_ranks(Communicator& ranks, const Parameters& parameters, const T
   }
   const Tensor anywhere = Tensor::from(backend, {std::ssize(here)}, parameters.type(), here);
   sums.push_back(anywhere);
-  // A loss of any rank that is not finite makes the sum so.
-  const Tensor sum = Tensor::zeros(backend, {1}, parameters.type());
-  if (losses.size() > 0) {
-    backend(Reduce{.reduction = Reduction::sum, .x = losses.reshape({1, losses.size()}), .y = sum});
-  }
+  const Tensor sum = sum_of(parameters, losses);
   sums.push_back(sum);
   ranks.sum(sums);
   const std::vector<double> count = anywhere.to_doubles();

@@ -1,6 +1,7 @@
 #include "nn/training/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/error.h"
@@ -51,12 +52,14 @@ Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups,
   kept_ = shared_.short_state && type == DType::f32 ? DType::bf16 : type;
   std::vector<std::int64_t> owned(ranks_ ? static_cast<std::size_t>(ranks_->size()) : 1);
   for (const Parameter& parameter : parameters.all()) {
+    const std::size_t number = parameters_++;
     const ParameterGroup* const group = group_of(parameter, groups);
     if (group && group->frozen) parameter.freeze();
     if (parameter.frozen()) continue;
     const auto least = std::ranges::min_element(owned);
     *least += parameter.learning();
     Entry entry{.parameter = parameter,
+                .number = number,
                 .rows = rows_of(parameter),
                 .state = {},
                 .decay = 0,
@@ -83,20 +86,12 @@ std::vector<Tensor> Optimizer::fresh_state(const Entry& entry) const {
   return state;
 }
 
-void Optimizer::hold_all(bool known) {
-  if (!ranks_) return;
-  std::vector<Tensor> tensors;
-  std::vector<int> owners;
+void Optimizer::hold_all() {
   for (Rated& one : all_) {
     for (Entry& entry : one.entries) {
       if (entry.state.empty()) entry.state = fresh_state(entry);
-      for (const Tensor& tensor : entry.state) {
-        tensors.push_back(tensor);
-        owners.push_back(entry.owner);
-      }
     }
   }
-  if (known) ranks_->share(tensors, owners);
 }
 
 bool Optimizer::holds_all() const {
@@ -127,20 +122,67 @@ void Optimizer::prepare(double rate, std::int64_t step) {
   for (const Rated& one : all_) one.now.assign(now(one.rate * rate, step));
 }
 
-void Optimizer::step(const Tensor& losses) {
+std::vector<int> Optimizer::owners() const {
+  std::vector<int> owners(parameters_);
+  for (const Rated& one : all_) {
+    for (const Entry& entry : one.entries) owners[entry.number] = entry.owner;
+  }
+  return owners;
+}
+
+/// GlobalNorm where each rank has some of the gradients. sizes: of all of them, in their order;
+/// gradients: in the same order, empty where another rank has it. The numbers are those of the
+/// processor's GlobalNorm, which adds up the squares of pieces of each tensor in f32 and then all
+/// pieces, in their order, in f64: the pieces are summed where the gradients are.
+void Optimizer::put_norm_over_ranks(std::span<const Tensor> gradients,
+                                    std::span<const std::int64_t> sizes, const Tensor& losses) {
+  constexpr std::int64_t piece = 16384;
+  Backend& backend = norm_.backend();
+  const auto pieces_of = [](std::int64_t size) { return (size + piece - 1) / piece; };
+  std::int64_t count = 0;
+  for (const std::int64_t size : sizes) count += pieces_of(size);
+  const Tensor squares = Tensor::zeros(backend, {count}, norm_.dtype());
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < sizes.size(); at += pieces_of(sizes[i++])) {
+    if (!gradients[i]) continue;
+    const Tensor flat = gradients[i].reshape({sizes[i]});
+    const auto put = [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+      if (rows == 0 || columns == 0) return;
+      backend(Reduce{.reduction = Reduction::square_sum,
+                     .x = flat.slice(first, rows * columns).reshape({rows, columns}),
+                     .y = squares.slice(at + first / piece, rows)});
+    };
+    const std::int64_t whole = sizes[i] / piece;
+    put(0, whole, piece);
+    put(whole * piece, 1, sizes[i] % piece);
+  }
+  ranks_->sum({&squares, 1});
+  double sum = 0;
+  for (const double x : squares.to_doubles()) sum += x;
+  const double norm = std::sqrt(sum);
+  norm_.assign(std::vector<double>{norm});
+  bool sound = factor_.item() != 0 && std::isfinite(norm_.item());
+  for (const double loss : losses.to_doubles()) sound = sound && std::isfinite(loss);
+  const double factor = shared_.clip == 0 ? 1.0 : std::min(1.0, shared_.clip / norm);
+  factor_.assign(std::vector<double>{sound ? factor : 0.0});
+}
+
+void Optimizer::step(const Tensor& losses, const std::vector<bool>* reached) {
   std::vector<Update> updates;
   std::vector<Tensor> gradients, values;
+  std::vector<std::int64_t> sizes;
   std::vector<int> owners;
   for (const Rated& one : all_) {
     Update update{.now = one.now, .factor = factor_};
     update.state.resize(shared_.state.size());
     for (const Entry& entry : one.entries) {
       const Tensor gradient = entry.parameter.var().grad();
-      if (!gradient) continue;
+      if (reached ? !(*reached)[entry.number] : !gradient) continue;
       std::int64_t before = 0;  // rows of the state
       for (const Rows& rows : entry.rows) {
-        gradients.push_back(gradient.slice(rows.first, rows.count));
+        gradients.push_back(gradient ? gradient.slice(rows.first, rows.count) : Tensor());
         values.push_back(entry.parameter.value().slice(rows.first, rows.count));
+        sizes.push_back(values.back().size());
         owners.push_back(entry.owner);
         if (!owns(entry)) continue;
         update.parameters.push_back(entry.parameter.value().slice(rows.first, rows.count));
@@ -155,11 +197,15 @@ void Optimizer::step(const Tensor& losses) {
     if (!update.parameters.empty()) updates.push_back(std::move(update));
   }
   LONGHAND_CHECK(!gradients.empty(), "optimizer: no parameter has a gradient");
-  norm_.backend()(GlobalNorm{.tensors = std::move(gradients),
-                             .largest = shared_.clip,
-                             .norm = norm_,
-                             .factor = factor_,
-                             .losses = losses});
+  if (reached) {
+    put_norm_over_ranks(gradients, sizes, losses);
+  } else {
+    norm_.backend()(GlobalNorm{.tensors = std::move(gradients),
+                               .largest = shared_.clip,
+                               .norm = norm_,
+                               .factor = factor_,
+                               .losses = losses});
+  }
   for (const Update& update : updates) apply(update);
   if (ranks_) ranks_->share(values, owners);
   for (const Rated& one : all_) {

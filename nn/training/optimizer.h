@@ -30,6 +30,10 @@ struct SgdOptions {
   double clip = 0;
 };
 
+/// What ranks that train together share, in place of each having all of it: nothing, the moments,
+/// or these and the gradients.
+enum class Sharing { nothing, moments, gradients };
+
 using OptimizerOptions = std::variant<AdamOptions, SgdOptions>;
 
 /// Parameters that learn differently from the others. A parameter is in one group at most.
@@ -59,7 +63,9 @@ class Optimizer {
   void prepare(double rate, std::int64_t step);
   /// Takes the step that was prepared, without looking at anything, and clears the gradients.
   /// losses [n]
-  void step(const Tensor& losses);
+  /// reached: where each rank has the gradients of the parameters that it owns alone, which of all
+  /// have one.
+  void step(const Tensor& losses, const std::vector<bool>* reached = nullptr);
   /// The global norm of the last step's gradients, before clipping. [1]
   const Tensor& norm() const { return norm_; }
   /// What the last step multiplied the gradients by, for clipping. [1]
@@ -85,9 +91,11 @@ class Optimizer {
   };
   std::vector<Learning> learning() const;
 
-  /// Where ranks share it: from here on this one holds all, so that it can be read from a file;
-  /// with `known`, which all ranks call at the same time, as the owners have it.
-  void hold_all(bool known);
+  /// The rank that holds what is remembered of each parameter; 0 of those that are frozen.
+  std::vector<int> owners() const;
+
+  /// Where ranks share it: from here on this one holds all, so that it can be read from a file.
+  void hold_all();
   void hold_own();  // and no more
   bool holds_all() const;
 
@@ -117,6 +125,7 @@ class Optimizer {
  private:
   struct Entry {
     Parameter parameter;
+    std::size_t number;         // of the parameter, among all
     std::vector<Rows> rows;     // of it, that learn
     std::vector<Tensor> state;  // of these rows, one after another; none where another rank's
     double decay;
@@ -131,10 +140,13 @@ class Optimizer {
   Rated& rated(double rate, Backend& backend, DType type);
   bool owns(const Entry& entry) const { return !ranks_ || entry.owner == ranks_->rank(); }
   std::vector<Tensor> fresh_state(const Entry& entry) const;
+  void put_norm_over_ranks(std::span<const Tensor> gradients, std::span<const std::int64_t> sizes,
+                           const Tensor& losses);
 
   Shared shared_;
   Communicator* ranks_;
-  DType kept_;  // the type of what is remembered
+  std::size_t parameters_ = 0;  // of the model, frozen ones included
+  DType kept_;                  // the type of what is remembered
   std::vector<Rated> all_;
   Tensor norm_, factor_;
 };

@@ -38,9 +38,15 @@ std::optional<std::filesystem::path> RunCheckpoints::latest() const {
   return store_->path(*step);
 }
 
-std::optional<std::filesystem::path> RunCheckpoints::save(std::int64_t step) {
-  if (!wants(step)) return std::nullopt;
-  store_->save({.step = step, .more = options_.metadata}, parameters_, &optimizer_);
+std::optional<std::filesystem::path> RunCheckpoints::save(std::int64_t step,
+                                                          Communicator* sharing) {
+  const CheckpointInfo info{.step = step, .more = options_.metadata};
+  if (sharing) {
+    store_->save(info, parameters_, optimizer_, *sharing);
+  } else {
+    if (!wants(step)) return std::nullopt;
+    store_->save(info, parameters_, &optimizer_);
+  }
   saved_ = step;
   return store_->path(step);
 }

@@ -30,7 +30,8 @@ class RunCheckpoints {
   /// Whether save() would write it.
   bool wants(std::int64_t step) const { return writes() && saved_ != step; }
   /// Where the step was saved; none where it was already, or none are written.
-  std::optional<std::filesystem::path> save(std::int64_t step);
+  /// sharing: the ranks that write it together, all of which call this.
+  std::optional<std::filesystem::path> save(std::int64_t step, Communicator* sharing = nullptr);
   void score(std::int64_t step, double score);
   std::optional<std::int64_t> saved() const { return saved_; }  // the last step that was
 

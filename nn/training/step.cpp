@@ -1,7 +1,6 @@
 #include "nn/training/step.h"
 
 #include "autograd/tape.h"
-#include "nn/training/gradient_tree.h"
 
 namespace longhand::nn {
 namespace {
@@ -35,22 +34,32 @@ void PlacedStep::prepare(Model& model, const Step& step) const {
 
 void PlacedStep::put_norm(const Tensor& norm) const { put(norm, numbers, numbers.size() - 1); }
 
-void PlacedStep::add_gradients(Model& model, const std::function<void(std::int64_t)>& begins) {
-  GradientTree tree(model.parameters());
+void PlacedStep::add_gradients(Model& model, const GradientTree::Summed& summed) {
+  if (cut.parts == 1 && !summed) {
+    for (std::size_t batch = 0; batch < batches.size(); ++batch) {
+      add_gradients(model, batch, nullptr);
+    }
+    return;
+  }
+  GradientTree tree(model.parameters(), cut.parts, summed);
+  const auto in_part = [&](std::size_t batch, std::size_t part) {
+    return batch < batches.size() && cut.part_of(places[batch]) == part;
+  };
   std::size_t batch = 0;
   for (std::size_t part = 0; part < static_cast<std::size_t>(cut.parts); ++part) {
-    for (; batch < batches.size() && cut.part_of(places[batch]) == part; ++batch) {
-      if (begins) begins(places[batch]);
-      add_gradients_of(model, batch);
+    for (; in_part(batch, part); ++batch) {
+      add_gradients(model, batch, in_part(batch + 1, part) ? nullptr : &tree);
     }
-    if (cut.parts > 1) tree.push();
+    tree.end_part();
   }
-  if (cut.parts > 1) tree.put_sum();
 }
 
-void PlacedStep::add_gradients_of(Model& model, std::size_t batch) {
+/// tree: where this is the last batch of its part.
+void PlacedStep::add_gradients(Model& model, std::size_t batch, GradientTree* tree) {
+  if (begins) begins(places[batch]);
   const auto at = static_cast<std::int64_t>(batch);
   Tape tape;
+  if (tree) tree->watch(tape);
   Loss loss;
   {
     const Noise::Drawing noise(*model.parameters().noise(), places[batch]);

@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "nn/batch.h"
 #include "nn/model.h"
+#include "nn/training/gradient_tree.h"
 
 namespace longhand::nn {
 
@@ -31,6 +32,13 @@ struct StepReport {
     double seconds = 0;
   };
   std::optional<Slowest> slowest = {};
+  /// Of this rank with others: seconds in which gradients were exchanged, those that it waited for
+  /// them after its backward, and the bytes that it sent in the step.
+  struct Exchange {
+    double seconds = 0, exposed = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::optional<Exchange> exchange = {};
   /// No target of its batch counts, so there was nothing to learn: parameters and moments stayed as
   /// they were, and loss and norm mean nothing.
   bool skipped = false;
@@ -88,12 +96,14 @@ struct PlacedStep {
 
   Tensor losses() const { return numbers.slice(0, std::ssize(batches)); }
   void put_norm(const Tensor& norm) const;
-  /// Runs the model on each batch. The parameters' gradients are then the sum of this rank's.
-  /// `begins` is told each one's place among the step's before it is computed.
-  void add_gradients(Model& model, const std::function<void(std::int64_t)>& begins = {});
+  /// Runs the model on each batch. The parameters' gradients are then the sum of this rank's; with
+  /// `summed`, which hears of each as soon as it is known, they are empty.
+  void add_gradients(Model& model, const GradientTree::Summed& summed = {});
+  /// Told each batch's place among the step's before it is computed.
+  std::function<void(std::int64_t place)> begins = {};
 
  private:
-  void add_gradients_of(Model& model, std::size_t batch);
+  void add_gradients(Model& model, std::size_t batch, GradientTree* tree);
   void prepare(Model& model, const Step& step) const;
 };
 

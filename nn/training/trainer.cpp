@@ -56,7 +56,11 @@ void Trainer::take(Step step) {
     std::optional<StepTracer> tracer;
     if (traced) tracer.emplace(model_, *optimizer_, step);
     PlacedStep placed(model_, step);
-    step.own_seconds = compute(placed, interrupt(), tracer ? &*tracer : nullptr);
+    if (ranks_.size() > 1) {
+      compute_on_ranks(placed, step);
+    } else {
+      compute(placed, interrupt(), tracer ? &*tracer : nullptr);
+    }
     step.numbers = placed.numbers;
     step.choices = placed.choices;
     if (tracer) trace = tracer->trace(placed);
@@ -68,24 +72,34 @@ void Trainer::take(Step step) {
   if (!repeated || unread_.enough()) read();
 }
 
-/// Returns the seconds until this rank waited for others, where there are others.
-double Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
-                        StepTracer* tracer) {
-  const Step::Clock::time_point start = Step::Clock::now();
+void Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
+                      StepTracer* tracer) {
+  if (tracer) step.begins = [tracer](std::int64_t place) { tracer->begin_batch(place); };
   {
     // To the optimizer, which changes parameters, it comes whole or not at all.
     const Interruptible gradients(model_.parameters().backend(), interrupt);
-    step.add_gradients(model_, [&](std::int64_t place) {
-      if (tracer) tracer->begin_batch(place);
-    });
+    step.add_gradients(model_);
   }
-  if (ranks_.size() > 1) model_.parameters().backend().synchronize();
-  const std::chrono::duration<double> own = Step::Clock::now() - start;
-  const Tensor losses = sum_over_ranks(ranks_, model_.parameters(), step.losses());
   if (tracer) tracer->gradients_are_there();
-  optimizer_->step(losses);
+  optimizer_->step(step.losses());
   step.put_norm(optimizer_->norm());
-  return own.count();
+}
+
+/// Gradients are added up over the ranks while backward runs.
+void Trainer::compute_on_ranks(PlacedStep& placed, Step& step) {
+  const Step::Clock::time_point start = Step::Clock::now();
+  const std::uint64_t sent = ranks_.sent();
+  placed.add_gradients(
+      model_, [&](std::size_t parameter, const Tensor& sum) { exchange_->add(parameter, sum); });
+  model_.parameters().backend().synchronize();
+  step.own_seconds = std::chrono::duration<double>(Step::Clock::now() - start).count();
+  const Tensor losses = exchange_->finish(placed.losses());
+  const bool all = options_.sharing != Sharing::gradients;
+  optimizer_->step(losses, all ? nullptr : &exchange_->reached());
+  placed.put_norm(optimizer_->norm());
+  step.report.exchange = {.seconds = exchange_->seconds(),
+                          .exposed = exchange_->exposed(),
+                          .bytes = ranks_.sent() - sent};
 }
 
 /// None where a rank is asked to stop.
@@ -182,7 +196,7 @@ void Trainer::evaluate() {
 std::optional<double> Trainer::score() {
   std::optional<double> score;
   bool left = false;
-  if (ranks_.rank() == 0) {
+  {
     const Interruptible evaluation(model_.parameters().backend(), hooks_.interrupt);
     try {
       score = hooks_.evaluate(step_);
@@ -199,14 +213,9 @@ std::optional<double> Trainer::score() {
 
 void Trainer::save() {
   read();
-  const bool shares = options_.share_moments && ranks_.size() > 1;
-  if (shares) {
-    if (!ranks_.any(checkpoints_.wants(step_))) return;
-    optimizer_->hold_all(true);
-  }
-  const auto folder = checkpoints_.save(step_);
-  if (shares) optimizer_->hold_own();
-  if (folder && hooks_.saved) hooks_.saved(step_, *folder);
+  if (shares() && !ranks_.any(checkpoints_.wants(step_))) return;
+  const auto folder = checkpoints_.save(step_, shares() ? &ranks_ : nullptr);
+  if (folder && ranks_.rank() == 0 && hooks_.saved) hooks_.saved(step_, *folder);
 }
 
 std::function<bool()> Trainer::interrupt() const {
@@ -236,7 +245,7 @@ Outcome Trainer::run() {
 }
 
 void Trainer::resume(const std::filesystem::path& checkpoint) {
-  optimizer_->hold_all(false);
+  optimizer_->hold_all();
   const CheckpointInfo info = checkpoints_.load(checkpoint);
   optimizer_->hold_own();
   step_ = info.step;
@@ -257,7 +266,7 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
       hooks_(std::move(hooks)),
       ranks_(ranks),
       optimizer_(make_optimizer(model.parameters(), options_.optimizer, options_.groups,
-                                options_.share_moments ? &ranks : nullptr)),
+                                shares() ? &ranks : nullptr)),
       checkpoints_(options_.checkpoints, model.parameters(), *optimizer_, ranks.rank() == 0),
       recorded_(options_.recorded),
       unread_(options_.together) {
@@ -277,6 +286,15 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   cut_.parts = options_.parts / ranks_.size();
   cut_.first = cut_.parts * ranks_.rank();
   cut_.each = options_.accumulation;
+  if (ranks_.size() == 1) return;
+  std::vector<int> owners;
+  if (options_.sharing == Sharing::gradients) {
+    LONGHAND_CHECK(model_.parameters().backend().name() == "cpu",
+                   "training: expected the cpu backend where ranks share gradients, got ",
+                   model_.parameters().backend().name());
+    owners = optimizer_->owners();
+  }
+  exchange_.emplace(ranks_, model_.parameters(), std::move(owners), options_.bucket_bytes);
 }
 
 }  // namespace longhand::nn

@@ -9,6 +9,7 @@
 
 #include "nn/model.h"
 #include "nn/ranks/communicator.h"
+#include "nn/training/gradient_exchange.h"
 #include "nn/training/optimizer.h"
 #include "nn/training/prefetcher.h"
 #include "nn/training/recorded_steps.h"
@@ -26,8 +27,9 @@ struct TrainerOptions {
   /// StepCut. The parts are spread over the ranks; what comes out depends on these two numbers
   /// alone.
   std::int64_t parts = 1, accumulation = 1;
-  /// Ranks share the optimizer's moments, in place of each having all: less memory, the same bits.
-  bool share_moments = false;
+  Sharing sharing = Sharing::nothing;  // among ranks: less memory, the same bits
+  /// Gradients are exchanged in buckets of about so many bytes.
+  std::size_t bucket_bytes = GradientExchange::bucket_bytes;
   Schedule schedule = {};  // over these steps, where it does not say another number
   OptimizerOptions optimizer = AdamOptions{};
   std::vector<ParameterGroup> groups = {};       // of parameters that learn differently
@@ -47,7 +49,8 @@ struct TrainerOptions {
 struct TrainerHooks {
   /// Told every step in order; some steps late where the backend repeats recorded ones.
   std::function<void(const StepReport&)> report = {};
-  /// Scores the model as it is; more is better. The best one's checkpoint is kept.
+  /// Scores the model as it is; more is better. The best one's checkpoint is kept. Called on all
+  /// ranks at the same time; what rank 0 returns is the score.
   std::function<std::optional<double>(std::int64_t step)> evaluate = {};
   std::function<void(std::int64_t step, const std::filesystem::path& folder)> saved = {};
   /// Told the step of options.traced from within, when it was taken.
@@ -65,7 +68,7 @@ enum class Outcome { finished, stopped };
 /// The loop: data made ahead, loss, backward, clipping, the optimizer's step, evaluation and
 /// checkpoints on their schedules. A run depends on its options, seeds and step number alone, so
 /// one that was cut and resumed has the bits of one that was not, and one on several ranks those of
-/// one on a single one. Rank 0 evaluates and writes; all stop after the same step.
+/// one on a single one. Rank 0 writes; all stop after the same step.
 ///
 /// A checkpoint is written before every evaluation and before run() ends, whatever ends it, so that
 /// neither a failing evaluation nor a full log loses what was trained. One exception: a loss or
@@ -92,8 +95,9 @@ class Trainer {
   Outcome take_steps();
   std::optional<Step> next_step(Prefetcher& data) const;
   void take(Step step);
-  double compute(PlacedStep& step, const std::function<bool()>& interrupt,
-                 StepTracer* tracer = nullptr);
+  void compute(PlacedStep& step, const std::function<bool()>& interrupt,
+               StepTracer* tracer = nullptr);
+  void compute_on_ranks(PlacedStep& placed, Step& step);
   void skip(Step step);
   void read();
   [[noreturn]] void end_not_finite(const Step& step);
@@ -101,6 +105,7 @@ class Trainer {
   std::optional<double> score();
   void save();
   std::function<bool()> interrupt() const;
+  bool shares() const { return options_.sharing != Sharing::nothing && ranks_.size() > 1; }
 
   Model& model_;
   BatchSource source_;
@@ -109,6 +114,7 @@ class Trainer {
   Communicator& ranks_;
   StepCut cut_;  // this rank's
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<GradientExchange> exchange_;  // where there are other ranks
   RunCheckpoints checkpoints_;
   RecordedSteps recorded_;
   UnreadSteps unread_;
