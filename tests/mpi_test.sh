@@ -2,7 +2,9 @@
 # mpi_test.sh LONGHAND [MPIRUN]
 # Trains on 1, 2 and 4 ranks that mpirun starts, and holds the bits of all checkpoints against those of
 # one process: three models, with accumulation, with texts and samples of different lengths, resumed on
-# another number of ranks. Then ranks that differ, a rank that is killed, signals, errors.
+# another number of ranks; moments and gradients shared. Then ranks that differ, a rank that is killed,
+# signals, errors; a recipe's runs spread over ranks. Every wait here ends by itself: each mpirun has a
+# time limit.
 # Without mpirun it says so and exits with 77.
 set -eu
 longhand=$(realpath "$1")
@@ -30,7 +32,7 @@ failed() {
 ranks() {
   number=$1
   shift
-  timeout 120 "$mpirun" --oversubscribe --allow-run-as-root -np "$number" "$longhand" "$@"
+  timeout -k 5 60 "$mpirun" --oversubscribe --allow-run-as-root -np "$number" "$longhand" "$@"
 }
 # until_checkpoint RUN: only the latest checkpoints of a run are kept, so any will do.
 until_checkpoint() {
@@ -57,30 +59,39 @@ for model in fal chacal llama; do
   eval "settings=\$$model"
   # shellcheck disable=SC2086  # a list of words
   "$longhand" train $settings $common --parts 8 --out $model-0 2>errors || failed "$model"
-  for number in 1 2 4; do
+  numbers="2 4"
+  [ $model != fal ] || numbers="1 2 4"
+  for number in $numbers; do
     # shellcheck disable=SC2086
     ranks $number train $settings $common --out $model-$number 2>errors ||
       failed "$model on $number ranks"
     same $model-0/checkpoints/step-8 $model-$number/checkpoints/step-8
     same $model-0/checkpoints/step-4 $model-$number/checkpoints/step-4
     diff $model-0/config.ini $model-$number/config.ini || failed "other settings"
-    cut_times='s/"\(seconds\|waited\|peak_bytes\|slowest[a-z_]*\)":[^,}]*//g'
+    cut_times='s/,"exchange":{[^}]*}//; s/,"slowest_seconds":[^,}]*//; s/"\(seconds\|waited\|peak_bytes\|slowest[a-z_]*\)":[^,}]*//g'
     sed "$cut_times" $model-0/metrics.jsonl >one
     sed "$cut_times" $model-$number/metrics.jsonl | diff one - || failed "other metrics"
   done
 done
 echo "three models, 1, 2 and 4 ranks: the bits of one process"
 
-# Moments that ranks share: the same files.
-for number in 2 4; do
+# What ranks share: checkpoints in parts that each rank writes, the same numbers.
+for shared in "optimizer 2" "gradients 2" "gradients 4"; do
+  shard=${shared% *} number=${shared#* } run=shared-$shard-${shared#* }
   # shellcheck disable=SC2086
-  ranks $number train $fal $common --shard optimizer --out shared-$number 2>errors ||
-    failed "shared moments on $number ranks"
-  same fal-0/checkpoints/step-8 shared-$number/checkpoints/step-8
+  ranks $number train $fal $common --shard $shard --out $run 2>errors || failed "$run"
+  sed "$cut_times" fal-0/metrics.jsonl >one
+  sed "$cut_times" $run/metrics.jsonl | diff one - || failed "$run: other metrics"
+  [ -e $run/checkpoints/step-8/model-00001-of-0000$number.safetensors ] || failed "$run: no parts"
+  "$longhand" check $run >errors 2>&1 || failed "$run: a file is damaged"
 done
-ranks 2 train --resume shared-4 --from-step 4 --quiet 2>errors || failed "shared moments resumed"
-same fal-0/checkpoints/step-8 shared-4/checkpoints/step-8
-echo "moments shared by the ranks: the same bits"
+ranks 4 train --resume shared-gradients-2 --from-step 4 --quiet 2>errors || failed "resumed on 4"
+sed "$cut_times" shared-gradients-2/metrics.jsonl | diff one - || failed "resumed: other metrics"
+for run in shared-optimizer-2 shared-gradients-2 shared-gradients-4; do
+  "$longhand" train --resume $run --from-step 4 --quiet 2>errors || failed "$run resumed by one"
+  same fal-0/checkpoints/step-8 $run/checkpoints/step-8
+done
+echo "moments and gradients shared by the ranks: the same bits, read by any number"
 
 # Cut and resumed, each time with another number of ranks.
 # shellcheck disable=SC2086
@@ -98,7 +109,7 @@ refused() {
   words=$1
   shift
   status=0
-  timeout 120 "$mpirun" --oversubscribe --allow-run-as-root "$@" >errors 2>&1 || status=$?
+  timeout -k 5 60 "$mpirun" --oversubscribe --allow-run-as-root "$@" >errors 2>&1 || status=$?
   [ $status != 0 ] || failed "accepted: $*"
   [ "$(grep -c '^longhand' errors)" = 1 ] || failed "expected one line"
   grep -q "$words" errors || failed "expected $words"
@@ -159,6 +170,23 @@ ranks 2 train --resume killed --quiet 2>errors || failed "cannot go on with 2 ra
 same undisturbed/checkpoints/step-$end killed/checkpoints/step-$end
 echo "rank 2 of 4 killed: the others ended within $seconds s; resumed on 2 ranks to the same bits"
 
+# Killed while all ranks write a checkpoint after every step: the last whole one is sound.
+# shellcheck disable=SC2086
+ranks 4 train $fal $plain --checkpoint_every 1 --schedule constant --shard gradients \
+  --steps 100000 --out torn >errors 2>&1 &
+job=$!
+until_checkpoint torn
+victim=$(pgrep -f "^$longhand train .*--out torn" | tail -n 1)
+kill -9 "$victim"
+wait $job || true
+job=""
+"$longhand" check torn >errors 2>&1 || failed "a rank that was killed left a damaged checkpoint"
+at=$(ls torn/checkpoints | sed -n 's/^step-//p' | sort -n | tail -n 1)
+sed -i "s/^steps = .*/steps = $((at + 2))/" torn/config.ini
+"$longhand" train --resume torn --quiet 2>errors || failed "cannot go on with 1 process"
+[ -z "$(ls -A torn/checkpoints | grep unfinished || true)" ] || failed "half a checkpoint is left"
+echo "a rank killed amid checkpoints that all write: the last whole one goes on"
+
 # A signal that asks one rank to end stops all of them with a checkpoint.
 # shellcheck disable=SC2086
 ranks 2 $long --steps 100000 --out stopped >errors 2>&1 &
@@ -171,3 +199,16 @@ job=""
 "$longhand" check stopped >errors 2>&1 || failed "a stopped run is damaged"
 [ ! -e stopped/lock ] || failed "the lock is left"
 echo "one rank asked to end: all stop with a checkpoint"
+
+# A recipe's runs, each by one rank: those of one process.
+cell="repro matrix --scale smoke --mechanisms rope,fal --tasks flip-flop --quiet"
+# shellcheck disable=SC2086
+ranks 2 $cell --out cells >table 2>errors || failed "a recipe on two ranks"
+grep -q 'FAL beside softmax' table || failed "a recipe on two ranks made no table"
+# shellcheck disable=SC2086
+timeout 60 "$longhand" $cell --only 2/2 --out cell >errors 2>&1 || failed "a part of a recipe"
+for run in cell/*/; do
+  step=$(ls "$run/checkpoints" | sed -n 's/^step-//p' | sort -n | tail -n 1)
+  same "$run/checkpoints/step-$step" "cells/$(basename "$run")/checkpoints/step-$step"
+done
+echo "a recipe's runs spread over two ranks: the bits of one process"

@@ -2,12 +2,15 @@
 #include <chrono>
 #include <ctime>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "apps/compute.h"
 #include "apps/machine.h"
 #include "apps/recipes/grid.h"
 #include "apps/recipes/results_page.h"
+#include "apps/run/ranks.h"
 #include "apps/run/run_summary.h"
 #include "apps/version.h"
 #include "core/atomic_file.h"
@@ -71,6 +74,36 @@ void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
   report.print(std::cout, arguments.json());
 }
 
+/// What has to be the same on ranks that spread a recipe's runs.
+RankFacts facts_of(const std::string& id, const Arguments& arguments,
+                   const RecipeOptions& options) {
+  RankFacts facts = program_facts();
+  facts.emplace_back("recipe", id);
+  facts.emplace_back("scale", arguments.word("scale"));
+  facts.emplace_back("out", options.out.string());
+  facts.emplace_back("seed", std::to_string(options.seed));
+  facts.emplace_back("seeds", std::to_string(options.seeds));
+  for (const auto& [flag, value] : all_taken) facts.emplace_back(flag, options.*value);
+  for (const auto& [key, value] : options.settings) {
+    if (key != "compute.threads") facts.emplace_back(key, value);
+  }
+  return facts;
+}
+
+/// Trains what is missing of the grid, each rank every so manieth run by itself. False when one was
+/// stopped.
+bool run_on_ranks(nn::Communicator& ranks, const std::vector<GridPiece>& pieces) {
+  bool finished = true;
+  ranks.together([&] {
+    const GridPart part{.part = static_cast<std::size_t>(ranks.rank()) + 1,
+                        .parts = static_cast<std::size_t>(ranks.size())};
+    for (const std::size_t i : part_of(pieces.size(), part)) {
+      finished = finished && pieces[i].make();
+    }
+  });
+  return !ranks.any(!finished);
+}
+
 std::string today() {
   const std::time_t now = std::time(nullptr);
   std::tm date{};
@@ -105,10 +138,14 @@ std::string links_to_runs(const std::filesystem::path& folder) {
   return links.empty() ? links : "<p>" + links + "</p>\n";
 }
 
-void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected a recipe, or list");
+/// A recipe, and how it is to be made.
+struct Chosen {
+  decltype(recipes().begin()) recipe;
+  RecipeOptions options;
+};
+
+Chosen chosen_by(const Arguments& arguments, int ranks) {
   const std::string& id = arguments.plain()[0];
-  if (id == "list") return list(arguments.json());
   const auto found = recipes().find(id);
   if (found == recipes().end()) {
     std::vector<std::string> known;
@@ -147,13 +184,43 @@ void run(const Arguments& arguments) {
   }
   backend_from(arguments);  // refuses wrong flags before anything is made
 
+  if (ranks > 1 && (arguments.given("only") || (!found->second.runs && !found->second.pieces))) {
+    wrong_usage("repro on ", ranks,
+                " ranks: expected a recipe that is a grid of independent runs, ",
+                "without --only, got ", id);
+  }
+  return {found, std::move(options)};
+}
+
+void run_among(nn::Communicator& ranks, const Arguments& arguments) {
+  ranks.together([&] {
+    if (arguments.plain().size() != 1) wrong_usage("expected a recipe, or list");
+  });
+  const std::string& id = arguments.plain()[0];
+  const bool several = ranks.size() > 1, first = ranks.rank() == 0;
+  if (id == "list") {
+    if (first) list(arguments.json());
+    return;
+  }
+  std::optional<Chosen> chosen;
+  ranks.together([&] { chosen.emplace(chosen_by(arguments, ranks.size())); });
+  auto& [found, options] = *chosen;
+  if (several) {
+    require_same(ranks, facts_of(id, arguments, options));
+    const int threads = static_cast<int>(arguments.integer("threads", 0, 1024));
+    options.manner.threads = threads_of_rank(ranks, threads);
+    options.manner.quiet = options.manner.quiet || !first;
+  }
   if (arguments.flag("list-runs") || arguments.given("only")) {
     if (!found->second.runs && !found->second.pieces) {
       wrong_usage("--", arguments.given("only") ? "only" : "list-runs", ": recipe ", id,
                   " is no grid of independent runs");
     }
     const std::vector<GridPiece> pieces = pieces_of(found->second, options);
-    if (arguments.flag("list-runs")) return list_runs(pieces, arguments.json());
+    if (arguments.flag("list-runs")) {
+      if (first) list_runs(pieces, arguments.json());
+      return;
+    }
     return run_part(pieces, arguments, options);
   }
 
@@ -164,6 +231,19 @@ void run(const Arguments& arguments) {
   }
 
   const auto start = std::chrono::steady_clock::now();
+  if (several) {
+    const bool finished = run_on_ranks(ranks, pieces_of(found->second, options));
+    if (!first) return;
+    if (!finished) {
+      if (arguments.json()) {
+        std::cout << Json{{"recipe", id}, {"scale", arguments.word("scale")}, {"stopped", true}}
+                  << '\n';
+      } else {
+        std::cout << "stopped; the same command goes on\n";
+      }
+      return;
+    }
+  }
   const RecipeResult result = found->second.run(options);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -238,6 +318,10 @@ void run(const Arguments& arguments) {
   }
 }
 
+void run(const Arguments& arguments) {
+  on_ranks([&](nn::Communicator& ranks) { run_among(ranks, arguments); });
+}
+
 const Register command{
     {.name = "repro",
      .summary = "makes a table or figure of a paper again, ours beside the paper's",
@@ -267,7 +351,10 @@ const Register command{
      .examples = {"repro list", "repro fal/table1 --scale smoke",
                   "repro chacal/table1 --scale laptop --only 2/6",
                   "repro matrix --mechanisms rope,fal --tasks flip-flop,copying"},
-     .notes = "Runs that are already in the folder are gone on with, not repeated.",
+     .notes =
+         "Runs that are already in the folder are gone on with, not repeated.\n"
+         "`mpirun -np N longhand repro ...` spreads a grid's runs over N ranks, each a run by\n"
+         "itself, and rank 0 makes the table.",
      .takes_words = true,
      .run = run}};
 
