@@ -80,7 +80,7 @@ END {
     printf "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#c0392b\"/>\n", 134 + scale * (ms[i] - shown[i]), y, scale * shown[i], height > picture
     text_at(138 + scale * ms[i], y + height / 2 + 4, sprintf("%.0f", ms[i]), " font-size=\"11\"")
   }
-  text_at(134, 322, "grey: computing; red: exposed exchange and waiting", " font-size=\"11\"")
+  text_at(30, 322, "grey: computing; red: exposed exchange, waiting", " font-size=\"11\"")
   # Right: the model, a panel for each language model.
   for (m = 1; m <= 2; m++) {
     left = 360 + (m - 1) * 285; top = 40; wide = 240; high = 240

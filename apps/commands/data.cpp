@@ -204,7 +204,7 @@ void run(const Arguments& arguments) {
   const auto& words = arguments.plain();
   if (arguments.given("step")) {
     if (words.size() > 1) wrong_usage("--step: expected one run folder at most");
-    for (const char* other : {"on", "count", "text", "mask", "head"}) {
+    for (const char* other : {"on", "count", "mask", "head"}) {
       if (arguments.given(other)) wrong_usage("--", other, ": expected none beside --step");
     }
     return show_step(arguments);

@@ -32,7 +32,7 @@ std::vector<NamedTensor> arrays_of(const Batch& batch, Backend& host, const std:
 }
 
 StepTracer::StepTracer(Model& model, const Optimizer& optimizer, const Step& step)
-    : model_(model), optimizer_(optimizer), host_(make_reference_backend()) {
+    : model_(model), optimizer_(optimizer), shares_(step.shares), host_(make_reference_backend()) {
   trace_.step = step.report.step;
   put("step", {static_cast<double>(step.report.step)});
   for (const auto& [name, values] : optimizer.numbers(step.report.rate, step.report.step)) {
@@ -103,12 +103,11 @@ StepTrace StepTracer::trace(const PlacedStep& placed) {
   keep("norm", optimizer_.norm());
   keep("factor", optimizer_.factor());
   const std::vector<double> losses = placed.losses().to_doubles();
-  const std::vector<double> shares = placed.shares.to_doubles();
   double loss = 0;
   for (std::size_t i = 0; i < losses.size(); ++i) {
     keep(batch_prefix(placed.places[i]) + "loss",
          placed.numbers.slice(static_cast<std::int64_t>(i), 1));
-    loss += shares[i] * losses[i];
+    loss += shares_[i] * losses[i];
   }
   put("loss", {loss});
   return std::move(trace_);

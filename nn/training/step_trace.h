@@ -57,6 +57,7 @@ class StepTracer {
 
   Model& model_;
   const Optimizer& optimizer_;
+  std::vector<double> shares_;  // of the batches, as told
   std::shared_ptr<Backend> host_;
   std::function<void(const std::string&, const Tensor&)> watch_;  // the model's own
   std::string batch_;
