@@ -32,7 +32,7 @@ failed() {
 ranks() {
   number=$1
   shift
-  timeout -k 5 60 "$mpirun" --oversubscribe --allow-run-as-root -np "$number" "$longhand" "$@"
+  timeout -k 5 120 "$mpirun" --oversubscribe --allow-run-as-root -np "$number" "$longhand" "$@"
 }
 # until_checkpoint RUN: only the latest checkpoints of a run are kept, so any will do.
 until_checkpoint() {
@@ -109,7 +109,7 @@ refused() {
   words=$1
   shift
   status=0
-  timeout -k 5 60 "$mpirun" --oversubscribe --allow-run-as-root "$@" >errors 2>&1 || status=$?
+  timeout -k 5 120 "$mpirun" --oversubscribe --allow-run-as-root "$@" >errors 2>&1 || status=$?
   [ $status != 0 ] || failed "accepted: $*"
   [ "$(grep -c '^longhand' errors)" = 1 ] || failed "expected one line"
   grep -q "$words" errors || failed "expected $words"
@@ -206,7 +206,7 @@ cell="repro matrix --scale smoke --mechanisms rope,fal --tasks flip-flop --quiet
 ranks 2 $cell --out cells >table 2>errors || failed "a recipe on two ranks"
 grep -q 'FAL beside softmax' table || failed "a recipe on two ranks made no table"
 # shellcheck disable=SC2086
-timeout 60 "$longhand" $cell --only 2/2 --out cell >errors 2>&1 || failed "a part of a recipe"
+timeout 120 "$longhand" $cell --only 2/2 --out cell >errors 2>&1 || failed "a part of a recipe"
 for run in cell/*/; do
   step=$(ls "$run/checkpoints" | sed -n 's/^step-//p' | sort -n | tail -n 1)
   same "$run/checkpoints/step-$step" "cells/$(basename "$run")/checkpoints/step-$step"
