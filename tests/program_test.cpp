@@ -89,6 +89,22 @@ BOOST_AUTO_TEST_CASE(help_shows_what_is_often_wanted_a_tasks_own_or_all) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_recipe_tells_what_its_runs_compute) {
+  const Json paper = json("repro fal/table1 --scale paper --list-runs --json");
+  BOOST_REQUIRE(paper["rows"].size() == 4u);
+  double all = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json& run = paper["rows"][i];
+    // Six for each parameter and token, and more for attention: sequences are of 1025 tokens at
+    // most.
+    const double tokens = run["operations"].number() / 6 / run["parameters"].number();
+    BOOST_TEST(tokens > 0.5 * run["steps"].number() * 32);
+    BOOST_TEST(tokens < 4.0 * run["steps"].number() * 128 * 1025);
+    all += run["operations"].number();
+  }
+  BOOST_TEST(paper["operations"].number() == all, boost::test_tools::tolerance(1e-12));
+}
+
 BOOST_AUTO_TEST_CASE(wrong_usage_is_one_line_and_status_2) {
   refuses(2, "", "command");
   refuses(2, "nosuch", "nosuch");

@@ -10,6 +10,7 @@
 #include "apps/machine.h"
 #include "apps/recipes/grid.h"
 #include "apps/recipes/results_page.h"
+#include "apps/run/plan.h"
 #include "apps/run/ranks.h"
 #include "apps/run/run_summary.h"
 #include "apps/version.h"
@@ -51,11 +52,33 @@ std::vector<GridPiece> pieces_of(const Recipe& recipe, const RecipeOptions& opti
   return pieces;
 }
 
-void list_runs(const std::vector<GridPiece>& pieces, bool json) {
-  Report report({{"number", "number"}, {"run", "run"}});
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    report.add({{"number", i + 1}, {"run", pieces[i].name}});
+/// Names the runs and, where they do not follow from others, tells how much each computes.
+void list_runs(const Recipe& recipe, const RecipeOptions& options, bool json) {
+  if (!recipe.runs) {
+    Report names({{"number", "number"}, {"run", "run"}});
+    const std::vector<GridPiece> pieces = pieces_of(recipe, options);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      names.add({{"number", i + 1}, {"run", pieces[i].name}});
+    }
+    return names.print(std::cout, json);
   }
+  Report report({{"number", "number"},
+                 {"run", "run"},
+                 {"parameters", "parameters", "%.0f"},
+                 {"steps", "steps", "%.0f"},
+                 {"operations", "operations", "%.3g"}});
+  double operations = 0;
+  const std::vector<GridRun> runs = recipe.runs(options);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const TrainingWork work = training_work(runs[i].config);
+    operations += work.operations;
+    report.add({{"number", i + 1},
+                {"run", runs[i].name},
+                {"parameters", work.parameters},
+                {"steps", work.steps},
+                {"operations", work.operations}});
+  }
+  report.set("operations", operations);
   report.print(std::cout, json);
 }
 
@@ -216,12 +239,11 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
       wrong_usage("--", arguments.given("only") ? "only" : "list-runs", ": recipe ", id,
                   " is no grid of independent runs");
     }
-    const std::vector<GridPiece> pieces = pieces_of(found->second, options);
     if (arguments.flag("list-runs")) {
-      if (first) list_runs(pieces, arguments.json());
+      if (first) list_runs(found->second, options, arguments.json());
       return;
     }
-    return run_part(pieces, arguments, options);
+    return run_part(pieces_of(found->second, options), arguments, options);
   }
 
   const std::filesystem::path results_page =
@@ -327,27 +349,28 @@ const Register command{
      .summary = "makes a table or figure of a paper again, ours beside the paper's",
      .usage = {"list", "RECIPE [--scale smoke|laptop|paper] [--out DIR]", "RECIPE --list-runs",
                "RECIPE --page FILE.md", "RECIPE --only K/N [--out DIR]"},
-     .options = join(join(compute_options(), manner_options()),
-                     {{"scale", "NAME", "smoke, laptop or paper", "smoke"},
-                      {"out", "DIR", "where runs and report go; runs/RECIPE-SCALE if not given"},
-                      {"page", "FILE.md",
-                       "also a page of the results for a repository, with their JSON and pictures"},
-                      {"part_mib", "N", "largest file of the runs' checkpoints; 0: no limit", "0"},
-                      {"seeds", "N", "runs of each model of a grid; 0: as the scale says", "0"},
-                      {"list-runs", "", "names the runs of a grid and trains none"},
-                      {"model", "RUN", "the trained or imported run that a recipe begins with"},
-                      {"text", "FILE", "the text that a recipe learns"},
-                      {"heads", "KIND", "heads that a recipe puts into the model, such as chacal"},
-                      {"optimizer", "NAME",
-                       "of attentionspan's recipes: published, as its program ran, or text"},
-                      {"mechanisms", "LIST",
-                       "of the matrix: its mechanisms, such as rope,fal; those of the scale if not "
-                       "given"},
-                      {"tasks", "LIST",
-                       "of the matrix and of attentionspan's recipes: some of its tasks, such as "
-                       "flip-flop,recall"},
-                      {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
-                      json_option()}),
+     .options = join(
+         join(compute_options(), manner_options()),
+         {{"scale", "NAME", "smoke, laptop or paper", "smoke"},
+          {"out", "DIR", "where runs and report go; runs/RECIPE-SCALE if not given"},
+          {"page", "FILE.md",
+           "also a page of the results for a repository, with their JSON and pictures"},
+          {"part_mib", "N", "largest file of the runs' checkpoints; 0: no limit", "0"},
+          {"seeds", "N", "runs of each model of a grid; 0: as the scale says", "0"},
+          {"list-runs", "", "names the runs of a grid, with what each computes, and trains none"},
+          {"model", "RUN", "the trained or imported run that a recipe begins with"},
+          {"text", "FILE", "the text that a recipe learns"},
+          {"heads", "KIND", "heads that a recipe puts into the model, such as chacal"},
+          {"optimizer", "NAME",
+           "of attentionspan's recipes: published, as its program ran, or text"},
+          {"mechanisms", "LIST",
+           "of the matrix: its mechanisms, such as rope,fal; those of the scale if not "
+           "given"},
+          {"tasks", "LIST",
+           "of the matrix and of attentionspan's recipes: some of its tasks, such as "
+           "flip-flop,recall"},
+          {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
+          json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",
                   "repro chacal/table1 --scale laptop --only 2/6",
                   "repro matrix --mechanisms rope,fal --tasks flip-flop,copying"},

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "apps/run/memory.h"
+#include "core/accounting_backend.h"
 #include "nn/models/work.h"
 
 namespace longhand::app {
@@ -45,6 +46,26 @@ std::string time_in_words(double seconds) {
   std::snprintf(buffer, sizeof buffer, amount < 10 && unit->seconds > 60 ? "%.1f %s" : "%.0f %s",
                 unit->seconds == 1 ? std::ceil(amount) : amount, unit->name);
   return buffer;
+}
+
+TrainingWork training_work(const Config& config) {
+  const std::shared_ptr<const tasks::Task> task = config.learned();
+  const auto nothing = make_accounting_backend();
+  nn::DecoderConfig shape = config.model(*task);
+  shape.deviation = 0;  // no numbers need to be drawn
+  const nn::Decoder model(*nothing, shape, 0, config.storage());
+  const nn::BatchSource source = config.batches(task);
+  TrainingWork all{.parameters = model.parameters().count(),
+                   .steps = config.integer("training.steps", 0, std::int64_t{1} << 40)};
+  for (std::int64_t place = 0; place < config.batch_plan().batches; ++place) {
+    const nn::Batch batch = source(1, place);
+    double pairs = 0;
+    for (const std::int32_t n : batch.lengths) pairs += 0.5 * n * (n + 1.0);
+    all.operations +=
+        nn::work_of(model, static_cast<double>(std::ssize(batch.tokens)), pairs).operations;
+  }
+  all.operations *= static_cast<double>(all.steps);
+  return all;
 }
 
 std::string plan_line(const Config& config, const nn::Decoder& model, const nn::Batch& part,
