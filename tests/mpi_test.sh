@@ -5,7 +5,7 @@
 # another number of ranks; moments and gradients shared. Then ranks that differ, a rank that is killed,
 # signals, errors; a recipe's runs spread over ranks. Every wait here ends by itself: each mpirun has a
 # time limit.
-# Without mpirun it says so and exits with 77.
+# Without an mpirun that starts processes it says so and exits with 77.
 set -eu
 longhand=$(realpath "$1")
 mpirun=${2:-mpirun}
@@ -15,6 +15,10 @@ command -v "$mpirun" >/dev/null || {
 }
 "$longhand" info | grep -q '^ranks *by MPI' || {
   echo "mpi_test: skipped, the program was built without MPI"
+  exit 77
+}
+timeout -k 5 60 "$mpirun" --oversubscribe --allow-run-as-root -np 2 true >/dev/null 2>&1 || {
+  echo "mpi_test: skipped, $mpirun cannot start two processes on this machine"
   exit 77
 }
 folder=$(mktemp -d)
