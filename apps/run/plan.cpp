@@ -13,6 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What a model computes for a batch in one training step.
+double operations_of(const nn::Decoder& model, const nn::Batch& batch) {
+  double pairs = 0;
+  for (const std::int32_t n : batch.lengths) pairs += 0.5 * n * (n + 1.0);
+  return nn::work_of(model, static_cast<double>(std::ssize(batch.tokens)), pairs).operations;
+}
+
 double checkpoint_bytes(const nn::Decoder& model, DType moments) {
   double bytes = 0;
   for (const nn::Parameter& p : model.parameters().all()) {
@@ -58,11 +65,7 @@ TrainingWork training_work(const Config& config) {
   TrainingWork all{.parameters = model.parameters().count(),
                    .steps = config.integer("training.steps", 0, std::int64_t{1} << 40)};
   for (std::int64_t place = 0; place < config.batch_plan().batches; ++place) {
-    const nn::Batch batch = source(1, place);
-    double pairs = 0;
-    for (const std::int32_t n : batch.lengths) pairs += 0.5 * n * (n + 1.0);
-    all.operations +=
-        nn::work_of(model, static_cast<double>(std::ssize(batch.tokens)), pairs).operations;
+    all.operations += operations_of(model, source(1, place));
   }
   all.operations *= static_cast<double>(all.steps);
   return all;
@@ -72,8 +75,6 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
                       std::int64_t done, double peak, const fs::path& folder) {
   const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
   const double parts = static_cast<double>(config.integer("training.accumulation", 1, 1 << 16));
-  double pairs = 0;
-  for (const std::int32_t n : part.lengths) pairs += 0.5 * n * (n + 1.0);
   const double tokens = static_cast<double>(std::ssize(part.tokens));
   std::string line =
       text(done == 0 ? "" : text("goes on after step ", done, "; "), steps, " steps, about ",
@@ -81,7 +82,7 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
            std::llround(parts * tokens), " tokens each");
   const auto left = static_cast<double>(std::max<std::int64_t>(0, steps - done));
   if (peak > 0) {
-    const double work = parts * nn::work_of(model, tokens, pairs).operations;
+    const double work = parts * operations_of(model, part);
     const double seconds = left * work / peak;
     if (seconds >= 1) {
       line += text("; at least ", time_in_words(seconds), " at this machine's peak");

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "autograd/convolution.h"
@@ -67,10 +66,10 @@ class SelectiveRopeHeads final : public AttentionHeads {
           own.add("weight", {heads, layer.width()}, normal(deviation(layer.width())), true, true);
       bias_ = own.add("bias", {heads}, constant(0), false);
     }
+    const std::vector<double> of_head = RopeOptions{.base = base}.frequencies(width);
     std::vector<double> speeds;
-    for (std::int64_t i = 0; i < angles(); ++i) {
-      const auto p = static_cast<double>(i % (width / 2));
-      speeds.push_back(std::pow(base, -2 * p / static_cast<double>(width)));
+    for (std::int64_t h = 0; h < heads; ++h) {
+      speeds.insert(speeds.end(), of_head.begin(), of_head.end());
     }
     speeds_ = layer.constants(speeds);
     part_ = layer.width() / heads;
@@ -84,17 +83,10 @@ class SelectiveRopeHeads final : public AttentionHeads {
     const HeadVars both = alone({pass.projection, first, 2 * heads, width}, rows);
     const Var turned =
         rotate_in_place(both.data, angles_of(pass), {.heads = 2 * heads, .width = width});
-    Operands operand{{turned, 0, heads, width},
-                     {turned, queries, heads, width},
-                     {pass.projection, first + 2 * queries, heads, width}};
-    if (pass.cache) {
-      const Tensor& kept = pass.cache->keys_values;
-      const HeadVars keys{kept, 0, heads, width}, values{kept, queries, heads, width};
-      put(operand.k.value(), rows, keys.value(), *pass.cached);
-      put(operand.v.value(), rows, values.value(), *pass.cached);
-      operand.k = keys;
-      operand.v = values;
-    }
+    const Operands operand = with_cache({{turned, 0, heads, width},
+                                         {turned, queries, heads, width},
+                                         {pass.projection, first + 2 * queries, heads, width}},
+                                        pass);
     return attend(plain_scores(operand, pass), operand.v, pass);
   }
 

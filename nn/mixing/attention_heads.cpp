@@ -1,5 +1,7 @@
 #include "nn/mixing/attention_heads.h"
 
+#include <utility>
+
 #include "autograd/combine.h"
 #include "autograd/cumulate.h"
 #include "autograd/elementwise.h"
@@ -111,13 +113,17 @@ AttentionHeads::Operands AttentionHeads::operands(const MixerPass& pass) const {
     all.q = normed(pass, q, heads, query_norm_);
     all.k = all.own_k = normed(pass, k, key_heads, key_norm_);
   }
-  if (!pass.cache) return all;
+  return with_cache(std::move(all), pass);
+}
+
+AttentionHeads::Operands AttentionHeads::with_cache(Operands own, const MixerPass& pass) const {
+  if (!pass.cache) return own;
   const Tensor& kept = pass.cache->keys_values;
   const HeadVars keys{kept, 0, key_heads, width};
   const HeadVars values{kept, key_heads * width, key_heads, width};
-  put(all.k.value(), pass.input.segments, keys.value(), *pass.cached);
-  put(all.v.value(), pass.input.segments, values.value(), *pass.cached);
-  return {all.q, keys, values, all.k};
+  put(own.k.value(), pass.input.segments, keys.value(), *pass.cached);
+  put(own.v.value(), pass.input.segments, values.value(), *pass.cached);
+  return {own.q, keys, values, own.k};
 }
 
 Heads AttentionHeads::output(const MixerPass& pass) const {

@@ -49,6 +49,8 @@ class AttentionHeads : public Mixer {
     HeadVars own_k = k;  // of the pass's tokens alone
   };
   Operands operands(const MixerPass& pass) const;
+  /// In decoding: with keys and values put into the cache, and those of the cache.
+  Operands with_cache(Operands own, const MixerPass& pass) const;
   Heads output(const MixerPass& pass) const;
   /// The scores q . k / sqrt(width), to which a mixer adds what makes its own.
   ScoreVars plain_scores(const Operands& operand, const MixerPass& pass) const;
