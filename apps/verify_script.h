@@ -4,7 +4,8 @@
 
 namespace longhand::app {
 
-/// verify.py, as `longhand audit` writes it. CMake puts it into the program.
-extern const std::string_view verify_script;
+/// verify.py and the formulas.py that it reads, as `longhand audit` writes them. CMake puts them into
+/// the program.
+extern const std::string_view verify_script, verify_formulas;
 
 }  // namespace longhand::app

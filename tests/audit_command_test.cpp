@@ -47,6 +47,7 @@ BOOST_AUTO_TEST_CASE(every_op_has_its_cases_and_each_gradient_a_quotient) {
   BOOST_TEST(seen.size() == catalog::operations().size());
   BOOST_TEST(gradients > 200);
   BOOST_TEST(contents(path("all/verify.py")).starts_with("#!/usr/bin/env python3"));
+  BOOST_TEST(contents(path("all/formulas.py")).find("import numpy") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(some_ops_may_be_named) {

@@ -164,6 +164,7 @@ void run(const Arguments& arguments) {
       folder / "audit.json",
       Json{{"step", step}, {"seed", seed}, {"cases", std::move(cases)}}.dump(1) + "\n");
   write_atomically(folder / "verify.py", verify_script);
+  write_atomically(folder / "formulas.py", verify_formulas);
   report.set("out", folder.string());
   report.print(std::cout, arguments.json());
 }
@@ -180,7 +181,7 @@ const Register command{
               "gradients dy, the gradients dx, and the outputs with each input moved to both\n"
               "sides along a random direction. All of it is f64 from the reference backend;\n"
               "audit.json lists the files. `python3 DIR/verify.py` needs NumPy alone: it compares\n"
-              "every gradient with a difference quotient and computes the outputs of the common\n"
+              "every gradient with a difference quotient, and by formulas.py the outputs of the common\n"
               "ops again. It knows nothing of this program.",
      .takes_words = true,
      .run = run}};
