@@ -177,12 +177,13 @@ const Register command{
                  {"seed", "N", "names the random numbers", "1"},
                  json_option()},
      .examples = {"audit --out audit", "audit attention fal chacal --out audit"},
-     .notes = "Each test case of an op is a .npz file: its inputs x, outputs y and random\n"
-              "gradients dy, the gradients dx, and the outputs with each input moved to both\n"
-              "sides along a random direction. All of it is f64 from the reference backend;\n"
-              "audit.json lists the files. `python3 DIR/verify.py` needs NumPy alone: it compares\n"
-              "every gradient with a difference quotient, and by formulas.py the outputs of the common\n"
-              "ops again. It knows nothing of this program.",
+     .notes =
+         "Each test case of an op is a .npz file: its inputs x, outputs y and random\n"
+         "gradients dy, the gradients dx, and the outputs with each input moved to both\n"
+         "sides along a random direction. All of it is f64 from the reference backend;\n"
+         "audit.json lists the files. `python3 DIR/verify.py` needs NumPy alone: it compares\n"
+         "every gradient with a difference quotient, and by formulas.py the outputs of the common\n"
+         "ops again. It knows nothing of this program.",
      .takes_words = true,
      .run = run}};
 
