@@ -218,21 +218,28 @@ std::string Command::help(const Arguments& beside, bool rich) const {
   add({"help", "", ""}, more ? "print this; `--help all`: every option there is" : "print this");
 
   std::ostringstream out;
-  out << summary << "\n\n" << bold("usage", rich) << '\n';
-  for (const std::string& form : usage) {
-    out << "  longhand " << name << (form.empty() ? "" : " ") << form << '\n';
-  }
+  out << summary << "\n\n" << bold("usage", rich) << '\n' << forms();
   for (const auto& [heading, lines] : groups) {
     out << '\n' << bold(heading, rich) << '\n';
     for (const Line& line : lines) write_option(out, line.flag, line.meaning, width);
   }
   if (of_tasks > 0 && task.empty()) {
     out << "\n`longhand " << name << " --help --task NAME` shows a task's own options.\n";
+  } else if (!notes.empty()) {
+    out << '\n';
   }
-  if (!notes.empty()) out << '\n' << notes << '\n';
+  if (!notes.empty()) out << notes << '\n';
   out << '\n' << bold(examples.size() == 1 ? "example" : "examples", rich) << '\n';
   for (const std::string& example : examples) out << "  longhand " << example << '\n';
   return out.str();
+}
+
+std::string Command::forms() const {
+  std::string lines;
+  for (const std::string& form : usage) {
+    lines += text("  longhand ", name, form.empty() ? "" : " ", form, '\n');
+  }
+  return lines;
 }
 
 std::string shown_flag(std::string_view name) {
@@ -251,6 +258,11 @@ const std::map<std::string, Command, std::less<>>& commands() { return command_r
 std::vector<Option> join(std::vector<Option> first, const std::vector<Option>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
+}
+
+Option rarely(Option option) {
+  option.rare = true;
+  return option;
 }
 
 Option json_option() { return {"json", "", "print one JSON object and nothing else"}; }

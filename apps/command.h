@@ -50,6 +50,9 @@ struct Option {
   std::map<std::string, std::string> of_tasks = {};
 };
 
+/// The same, in `--help all` alone.
+Option rarely(Option option);
+
 /// What the user typed after the command's name, checked against its options.
 class Arguments {
  public:
@@ -99,6 +102,8 @@ struct Command {
   /// What --help prints: the options in use, and those of the task that is named beside it; with
   /// `all`, every one. Headings are bold where `rich`.
   std::string help(const Arguments& beside = {}, bool rich = false) const;
+  /// The forms of its usage, a line each.
+  std::string forms() const;
 };
 
 /// Adds a command to the program when it is constructed, before main.

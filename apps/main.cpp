@@ -96,7 +96,11 @@ int guarded(const std::vector<std::string>& words) {
     const int signal = nn::StopSignals::raised();
     return signal == 0 ? done : 128 + signal;
   } catch (const UsageError& error) {
-    return report(misused, error.what(), words);
+    const int status = report(misused, error.what(), words);
+    if (words.size() == 1 && commands().contains(words[0])) {  // the bare command
+      std::cerr << "usage\n" << commands().find(words[0])->second.forms();
+    }
+    return status;
   } catch (const nn::FailedElsewhere&) {  // another rank tells it
     return failed;
   } catch (const std::bad_alloc&) {

@@ -230,7 +230,7 @@ const Register command{
                       {"step", "N", "the batches that a training takes at that step"},
                       {"out", "FILE", "with --step: write them as .npz or .safetensors"},
                       {"config", "FILE", "a config.ini whose settings flags may override"}},
-                     join(config_options(), {json_option()})),
+                     join(config_options({"batch", "seed"}), {json_option()})),
      .examples = {"data --task flip-flop --task.instructions 16 --count 3",
                   "data --task reversal --text dh13=31hd --mask", "data runs/flip-flop-1 --step 7",
                   "data runs/flip-flop-1 --step 7 --out 7.npz",

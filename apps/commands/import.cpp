@@ -180,7 +180,8 @@ const Register command{
     {.name = "import",
      .summary = "makes a run of a GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3 from elsewhere",
      .usage = {"DIR|FILE.gguf --out RUN [--task NAME] [flags]"},
-     .options = join({{"out", "RUN", "the run folder"}}, join(config_options(), {json_option()})),
+     .options =
+         join({{"out", "RUN", "the run folder"}}, join(config_options({"task"}), {json_option()})),
      .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"The dog\"",
                   "import gpt2 --out runs/chained --heads chacal:12 --gamma 0.1"},
      .notes = "Reads config.json and model.safetensors, or the shards of\n"

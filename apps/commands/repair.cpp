@@ -302,7 +302,9 @@ const Register command{
           {"rank-on", "NAME", "reinforce: the distribution on which heads are ranked", "train"},
           {"search-on", "NAME", "reinforce: that on which settings are compared", "train"},
           {"search-samples", "N", "reinforce: samples of these two", "200"}},
-         join(manner_options(), join(config_options(), {json_option()}))),
+         join(manner_options(),
+              join(config_options({"steps", "batch", "rate", "train_on", "columns", "seed"}),
+                   {json_option()}))),
      .examples =
          {"repair runs/reversal-1 --method columns --steps 500 --rate 1e-2 --out runs/fixed",
           "repair runs/reversal-1 --method columns --columns 0,60..63 --out runs/fixed",

@@ -95,8 +95,8 @@ void train_on(nn::Communicator& ranks, const Arguments& arguments, TrainingManne
 void run(const Arguments& arguments) {
   if (arguments.empty()) {
     wrong_usage(
-        "expected --task NAME, --config FILE, --from RUN or --resume DIR; "
-        "`longhand train --help` tells more");
+        "expected --task NAME, --config FILE, --from RUN or --resume DIR; `longhand train --help` "
+        "tells more");
   }
   TrainingManner manner = manner_from(arguments);
   if (arguments.given("from-step") && !arguments.given("resume") && !arguments.given("from")) {
@@ -123,24 +123,22 @@ const Register command{
      .summary = "trains a model on a task and writes a run folder",
      .usage = {"--task NAME [flags] [--out DIR]", "--config FILE [flags] [--out DIR]",
                "--from RUN [--from-step N] [flags] [--out DIR]", "--resume DIR [--from-step N]"},
-     .options =
-         join({{"out", "DIR", "the run folder; runs/TASK-N if not given"},
-               {"config", "FILE", "a config.ini whose settings flags may override"},
-               {"from", "RUN", "begin with the weights of a run, its best; model and task are its"},
-               {"resume", "DIR", "go on with a run from its latest checkpoint"},
-               {"from-step", "N", "with --resume or --from: that step's checkpoint"},
-               {"dump-step", "N", "write all of one step: data, activations, gradients, moments"},
-               {"dump-out", "FILE", "where: .npz or .safetensors; RUN/step-N.npz if not given"}},
-              join(manner_options(), join(config_options(), {json_option()}))),
+     .options = join(
+         {{"out", "DIR", "the run folder; runs/TASK-N if not given"},
+          rarely({"config", "FILE", "a config.ini whose settings flags may override"}),
+          {"from", "RUN", "begin with a run's best weights, its model and task"},
+          {"resume", "DIR", "go on with a run from its latest checkpoint"},
+          rarely({"from-step", "N", "with --resume or --from: that step's checkpoint"}),
+          rarely(
+              {"dump-step", "N", "write all of one step: data, activations, gradients, moments"}),
+          rarely({"dump-out", "FILE", "where: .npz or .safetensors; RUN/step-N.npz if not given"})},
+         join(manner_options(), join(config_options(), {json_option()}))),
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
-     .notes = "`mpirun -np N longhand train ...`, or srun, spreads the parts of each step over N\n"
-              "ranks: the same bits for N = 1, 2, 4, 8 (docs/scaling.md).\n"
-              "Ctrl-C and other signals that ask it to end, and the end of --max-minutes, write a\n"
-              "checkpoint before they stop the run; stopped by a signal it exits with 128 + its\n"
-              "number. A resumed run has the bits of one that was never stopped, with whatever\n"
-              "--threads.",
+     .notes =
+         "Ctrl-C and --max-minutes leave a checkpoint; --resume goes on to the same bits, and\n"
+         "`mpirun -np N longhand train ...` has those of one process (docs/scaling.md).",
      .run = run}};
 
 }  // namespace

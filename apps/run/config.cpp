@@ -33,7 +33,7 @@ constexpr Default defaults[] = {
     {"model.layers", "6", "N", "number of blocks", true},
     {"model.heads", "softmax:4", "LIST",
      "heads of all layers, such as softmax:3,fal:1, or of each: softmax:8;chacal:8", true},
-    {"model.inner", "0", "N", "width inside the feed forward; 0: 3 times the width", true},
+    {"model.inner", "0", "N", "width inside the feed forward; 0: 3 times the width"},
     {"model.norm", "layer", "NAME", "norms of the blocks: layer, rms or rms_plus_one"},
     {"model.norm_epsilon", "1e-5", "X", "added to the variance in the norms"},
     {"model.norms_after", "0", "0|1", "1: attention and feed forward are normed again after"},
@@ -57,7 +57,7 @@ constexpr Default defaults[] = {
      "plain; residual: what is added to the stream starts at 1/sqrt(2 layers)"},
     {"model.deviation", "0.02", "X", "of the weights at first"},
     {"model.lora", "0", "RANK",
-     "the blocks' matrices stay and products of this rank learn beside them; 0: none", true},
+     "matrices of this rank learn beside the blocks' own, which stay; 0: none"},
     {"model.lora_alpha", "0", "X", "their factor times the rank; 0: the rank"},
     {"model.lora_targets", "query,value", "LIST",
      "which projections have them: query, key, value, output, gate, up, down"},
@@ -69,23 +69,21 @@ constexpr Default defaults[] = {
     {"training.parts", "1", "N",
      "parts of a step's batch, a power of two, whose gradients are added in one tree: at most so "
      "many "
-     "ranks share the run; 8 unless given where mpirun starts it",
-     true},
-    {"training.accumulation", "1", "N", "batches each part of a step is computed in", true},
+     "ranks share the run; 8 unless given where mpirun starts it"},
+    {"training.accumulation", "1", "N", "batches each part of a step is computed in"},
     {"training.shard", "none", "NAME",
      "what ranks share, in place of each having all of it: none, the optimizer's moments "
      "(optimizer), or these and the gradients (gradients)"},
     {"training.train", "auto", "PARTS",
      "what learns: all, or parameters by name, such as blocks.*.mixing,*.bias; auto: all, or what "
-     "lora and biased heads add",
-     true},
+     "lora and biased heads add"},
     {"training.columns", "none", "LIST",
      "of all that gives every head's queries and keys only these entries' columns learn: last, or "
      "numbers such as 0,60..63; none: no such limit"},
     {"training.train_on", "train", "NAME", "the distribution of the task that is learned"},
     {"training.rate", "1e-3", "X", "peak learning rate", true},
-    {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle", true},
-    {"training.warm_up", "100", "N", "steps of warm-up", true},
+    {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle"},
+    {"training.warm_up", "100", "N", "steps of warm-up"},
     {"training.beta1", "0.9", "X", "Adam's decay of the first moment"},
     {"training.beta2", "0.999", "X", "Adam's decay of the second moment"},
     {"training.epsilon", "1e-8", "X", "Adam's epsilon"},
@@ -96,12 +94,12 @@ constexpr Default defaults[] = {
      "how matrices are held: f32, or, where none but lora's learn, bf16 in half the memory"},
     {"training.recompute", "0", "0|1",
      "1: backward computes each block again, which takes less memory and more time"},
-    {"training.decay", "0", "X", "decoupled weight decay of matrices", true},
-    {"training.clip", "0", "X", "largest global gradient norm; 0: no clipping", true},
+    {"training.decay", "0", "X", "decoupled weight decay of matrices"},
+    {"training.clip", "0", "X", "largest global gradient norm; 0: no clipping"},
     {"training.seed", "1", "N", "names all random numbers of the run", true},
-    {"training.evaluate_every", "0", "N", "steps between evaluations; 0: at the end only", true},
+    {"training.evaluate_every", "0", "N", "steps between evaluations; 0: at the end only"},
     {"training.evaluate_samples", "200", "N", "sequences of each distribution in an evaluation"},
-    {"training.checkpoint_every", "0", "N", "steps between checkpoints; 0: at the end only", true},
+    {"training.checkpoint_every", "0", "N", "steps between checkpoints; 0: at the end only"},
     {"training.keep", "2", "N", "latest checkpoints kept; the best is kept too"},
     {"training.part_mib", "0", "N",
      "largest file of a checkpoint, which then lies in parts; 0: no limit"},
@@ -523,7 +521,7 @@ void Config::read_all() const {
                  "compute.backend: expected reference, cpu or cuda, got ", quote(backend));
 }
 
-std::vector<Option> config_options() {
+std::vector<Option> config_options(std::initializer_list<std::string_view> shown) {
   std::vector<Option> options;
   std::string names;
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
@@ -564,7 +562,8 @@ std::vector<Option> config_options() {
     const std::size_t dot = d.key.find('.');
     Option option{d.key.substr(dot + 1), d.placeholder, d.meaning + " (" + d.value + ")"};
     option.group = d.key.substr(0, dot);
-    option.rare = !d.often;
+    option.rare =
+        shown.size() == 0 ? !d.often : std::ranges::find(shown, option.name) == shown.end();
     options.push_back(std::move(option));
   }
   return options;

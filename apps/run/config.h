@@ -100,12 +100,13 @@ class Config {
   const std::string& origin(std::string_view key) const;  // empty: the default
   void read_all() const;                                  // an Error if a setting cannot be used
   std::string wrong() const;                              // its message; empty: all can be used
-  friend std::vector<Option> config_options();
+  friend std::vector<Option> config_options(std::initializer_list<std::string_view> shown);
 
   std::vector<Setting> settings_;
 };
 
 /// The flags that set them: --width for model.width, --task for task.name, --task.p for task.p.
-std::vector<Option> config_options();
+/// Help of one screen has --task and those of `shown`; with none, what a training often wants.
+std::vector<Option> config_options(std::initializer_list<std::string_view> shown = {});
 
 }  // namespace longhand::app
