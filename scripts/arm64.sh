@@ -76,12 +76,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 settings="--task flip-flop --task.instructions 8 --width 32 --layers 2 --heads softmax:1,fal:1 --batch 4
   --steps 40 --checkpoint-every 20 --quiet"
-# train RUN PROGRAM...: the program may come with an emulator before it.
+# train RUN THREADS PROGRAM...: the program may come with an emulator before it.
 train() {
-  to=$work/$1
-  shift
+  to=$work/$1 threads=$2
+  shift 2
   # shellcheck disable=SC2086  # a list of words
-  "$@" train $settings --out "$to"
+  "$@" train $settings --threads "$threads" --out "$to" >/dev/null
 }
 # same RUN OTHER: parameters and moments of their last step.
 same() {
@@ -94,11 +94,11 @@ must_be_same() {
   echo "arm64: the same bits from $3"
 }
 
-train one qemu-aarch64 "$program" --threads 1
-train two qemu-aarch64 "$program" --threads 2
+train one 1 qemu-aarch64 "$program"
+train two 2 qemu-aarch64 "$program"
 must_be_same one two "one thread and two"
 cp -R "$work/one" "$work/resumed"
-qemu-aarch64 "$program" train --resume "$work/resumed" --from-step 20 --quiet
+qemu-aarch64 "$program" train --resume "$work/resumed" --from-step 20 --quiet >/dev/null
 must_be_same one resumed "a training of 40 steps and one resumed from step 20"
 qemu-aarch64 "$program" check "$work/resumed"
 
@@ -107,8 +107,8 @@ other=${LONGHAND_OTHER:-build/release/apps/longhand}
 if [ -x "$other" ]; then
   LONGHAND_CPU=portable
   export LONGHAND_CPU
-  train portable qemu-aarch64 "$program" --threads 2
-  train other "$other" --threads 2
+  train portable 2 qemu-aarch64 "$program"
+  train other 2 "$other"
   must_be_same portable other "arm64 and $(uname -m) with LONGHAND_CPU=portable"
 else
   echo "arm64: $other is not built: not compared with this machine's bits"
