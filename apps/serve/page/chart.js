@@ -148,7 +148,8 @@ class Chart {
     g.textAlign = 'center';
     g.textBaseline = 'top';
     for (const mark of marks(e.left, e.right, Math.max(2, Math.floor(width / 80)))) {
-      g.fillText(short(mark), Math.min(Math.max(x(mark), box.left), box.right - 12), box.bottom + 6);
+      if (!Number.isInteger(mark)) continue;  // steps are whole
+      g.fillText(mark < 10000 ? mark : short(mark), Math.min(Math.max(x(mark), box.left), box.right - 12), box.bottom + 6);
     }
     g.save();
     g.beginPath();
