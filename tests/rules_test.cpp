@@ -127,6 +127,52 @@ BOOST_AUTO_TEST_CASE(what_lies_far_below_has_no_weight) {
   }
 }
 
+// A shift adds c_i - c_j to a score, whatever becomes of scores: keys may as well lie lower by c_j.
+BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
+  const Doubles keys{0.7, -0.2, 1.5, 0.4, 0.9}, c{0.3, 0.1, -0.4, -0.5, -1.1};
+  Doubles lower = keys;
+  for (std::size_t j = 0; j < keys.size(); ++j) lower[j] += c.back() - c[j];
+  for (const char* name : {"reference", "cpu"}) {
+    const auto backend = make_backend(name);
+    const DType type = std::string_view(name) == "cpu" ? DType::f32 : DType::f64;
+    const auto of = [&](const Doubles& values) {
+      return Tensor::from(*backend, {std::ssize(values), 1}, type, values);
+    };
+    for (const Rule rule : {Rule::softmax, Rule::stick, Rule::tra, Rule::entmax}) {
+      const auto scores = [&](const Doubles& of_keys) {
+        ScoreVars s{.q = {Var(of(Doubles(5, 1.0))), 0, 1, 1},
+                    .k = {Var(of(of_keys)), 0, 1, 1},
+                    .queries = Segments(*backend, std::vector<std::int32_t>{5}),
+                    .scale = 1,
+                    .rule = rule};
+        if (rule == Rule::tra) s.pull = of(Doubles(5, -0.3));
+        return s;
+      };
+      ScoreVars shifted = scores(keys);
+      shifted.shift = of(c);
+      check_close(last_row(attention_weights(shifted)), last_row(attention_weights(scores(lower))),
+                  1e-6);
+      const HeadVars v{Var(of({1, -2, 3, 5, 8})), 0, 1, 1};
+      const Doubles got = attention(shifted, v).value().to_doubles();
+      const Doubles same = attention(scores(lower), v).value().to_doubles();
+      BOOST_TEST(std::abs(got.back() - same.back()) < 2e-5);
+    }
+  }
+}
+
+// Rows of dS that do not sum to 0 leave something to the query's own c.
+BOOST_AUTO_TEST_CASE(a_stick_tells_the_query_s_own_shift) {
+  const auto backend = make_reference_backend();
+  ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5}, Rule::stick);
+  s.shift = Var(column(*backend, Doubles(4, 0.0)), true);
+  const HeadVars v{Var(column(*backend, {24, 6, 4, 100}), true), 0, 1, 1};
+  Tape tape;
+  const Var y = recorded(tape, [&] { return attention(s, v); });
+  tape.backward(y, column(*backend, {0, 0, 0, 1}));
+  // dS as above: 1/2, -1/3, -3/4, which sum to -7/12.
+  check_close(s.shift.grad().to_doubles(), {-0.5, 1.0 / 3, 0.75, -7.0 / 12}, 1e-14);
+}
+
 // Sharp scores make stick-breaking, and a strong pull TRA, choose what FAL chooses.
 BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   const auto backend = make_reference_backend();
@@ -187,7 +233,7 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   for (const double deviation : {0.3, 1.5, 6.0}) {
     const HeadProblem p(*reference, DType::f32, {1500}, 1, 1, 8, 3, 7, deviation);
     const HeadProblem same(*cpu, DType::f32, {1500}, 1, 1, 8, 3, 7, deviation);
-    const auto output = [](const HeadProblem& of, Rule rule) {
+    const auto output = [](const HeadProblem& of, Rule rule, double gate = 0) {
       ScoreVars s = of.scores();
       s.rule = rule;
       s.math = Math::exact;
@@ -195,11 +241,24 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
         Backend& backend = of.q.backend();
         s.pull = Tensor::from(backend, {1500, 1}, DType::f32, Doubles(1500, -0.01));
       }
+      if (gate != 0) {
+        Doubles c;
+        for (int i = 0; i < 1500; ++i) c.push_back(gate * i);
+        s.shift = Tensor::from(of.q.backend(), {1500, 1}, DType::f32, c);
+      }
       return attention(s, of.values()).value().to_doubles();
     };
     check_close(output(same, Rule::stick), output(p, Rule::stick), 2e-6 * deviation);
     check_close(output(same, Rule::tra), output(p, Rule::tra), 1e-5 * deviation * deviation);
     check_close(output(same, Rule::entmax), output(p, Rule::entmax), 1e-5 * deviation * deviation);
+    for (const double gate :
+         {-0.0625, 0.015625}) {  // exact in f32, as the sign of a score is TRA's
+      check_close(output(same, Rule::stick, gate), output(p, Rule::stick, gate), 4e-6 * deviation);
+      check_close(output(same, Rule::tra, gate), output(p, Rule::tra, gate),
+                  2e-5 * deviation * deviation);
+      check_close(output(same, Rule::entmax, gate), output(p, Rule::entmax, gate),
+                  2e-5 * deviation * deviation);
+    }
   }
 }
 
@@ -212,7 +271,7 @@ BOOST_AUTO_TEST_CASE(what_a_rule_has_no_use_for_is_refused) {
   s.rule = Rule::stick;
   s.sink = Tensor::zeros(*backend, {1}, DType::f64);
   BOOST_TEST(contains(refusal([&] { attention(s, p.values()); }),
-                      "attention: rule: expected softmax with a shift or a sink, got stick"));
+                      "attention: rule: expected softmax with a sink, got stick"));
   s.sink = {};
   const Var gamma = Tensor::from(*backend, {1}, DType::f64, Doubles{0.5});
   BOOST_TEST(contains(refusal([&] { chacal(s, p.values(), gamma); }),

@@ -11,12 +11,16 @@ struct Described {
   std::string formula;
 };
 
-/// With some of tau and what the rule has of its own; a window now and then.
-Case ruled(Rng& rng, const HeadShape& shape, Rule rule, bool tau = false,
-           const char* window = "0") {
+/// With some of tau and shift, and what the rule has of its own; a window now and then.
+Case ruled(Rng& rng, const HeadShape& shape, Rule rule, bool tau = false, const char* window = "0",
+           bool shift = false) {
   Case c = head_case(rng, shape);
   if (tau) c = scored(rng, std::move(c), {"tau"});
   if (rule == Rule::tra) c = scored(rng, decided(rng, std::move(c), shape, 0.6), {"pull"});
+  if (shift) c = scored(rng, std::move(c), {"shift"});
+  if (shift && rule == Rule::tra) {
+    for (double& x : c.inputs.at("shift").values) x *= 0.25;  // decides no sign
+  }
   c.attributes["window"] = window;
   return c;
 }
@@ -40,12 +44,22 @@ std::vector<Case> small_cases(Rng& rng, Rule rule) {
     cases.push_back(ruled(rng, shape, rule));
     cases.push_back(ruled(rng, shape, rule, true));
   }
+  for (const std::size_t shape : {1u, 2u, 6u}) {
+    cases.push_back(ruled(rng, small_heads()[shape], rule, false, "0", true));
+    cases.push_back(ruled(rng, small_heads()[shape], rule, true, "3", true));
+  }
+  for (const HeadShape& shape : decoding_heads()) {
+    cases.push_back(ruled(rng, shape, rule, true, "0", true));
+  }
   return cases;
 }
 
 std::vector<Case> medium_cases(Rng& rng, Rule rule) {
   std::vector<Case> cases = cases_of(rng, rule, medium_heads());
-  for (const HeadShape& shape : medium_heads()) cases.push_back(ruled(rng, shape, rule, true));
+  for (const HeadShape& shape : medium_heads()) {
+    cases.push_back(ruled(rng, shape, rule, true));
+    cases.push_back(ruled(rng, shape, rule, false, "0", true));
+  }
   return cases;
 }
 
@@ -54,6 +68,10 @@ std::vector<Case> large_cases(Rng& rng, Rule rule) {
   for (Case& c : cases_of(rng, rule, large_heads())) cases.push_back(std::move(c));
   for (const char* keys_back : {"40", "65"}) {
     cases.push_back(ruled(rng, large_heads()[0], rule, true, keys_back));
+    cases.push_back(ruled(rng, large_heads()[0], rule, true, keys_back, true));
+  }
+  for (const HeadShape& shape : large_heads()) {
+    cases.push_back(ruled(rng, shape, rule, false, "0", true));
   }
   // Keys that take little: nothing stops before the first block, of several ranges.
   cases.push_back(ruled(rng, {.lengths = {300}, .width = 8, .v_width = 8}, rule));
@@ -66,6 +84,7 @@ ScoreVars scores_of(const Call& c, Rule rule) {
   if (c.number("scale") != 0) s.scale = c.number("scale");
   s.window = c.integer("window");
   s.tau = c.maybe("tau");
+  s.shift = c.maybe("shift");
   s.rule = rule;
   if (rule == Rule::tra) s.pull = c.maybe("pull");
   return s;
@@ -73,7 +92,8 @@ ScoreVars scores_of(const Call& c, Rule rule) {
 
 std::vector<Argument> arguments(Rule rule) {
   std::vector<Argument> more{
-      {"tau", "[tokens, heads]: factors of scores", Role::master, true, true}};
+      {"tau", "[tokens, heads]: factors of scores", Role::master, true, true},
+      {"shift", "[key tokens, heads]: c of c_i - c_j", Role::master, true, true}};
   if (rule == Rule::tra) {
     more.push_back({"pull", "[tokens, heads]: added for each positive key", Role::master});
   }
@@ -131,7 +151,7 @@ std::vector<Operation> rule_operations() {
        {Described{
             Rule::stick,
             "y_i = sum_(j<i) P_ij v_j, P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)), "
-            "s_ij = tau_i scale q_i . k_j"},
+            "s_ij = tau_i scale q_i . k_j + c_i - c_j"},
         Described{Rule::tra,
                   "y_i = sum_j P_ij v_j, P = softmax over the j <= i with s_ij > 0, n_ij of them "
                   "from j to i, of s_ij + pull_i n_ij"},

@@ -18,7 +18,7 @@ namespace longhand {
 /// where c_i is that of the key at the query's own position, and b = sink_h has a share of each row
 /// but no value. A tensor that is not given leaves its part of the formula out.
 ///
-/// Other rules than softmax have neither shift nor sink, and another P (core/rules.h):
+/// Other rules than softmax have no sink, and another P of the same scores (core/rules.h):
 ///   stick   P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)), for j < i only
 ///   tra     P_ij = exp(l_ij) / sum_j exp(l_ij), l_ij = s_ij + pull_i n_ij, over the keys with
 ///           s_ij > 0, of which n_ij stand in j .. i; a row of zeros where there are none. Scores
@@ -60,7 +60,8 @@ struct ScoreTargets {
 ///   dq_i = tau_i r_i;  dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i
 ///   dtau_i = q_i . r_i;  dc_j = sum_k dS_jk - sum_i dS_ij;  db = -sum_i exp(b - log_sum_i) D_i
 /// dk_j, dv_j also sum over the query heads that read head h / G. The row sum of dS is
-/// exp(b - log_sum_i) D_i, and 0 without a sink. tra has dpull_i = sum_j dS_ij n_ij, and stick
+/// exp(b - log_sum_i) D_i, and 0 without a sink. tra has dpull_i = sum_j dS_ij n_ij, and stick,
+/// whose rows of dS sum to something,
 ///   dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
 /// entmax reads `mean` as y, so that D_i = dy_i . mean_i, and has dS_ij = w_ij (dP_ij - D_i).
 struct AttentionBackward {

@@ -109,8 +109,8 @@ void HeadArguments::scores(const Scores& s, bool backward) {
   } else {
     require(!s.pull, "pull", "is of the rule tra alone");
   }
-  require(s.rule == Rule::softmax || (!s.shift && !s.sink), "rule",
-          "expected softmax with a shift or a sink, got ", name_of(s.rule));
+  require(s.rule == Rule::softmax || !s.sink, "rule", "expected softmax with a sink, got ",
+          name_of(s.rule));
 }
 
 void HeadArguments::softmax_alone(const Scores& s) const {

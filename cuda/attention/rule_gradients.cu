@@ -80,6 +80,7 @@ __global__ void __launch_bounds__(attention_threads) query_kernel(RuleTask task)
     };
     put(task.dtau, task.add_tau, scores.scale * walker.raw);
     if (rule == Rule::tra) put(task.dpull, task.add_pull, walker.sum);
+    put(task.row_sums, false, walker.all);
   }
   if (!task.dq || !busy) return;
   float factors[1][2];
@@ -126,8 +127,21 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
   };
   if (task.key_slices == 1) bring_keys(0);
   if (task.value_slices == 1) bring_values(0);
+  // dc of this thread's key, where it has one.
+  const bool has_shift = task.dshift && part == 0;
+  const auto put_shift = [&](int head, float sum) {
+    if (thread >= rows) return;
+    const int position = first + thread;
+    sum = -sum;
+    if (task.row_sums && position >= at.offset()) {
+      sum += task.row_sums[(at.query + position - at.offset()) * scores.heads + head];
+    }
+    float* const to = task.dshift + (at.key + position) * scores.heads + head;
+    *to = task.add_shift ? *to + sum : sum;
+  };
   for (int g = 0; g < scores.group; ++g) {
     const int head = key_head * scores.group + g;
+    float shift_sum = 0;
     for (int begin = first_query; begin < last_query; begin += steps) {
       const int count = min(steps, at.queries - begin), number = g * steps_of_head + begin / steps;
       const bool first_of_walk =
@@ -160,6 +174,15 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
         if (task.value_slices > 1 && part < task.value_slices) bring_dy(part);
         if (thread < steps) {
           walker.gradients(scores, first, rows, s + thread, dp + thread, wave_stride);
+        }
+        if (has_shift) {
+          __syncthreads();
+          for (int query = 0; thread < rows && query < steps; ++query) {
+            shift_sum += dp[thread * wave_stride + query];
+          }
+          __syncthreads();
+        }
+        if (thread < steps) {
           const float tau = scores.tau_of(at.query + begin + thread, head, thread < count);
           for (int key = 0; key < rows; ++key) dp[key * wave_stride + thread] *= tau;
         }
@@ -179,6 +202,7 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
       }
       publish(done, number + 1);
     }
+    if (has_shift) put_shift(head, shift_sum);
   }
   if (leftward(rule)) publish(done, scores.group * steps_of_head);
   if (!busy) return;
@@ -239,8 +263,10 @@ void rule_gradients(CudaBackend& backend, const AttentionBackward& op) {
                 .row_dots = dots.data<float>(),
                 .dtau = target(op.dscores.tau),
                 .dpull = target(op.dscores.pull),
+                .dshift = target(op.dscores.shift),
                 .add_tau = op.dscores.tau.add,
                 .add_pull = op.dscores.pull.add,
+                .add_shift = op.dscores.shift.add,
                 .key_slices = slices(scores.q.width, slice),
                 .value_slices = slices(op.v.width, slice),
                 .query_rows = rows};
@@ -248,15 +274,20 @@ void rule_gradients(CudaBackend& backend, const AttentionBackward& op) {
   const std::int64_t query_slots = tile_slots(rows, count, tile_rows);
   const std::int64_t key_slots = tile_slots(scores.k.data.rows(), count, tile_rows);
   const std::int64_t parts = std::max(task.key_slices, task.value_slices);
+  Tensor row_sums;  // entmax's are 0
+  if (op.dscores.shift && leftward(scores.rule)) {
+    row_sums = Tensor(backend, dots.shape(), DType::f32);
+    task.row_sums = row_sums.data<float>();
+  }
   if (scores.rule == Rule::entmax) entmax_dots(backend, scores, task, dots.data<float>());
   visit_rule(scores, backend.math(scores.math), [&](auto product, auto of) {
     using Kind = decltype(product);
     constexpr Rule rule = decltype(of)::value;
-    if (op.dq || op.dscores.tau || op.dscores.pull) {
+    if (op.dq || op.dscores.tau || op.dscores.pull || task.row_sums) {
       launch(backend.stream(), {query_slots, heads, task.key_slices}, attention_threads,
              backward_bytes<Kind>, &query_kernel<Kind, rule>, task);
     }
-    if (!op.dk && !op.dv) return;
+    if (!op.dk && !op.dv && !op.dscores.shift) return;
     const Tensor walked(backend, {std::max<std::int64_t>(1, 2 * parts * rows * heads)}, DType::f32);
     const Tensor progress(backend, {progress_words(key_slots, scores.k.heads, parts)}, DType::i32);
     backend.stream().zero(progress.address(), progress.bytes());

@@ -21,8 +21,9 @@ struct RuleTask {
   HeadsView v = {}, y = {}, mean = {}, dy = {}, dq = {}, dk = {}, dv = {};
   float* log_sum = nullptr;
   const float* row_dots = nullptr;
-  float *dtau = nullptr, *dpull = nullptr;
-  bool add_tau = false, add_pull = false;
+  float *dtau = nullptr, *dpull = nullptr, *dshift = nullptr;
+  bool add_tau = false, add_pull = false, add_shift = false;
+  float* row_sums = nullptr;  // of dS, [query rows, heads], where a shift wants them
   std::int32_t key_slices = 1, value_slices = 1;
   std::int64_t query_rows = 0;
   Pair<float>* walked = nullptr;  // [slices, query rows, heads]
@@ -39,7 +40,10 @@ struct Walker {
   float sum = 0;    // of stick-breaking the rest of D; of TRA dpull, and forward the weights
   float level = 0;  // of TRA forward: the largest logit
   float raw = 0;    // the sum of dS times q . k
-  int number = 0;   // of entmax forward: keys that have a weight
+  float all = 0;    // the sum of dS
+  float shift = 0;  // c of the query
+  const float* shifts = nullptr;  // of its segment's keys, `heads` apart; null: none
+  int number = 0;                 // of entmax forward: keys that have a weight
 
   __device__ void start(const ScoresView& scores, const SegmentView& at, int query, int head) {
     there = query < at.queries;
@@ -49,7 +53,11 @@ struct Walker {
     }
     const std::int64_t row = at.query + query;
     position = at.offset() + query;
-    factor = scores.scale * scores.tau_of(row, head) * (rule == Rule::entmax ? 0.5f : log2_of_e);
+    factor = scores.scale * scores.tau_of(row, head) * unit_of(rule);
+    if (scores.shift) {
+      shifts = scores.shift + at.key * scores.heads + head;
+      shift = shifts[std::int64_t{position} * scores.heads];
+    }
     if (rule == Rule::tra) pull = scores.pull[row * scores.heads + head] * log2_of_e;
   }
   __device__ void start_back(const RuleTask& task, const SegmentView& at, int query, int head) {
@@ -63,6 +71,12 @@ struct Walker {
   __device__ bool sees(const ScoresView& scores, int key) const {
     return there && visible(scores, position, key) && (!strict(rule) || key < position);
   }
+  /// The score of a key, from a product: the same bits wherever it is made.
+  __device__ float score(const ScoresView& scores, float product, int key) const {
+    if (!shifts) return product * factor;
+    const float apart = shift - shifts[std::int64_t{key} * scores.heads];
+    return fmaf(apart, unit_of(rule), product * factor);
+  }
   __device__ bool spent() const { return rule == Rule::stick && known < rules::Stick::spent; }
 
   /// The scores s[key stride] of the keys begin .. begin + count - 1 to weights. Gives what the
@@ -72,10 +86,12 @@ struct Walker {
     for (int key = count - 1; key >= 0; --key) {
       float& x = s[key * stride];
       if constexpr (rule == Rule::stick) {
-        x = sees(scores, begin + key) ? rules::Stick::weigh(x * factor, known) : 0.0f;
+        x = sees(scores, begin + key) ? rules::Stick::weigh(score(scores, x, begin + key), known)
+                                      : 0.0f;
       } else {
         const bool first = known == 0;
-        x = rules::Tra::logit(sees(scores, begin + key) ? x * factor : 0.0f, pull, known);
+        x = sees(scores, begin + key) ? score(scores, x, begin + key) : 0.0f;
+        x = rules::Tra::logit(x, pull, known);
         if (known > 0) top = first ? x : fmaxf(top, x);
       }
     }
@@ -95,14 +111,16 @@ struct Walker {
   __device__ void highest(const ScoresView& scores, int begin, int count, const float* s,
                           int stride) {
     for (int key = 0; key < count; ++key) {
-      if (sees(scores, begin + key)) level = fmaxf(level, s[key * stride] * factor);
+      if (!sees(scores, begin + key)) continue;
+      level = fmaxf(level, score(scores, s[key * stride], begin + key));
     }
   }
   __device__ void add_up(const ScoresView& scores, int begin, int count, const float* s,
                          int stride) {
     for (int key = 0; key < count; ++key) {
       if (!sees(scores, begin + key)) continue;
-      const float w = rules::Entmax::weight(s[key * stride] * factor, level);
+      const float x = score(scores, s[key * stride], begin + key);
+      const float w = rules::Entmax::weight(x, level);
       sum += w;
       known += w * w;
       number += w > 0 ? 1 : 0;
@@ -112,7 +130,8 @@ struct Walker {
                               int stride) const {
     for (int key = 0; key < count; ++key) {
       float& x = s[key * stride];
-      x = sees(scores, begin + key) ? rules::Entmax::weight(x * factor, level) : 0.0f;
+      x = sees(scores, begin + key) ? rules::Entmax::weight(score(scores, x, begin + key), level)
+                                    : 0.0f;
       if (number == 1 && x > 0) x = 1;  // to the last bit
     }
   }
@@ -127,19 +146,21 @@ struct Walker {
         x = g = 0;
         continue;
       }
+      const float s_ij = score(scores, x, begin + key);
       if constexpr (rule == Rule::stick) {
-        g = rules::Stick::gradient(x * factor, g, known, sum, x);
+        g = rules::Stick::gradient(s_ij, g, known, sum, x);
       } else if constexpr (rule == Rule::entmax) {
-        const float w = rules::Entmax::weight(x * factor, log_sum);
+        const float w = rules::Entmax::weight(s_ij, log_sum);
         x = w * w;
         g = w * (g - d);
       } else {
-        const float logit = rules::Tra::logit(x * factor, pull, known);
+        const float logit = rules::Tra::logit(s_ij, pull, known);
         x = power_of_two(logit - log_sum * log2_of_e);
         g = rules::Tra::gradient(logit, log_sum, x, g, d);
         sum += g * known;
       }
       raw += g * product;
+      all += g;
     }
   }
 };

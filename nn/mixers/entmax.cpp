@@ -3,7 +3,7 @@
 #include "autograd/matmul.h"
 #include "autograd/operators.h"
 #include "autograd/rearrange.h"
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixing/forgetting.h"
 
 namespace longhand::nn {
 namespace {
@@ -11,20 +11,21 @@ namespace {
 /// Entmax heads (docs/math/rules.md): weights that can be 0, so that what a head looks at does not
 /// thin out with the length. Scores are times 1 + softplus(a_t) (ln n_t)^(2 tanh(g_t)), a and g
 /// linear in the token, n the keys that it sees.
-class EntmaxHeads final : public AttentionHeads {
+class EntmaxHeads final : public RuleHeads {
  public:
   bool scaled = true, turned = false;
 
+  EntmaxHeads() : RuleHeads(Rule::entmax) {}
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<EntmaxHeads>(*this); }
   std::string_view kind() const override { return "entmax"; }
   void declare(Options& options) override {
     options.flag("rope_in_entmax", turned, "1: rotary positions in entmax heads too");
-    AttentionHeads::declare(options);
+    RuleHeads::declare(options);
     options.flag("entmax_scale", scaled,
                  "1: scores of entmax heads are times a learned function of token and length");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
-    AttentionHeads::build(layer, place);
+    RuleHeads::build(layer, place);
     if (!scaled) return;
     const Scope own = layer.scope() / place.index / "entmax_scale";
     weight_ = own.add("weight", {2 * heads, layer.width()}, normal(0.02), true, true);
@@ -32,15 +33,15 @@ class EntmaxHeads final : public AttentionHeads {
   }
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
-    ScoreVars scores = plain_scores(operand, pass);
-    scores.rule = Rule::entmax;
+    ScoreVars scores = ruled_scores(operand, pass);
     if (scaled) scores.tau = factors(pass);
     return attend(scores, operand.v, pass);
   }
   std::vector<Var> learned() const override {
-    return scaled ? std::vector<Var>{weight_, bias_} : std::vector<Var>{};
+    std::vector<Var> all = RuleHeads::learned();
+    if (scaled) all.insert(all.end(), {weight_, bias_});
+    return all;
   }
-  double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
 
  protected:
   bool turns() const override { return turned; }

@@ -1,4 +1,4 @@
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixing/forgetting.h"
 
 namespace longhand::nn {
 namespace {
@@ -6,23 +6,21 @@ namespace {
 /// Stick-breaking heads (docs/math/rules.md): going back from a token, each key takes the share
 /// sigmoid(s) of what those after it have left. The nearest that agrees is read; no positions are
 /// needed, and a token that finds nothing reads nothing.
-class StickHeads final : public AttentionHeads {
+class StickHeads final : public RuleHeads {
  public:
   bool turned = false;
 
+  StickHeads() : RuleHeads(Rule::stick) {}
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<StickHeads>(*this); }
   std::string_view kind() const override { return "stick"; }
   void declare(Options& options) override {
     options.flag("rope_in_stick", turned, "1: rotary positions in stick heads too");
-    AttentionHeads::declare(options);
+    RuleHeads::declare(options);
   }
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
-    ScoreVars scores = plain_scores(operand, pass);
-    scores.rule = Rule::stick;
-    return attend(scores, operand.v, pass);
+    return attend(ruled_scores(operand, pass), operand.v, pass);
   }
-  double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
 
  protected:
   bool turns() const override { return turned; }

@@ -1,4 +1,4 @@
-#include "nn/mixing/attention_heads.h"
+#include "nn/mixing/forgetting.h"
 
 namespace longhand::nn {
 namespace {
@@ -6,33 +6,35 @@ namespace {
 /// Threshold relative attention (docs/math/rules.md): a softmax of the positive scores alone. Each
 /// loses a number for every positive one from it to the token, ln sigmoid(w . x_t + b), so that
 /// distance is counted in what agrees. Queries and keys are normed.
-class TraHeads final : public AttentionHeads {
+class TraHeads final : public RuleHeads {
  public:
   double bias = 0;
 
-  TraHeads() { head_norm = HeadNorm::rms_fixed; }
+  TraHeads() : RuleHeads(Rule::tra) { head_norm = HeadNorm::rms_fixed; }
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<TraHeads>(*this); }
   std::string_view kind() const override { return "tra"; }
   void declare(Options& options) override {
-    AttentionHeads::declare(options);
+    RuleHeads::declare(options);
     options.number("tra_bias", bias, -100, 100,
                    "b of what tra heads add to a score for each positive one, ln sigmoid(w.x + b)");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
-    AttentionHeads::build(layer, place);
+    RuleHeads::build(layer, place);
     const Scope own = layer.scope() / place.index / "pull";
     weight_ = own.add("weight", {heads, layer.width()}, normal(0.02), true, true);
     bias_ = own.add("bias", {heads}, constant(bias), false);
   }
   HeadsBackward forward(const MixerPass& pass) const override {
     const Operands operand = operands(pass);
-    ScoreVars scores = plain_scores(operand, pass);
-    scores.rule = Rule::tra;
+    ScoreVars scores = ruled_scores(operand, pass);
     scores.pull = log_gates(*pass.x, weight_, bias_);
     return attend(scores, operand.v, pass);
   }
-  std::vector<Var> learned() const override { return {weight_, bias_}; }
-  double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
+  std::vector<Var> learned() const override {
+    std::vector<Var> all = RuleHeads::learned();
+    all.insert(all.end(), {weight_, bias_});
+    return all;
+  }
 
  protected:
   bool turns() const override { return false; }

@@ -54,6 +54,16 @@ void sink_gradients(const Scores& s, const Tensor& log_sum, const float* dots,
   for (std::int64_t h = 0; h < heads; ++h) put(targets.sink, h, sums[h]);
 }
 
+/// dc_i += what row i of dS sums to.
+void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
+  const std::int64_t heads = s.q.heads;
+  for (std::int64_t segment = 0; segment < s.queries.count(); ++segment) {
+    const SegmentRows at = segment_rows(s.queries, s.keys, segment);
+    float* const to = shift.tensor.data<float>() + (at.key + at.offset()) * heads;
+    for (std::int64_t i = 0; i < at.queries * heads; ++i) to[i] += sums[at.query * heads + i];
+  }
+}
+
 template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
   const Scores& scores = b.scores;
@@ -103,11 +113,15 @@ void run(const Crew& crew, Math math, const Backward& b) {
   const Scratch scratch(backend, crew.threads.threads(),
                         kernels.scratch(width, value_width, range));
   const Tensor all_sums = floats(backend, sums), all_chain_rows = floats(backend, chain_rows);
-  const Tensor all_walked = floats(
-      backend, leftward(scores.rule) && sums > 0 ? 2 * scores.q.data.rows() * scores.q.heads : 0);
+  const Tensor all_walked =
+      floats(backend, leftward(scores.rule) && sums > 0
+                          ? walked_numbers * scores.q.data.rows() * scores.q.heads
+                          : 0);
   const bool sink_wanted = scores.sink && (b.dscores.sink || b.dscores.shift);
-  const Tensor dots =
-      sink_wanted ? floats(backend, scores.q.data.rows() * scores.q.heads) : Tensor();
+  const bool row_sums_wanted = leftward(scores.rule) && b.dscores.shift;
+  const Tensor dots = sink_wanted || row_sums_wanted
+                          ? floats(backend, scores.q.data.rows() * scores.q.heads)
+                          : Tensor();
   // Sums for gamma, of each segment, range and head; added up at the end, in order.
   std::vector<float> dgamma(static_cast<std::size_t>(b.gamma ? parts_before * heads * group : 0));
   Progress progress(list.items.size());
@@ -157,8 +171,8 @@ void run(const Crew& crew, Math math, const Backward& b) {
                      q_head * panel_rows(at.queries) * kernels.stride(width);
     }
     if (several && leftward(scores.rule)) {
-      task.walked =
-          all_walked.template data<float>() + 2 * (at.query * scores.q.heads + q_head * at.queries);
+      task.walked = all_walked.template data<float>() +
+                    walked_numbers * (at.query * scores.q.heads + q_head * at.queries);
     }
     if (chain && several) {
       task.chain_rows = all_chain_rows.template data<float>() + segment.chain_rows +
@@ -203,7 +217,8 @@ void run(const Crew& crew, Math math, const Backward& b) {
     for (std::int64_t h = item.head; h < item.head_end; ++h) head(item, h, scratch.of(worker));
   });
 
-  if (dots) sink_gradients(scores, b.log_sum, dots.template data<float>(), b.dscores);
+  if (row_sums_wanted) add_row_sums(scores, dots.template data<float>(), b.dscores.shift);
+  if (sink_wanted) sink_gradients(scores, b.log_sum, dots.template data<float>(), b.dscores);
   if (!b.gamma) return;
   std::vector<double> by_head(static_cast<std::size_t>(heads * group), 0.0);
   for (std::size_t i = 0; i < dgamma.size(); ++i) {

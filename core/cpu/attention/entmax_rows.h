@@ -19,6 +19,7 @@ struct StripSpace {
   float *queries, *outputs, *means;  // of the panel
   float* counts;                     // [panel]: keys that have a weight
   float *times, *maxima, *sums;      // [panel]: of the scores, the threshold, sum of w
+  float *shifts, *key_shifts;        // c of the panel's queries, and of a block of keys
   float* strip;                      // [keys][panel]
   std::int32_t* rows;                // keys that matter to a vector of queries
   std::int64_t depth, key_stride, value_stride, floats;
@@ -43,6 +44,8 @@ struct StripSpace {
     times = take(panel);
     maxima = take(panel);
     sums = take(panel);
+    shifts = take(panel);
+    key_shifts = take(block);
     counts = take(panel);
     strip = take(round_up(key_count, block) * panel);
     rows = reinterpret_cast<std::int32_t*>(take(round_up(key_count, block)));
@@ -87,8 +90,9 @@ class EntmaxRows {
 
   void start() {
     gather(task_.tau, row_, n_, 1.0f, space_.times);
+    gather(task_.shift, shape_.offset + row_, n_, 0.0f, space_.shifts);
     for (int t = 0; t < panel; t += lanes) {
-      store(space_.times + t, Vec(0.5f * task_.scale) * load(space_.times + t));
+      store(space_.times + t, Vec(unit_of(Rule::entmax) * task_.scale) * load(space_.times + t));
       store(space_.maxima + t, Vec(-__builtin_inff()));
       store(space_.sums + t, Vec(0.0f));
     }
@@ -105,17 +109,23 @@ class EntmaxRows {
                        space_.keys, space_.key_stride);
     float* const s = strip_of(j);
     score_tiles<Product>(space_.keys, space_.key_stride, space_.queries, space_.depth, there, s);
+    if (!task_.shift) return look<false>(there, s);
+    for (std::int64_t r = 0; r < there.keys; ++r) space_.key_shifts[r] = *task_.shift.row(j + r);
+    look<true>(there, s);
+  }
+  template <bool shifted>
+  void look(const Sight& there, float* s) {
     for (std::int64_t t = 0; t < n_; t += lanes) {
       const Range all = there.keys_of_all(t, lanes);
-      const Vec times = load(space_.times + t);
+      const Vec times = load(space_.times + t), shift = load(space_.shifts + t);
       Vec top = load(space_.maxima + t);
       for (int r = 0; r < there.keys; ++r) {
         float* const at = s + r * panel + t;
-        const Vec z = load(at);
-        Vec x = Product::rounds ? times * z : z;
+        Vec x =
+            score_of<Product, Rule::entmax, shifted>(load(at), times, shift, space_.key_shifts + r);
         const bool seen = r >= all.begin && r < all.end;
         if (!seen) x = select(there.sees(r, t), x, Vec(-__builtin_inff()));
-        if (Product::rounds || !seen) store(at, x);
+        if (Product::rounds || shifted || !seen) store(at, x);
         top = max(top, x);
       }
       store(space_.maxima + t, top);

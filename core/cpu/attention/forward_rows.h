@@ -88,8 +88,8 @@ bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* 
     Vec m = before, other = before;
     const Vec shift = load(to.shifts + t);
     const auto scaled = [&](int r) {
-      const Vec z = load(column + r * panel), x = Product::rounds ? times * z : z;
-      return shifted ? fma(Vec(log2_of_e), shift - Vec(key_shifts[r]), x) : x;
+      return score_of<Product, rule, shifted>(load(column + r * panel), times, shift,
+                                              key_shifts + r);
     };
     const auto edge = [&](int begin, int end) {
       for (int r = begin; r < end; ++r) {
@@ -156,16 +156,18 @@ bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* 
 }
 
 /// From scores: stick-breaking's p where seen, as words; what is left moves on, in sums.
-template <class Product>
-void break_sticks(const Sight& sight, const float* s, float* p, const Running& to) {
+template <class Product, bool shifted>
+void break_sticks(const Sight& sight, const float* key_shifts, const float* s, float* p,
+                  const Running& to) {
   for (std::int64_t t = 0; t < sight.queries; t += lanes) {
     const std::int64_t unit = t / Sight::unit * Sight::unit;
     const Range seen = sight.keys_of(unit, Sight::unit);
     const Range by_all = sight.keys_of_all(unit, Sight::unit);
-    const Vec times = load(to.times + t);
+    const Vec times = load(to.times + t), shift = load(to.shifts + t);
     Vec left = load(to.sums + t);
     const auto weight = [&](int r) {
-      const Vec z = load(s + r * panel + t), x = Product::rounds ? times * z : z;
+      const Vec x = score_of<Product, Rule::stick, shifted>(load(s + r * panel + t), times, shift,
+                                                            key_shifts + r);
       left = max(left, Vec(least_left));
       if (r >= by_all.begin && r < by_all.end) return rules::Stick::weigh(x, left);
       const Mask sees = sight.sees(r, t);
@@ -261,6 +263,7 @@ class Rows {
     for (std::int64_t end = shape_.offset + begin_; end > seen && !spent();) {
       const std::int64_t j = (end - 1) / block * block, count = end - j;
       const HeadRows<const float> keys = keys_from(j, count);
+      pack_shifts(j, count);
       pack_values(j, count);
       for (std::int64_t row = begin_; row < end_; row += panel) {
         attend(row, j, count, keys, space_.key_shifts, space_.values);
@@ -291,16 +294,19 @@ class Rows {
     }
     return false;
   }
-  /// By the longest of the keys before the chunk's own and each query's length.
+  /// By the longest of the keys before the chunk's own, each query's length and their shifts.
   void bound_scores(std::int64_t seen) {
     const std::int64_t before = shape_.offset + begin_;
     if (before <= seen) return;
     const float keys = longest_row(task_.k, seen, before, shape_.width);
+    const float least_shift = least_entry(task_.shift, seen, before);
     for (std::int64_t row = begin_; row < end_; ++row) {
       const float query = longest_row(task_.q, row, row + 1, shape_.width);
       const float times = space_.times[row - begin_];
-      space_.bounds[row - begin_] = rules::Tra::bound(query * keys * (times < 0 ? -times : times),
-                                                      space_.pulls[row - begin_], shape_.keys);
+      const float highest = query * keys * (times < 0 ? -times : times) +
+                            log2_of_e * (space_.query_shifts[row - begin_] - least_shift);
+      space_.bounds[row - begin_] =
+          rules::Tra::bound(highest, space_.pulls[row - begin_], shape_.keys);
     }
   }
   bool spent() const {
@@ -415,13 +421,13 @@ class Rows {
     mix();  // the block before
     float *const s = space_.scores, *const p = space_.p;
     clear_unseen<Product>(sight, p);
-    if constexpr (rule == Rule::stick) return break_sticks<Product>(sight, s, p, running(row));
-    bool shrinks = false;
-    if (!leftward(rule) && task_.shift) {
-      shrinks = exponentials<Product, rule, !leftward(rule)>(sight, shifts, s, p, running(row));
-    } else {
-      shrinks = exponentials<Product, rule, false>(sight, shifts, s, p, running(row));
+    if constexpr (rule == Rule::stick) {
+      if (task_.shift) return break_sticks<Product, true>(sight, shifts, s, p, running(row));
+      return break_sticks<Product, false>(sight, shifts, s, p, running(row));
     }
+    const bool shrinks =
+        task_.shift ? exponentials<Product, rule, true>(sight, shifts, s, p, running(row))
+                    : exponentials<Product, rule, false>(sight, shifts, s, p, running(row));
     if (shrinks) {
       scale_queries<Product>(outputs_of(row), sight.queries, shape_.value_width, space_.shrink);
     }

@@ -13,16 +13,16 @@ struct GradientSpace {
   float* all_value_sums;                        // dv of all heads (ChaCAL)
   // Of the panel: words of q, and dy or W, also transposed; dy or W in f32; dq / beta.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
-  float* query_rows;                    // dq / beta by rows
-  float *p, *ds;                        // [panel][panel], f32
-  float *p_rows, *ds_rows, *ds_keys;    // words [panel][panel / depth] and [panel / depth][panel]
-  float *scale, *times, *logs, *sums;   // [panel]: of the scores, of dS, log_sum in bits, D
-  float *tau, *shifts;                  // [panel]: those of the queries
-  float* turned_means;                  // words of entmax's means, transposed
-  float *bounds, *longest_key;          // of TRA: see there
-  float *pulls, *log_sums, *walked[2];  // [panel]: see Work
-  float *key_shifts, *key_shift_sums;   // of the range: c, and sums of dS as vectors
-  std::int64_t depth, value_depth;      // words along the widths
+  float* query_rows;                   // dq / beta by rows
+  float *p, *ds;                       // [panel][panel], f32
+  float *p_rows, *ds_rows, *ds_keys;   // words [panel][panel / depth] and [panel / depth][panel]
+  float *scale, *times, *logs, *sums;  // [panel]: of the scores, of dS, log_sum in bits, D
+  float *tau, *shifts;                 // [panel]: those of the queries
+  float* turned_means;                 // words of entmax's means, transposed
+  float *bounds, *longest_key, *least_shift;         // of TRA: see there
+  float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: see Work
+  float *key_shifts, *key_shift_sums;                // of the range: c, and sums of dS as vectors
+  std::int64_t depth, value_depth;                   // words along the widths
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 
   GradientSpace(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {
@@ -69,9 +69,9 @@ struct GradientSpace {
     pulls = take(panel);
     bounds = take(panel);
     longest_key = take(1);
+    least_shift = take(1);
     log_sums = take(panel);
-    walked[0] = take(panel);
-    walked[1] = take(panel);
+    for (float*& number : walked) number = take(panel);
     key_shifts = take(rows);
     key_shift_sums = take(rows * lanes);
     floats = at - start;

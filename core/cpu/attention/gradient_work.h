@@ -15,7 +15,7 @@
 ///   dS_ij = P_ij (dy_i . v_j - D_i)
 ///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j
 /// Rules that go leftward take the blocks of a range from the last to the first; what they know of
-/// a row goes from range to range in `walked`.
+/// a row (see walked_numbers) goes from range to range in `walked`.
 ///
 /// ChaCAL puts W_i for dy_i, U_j = (1 - g) v_j + g y_j for v_j, and on the diagonal takes back the
 /// g W_i . y_i that U has too much. W is solved on the panel's own keys, from its last row up:
@@ -59,6 +59,9 @@ class Work {
     if (task_.shift) {
       for (std::int64_t r = 0; r < count_; ++r) {
         space_.key_shifts[r] = task_.shift.row(task_.begin + r)[head];
+      }
+      if constexpr (rule == Rule::tra) {
+        *space_.least_shift = least_entry(of_head(task_.shift, head), 0, task_.end);
       }
       clear(space_.key_shift_sums, round_up(count_, tile_rows) * lanes);
     }
@@ -156,7 +159,7 @@ class Work {
       const Sight there = sight(row, j, least(block, stop - j));
       if (there.empty()) continue;
       score(there, j);
-      if (rule == Rule::entmax && !weighed(there)) continue;
+      if (rule == Rule::entmax && !weighed(there, j)) continue;
       score_gradient_tiles(there, j);
       if (waiting >= 0) mix(sight(row, waiting, block), waiting, true);
       turn_scores<true, true>(there, j);
@@ -195,35 +198,47 @@ class Work {
       if (there.empty()) continue;
       score(there, j);
       score_gradient_tiles(there, j);
-      leftward_gradients<Product, rule>(there, space_);
+      if (task_.shift) {
+        leftward_gradients<Product, rule, true>(there, space_, j - task_.begin);
+      } else {
+        leftward_gradients<Product, rule, false>(there, space_, j - task_.begin);
+      }
       mix(there, j, true);
     }
     if (!last) write_walked(head, row, n);
     finish_query_sums(head, row, n, last);
-    if (!last || !task_.dpull) return;
-    for (std::int64_t t = 0; t < n; ++t) {
+    if (!last) return;
+    for (std::int64_t t = 0; t < n && task_.dots; ++t) {
+      task_.dots.row(row + t)[head] = space_.walked[2][t];
+    }
+    for (std::int64_t t = 0; t < n && task_.dpull; ++t) {
       float& to = task_.dpull.row(row + t)[head];
       to = (task_.add_dpull ? to : 0.0f) + space_.walked[1][t];
     }
   }
 
-  /// Of stick-breaking what is left, and the rest of D; of TRA the keys kept, and dpull so far.
   void start_walk(std::int64_t n) {
     for (std::int64_t t = 0; t < panel; ++t) {
       space_.walked[0][t] = rule == Rule::stick && t < n ? 1.0f : 0.0f;
       space_.walked[1][t] = rule == Rule::stick ? space_.sums[t] : 0.0f;
+      space_.walked[2][t] = 0;
     }
   }
+  float* walked(std::int64_t head, std::int64_t row) const {
+    return task_.walked + walked_numbers * (head * shape_.queries + row);
+  }
   void read_walked(std::int64_t head, std::int64_t row, std::int64_t n) {
-    const float* const from = task_.walked + 2 * (head * shape_.queries + row);
+    const float* const from = walked(head, row);
     for (std::int64_t t = 0; t < panel; ++t) {
-      for (int i = 0; i < 2; ++i) space_.walked[i][t] = t < n ? from[2 * t + i] : 0.0f;
+      for (int i = 0; i < walked_numbers; ++i) {
+        space_.walked[i][t] = t < n ? from[walked_numbers * t + i] : 0.0f;
+      }
     }
   }
   void write_walked(std::int64_t head, std::int64_t row, std::int64_t n) {
-    float* const to = task_.walked + 2 * (head * shape_.queries + row);
+    float* const to = walked(head, row);
     for (std::int64_t t = 0; t < n; ++t) {
-      for (int i = 0; i < 2; ++i) to[2 * t + i] = space_.walked[i][t];
+      for (int i = 0; i < walked_numbers; ++i) to[walked_numbers * t + i] = space_.walked[i][t];
     }
   }
   bool spent() const {
@@ -248,7 +263,11 @@ class Work {
       if (t >= n) continue;
       const float tau = task_.tau ? task_.tau.row(row + t)[head] : 1.0f;
       const float query = longest_row(query_head(head), row + t, row + t + 1, key_width_);
-      const float highest = query * *space_.longest_key * times * (tau < 0 ? -tau : tau);
+      float highest = query * *space_.longest_key * times * (tau < 0 ? -tau : tau);
+      if (task_.shift) {
+        const float own = task_.shift.row(shape_.offset + row + t)[head];
+        highest += log2_of_e * (own - *space_.least_shift);
+      }
       space_.pulls[t] = log2_of_e * task_.pull.row(row + t)[head];
       space_.bounds[t] = rules::Tra::bound(highest, space_.pulls[t], shape_.keys) -
                          log2_of_e * task_.log_sum.row(row + t)[head];
@@ -267,6 +286,9 @@ class Work {
   template <class U>
   HeadRows<U> head_of(HeadRows<U> x, std::int64_t head) const {
     return {x.at + head * value_width_, x.stride};
+  }
+  static HeadRows<const float> of_head(HeadRows<const float> x, std::int64_t head) {
+    return x ? HeadRows<const float>{x.at + head, x.stride} : x;
   }
   HeadRows<const T> query_head(std::int64_t head) const {
     return {task_.q.at + head * key_width_, task_.q.stride};
@@ -299,13 +321,9 @@ class Work {
   }
 
   void start(std::int64_t head, std::int64_t row, std::int64_t n) {
-    const auto of_head = [&](HeadRows<const float> x) {
-      return x ? HeadRows<const float>{x.at + head, x.stride} : x;
-    };
-    gather(of_head(task_.tau), row, n, 1.0f, space_.tau);
-    gather(of_head(task_.shift), shape_.offset + row, n, 0.0f, space_.shifts);
-    constexpr float unit = rule == Rule::entmax ? 0.5f : log2_of_e;
-    const Vec scale(task_.scale * unit);
+    gather(of_head(task_.tau, head), row, n, 1.0f, space_.tau);
+    gather(of_head(task_.shift, head), shape_.offset + row, n, 0.0f, space_.shifts);
+    const Vec scale(task_.scale * unit_of(rule));
     for (std::int64_t t = 0; t < panel; t += lanes) {
       store(space_.times + t, Vec(early()));
       store(space_.scale + t, scale * load(space_.tau + t));
@@ -326,7 +344,7 @@ class Work {
     pack_transposed<Product>(q, n, key_width_, space_.scale, space_.turned);
     if constexpr (rule == Rule::stick) return;
     if constexpr (rule == Rule::tra) {
-      gather(of_head(task_.log_sum), row, n, 0.0f, space_.log_sums);
+      gather(of_head(task_.log_sum, head), row, n, 0.0f, space_.log_sums);
     }
     for (std::int64_t t = 0; t < panel; ++t) {
       const float times = rule == Rule::entmax ? 1.0f : log2_of_e;
@@ -335,13 +353,20 @@ class Work {
   }
 
   /// Whether entmax gives a key of this block a weight.
-  bool weighed(const Sight& there) const {
+  bool weighed(const Sight& there, std::int64_t j) const {
+    const std::int64_t first = j - task_.begin;
+    return task_.shift ? weighed_of<true>(there, first) : weighed_of<false>(there, first);
+  }
+  template <bool shifted>
+  bool weighed_of(const Sight& there, std::int64_t first) const {
     for (std::int64_t t = 0; t < there.queries; t += lanes) {
       const std::int64_t unit = t / Sight::unit * Sight::unit;
       const Range rows = there.keys_of(unit, Sight::unit);
       const Vec scale = load(space_.scale + t), threshold = load(space_.logs + t);
+      const Vec shift = load(space_.shifts + t);
       for (int r = rows.begin; r < rows.end; ++r) {
-        const Vec z = load(space_.p + r * panel + t), x = Product::rounds ? scale * z : z;
+        const Vec x = score_of<Product, rule, shifted>(load(space_.p + r * panel + t), scale, shift,
+                                                       space_.key_shifts + first + r);
         if (any((x > threshold) & there.sees(r, t))) return true;
       }
     }
@@ -376,7 +401,7 @@ class Work {
           t < n ? dot(space_.gradient_rows + t * space_.value_stride, y.row(t), value_width_)
                 : 0.0f;
       space_.sums[t] = Product::rounds ? d : space_.times[t] * d;
-      if (task_.dots && last && t < n) task_.dots.row(row + t)[head] = d;
+      if (!leftward(rule) && task_.dots && last && t < n) task_.dots.row(row + t)[head] = d;
     }
     const HeadRows<const float> rows{space_.gradient_rows, space_.value_stride};
     const auto gradients = source(rows, 0, n, value_width_);
@@ -396,7 +421,7 @@ class Work {
     clear_unseen<Product>(there, space_.ds_keys, space_.ds_rows, space_.p_rows);
     const std::int64_t first = j - task_.begin;
     if (task_.shift) {
-      score_gradients<Product, rule, make_p, make_ds, rule == Rule::softmax>(there, space_, first);
+      score_gradients<Product, rule, make_p, make_ds, !leftward(rule)>(there, space_, first);
     } else {
       score_gradients<Product, rule, make_p, make_ds, false>(there, space_, first);
     }

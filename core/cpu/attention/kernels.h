@@ -25,6 +25,10 @@ struct HeadRows {
 /// multiples of it.
 inline constexpr std::int64_t attention_panel = 64;
 
+/// What rules that go leftward know of a row on its way: what is left of a stick or the keys kept,
+/// the rest of D or dpull so far, and, where scores are shifted, the sum of dS.
+inline constexpr int walked_numbers = 3;
+
 /// Queries of a segment that are better taken one by one, as in decoding.
 inline constexpr std::int64_t attention_few = 4;
 
@@ -77,12 +81,12 @@ struct AttentionGradients {
   HeadRows<T> dq, dk, dv;  // null: not wanted
   HeadRows<float> dtau;    // the same
   HeadRows<float> dshift;  // of the keys: what the sums over queries take away
-  HeadRows<float> dots;    // D_i
+  HeadRows<float> dots;    // D_i; of rules that go leftward the sum of dS_i
   HeadRows<float> dpull;
   bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
   bool add_dpull = false;
   float* dq_sums = nullptr;
-  float* walked = nullptr;  // what leftward rules know of a row between ranges: [heads][queries][2]
+  float* walked = nullptr;  // of leftward rules, between ranges: [heads][queries][walked_numbers]
   HeadRows<const T> read = {};      // of a chain with a gain
   HeadRows<const float> gain = {};  // the same
   HeadRows<float> dgain = {};

@@ -99,6 +99,15 @@ void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const 
   }
 }
 
+/// A score as a rule's text reads it, from a product that packing may have left without its factor
+/// `times`; where scores are shifted, with c_i - c_j.
+template <class Product, Rule rule, bool shifted>
+[[gnu::always_inline]] inline Vec score_of(Vec product, Vec times, Vec shift,
+                                           const float* key_shift) {
+  const Vec x = Product::rounds ? times * product : product;
+  return shifted ? fma(Vec(unit_of(rule)), shift - Vec(*key_shift), x) : x;
+}
+
 /// to[t] = x(row + t) of a column for t < rows, `otherwise` from there to the panel's end and where
 /// there is no column.
 inline void gather(HeadRows<const float> x, std::int64_t row, std::int64_t rows, float otherwise,

@@ -84,6 +84,14 @@ float longest_row(const HeadRows<const T>& x, std::int64_t begin, std::int64_t e
   return 1.001f * __builtin_sqrtf(most);
 }
 
+/// The least entry of a column's rows; 0 where there is no column.
+inline float least_entry(const HeadRows<const float>& x, std::int64_t begin, std::int64_t end) {
+  if (!x) return 0;
+  float least = *x.row(begin);
+  for (std::int64_t j = begin + 1; j < end; ++j) least = *x.row(j) < least ? *x.row(j) : least;
+  return least;
+}
+
 /// to_t,c (+)= times from_t,c
 template <class T>
 void write_rows(const float* from, std::int64_t stride, float times, HeadRows<T> to, bool add,

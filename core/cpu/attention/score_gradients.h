@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/cpu/attention/exp2.h"
 #include "core/cpu/attention/gradient_space.h"
+#include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/sight.h"
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
@@ -64,10 +64,11 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
     const auto probability = [&](int r) {
       const Vec x = load(space.p + r * panel + t);
       if (!make_p) return x;
-      const Vec less = shifted ? fma(Vec(log2_of_e), Vec(key_shifts[r]) - shift, log) : log;
       if constexpr (rule == Rule::entmax) {
-        return rules::Entmax::weight(Product::rounds ? scale * x : x, less);
+        const Vec s = score_of<Product, rule, shifted>(x, scale, shift, key_shifts + r);
+        return rules::Entmax::weight(s, log);
       } else {
+        const Vec less = shifted ? fma(Vec(log2_of_e), Vec(key_shifts[r]) - shift, log) : log;
         return exp2(Product::rounds ? fma(scale, x, -less) : x - less);
       }
     };
@@ -107,10 +108,13 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
   }
 }
 
-/// The same for rules that go leftward, without a shift: rows from the last to the first, and what
-/// the rule knows of each query moves on in `walked`.
-template <class Product, Rule rule>
-void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space) {
+/// The same for rules that go leftward: rows from the last to the first, and what the rule knows of
+/// each query moves on in `walked`.
+template <class Product, Rule rule, bool shifted>
+void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
+                        std::int64_t first) {
+  const float* const key_shifts = space.key_shifts + first;
+  float* const sums = space.key_shift_sums + first * lanes;
   for (std::int64_t t = 0; t < sight.queries; t += lanes) {
     const std::int64_t unit = t / Sight::unit * Sight::unit;
     const Range by_all = sight.keys_of_all(unit, Sight::unit);
@@ -118,7 +122,11 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space)
     const Vec scale = load(space.scale + t), times = load(space.times + t);
     const Vec log = load(space.logs + t), own = load(space.sums + t), pull = load(space.pulls + t);
     const Vec log_sum = load(space.log_sums + t);
+    const Vec shift = load(space.shifts + t);
     Vec known = load(space.walked[0] + t), sum = load(space.walked[1] + t);
+    Vec row_sum = load(space.walked[2] + t);
+    // Lanes beyond the last query have walked along what is not there.
+    const Mask queries = lane_indices() < IntVec(static_cast<std::int32_t>(sight.queries - t));
     const auto gradient = [&](Vec s, Vec dp, Vec& p) {
       if constexpr (rule == Rule::stick) {
         known = max(known, Vec(least_left));
@@ -132,7 +140,8 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space)
       }
     };
     const auto one = [&](int r, Vec& p) {
-      const Vec z = load(space.p + r * panel + t), s = Product::rounds ? scale * z : z;
+      const Vec s = score_of<Product, rule, shifted>(load(space.p + r * panel + t), scale, shift,
+                                                     key_shifts + r);
       const Vec dp = load(space.ds + r * panel + t);
       Vec ds;
       if (r >= by_all.begin && r < by_all.end) {
@@ -144,7 +153,12 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space)
         p = select(sees, p, none);
         ds = select(sees, ds, none);
       }
-      return Product::rounds ? times * ds : ds;
+      if (Product::rounds) ds = times * ds;
+      if constexpr (shifted) {
+        store(sums + r * lanes, load(sums + r * lanes) + select(queries, ds, Vec(0.0f)));
+        row_sum += ds;
+      }
+      return ds;
     };
     for (int r = rows.end - 2; r >= rows.begin; r -= 2) {
       Vec p0, p1;
@@ -153,6 +167,7 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space)
     }
     store(space.walked[0] + t, known);
     store(space.walked[1] + t, sum);
+    if (shifted) store(space.walked[2] + t, row_sum);
   }
 }
 

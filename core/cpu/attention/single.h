@@ -27,8 +27,7 @@ class Single {
         query_(at),
         scores_(query_ + round_up(width_, lanes)),
         outputs_(scores_ + block) {
-    constexpr float unit = rule == Rule::entmax ? 0.5f : log2_of_e;
-    const Vec times(task.scale * unit * (task.tau ? *task.tau.row(row) : 1.0f));
+    const Vec times(task.scale * unit_of(rule) * (task.tau ? *task.tau.row(row) : 1.0f));
     for (std::int64_t c = 0; c < width_; c += lanes) {
       store(query_ + c, times * get(task.q.row(row), c, width_));
     }
@@ -132,7 +131,7 @@ class Single {
     }
     if (!task_.shift) return;
     const float own = *task_.shift.row(position_);
-    for (r = 0; r < count; ++r) scores_[r] += log2_of_e * (own - *task_.shift.row(j + r));
+    for (r = 0; r < count; ++r) scores_[r] += unit_of(rule) * (own - *task_.shift.row(j + r));
   }
 
   /// Shares of the stick for a block at once, then along it what is left.

@@ -86,6 +86,11 @@ void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at
       std::transform(seen, seen + count, seen, [&](float s) { return factor * s; });
     };
     if (scores.tau) times(*column_of<const float>(scores.tau, head, at.query + row).at);
+    if (scores.shift) {
+      const auto shift = column_of<const float>(scores.shift, head, at.key);
+      const float own = *shift.row(position);
+      for (std::int64_t j = 0; j < count; ++j) seen[j] += own - *shift.row(first + j);
+    }
     if (scores.rule != Rule::softmax) {
       const float pull =
           scores.pull ? *column_of<const float>(scores.pull, head, at.query + row).at : 0;
@@ -94,11 +99,6 @@ void weights_of(CpuBackend& backend, const Scores& scores, const SegmentRows& at
       std::fill(all, seen, 0.0f);
       std::fill(seen + count - own, all + at.keys, 0.0f);
       return;
-    }
-    if (scores.shift) {
-      const auto shift = column_of<const float>(scores.shift, head, at.key);
-      const float own = *shift.row(position);
-      for (std::int64_t j = 0; j < count; ++j) seen[j] += own - *shift.row(first + j);
     }
     const float left = scores.sink ? left_by(scores.sink.data<float>()[head], seen, count) : 1.0f;
     softmax.forward(seen, seen, {}, 0, 1, count, 0);

@@ -1,0 +1,45 @@
+#include "nn/mixing/forgetting.h"
+
+#include "autograd/cumulate.h"
+
+namespace longhand::nn {
+
+void ForgetGates::declare(Options& options) {
+  options.number("forget_bias", bias, -100, 100,
+                 "b of forgetting heads' gates sigmoid(w.x + b) at first; 6: little is forgotten");
+}
+
+void ForgetGates::build(const Scope& own, std::int64_t heads, std::int64_t width) {
+  weight_ = own.add("weight", {heads, width}, normal(0.02), true, true);
+  bias_ = own.add("bias", {heads}, constant(bias), false);
+}
+
+Var ForgetGates::shift(const MixerPass& pass) const {
+  Var logs = log_gates(*pass.x, weight_, bias_);
+  const Segments& own = pass.input.segments;
+  if (!pass.cache) return cumulate(logs, own);
+  const std::int64_t heads = logs.value().columns();
+  const Heads kept{pass.cache->numbers, 0, heads, 1};
+  put({logs.value(), 0, heads, 1}, own, kept, *pass.cached);
+  return cumulate(kept.data, *pass.cached);
+}
+
+void RuleHeads::declare(Options& options) {
+  AttentionHeads::declare(options);
+  options.flag("forgets", forgets, "1: stick, tra and entmax heads forget, as fox heads do");
+  gates.declare(options);
+}
+
+void RuleHeads::build(MixerScope& layer, const MixerPlace& place) {
+  AttentionHeads::build(layer, place);
+  if (forgets) gates.build(layer.scope() / place.index / "gate", heads, layer.width());
+}
+
+ScoreVars RuleHeads::ruled_scores(const Operands& operand, const MixerPass& pass) const {
+  ScoreVars scores = plain_scores(operand, pass);
+  scores.rule = rule_;
+  if (forgets) scores.shift = gates.shift(pass);
+  return scores;
+}
+
+}  // namespace longhand::nn
