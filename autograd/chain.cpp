@@ -5,39 +5,52 @@
 
 namespace longhand {
 
-Var chain(const ScoreVars& s, const HeadVars& v, const Var& gain, const Heads& earlier) {
+HeadsBackward chain_into(ChainOf of, const ScoreVars& s, const HeadVars& v, const Var& gain,
+                         const Heads& y, const Heads& earlier) {
   const Scores scores = s.value();
+  Backend& backend = y.data.backend();
   check_scores("chain", scores);
-  const Heads y = output_heads(s.q, v.width);
   Heads read;
   Tensor log_sum;
   if (s.recorded_with(v, gain)) {
     LONGHAND_CHECK(!earlier, "chain: rows from a cache have no gradient; expected none recorded");
-    read = output_heads(s.q, v.width);
-    log_sum = Tensor(y.data.backend(), {y.data.rows(), y.heads}, master_type(y.data.dtype()));
+    log_sum = Tensor(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
+    if (of == ChainOf::values) read = output_heads(s.q, v.width);
   }
-  y.data.backend()(Chain{.scores = scores,
-                         .v = v.value(),
-                         .gain = gain.value(),
-                         .earlier = earlier,
-                         .y = y,
-                         .read = read,
-                         .log_sum = log_sum});
-  return record_heads(
-      "chain", {&s.q.data, &s.k.data, &v.data, &gain}, y,
-      [scores, q = s.q, k = s.k, v, gain, y, read, log_sum](const Heads& dy, bool assign) {
-        const HeadTargets d = targets(q, k, v, assign);
-        dy.data.backend()(ChainBackward{.scores = scores,
-                                        .y = y,
-                                        .read = read,
-                                        .dy = dy,
-                                        .gain = gain.value(),
-                                        .log_sum = log_sum,
-                                        .dq = d.q,
-                                        .dk = d.k,
-                                        .dv = d.v,
-                                        .dgain = gain.sink().target()});
-      });
+  backend(Chain{.scores = scores,
+                .v = v.value(),
+                .gain = gain.value(),
+                .earlier = earlier,
+                .y = y,
+                .log_sum = log_sum,
+                .of = of,
+                .read = read});
+  if (!log_sum) return {};
+
+  return [of, scores, q = s.q, k = s.k, v, sinks = ScoreSinks(s), gain, y, read, log_sum](
+             const Heads& dy, bool assign) {
+    const HeadTargets d = targets(q, k, v, assign);
+    dy.data.backend()(ChainBackward{.scores = scores,
+                                    .v = v.value(),
+                                    .y = y,
+                                    .dy = dy,
+                                    .gain = gain.value(),
+                                    .log_sum = log_sum,
+                                    .dq = d.q,
+                                    .dk = d.k,
+                                    .dv = d.v,
+                                    .dscores = sinks.targets(),
+                                    .dgain = gain.sink().target(),
+                                    .of = of,
+                                    .read = read});
+  };
+}
+
+Var chain(ChainOf of, const ScoreVars& s, const HeadVars& v, const Var& gain,
+          const Heads& earlier) {
+  const Heads y = output_heads(s.q, v.width);
+  return record_heads("chain", {&s.q.data, &s.k.data, &v.data, &s.tau, &s.shift, &s.sink, &gain}, y,
+                      chain_into(of, s, v, gain, y, earlier));
 }
 
 }  // namespace longhand

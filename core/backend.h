@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/contract/attention.h"
-#include "core/contract/chacal.h"
 #include "core/contract/chain.h"
 #include "core/contract/combine.h"
 #include "core/contract/convolution.h"
@@ -50,8 +49,8 @@ using Contract =
                CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward,
                Triangle, SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append,
                Attention, AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal,
-               FalBackward, Chacal, ChacalBackward, Chain, ChainBackward, Delta, DeltaBackward,
-               ShortConvolution, ShortConvolutionBackward, Lstm, LstmBackward>;
+               FalBackward, Chain, ChainBackward, Delta, DeltaBackward, ShortConvolution,
+               ShortConvolutionBackward, Lstm, LstmBackward>;
 
 /// One pure virtual run() for each operation of the list.
 template <class List>

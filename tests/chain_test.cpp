@@ -63,7 +63,9 @@ BOOST_AUTO_TEST_CASE(a_row_takes_away_what_it_finds_as_worked_out) {
                            .k = {column_of({1, 1, 1}), 0, 1, 1},
                            .queries = Segments(*backend, std::vector<std::int32_t>{3})};
     Tape tape;
-    const Var y = recorded(tape, [&] { return chain(scores, {v, 0, 1, 1}, gain); });
+    const Var y = recorded(tape, [&] {
+      return chain(ChainOf::values, scores, {v, 0, 1, 1}, gain);
+    });
     check_close(y.value().to_doubles(), {4, 0, 4}, 1e-6);
     tape.backward(y, column_of({0, 0, 1}));
     check_close(v.grad().to_doubles(), {-0.125, -0.25, 1}, 1e-6);
@@ -85,7 +87,7 @@ BOOST_AUTO_TEST_CASE(rows_go_on_from_those_that_are_kept) {
       const std::int32_t n = 150;
       const ChainProblem p(*backend, type, {n}, 2, 12, 20);
       const ScoreVars whole = p.heads.scores();
-      const Tensor expected = chain(whole, p.heads.values(), p.gain).value();
+      const Tensor expected = chain(ChainOf::values, whole, p.heads.values(), p.gain).value();
       const Tensor kept = Tensor::zeros(*backend, {n, 40}, type);
       Doubles got;
       for (const auto& [first, count] : std::vector<std::pair<std::int32_t, std::int32_t>>{
@@ -98,7 +100,8 @@ BOOST_AUTO_TEST_CASE(rows_go_on_from_those_that_are_kept) {
                              .queries = queries,
                              .keys = keys};
         const Heads earlier{kept, 0, 2, 20};
-        const Var y = chain(part, p.heads.values(), p.gain.slice(first, count), earlier);
+        const Var y =
+            chain(ChainOf::values, part, p.heads.values(), p.gain.slice(first, count), earlier);
         (*backend)(Append{.x = {y.value(), 0, 2, 20}, .from = queries, .y = earlier, .to = keys});
         std::ranges::copy(y.value().to_doubles(), std::back_inserter(got));
       }
@@ -115,7 +118,7 @@ BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference_on_any_number_of_th
     const HeadVars v = p.heads.values(true);
     const Var gain(p.gain, true);
     Tape tape;
-    const Var y = recorded(tape, [&] { return chain(s, v, gain); });
+    const Var y = recorded(tape, [&] { return chain(ChainOf::values, s, v, gain); });
     tape.backward(y, random_tensor(backend, y.shape(), type, 9));
     return std::vector<Doubles>{y.value().to_doubles(), s.q.data.grad().to_doubles(),
                                 s.k.data.grad().to_doubles(), v.data.grad().to_doubles(),
@@ -137,12 +140,12 @@ BOOST_AUTO_TEST_CASE(what_a_chain_cannot_be_is_refused) {
     ScoreVars s = p.heads.scores();
     Var gain = p.gain;
     alter(s, gain);
-    return refusal([&] { chain(s, p.heads.values(), gain); });
+    return refusal([&] { chain(ChainOf::values, s, p.heads.values(), gain); });
   };
   BOOST_TEST(refused([](ScoreVars& s, Var&) { s.window = 2; }) ==
              "chain: window: expected none, got 2");
   BOOST_TEST(refused([&](ScoreVars& s, Var&) { s.tau = p.gain; }) ==
-             "chain: scores: expected no tau, shift and sink, got one");
+             "chain: scores: expected no tau, shift and sink in a chain of values, got one");
   BOOST_TEST(refused([](ScoreVars& s, Var&) {
                s.rule = Rule::stick;
              }).starts_with("chain: rule: expected softmax"));

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "autograd/chacal.h"
+#include "autograd/chain.h"
 #include "autograd/fal.h"
 #include "core/backend.h"
 #include "core/rng.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include "tests/check.h"
 
-#include "autograd/chacal.h"
+#include "autograd/chain.h"
 #include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/fal.h"
@@ -230,8 +230,8 @@ BOOST_AUTO_TEST_CASE(mixers_are_each_by_itself_side_by_side) {
       if (mixer.kind() == "fal") {
         result = fal({.q = q, .k = k, .v = v, .queries = segments}).y;
       } else if (mixer.kind() == "chacal") {
-        result =
-            chacal(scores, v, Tensor::from(*backend, {1}, DType::f64, std::vector<double>{0.9}));
+        result = chain(ChainOf::attention, scores, v,
+                       Tensor::from(*backend, {1}, DType::f64, std::vector<double>{0.9}));
       } else {
         result = attention(scores, v);
       }

@@ -98,6 +98,14 @@ void before(AlteredBackend& backend, F f) {
   });
 }
 
+/// Chains of one kind alone.
+template <class Op, class F>
+void of_chains(AlteredBackend& backend, ChainOf of, F f) {
+  before<Op>(backend, [of, f](Op& op) {
+    if (op.of == of) f(op);
+  });
+}
+
 /// The scores of every operation that has some.
 template <class F>
 void alter_scores(AlteredBackend& backend, F f) {
@@ -106,8 +114,6 @@ void alter_scores(AlteredBackend& backend, F f) {
   before<AttentionBackward>(backend, each);
   before<AttentionWeights>(backend, each);
   before<Reinforce>(backend, each);
-  before<Chacal>(backend, each);
-  before<ChacalBackward>(backend, each);
   before<Chain>(backend, each);
   before<ChainBackward>(backend, each);
 }
@@ -322,28 +328,37 @@ const std::vector<BackendMutant>& of_backends() {
          });
        }},
       {"gamma 2% smaller",
-       [](B& b) { before<Chacal>(b, [](Chacal& op) { op.gamma = times(op.gamma, 0.98); }); }},
+       [](B& b) {
+         of_chains<Chain>(b, ChainOf::attention, [](Chain& op) { op.gain = times(op.gain, 0.98); });
+       }},
       {"gamma 2% smaller in backward",
        [](B& b) {
-         before<ChacalBackward>(b, [](ChacalBackward& op) { op.gamma = times(op.gamma, 0.98); });
+         of_chains<ChainBackward>(b, ChainOf::attention,
+                                  [](ChainBackward& op) { op.gain = times(op.gain, 0.98); });
        }},
       {"gamma in bf16",
        [](B& b) {
-         before<Chacal>(b, [](Chacal& op) {
-           op.gamma = mapped(op.gamma, [](std::int64_t, double g) { return to_bf16(g); });
+         of_chains<Chain>(b, ChainOf::attention, [](Chain& op) {
+           op.gain = mapped(op.gain, [](std::int64_t, double g) { return to_bf16(g); });
          });
        }},
       {"chain: gain 2% smaller",
-       [](B& b) { before<Chain>(b, [](Chain& op) { op.gain = times(op.gain, 0.98); }); }},
+       [](B& b) {
+         of_chains<Chain>(b, ChainOf::values, [](Chain& op) { op.gain = times(op.gain, 0.98); });
+       }},
       {"chain: gain 2% smaller in backward",
        [](B& b) {
-         before<ChainBackward>(b, [](ChainBackward& op) { op.gain = times(op.gain, 0.98); });
+         of_chains<ChainBackward>(b, ChainOf::values,
+                                  [](ChainBackward& op) { op.gain = times(op.gain, 0.98); });
        }},
       {"chain: gain of the next token",
-       [](B& b) { before<Chain>(b, [](Chain& op) { op.gain = next_rows(op.gain); }); }},
+       [](B& b) {
+         of_chains<Chain>(b, ChainOf::values, [](Chain& op) { op.gain = next_rows(op.gain); });
+       }},
       {"chain: backward without the row sum",
        [](B& b) {
-         before<ChainBackward>(b, [](ChainBackward& op) { op.read.data = times(op.read.data, 0); });
+         of_chains<ChainBackward>(b, ChainOf::values,
+                                  [](ChainBackward& op) { op.read.data = times(op.read.data, 0); });
        }},
       {"delta: beta of the next token",
        [](B& b) { before<Delta>(b, [](Delta& op) { op.beta = next_rows(op.beta); }); }},

@@ -85,16 +85,27 @@ struct Tensors {
                 dk_asked = more_of(k);
     const Tensor gain = empty_like(pull), dgain = empty_like(pull), logs = empty_like(log_sum);
     b(Fill{.value = -0.5, .y = gain});
-    return {
-        "deltaformer",
-        [=, this, &b] {
-          b(Chain{among, v, gain, {}, left, read, logs});
-          b(Attention{scores, left, y, log_sum});
-        },
-        [=, this, &b] {
-          b(AttentionBackward{scores, left, y, dy, log_sum, {dq}, {dk}, {dleft}});
-          b(ChainBackward{among, left, read, dleft, gain, logs, {dk_asked}, {dk_too}, {dv}, dgain});
-        }};
+    return {"deltaformer",
+            [=, this, &b] {
+              b(Chain{among, v, gain, {}, left, logs, ChainOf::values, read});
+              b(Attention{scores, left, y, log_sum});
+            },
+            [=, this, &b] {
+              b(AttentionBackward{scores, left, y, dy, log_sum, {dq}, {dk}, {dleft}});
+              b(ChainBackward{among,
+                              v,
+                              left,
+                              dleft,
+                              gain,
+                              logs,
+                              {dk_asked},
+                              {dk_too},
+                              {dv},
+                              {},
+                              {dgain},
+                              ChainOf::values,
+                              read});
+            }};
   }
 
   std::vector<Mechanism> mechanisms(Backend& b) const {
@@ -150,10 +161,10 @@ struct Tensors {
              }},
             {"chacal",
              [this, &b] {
-               b(Chacal{scores, v, gamma, {}, y, log_sum});
+               b(Chain{scores, v, gamma, {}, y, log_sum});
              },
              [this, &b] {
-               b(ChacalBackward{scores, v, y, dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, dgamma});
+               b(ChainBackward{scores, v, y, dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, dgamma});
              }},
             deltaformer(b),
             scored("softmax, tau", &Scores::tau, &ScoreTargets::tau),

@@ -1,4 +1,5 @@
 #include "cuda/attention/attend.h"
+#include "cuda/attention/gained_chain.h"
 
 namespace longhand::cuda {
 namespace {
@@ -27,7 +28,8 @@ __global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask
 
 }  // namespace
 
-void run(CudaBackend& backend, const Chacal& op) {
+void run(CudaBackend& backend, const Chain& op) {
+  if (op.of == ChainOf::values) return gained_chain(backend, op);
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
   if (rows == 0) return;
   visit_forward(backend.math(op.scores.math), op,
@@ -41,8 +43,8 @@ void run(CudaBackend& backend, const Chacal& op) {
                   backend.stream().zero(progress.address(), progress.bytes());
                   task.progress = progress.data<std::int32_t>();
                   task.earlier = view(op.earlier);
-                  task.gamma = op.gamma.data<float>();
-                  task.gamma_step = op.gamma.size() == 1 ? 0 : 1;
+                  task.gamma = op.gain.data<float>();
+                  task.gamma_step = op.gain.size() == 1 ? 0 : 1;
                   launch(backend.stream(),
                          chain_blocks(backend, slots * op.scores.q.heads * task.value_slices),
                          attention_threads, chacal_bytes<Kind, slice>,

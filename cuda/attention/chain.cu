@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cuda/attention/chain.h"
+#include "cuda/attention/gained_chain.h"
 #include "cuda/attention/gradients.h"
 
 /// ChaCAL's backward system (I - g P^-)^T W = dy, the mirror image of forward: a block has 64 keys
@@ -195,14 +196,15 @@ __global__ void __launch_bounds__(attention_threads) chain_kernel(ChainTask task
 
 }  // namespace
 
-void run(CudaBackend& backend, const ChacalBackward& op) {
+void run(CudaBackend& backend, const ChainBackward& op) {
+  if (op.of == ChainOf::values) return gained_chain(backend, op);
   const Scores& scores = op.scores;
   const std::int64_t rows = scores.q.data.rows(), count = scores.queries.count();
   const std::int64_t heads = scores.q.heads, v_width = op.v.width;
   const Tensor w(backend, {rows, heads * v_width}, DType::f32);
   const HeadsView w_view = view(Heads{w, 0, heads, v_width});
-  const std::int32_t gamma_step = op.gamma.size() == 1 ? 0 : 1;
-  const float *const gamma = op.gamma.data<float>(), *const log_sum = op.log_sum.data<float>();
+  const std::int32_t gamma_step = op.gain.size() == 1 ? 0 : 1;
+  const float *const gamma = op.gain.data<float>(), *const log_sum = op.log_sum.data<float>();
 
   visit_product(
       backend.math(scores.math), scores.q.data.dtype(), std::max(scores.q.width, v_width),
@@ -229,11 +231,11 @@ void run(CudaBackend& backend, const ChacalBackward& op) {
         task.dgamma = dgamma.data<float>();
         launch(backend.stream(), chain_blocks(backend, slots * heads * parts), attention_threads,
                chain_bytes<Kind, slice>, &chain_kernel<Kind, slice>, task);
-        if (!op.dgamma) return;
+        if (!op.dgain) return;
         if (gamma_step == 0) {
-          add_up(backend.stream(), task.dgamma, slots * heads, parts, op.dgamma);
+          add_up(backend.stream(), task.dgamma, slots * heads, parts, op.dgain);
         } else {
-          add_up(backend.stream(), task.dgamma, slots, parts, op.dgamma);
+          add_up(backend.stream(), task.dgamma, slots, parts, op.dgain);
         }
       });
 

@@ -204,7 +204,7 @@ std::size_t row_bytes(std::int64_t width) {
 
 }  // namespace
 
-void run(CudaBackend& backend, const Chain& op) {
+void gained_chain(CudaBackend& backend, const Chain& op) {
   GainedChain task = gained_task(op.scores);
   task.v = view(op.v);
   task.y = view(op.y);
@@ -216,7 +216,7 @@ void run(CudaBackend& backend, const Chain& op) {
          row_bytes(op.v.width), &gained_forward, task);
 }
 
-void run(CudaBackend& backend, const ChainBackward& op) {
+void gained_chain(CudaBackend& backend, const ChainBackward& op) {
   const std::int64_t rows = op.scores.q.data.rows(), heads = op.y.heads;
   const Tensor w(backend, {rows, heads * op.y.width}, DType::f32);
   const Tensor dots(backend, {rows, heads}, DType::f32);

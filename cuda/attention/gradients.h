@@ -15,8 +15,8 @@
 namespace longhand::cuda {
 
 /// The gradients of q, k, v and the scores' tensors from P of log_sum, as in AttentionBackward.
-/// With `gamma`, as in ChacalBackward: dy stands for W, row_dots for W_i . y_i, and the values read
-/// off the diagonal are (1 - g) v + g y.
+/// With `gamma`, as in ChainBackward of attention: dy stands for W, row_dots for W_i . y_i, and the
+/// values read off the diagonal are (1 - g) v + g y.
 struct GradientTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {};

@@ -9,7 +9,7 @@ enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};
 
-/// ChaCAL heads (core/contract/chacal.h): softmax attention whose values are, to the share gamma,
+/// ChaCAL heads (core/contract/chain.h): softmax attention whose values are, to the share gamma,
 /// the outputs at earlier tokens.
 class ChacalHeads final : public AttentionHeads {
  public:

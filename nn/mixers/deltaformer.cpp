@@ -47,7 +47,7 @@ class DeltaformerHeads final : public AttentionHeads {
         .q = own_keys, .k = operand.k, .queries = rows, .keys = cached_segments(pass)};
     const HeadVars v = pass.cache ? operand.v : alone(operand.v, rows);
     const Heads earlier = pass.cache ? operand.v.value() : Heads{};
-    HeadVars left{chain(among_keys, v, -part, earlier), 0, key_heads, width};
+    HeadVars left{chain(ChainOf::values, among_keys, v, -part, earlier), 0, key_heads, width};
     if (pass.cache) {
       put(left.value(), rows, earlier, *pass.cached);  // in place of the values
       left = operand.v;

@@ -42,8 +42,7 @@ struct MixerCache {
 struct MixerView {
   std::optional<Scores> scores = {};  // what P is made of: it is computed when it is asked for
   std::optional<Reinforcement> reinforcement = {};  // what is added to P
-  Tensor gamma =
-      {};  // of chains along P (core/contract/chacal.h): one number, or one for each head
+  Tensor gamma = {};  // of chains along P (core/contract/chain.h): one number, or one for each head
   Tensor weights = {};   // P, as AttentionWeights in core/contract/attention.h; or empty
   Tensor selected = {};  // the key that each head chose, -1: none; i32 [tokens, heads]; or empty
 

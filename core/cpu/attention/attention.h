@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/contract/chacal.h"
 #include "core/contract/chain.h"
 #include "core/contract/fal.h"
 #include "core/cpu/attention/work.h"
@@ -11,8 +10,6 @@ namespace longhand::cpu {
 
 void attention(const Crew& crew, Math math, const Attention& op);
 void attention(const Crew& crew, Math math, const AttentionBackward& op);
-void attention(const Crew& crew, Math math, const Chacal& op);
-void attention(const Crew& crew, Math math, const ChacalBackward& op);
 void attention(const Crew& crew, Math math, const Chain& op);
 void attention(const Crew& crew, Math math, const ChainBackward& op);
 void attention(const Crew& crew, const Fal& op);

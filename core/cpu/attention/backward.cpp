@@ -7,18 +7,16 @@
 namespace longhand::cpu {
 namespace {
 
-/// Attention, ChaCAL when gamma is given, or a chain when a gain is.
+/// Attention, or a chain.
 struct Backward {
   const Scores& scores;
   const Heads &v, &y, &dy;
   const Tensor& log_sum;
-  const Tensor& gamma;
   const HeadsTarget &dq, &dk, &dv;
   const ScoreTargets& dscores;
-  const Target& dgamma;
-  const Tensor& gain;
-  const Heads& read;
-  const Target& dgain;
+  const ChainBackward* chain = nullptr;
+
+  bool of(ChainOf what) const { return chain && chain->of == what; }
 };
 
 /// Rows of dq_sums.
@@ -67,7 +65,7 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
 template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
   const Scores& scores = b.scores;
-  const bool chain = b.gamma || b.gain;
+  const bool chain = b.chain != nullptr;
   const auto& kernels = kernels_of<AttentionGradientKernels<T>>(crew, scores, chain, math);
   const std::int64_t range = kernels.range;
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
@@ -123,7 +121,8 @@ void run(const Crew& crew, Math math, const Backward& b) {
                           ? floats(backend, scores.q.data.rows() * scores.q.heads)
                           : Tensor();
   // Sums for gamma, of each segment, range and head; added up at the end, in order.
-  std::vector<float> dgamma(static_cast<std::size_t>(b.gamma ? parts_before * heads * group : 0));
+  std::vector<float> dgamma(
+      static_cast<std::size_t>(b.of(ChainOf::attention) ? parts_before * heads * group : 0));
   Progress progress(list.items.size());
 
   const auto head = [&](const WorkItem& item, std::int64_t h, float* space) {
@@ -178,14 +177,15 @@ void run(const Crew& crew, Math math, const Backward& b) {
       task.chain_rows = all_chain_rows.template data<float>() + segment.chain_rows +
                         q_head * at.queries * kernels.stride(value_width);
     }
-    if (b.gain) {
-      task.gain = column_of<const float>(b.gain, q_head, at.query);
-      task.read = rows_of<const T>(b.read, q_head, at.query);
-      task.dgain = column_of<float>(b.dgain.tensor, q_head, at.query);
-      task.add_dgain = b.dgain.add;
+    if (b.of(ChainOf::values)) {
+      task.gain = column_of<const float>(b.chain->gain, q_head, at.query);
+      task.read = rows_of<const T>(b.chain->read, q_head, at.query);
+      task.dgain = column_of<float>(b.chain->dgain.tensor, q_head, at.query);
+      task.add_dgain = b.chain->dgain.add;
     } else if (chain) {
-      task.gamma = b.gamma.template data<float>() + (b.gamma.size() == 1 ? 0 : q_head);
-      task.gamma_step = b.gamma.size() == 1 ? 0 : 1;
+      const Tensor& gain = b.chain->gain;
+      task.gamma = gain.template data<float>() + (gain.size() == 1 ? 0 : q_head);
+      task.gamma_step = gain.size() == 1 ? 0 : 1;
       task.dgamma = &dgamma[part * heads * group + q_head];
     }
     // This item and the one of the next range, which goes first over each panel they share.
@@ -219,12 +219,13 @@ void run(const Crew& crew, Math math, const Backward& b) {
 
   if (row_sums_wanted) add_row_sums(scores, dots.template data<float>(), b.dscores.shift);
   if (sink_wanted) sink_gradients(scores, b.log_sum, dots.template data<float>(), b.dscores);
-  if (!b.gamma) return;
+  if (!b.of(ChainOf::attention)) return;
+  const std::int64_t gains = b.chain->gain.size();
   std::vector<double> by_head(static_cast<std::size_t>(heads * group), 0.0);
   for (std::size_t i = 0; i < dgamma.size(); ++i) {
-    by_head[b.gamma.size() == 1 ? 0 : i % by_head.size()] += static_cast<double>(dgamma[i]);
+    by_head[gains == 1 ? 0 : i % by_head.size()] += static_cast<double>(dgamma[i]);
   }
-  for (std::int64_t i = 0; i < b.gamma.size(); ++i) put(b.dgamma, i, by_head[i]);
+  for (std::int64_t i = 0; i < gains; ++i) put(b.chain->dgain, i, by_head[i]);
 }
 
 bool all_zero(const Tensor& gamma) {
@@ -236,26 +237,18 @@ bool all_zero(const Tensor& gamma) {
 
 void attention(const Crew& crew, Math math, const AttentionBackward& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math,
-           {op.scores, op.v, op.y, op.dy, op.log_sum, Tensor(), op.dq, op.dk, op.dv, op.dscores,
-            Target(), Tensor(), Heads(), Target()});
-  });
-}
-
-void attention(const Crew& crew, Math math, const ChacalBackward& op) {
-  const bool softmax = !op.dgamma && all_zero(op.gamma);
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math,
-           {op.scores, op.v, op.y, op.dy, op.log_sum, softmax ? Tensor() : op.gamma, op.dq, op.dk,
-            op.dv, op.dscores, op.dgamma, Tensor(), Heads(), Target()});
+    run<T>(crew, math, {op.scores, op.v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores});
   });
 }
 
 void attention(const Crew& crew, Math math, const ChainBackward& op) {
+  const bool plain = op.of == ChainOf::attention && !op.dgain && all_zero(op.gain);
+  // A chain of values reads y where attention reads v.
+  const Heads& v = op.of == ChainOf::values ? op.y : op.v;
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {op.scores, op.y, op.y, op.dy, op.log_sum, Tensor(), op.dq, op.dk, op.dv, ScoreTargets(),
-            Target(), op.gain, op.read, op.dgain});
+           {op.scores, v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores,
+            plain ? nullptr : &op});
   });
 }
 

@@ -7,16 +7,13 @@
 namespace longhand::cpu {
 namespace {
 
-/// Attention, ChaCAL when gamma is given, or a chain when a gain is.
+/// Attention, or a chain.
 struct Forward {
   const Scores& scores;
-  const Heads& v;
-  const Heads& y;
+  const Heads &v, &y;
   const Tensor& log_sum;
-  const Tensor& gamma;
-  const Heads &earlier, &mean;
-  const Tensor& gain;
-  const Heads& read;
+  Heads mean = {};
+  const Chain* chain = nullptr;
 };
 
 /// Rows of queries that pass over the keys together: each packed block of keys serves them all.
@@ -25,7 +22,7 @@ constexpr std::int64_t rows = 4 * attention_panel;
 template <class T>
 void run(const Crew& crew, Math math, const Forward& f) {
   const Scores& scores = f.scores;
-  const bool chain = f.gamma || f.gain;
+  const bool chain = f.chain != nullptr;
   const auto& kernels = kernels_of<AttentionKernels<T>>(crew, scores, chain, math);
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
@@ -68,19 +65,22 @@ void run(const Crew& crew, Math math, const Forward& f) {
         .y = rows_of<T>(f.y, h, at.query),
         .log_sum = column_of<float>(f.log_sum, h, at.query),
         .mean = rows_of<T>(f.mean, h, at.query),
-        .earlier = rows_of<const T>(f.earlier, h, at.key),
+        .earlier = {},
         .tau = column_of<const float>(scores.tau, h, at.query),
         .shift = column_of<const float>(scores.shift, h, at.key),
         .sink = scores.sink ? scores.sink.template data<float>() + h : nullptr,
         .pull = column_of<const float>(scores.pull, h, at.query),
         .scale = static_cast<float>(scores.scale)};
-    if (f.gain) {
-      task.chain = true;
-      task.gamma = 1;
-      task.gain = column_of<const float>(f.gain, h, at.query);
-      task.read = rows_of<T>(f.read, h, at.query);
-    } else if (chain) {
-      task.gamma = f.gamma.template data<float>()[f.gamma.size() == 1 ? 0 : h];
+    if (chain) {
+      const Tensor& gain = f.chain->gain;
+      task.earlier = rows_of<const T>(f.chain->earlier, h, at.key);
+      if (f.chain->of == ChainOf::values) {
+        task.gamma = 1;
+        task.gain = column_of<const float>(gain, h, at.query);
+        task.read = rows_of<T>(f.chain->read, h, at.query);
+      } else {
+        task.gamma = gain.template data<float>()[gain.size() == 1 ? 0 : h];
+      }
       task.chain = task.gamma != 0;
     }
     if (singly && !task.chain && at.queries <= attention_few) {
@@ -112,22 +112,14 @@ void run(const Crew& crew, Math math, const Forward& f) {
 
 void attention(const Crew& crew, Math math, const Attention& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math,
-           {op.scores, op.v, op.y, op.log_sum, Tensor(), Heads(), op.mean, Tensor(), Heads()});
-  });
-}
-
-void attention(const Crew& crew, Math math, const Chacal& op) {
-  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
-    run<T>(crew, math,
-           {op.scores, op.v, op.y, op.log_sum, op.gamma, op.earlier, Heads(), Tensor(), Heads()});
+    run<T>(crew, math, {op.scores, op.v, op.y, op.log_sum, op.mean});
   });
 }
 
 void attention(const Crew& crew, Math math, const Chain& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {op.scores, op.v, op.y, op.log_sum, Tensor(), op.earlier, Heads(), op.gain, op.read});
+           {.scores = op.scores, .v = op.v, .y = op.y, .log_sum = op.log_sum, .chain = &op});
   });
 }
 

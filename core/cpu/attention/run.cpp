@@ -38,14 +38,6 @@ void run(CpuBackend& backend, const AttentionBackward& op) {
   attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
 }
 
-void run(CpuBackend& backend, const Chacal& op) {
-  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
-}
-
-void run(CpuBackend& backend, const ChacalBackward& op) {
-  attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
-}
-
 void run(CpuBackend& backend, const Chain& op) {
   attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
 }
