@@ -4,6 +4,7 @@
 #include "cuda/emulator/backend.h"
 #include "tests/head_problem.h"
 #include "tests/random_tensor.h"
+#include "tests/recorded.h"
 
 BOOST_AUTO_TEST_SUITE(cuda_attention_test)
 
@@ -290,6 +291,44 @@ BOOST_AUTO_TEST_CASE(scores_may_be_turned_round_or_all_alike) {
     BOOST_TEST_CONTEXT("tau " << tau) {
       for (std::size_t i = 0; i < got.size(); ++i) {
         BOOST_REQUIRE_SMALL(got[i] - expected[i], 1e-5);
+      }
+    }
+  }
+}
+
+// Where nothing is left of any stick of a block, keys are not read: here those would make NaN.
+BOOST_AUTO_TEST_CASE(a_spent_stick_reads_no_further) {
+  constexpr std::int64_t rows = 320, width = 8, unread = 96, far = 192;
+  for (const Math math : {Math::exact, Math::bf16}) {
+    const auto backend = make_emulated_cuda_backend({.math = math});
+    for (const bool shifted : {false, true}) {
+      Rng rng(3, Purpose::test);
+      std::vector<double> q, k, v, dy, c;
+      for (std::int64_t i = 0; i < rows * width; ++i) {
+        const bool never = i < unread * width;
+        q.push_back(1 + rng.uniform());
+        k.push_back(never ? std::numeric_limits<double>::quiet_NaN() : 1 + rng.uniform());
+        v.push_back(rng.normal());
+        dy.push_back(i < far * width ? 0 : 1);
+        if (i % width == 0) c.push_back(-0.001 * static_cast<double>(i));
+      }
+      const auto of = [&](const std::vector<double>& values) {
+        return Tensor::from(*backend, {rows, width}, DType::f32, values);
+      };
+      ScoreVars s{.q = all_columns(Var(of(q), true), 1),
+                  .k = all_columns(Var(of(k), true), 1),
+                  .queries = Segments(*backend, std::vector<std::int32_t>{rows}),
+                  .rule = Rule::stick};
+      if (shifted) s.shift = Var(Tensor::from(*backend, {rows, 1}, DType::f32, c), true);
+      const HeadVars values = all_columns(Var(of(v), true), 1);
+      Tape tape;
+      const Var y = recorded(tape, [&] { return attention(s, values); });
+      tape.backward(y, of(dy));
+      std::vector<Tensor> all{y.value(), s.q.data.grad(), s.k.data.grad(), values.data.grad()};
+      if (shifted) all.push_back(s.shift.grad());
+      for (const Tensor& x : all) {
+        const std::vector<double> got = x.slice(far, rows - far).to_doubles();
+        for (const double entry : got) BOOST_REQUIRE(std::isfinite(entry));
       }
     }
   }
