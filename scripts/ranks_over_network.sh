@@ -1,12 +1,16 @@
 #!/bin/sh
 # scripts/ranks_over_network.sh [LONGHAND [WORDS...]]
 # Four ranks on two hosts that this machine plays: two network namespaces joined by a veth pair, two
-# ranks in each, Open MPI over TCP alone (its shared memory would take both hosts for one). The link is as it is, then slowed to 10 and 1 Gbit/s (tc tbf) and,
-# where the kernel has netem, delayed by 0.1 and 1 ms each way. For each link, and each thing that
-# ranks may share, a line: steps a second, bytes that rank 0 sends in a step, the time in which gradients
-# were exchanged and how much of it backward did not hide, and whether the parameters have the bits of
-# one process. WORDS are more flags of `longhand train`. Needs root, iproute2 and mpirun.
+# ranks in each, Open MPI over TCP alone (its shared memory would take both hosts for one). The link is
+# as it is, then slowed to 10 and 1 Gbit/s (tc tbf), then delayed too by 0.1 and 1 ms each way: by netem,
+# and where the kernel has none by tests/bench/slow_link.cpp, which takes the veth pair's place. It is
+# compiled here (by CXX, or c++), as is link_probe.cpp, which says what TCP gets of each link; what both
+# say goes to standard error. For each link, and each thing that ranks may share, a line: steps a second,
+# bytes that rank 0 sends in a step, the time in which gradients were exchanged and how much of it
+# backward did not hide, and whether the parameters have the bits of one process. WORDS are more flags of
+# `longhand train`. Needs root, iproute2, mpirun and a compiler.
 set -eu
+sources=$(realpath "$(dirname "$0")/../tests/bench")
 longhand=$(realpath "${1:-build/release/apps/longhand}")
 [ $# = 0 ] || shift
 for need in ip tc mpirun; do
@@ -21,7 +25,14 @@ done
 }
 a=longhand-a-$$ b=longhand-b-$$
 folder=$(mktemp -d)
+relay=""
+# The relay writes what passed as it ends.
+stop_relay() {
+  [ -z "$relay" ] || { kill "$relay"; wait "$relay" || true; }
+  relay=""
+}
 clean() {
+  stop_relay
   ip netns del "$a" 2>/dev/null || true
   ip netns del "$b" 2>/dev/null || true
   rm -rf "$folder"
@@ -29,20 +40,23 @@ clean() {
 trap clean EXIT
 trap 'exit 1' INT TERM
 cd "$folder"
-ip netns add "$a" 2>errors && ip netns add "$b" 2>errors || {
+{ ip netns add "$a" && ip netns add "$b"; } 2>errors || {
   echo "ranks_over_network: skipped, no network namespaces here: $(cat errors)"
   exit 77
 }
-ip link add "lha$$" netns "$a" type veth peer name "lhb$$" netns "$b"
-ip -n "$a" addr add 10.77.0.1/24 dev "lha$$"
-ip -n "$b" addr add 10.77.0.2/24 dev "lhb$$"
-for end in "$a lha$$" "$b lhb$$"; do
-  # shellcheck disable=SC2086
-  set -- $end "$@"
-  ip -n "$1" link set lo up
-  ip -n "$1" link set "$2" up
-  shift 2
-done
+device=longhand$$
+# Addresses for the devices of that name, one in each host.
+addresses() {
+  host=0
+  for space in "$a" "$b"; do
+    host=$((host + 1))
+    ip -n "$space" addr add 10.77.0.$host/24 dev $device
+    ip -n "$space" link set lo up
+    ip -n "$space" link set $device up
+  done
+}
+ip link add $device netns "$a" type veth peer name $device netns "$b"
+addresses
 
 # mpirun reaches the other host by this in place of ssh: HOST COMMAND...
 cat >agent <<END
@@ -53,18 +67,28 @@ END
 mkdir other
 chmod +x agent
 
-# link RATE DELAY: both ends. Fails where the kernel cannot.
+# link RATE DELAY: both ends, in Mbit/s (0: as it is) and microseconds. Fails where the kernel cannot.
 link() {
-  for end in "$a lha$$" "$b lhb$$"; do
-    space=${end% *} device=${end#* }
-    tc -n "$space" qdisc del dev "$device" root 2>/dev/null || true
+  for space in "$a" "$b"; do
+    tc -n "$space" qdisc del dev $device root 2>/dev/null || true
     if [ "$2" != 0 ]; then
-      tc -n "$space" qdisc add dev "$device" root handle 1: netem delay "$2" rate "$1" limit 100000 ||
+      tc -n "$space" qdisc add dev $device root handle 1: netem delay "$2us" rate "$1mbit" limit 100000 ||
         return 1
-    elif [ "$1" != unlimited ]; then
-      tc -n "$space" qdisc add dev "$device" root tbf rate "$1" burst 512kb latency 100ms || return 1
+    elif [ "$1" != 0 ]; then
+      tc -n "$space" qdisc add dev $device root tbf rate "$1mbit" burst 512kb latency 100ms || return 1
     fi
   done 2>errors
+}
+# relay RATE DELAY: the same by slow_link, in place of what joined the hosts.
+relay() {
+  stop_relay
+  ip -n "$a" link del $device 2>/dev/null || true
+  rm -f ready
+  mkfifo ready
+  ./slow_link "$a" "$b" $device "$1" "$2" >ready &
+  relay=$!
+  read -r _ <ready || return 1
+  addresses
 }
 
 settings="--task flip-flop --width 256 --layers 4 --heads softmax:3,fal:1 --batch 32 --parts 8 --steps 14
@@ -101,29 +125,47 @@ steps() {
     return
   }
   sed 's/"exchange":{"seconds"/"exchange":{"within"/' run/metrics.jsonl >numbers
-  printf '| %-22s | %-9s | %6.2f | %10.0f | %7.1f | %7.1f | %s |\n' "$name" "$shard" \
+  printf '| %-28s | %-9s | %6.2f | %10.0f | %7.1f | %7.1f | %s |\n' "$name" "$shard" \
     "$(median seconds numbers | awk '{print 1 / $1}')" "$(median bytes numbers)" \
     "$(median within numbers | awk '{print 1000 * $1}')" \
     "$(median exposed numbers | awk '{print 1000 * $1}')" "$(same run)"
 }
 
-echo "| link                   | shared    | steps/s | bytes/step | exchange, ms | exposed, ms | bits of one |"
-echo "|---|---|---|---|---|---|---|"
-delays="0.1ms 1ms"
-link 1gbit 0.1ms || {
-  echo "ranks_over_network: no delay is simulated, this kernel has no netem: $(tr '\n' ' ' <errors)" >&2
-  delays=""
+# table NAME WORDS...: the link's lines.
+table() {
+  link_name=$1
+  shift
+  echo "$link_name: $(./link_probe "$a" "$b" 10.77.0.2)" >&2
+  for shard in none optimizer gradients; do steps "$link_name" $shard "$@"; done
 }
-for rate in unlimited 10gbit 1gbit; do
+
+echo "| link                         | shared    | steps/s | bytes/step | exchange, ms | exposed, ms | bits of one |"
+echo "|---|---|---|---|---|---|---|"
+slow="link"
+${CXX:-c++} -std=c++20 -O2 -o link_probe "$sources/link_probe.cpp"
+link 1000 100 || {
+  echo "ranks_over_network: this kernel has no netem ($(tr '\n' ' ' <errors)): delays by slow_link" >&2
+  ${CXX:-c++} -std=c++20 -O2 -o slow_link "$sources/slow_link.cpp"
+  slow=relay
+}
+for rate in 0 10000 1000; do
   link $rate 0 || {
     echo "ranks_over_network: no rate is simulated, this kernel has no tbf: $(tr '\n' ' ' <errors)" >&2
     continue
   }
-  for shard in none optimizer gradients; do steps "$rate" $shard "$@"; done
+  name="$((rate / 1000)) Gbit/s"
+  [ $rate != 0 ] || name="as it is"
+  table "$name" "$@"
 done
-for delay in $delays; do
-  for rate in 10gbit 1gbit; do
-    link $rate $delay || continue
-    for shard in none gradients; do steps "$rate, $delay" $shard "$@"; done
+if [ $slow = relay ]; then
+  relay 0 0
+  table "slow_link, as it is" "$@"
+fi
+for delay in 100 1000; do
+  for rate in 10000 1000; do
+    $slow $rate $delay || continue
+    name="$((rate / 1000)) Gbit/s, 0.$((delay / 100)) ms"
+    [ $delay != 1000 ] || name="$((rate / 1000)) Gbit/s, 1 ms"
+    table "$name" "$@"
   done
 done
