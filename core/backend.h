@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/contract/attention.h"
@@ -112,6 +113,8 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   /// Whether it can record work, and somewhere to do so: nullptr where that would gain nothing.
   virtual bool repeats() const { return false; }
   virtual std::unique_ptr<Repeat> repeat() { return nullptr; }
+  /// Until the next call the values of these tensors stay as they are; see SteadyValues.
+  virtual void steady(const std::vector<Tensor>& /*values*/) {}
   /// A line for each device other than the host's processor, the one in use first.
   virtual std::vector<std::string> devices() const { return {}; }
 
@@ -122,6 +125,26 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   std::string name_;
   BackendOptions options_;
   CachingAllocator memory_;
+};
+
+/// While it stands, these tensors keep their values, and a backend may keep what it makes of them
+/// from one operation to the next: the processor's products their panels, in so many bytes of
+/// its memory at most. The same bits either way. One at a time for a backend.
+class SteadyValues {
+ public:
+  static constexpr std::size_t most_kept_bytes = std::size_t{256} << 20;
+
+  SteadyValues(Backend& backend, std::vector<Tensor> values)
+      : backend_(backend), values_(std::move(values)) {
+    backend_.steady(values_);
+  }
+  ~SteadyValues() { backend_.steady({}); }
+  SteadyValues(const SteadyValues&) = delete;
+  SteadyValues& operator=(const SteadyValues&) = delete;
+
+ private:
+  Backend& backend_;
+  std::vector<Tensor> values_;  // held: nothing else comes to lie there
 };
 
 std::shared_ptr<Backend> make_reference_backend(BackendOptions options = {});

@@ -11,6 +11,8 @@ CpuBackend::CpuBackend(BackendOptions options, Isa isa)
     : Backend("cpu", options, host_memory()),
       isa_(isa),
       threads_(options.threads),
+      kept_panels_(memory()),
+      gemm_workspace_(&kept_panels_),
       plain_(make_reference_backend(options)) {}
 
 void CpuBackend::require_dtype(DType dtype) const {
@@ -18,6 +20,7 @@ void CpuBackend::require_dtype(DType dtype) const {
 }
 
 void CpuBackend::upload(void* device, const void* host, std::size_t bytes) {
+  kept_panels_.forget(device, bytes);
   if (bytes > 0) std::memcpy(device, host, bytes);
 }
 
@@ -25,10 +28,32 @@ void CpuBackend::download(void* host, const void* device, std::size_t bytes) {
   if (bytes > 0) std::memcpy(host, device, bytes);
 }
 
+void CpuBackend::steady(const std::vector<Tensor>& values) {
+  std::vector<KeptPanels::Bytes> bytes;
+  for (const Tensor& value : values) {
+    bytes.emplace_back(static_cast<const std::byte*>(value.address()), value.bytes());
+  }
+  kept_panels_.begin(std::move(bytes));
+}
+
+/// Panels of what an operation writes over are not used again.
+template <class Op>
+void forget_panels(CpuBackend& backend, const Op& op) {
+  const auto forget = [&](const Tensor& x) {
+    if (x) backend.kept_panels().forget(x.address(), x.bytes());
+  };
+  if constexpr (requires { forget(op.y); }) forget(op.y);
+  if constexpr (requires { forget(op.c); }) forget(op.c);
+  if constexpr (requires { op.parameters.size(); }) {
+    for (const Tensor& x : op.parameters) forget(x);
+  }
+}
+
 /// run() stands in the file of Op's family: a missing one is found by the linker.
 template <class Op>
 void dispatch(CpuBackend& backend, const Op& op) {
   void run(CpuBackend&, const Op&);
+  forget_panels(backend, op);
   run(backend, op);
 }
 

@@ -19,6 +19,7 @@ class CpuBackend : public Backend {
   Isa isa() const { return isa_; }
   ThreadPool& threads() { return threads_; }
   GemmWorkspace& gemm_workspace() { return gemm_workspace_; }
+  KeptPanels& kept_panels() { return kept_panels_; }
   /// Plain loops over the same memory, for what is looked at rather than trained with.
   Backend& plain() { return *plain_; }
 
@@ -26,10 +27,12 @@ class CpuBackend : public Backend {
   void upload(void* device, const void* host, std::size_t bytes) override;
   void download(void* host, const void* device, std::size_t bytes) override;
   void synchronize() override {}
+  void steady(const std::vector<Tensor>& values) override;
 
  private:
   Isa isa_;
   ThreadPool threads_;
+  KeptPanels kept_panels_;
   GemmWorkspace gemm_workspace_;
   std::shared_ptr<Backend> plain_;
 };

@@ -1,5 +1,8 @@
 #include "nn/training/step.h"
 
+#include <optional>
+#include <utility>
+
 #include "autograd/tape.h"
 
 namespace longhand::nn {
@@ -35,6 +38,12 @@ void PlacedStep::prepare(Model& model, const Step& step) const {
 void PlacedStep::put_norm(const Tensor& norm) const { put(norm, numbers, numbers.size() - 1); }
 
 void PlacedStep::add_gradients(Model& model, const GradientTree::Summed& summed) {
+  std::optional<SteadyValues> steady;
+  if (batches.size() > 1) {
+    std::vector<Tensor> values;
+    for (const Parameter& p : model.parameters().all()) values.push_back(p.value());
+    steady.emplace(model.parameters().backend(), std::move(values));
+  }
   if (cut.parts == 1 && !summed) {
     for (std::size_t batch = 0; batch < batches.size(); ++batch) {
       add_gradients(model, batch, nullptr);

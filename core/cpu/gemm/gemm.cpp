@@ -59,13 +59,14 @@ class GemmRun {
     }
     const std::int64_t panel_units = units(plan_.block_k), bytes = format_.unit_bytes;
     if (!plan_.share_a) a_bytes_ = padded(plan_.panel_rows * panel_units * bytes);
-    if (!plan_.share_b)
+    find_kept();
+    if (!plan_.share_b && !kept_)
       b_bytes_ = padded(round_up(plan_.task_cols, format_.nr) * panel_units * bytes);
     ld_sums_ = plan_.task_cols + 16;  // not a power of two: rows would meet in the cache's sets
     const std::int64_t block = plan_.direct ? 0 : plan_.task_rows * ld_sums_ * 4;
     const std::int64_t total = plan_.chunks > 1 ? finish_rows() * g_.n * 4 : 0;
     const std::int64_t all_units = divide_up(g_.k, plan_.block_k) * panel_units;
-    if (plan_.share_b)
+    if (plan_.share_b && !kept_)
       shared_b_bytes_ = padded(round_up(plan_.group_cols, format_.nr) * all_units * bytes);
     const std::int64_t shared_a =
         plan_.share_a ? padded(round_up(g_.m, format_.mr) * all_units * bytes) : 0;
@@ -82,6 +83,10 @@ class GemmRun {
       run_dots();
       return;
     }
+    if (kept_ && !kept_->packed) {
+      pack_b_ahead(0, {0, g_.n}, kept_->data);
+      kept_->packed = true;
+    }
     if (plan_.share_b) {
       for (std::int64_t batch = 0; batch < g_.batch; ++batch) {
         for (std::int64_t j = 0; j < g_.n; j += plan_.group_cols) {
@@ -95,6 +100,22 @@ class GemmRun {
   }
 
  private:
+  /// Panels of B that stay from product to product lie as if shared by all tasks of one.
+  void find_kept() {
+    KeptPanels* const all = workspace_.kept();
+    if (!all || g_.batch != 1 || g_.m > KeptPanels::most_rows || plan_.b_in_place) return;
+    const std::int64_t all_units = divide_up(g_.k, plan_.block_k) * units(plan_.block_k);
+    kept_ = all->find({.data = g_.b.data,
+                       .type = g_.b.type,
+                       .transposed = g_.b.transposed,
+                       .ld = g_.b.ld,
+                       .n = g_.n,
+                       .k = g_.k,
+                       .format = &format_},
+                      static_cast<std::size_t>(
+                          padded(round_up(g_.n, format_.nr) * all_units * format_.unit_bytes)));
+  }
+
   static std::int64_t padded(std::int64_t bytes) { return round_up(bytes, 64) + 64; }
   std::int64_t units(std::int64_t k) const { return plan_.units(k); }
   std::int64_t finish_rows() const { return std::clamp<std::int64_t>((1 << 16) / g_.n, 1, g_.m); }
@@ -145,7 +166,11 @@ class GemmRun {
       block.units = units(part.size());
       block.b_panel = format_.nr * block.units;
       block.b_unit = format_.nr;
-      if (plan_.share_b) {
+      if (kept_) {
+        block.b =
+            kept_->data + shared_offset(k, part.size(), round_up(g_.n, format_.nr), cols.begin);
+        multiply_rows(block, batch, rows, cols, part, sums, scratch);
+      } else if (plan_.share_b) {
         block.b =
             workspace_.packed() + shared_offset(k, part.size(), round_up(group.size(), format_.nr),
                                                 cols.begin - group.begin);
@@ -295,6 +320,11 @@ class GemmRun {
                    shared_offset(ks.begin, ks.size(), round_up(g_.m, format_.mr), rows.begin));
       });
     }
+    if (!kept_) pack_b_ahead(batch, group, workspace_.packed());
+  }
+
+  void pack_b_ahead(std::int64_t batch, Range group, std::byte* out) {
+    const std::int64_t k_blocks = divide_up(g_.k, plan_.block_k);
     const std::int64_t step = 2 * format_.nr;
     workspace_.run(pool_, divide_up(group.size(), step) * k_blocks, [&](std::int64_t task, int) {
       const Range cols = piece(task / k_blocks, step, group.size());
@@ -304,8 +334,8 @@ class GemmRun {
       job.count = cols.size();
       job.k_first = ks.begin;
       job.k_count = ks.size();
-      job.out = workspace_.packed() +
-                shared_offset(ks.begin, ks.size(), round_up(group.size(), format_.nr), cols.begin);
+      job.out =
+          out + shared_offset(ks.begin, ks.size(), round_up(group.size(), format_.nr), cols.begin);
       format_.pack_b(job);
     });
   }
@@ -396,6 +426,7 @@ class GemmRun {
   const bool stream_;
   ThreadPool& pool_;
   GemmWorkspace& workspace_;
+  KeptPanels::Panels* kept_ = nullptr;
   std::int64_t a_bytes_ = 0, b_bytes_ = 0, shared_b_bytes_ = 0, ld_sums_ = 0;
 };
 

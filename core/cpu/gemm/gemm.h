@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/contract/matmul.h"
+#include "core/cpu/gemm/kept_panels.h"
 #include "core/cpu/isa.h"
 #include "core/dtype.h"
 #include "core/formulas.h"
@@ -55,7 +56,8 @@ struct Gemm {
 /// Scratch that grows and stays: one piece for each worker, two that all share.
 class GemmWorkspace {
  public:
-  GemmWorkspace() = default;
+  /// Where operands whose values stay keep their panels; null: nothing is kept.
+  explicit GemmWorkspace(KeptPanels* kept = nullptr) : kept_(kept) {}
   GemmWorkspace(const GemmWorkspace&) = delete;
   GemmWorkspace& operator=(const GemmWorkspace&) = delete;
 
@@ -65,6 +67,7 @@ class GemmWorkspace {
   std::byte* of_worker(int worker) { return workers_[static_cast<std::size_t>(worker)].data; }
   std::byte* packed() { return packed_.data; }
   std::byte* partial() { return partial_.data; }
+  KeptPanels* kept() { return kept_; }
 
   /// body(task, worker) once for each of [0, tasks). Each worker begins with its own stretch of the
   /// tasks, the same in every call, and helps the others when done: what it packed, read and wrote
@@ -82,6 +85,7 @@ class GemmWorkspace {
     ~Buffer();
     void grow(std::size_t wanted);
   };
+  KeptPanels* kept_;
   std::vector<Buffer> workers_;
   Buffer packed_, partial_;
   struct alignas(64) Stretch {  // a cache line each
