@@ -7,6 +7,7 @@
 #include "apps/run/memory.h"
 #include "core/accounting_backend.h"
 #include "nn/models/decoder.h"
+#include "nn/ranks/threads.h"
 #include "nn/training/trainer.h"
 #include "tests/refusal.h"
 
@@ -83,6 +84,66 @@ BOOST_DATA_TEST_CASE(an_estimate_is_near_the_peak_that_is_measured, data::make(c
   BOOST_TEST(from_half.total() == whole.total(), boost::test_tools::tolerance(0.01));
 }
 
+BOOST_AUTO_TEST_CASE(what_a_rank_holds_is_near_the_peak_that_is_measured) {
+  // 4.6 MB of parameters; buckets of 64 KiB.
+  const Case c{"ranks", 128, 6, 64, 2, 100, "softmax:4"};
+  const auto made = [&](Backend& backend) { return model_of(c, backend); };
+  const nn::Batch batch = batch_of(c, c.sequences);
+  for (const nn::Sharing sharing :
+       {nn::Sharing::nothing, nn::Sharing::moments, nn::Sharing::gradients}) {
+    for (const int size : {1, 2, 4}) {
+      for (const std::int64_t parts : {4, 8}) {
+        std::vector<double> peaks(static_cast<std::size_t>(size));
+        nn::run_ranks(size, [&](nn::Communicator& ranks) {
+          const auto backend = make_cpu_backend({.threads = 1});
+          const auto model = model_of(c, *backend);
+          const nn::TrainerOptions options{.steps = 2,
+                                           .parts = parts,
+                                           .sharing = sharing,
+                                           .bucket_bytes = 64 << 10,
+                                           .schedule = {.peak = 1e-3, .steps = 2}};
+          nn::Trainer(
+              *model, [&](std::int64_t, std::int64_t) { return batch; }, options, {}, ranks)
+              .run();
+          peaks[static_cast<std::size_t>(ranks.rank())] =
+              static_cast<double>(backend->memory().use().peak);
+        });
+        const nn::MemoryEstimate need = nn::estimate_training(made, {.threads = 1}, batch, 1, {},
+                                                              {.ranks = size,
+                                                               .parts = parts,
+                                                               .sharing = sharing,
+                                                               .bucket_bytes = 64 << 10,
+                                                               .keeps_panels = true});
+        const double ratio = need.total() / std::ranges::max(peaks);
+        BOOST_TEST_CONTEXT(size << " ranks, " << parts << " parts, sharing "
+                                << static_cast<int>(sharing)) {
+          BOOST_TEST(ratio > 0.93);
+          BOOST_TEST(ratio < 1.15);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_share_is_told_by_what_it_holds) {
+  const Case c = cases[1];
+  const auto made = [&](Backend& backend) { return model_of(c, backend); };
+  const auto of = [&](nn::Sharing sharing, std::int64_t ranks) {
+    return nn::estimate_training(made, {}, batch_of(c, 2), 1, {},
+                                 {.ranks = ranks, .parts = 4, .sharing = sharing});
+  };
+  const nn::MemoryEstimate alone = of(nn::Sharing::gradients, 1),
+                           whole = of(nn::Sharing::nothing, 4),
+                           moments = of(nn::Sharing::moments, 4),
+                           gradients = of(nn::Sharing::gradients, 4);
+  BOOST_TEST(alone.gradients == 3 * whole.gradients);  // levels of the tree of four parts
+  BOOST_TEST(alone.moments == whole.moments);
+  BOOST_TEST(moments.moments < 0.5 * whole.moments);
+  BOOST_TEST(moments.gradients == whole.gradients);
+  BOOST_TEST(gradients.moments == moments.moments);
+  BOOST_TEST(gradients.gradients <= whole.gradients);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_needed_is_told_by_what_it_holds) {
   const Case c = cases[1];
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
@@ -107,6 +168,7 @@ BOOST_AUTO_TEST_CASE(a_training_that_cannot_fit_is_refused_with_its_size) {
   app::Config config("flip-flop");
   config.set("task.instructions", "16");
   BOOST_TEST(app::require_memory(config, *config.task()).starts_with("needs about "));
+  BOOST_TEST(contains(app::require_memory(config, *config.task(), 4), " on each of 4 ranks: "));
   config.set("training.batch", "16777216");
   const std::string message = refusal([&] { app::require_memory(config, *config.task()); });
   BOOST_TEST(message.starts_with("training: needs about "), message);

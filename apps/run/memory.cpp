@@ -1,7 +1,6 @@
 #include "apps/run/memory.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <iterator>
 
@@ -26,7 +25,7 @@ std::string size_in_words(double bytes) {
   return buffer;
 }
 
-nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task) {
+nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task, std::int64_t ranks) {
   const BatchPlan plan = config.batch_plan();
   nn::DecoderConfig model = config.model(task);
   model.deviation = 0;  // no numbers need to be drawn
@@ -43,22 +42,25 @@ nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task) {
   const double times =
       plan.tokens ? static_cast<double>(plan.tokens) / static_cast<double>(std::ssize(batch.tokens))
                   : static_cast<double>(plan.sequences) / static_cast<double>(few.sequences);
-  nn::MemoryEstimate need =
-      nn::estimate_training(made, config.backend_options(), batch, times, config.adam());
-  // One more set of gradients for each level of the tree of parts.
-  need.gradients *= static_cast<double>(std::bit_width(static_cast<std::uint64_t>(config.parts())));
-  return need;
+  const nn::StepSpread spread{.ranks = ranks,
+                              .parts = config.parts(),
+                              .accumulation = config.integer("training.accumulation", 1, 1 << 16),
+                              .sharing = config.sharing(),
+                              .keeps_panels = config.text("compute.backend") == "cpu"};
+  return nn::estimate_training(made, config.backend_options(), batch, times, config.adam(), spread);
 }
 
-std::string require_memory(const Config& config, const tasks::Task& task) {
-  const nn::MemoryEstimate need = memory_for(config, task);
+std::string require_memory(const Config& config, const tasks::Task& task, std::int64_t ranks) {
+  const nn::MemoryEstimate need = memory_for(config, task, ranks);
   const BatchPlan plan = config.batch_plan();
-  const std::string line =
-      text("about ", size_in_words(need.total()), " of memory: parameters ",
-           size_in_words(need.parameters), ", gradients ", size_in_words(need.gradients),
-           ", moments ", size_in_words(need.moments), ", activations ",
-           size_in_words(need.activations), " for ", plan.tokens ? plan.tokens : plan.sequences,
-           plan.tokens ? " tokens" : " sequences", " at once");
+  const std::string line = text(
+      "about ", size_in_words(need.total()), " of memory",
+      ranks > 1 ? text(" on each of ", ranks, " ranks") : "", ": parameters ",
+      size_in_words(need.parameters), ", gradients ", size_in_words(need.gradients), ", moments ",
+      size_in_words(need.moments),
+      need.panels > 0 ? ", packed weights " + size_in_words(need.panels) : "", ", activations ",
+      size_in_words(need.activations), " for ", plan.tokens ? plan.tokens : plan.sequences,
+      plan.tokens ? " tokens" : " sequences", " at once");
   if (config.text("compute.backend") == "cuda") return "needs " + line;
   const MachineMemory machine = machine_memory();
   const std::string there = text("; this machine has ", size_in_words(machine.total), ", ",

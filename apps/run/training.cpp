@@ -75,7 +75,7 @@ struct Training {
         task(folder.config().task()),
         learned(folder.config().learned()),
         tests(folder.config(), ranks),
-        memory(checked_memory(folder.config())),
+        memory(checked_memory(folder.config(), ranks.size())),
         model(*backend, folder.config().model(*task), folder.config().seed(),
               folder.config().storage()) {
     const Config& config = folder.config();
@@ -90,9 +90,9 @@ struct Training {
     computing.threads = threads;
     return make_backend(config.text("compute.backend"), computing);
   }
-  std::string checked_memory(const Config& config) const {
+  std::string checked_memory(const Config& config, int ranks) const {
     require_readable(config.model(*task), *learned);
-    return require_memory(config, *learned);
+    return require_memory(config, *learned, ranks);
   }
 };
 

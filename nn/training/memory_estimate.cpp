@@ -1,10 +1,12 @@
 #include "nn/training/memory_estimate.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "autograd/tape.h"
 #include "core/accounting_backend.h"
+#include "nn/ranks/communicator.h"
 
 namespace longhand::nn {
 
@@ -29,8 +31,13 @@ Batch twice(const Batch& batch) {
   return all;
 }
 
-/// The most that is live during a step; what gradients there are adds to `gradients`.
-double peak_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, double& gradients) {
+/// The most that is live until backward begins, and during the whole step.
+struct Peaks {
+  double forward = 0, step = 0;
+};
+
+/// What gradients there are adds to `gradients`.
+Peaks peaks_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, double& gradients) {
   Backend& backend = model.parameters().backend();
   const DType type = model.parameters().type();
   backend.memory().reset_peak();
@@ -42,6 +49,7 @@ double peak_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, doubl
     const Recording recording(tape);
     loss = model.loss(placed);
   }
+  Peaks peaks{.forward = static_cast<double>(backend.memory().use().peak)};
   tape.backward(loss.value, Tensor::zeros(backend, {1}, type));
   for (const Parameter& p : model.parameters().all()) {
     if (const Tensor gradient = p.var().grad()) {
@@ -50,14 +58,53 @@ double peak_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, doubl
   }
   optimizer.prepare(0, 1);
   optimizer.step(loss.value.value());
-  return static_cast<double>(backend.memory().use().peak);
+  peaks.step = static_cast<double>(backend.memory().use().peak);
+  return peaks;
+}
+
+/// One of so many ranks, none of which can be reached.
+class Unreachable final : public Transport {
+ public:
+  Unreachable(int rank, int size) : rank_(rank), size_(size) {}
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void exchange(int, std::span<const std::byte>, std::span<std::byte>) override {
+    throw RankLost("there is no other rank");
+  }
+
+ private:
+  int rank_, size_;
+};
+
+/// What the rank holds that holds most of them.
+double shared_moments(const Parameters& parameters, const AdamOptions& adam, std::int64_t count) {
+  const CachingAllocator& memory = parameters.backend().memory();
+  const auto live = [&] { return static_cast<double>(memory.use().live); };
+  double most = 0;
+  for (int rank = 0; rank < count; ++rank) {
+    const double before = live();
+    Communicator ranks(std::make_unique<Unreachable>(rank, static_cast<int>(count)));
+    const AdamOptimizer optimizer(parameters, adam, {}, &ranks);
+    most = std::max(most, live() - before);
+  }
+  return most;
+}
+
+/// Both ways that a weight is read, in f32 or two halves, or in one half.
+double panels_of(const Parameters& parameters, Math math) {
+  double bytes = 0;
+  for (const Parameter& p : parameters.all()) {
+    if (p.value().shape().rank() != 2) continue;
+    bytes += static_cast<double>(2 * p.value().size()) * (math == Math::bf16 ? 2 : 4);
+  }
+  return std::min(bytes, static_cast<double>(SteadyValues::most_kept_bytes));
 }
 
 }  // namespace
 
 MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Backend&)>& make_model,
                                  const BackendOptions& options, const Batch& batch, double times,
-                                 const AdamOptions& adam) {
+                                 const AdamOptions& adam, const StepSpread& spread) {
   const auto backend = make_accounting_backend(options);
   const auto live = [&] { return static_cast<double>(backend->memory().use().live); };
   const auto model = make_model(*backend);
@@ -66,12 +113,34 @@ MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Back
   const double lasting = live();
   need.moments = lasting - need.parameters;
 
-  double peak = peak_of(*model, optimizer, batch, need.gradients);
+  double set = 0;  // of gradients
+  Peaks peaks = peaks_of(*model, optimizer, batch, set);
   if (times > 1) {
     double again = 0;
-    peak += (times - 1) * (peak_of(*model, optimizer, twice(batch), again) - peak);
+    const Peaks more = peaks_of(*model, optimizer, twice(batch), again);
+    peaks.forward += (times - 1) * (more.forward - peaks.forward);
+    peaks.step += (times - 1) * (more.step - peaks.step);
   }
-  need.activations = std::max(0.0, peak - lasting - need.gradients);
+  // A rank's last part adds its gradients to a set for each level of the tree of its parts. Where
+  // ranks share them, it then keeps its own and those that are on their way.
+  const std::int64_t parts = spread.parts / spread.ranks;
+  const int levels = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(parts))) - 1;
+  const double below = set * levels;
+  double last = set;
+  if (spread.ranks > 1 && spread.sharing == Sharing::gradients) {
+    const double on_the_way =
+        static_cast<double>((GradientExchange::most_under_way + 1) * spread.bucket_bytes);
+    last = std::min(set, set / static_cast<double>(spread.ranks) + on_the_way);
+  }
+  const double peak = std::max(peaks.forward, peaks.step - set + last);
+  need.gradients = below + last;
+  need.activations = std::max(0.0, peak - lasting - last);
+  if (spread.ranks > 1 && spread.sharing != Sharing::nothing) {
+    need.moments = shared_moments(model->parameters(), adam, spread.ranks);
+  }
+  if (spread.keeps_panels && parts * spread.accumulation > 1) {
+    need.panels = panels_of(model->parameters(), options.math);
+  }
   return need;
 }
 
