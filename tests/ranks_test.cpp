@@ -453,6 +453,74 @@ BOOST_AUTO_TEST_CASE(sums_on_devices_have_the_bits_of_the_hosts) {
   }
 }
 
+/// What the ranks' hosts say to each other while their devices, of which one computes at a time,
+/// wait.
+class CabledHosts final : public Transport {
+ public:
+  CabledHosts(Cables& cables, Cables& devices, int rank, int size)
+      : cables_(cables), devices_(devices), rank_(rank), size_(size) {}
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  bool serves_any_thread() const override { return false; }
+  void exchange(int peer, std::span<const std::byte> send, std::span<std::byte> receive) override {
+    devices_.devices.unlock();
+    std::unique_lock lock(cables_.mutex);
+    cables_.changed.wait(lock, [&] { return !cables_.on_its_way.contains({rank_, peer}); });
+    cables_.on_its_way[{rank_, peer}].assign(send.begin(), send.end());
+    cables_.changed.notify_all();
+    cables_.changed.wait(lock, [&] { return cables_.on_its_way.contains({peer, rank_}); });
+    const std::vector<std::byte> bytes =
+        std::move(cables_.on_its_way.extract({peer, rank_}).mapped());
+    cables_.changed.notify_all();
+    lock.unlock();
+    devices_.devices.lock();
+    LONGHAND_CHECK(bytes.size() == receive.size(), "expected ", receive.size(), " bytes");
+    std::ranges::copy(bytes, receive.begin());
+  }
+
+ private:
+  Cables &cables_, &devices_;
+  int rank_, size_;
+};
+
+BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
+  const auto on_device = [&](Communicator& ranks, Sharing sharing, Cables* cables) {
+    const auto backend = make_emulated_cuda_backend();
+    if (cables) {
+      ranks.reach_devices(std::make_unique<EmulatedDevices>(*cables, *backend, ranks.rank()));
+    }
+    DecoderConfig small = softmax_fal();
+    small.layers = 1;
+    Decoder model(*backend, small, 3);
+    TrainerOptions options = cut_in(4, 1, 3);
+    options.sharing = sharing;
+    options.bucket_bytes = 4096;
+    options.recorded = 0;
+    RankRun run;
+    Trainer(model, ragged_batch, options,
+            {.report = [&](const StepReport& r) { run.losses.push_back(r.loss); }}, ranks)
+        .run();
+    run.values = values_of(model);
+    return run;
+  };
+  const RankRun one = on_device(alone(), Sharing::nothing, nullptr);
+  BOOST_TEST(one.losses.size() == 3u);
+  for (const Sharing sharing : {Sharing::nothing, Sharing::moments}) {
+    for (const int size : {2, 4}) {
+      Cables devices, hosts;
+      const auto runs = on_ranks(size, [&](Communicator& thread) {
+        const std::lock_guard lock(devices.devices);
+        Communicator ranks(std::make_unique<CabledHosts>(hosts, devices, thread.rank(), size));
+        return on_device(ranks, sharing, &devices);
+      });
+      for (const RankRun& run : runs) {
+        BOOST_CHECK(run.values == one.values);
+        BOOST_CHECK(run.losses == one.losses);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_rank_that_ends_amid_sums_does_not_hang_the_others) {
   const auto work = [](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
