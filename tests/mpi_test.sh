@@ -216,3 +216,16 @@ for run in cell/*/; do
   same "$run/checkpoints/step-$step" "cells/$(basename "$run")/checkpoints/step-$step"
 done
 echo "a recipe's runs spread over two ranks: the bits of one process"
+
+# A sweep that halves: ranks wait for one another after each stage.
+grid="sweep --task sorting --width 16 --layers 1 --steps 90 --grid rate=1e-3,3e-3,1e-2 --seeds 2 --halving 3"
+# shellcheck disable=SC2086
+ranks 2 $grid --quiet --out shared >table 2>errors || failed "a sweep on two ranks"
+# shellcheck disable=SC2086
+timeout 120 "$longhand" $grid --quiet --out alone >expected 2>errors || failed "a sweep"
+cmp -s table expected || failed "a sweep on two ranks tells something else"
+for run in alone/*/; do
+  step=$(ls "$run/checkpoints" | sed -n 's/^step-//p' | sort -n | tail -n 1)
+  same "$run/checkpoints/step-$step" "shared/$(basename "$run")/checkpoints/step-$step"
+done
+echo "a sweep's runs spread over two ranks: the bits of one process"

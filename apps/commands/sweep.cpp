@@ -8,6 +8,7 @@
 #include "apps/html/svg.h"
 #include "apps/recipes/grid.h"
 #include "apps/run/halving.h"
+#include "apps/run/ranks.h"
 #include "apps/run/run_summary.h"
 #include "apps/run/training.h"
 #include "core/atomic_file.h"
@@ -174,14 +175,17 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
   return true;
 }
 
-/// Trains all stages, and drops cells after each but the last. False where runs are left, for
-/// another process or another time.
-bool train_stages(std::vector<GridCell>& cells, const fs::path& out, GridPart part,
-                  const GridStages& stages, bool less, const TrainingManner& manner) {
+/// Trains all stages, and drops cells after each but the last, when all ranks have ended theirs.
+/// False where runs are left, for another process or another time.
+bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const fs::path& out,
+                  GridPart part, const GridStages& stages, bool less,
+                  const TrainingManner& manner) {
   std::vector<GridCell*> left;
   for (GridCell& cell : cells) left.push_back(&cell);
   for (std::size_t stage = 0; stage < stages.all.size(); ++stage) {
-    if (!train_stage(left, out, part, stages, stage, manner)) return false;
+    bool done = false;
+    ranks.together([&] { done = train_stage(left, out, part, stages, stage, manner); });
+    if (ranks.any(!done)) return false;
     std::vector<HalvingScore> judged;
     for (GridCell* cell : left) {
       std::vector<double> losses;
@@ -357,8 +361,18 @@ GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t
   return {.all = as_usage("halving", [&] { return halving_stages(settings, eta, steps); })};
 }
 
-void run(const Arguments& arguments) {
-  const Config base = Config::from(arguments);
+/// What a sweep is of, from its flags.
+struct Sweep {
+  Config base;
+  std::vector<GridAxis> axes;
+  fs::path out;
+  GridPart part;
+  std::vector<GridCell> cells;
+  GridStages stages;
+};
+
+Sweep sweep_of(const Arguments& arguments) {
+  Config base = Config::from(arguments);
   std::vector<GridAxis> axes;
   for (const std::string& word : arguments.words("grid")) {
     axes.push_back(axis_of(word, base));
@@ -369,7 +383,7 @@ void run(const Arguments& arguments) {
     wrong_usage("--halving: expected no --grid of steps beside it");
   }
   if (axes.empty()) wrong_usage("--grid is missing: expected NAME=VALUE,VALUE...");
-  const fs::path out = arguments.word("out");
+  fs::path out = arguments.word("out");
   GridPart part;
   if (arguments.given("only")) {
     const auto parsed = parse_part(arguments.word("only"));
@@ -379,22 +393,66 @@ void run(const Arguments& arguments) {
     part = *parsed;
   }
   std::vector<GridCell> cells = cells_of(base, axes, arguments.integer("seeds", 1, 1000));
+  GridStages stages = stages_of(arguments, base, cells.size());
+  return {std::move(base),  std::move(axes),  std::move(out), part,
+          std::move(cells), std::move(stages)};
+}
+
+/// What has to be the same on ranks that share a sweep.
+RankFacts facts_of(const Arguments& arguments, const Sweep& sweep) {
+  RankFacts facts = program_facts();
+  facts.emplace_back("out", sweep.out.string());
+  facts.emplace_back("seeds", arguments.word("seeds"));
+  for (const std::string& word : arguments.words("grid")) facts.emplace_back("grid", word);
+  facts.emplace_back("stages", std::to_string(sweep.stages.all.size()));
+  for (const auto& [key, value] : sweep.base.settings()) {
+    if (key != "compute.threads") facts.emplace_back(key, value);
+  }
+  return facts;
+}
+
+void run_among(nn::Communicator& ranks, const Arguments& arguments) {
+  std::optional<Sweep> made;
+  ranks.together([&] {
+    if (ranks.size() > 1 && arguments.given("only")) {
+      wrong_usage("--only: ranks share the runs by themselves");
+    }
+    made.emplace(sweep_of(arguments));
+  });
+  Sweep& sweep = *made;
+  const bool first = ranks.rank() == 0;
   if (arguments.flag("list-runs")) {
-    for (const GridCell& cell : cells) {
-      for (const std::string& name : cell.runs) std::cout << (out / name).string() << '\n';
+    for (const GridCell& cell : sweep.cells) {
+      for (const std::string& name : cell.runs) {
+        if (first) std::cout << (sweep.out / name).string() << '\n';
+      }
     }
     return;
   }
-  const GridStages stages = stages_of(arguments, base, cells.size());
-  Folder::make(out);
-  if (train_stages(cells, out, part, stages, base.task()->less_is_better(),
-                   manner_from(arguments))) {
-    return report(arguments, base, axes, std::move(cells), stages, out);
+  TrainingManner manner = manner_from(arguments);
+  if (ranks.size() > 1) {
+    require_same(ranks, facts_of(arguments, sweep));
+    sweep.part = {.part = static_cast<std::size_t>(ranks.rank()) + 1,
+                  .parts = static_cast<std::size_t>(ranks.size())};
+    manner.threads = threads_of_rank(ranks, manner.threads.value_or(0));
+    manner.quiet = manner.quiet || !first;
   }
-  if (arguments.json()) std::cout << Json{{"out", out.string()}, {"finished", false}} << '\n';
+  ranks.together([&] { Folder::make(sweep.out); });
+  const bool finished = train_stages(ranks, sweep.cells, sweep.out, sweep.part, sweep.stages,
+                                     sweep.base.task()->less_is_better(), manner);
+  if (!first) return;
+  if (finished) {
+    return report(arguments, sweep.base, sweep.axes, std::move(sweep.cells), sweep.stages,
+                  sweep.out);
+  }
+  if (arguments.json()) std::cout << Json{{"out", sweep.out.string()}, {"finished", false}} << '\n';
   if (!arguments.flag("quiet")) {
     std::cerr << "not all runs are done; the same command goes on with them\n";
   }
+}
+
+void run(const Arguments& arguments) {
+  on_ranks([&](nn::Communicator& ranks) { run_among(ranks, arguments); });
 }
 
 const Register command{
@@ -418,7 +476,8 @@ const Register command{
      .notes =
          "Each run is what `longhand train` with these flags would be. Stopped, by Ctrl-C or\n"
          "--max-minutes, the same command goes on where it was; with --only several processes\n"
-         "or machines share the runs, and whoever ends last writes the report.\n"
+         "or machines share the runs, and whoever ends last writes the report. `mpirun -np N\n"
+         "longhand sweep ...`, or srun, shares them among N ranks.\n"
          "--halving 3: nine settings are trained for 1/9 of --steps, the best three of them go on\n"
          "to 1/3, and the best of these to the end; the learning rate's schedule is that of all\n"
          "steps. Of equal scores the lower loss goes on. With --only a stage begins when every\n"
