@@ -1,4 +1,5 @@
 #include "apps/html/chart.h"
+#include "apps/html/svg.h"
 
 #include <cmath>
 #include <limits>
@@ -52,6 +53,15 @@ BOOST_AUTO_TEST_CASE(a_series_has_the_colour_of_its_place_or_its_own) {
   BOOST_TEST(contains(drawn({}), "var(--c1)"));
   BOOST_TEST(drawn(0).find("var(--c1)") == std::string::npos);
   BOOST_TEST(contains(drawn(0), "stroke-dasharray"));
+}
+
+BOOST_AUTO_TEST_CASE(marks_are_short) {
+  BOOST_TEST(mark_label(0) == "0");
+  BOOST_TEST(mark_label(-2500) == "-2500");
+  BOOST_TEST(mark_label(20000) == "20k");
+  BOOST_TEST(mark_label(1.5e6) == "1.5M");
+  BOOST_TEST(mark_label(-3e9) == "-3G");
+  BOOST_TEST(mark_label(1e-5) == "1e-05");
 }
 
 BOOST_AUTO_TEST_CASE(ticks_are_round_and_inside) {

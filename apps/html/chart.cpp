@@ -156,11 +156,11 @@ std::string line_chart(const LineChart& chart) {
   std::string svg = open(width, height + legend);
   for (const double mark : y.ticks()) {
     svg += rule(left, y.at(mark), width - right, y.at(mark));
-    svg += label(left - 6, y.at(mark) + 4, "end", number(mark));
+    svg += label(left - 6, y.at(mark) + 4, "end", mark_label(mark));
   }
   for (const double mark : chart.x_marks.empty() ? x.ticks() : chart.x_marks) {
     svg += rule(x.at(mark), height - bottom, x.at(mark), height - bottom + 4);
-    svg += label(x.at(mark), height - bottom + 18, "middle", number(mark));
+    svg += label(x.at(mark), height - bottom + 18, "middle", mark_label(mark));
   }
   svg += label((left + width - right) / 2, height - 12, "middle", chart.x_label);
   const std::string middle = pixels((top + height - bottom) / 2);

@@ -1,6 +1,8 @@
 #include "apps/html/svg.h"
 
 #include <charconv>
+#include <cmath>
+#include <utility>
 
 #include "apps/html/page.h"
 
@@ -13,6 +15,15 @@ std::string number(double value, int digits) {
       std::to_chars(written, written + sizeof written, value, std::chars_format::general, digits)
           .ptr;
   return {written, end};
+}
+
+std::string mark_label(double value) {
+  constexpr std::pair<double, char> units[] = {{1e12, 'T'}, {1e9, 'G'}, {1e6, 'M'}, {1e3, 'k'}};
+  const double size = std::abs(value);
+  for (const auto& [unit, letter] : units) {
+    if (size >= 1e4 && size >= unit && size < 1e16) return number(value / unit) + letter;
+  }
+  return number(value);
 }
 
 std::string decimals(double value, int places) {

@@ -7,6 +7,7 @@
 namespace longhand::app::html {
 
 std::string number(double value, int digits = 5);  // as one reads it
+std::string mark_label(double value);              // beside an axis: 20k, 1.5M from 10,000 on
 std::string pixels(double value);                  // as SVG wants it
 std::string decimals(double value, int places);
 std::string colour(std::size_t index);
