@@ -2,11 +2,8 @@
 #include <iostream>
 #include <set>
 
-#include "apps/html/chart.h"
-#include "apps/html/page.h"
-#include "apps/html/parallel.h"
-#include "apps/html/svg.h"
 #include "apps/recipes/grid.h"
+#include "apps/recipes/sweep_report.h"
 #include "apps/run/halving.h"
 #include "apps/run/ranks.h"
 #include "apps/run/run_summary.h"
@@ -18,16 +15,9 @@
 namespace longhand::app::sweep_command {
 namespace {
 
-using Texts = std::vector<std::string>;
 namespace fs = std::filesystem;
 
 constexpr std::size_t most_runs = 10'000;
-
-/// A setting and the values it goes through.
-struct GridAxis {
-  std::string name, key;  // as it was typed, and of config.ini
-  Texts values;
-};
 
 /// "rate=1e-3,3e-3"; with values that have commas themselves "heads=softmax:4|softmax:3,fal:1".
 GridAxis axis_of(const std::string& word, const Config& config) {
@@ -60,21 +50,6 @@ GridAxis axis_of(const std::string& word, const Config& config) {
   }
   return axis;
 }
-
-/// A place in the grid, with its runs' scores.
-struct GridCell {
-  std::vector<std::size_t> choice;  // of each axis
-  Texts runs;                       // folders' names
-  std::vector<Config> configs;
-  std::vector<double> scores;  // of its runs, after its last stage
-  std::vector<double> means;   // of them, after each stage it was in
-};
-
-/// The stages of a sweep, one where all is trained to the end, and which cells are in each.
-struct GridStages {
-  std::vector<HalvingStage> all;
-  bool is_last(std::size_t stage) const { return stage + 1 == all.size(); }
-};
 
 std::string folder_name(const std::vector<GridAxis>& axes, const GridCell& cell,
                         std::int64_t seed) {
@@ -209,148 +184,6 @@ bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const f
   return true;
 }
 
-/// Axes of the settings, and one of the score.
-std::string picture_of(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
-                       const std::string& metric, bool less) {
-  double low = cells[0].scores[0], high = low;
-  for (const GridCell& cell : cells) {
-    for (const double score : cell.scores) low = std::min(low, score), high = std::max(high, score);
-  }
-  html::ParallelCoordinates picture;
-  for (const GridAxis& axis : axes) picture.axes.push_back({axis.name, axis.values});
-  picture.axes.push_back(
-      {metric, {html::number(low), html::number((low + high) / 2), html::number(high)}});
-  for (const GridCell& cell : cells) {
-    for (std::size_t k = 0; k < cell.scores.size(); ++k) {
-      html::ParallelCoordinates::Line line;
-      for (std::size_t a = 0; a < axes.size(); ++a) {
-        const auto last = static_cast<double>(axes[a].values.size() - 1);
-        line.at.push_back(last > 0 ? static_cast<double>(cell.choice[a]) / last : 0.5);
-      }
-      const double share = high > low ? (cell.scores[k] - low) / (high - low) : 0.5;
-      line.at.push_back(share);
-      line.share = less ? 1 - share : share;
-      line.title = cell.runs[k] + ": " + html::number(cell.scores[k]);
-      picture.lines.push_back(std::move(line));
-    }
-  }
-  std::ranges::stable_sort(picture.lines, {}, &html::ParallelCoordinates::Line::share);
-  return html::parallel_coordinates(picture);
-}
-
-std::string settings_of(const std::vector<GridAxis>& axes, const GridCell& cell) {
-  std::string all;
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    all += (a ? ", " : "") + axes[a].name + " " + axes[a].values[cell.choice[a]];
-  }
-  return all;
-}
-
-/// Scores after each stage: a line ends where its setting was dropped.
-std::string stages_picture(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
-                           const GridStages& stages, const std::string& metric) {
-  html::LineChart chart{.x_label = "steps", .y_label = metric, .series = {}, .log_x = true};
-  for (const HalvingStage& stage : stages.all) {
-    chart.x_marks.push_back(static_cast<double>(stage.steps));
-  }
-  for (const GridCell& cell : cells) {
-    html::Series series{.name = settings_of(axes, cell), .points = {}, .marks = true};
-    for (std::size_t k = 0; k < cell.means.size(); ++k) {
-      series.points.push_back({chart.x_marks[k], cell.means[k]});
-    }
-    chart.series.push_back(std::move(series));
-  }
-  return html::line_chart(chart);
-}
-
-void report(const Arguments& arguments, const Config& base, const std::vector<GridAxis>& axes,
-            std::vector<GridCell> cells, const GridStages& stages, const fs::path& out) {
-  const bool less = base.task()->less_is_better();
-  const std::string metric = summarize(out / cells[0].runs[0]).metric;
-  const bool halves = stages.all.size() > 1;
-  std::ranges::stable_sort(cells, [&](const GridCell& a, const GridCell& b) {
-    if (a.means.size() != b.means.size()) return a.means.size() > b.means.size();
-    return less ? a.means.back() < b.means.back() : a.means.back() > b.means.back();
-  });
-  std::vector<Report::Column> columns;
-  Texts header;
-  for (const GridAxis& axis : axes) {
-    columns.push_back({axis.name, axis.name});
-    header.push_back(html::escape(axis.name));
-  }
-  if (halves) {
-    columns.push_back({"steps", "steps"});
-    header.emplace_back("steps");
-  }
-  for (const char* title : {"score", "95% from", "to"}) header.emplace_back(title);
-  header.emplace_back("runs");
-  columns.push_back({"value", metric, "%.4f"});
-  columns.push_back({"low", "95% from", "%.4f"});
-  columns.push_back({"high", "to", "%.4f"});
-  Report table(columns);
-  std::vector<Texts> rows;
-  for (const GridCell& cell : cells) {
-    MeanOverRuns mean = mean_over(cell.scores);
-    if (!less && mean.low) {  // of shares
-      mean.low = std::max(0.0, *mean.low);
-      mean.high = std::min(1.0, *mean.high);
-    }
-    Json row = Json::object();
-    Texts line;
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      row[axes[a].name] = axes[a].values[cell.choice[a]];
-      line.push_back(html::escape(axes[a].values[cell.choice[a]]));
-    }
-    if (halves) {
-      row["steps"] = stages.all[cell.means.size() - 1].steps;
-      row["means"] = cell.means;
-      line.push_back(std::to_string(stages.all[cell.means.size() - 1].steps));
-    }
-    row["value"] = mean.mean;
-    row["low"] = mean.low ? Json(*mean.low) : Json();
-    row["high"] = mean.high ? Json(*mean.high) : Json();
-    row["scores"] = cell.scores;
-    row["runs"] = cell.runs;
-    line.push_back(html::number(mean.mean));
-    line.push_back(mean.low ? html::number(*mean.low) : "-");
-    line.push_back(mean.high ? html::number(*mean.high) : "-");
-    std::string links;
-    for (std::size_t k = 0; k < cell.runs.size(); ++k) {
-      links +=
-          (k ? ", " : "") + html::link(html::number(cell.scores[k]), cell.runs[k] + "/report.html");
-    }
-    line.push_back(std::move(links));
-    table.add(std::move(row));
-    rows.push_back(std::move(line));
-  }
-  table.set("metric", metric);
-  if (halves) {
-    Json told = Json::array();
-    for (const HalvingStage& stage : stages.all) {
-      told.push_back({{"settings", stage.settings}, {"steps", stage.steps}});
-    }
-    table.set("stages", told);
-  }
-  table.set("out", out.string());
-  table.print(std::cout, arguments.json());
-  html::Page page("sweep of " + base.kind().name,
-                  text(cells.size(), " places in the grid, ", cells[0].runs.size(), " seeds each"));
-  page.add("Scores", html::table(header, rows) +
-                         html::paragraph(metric + (less ? ", less is better; " : "; ") +
-                                         "means over seeds, intervals by Student's t."));
-  if (halves) {
-    page.add("Who was dropped when",
-             html::figure(stages_picture(axes, cells, stages, metric),
-                          text("The mean score after each stage; of ", stages.all.size(),
-                               " stages each goes on with the best ones of the one before")));
-  }
-  page.add("Settings and scores",
-           html::figure(picture_of(axes, cells, metric, less),
-                        "A line for each run, the stronger the better its score"));
-  page.add("Configuration", html::code(base.ini()));
-  write_atomically(out / "report.html", page.render());
-}
-
 GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t settings) {
   const std::int64_t steps = base.integer("training.steps", 0, longest_training);
   if (!arguments.given("halving")) return {.all = {{.settings = settings, .steps = steps}}};
@@ -442,8 +275,8 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
                                      sweep.base.task()->less_is_better(), manner);
   if (!first) return;
   if (finished) {
-    return report(arguments, sweep.base, sweep.axes, std::move(sweep.cells), sweep.stages,
-                  sweep.out);
+    return report_sweep(sweep.base, sweep.axes, std::move(sweep.cells), sweep.stages, sweep.out,
+                        arguments.json());
   }
   if (arguments.json()) std::cout << Json{{"out", sweep.out.string()}, {"finished", false}} << '\n';
   if (!arguments.flag("quiet")) {
