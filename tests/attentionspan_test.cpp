@@ -182,17 +182,41 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_in_heads_and_positions_alone) {
   options.seeds = 1;
   const Recipe& recipe = recipes().at("attentionspan/mechanisms");
   const std::vector<GridRun> runs = recipe.runs(options);
-  BOOST_TEST(runs.size() == 44u);  // 6 of each task, and what positions three of them can tell
+  BOOST_TEST(runs.size() == 77u);  // 11 of each task, and what positions three of them can tell
   std::set<std::string> names;
   for (const GridRun& run : runs) names.insert(run.name);
-  BOOST_TEST(names.size() == 44u);
+  BOOST_TEST(names.size() == 77u);
   const GridRun plain = scratch_run(algorithmic_tasks().front(), 0, options, {});
   BOOST_TEST(runs.front().name == plain.name);
   BOOST_TEST(runs.front().config.ini() == plain.config.ini());
+
+  options.mechanisms = "rope,chacal,delta,coupled";
+  options.tasks = "addition,ffml";  // FFML has no coupled positions
+  const std::vector<GridRun> some = recipe.runs(options);
+  BOOST_TEST(some.size() == 7u);
+  BOOST_TEST(some.back().name == "scratch-ffml-seed-1-delta");
+  BOOST_TEST(some.back().config.text("model.heads") == "softmax:2,delta:2");
   const RecipeResult result = recipe.run(options);
-  BOOST_TEST(result.rows.size() == 44u * 3);
+  BOOST_TEST(result.rows.size() == 7u * 3);
   for (const Row& row : result.rows) BOOST_TEST((*row.low <= row.value && row.value <= *row.high));
   BOOST_TEST(at(result, "FFML, ChaCAL, RoPE", "OOD Acc.").paper.value() == 0.0129);
+}
+
+// Attention can be measured and repaired in softmax heads, whatever a task is best learned with.
+BOOST_AUTO_TEST_CASE(heads_without_attention_give_way_to_softmax_where_it_is_measured) {
+  const TemporaryFolder folder;
+  RecipeOptions options = tiny(folder / "attentionspan-table3-laptop");
+  options.scale = app::Scale::laptop;
+  options.tasks = "ffml,value-assignment";
+  const auto runs = recipes().at("attentionspan/table3").runs(options);
+  BOOST_TEST(runs.size() == 2u);
+  BOOST_TEST(runs[0].name == "scratch-ffml-seed-1-softmax");
+  BOOST_TEST(runs[0].config.text("model.heads") == "softmax:4");
+  BOOST_TEST(runs[1].config.text("model.heads") == "chacal:4");
+  const auto learned = recipes().at("attentionspan/table6").runs(options);
+  BOOST_TEST(learned[0].config.text("model.heads") == "softmax:2,delta:2");
+  BOOST_TEST(head_count("softmax:2,delta:2") == 4);
+  BOOST_TEST(head_count("softmax:12") == 12);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -364,7 +364,8 @@ const Register command{
           {"optimizer", "NAME",
            "of attentionspan's recipes: published, as its program ran, or text"},
           {"mechanisms", "LIST",
-           "of the matrix: its mechanisms, such as rope,fal; those of the scale if not "
+           "of the matrix and attentionspan/mechanisms: some, such as rope,fal; those of the scale "
+           "if not "
            "given"},
           {"tasks", "LIST",
            "of the matrix and of attentionspan's recipes: some of its tasks, such as "

@@ -50,6 +50,11 @@ GridRun tuned_run(const AlgorithmicTask& task, std::int64_t number, const Recipe
 GridRun learned_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
                     const Settings& more = {});
 std::string learned_model(const RecipeOptions& options);
+/// The same with softmax heads alone, as the paper's models have.
+GridRun softmax_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
+                    const Settings& more = {});
+/// How many heads a model's `heads` name: four in "softmax:2,delta:2".
+std::int64_t head_count(std::string_view heads);
 /// Recipes whose finished runs the others use: for train_runs() and run_path().
 std::span<const std::string_view> beside_attentionspan();
 

@@ -2,6 +2,7 @@
 
 #include "apps/html/page.h"
 #include "apps/recipes/attentionspan.h"
+#include "apps/recipes/chosen.h"
 
 /// AttentionSpan's tasks with other mechanisms than its models have: which of them goes on to
 /// longer samples? All have the same blocks, width, steps, batches and rate.
@@ -19,10 +20,26 @@ constexpr Mechanism mechanisms[] = {
     {"fal-nope", "FAL beside softmax, no positions", "softmax,fal", "none"},
     {"chacal", "ChaCAL, RoPE", "chacal", "rotary"},
     {"chacal-nope", "ChaCAL, no positions", "chacal", "none"},
+    {"stick", "stick-breaking, no positions", "stick", "none"},
+    {"stick-rope", "stick-breaking beside softmax, RoPE", "softmax,stick", "rotary"},
+    {"delta", "Gated DeltaNet beside softmax, RoPE", "softmax,delta", "rotary"},
+    {"delta-nope", "Gated DeltaNet beside softmax, no positions", "softmax,delta", "none"},
+    {"path", "PaTH", "path", "none"},
     {"coupled", "softmax, coupled positions", "softmax", "learned", "coupled"},
     {"coupled-rope", "softmax, RoPE by coupled positions", "softmax", "rotary", "coupled"},
+    {"coupled-entmax", "entmax, coupled positions", "entmax", "learned", "coupled"},
     {"abacus", "softmax, Abacus", "softmax", "learned", "abacus"},
 };
+
+std::vector<Mechanism> chosen_mechanisms(const RecipeOptions& options) {
+  if (options.mechanisms.empty()) return {std::begin(mechanisms), std::end(mechanisms)};
+  std::vector<Mechanism> some;
+  for (const Mechanism* mechanism :
+       chosen("mechanisms", options.mechanisms, std::span<const Mechanism>(mechanisms))) {
+    some.push_back(*mechanism);
+  }
+  return some;
+}
 
 /// Whether the task has what these positions tell.
 bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
@@ -36,7 +53,7 @@ bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
 
 /// As many heads as `table` has, "softmax:4", all of a kind or half of each of two.
 std::string heads_of(std::string_view kinds, const std::string& table) {
-  const std::int64_t count = std::stoll(table.substr(table.find(':') + 1));
+  const std::int64_t count = head_count(table);
   const std::size_t comma = kinds.find(',');
   if (comma == std::string_view::npos) return text(kinds, ':', count);
   return text(kinds.substr(0, comma), ':', count / 2, ',', kinds.substr(comma + 1), ':',
@@ -60,8 +77,8 @@ GridRun mechanism_run(const AlgorithmicTask& task, const Mechanism& mechanism, s
 std::vector<GridRun> mechanism_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 3, 3, 3); ++number) {
-    for (const AlgorithmicTask& task : algorithmic_tasks()) {
-      for (const Mechanism& mechanism : mechanisms) {
+    for (const AlgorithmicTask& task : chosen_tasks(options, algorithmic_tasks())) {
+      for (const Mechanism& mechanism : chosen_mechanisms(options)) {
         if (!fits(mechanism, task)) continue;
         runs.push_back(mechanism_run(task, mechanism, number, options));
       }
@@ -92,11 +109,12 @@ std::int64_t samples_of(Scale scale) { return scale == Scale::smoke ? 200 : 1000
 
 void report(const RecipeOptions& options, RecipeResult& result) {
   const std::int64_t seeds = seeds_of(options, 3, 3, 3);
+  const std::vector<Mechanism> some = chosen_mechanisms(options);
   std::vector<std::vector<std::string>> best;
-  for (const AlgorithmicTask& task : algorithmic_tasks()) {
+  for (const AlgorithmicTask& task : chosen_tasks(options, algorithmic_tasks())) {
     const Mechanism* first = nullptr;
     double most = -1, partial = 0;
-    for (const Mechanism& mechanism : mechanisms) {
+    for (const Mechanism& mechanism : some) {
       if (!fits(mechanism, task)) continue;
       TaskScores id, ood;
       for (std::int64_t number = 0; number < seeds; ++number) {
@@ -115,6 +133,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
         partial = tokens;
       }
     }
+    if (!first) continue;  // none of those chosen fits the task
     best.push_back({std::string(task.title), std::string(first->title), text(100 * most),
                     text(100 * partial)});
   }
@@ -135,14 +154,14 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 
 const RegisterRecipe recipe{grid_recipe(
     {.id = "attentionspan/mechanisms",
-     .summary = "FAL, ChaCAL and other positions on the six tasks, in distribution and beyond it",
-     .scales = {{Scale::smoke, "44 mechanisms and tasks, three seeds: an hour on 2 cores"},
-                {Scale::laptop, "the models of attentionspan/table6: nine hours on 2 cores"},
+     .summary = "other heads and positions on the six tasks, in distribution and beyond it",
+     .scales = {{Scale::smoke, "77 mechanisms and tasks, three seeds: an hour on 2 cores"},
+                {Scale::laptop, "the models of attentionspan/table6: fifteen hours on 2 cores"},
                 {Scale::paper, "8 layers of width 512; for a GPU"}},
      .runs = mechanism_runs,
      .report = report,
      .reuse_from = beside_attentionspan(),
-     .takes = {"optimizer"}})};
+     .takes = {"optimizer", "mechanisms", "tasks"}})};
 
 }  // namespace
 }  // namespace longhand::app::attentionspan_mechanisms

@@ -30,20 +30,9 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return chosen_tasks(options, algorithmic_tasks());
 }
 
-/// The task's model with softmax heads, which repairs are made for.
-GridRun softmax_run(const AlgorithmicTask& task, const RecipeOptions& options,
-                    const Settings& more = {}) {
-  GridRun run = learned_run(task, 0, options, more);
-  const std::string heads = run.config.text("model.heads");
-  if (heads.starts_with("softmax:")) return run;
-  run.config.set("model.heads", "softmax" + heads.substr(heads.find(':')));
-  run.name += "-softmax";
-  return run;
-}
-
-/// The same model before its first step.
+/// The model with softmax heads, which repairs are made for, before its first step.
 GridRun unlearned(const AlgorithmicTask& task, const RecipeOptions& options) {
-  GridRun run = softmax_run(task, options,
+  GridRun run = softmax_run(task, 0, options,
                             {{"training.steps", "0"},
                              {"training.warm_up", "0"},
                              {"training.evaluate_every", "0"},
@@ -128,7 +117,7 @@ RecipeResult columns(const RecipeOptions& options) {
   RecipeResult result;
   std::vector<GridRun> runs;
   for (const AlgorithmicTask& task : tasks_of(options)) {
-    const GridRun learned = softmax_run(task, options), fresh = unlearned(task, options);
+    const GridRun learned = softmax_run(task, 0, options), fresh = unlearned(task, options);
     for (const GridRun& model : {learned, fresh}) {
       runs.push_back(model);
       runs.push_back(columns_repair(model, options));
@@ -167,7 +156,7 @@ const RegisterRecipe recipe64{
 
 RecipeResult rope_off(const RecipeOptions& options) {
   RecipeResult result;
-  const GridRun model = softmax_run(algorithmic_task("reversal"), options);
+  const GridRun model = softmax_run(algorithmic_task("reversal"), 0, options);
   const GridRun unturned = repair_of(model, Repair::rope_off, {}, options);
   const std::vector<GridRun> runs{model, unturned};
   result.stopped = !train_runs(runs, options, beside_attentionspan());
@@ -200,7 +189,7 @@ RecipeResult biases(const RecipeOptions& options) {
   RecipeResult result;
   std::vector<GridRun> runs;
   for (const AlgorithmicTask& task : tasks_of(options)) {
-    const GridRun model = softmax_run(task, options);
+    const GridRun model = softmax_run(task, 0, options);
     runs.push_back(model);
     for (const Repair method : {Repair::bias_matrix, Repair::bias_heads}) {
       runs.push_back(repair_of(model, method, of_biases, options));
@@ -291,7 +280,8 @@ RecipeResult figure2(const RecipeOptions& options) {
   RecipeResult result;
   const std::vector<Drawn> curves = drawn_of(options);
   std::vector<GridRun> runs;
-  for (const Drawn& one : curves) runs.push_back(softmax_run(algorithmic_task(one.task), options));
+  for (const Drawn& one : curves)
+    runs.push_back(softmax_run(algorithmic_task(one.task), 0, options));
   result.stopped = !train_runs(runs, options, beside_attentionspan());
   if (result.stopped) return result;
   std::string found;

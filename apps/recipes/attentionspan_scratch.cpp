@@ -17,7 +17,7 @@ std::int64_t scored_samples(Scale scale) {
 std::vector<GridRun> scratch_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 3); ++number) {
-    for (const AlgorithmicTask& task : algorithmic_tasks()) {
+    for (const AlgorithmicTask& task : chosen_tasks(options, algorithmic_tasks())) {
       runs.push_back(scratch_run(task, number, options));
     }
   }
@@ -41,7 +41,7 @@ RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns)
   result.stopped = !train_runs(runs, options, beside_attentionspan());
   if (result.stopped) return result;
 
-  const auto tasks = algorithmic_tasks();
+  const std::vector<AlgorithmicTask> tasks = chosen_tasks(options, algorithmic_tasks());
   const std::int64_t samples = scored_samples(options.scale);
   html::LineChart chart{
       .x_label = "step", .y_label = "answers right, in distribution", .series = {}};
@@ -78,10 +78,12 @@ RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns)
               "These are small models with rotary positions, of Llama's build, one for each task, "
               "with the task's own characters as tokens. Of FFML they learn from 1 to 10 commands "
               "and of Value Assignment from 2 to 5 pairs, none longer than the paper's, and are "
-              "scored on the paper's 10 and 5. All have softmax heads but that of Value "
-              "Assignment, "
-              "whose heads are ChaCAL's: softmax heads take several times the steps to find its "
-              "table. The paper's model, of Table 6, is the whole "
+              "scored on the paper's 10 and 5. All have softmax heads but two: that of Value "
+              "Assignment has ChaCAL's, for softmax heads take several times the steps to find its "
+              "table; from the laptop scale on half of FFML's are Gated DeltaNet's, for softmax "
+              "heads "
+              "miss some of the parities that its flips ask for. The paper's model, of Table 6, is "
+              "the whole "
               "Llama-3.2-1B with random weights at a constant rate of 5e-6, 1,500 steps of 4 "
               "samples. " +
               how_optimized(options) +
@@ -132,7 +134,7 @@ const RegisterRecipe recipe6{
           {Scale::paper, "8 layers of width 512, three seeds; for a GPU"}},
      .run = table6,
      .runs = scratch_runs,
-     .takes = {"optimizer"}}};
+     .takes = {"optimizer", "tasks"}}};
 
 const RegisterRecipe recipe2{
     {.id = "attentionspan/table2-scratch",
@@ -142,7 +144,7 @@ const RegisterRecipe recipe2{
                 {Scale::paper, "the models of attentionspan/table6; for a GPU"}},
      .run = table2_scratch,
      .runs = scratch_runs,
-     .takes = {"optimizer"}}};
+     .takes = {"optimizer", "tasks"}}};
 
 }  // namespace
 }  // namespace longhand::app::attentionspan_scratch
