@@ -48,8 +48,8 @@ using Contract =
                LayerNormBackward, RmsNorm, RmsNormBackward, Rope, Rotate, RotateBackward, Embedding,
                EmbeddingBackward, Gather, GatherBackward, Argmax, Softmax, SoftmaxBackward,
                CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward,
-               Triangle, SolveTriangular, Cumulate, LogCounts, GlobalNorm, Adam, Sgd, Append,
-               Attention, AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal,
+               Triangle, SolveTriangular, Cumulate, LogCounts, SquareSums, GlobalNorm, Adam, Sgd,
+               Append, Attention, AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal,
                FalBackward, Chain, ChainBackward, Delta, DeltaBackward, ShortConvolution,
                ShortConvolutionBackward, Lstm, LstmBackward>;
 

@@ -62,12 +62,11 @@ std::int64_t pieces_of(std::int64_t size) {
   return (size + Entry::piece_size - 1) / Entry::piece_size;
 }
 
-/// Calls start(table, pieces before it) for one table after the other until all entries, make(0) to
-/// make(count - 1), were in one.
+/// Calls start(table) for one table after the other until all entries, make(0) to make(count - 1),
+/// were in one.
 template <class Entry, int capacity, class Make, class Start>
 void with_tables(std::size_t count, Make&& make, Start&& start) {
   Table<Entry, capacity> table{};
-  std::int64_t pieces = 0;
   for (std::size_t k = 0; k < count;) {
     table.count = table.pieces = 0;
     for (; k < count && table.count < capacity; ++k) {
@@ -77,25 +76,24 @@ void with_tables(std::size_t count, Make&& make, Start&& start) {
       table.entry[table.count++] = entry;
       table.pieces += static_cast<int>(pieces_of<Entry>(entry.size));
     }
-    start(table, pieces);
-    pieces += table.pieces;
+    start(table);
   }
 }
 
-struct NormEntry {
-  static constexpr int piece_size = 16384;
+struct SquareEntry {
+  static constexpr int piece_size = SquareSums::piece;
   const float* x;
+  float* sums;  // one for each piece
   std::int64_t size;
   int first_piece;
   bool boundaries;
 };
-using NormTable = Table<NormEntry, 160>;
+using SquareTable = Table<SquareEntry, 160>;
 
-/// The sum of the squares of each piece.
 __global__ void __launch_bounds__(block_threads)
-    square_sums(const __grid_constant__ NormTable table, float* sums) {
+    square_sums(const __grid_constant__ SquareTable table) {
   const Piece piece = piece_of(table);
-  const NormEntry& entry = table.entry[piece.tensor];
+  const SquareEntry& entry = table.entry[piece.tensor];
   float sum = 0;
   for_each_pack(piece, entry.boundaries, [&](std::int64_t i, auto width) {
     const Floats<width> x = load<width>(entry.x + i);
@@ -103,7 +101,7 @@ __global__ void __launch_bounds__(block_threads)
     for (int k = 0; k < width; ++k) sum += x.at[k] * x.at[k];
   });
   sum = Block::sum(sum);
-  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+  if (threadIdx.x == 0) entry.sums[piece.begin / SquareEntry::piece_size] = sum;
 }
 
 /// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), 1 where largest = 0, 0
@@ -227,25 +225,26 @@ void with_capacity(std::size_t tensors, Run&& run) {
 
 }  // namespace
 
-void run(CudaBackend& backend, const GlobalNorm& op) {
-  std::int64_t pieces = 0;
-  for (const Tensor& x : op.tensors) pieces += pieces_of<NormEntry>(x.size());
-  const Tensor sums(backend, Shape{pieces}, DType::f32);
+void run(CudaBackend& backend, const SquareSums& op) {
   const auto make = [&](std::size_t k) {
     const Tensor& x = op.tensors[k];
-    return NormEntry{.x = x.data<float>(),
-                     .size = x.size(),
-                     .first_piece = 0,
-                     .boundaries = on_16_bytes(x.data<float>())};
+    return SquareEntry{.x = x.data<float>(),
+                       .sums = op.sums[k].data<float>(),
+                       .size = x.size(),
+                       .first_piece = 0,
+                       .boundaries = on_16_bytes(x.data<float>())};
   };
-  with_tables<NormEntry, NormTable::capacity>(
-      op.tensors.size(), make, [&](const NormTable& table, std::int64_t before) {
-        launch(backend.stream(), table.pieces, block_threads, 0, square_sums, table,
-               sums.data<float>() + before);
+  with_tables<SquareEntry, SquareTable::capacity>(
+      op.tensors.size(), make, [&](const SquareTable& table) {
+        if (table.pieces == 0) return;
+        launch(backend.stream(), table.pieces, block_threads, 0, square_sums, table);
       });
-  launch(backend.stream(), 1, block_threads, 0, norm_of_sums, sums.data<float>(), pieces,
-         data_or_null<float>(op.losses), op.losses ? op.losses.size() : 0, op.largest,
-         op.norm.data<float>(), op.factor.data<float>());
+}
+
+void run(CudaBackend& backend, const GlobalNorm& op) {
+  launch(backend.stream(), 1, block_threads, 0, norm_of_sums, op.squares.data<float>(),
+         op.squares.size(), data_or_null<float>(op.losses), op.losses ? op.losses.size() : 0,
+         op.largest, op.norm.data<float>(), op.factor.data<float>());
 }
 
 void run(CudaBackend& backend, const Adam& op) {
@@ -275,7 +274,7 @@ void run(CudaBackend& backend, const Adam& op) {
                                                static_cast<const std::byte*>(v.address()))};
   };
   with_capacity(op.parameters.size(), [&]<int capacity>(std::integral_constant<int, capacity>) {
-    const auto start = [&](const Table<AdamEntry, capacity>& table, std::int64_t) {
+    const auto start = [&](const Table<AdamEntry, capacity>& table) {
       launch(backend.stream(), table.pieces, block_threads, 0, adam<capacity>, table, factors);
     };
     with_tables<AdamEntry, capacity>(op.parameters.size(), make, start);
@@ -297,7 +296,7 @@ void run(CudaBackend& backend, const Sgd& op) {
                     .boundaries = on_16_bytes(w, gradient, velocity)};
   };
   with_capacity(op.parameters.size(), [&]<int capacity>(std::integral_constant<int, capacity>) {
-    const auto start = [&](const Table<SgdEntry, capacity>& table, std::int64_t) {
+    const auto start = [&](const Table<SgdEntry, capacity>& table) {
       launch(backend.stream(), table.pieces, block_threads, 0, sgd<capacity>, table,
              op.rate.data<float>(), data_or_null<float>(op.factor),
              static_cast<float>(op.momentum));

@@ -328,7 +328,16 @@ BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
       op.v.push_back(tensor(0.3, bf16_moments && k % 3 == 0 ? DType::bf16 : DType::f32, true));
       op.decay.push_back(k % 2 * 0.1);
     }
-    norm.tensors = op.gradients;
+    SquareSums squares{.tensors = op.gradients, .sums = {}};
+    std::int64_t pieces = 0;
+    for (const Tensor& x : op.gradients) pieces += SquareSums::pieces(x.size());
+    norm.squares = Tensor(backend, {pieces}, DType::f32);
+    std::int64_t at = 0;
+    for (const Tensor& x : op.gradients) {
+      squares.sums.push_back(norm.squares.slice(at, SquareSums::pieces(x.size())));
+      at += squares.sums.back().size();
+    }
+    backend(squares);
     backend(norm);
     op.factor = norm.factor;
     backend(op);
@@ -370,7 +379,9 @@ BOOST_AUTO_TEST_CASE(what_is_not_finite_stops_every_later_step) {
     const double infinity = std::numeric_limits<double>::infinity();
     const Tensor factor = numbers({1}), norm = numbers({0});
     const auto factor_after = [&](double gradient, double loss) {
-      (*backend)(GlobalNorm{.tensors = {numbers({3, gradient})},
+      const Tensor squares = numbers({0});
+      (*backend)(SquareSums{.tensors = {numbers({3, gradient})}, .sums = {squares}});
+      (*backend)(GlobalNorm{.squares = squares,
                             .largest = 1,
                             .norm = norm,
                             .factor = factor,

@@ -513,11 +513,16 @@ const std::vector<BackendMutant>& of_backends() {
       {"the next diagonal", [](B& b) { before<Triangle>(b, [](Triangle& op) { ++op.diagonal; }); }},
       {"the diagonal taken as ones, or not",
        [](B& b) { before<SolveTriangular>(b, [](SolveTriangular& op) { op.unit = !op.unit; }); }},
-      {"norm of all tensors but the last",
+      {"squares of all tensors but the last",
        [](B& b) {
-         before<GlobalNorm>(b, [](GlobalNorm& op) {
-           if (op.tensors.size() > 1) op.tensors.pop_back();
+         before<SquareSums>(b, [](SquareSums& op) {
+           if (op.tensors.size() > 1) op.tensors.back() = times(op.tensors.back(), 0);
          });
+       }},
+      {"norm of all squares but the last",
+       [](B& b) {
+         before<GlobalNorm>(
+             b, [](GlobalNorm& op) { op.squares = op.squares.slice(0, op.squares.size() - 1); });
        }},
       {"a limit 2% larger",
        [](B& b) { before<GlobalNorm>(b, [](GlobalNorm& op) { op.largest *= 1.02; }); }},

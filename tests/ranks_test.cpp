@@ -483,40 +483,115 @@ class CabledHosts final : public Transport {
   int rank_, size_;
 };
 
-BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
-  const auto on_device = [&](Communicator& ranks, Sharing sharing, Cables* cables) {
+/// A layer with a bias of 45 numbers: what comes after it in a bucket is not on 16 bytes by itself.
+DecoderConfig uneven() {
+  DecoderConfig config = softmax_fal();
+  config.layers = 1;
+  config.inner = 45;
+  return config;
+}
+
+/// f on each rank, whose device is reached by cable or, without, through its host.
+template <class F>
+auto on_devices(int size, bool cabled, F&& f) {
+  Cables devices, hosts;
+  return on_ranks(size, [&](Communicator& thread) {
+    const std::lock_guard lock(devices.devices);
+    Communicator ranks(std::make_unique<CabledHosts>(hosts, devices, thread.rank(), size));
     const auto backend = make_emulated_cuda_backend();
-    if (cables) {
-      ranks.reach_devices(std::make_unique<EmulatedDevices>(*cables, *backend, ranks.rank()));
+    if (cabled) {
+      ranks.reach_devices(std::make_unique<EmulatedDevices>(devices, *backend, ranks.rank()));
     }
-    DecoderConfig small = softmax_fal();
-    small.layers = 1;
-    Decoder model(*backend, small, 3);
-    TrainerOptions options = cut_in(4, 1, 3);
-    options.sharing = sharing;
-    options.bucket_bytes = 4096;
-    options.recorded = 0;
-    RankRun run;
-    Trainer(model, ragged_batch, options,
-            {.report = [&](const StepReport& r) { run.losses.push_back(r.loss); }}, ranks)
-        .run();
-    run.values = values_of(model);
-    return run;
-  };
-  const RankRun one = on_device(alone(), Sharing::nothing, nullptr);
+    return f(ranks, *backend);
+  });
+}
+
+RankRun trained_on_device(Communicator& ranks, Backend& backend, const TrainerOptions& options) {
+  Decoder model(backend, uneven(), 3);
+  RankRun run;
+  Trainer trainer(model, ragged_batch, options,
+                  {.report = [&](const StepReport& r) { run.losses.push_back(r.loss); }}, ranks);
+  trainer.resume_latest();
+  trainer.run();
+  run.values = values_of(model);
+  return run;
+}
+
+BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
+  TrainerOptions options = cut_in(4, 1, 3);
+  options.bucket_bytes = 4096;
+  const auto backend = make_emulated_cuda_backend();
+  const RankRun one = trained_on_device(alone(), *backend, options);
   BOOST_TEST(one.losses.size() == 3u);
-  for (const Sharing sharing : {Sharing::nothing, Sharing::moments}) {
+  for (const Sharing sharing : {Sharing::nothing, Sharing::moments, Sharing::gradients}) {
     for (const int size : {2, 4}) {
-      Cables devices, hosts;
-      const auto runs = on_ranks(size, [&](Communicator& thread) {
-        const std::lock_guard lock(devices.devices);
-        Communicator ranks(std::make_unique<CabledHosts>(hosts, devices, thread.rank(), size));
-        return on_device(ranks, sharing, &devices);
-      });
-      for (const RankRun& run : runs) {
-        BOOST_CHECK(run.values == one.values);
-        BOOST_CHECK(run.losses == one.losses);
+      for (const bool cabled : {false, true}) {
+        options.sharing = sharing;
+        const auto runs = on_devices(size, cabled, [&](Communicator& ranks, Backend& device) {
+          return trained_on_device(ranks, device, options);
+        });
+        BOOST_TEST_CONTEXT("sharing " << static_cast<int>(sharing) << ", " << size << " ranks, "
+                                      << (cabled ? "by cable" : "through hosts")) {
+          for (const RankRun& run : runs) {
+            BOOST_CHECK(run.values == one.values);
+            BOOST_CHECK(run.losses == one.losses);
+          }
+        }
       }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_on_devices_goes_on_with_another_number_of_them) {
+  TrainerOptions options = cut_in(4, 1, 3);
+  options.bucket_bytes = 4096;
+  const auto backend = make_emulated_cuda_backend();
+  const TemporaryFolder whole_folder;
+  options.checkpoints.folder = whole_folder.path();
+  const RankRun one = trained_on_device(alone(), *backend, options);
+  for (const Sharing sharing : {Sharing::moments, Sharing::gradients}) {
+    const TemporaryFolder folder;
+    options.sharing = sharing;
+    options.checkpoints.folder = folder.path();
+    const auto until = [&](std::int64_t steps, int size) {
+      TrainerOptions some = options;
+      some.steps = steps;
+      return on_devices(size, true, [&](Communicator& ranks, Backend& device) {
+        return trained_on_device(ranks, device, some);
+      });
+    };
+    until(1, 4);
+    until(2, 1);
+    for (const RankRun& run : until(3, 2)) BOOST_CHECK(run.values == one.values);
+    BOOST_CHECK(tensors_of(folder / "step-3") == tensors_of(whole_folder / "step-3"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_device_holds_its_share_of_the_gradients_and_what_is_on_its_way) {
+  DecoderConfig config = softmax_fal();
+  config.layers = 6;
+  for (const bool cabled : {false, true}) {
+    const auto peaks = on_devices(4, cabled, [&](Communicator& ranks, Backend& device) {
+      const Decoder model(device, config, 3);
+      const AdamOptimizer optimizer(model.parameters(), {}, {}, &ranks);
+      const Parameters& parameters = model.parameters();
+      const auto peak = [&](std::vector<int> owners) {
+        GradientExchange exchange(ranks, parameters, std::move(owners), 4096);
+        const std::size_t before = device.memory().use().live;
+        device.memory().reset_peak();
+        for (std::size_t i = parameters.all().size(); i-- > 0;) {
+          exchange.add(i, Tensor());
+        }
+        exchange.finish(Tensor::zeros(device, {1}, DType::f32));
+        return static_cast<double>(device.memory().use().peak - before) /
+               (4.0 * static_cast<double>(parameters.count()));
+      };
+      const double whole = peak({}), shared = peak(optimizer.owners());
+      return std::pair(whole, shared);
+    });
+    for (const auto& [whole, shared] : peaks) {
+      BOOST_TEST(whole > 1);
+      BOOST_TEST(shared < 0.7);
     }
   }
 }

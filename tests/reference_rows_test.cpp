@@ -181,7 +181,10 @@ BOOST_AUTO_TEST_CASE(global_norm_clips_only_what_is_larger) {
   const Tensor a = f64({2}, {3, 0}), b = f64({1, 1}, {-4}), norm = blank({1}), factor = blank({1});
   const auto clip = [&](double largest, double expected) {
     run(Fill{.value = 1, .y = factor});
-    run(GlobalNorm{.tensors = {a, b}, .largest = largest, .norm = norm, .factor = factor});
+    const Tensor squares = blank({2});
+    run(SquareSums{.tensors = {a, b}, .sums = {squares.slice(0, 1), squares.slice(1, 1)}});
+    check_values(squares, {9, 16});
+    run(GlobalNorm{.squares = squares, .largest = largest, .norm = norm, .factor = factor});
     check_values(norm, {5});
     check_values(factor, {expected});
   };

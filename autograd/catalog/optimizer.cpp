@@ -101,21 +101,48 @@ std::vector<Operation> optimizer_operations() {
              }
              return cases;
            }},
+      {.name = "square_sums",
+       .page = "optimizer",
+       .formula = "sums_p = sum x^2 over piece p, of 16384 entries of x, then those of y",
+       .inputs = {{"x", "[...]", Role::master, false}, {"y", "[...]", Role::master, false, true}},
+       .attributes = {},
+       .outputs = {"sums"},
+       .run = [](const Call& c) -> std::vector<Output> {
+         std::vector<Tensor> tensors{c.in("x").value()}, sums;
+         if (const Var y = c.maybe("y")) tensors.push_back(y.value());
+         std::int64_t count = 0;
+         for (const Tensor& x : tensors) count += SquareSums::pieces(x.size());
+         const Tensor all(c.backend(), {count}, tensors.front().dtype());
+         std::int64_t at = 0;
+         for (const Tensor& x : tensors) {
+           sums.push_back(all.slice(at, SquareSums::pieces(x.size())));
+           at += sums.back().size();
+         }
+         c.backend()(SquareSums{.tensors = tensors, .sums = sums});
+         return {{"sums", all}};
+       },
+       .cases =
+           [](Rng& rng) {
+             std::vector<Case> cases;
+             cases.push_back({{{"x", normals(rng, {33})}}, {}});
+             cases.push_back({{{"x", normals(rng, {5, 40})}, {"y", normals(rng, {3})}}, {}});
+             cases.push_back({{{"x", normals(rng, {SquareSums::piece + 5})},
+                               {"y", normals(rng, {2, SquareSums::piece})}},
+                              {}});
+             return cases;
+           }},
       {.name = "global_norm",
        .page = "optimizer",
-       .formula = "norm = sqrt(sum x^2), factor = min(1, largest / norm)",
-       .inputs = {{"x", "[...]", Role::master, false},
-                  {"y", "[...]", Role::master, false, true},
+       .formula = "norm = sqrt(sum squares), factor = min(1, largest / norm)",
+       .inputs = {{"squares", "[m]", Role::master, false},
                   {"losses", "[n]", Role::master, false, true}},
        .attributes = {{"largest", "0", "the norm allowed; 0: no limit"}},
        .outputs = {"norm", "factor"},
        .run = [](const Call& c) -> std::vector<Output> {
-         std::vector<Tensor> tensors{c.in("x").value()};
-         if (const Var y = c.maybe("y")) tensors.push_back(y.value());
          const DType master = master_type(c.activations());
          const Tensor norm(c.backend(), {1}, master), factor(c.backend(), {1}, master);
          c.backend()(Fill{.value = 1, .y = factor});
-         c.backend()(GlobalNorm{.tensors = tensors,
+         c.backend()(GlobalNorm{.squares = c.in("squares").value(),
                                 .largest = c.number("largest"),
                                 .norm = norm,
                                 .factor = factor,
@@ -126,11 +153,10 @@ std::vector<Operation> optimizer_operations() {
            [](Rng& rng) {
              std::vector<Case> cases;
              for (const char* largest : {"0", "0.5", "1000"}) {
-               cases.push_back({{{"x", normals(rng, {33})}}, {{"largest", largest}}});
-               cases.push_back({{{"x", normals(rng, {5, 40})},
-                                 {"y", normals(rng, {3})},
-                                 {"losses", normals(rng, {2})}},
-                                {{"largest", largest}}});
+               cases.push_back({{{"squares", uniforms(rng, {1}, 0, 2)}}, {{"largest", largest}}});
+               cases.push_back(
+                   {{{"squares", uniforms(rng, {300}, 0, 2)}, {"losses", normals(rng, {2})}},
+                    {{"largest", largest}}});
              }
              return cases;
            }},

@@ -47,6 +47,28 @@ void require_parameter(std::string_view op, const std::vector<Tensor>& parameter
 
 }  // namespace
 
+void check(const SquareSums& op) {
+  constexpr std::string_view name = SquareSums::name;
+  LONGHAND_CHECK(op.sums.size() == op.tensors.size(), name, ": sums: expected ", op.tensors.size(),
+                 " (as tensors), got ", op.sums.size());
+  for (std::size_t i = 0; i < op.tensors.size(); ++i) {
+    const Tensor &x = op.tensors[i], &y = op.sums[i];
+    require_entry(static_cast<bool>(x), name, "tensors", i, "expected a tensor, got none");
+    const DType type = x.dtype();
+    require_entry(is_float(type) && master_type(type) == type, name, "tensors", i,
+                  "expected f32 or f64, got ", type);
+    require_entry(type == op.tensors[0].dtype() && &x.backend() == &op.tensors[0].backend(), name,
+                  "tensors", i, "expected the type and the backend of tensors[0], got another");
+    const Shape shape{SquareSums::pieces(x.size())};
+    require_entry(static_cast<bool>(y), name, "sums", i, "expected ", shape, ' ', type,
+                  ", got none");
+    require_entry(y.shape() == shape && y.dtype() == type, name, "sums", i, "expected ", shape, ' ',
+                  type, ", got ", y.shape(), ' ', y.dtype());
+    require_entry(&y.backend() == &x.backend(), name, "sums", i,
+                  "expected the backend of its tensor, got another");
+  }
+}
+
 void check(const GlobalNorm& op) {
   Arguments are(GlobalNorm::name);
   are.floats("norm", op.norm);
@@ -56,15 +78,7 @@ void check(const GlobalNorm& op) {
   if (op.losses) are.in("losses", op.losses, Shape{op.losses.size()}, master);
   are.out("factor", op.factor, Shape{1}, master);
   are.require(op.largest >= 0, "largest", "expected at least 0, got ", op.largest);
-  for (std::size_t i = 0; i < op.tensors.size(); ++i) {
-    const Tensor& x = op.tensors[i];
-    require_entry(static_cast<bool>(x), GlobalNorm::name, "tensors", i,
-                  "expected a tensor, got none");
-    require_entry(x.dtype() == master, GlobalNorm::name, "tensors", i, "expected ", master,
-                  ", got ", x.dtype());
-    require_entry(&x.backend() == &op.norm.backend(), GlobalNorm::name, "tensors", i,
-                  "expected the backend of norm, got another");
-  }
+  are.in("squares", op.squares, Shape{op.squares ? op.squares.size() : 0}, master);
 }
 
 void check(const Adam& op) {

@@ -11,16 +11,26 @@
 /// m and v may be bf16.
 namespace longhand {
 
-/// norm = sqrt(sum over all tensors and entries of x^2);  factor = min(1, largest / norm), which a
-/// following Adam or Sgd multiplies into the gradients. largest = 0: no clipping, factor 1. norm,
-/// factor [1]
+/// Each tensor is cut every `piece` entries, and each piece has one sum:
+///   sums[k]_p = sum over entries i of piece p of tensors[k]:  x_i^2
+/// sums[k] [pieces(n_k)], of the tensors' type, assigned.
+struct SquareSums {
+  static constexpr std::string_view name = "square_sums";
+  static constexpr std::int64_t piece = 16384;
+  static constexpr std::int64_t pieces(std::int64_t size) { return (size + piece - 1) / piece; }
+  std::vector<Tensor> tensors, sums;
+};
+
+/// norm = sqrt(sum of squares), of which each is a sum of squares itself;
+/// factor = min(1, largest / norm), which a following Adam or Sgd multiplies into the gradients.
+/// largest = 0: no clipping, factor 1. norm, factor [1]
 ///
 /// factor is read as well: it becomes 0 where norm or one of the losses is not finite, and where it
 /// was 0 already. A training whose numbers went bad thus stands still from that step on, though
 /// nobody has looked at them yet.
 struct GlobalNorm {
   static constexpr std::string_view name = "global_norm";
-  std::vector<Tensor> tensors;
+  Tensor squares;  // [pieces], those of SquareSums
   double largest = 0;
   Tensor norm, factor;
   Tensor losses = {};  // [n], of norm's type
@@ -59,6 +69,7 @@ struct Sgd {
   Tensor factor = {};  // [1], empty: 1
 };
 
+void check(const SquareSums& op);
 void check(const GlobalNorm& op);
 void check(const Adam& op);
 void check(const Sgd& op);

@@ -8,13 +8,26 @@
 
 namespace longhand::reference {
 
-void run(ReferenceBackend&, const GlobalNorm& op) {
-  double squares = 0;
-  for (const Tensor& tensor : op.tensors) {
-    const Rows x(tensor);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) squares += x(i) * x(i);
+void run(ReferenceBackend&, const SquareSums& op) {
+  for (std::size_t k = 0; k < op.tensors.size(); ++k) {
+    const Rows x(op.tensors[k]);
+    const std::int64_t n = op.tensors[k].size();
+    for (std::int64_t p = 0; p < op.sums[k].size(); ++p) {
+      const std::int64_t first = p * SquareSums::piece;
+      double sum = 0;
+      for (std::int64_t i = first; i < std::min(n, first + SquareSums::piece); ++i) {
+        sum += x(i) * x(i);
+      }
+      Result(op.sums[k]).put(p, sum);
+    }
   }
-  const double norm = std::sqrt(squares);
+}
+
+void run(ReferenceBackend&, const GlobalNorm& op) {
+  const Rows squares(op.squares);
+  double sum = 0;
+  for (std::int64_t p = 0; p < op.squares.size(); ++p) sum += squares(p);
+  const double norm = std::sqrt(sum);
   Result(op.norm).put(0, norm);
 
   bool sound = Rows(op.factor)(0) != 0 && std::isfinite(Rows(op.norm)(0));

@@ -48,6 +48,16 @@ void add_to(std::span<T> mine, std::span<const T> theirs) {
 /// Whether the processor reads the backend's memory as its own.
 bool on_host(const Backend& backend) { return backend.devices().empty(); }
 
+/// Entries [first, end) of numbers.
+struct Range {
+  std::size_t first, end;
+  std::size_t size() const { return end - first; }
+  Range piece(std::size_t at, std::size_t most) const {
+    const std::size_t from = std::min(first + at, end);
+    return {from, std::min(from + most, end)};
+  }
+};
+
 }  // namespace
 
 /// Does one piece of work after another: on a thread of its own, or all in wait().
@@ -163,10 +173,15 @@ std::uint64_t Communicator::begin_sum(const Tensor& x, std::vector<std::size_t> 
     background_ = std::make_unique<Background>(host && transport_->serves_any_thread());
   }
   return background_->add([this, x, host, shares = std::move(shares)] {
-    if (!host && devices_) return sum_on_device(x);
-    if (!host) return x.dtype() == DType::f64 ? sum_as<double>({&x, 1}) : sum_as<float>({&x, 1});
-    if (x.dtype() == DType::f64) return sum_in_place<double>(x, shares);
-    sum_in_place<float>(x, shares);
+    if (!host && devices_) {
+      return shares.empty() ? sum_on_device(x) : sum_shares_on_device(x, shares);
+    }
+    const auto as = [&]<class T>(T) {
+      if (host) return sum_in_place<T>(x, shares);
+      if (shares.empty()) return sum_as<T>({&x, 1});
+      sum_shares_over_host<T>(x, shares);
+    };
+    x.dtype() == DType::f64 ? as(double()) : as(float());
   });
 }
 
@@ -189,31 +204,42 @@ void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> sh
 }
 
 /// The way there of sum_chunk(), with pieces of other lengths.
-template <class T>
-void Communicator::sum_shares(std::span<T> numbers, std::span<const std::size_t> shares) {
-  constexpr std::size_t most = piece_bytes / sizeof(T);
-  std::vector<T> room;
+template <class F>
+void Communicator::walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const {
   std::size_t first = 0, end = static_cast<std::size_t>(size());
   for (int d = 1; d < size(); d *= 2) {
     const std::size_t middle = first + (end - first) / 2;
     const bool low = (rank() & d) == 0;
-    const auto between = [&](std::size_t from, std::size_t to) {
-      return numbers.subspan(shares[from], shares[to] - shares[from]);
-    };
-    const std::span<T> kept = low ? between(first, middle) : between(middle, end);
-    const std::span<T> given = low ? between(middle, end) : between(first, middle);
-    room.resize(std::min(kept.size(), most));
+    const Range one{shares[first], shares[middle]}, two{shares[middle], shares[end]};
+    const Range kept = low ? one : two, given = low ? two : one;
     for (std::size_t at = 0; at < std::max(kept.size(), given.size()); at += most) {
-      const auto piece = [&](std::span<T> of) {
-        const std::size_t from = std::min(at, of.size());
-        return of.subspan(from, std::min(most, of.size() - from));
-      };
-      const std::span<T> mine = piece(kept), theirs = std::span(room).first(mine.size());
-      exchange(rank() ^ d, std::as_bytes(piece(given)), std::as_writable_bytes(theirs));
-      add_to(mine, std::span<const T>(theirs));
+      f(rank() ^ d, kept.piece(at, most), given.piece(at, most));
     }
     (low ? end : first) = middle;
   }
+}
+
+template <class T>
+void Communicator::sum_shares(std::span<T> numbers, std::span<const std::size_t> shares) {
+  std::vector<T> room;
+  walk_shares(shares, piece_bytes / sizeof(T), [&](int peer, Range kept, Range given) {
+    if (room.size() < kept.size()) room.resize(kept.size());
+    const std::span<T> theirs = std::span(room).first(kept.size());
+    exchange(peer, std::as_bytes(numbers.subspan(given.first, given.size())),
+             std::as_writable_bytes(theirs));
+    add_to(numbers.subspan(kept.first, kept.size()), std::span<const T>(theirs));
+  });
+}
+
+template <class T>
+void Communicator::sum_shares_over_host(const Tensor& x, std::span<const std::size_t> shares) {
+  std::vector<T> numbers(static_cast<std::size_t>(x.size()));
+  x.backend().download(numbers.data(), x.address(), x.bytes());
+  sum_shares<T>(numbers, shares);
+  const auto own = static_cast<std::size_t>(share_of(rank()));
+  const std::size_t first = shares[own], count = shares[own + 1] - first;
+  if (count == 0) return;
+  x.backend().upload(x.data<T>() + first, numbers.data() + first, count * sizeof(T));
 }
 
 std::vector<std::byte> Communicator::gather(std::span<const std::byte> mine) {
@@ -346,16 +372,38 @@ void Communicator::sum_chunk(std::span<T> numbers, std::span<T> room) {
   }
 }
 
+void Communicator::exchange_on_device(int peer, const Tensor& give, const Tensor& take) {
+  give.backend().synchronize();
+  devices_->exchange(peer, give.address(), give.bytes(), take.address(), take.bytes());
+  sent_ += give.bytes();
+}
+
+/// As sum_shares(), by the backend's own additions.
+void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares) {
+  Backend& backend = x.backend();
+  const Tensor flat = x.reshape({x.size()});
+  const auto slice_of = [](const Tensor& all, Range range) {
+    return all.slice(static_cast<std::int64_t>(range.first),
+                     static_cast<std::int64_t>(range.size()));
+  };
+  Tensor room;
+  const std::size_t most = piece_bytes / size_of(x.dtype());
+  walk_shares(shares, most, [&](int peer, Range kept, Range given) {
+    const auto count = static_cast<std::int64_t>(kept.size());
+    if (!room || room.size() < count) room = Tensor(backend, {count}, x.dtype());
+    const Tensor mine = slice_of(flat, kept), theirs = room.slice(0, count);
+    exchange_on_device(peer, slice_of(flat, given), theirs);
+    if (count > 0) {
+      backend(Combine{.f = Combination::sum, .a = mine, .b = theirs, .y = mine});
+    }
+  });
+}
+
 /// As sum_chunk(), by the backend's own additions.
 void Communicator::sum_on_device(const Tensor& x) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
-  const Tensor room(backend, {x.size()}, x.dtype());
-  const auto exchange_slices = [&](int peer, const Tensor& give, const Tensor& take) {
-    backend.synchronize();
-    devices_->exchange(peer, give.address(), give.bytes(), take.address(), take.bytes());
-    sent_ += give.bytes();
-  };
+  const Tensor room(backend, {(x.size() + 1) / 2}, x.dtype());  // the larger half
   struct Half {
     Tensor kept, given;
   };
@@ -367,7 +415,7 @@ void Communicator::sum_on_device(const Tensor& x) {
     const Tensor one = flat.slice(first, middle - first), two = flat.slice(middle, end - middle);
     const Half half = low ? Half{one, two} : Half{two, one};
     const Tensor theirs = room.slice(0, half.kept.size());
-    exchange_slices(rank() ^ d, half.given, theirs);
+    exchange_on_device(rank() ^ d, half.given, theirs);
     if (half.kept.size() > 0) {
       backend(Combine{.f = Combination::sum, .a = half.kept, .b = theirs, .y = half.kept});
     }
@@ -375,7 +423,7 @@ void Communicator::sum_on_device(const Tensor& x) {
     (low ? end : first) = middle;
   }
   for (int d = size() / 2; d > 0; d /= 2) {
-    exchange_slices(rank() ^ d, halves.back().kept, halves.back().given);
+    exchange_on_device(rank() ^ d, halves.back().kept, halves.back().given);
     halves.pop_back();
   }
 }

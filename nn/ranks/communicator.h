@@ -85,7 +85,14 @@ class Communicator {
   void sum_in_place(const Tensor& x, std::span<const std::size_t> shares);
   template <class T>
   void sum_shares(std::span<T> numbers, std::span<const std::size_t> shares);
+  template <class T>
+  void sum_shares_over_host(const Tensor& x, std::span<const std::size_t> shares);
   void sum_on_device(const Tensor& x);
+  void sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares);
+  void exchange_on_device(int peer, const Tensor& give, const Tensor& take);
+  /// f(peer, what is kept, what is given) in the order of the tree, at most so many entries each.
+  template <class F>
+  void walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const;
   void share_some(std::span<const Tensor> tensors, std::span<const int> owners);
 
   std::unique_ptr<Transport> transport_;

@@ -1,7 +1,6 @@
 #include "nn/training/gradient_exchange.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "core/error.h"
@@ -44,6 +43,9 @@ void GradientExchange::close(Bucket bucket) {
     places_[i] = {buckets_.size(), member};
     bucket.at.push_back(at);
     at += parameters_.all()[i].value().size();
+    const std::int64_t gap = -at & 3;  // members lie on 16 bytes, as tensors of their own do
+    if (gap > 0) bucket.gaps = true;
+    at += gap;
     if (!owners_.empty()) {  // what comes later begins here at the earliest
       for (std::size_t s = share(i) + 1; s < bucket.shares.size(); ++s) {
         bucket.shares[s] = static_cast<std::size_t>(at);
@@ -56,18 +58,23 @@ void GradientExchange::close(Bucket bucket) {
 }
 
 Tensor GradientExchange::in(const Bucket& bucket, std::size_t member) const {
-  const std::int64_t first = bucket.at[member];
   const Shape& shape = parameters_.all()[bucket.members[member]].value().shape();
-  return bucket.flat.slice(first, bucket.at[member + 1] - first).reshape(shape);
+  return bucket.flat.slice(bucket.at[member], shape.size()).reshape(shape);
 }
 
 void GradientExchange::add(std::size_t parameter, const Tensor& gradient) {
   if (parameters_.all()[parameter].frozen()) return;
-  if (!std::exchange(adding_, true)) seconds_before_ = ranks_.seconds_in_sums();
+  if (!std::exchange(adding_, true)) {
+    seconds_before_ = ranks_.seconds_in_sums();
+    waited_ = 0;
+  }
   const auto [at, member] = places_[parameter];
   Bucket& bucket = buckets_[at];
   Backend& backend = parameters_.backend();
-  if (!bucket.flat) bucket.flat = Tensor(backend, {bucket.at.back()}, parameters_.type());
+  if (!bucket.flat) {
+    bucket.flat = Tensor(backend, {bucket.at.back()}, parameters_.type());
+    if (bucket.gaps) backend(Fill{.value = 0, .y = bucket.flat});
+  }
   here_[parameter] = gradient ? 1 : 0;
   const Tensor to = in(bucket, member);
   if (gradient) {
@@ -86,7 +93,11 @@ void GradientExchange::begin_ready() {
   }
   if (owners_.empty()) return;
   // Backward may be faster than the ranks' exchange: it waits, lest all buckets are held at once.
-  if (next_ > kept_ + most_under_way) ranks_.finish(buckets_[next_ - most_under_way - 1].ticket);
+  if (next_ > kept_ + most_under_way) {
+    const auto start = Clock::now();
+    ranks_.finish(buckets_[next_ - most_under_way - 1].ticket);
+    waited_ += std::chrono::duration<double>(Clock::now() - start).count();
+  }
   for (; kept_ < next_ && buckets_[kept_].ticket <= ranks_.sums_done(); ++kept_) {
     keep_own(buckets_[kept_]);
   }
@@ -105,7 +116,6 @@ void GradientExchange::keep_own(Bucket& bucket) {
 }
 
 Tensor GradientExchange::finish(const Tensor& losses) {
-  using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   LONGHAND_CHECK(next_ == buckets_.size(), "ranks: expected the gradients of all parameters, got ",
                  "those of ", next_, " of ", buckets_.size(), " buckets");
@@ -119,7 +129,7 @@ Tensor GradientExchange::finish(const Tensor& losses) {
   backend(Copy{.x = sum_of(parameters_, losses), .y = loss});
   ranks_.begin_sum(rest);
   ranks_.finish();
-  exposed_ = std::chrono::duration<double>(Clock::now() - start).count();
+  exposed_ = waited_ + std::chrono::duration<double>(Clock::now() - start).count();
   seconds_ = ranks_.seconds_in_sums() - seconds_before_;
   const std::vector<double> reached = anywhere.to_doubles();
   for (std::size_t i = 0; i < reached.size(); ++i) reached_[i] = reached[i] != 0;

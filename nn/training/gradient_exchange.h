@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,7 +18,8 @@ namespace longhand::nn {
 /// itself.
 ///
 /// Where owners are given, a rank gets the sums of the parameters that it owns and no others: what
-/// it has sent is freed bucket by bucket.
+/// it has sent is freed bucket by bucket. On a device nothing is exchanged while it computes: it
+/// waits for a bucket's exchange as soon as too many are held, and for the rest at the end.
 class GradientExchange {
  public:
   static constexpr std::size_t bucket_bytes = std::size_t{4} << 20;
@@ -40,11 +42,15 @@ class GradientExchange {
   /// that backward did not hide.
   double seconds() const { return seconds_; }
   double exposed() const { return exposed_; }
+  /// Of these, the ones before finish().
+  double waited() const { return waited_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Bucket {
     std::vector<std::size_t> members = {};  // in the order in which they lie
     std::vector<std::int64_t> at = {};      // where each begins; then the end
+    bool gaps = false;                      // between some of them
     std::vector<std::size_t> shares =
         {};                   // where each rank's part begins; empty: all is everyone's
     std::size_t missing = 0;  // members whose gradients are not there yet
@@ -70,7 +76,7 @@ class GradientExchange {
   std::vector<bool> reached_;
   std::vector<Tensor> own_;  // sums of buckets that were freed
   bool adding_ = false;      // a step's first gradient was given
-  double seconds_ = 0, exposed_ = 0, seconds_before_ = 0;
+  double seconds_ = 0, exposed_ = 0, waited_ = 0, seconds_before_ = 0;
 };
 
 }  // namespace longhand::nn

@@ -130,41 +130,33 @@ std::vector<int> Optimizer::owners() const {
   return owners;
 }
 
-/// GlobalNorm where each rank has some of the gradients. sizes: of all of them, in their order;
-/// gradients: in the same order, empty where another rank has it. The numbers are those of the
-/// processor's GlobalNorm, which adds up the squares of pieces of each tensor in f32 and then all
-/// pieces, in their order, in f64: the pieces are summed where the gradients are.
-void Optimizer::put_norm_over_ranks(std::span<const Tensor> gradients,
-                                    std::span<const std::int64_t> sizes, const Tensor& losses) {
-  constexpr std::int64_t piece = 16384;
-  Backend& backend = norm_.backend();
-  const auto pieces_of = [](std::int64_t size) { return (size + piece - 1) / piece; };
+/// Each rank has some of the gradients, or all: sums of squares of pieces are taken where the
+/// gradients are, and all of them lie in one order everywhere. sizes: of all gradients, in that
+/// order; gradients: likewise, empty where another rank has it.
+void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std::int64_t> sizes,
+                         const Tensor& losses, bool over_ranks) {
   std::int64_t count = 0;
-  for (const std::int64_t size : sizes) count += pieces_of(size);
-  const Tensor squares = Tensor::zeros(backend, {count}, norm_.dtype());
+  for (const std::int64_t size : sizes) count += SquareSums::pieces(size);
+  Backend& backend = norm_.backend();
+  const Tensor squares = over_ranks ? Tensor::zeros(backend, {count}, norm_.dtype())
+                                    : Tensor(backend, {count}, norm_.dtype());
+  SquareSums sums;
   std::int64_t at = 0;
-  for (std::size_t i = 0; i < sizes.size(); at += pieces_of(sizes[i++])) {
-    if (!gradients[i]) continue;
-    const Tensor flat = gradients[i].reshape({sizes[i]});
-    const auto put = [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
-      if (rows == 0 || columns == 0) return;
-      backend(Reduce{.reduction = Reduction::square_sum,
-                     .x = flat.slice(first, rows * columns).reshape({rows, columns}),
-                     .y = squares.slice(at + first / piece, rows)});
-    };
-    const std::int64_t whole = sizes[i] / piece;
-    put(0, whole, piece);
-    put(whole * piece, 1, sizes[i] % piece);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::int64_t pieces = SquareSums::pieces(sizes[i]);
+    if (gradients[i]) {
+      sums.tensors.push_back(gradients[i]);
+      sums.sums.push_back(squares.slice(at, pieces));
+    }
+    at += pieces;
   }
-  ranks_->sum({&squares, 1});
-  double sum = 0;
-  for (const double x : squares.to_doubles()) sum += x;
-  const double norm = std::sqrt(sum);
-  norm_.assign(std::vector<double>{norm});
-  bool sound = factor_.item() != 0 && std::isfinite(norm_.item());
-  for (const double loss : losses.to_doubles()) sound = sound && std::isfinite(loss);
-  const double factor = shared_.clip == 0 ? 1.0 : std::min(1.0, shared_.clip / norm);
-  factor_.assign(std::vector<double>{sound ? factor : 0.0});
+  backend(sums);
+  if (over_ranks) ranks_->sum({&squares, 1});  // of each piece one is not 0
+  backend(GlobalNorm{.squares = squares,
+                     .largest = shared_.clip,
+                     .norm = norm_,
+                     .factor = factor_,
+                     .losses = losses});
 }
 
 void Optimizer::step(const Tensor& losses, const std::vector<bool>* reached) {
@@ -197,15 +189,8 @@ void Optimizer::step(const Tensor& losses, const std::vector<bool>* reached) {
     if (!update.parameters.empty()) updates.push_back(std::move(update));
   }
   LONGHAND_CHECK(!gradients.empty(), "optimizer: no parameter has a gradient");
-  if (reached) {
-    put_norm_over_ranks(gradients, sizes, losses);
-  } else {
-    norm_.backend()(GlobalNorm{.tensors = std::move(gradients),
-                               .largest = shared_.clip,
-                               .norm = norm_,
-                               .factor = factor_,
-                               .losses = losses});
-  }
+  put_norm(gradients, sizes, losses, reached != nullptr);
+  gradients.clear();
   for (const Update& update : updates) apply(update);
   if (ranks_) ranks_->share(values, owners);
   for (const Rated& one : all_) {

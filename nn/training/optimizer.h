@@ -140,8 +140,8 @@ class Optimizer {
   Rated& rated(double rate, Backend& backend, DType type);
   bool owns(const Entry& entry) const { return !ranks_ || entry.owner == ranks_->rank(); }
   std::vector<Tensor> fresh_state(const Entry& entry) const;
-  void put_norm_over_ranks(std::span<const Tensor> gradients, std::span<const std::int64_t> sizes,
-                           const Tensor& losses);
+  void put_norm(std::span<const Tensor> gradients, std::span<const std::int64_t> sizes,
+                const Tensor& losses, bool over_ranks);
 
   Shared shared_;
   Communicator* ranks_;

@@ -92,7 +92,8 @@ void Trainer::compute_on_ranks(PlacedStep& placed, Step& step) {
   placed.add_gradients(
       model_, [&](std::size_t parameter, const Tensor& sum) { exchange_->add(parameter, sum); });
   model_.parameters().backend().synchronize();
-  step.own_seconds = std::chrono::duration<double>(Step::Clock::now() - start).count();
+  step.own_seconds =
+      std::chrono::duration<double>(Step::Clock::now() - start).count() - exchange_->waited();
   const Tensor losses = exchange_->finish(placed.losses());
   const bool all = options_.sharing != Sharing::gradients;
   optimizer_->step(losses, all ? nullptr : &exchange_->reached());
@@ -289,9 +290,6 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   if (ranks_.size() == 1) return;
   std::vector<int> owners;
   if (options_.sharing == Sharing::gradients) {
-    LONGHAND_CHECK(model_.parameters().backend().name() == "cpu",
-                   "training: expected the cpu backend where ranks share gradients, got ",
-                   model_.parameters().backend().name());
     owners = optimizer_->owners();
   }
   exchange_.emplace(ranks_, model_.parameters(), std::move(owners), options_.bucket_bytes);

@@ -51,14 +51,18 @@ void for_each_piece(ThreadPool& threads, const std::vector<Piece>& pieces, Body&
 
 }  // namespace
 
-void run(CpuBackend& backend, const GlobalNorm& op) {
+void run(CpuBackend& backend, const SquareSums& op) {
+  static_assert(grain == SquareSums::piece);
   const auto& k = kernels_for<ReduceKernels<float>>(backend.isa());
-  const std::vector<Piece> pieces = pieces_of(op.tensors);
-  std::vector<float> squares(pieces.size());
-  for_each_piece(backend.threads(), pieces, [&](std::size_t p, const Piece& piece) {
-    squares[p] = k.reduce(Reduction::square_sum,
-                          op.tensors[piece.tensor].data<float>() + piece.begin, piece.size);
+  for_each_piece(backend.threads(), pieces_of(op.tensors), [&](std::size_t, const Piece& piece) {
+    const float* const x = op.tensors[piece.tensor].data<float>() + piece.begin;
+    op.sums[piece.tensor].data<float>()[piece.begin / grain] =
+        k.reduce(Reduction::square_sum, x, piece.size);
   });
+}
+
+void run(CpuBackend&, const GlobalNorm& op) {
+  const std::span squares(op.squares.data<float>(), static_cast<std::size_t>(op.squares.size()));
   double sum = 0;
   for (const float s : squares) sum += s;
   const double norm = std::sqrt(sum);
