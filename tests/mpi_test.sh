@@ -137,6 +137,9 @@ start="train $fal $common --out refused"
   refused 'power of two, got 3' -np 3 "$longhand" $start
   refused '2, got 4' -np 4 "$longhand" $start --parts 2
   refused 'rate' -np 2 "$longhand" $start --rate -1
+  refused 'max-minutes' -np 2 "$longhand" $start --max-minutes -1
+  refused 'max-minutes' -np 2 "$longhand" sweep --task sorting --grid rate=1e-3,3e-3 --out refused \
+    --max-minutes -1
 }
 echo "ranks that differ are refused in one line"
 

@@ -161,6 +161,16 @@ std::string links_to_runs(const std::filesystem::path& folder) {
   return links.empty() ? links : "<p>" + links + "</p>\n";
 }
 
+/// Empty: none is wanted.
+std::filesystem::path page_from(const Arguments& arguments) {
+  if (!arguments.given("page")) return {};
+  std::filesystem::path page = arguments.word("page");
+  if (page.extension() != ".md") {
+    wrong_usage("--page: expected a name that ends in .md, got ", quote(page.string()));
+  }
+  return page;
+}
+
 /// A recipe, and how it is to be made.
 struct Chosen {
   decltype(recipes().begin()) recipe;
@@ -226,7 +236,10 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
     return;
   }
   std::optional<Chosen> chosen;
-  ranks.together([&] { chosen.emplace(chosen_by(arguments, ranks.size())); });
+  ranks.together([&] {
+    chosen.emplace(chosen_by(arguments, ranks.size()));
+    page_from(arguments);
+  });
   auto& [found, options] = *chosen;
   if (several) {
     require_same(ranks, facts_of(id, arguments, options));
@@ -246,12 +259,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
     return run_part(pieces_of(found->second, options), arguments, options);
   }
 
-  const std::filesystem::path results_page =
-      arguments.given("page") ? arguments.word("page") : std::string();
-  if (!results_page.empty() && results_page.extension() != ".md") {
-    wrong_usage("--page: expected a name that ends in .md, got ", quote(results_page.string()));
-  }
-
+  const std::filesystem::path results_page = page_from(arguments);
   const auto start = std::chrono::steady_clock::now();
   if (several) {
     const bool finished = run_on_ranks(ranks, pieces_of(found->second, options));

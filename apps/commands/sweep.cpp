@@ -246,11 +246,13 @@ RankFacts facts_of(const Arguments& arguments, const Sweep& sweep) {
 
 void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   std::optional<Sweep> made;
+  TrainingManner manner;
   ranks.together([&] {
     if (ranks.size() > 1 && arguments.given("only")) {
       wrong_usage("--only: ranks share the runs by themselves");
     }
     made.emplace(sweep_of(arguments));
+    manner = manner_from(arguments);
   });
   Sweep& sweep = *made;
   const bool first = ranks.rank() == 0;
@@ -262,7 +264,6 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
     }
     return;
   }
-  TrainingManner manner = manner_from(arguments);
   if (ranks.size() > 1) {
     require_same(ranks, facts_of(arguments, sweep));
     sweep.part = {.part = static_cast<std::size_t>(ranks.rank()) + 1,

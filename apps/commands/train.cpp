@@ -92,7 +92,7 @@ void train_on(nn::Communicator& ranks, const Arguments& arguments, TrainingManne
   }
 }
 
-void run(const Arguments& arguments) {
+TrainingManner manner_of(const Arguments& arguments) {
   if (arguments.empty()) {
     wrong_usage(
         "expected --task NAME, --config FILE, --from RUN or --resume DIR; `longhand train --help` "
@@ -115,7 +115,15 @@ void run(const Arguments& arguments) {
                   quote(manner.dump_out.string()));
     }
   }
-  on_ranks([&](nn::Communicator& ranks) { train_on(ranks, arguments, manner); });
+  return manner;
+}
+
+void run(const Arguments& arguments) {
+  on_ranks([&](nn::Communicator& ranks) {
+    TrainingManner manner;
+    ranks.together([&] { manner = manner_of(arguments); });
+    train_on(ranks, arguments, manner);
+  });
 }
 
 const Register command{
