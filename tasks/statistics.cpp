@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "core/error.h"
 
@@ -107,5 +108,61 @@ std::optional<Welch> welch(const Moments& a, const Moments& b) {
   result.p = student_two_sided(result.t, result.freedom);
   return result;
 }
+
+double PowerLaw::at(double n) const { return std::exp(log_factor - exponent * std::log(n)); }
+
+Interval PowerLaw::next(double n) const {
+  const auto count = static_cast<double>(points);
+  const double away = std::log(n) - centre;
+  const double half = student_quantile(0.05, count - 2) * deviation *
+                      std::sqrt(1 + 1 / count + away * away / spread);
+  return {at(n) * std::exp(-half), at(n) * std::exp(half)};
+}
+
+std::optional<PowerLaw> power_law(std::span<const SizeAndError> points) {
+  Moments x, y;
+  for (const auto& [n, e] : points) {
+    LONGHAND_CHECK(n > 0 && e > 0 && std::isfinite(n) && std::isfinite(e),
+                   "power_law: expected positive numbers, got ", n, ", ", e);
+    x.add(std::log(n));
+    y.add(std::log(e));
+  }
+  const bool one_size =
+      std::ranges::all_of(points, [&](const SizeAndError& p) { return p.n == points[0].n; });
+  if (points.size() < 3 || one_size) return std::nullopt;
+  double products = 0, squares = 0;
+  for (const auto& [n, e] : points) products += (std::log(n) - x.mean) * (std::log(e) - y.mean);
+  const double slope = products / x.squares;
+  for (const auto& [n, e] : points) {
+    const double off = std::log(e) - y.mean - slope * (std::log(n) - x.mean);
+    squares += off * off;
+  }
+  const auto freedom = static_cast<double>(points.size() - 2);
+  PowerLaw law{.points = x.count,
+               .log_factor = y.mean - slope * x.mean,
+               .exponent = -slope,
+               .exponent_between = {},
+               .deviation = std::sqrt(squares / freedom),
+               .centre = x.mean,
+               .spread = x.squares};
+  const double half = student_quantile(0.05, freedom) * law.deviation / std::sqrt(law.spread);
+  law.exponent_between = {law.exponent - half, law.exponent + half};
+
+  std::map<double, Moments> at;  // logarithms of errors at each n
+  for (const auto& [n, e] : points) at[n].add(std::log(e));
+  double within = 0;
+  for (const auto& [n, errors] : at) within += errors.squares;
+  const auto repeats = static_cast<double>(points.size() - at.size());
+  if (repeats > 0 && at.size() > 2) {
+    const auto bends = static_cast<double>(at.size() - 2);
+    const double bent = std::max(0.0, squares - within);
+    // repeats / (repeats + bends F), with F = (bent / bends) / (within / repeats)
+    const double share = within + bent > 0 ? within / (within + bent) : 1;
+    law.straight = incomplete_beta(repeats / 2, bends / 2, share);
+  }
+  return law;
+}
+
+double smoothed_error(double wrong, double trials) { return (wrong + 0.5) / (trials + 1); }
 
 }  // namespace longhand::tasks

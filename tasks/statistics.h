@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "tasks/tally.h"
 
@@ -39,5 +40,34 @@ struct Welch {
 };
 /// None where one of them has fewer than two values, or both do not vary.
 std::optional<Welch> welch(const Moments& a, const Moments& b);
+
+/// e(n) = a n^-b by least squares of ln e on ln n.
+struct PowerLaw {
+  std::int64_t points = 0;
+  double log_factor = 0;           // ln a
+  double exponent = 0;             // b
+  Interval exponent_between = {};  // 95%, by Student's t with points - 2 degrees of freedom
+  double deviation = 0;            // s of ln e around the line: s^2 = sum of squares / (points - 2)
+  double centre = 0;               // the mean of ln n
+  double spread = 0;               // sum of (ln n - centre)^2
+  /// The p of the F test that the means of ln e at each n lie on one line, next to how points of
+  /// one n differ; none without such points, or with fewer than three n.
+  std::optional<double> straight = {};
+
+  double at(double n) const;  // a n^-b
+  /// Where one more e lies with 95%, in logarithms
+  ///   ln at(n) +- t s sqrt(1 + 1 / points + (ln n - centre)^2 / spread)
+  Interval next(double n) const;
+  bool falls() const { return exponent_between.low > 0; }  // or is the slope none, or upwards
+};
+struct SizeAndError {
+  double n = 0, e = 0;  // both positive
+};
+/// None of fewer than three points, or where all have the same n.
+std::optional<PowerLaw> power_law(std::span<const SizeAndError> points);
+
+/// The error of `wrong` out of `trials` for a logarithm: (wrong + 1/2) / (trials + 1), never 0
+/// or 1.
+double smoothed_error(double wrong, double trials);
 
 }  // namespace longhand::tasks

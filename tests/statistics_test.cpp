@@ -6,6 +6,7 @@
 #include "tests/check.h"
 
 #include "core/error.h"
+#include "core/rng.h"
 
 BOOST_AUTO_TEST_SUITE(statistics_test)
 
@@ -119,6 +120,100 @@ BOOST_AUTO_TEST_CASE(welchs_test) {
   BOOST_TEST(welch(b, a)->t == -test->t);
   BOOST_TEST(!welch(a, moments({3})));
   BOOST_TEST(!welch(moments({1, 1}), moments({2, 2})));
+}
+
+// e = 3 n^-0.5 exactly.
+BOOST_AUTO_TEST_CASE(a_power_law_is_found_where_there_is_one) {
+  std::vector<SizeAndError> points;
+  for (const double n : {100.0, 400.0, 400.0, 1600.0}) points.push_back({n, 3 / std::sqrt(n)});
+  const auto law = power_law(points);
+  BOOST_REQUIRE(law.has_value());
+  BOOST_TEST(law->points == 4);
+  BOOST_TEST(std::abs(law->exponent - 0.5) < 1e-12);
+  BOOST_TEST(std::abs(law->at(1e6) - 0.003) < 1e-12);
+  BOOST_TEST(law->deviation < 1e-12);
+  BOOST_TEST(std::abs(law->next(1e6).low / 0.003 - 1) < 1e-9);
+  BOOST_TEST(law->falls());
+  BOOST_TEST(law->straight.has_value());
+}
+
+// Worked by hand in logarithms: x = -1, 0, 1 and y = 1, 0.5, -1, so slope -1, mean y 1/6, off by
+// -1/6, 1/3, -1/6: a sum of squares of 1/6 with one degree of freedom, t = 12.706.
+BOOST_AUTO_TEST_CASE(a_noisy_power_law_has_students_intervals) {
+  const std::vector<SizeAndError> points{
+      {std::exp(-1.0), std::exp(1.0)}, {1, std::exp(0.5)}, {std::exp(1.0), std::exp(-1.0)}};
+  const auto law = power_law(points);
+  BOOST_REQUIRE(law.has_value());
+  const double s = std::sqrt(1.0 / 6), t = 12.7062047;
+  BOOST_TEST(std::abs(law->exponent - 1) < 1e-12);
+  BOOST_TEST(std::abs(law->deviation - s) < 1e-12);
+  BOOST_TEST(std::abs(law->exponent_between.low - (1 - t * s / std::sqrt(2.0))) < 1e-6);
+  BOOST_TEST(std::abs(law->exponent_between.high - (1 + t * s / std::sqrt(2.0))) < 1e-6);
+  BOOST_TEST(!law->falls());
+  const double n = std::exp(2.0);
+  BOOST_TEST(std::abs(std::log(law->at(n)) - (1.0 / 6 - 2)) < 1e-12);
+  const double half = t * s * std::sqrt(1 + 1.0 / 3 + 4.0 / 2);
+  BOOST_TEST(std::abs(std::log(law->next(n).high) - (1.0 / 6 - 2 + half)) < 1e-6);
+  BOOST_TEST(std::abs(std::log(law->next(n).low) - (1.0 / 6 - 2 - half)) < 1e-6);
+}
+
+// Of laws whose noise is normal, 95% of intervals hold the exponent and 95% a further point.
+BOOST_AUTO_TEST_CASE(intervals_of_power_laws_hold_what_they_say) {
+  Rng rng(7, Purpose::test);
+  int holds_exponent = 0, holds_next = 0, bent = 0;
+  constexpr int trials = 2000;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<SizeAndError> points;
+    for (int i = 0; i < 9; ++i) {
+      const double n = std::pow(4.0, i / 3);
+      points.push_back({n, 0.2 * std::pow(n, -0.7) * std::exp(0.3 * rng.normal())});
+    }
+    const auto law = power_law(points);
+    bent += *law->straight < 0.05;
+    holds_exponent += law->exponent_between.low <= 0.7 && 0.7 <= law->exponent_between.high;
+    const double further = 0.2 * std::pow(64.0, -0.7) * std::exp(0.3 * rng.normal());
+    holds_next += law->next(64).low <= further && further <= law->next(64).high;
+  }
+  // Two standard deviations of a share of 2000 are 0.01.
+  BOOST_TEST(std::abs(holds_exponent / double{trials} - 0.95) < 0.015);
+  BOOST_TEST(std::abs(holds_next / double{trials} - 0.95) < 0.015);
+  BOOST_TEST(std::abs(bent / double{trials} - 0.05) < 0.015);
+}
+
+// Worked by hand: at x = 0, 1, 2 the means of y are 0, 3, 0, so the line is level at 1 and the
+// points' sum of squares around it 2 (1 + 4 + 1) = 12, beside which theirs around their own means
+// is 3: F = 12 of 1 and 3 degrees of freedom, the square of a t.
+BOOST_AUTO_TEST_CASE(a_power_law_that_bends_says_so) {
+  const double s = std::sqrt(0.5), e = std::exp(1.0);
+  std::vector<SizeAndError> points;
+  for (const double sign : {-1.0, 1.0}) {
+    points.push_back({1, std::exp(sign * s)});
+    points.push_back({e, std::exp(3 + sign * s)});
+    points.push_back({e * e, std::exp(sign * s)});
+  }
+  const auto law = power_law(points);
+  BOOST_REQUIRE(law.has_value());
+  BOOST_TEST(std::abs(law->exponent) < 1e-12);
+  BOOST_TEST(std::abs(*law->straight - student_two_sided(std::sqrt(12.0), 3)) < 1e-9);
+  BOOST_TEST(!power_law(std::vector<SizeAndError>{{1, 1}, {2, 0.9}, {4, 0.1}})->straight);
+  BOOST_TEST(!power_law(std::vector<SizeAndError>{{1, 1}, {1, 0.9}, {4, 0.1}})->straight);
+}
+
+BOOST_AUTO_TEST_CASE(there_is_no_power_law_of_too_little) {
+  BOOST_TEST(!power_law({}));
+  BOOST_TEST(!power_law(std::vector<SizeAndError>{{1, 1}, {2, 0.5}}));
+  BOOST_TEST(!power_law(std::vector<SizeAndError>{{8, 1}, {8, 0.5}, {8, 0.7}}));
+  const auto level = power_law(std::vector<SizeAndError>{{1, 0.5}, {10, 0.5}, {100, 0.5}});
+  BOOST_REQUIRE(level.has_value());
+  BOOST_TEST(level->exponent == 0);
+  BOOST_TEST(!level->falls());
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const SizeAndError wrong :
+       {SizeAndError{0, 1}, {1, 0}, {1, -1}, {infinity, 1}, {1, infinity}, {1, std::nan("")}}) {
+    BOOST_CHECK_THROW(power_law(std::vector<SizeAndError>{{2, 1}, {4, 1}, wrong}), Error);
+  }
+  BOOST_TEST(smoothed_error(0, 99) == 0.005);
+  BOOST_TEST(smoothed_error(99, 99) == 0.995);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
