@@ -71,4 +71,51 @@ BOOST_AUTO_TEST_CASE(ticks_are_round_and_inside) {
   for (const double mark : ticks(-0.01, 0.99, 5)) BOOST_TEST(!(mark == 0 && std::signbit(mark)));
 }
 
+BOOST_AUTO_TEST_CASE(points_may_stand_alone_and_without_a_line_of_the_legend) {
+  const std::vector<Point> points{{10, 0.1}, {100, 0.01}, {1000, 0.001}};
+  const auto drawn = [&](const Series& series) {
+    return line_chart(
+        {.x_label = "n", .y_label = "e", .series = {series}, .log_x = true, .log_y = true});
+  };
+  const std::string joined = drawn({.name = "runs", .points = points});
+  BOOST_TEST(contains(joined, "L383.0 153.0"));  // the middle of a logarithmic chart
+  BOOST_TEST(contains(joined, ">runs</text>"));
+  const std::string alone =
+      drawn({.name = "runs", .points = points, .marks = true, .line = false, .in_legend = false});
+  BOOST_TEST(alone.find("L383.0") == std::string::npos);
+  BOOST_TEST(contains(alone, "M383.0 153.0"));  // for the pointer
+  BOOST_TEST(contains(alone, "cx=\"383.0\" cy=\"153.0\""));
+  BOOST_TEST(alone.find(">runs</text>") == std::string::npos);
+  const std::string diamonds =
+      drawn({.name = "paper", .points = points, .marks = true, .line = false, .diamonds = true});
+  BOOST_TEST(
+      contains(diamonds, "<polygon points=\"383.0,146.5 389.5,153.0 383.0,159.5 376.5,153.0"));
+  BOOST_TEST(diamonds.find("<circle") == std::string::npos);
+  BOOST_TEST(contains(diamonds, ">paper</text>"));
+}
+
+BOOST_AUTO_TEST_CASE(a_logarithmic_axis_of_many_powers_marks_powers_alone) {
+  const std::string svg = line_chart({.x_label = "n",
+                                      .y_label = "e",
+                                      .series = {{.name = "s", .points = {{800, 1}, {2e6, 0.3}}}},
+                                      .log_x = true,
+                                      .log_y = true});
+  for (const char* mark : {">1000<", ">10k<", ">100k<", ">1M<", ">0.5<", ">1<"}) {
+    BOOST_TEST_CONTEXT(mark) { BOOST_TEST(contains(svg, mark)); }
+  }
+  BOOST_TEST(svg.find(">20k<") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_line_ends_where_it_leaves_the_wanted_range) {
+  const std::string svg =
+      line_chart({.x_label = "n",
+                  .y_label = "e",
+                  .series = {{.name = "s", .points = {{1, 1}, {10, 0.1}, {100, 0.001, 1e-4, 1}}}},
+                  .log_x = true,
+                  .log_y = true,
+                  .y_low = 0.01});
+  BOOST_TEST(contains(svg, "data-values=\"1 1 10 0.1\""));
+  BOOST_TEST(contains(svg, ">100<"));  // the other axis has its place
+}
+
 BOOST_AUTO_TEST_SUITE_END()

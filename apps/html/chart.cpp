@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <utility>
 
 #include "apps/html/page.h"
 #include "apps/html/svg.h"
@@ -24,6 +25,7 @@ class Axis {
       high_ += margin;
     }
   }
+  bool holds(double value) const { return value >= low_ && value <= high_; }
   bool shows(double value) const { return std::isfinite(value) && (!log_ || value > 0); }
   double at(double value) const {
     const double share =
@@ -77,22 +79,39 @@ std::string band(const Series& series, const Axis& x, const Axis& y, std::size_t
          "\" opacity=\"0.18\"/>\n";
 }
 
+/// A dot or a diamond, and what is said of it under the pointer.
+std::string dot_or_diamond(double x, double y, bool diamond, std::size_t hue,
+                           const std::string& title) {
+  const std::string look = " fill=\"" + colour(hue) + "\">";
+  const std::string said = title.empty() ? "" : "<title>" + title + "</title>";
+  if (!diamond) {
+    return "<circle cx=\"" + pixels(x) + "\" cy=\"" + pixels(y) + "\" r=\"3\"" + look + said +
+           "</circle>\n";
+  }
+  constexpr double half = 6.5;
+  std::string corners;
+  for (const auto& [right, down] : {std::pair{0, -1}, {1, 0}, {0, 1}, {-1, 0}}) {
+    corners += pixels(x + half * right) + "," + pixels(y + half * down) + " ";
+  }
+  return "<polygon points=\"" + corners + "\" stroke=\"var(--text)\"" + look + said +
+         "</polygon>\n";
+}
+
 std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_t hue) {
   std::string path, dots, values;
   bool down = false;  // the pen
   for (const Point& p : series.points) {
-    if (!x.shows(p.x) || !y.shows(p.y)) {
+    if (!x.shows(p.x) || !y.shows(p.y) || !y.holds(p.y)) {
       down = false;
       continue;
     }
     const std::string at = pixels(x.at(p.x)) + " " + pixels(y.at(p.y));
     path += (down ? "L" : "M") + at + " ";
-    down = true;
+    down = series.line;
     values += (values.empty() ? "" : " ") + number(p.x, 9) + " " + number(p.y);
     if (series.marks) {
-      dots += "<circle cx=\"" + pixels(x.at(p.x)) + "\" cy=\"" + pixels(y.at(p.y)) +
-              "\" r=\"3\" fill=\"" + colour(hue) + "\"><title>" + escape(series.name) + ": " +
-              number(p.x) + ", " + number(p.y) + "</title></circle>\n";
+      dots += dot_or_diamond(x.at(p.x), y.at(p.y), series.diamonds, hue,
+                             escape(series.name) + ": " + number(p.x) + ", " + number(p.y));
     }
   }
   // hover.js tells the values where the pointer is.
@@ -103,11 +122,24 @@ std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_
 
 constexpr double legend_width = 645;
 
+/// A line of the legend: the series as it is drawn, and its name.
+std::string legend_entry(const Series& series, std::size_t hue, double x, double y) {
+  std::string sample = "<line x1=\"" + pixels(x) + "\" y1=\"" + pixels(y) + "\" x2=\"" +
+                       pixels(x + 22) + "\" y2=\"" + pixels(y) + "\" stroke=\"" + colour(hue) +
+                       "\" stroke-width=\"2.5\"" +
+                       (series.dashed ? " stroke-dasharray=\"5 4\"" : "") + "/>\n";
+  if (!series.line) sample = dot_or_diamond(x + 11, y, series.diamonds, hue, "");
+  return sample + label(x + 28, y + 4, "start", series.name);
+}
+
 /// How many names stand side by side: at most three, fewer where they are long.
 std::size_t legend_columns(const std::vector<Series>& all) {
-  constexpr double letter = 6.5, around = 44;  // of the names' size; a line's sample and some room
+  constexpr double letter = 6.5,
+                   around = 44;  // of the names' size; a line's sample and some room
   std::size_t longest = 0;
-  for (const Series& series : all) longest = std::max(longest, series.name.size());
+  for (const Series& series : all) {
+    if (series.in_legend) longest = std::max(longest, series.name.size());
+  }
   const double each = around + letter * static_cast<double>(longest);
   return std::clamp<std::size_t>(static_cast<std::size_t>(legend_width / each), 1, 3);
 }
@@ -133,7 +165,7 @@ std::vector<double> ticks(double low, double high, int wanted) {
 }
 
 std::string line_chart(const LineChart& chart) {
-  constexpr double width = 720, height = 340, left = 62, right = 16, top = 14, bottom = 48;
+  constexpr double width = 720, height = 340, right = 16, top = 14, bottom = 48;
   Extent xs, ys;
   for (const Series& series : chart.series) {
     for (const Point& p : series.points) {
@@ -147,11 +179,18 @@ std::string line_chart(const LineChart& chart) {
   if (chart.y_high) ys.high = *chart.y_high;
   xs.settle();
   ys.settle();
+  std::vector<std::size_t> named;  // series in the legend
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    if (chart.series[i].in_legend) named.push_back(i);
+  }
   const std::size_t columns = legend_columns(chart.series);
-  const std::size_t legend_rows = (chart.series.size() + columns - 1) / columns;
+  const std::size_t legend_rows = (named.size() + columns - 1) / columns;
   const double legend = 20.0 * static_cast<double>(legend_rows);
-  const Axis x(xs.low, xs.high, chart.log_x, left, width - right);
   const Axis y(ys.low, ys.high, chart.log_y, height - bottom, top);
+  std::size_t longest = 0;
+  for (const double mark : y.ticks()) longest = std::max(longest, mark_label(mark).size());
+  const double left = std::max(62.0, 24 + 7 * static_cast<double>(longest));
+  const Axis x(xs.low, xs.high, chart.log_x, left, width - right);
 
   std::string svg = open(width, height + legend);
   for (const double mark : y.ticks()) {
@@ -169,16 +208,11 @@ std::string line_chart(const LineChart& chart) {
   const auto hue = [&](std::size_t i) { return chart.series[i].hue.value_or(i); };
   for (std::size_t i = 0; i < chart.series.size(); ++i) svg += band(chart.series[i], x, y, hue(i));
   for (std::size_t i = 0; i < chart.series.size(); ++i) svg += curve(chart.series[i], x, y, hue(i));
-  for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    const std::size_t row = i / columns, column = i % columns;
-    const double at_x =
-        left + static_cast<double>(column) * legend_width / static_cast<double>(columns);
-    const double at_y = height + 6 + 20.0 * static_cast<double>(row);
-    svg += "<line x1=\"" + pixels(at_x) + "\" y1=\"" + pixels(at_y) + "\" x2=\"" +
-           pixels(at_x + 22) + "\" y2=\"" + pixels(at_y) + "\" stroke=\"" + colour(hue(i)) +
-           "\" stroke-width=\"2.5\"" + (chart.series[i].dashed ? " stroke-dasharray=\"5 4\"" : "") +
-           "/>\n";
-    svg += label(at_x + 28, at_y + 4, "start", chart.series[i].name);
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    const auto row = static_cast<double>(i / columns), column = static_cast<double>(i % columns);
+    svg += legend_entry(chart.series[named[i]], hue(named[i]),
+                        left + column * legend_width / static_cast<double>(columns),
+                        height + 6 + 20.0 * row);
   }
   return svg + "</svg>\n";
 }

@@ -17,7 +17,10 @@ struct Series {
   std::string name;
   std::vector<Point> points;
   bool dashed = false;
-  bool marks = false;                   // a dot at each point
+  bool marks = false;     // a dot at each point
+  bool line = true;       // between its points; false: they stand alone
+  bool diamonds = false;  // marks larger than dots, and square
+  bool in_legend = true;
   std::optional<std::size_t> hue = {};  // which colour; by its place in the chart if not given
 };
 
@@ -28,7 +31,8 @@ struct LineChart {
   std::vector<double> x_marks = {};               // empty: round numbers
   std::optional<double> y_low = {}, y_high = {};  // none: from the data
 };
-/// Points that are not finite, or not positive on a logarithmic axis, leave a gap.
+/// Points that are not finite, not positive on a logarithmic axis, or beyond y_low or y_high leave
+/// a gap; bands are cut off there.
 std::string line_chart(const LineChart& chart);
 
 /// Tokens written twice, above and below; a line from each token of the lower row to the one it
