@@ -1,0 +1,119 @@
+// The scaling studies' runs, rows and fits,
+// with models too small to learn much.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include "tests/check.h"
+
+#include "apps/recipes/recipe.h"
+#include "core/error.h"
+#include "tests/refusal.h"
+#include "tests/temporary_folder.h"
+
+BOOST_AUTO_TEST_SUITE(scaling_test)
+
+using namespace longhand;
+using namespace longhand::app;
+
+namespace {
+
+std::int64_t samples_of(const GridRun& run) {
+  return run.last_step() * run.config.integer("training.batch", 1, 1 << 24);
+}
+
+/// What a study says of all its runs together.
+std::string told(const RecipeResult& result) {
+  std::string all;
+  for (const auto& [heading, content] : result.sections) all += heading + "\n" + content;
+  return all;
+}
+
+RecipeResult make(const std::string& id, const TemporaryFolder& folder, Settings settings) {
+  RecipeOptions options{.seeds = 1, .out = folder / id.substr(8)};
+  options.manner.quiet = true;
+  settings.insert({{"model.inner", "8"}, {"training.batch", "1"}, {"compute.threads", "1"}});
+  options.settings = std::move(settings);
+  return recipes().at(id).run(options);
+}
+
+}  // namespace
+
+// Samples are 1, 4 and 16 times the fewest; at the paper's scale the most are the paper's.
+BOOST_AUTO_TEST_CASE(sizes_go_up_by_fours_to_the_papers) {
+  const std::map<std::string, std::int64_t> papers{{"scaling/flip-flop", 1'536'000},
+                                                   {"scaling/chains", 3'072'000},
+                                                   {"scaling/sorting", 102'400'000}};
+  for (const auto& [id, paper] : papers) {
+    for (const app::Scale scale : {app::Scale::smoke, app::Scale::laptop, app::Scale::paper}) {
+      std::set<std::int64_t> samples, widths, seeds;
+      for (const GridRun& run : recipes().at(id).runs({.scale = scale, .out = "x"})) {
+        samples.insert(samples_of(run));
+        widths.insert(run.config.integer("model.width", 1, 1 << 20));
+        seeds.insert(run.config.integer("training.seed", 0, 1 << 20));
+        BOOST_TEST(run.config.integer("training.warm_up", 0, 1 << 20) <= run.last_step() / 3);
+      }
+      BOOST_TEST_CONTEXT(id << ", " << name_of(scale)) {
+        BOOST_TEST(samples.size() >= 3u);
+        for (auto at = samples.begin(), next = std::next(at); next != samples.end(); ++at, ++next) {
+          BOOST_TEST(*next == 4 * *at);
+        }
+        BOOST_TEST(widths.size() == 3u);
+        BOOST_TEST(*widths.rbegin() == 4 * *widths.begin());
+        BOOST_TEST(seeds.size() == 3u);
+        if (scale == app::Scale::paper) BOOST_TEST(*samples.rbegin() == paper);
+        if (scale != app::Scale::paper) BOOST_TEST(*samples.rbegin() < paper);
+      }
+    }
+  }
+}
+
+// With one seed a fit is of three points.
+BOOST_AUTO_TEST_CASE(a_study_has_every_size_a_fit_or_why_there_is_none_and_the_papers_figures) {
+  const TemporaryFolder folder;
+  const RecipeResult result =
+      make("scaling/chains", folder,
+           {{"task.blocks", "2"}, {"task.size", "2"}, {"model.heads", "softmax:1"}});
+  BOOST_TEST(!result.stopped);
+  const std::string all = told(result);
+  std::set<std::string> rows;
+  for (const Row& row : result.rows) {
+    BOOST_TEST(std::isfinite(row.value));
+    BOOST_TEST(row.value >= 0);
+    if (row.low) BOOST_TEST(*row.low <= row.value);
+    if (row.high) BOOST_TEST(row.value <= *row.high);
+    BOOST_TEST(rows.insert(row.row + ": " + row.column).second, row.row << ": " << row.column);
+  }
+  for (const char* at : {"100", "400", "1600"}) {
+    BOOST_TEST(rows.contains(text("Standard L=1: loss at ", at, " samples")), at);
+  }
+  for (const char* width : {"16", "32", "64"}) {
+    BOOST_TEST(rows.contains(text("ChaCAL L=1: choices, wrong at ", width, " columns")), width);
+  }
+  BOOST_TEST(contains(all, "paper: Standard L=1</text>"));
+  BOOST_TEST(contains(all, "paper: ChaCAL L=1, below</text>"));  // it prints 1.00 and 0.00
+  BOOST_TEST(contains(all, "&lt; 0.005"));
+  BOOST_TEST(contains(all, ">0.501<"));
+  // A fit stands at the paper's samples, or its place says why there is none.
+  const bool fitted = std::ranges::any_of(
+      rows, [](const std::string& row) { return row.ends_with("fit at 3.072M samples"); });
+  BOOST_TEST((fitted || all.find("no slope") != std::string::npos));
+}
+
+// Where the sizes are all one there is nothing to fit.
+BOOST_AUTO_TEST_CASE(a_study_of_one_size_gives_no_fit) {
+  const TemporaryFolder folder;
+  const RecipeResult result = make("scaling/flip-flop", folder,
+                                   {{"training.steps", "2"},
+                                    {"training.warm_up", "1"},
+                                    {"task.instructions", "8"},
+                                    {"model.width", "16"},
+                                    {"model.layers", "1"}});
+  const std::string all = told(result);
+  BOOST_TEST(contains(all, "too few points"));
+  for (const Row& row : result.rows) {
+    BOOST_TEST(row.column.find("fit at") == std::string::npos);
+    BOOST_TEST(!row.column.ends_with(", b"));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
