@@ -100,7 +100,7 @@ TrainerOptions cut_in(std::int64_t parts, std::int64_t accumulation, std::int64_
 
 struct RankRun {
   Values values;
-  std::vector<double> losses;
+  std::vector<double> losses, norms = {};
 };
 
 RankRun trained(const DecoderConfig& config, const TrainerOptions& options, Communicator& ranks,
@@ -510,7 +510,12 @@ RankRun trained_on_device(Communicator& ranks, Backend& backend, const TrainerOp
   Decoder model(backend, uneven(), 3);
   RankRun run;
   Trainer trainer(model, ragged_batch, options,
-                  {.report = [&](const StepReport& r) { run.losses.push_back(r.loss); }}, ranks);
+                  {.report =
+                       [&](const StepReport& r) {
+                         run.losses.push_back(r.loss);
+                         run.norms.push_back(r.gradient_norm);
+                       }},
+                  ranks);
   trainer.resume_latest();
   trainer.run();
   run.values = values_of(model);
@@ -519,14 +524,14 @@ RankRun trained_on_device(Communicator& ranks, Backend& backend, const TrainerOp
 
 BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
   TrainerOptions options = cut_in(4, 1, 3);
-  options.bucket_bytes = 4096;
   const auto backend = make_emulated_cuda_backend();
   const RankRun one = trained_on_device(alone(), *backend, options);
   BOOST_TEST(one.losses.size() == 3u);
   for (const Sharing sharing : {Sharing::nothing, Sharing::moments, Sharing::gradients}) {
     for (const int size : {2, 4}) {
       for (const bool cabled : {false, true}) {
-        options.sharing = sharing;
+        options.sharing = sharing;  // all in one bucket, or in several
+        options.bucket_bytes = cabled ? 4096 : GradientExchange::bucket_bytes;
         const auto runs = on_devices(size, cabled, [&](Communicator& ranks, Backend& device) {
           return trained_on_device(ranks, device, options);
         });
@@ -535,11 +540,30 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
           for (const RankRun& run : runs) {
             BOOST_CHECK(run.values == one.values);
             BOOST_CHECK(run.losses == one.losses);
+            BOOST_TEST(run.norms == one.norms);
           }
         }
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(summed_gradients_lie_on_16_bytes_as_those_of_one_rank_do) {
+  // Elsewhere a device's square_sums adds up in another order.
+  const auto odd = on_ranks(2, [&](Communicator& ranks) {
+    const auto backend = make_cpu_backend({.threads = 1});
+    const Decoder model(*backend, uneven(), 3);
+    GradientExchange exchange(ranks, model.parameters());
+    const auto all = model.parameters().all();
+    for (std::size_t i = all.size(); i-- > 0;) exchange.add(i, all[i].value());
+    exchange.finish(Tensor::zeros(*backend, {1}, DType::f32));
+    int count = 0;
+    for (const Parameter& p : all) {
+      if (reinterpret_cast<std::uintptr_t>(p.var().grad().address()) % 16 != 0) ++count;
+    }
+    return count;
+  });
+  BOOST_TEST(odd == std::vector<int>(2, 0));
 }
 
 BOOST_AUTO_TEST_CASE(a_run_on_devices_goes_on_with_another_number_of_them) {
