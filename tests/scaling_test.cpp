@@ -5,7 +5,7 @@
 #include <set>
 #include "tests/check.h"
 
-#include "apps/recipes/recipe.h"
+#include "apps/recipes/scaling.h"
 #include "core/error.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
@@ -65,6 +65,43 @@ BOOST_AUTO_TEST_CASE(sizes_go_up_by_fours_to_the_papers) {
       }
     }
   }
+}
+
+// Points at 100, 400 and 1600 samples, three each, of which some have nothing or all wrong.
+BOOST_AUTO_TEST_CASE(a_fit_is_given_only_where_it_says_something) {
+  const auto points = [](double first, double second, double third) {
+    std::vector<scaling::Scored> all;
+    for (const double noise : {0.97, 1.0, 1.03}) {
+      for (const auto& [n, e] : {std::pair{100.0, first}, {400.0, second}, {1600.0, third}}) {
+        all.push_back({.size = n, .error = e * noise, .trials = 100});
+      }
+    }
+    return all;
+  };
+  const scaling::Fit falls = scaling::fit(points(0.4, 0.2, 0.1));
+  BOOST_REQUIRE(falls.law.has_value());
+  BOOST_TEST(falls.why_none.empty());
+  BOOST_TEST(std::abs(falls.law->exponent - 0.5) < 1e-9);
+  BOOST_TEST(*falls.law->straight > 0.9);
+  const scaling::Fit jumps = scaling::fit(points(0.4, 0.4, 0.01));
+  BOOST_REQUIRE(jumps.law.has_value());
+  BOOST_TEST(*jumps.law->straight < 0.001);
+  const scaling::Fit level = scaling::fit(points(0.4, 0.4, 0.4));
+  BOOST_TEST(!level.law.has_value());
+  BOOST_TEST(level.why_none.starts_with("no slope: b "));
+  BOOST_TEST(!scaling::fit(points(0.1, 0.2, 0.4)).law.has_value());  // it rises
+
+  auto some = points(1, 0.2, 0.1);
+  for (scaling::Scored& point : some) point.all_wrong = point.size == 100;
+  BOOST_TEST(scaling::fit(some).why_none == "too few points");
+  for (scaling::Scored& point : some) point.all_wrong = true;
+  BOOST_TEST(scaling::fit(some).why_none == "all is wrong at every size");
+  auto none = points(0.01, 0.01, 0.01);
+  for (scaling::Scored& point : none) point.none_wrong = true;
+  BOOST_TEST(scaling::fit(none).why_none == "nothing is wrong at any size");
+  none[0].none_wrong = false;
+  BOOST_TEST(scaling::fit(none).none_wrong == 8);
+  BOOST_TEST(scaling::fit({}).why_none == "too few points");
 }
 
 // With one seed a fit is of three points.

@@ -1,57 +1,13 @@
 #include <algorithm>
-#include <cmath>
 
-#include "apps/html/chart.h"
 #include "apps/html/svg.h"
 #include "apps/recipes/chacal.h"
-#include "core/error.h"
-#include "tasks/statistics.h"
+#include "apps/recipes/scaling.h"
 
-/// How errors fall with the samples trained on and with the width, and what the fall says of the
-/// papers' own sizes: Flip-Flop, chains and sorting.
+/// The three studies: which models, sizes and measures.
 namespace longhand::app::scaling {
 namespace {
 
-/// A figure that a paper prints, as an error or a loss. 0 is what it rounds to.
-using Printed = std::optional<double>;
-
-/// What the papers print as an accuracy of 1.00 or a loss of 0.00 is less than this.
-constexpr double rounds_to_0 = 0.005;
-
-struct StudiedModel {
-  std::string id, name;
-  Settings settings;
-};
-
-/// Something that is measured of a finished run on fresh samples.
-struct Measure {
-  std::string name;
-  std::string distribution;         // of the task; empty: as in training
-  Settings task;                    // options of the task over the run's
-  std::string metric;               // a share of the tally; empty: the mean loss
-  std::vector<Printed> paper = {};  // of each model
-  bool is_share() const { return !metric.empty(); }
-};
-
-/// Models by samples at one width, and by widths at the middle number of samples.
-struct Study {
-  std::string task;
-  Settings settings;  // of every run
-  std::vector<StudiedModel> models;
-  std::vector<Measure> measures;
-  std::int64_t batch = 0;
-  std::vector<std::int64_t> steps;  // 1, 4 and 16 times, or more
-  std::vector<std::int64_t> widths;
-  std::int64_t width = 0;    // that of the runs by samples
-  std::int64_t inner = 0;    // so many times the width; 0: the default
-  double rate = 0;           // at that width; it falls as 1 / width
-  std::int64_t warm_up = 0;  // but at most a third of the steps
-  std::int64_t test_samples = 0;
-  std::int64_t paper_samples = 0;  // that the paper trains on
-  std::string remarks = {};        // where the sizes are not the paper's, and what is measured
-
-  std::int64_t middle_steps() const { return steps[steps.size() / 2]; }
-};
 using MakeStudy = Study (*)(Scale);
 
 /// What a study has of one model at one size.
@@ -102,13 +58,6 @@ std::vector<GridRun> runs_of(const Study& study, const RecipeOptions& options) {
   return runs;
 }
 
-/// One run's figure in one measure.
-struct Scored {
-  double size = 0;   // samples or width
-  double error = 0;  // a share that is wrong, or a loss
-  bool none_wrong = false, all_wrong = false;
-};
-
 std::unique_ptr<tasks::Task> task_of(const Measure& measure, const Config& config) {
   if (measure.task.empty()) return config.task(measure.distribution);
   tasks::OptionValues values = config.task_values();
@@ -138,273 +87,11 @@ std::vector<Scored> score(const Study& study, const GridRun& run, const RecipeOp
     const auto trials = static_cast<double>(metric.count);
     const double wrong = trials - metric.sum;
     scores.push_back({.error = tasks::smoothed_error(wrong, trials),
+                      .trials = metric.count,
                       .none_wrong = wrong == 0,
                       .all_wrong = metric.sum == 0});
   }
   return scores;
-}
-
-/// Of one model in one measure.
-struct Line {
-  std::vector<Scored> by_samples, by_width;
-};
-
-std::vector<double> sizes_in(const std::vector<Scored>& points) {
-  std::vector<double> sizes;
-  for (const Scored& point : points) sizes.push_back(point.size);
-  std::ranges::sort(sizes);
-  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
-  return sizes;
-}
-
-std::vector<double> errors_at(const std::vector<Scored>& points, double size) {
-  std::vector<double> errors;
-  for (const Scored& point : points) {
-    if (point.size == size) errors.push_back(point.error);
-  }
-  std::ranges::sort(errors);
-  return errors;
-}
-
-/// Of sorted values.
-double median(const std::vector<double>& values) {
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-/// A fit, or why there is none.
-struct Fit {
-  std::optional<tasks::PowerLaw> law;
-  std::string why_none;
-  std::int64_t none_wrong = 0;
-};
-
-/// Points at which all is wrong are left out: there the fall has not begun.
-Fit fit(const std::vector<Scored>& points) {
-  Fit result;
-  std::vector<tasks::SizeAndError> used;
-  std::vector<Scored> left;
-  for (const Scored& point : points) {
-    if (point.all_wrong || !(point.error > 0) || !std::isfinite(point.error)) continue;
-    left.push_back(point);
-    used.push_back({point.size, point.error});
-    result.none_wrong += point.none_wrong;
-  }
-  if (left.empty()) {
-    result.why_none = "all is wrong at every size";
-  } else if (result.none_wrong == std::ssize(left)) {
-    result.why_none = "nothing is wrong at any size";
-  } else if (sizes_in(left).size() < 3) {
-    result.why_none = "too few points";
-  } else if (result.law = tasks::power_law(used); !result.law) {
-    result.why_none = "too few points";
-  } else if (!result.law->falls()) {
-    result.why_none = text("no slope: b ", html::number(result.law->exponent, 2), " [",
-                           html::number(result.law->exponent_between.low, 2), ", ",
-                           html::number(result.law->exponent_between.high, 2), "]");
-    result.law.reset();
-  }
-  return result;
-}
-
-Printed paper_of(const Measure& measure, std::size_t model) {
-  return measure.paper.empty() ? std::nullopt : measure.paper[model];
-}
-
-/// A share is never more than 1.
-double bounded(double error, const Measure& measure) {
-  return measure.is_share() ? std::min(error, 1.0) : error;
-}
-
-html::LineChart chart_of(const Study& study, std::size_t m, const std::vector<Line>& lines,
-                         bool by_width) {
-  const Measure& measure = study.measures[m];
-  html::LineChart chart{.x_label = by_width ? "width" : "training samples",
-                        .y_label = (measure.is_share() ? "wrong: " : "") + measure.name,
-                        .series = {},
-                        .log_x = true,
-                        .log_y = true};
-  double low = HUGE_VAL, high = 0, lowest_fit = HUGE_VAL;
-  const auto see = [&](double error) {
-    low = std::min(low, error);
-    high = std::max(high, error);
-  };
-  std::vector<html::Series> fits, papers;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string& name = study.models[i].name;
-    const std::vector<Scored>& points = by_width ? lines[i].by_width : lines[i].by_samples;
-    html::Series runs{
-        .name = name, .points = {}, .marks = true, .line = false, .in_legend = false, .hue = i};
-    for (const Scored& point : points) {
-      runs.points.push_back({point.size, point.error});
-      if (point.error > 0) see(point.error);
-    }
-    html::Series medians{.name = name, .points = {}, .hue = i};
-    for (const double size : sizes_in(points)) {
-      medians.points.push_back({size, median(errors_at(points, size))});
-    }
-    chart.series.push_back(std::move(runs));
-    chart.series.push_back(std::move(medians));
-    if (by_width) continue;
-    if (const Fit fitted = fit(points); fitted.law) {
-      html::Series line{
-          .name = name + ", fit", .points = {}, .dashed = true, .in_legend = false, .hue = i};
-      const double first = sizes_in(points).front();
-      const double last = static_cast<double>(study.paper_samples);
-      constexpr int pieces = 24;
-      for (int k = 0; k <= pieces; ++k) {
-        const double n = first * std::pow(last / first, k / static_cast<double>(pieces));
-        const tasks::Interval between = fitted.law->next(n);
-        line.points.push_back({n, fitted.law->at(n), between.low, between.high});
-        lowest_fit = std::min(lowest_fit, fitted.law->at(n));
-      }
-      fits.push_back(std::move(line));
-    }
-    const Printed paper = paper_of(measure, i);
-    if (!paper) continue;
-    const bool rounded = *paper == 0;
-    const double error = rounded ? rounds_to_0 : *paper;
-    see(error);
-    papers.push_back({.name = text("paper: ", name, rounded ? ", below" : ""),
-                      .points = {{static_cast<double>(study.paper_samples), error}},
-                      .marks = true,
-                      .line = false,
-                      .diamonds = true,
-                      .hue = i});
-  }
-  if (!(high > 0)) return chart;
-  // A steep fit goes out of the chart below.
-  chart.y_low = std::max(std::min(low, lowest_fit), low / 100) / 3;
-  chart.y_high = measure.is_share() ? std::min(1.0, high * 2) : high * 2;
-  std::ranges::move(fits, std::back_inserter(chart.series));
-  std::ranges::move(papers, std::back_inserter(chart.series));
-  return chart;
-}
-
-std::string between(double low, double high) {
-  return text("<small>[", html::number(low, 2), ", ", html::number(high, 2), "]</small>");
-}
-
-std::string printed(Printed paper) {
-  if (!paper) return "";
-  return *paper == 0 ? "&lt; 0.005" : html::number(*paper, 3);
-}
-
-/// b and what there is to say of the fit, or why there is none.
-std::string exponent_text(const Fit& fitted) {
-  if (!fitted.law) return html::escape(fitted.why_none);
-  const tasks::PowerLaw& law = *fitted.law;
-  std::string said = html::number(law.exponent, 2) + " " +
-                     between(law.exponent_between.low, law.exponent_between.high);
-  if (law.straight && *law.straight < 0.05) {
-    said += text("<br><small>bends, p ", html::number(*law.straight, 2), "</small>");
-  }
-  if (fitted.none_wrong > 0) {
-    said += text("<br><small>", fitted.none_wrong, " of ", law.points, " without an error</small>");
-  }
-  return said;
-}
-
-using Lines = std::vector<std::vector<Line>>;  // of each measure, each model
-
-/// A table with a line for each measure and model.
-std::string table_of(
-    const Study& study, const Lines& lines, std::vector<std::string> header,
-    const std::function<std::vector<std::string>(std::size_t m, std::size_t i)>& cells) {
-  std::vector<std::vector<std::string>> body;
-  for (std::size_t m = 0; m < lines.size(); ++m) {
-    for (std::size_t i = 0; i < lines[m].size(); ++i) {
-      body.push_back({html::escape(study.measures[m].name + ": " + study.models[i].name)});
-      std::ranges::move(cells(m, i), std::back_inserter(body.back()));
-    }
-  }
-  header.insert(header.begin(), "");
-  return html::table(header, body);
-}
-
-/// Medians at every size; over widths, b too.
-std::string sizes_table(const Study& study, const Lines& lines, bool by_width) {
-  const auto points = [&](std::size_t m, std::size_t i) -> const std::vector<Scored>& {
-    return by_width ? lines[m][i].by_width : lines[m][i].by_samples;
-  };
-  std::vector<std::string> header;
-  for (const double size : sizes_in(points(0, 0))) {
-    header.push_back(by_width ? "width " + html::number(size)
-                              : html::mark_label(size) + " samples");
-  }
-  if (by_width) header.emplace_back("b");
-  return table_of(study, lines, header, [&](std::size_t m, std::size_t i) {
-    std::vector<std::string> cells;
-    for (const double size : sizes_in(points(m, i))) {
-      const std::vector<double> errors = errors_at(points(m, i), size);
-      cells.push_back("<b>" + html::number(median(errors), 3) + "</b>" +
-                      (errors.size() > 1 ? " " + between(errors.front(), errors.back()) : ""));
-    }
-    if (by_width) cells.push_back(exponent_text(fit(points(m, i))));
-    return cells;
-  });
-}
-
-/// b, and the fit at the paper's samples next to the paper's figure.
-std::string fits_table(const Study& study, const Lines& lines) {
-  const auto n = static_cast<double>(study.paper_samples);
-  const std::vector<std::string> header{"b", "fit at " + html::mark_label(n) + " samples", "paper"};
-  return table_of(study, lines, header, [&](std::size_t m, std::size_t i) {
-    const Measure& measure = study.measures[m];
-    const Fit fitted = fit(lines[m][i].by_samples);
-    std::string ahead;
-    if (fitted.law) {
-      const tasks::Interval next = fitted.law->next(n);
-      ahead = "<b>" + html::number(bounded(fitted.law->at(n), measure), 2) + "</b> " +
-              between(bounded(next.low, measure), bounded(next.high, measure));
-    }
-    return std::vector<std::string>{exponent_text(fitted), ahead, printed(paper_of(measure, i))};
-  });
-}
-
-/// Rows: errors at every size, b, and the fit at the paper's samples. In the table are those at the
-/// most samples and the fit's.
-void add_rows(const Study& study, const Lines& lines, RecipeResult& result) {
-  for (std::size_t m = 0; m < study.measures.size(); ++m) {
-    const Measure& measure = study.measures[m];
-    const std::string wrong = measure.name + (measure.is_share() ? ", wrong" : "");
-    for (std::size_t i = 0; i < study.models.size(); ++i) {
-      const std::string& name = study.models[i].name;
-      const auto add = [&](const std::vector<Scored>& points, const char* unit, bool in_table) {
-        const std::vector<double> sizes = sizes_in(points);
-        for (const double size : sizes) {
-          const std::vector<double> errors = errors_at(points, size);
-          const std::string at = text(wrong, " at ", html::mark_label(size), ' ', unit);
-          Row median_row{name, at, median(errors)};
-          if (errors.size() > 1) {
-            median_row.low = errors.front();
-            median_row.high = errors.back();
-          }
-          median_row.in_table = in_table && size == sizes.back();
-          result.rows.push_back(std::move(median_row));
-          for (std::size_t r = 0; r < errors.size(); ++r) {
-            Row one{name, text(at, ", run ", r + 1), errors[r]};
-            one.in_table = false;
-            result.rows.push_back(std::move(one));
-          }
-        }
-      };
-      add(lines[m][i].by_samples, "samples", true);
-      add(lines[m][i].by_width, "columns", false);
-      const Fit fitted = fit(lines[m][i].by_samples);
-      if (!fitted.law) continue;
-      const tasks::PowerLaw& law = *fitted.law;
-      Row exponent{name, wrong + ", b", law.exponent, law.exponent_between.low,
-                   law.exponent_between.high};
-      exponent.in_table = false;
-      result.rows.push_back(std::move(exponent));
-      const auto n = static_cast<double>(study.paper_samples);
-      const tasks::Interval next = law.next(n);
-      result.rows.push_back({name, text(wrong, ", fit at ", html::mark_label(n), " samples"),
-                             bounded(law.at(n), measure), bounded(next.low, measure),
-                             bounded(next.high, measure), paper_of(measure, i)});
-    }
-  }
 }
 
 void report(const Study& study, const RecipeOptions& options, RecipeResult& result) {
@@ -431,51 +118,7 @@ void report(const Study& study, const RecipeOptions& options, RecipeResult& resu
       }
     }
   }
-  add_rows(study, lines, result);
-  result.has_table = true;
-  std::string charts = html::paragraph(
-      "Dots are runs, lines their medians. Dashed: the fit, in a band where a further run falls "
-      "with 95%. Diamonds: the paper; \"below\" where it prints an error that rounds to 0.");
-  for (std::size_t m = 0; m < study.measures.size(); ++m) {
-    charts +=
-        html::figure(html::line_chart(chart_of(study, m, lines[m], false)), study.measures[m].name);
-  }
-  result.sections.emplace_back(
-      "By samples", sizes_table(study, lines, false) + fits_table(study, lines) + charts);
-  if (study.widths.size() > 1) {
-    std::string pictures;
-    for (std::size_t m = 0; m < study.measures.size(); ++m) {
-      html::LineChart chart = chart_of(study, m, lines[m], true);
-      for (const std::int64_t width : study.widths) {
-        chart.x_marks.push_back(static_cast<double>(width));
-      }
-      pictures += html::figure(html::line_chart(chart), study.measures[m].name);
-    }
-    const auto samples = static_cast<double>(study.middle_steps() * study.batch);
-    result.sections.emplace_back(text("By width, at ", html::mark_label(samples), " samples"),
-                                 sizes_table(study, lines, true) + pictures);
-  }
-  result.sections.emplace_back(
-      "What is counted",
-      html::paragraph(study.remarks) +
-          html::paragraph(text(
-              "Every run has a schedule of its own over its steps; more samples are more steps of ",
-              study.batch, ". The rate falls as 1 / width. ", study.test_samples,
-              " fresh samples, the same for all runs. Cells have the median over seeds, and the "
-              "least and the greatest of them.")) +
-          html::paragraph(
-              "e(n) = a n^-b is fitted by least squares in logarithms to every seed's point, n "
-              "being the number of training samples (or the width). An error is (wrong + 1/2) / "
-              "(counted + 1), so that there is a logarithm where nothing is wrong; with many such "
-              "points b is too small. Points where all is wrong are left out. b has Student's 95% "
-              "interval; at the paper's number of samples stand the fit and where one more run "
-              "would fall with 95% if the law holds as far. A fit whose b may be 0 or less, or "
-              "with points at fewer than three sizes, says nothing, and no number is given. "
-              "\"bends\" stands where the "
-              "medians are off the line by more than seeds explain (an F test, p below 0.05): then "
-              "the law does not hold as far as the points, let alone to the paper's samples, and "
-              "the fit there is of the slope so far, no forecast. An error that jumps from high to "
-              "none bends so."));
+  tell(study, lines, result);
 }
 
 /// Of one value for each scale.
