@@ -113,7 +113,8 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
   expect(browser.wait_for("[...state.charts.values()].some(c => c.curves.some(k => k.x.length >= "
                           "30) && c.place)"),
          view, "no curves come");
-  // Pixels of the first chart's curves that are in a colour. They come with a frame, after the data.
+  // Pixels of the first chart's curves that are in a colour. They come with a frame, after the
+  // data.
   expect(browser.wait_for(R"((() => {
     const canvas = [...state.charts.values()].find(c => c.place).curvesCanvas;
     const bytes = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
