@@ -192,14 +192,23 @@ void Communicator::finish(std::uint64_t count) {
   if (background_) background_->wait(count);
 }
 
+/// One sum at a time uses it.
+template <class T>
+std::span<T> Communicator::room(std::size_t count) {
+  if (room_bytes_ < count * sizeof(T)) {
+    room_bytes_ = count * sizeof(T);
+    room_ = std::make_unique_for_overwrite<std::byte[]>(room_bytes_);
+  }
+  return {reinterpret_cast<T*>(room_.get()), count};
+}
+
 template <class T>
 void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> shares) {
   const std::span<T> numbers(x.data<T>(), static_cast<std::size_t>(x.size()));
   if (!shares.empty()) return sum_shares(numbers, shares);
   constexpr std::size_t most = piece_bytes / sizeof(T);
-  std::vector<T> room(std::min(numbers.size(), most));
   for (std::size_t first = 0; first < numbers.size(); first += most) {
-    sum_chunk(numbers.subspan(first, std::min(most, numbers.size() - first)), std::span(room));
+    sum_chunk(numbers.subspan(first, std::min(most, numbers.size() - first)));
   }
 }
 
@@ -221,10 +230,8 @@ void Communicator::walk_shares(std::span<const std::size_t> shares, std::size_t 
 
 template <class T>
 void Communicator::sum_shares(std::span<T> numbers, std::span<const std::size_t> shares) {
-  std::vector<T> room;
   walk_shares(shares, piece_bytes / sizeof(T), [&](int peer, Range kept, Range given) {
-    if (room.size() < kept.size()) room.resize(kept.size());
-    const std::span<T> theirs = std::span(room).first(kept.size());
+    const std::span<T> theirs = room<T>(kept.size());
     exchange(peer, std::as_bytes(numbers.subspan(given.first, given.size())),
              std::as_writable_bytes(theirs));
     add_to(numbers.subspan(kept.first, kept.size()), std::span<const T>(theirs));
@@ -327,14 +334,14 @@ void Communicator::sum_as(std::span<const Tensor> tensors) {
   std::size_t count = 0;
   for (const Tensor& t : tensors) count += static_cast<std::size_t>(t.size());
   constexpr std::size_t most = piece_bytes / sizeof(T);
-  std::vector<T> numbers(std::min(count, most)), room(numbers.size());
+  std::vector<T> numbers(std::min(count, most));
   for (std::size_t first = 0; first < count; first += most) {
     const std::size_t end = std::min(count, first + most);
     for_pieces<T>(tensors, first, end,
                   [&](const Tensor& t, const T* from, std::size_t at, std::size_t n) {
                     t.backend().download(numbers.data() + at, from, n * sizeof(T));
                   });
-    sum_chunk(std::span(numbers).first(end - first), std::span(room));
+    sum_chunk(std::span(numbers).first(end - first));
     for_pieces<T>(tensors, first, end, [&](const Tensor& t, T* to, std::size_t at, std::size_t n) {
       t.backend().upload(to, numbers.data() + at, n * sizeof(T));
     });
@@ -345,7 +352,7 @@ void Communicator::sum_as(std::span<const Tensor> tensors) {
 /// neighbour first, so that the sums are those of the tree. Then the shares go back the same way. A
 /// rank thus sends 2 (N-1)/N of all numbers, whatever their tree.
 template <class T>
-void Communicator::sum_chunk(std::span<T> numbers, std::span<T> room) {
+void Communicator::sum_chunk(std::span<T> numbers) {
   struct Half {
     std::size_t kept, kept_end, given, given_end;
   };
@@ -356,10 +363,11 @@ void Communicator::sum_chunk(std::span<T> numbers, std::span<T> room) {
     const bool low = (rank() & d) == 0;
     const Half half = low ? Half{first, middle, middle, end} : Half{middle, end, first, middle};
     const std::size_t n = half.kept_end - half.kept;
+    const std::span<T> theirs = room<T>(n);
     exchange(rank() ^ d, std::as_bytes(numbers.subspan(half.given, half.given_end - half.given)),
-             std::as_writable_bytes(room.first(n)));
+             std::as_writable_bytes(theirs));
     // Of two numbers a + b is b + a, bit for bit; only what kind of NaN it is may differ.
-    add_to(numbers.subspan(half.kept, n), std::span<const T>(room.first(n)));
+    add_to(numbers.subspan(half.kept, n), std::span<const T>(theirs));
     halves.push_back(half);
     first = half.kept;
     end = half.kept_end;

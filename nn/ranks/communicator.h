@@ -80,7 +80,9 @@ class Communicator {
   template <class T>
   void sum_as(std::span<const Tensor> tensors);
   template <class T>
-  void sum_chunk(std::span<T> numbers, std::span<T> room);
+  void sum_chunk(std::span<T> numbers);
+  template <class T>
+  std::span<T> room(std::size_t count);
   template <class T>
   void sum_in_place(const Tensor& x, std::span<const std::size_t> shares);
   template <class T>
@@ -98,6 +100,8 @@ class Communicator {
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<DeviceTransport> devices_;
   std::unique_ptr<Background> background_;
+  std::unique_ptr<std::byte[]> room_;  // for what comes from another rank, from sum to sum
+  std::size_t room_bytes_ = 0;
   std::uint64_t sent_ = 0;
   bool failed_together_ = false;
 };

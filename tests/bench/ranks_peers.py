@@ -6,9 +6,11 @@
 
 Both sides train the same GPT-NeoX on the same number of processes of this machine, one thread each:
 `mpirun -np N longhand train`, whose step is as many parts as processes, and DDP over gloo with fused
-AdamW, eager. Each process has its share of the batch. They take turns, --rounds times; told are the
-median of all steps after the first five and the least, tokens and bits of the same kind on both sides (f32
-or bf16 autocast), and the largest process's peak memory, PyTorch's also beyond what importing it takes.
+AdamW, eager. Each process has its share of the batch. Our sequences differ in length, DDP's are all of
+their mean length: a step of ours ends with the process that has more tokens. They take turns, --rounds
+times; told are the median of all steps after the first five and the least, tokens and bits of the same
+kind on both sides (f32 or bf16 autocast), and the largest process's peak memory, PyTorch's also beyond
+what importing it takes.
 """
 import json
 import os
@@ -46,7 +48,8 @@ def ours(program, name, math, ranks, seconds):
                 sys.exit(errors.read())
         with open(folder + "/run/metrics.jsonl") as lines:
             rows = [row for row in map(json.loads, lines) if "seconds" in row]
-    return {"times": [row["seconds"] for row in rows[5:]], "tokens": rows[-1]["tokens"],
+    return {"times": [row["seconds"] for row in rows[5:]],
+            "tokens": round(statistics.mean(row["tokens"] for row in rows[5:])),
             "exposed": statistics.median(row["exchange"]["exposed"] for row in rows[5:]),
             "peak_mib": usage.ru_maxrss / 1024}
 
@@ -63,7 +66,7 @@ def theirs(name, math, tokens, seconds):
     dist.init_process_group("gloo")
     imported = memory("VmRSS")
     width, layers, heads, batch, _ = MODELS[name]
-    length, batch = tokens // batch, batch // dist.get_world_size()
+    length, batch = round(tokens / batch), batch // dist.get_world_size()
     each = width // heads
     turn = torch.arange(length)[:, None] * 10000 ** (-torch.arange(0, each, 2) / each)
     cos, sin = torch.cat((turn, turn), -1).cos(), torch.cat((turn, turn), -1).sin()
