@@ -47,7 +47,8 @@ BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
     const RecipeOptions options = tiny(folder / ("attentionspan-" + table + "-smoke"));
     results[table] = recipes().at("attentionspan/" + table).run(options);
     BOOST_TEST(!results[table].stopped);
-    BOOST_TEST(results[table].sections.size() >= 3u);
+    BOOST_TEST(results[table].sections.size() >= 2u);
+    BOOST_TEST(!results[table].runs.empty());
     for (const Row& row : results[table].rows) {
       BOOST_TEST(std::isfinite(row.value));
       if (row.low) BOOST_TEST(*row.low <= row.value);

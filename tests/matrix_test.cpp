@@ -179,9 +179,9 @@ BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(!result.stopped);
   BOOST_TEST(result.has_table);
-  const std::string configurations = read_text(options.out / "configurations.txt", 1 << 20);
+  const std::string configured = configurations(result.runs);
   for (const char* run : {"# flip-flop-rope-1e-3-seed-1\n", "# parity-fal-1e-2-seed-1, as "}) {
-    BOOST_TEST(configurations.find(run) != std::string::npos, run);
+    BOOST_TEST(configured.find(run) != std::string::npos, run);
   }
   const Cell cell{&mechanism_of("rope"), &matrix_task_of("flip-flop")};
   const auto made = read_cell(cell, options);

@@ -128,6 +128,20 @@ BOOST_AUTO_TEST_CASE(a_page_has_its_figures_and_keeps_its_notes) {
   BOOST_TEST(paper_table(results, "").find("rank") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(what_stands_beside_a_figure_is_named) {
+  const longhand::TemporaryFolder folder;
+  RecipeResult of_seeds = example;
+  of_seeds.bounds = Bounds::seeds;
+  write_results_page(folder.path() / "one.md", made_by("fal/table1"), example);
+  write_results_page(folder.path() / "two.md", made_by("fal/table1"), of_seeds);
+  BOOST_TEST(contains(contents(folder.path() / "one.md"), "|  |  | ours | 95% | paper |"));
+  BOOST_TEST(
+      contains(contents(folder.path() / "two.md"), "|  |  | ours | worst to best | paper |"));
+  const std::string table = paper_table(results_in(folder.path()), "");
+  BOOST_TEST(contains(table, "| 0.125 to 0.500 | 0.151 |"));
+  BOOST_TEST(contains(table, "| 0.125 to 0.500 (worst to best) | 0.151 |"));
+}
+
 BOOST_AUTO_TEST_CASE(a_large_picture_is_left_out_and_said_to_be) {
   const longhand::TemporaryFolder folder;
   RecipeResult result;

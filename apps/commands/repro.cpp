@@ -135,11 +135,12 @@ std::string today() {
   return std::strftime(digits, sizeof digits, "%F", &date) > 0 ? digits : "";
 }
 
-/// The seeds and hours of the runs in the recipe's folder; without any, the command's own.
-void count_runs(const RecipeOptions& options, double seconds, Provenance& made) {
+/// The seeds and hours of the recipe's runs; without any, the command's own.
+void count_runs(const RecipeOptions& options, std::span<const std::filesystem::path> runs,
+                double seconds, Provenance& made) {
   std::set<std::uint64_t> seeds;
   double trained = 0;
-  for (const std::filesystem::path& path : runs_below(options.out)) {
+  for (const std::filesystem::path& path : runs) {
     const RunSummary run = summarize(path);
     seeds.insert(run.config.seed());
     trained += run.seconds;
@@ -274,15 +275,20 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
       return;
     }
   }
-  const RecipeResult result = found->second.run(options);
+  RecipeResult result = found->second.run(options);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
+  if (!result.runs.empty()) {
+    result.sections.emplace_back("Configurations of the runs",
+                                 html::code(configurations(result.runs)));
+  }
+  const bool confidence = result.bounds == Bounds::confidence;
   Report report({{"row", "model"},
                  {"column", "column"},
                  {"value", "ours", "%.4f"},
-                 {"low", "95% from", "%.4f"},
-                 {"high", "to", "%.4f"},
+                 {"low", confidence ? "95% from" : "worst", "%.4f"},
+                 {"high", confidence ? "to" : "best", "%.4f"},
                  {"paper", "paper", "%.4f"}});
   report.set("recipe", id);
   report.set("scale", arguments.word("scale"));
@@ -337,7 +343,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
                     .commit = std::string(commit),
                     .date = today(),
                     .machine = machine()};
-    count_runs(options, seconds, made);
+    count_runs(options, result.runs, seconds, made);
     write_results_page(results_page, made, result);
   }
 

@@ -57,6 +57,7 @@ std::vector<Measured> measure_all(const RecipeOptions& options, RecipeResult& re
   const std::vector<GridRun> runs = measured_runs(options);
   result.stopped = !train_runs(runs, options, beside_attentionspan());
   if (result.stopped) return {};
+  result.runs = run_paths(runs, options, beside_attentionspan());
   const std::vector<AlgorithmicTask> tasks = tasks_measured(options);
   std::vector<Measured> all;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
@@ -176,8 +177,6 @@ RecipeResult table3(const RecipeOptions& options) {
           "number of layers, so levels are not to be compared, only which is larger."));
   result.sections.emplace_back("The paper's Table 3, fine-tuned models",
                                html::table({"model", "task", "right, %", "wrong, %"}, body));
-  result.sections.emplace_back("Configurations of the runs",
-                               configurations(measured_runs(options)));
   return result;
 }
 
@@ -223,8 +222,6 @@ RecipeResult table4(const RecipeOptions& options) {
           "standard deviation and range over the model's heads. Accuracy is the share of answers "
           "right under teacher forcing. The paper's figures are those of its Llama of 512 heads on "
           "additions of 5 and of 60 digits; here the task's own distributions are taken."));
-  result.sections.emplace_back("Configurations of the runs",
-                               configurations(measured_runs(options)));
   return result;
 }
 
@@ -265,7 +262,7 @@ RecipeResult table5(const RecipeOptions& options) {
           "(attentionspan/sec6.4). The paper's model is Llama-3.2-1B, fine-tuned on additions of 5 "
           "digits and repaired for 60; ours has the task's own distributions. ",
           learned_model(options), how_optimized(options))));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 

@@ -85,7 +85,7 @@ RecipeResult figure1(const RecipeOptions& options) {
           "The paper shows its figure for a fine-tuned model and prints no numbers: the diagonal "
           "holds in distribution and scatters beyond it, without becoming less sharp. ",
           learned_model(options), how_optimized(options))));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 

@@ -109,6 +109,7 @@ std::int64_t samples_of(Scale scale) { return scale == Scale::smoke ? 200 : 1000
 
 void report(const RecipeOptions& options, RecipeResult& result) {
   const std::int64_t seeds = seeds_of(options, 3, 3, 3);
+  result.bounds = Bounds::seeds;
   const std::vector<Mechanism> some = chosen_mechanisms(options);
   std::vector<std::vector<std::string>> best;
   for (const AlgorithmicTask& task : chosen_tasks(options, algorithmic_tasks())) {
@@ -145,8 +146,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       html::paragraph(text(
           "The models of attentionspan/table6 with other heads or positions, everything "
           "else the same: blocks, width, steps, batches, rate. Each figure is the median of ",
-          seeds, " seeds; what stands as its interval is the worst and the best of them. ",
-          samples_of(options.scale),
+          seeds, " seeds, beside it the worst and the best of them. ", samples_of(options.scale),
           " samples of each distribution, under teacher forcing. The paper's figures are those of "
           "its Table 6, for the whole Llama-3.2-1B from random weights. ",
           how_optimized(options))));

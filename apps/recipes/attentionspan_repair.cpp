@@ -139,7 +139,7 @@ RecipeResult columns(const RecipeOptions& options) {
           "what it learns by these columns alone. The paper prints 0.18 before and 0.87 after, for "
           "Llama-3.2-1B on additions of 60 digits (Table 5), and says that its control, on "
           "addition, failed.");
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 
@@ -168,7 +168,7 @@ RecipeResult rope_off(const RecipeOptions& options) {
           "fine-tuned model of a billion parameters: no loss in distribution, the same failure out "
           "of it. A small model that learned reversal with nothing but rotary positions to tell "
           "places by has no such way around them.");
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 
@@ -209,7 +209,7 @@ RecipeResult biases(const RecipeOptions& options) {
           "distribution: a matrix for each head (Eq. 6), or the weights of a further head for each "
           "(Eq. 8). The paper prints no figures: the matrix is effective in String Reversal and "
           "fails where contents decide, the heads restore every task.");
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 
@@ -326,7 +326,7 @@ RecipeResult figure2(const RecipeOptions& options) {
               found +
               "The paper's gains are read off its text: about 90 points in String Reversal, 40 to "
               "50 in Value Assignment.");
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 

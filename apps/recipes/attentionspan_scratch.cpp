@@ -95,7 +95,7 @@ RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns)
                       "scored there.") +
           html::table({"run", "over 99%"}, learned) +
           html::figure(line_chart(chart), "Accuracy in distribution, the first seed"));
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 

@@ -94,7 +94,7 @@ RecipeResult run(const RecipeOptions& options) {
               "longhand's: the paper prints none."));
   result.sections.emplace_back("Training", html::figure(line_chart(chart), "Loss, the first seed"));
   result.sections.emplace_back("The paper's Table 2", tuned_table());
-  result.sections.emplace_back("Configurations of the runs", configurations(runs));
+  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 

@@ -196,7 +196,7 @@ RecipeResult run(const RecipeOptions& options) {
                                html::figure(line_chart(chart), "Loss after the change"));
   std::vector<GridRun> all = trained.first;
   all.insert(all.end(), second.begin(), second.end());
-  result.sections.emplace_back("Configurations of the runs", configurations(all));
+  result.runs = run_paths(all, options);
   return result;
 }
 

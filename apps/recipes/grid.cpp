@@ -74,7 +74,7 @@ Recipe grid_recipe(GridRecipe grid) {
     result.stopped = !train_runs(runs, options, grid.reuse_from);
     if (result.stopped) return result;
     grid.report(options, result);
-    result.sections.emplace_back("Configurations of the runs", configurations(runs));
+    result.runs = run_paths(runs, options, grid.reuse_from);
     return result;
   };
   return recipe;
@@ -122,6 +122,13 @@ fs::path run_path(const GridRun& run, const RecipeOptions& options,
     if (finished(path, run)) return path;
   }
   return options.out / run.name;
+}
+
+std::vector<fs::path> run_paths(std::span<const GridRun> runs, const RecipeOptions& options,
+                                std::span<const std::string_view> reuse_from) {
+  std::vector<fs::path> paths;
+  for (const GridRun& run : runs) paths.push_back(run_path(run, options, reuse_from));
+  return paths;
 }
 
 LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
@@ -238,10 +245,18 @@ std::string differences(const Config& from, const Config& config) {
   return all;
 }
 
-std::string configurations(std::span<const GridRun> runs) {
+std::string configurations(std::span<const fs::path> runs) {
+  std::map<std::string, Config> first;  // of each task
   std::string all;
-  for (const GridRun& run : runs) all += "# " + run.name + "\n" + run.config.ini() + "\n";
-  return html::code(all);
+  for (const fs::path& path : runs) {
+    const Config config = RunFolder(path).config();
+    const auto [of_task, is_first] = first.try_emplace(config.text("task.name"), config);
+    all += "# " + path.filename().string();
+    all += is_first ? "\n" + config.ini() + "\n"
+                    : ", as " + of_task->first + "'s first but for\n" +
+                          differences(of_task->second, config) + "\n";
+  }
+  return all;
 }
 
 }  // namespace longhand::app

@@ -45,6 +45,10 @@ RunFolder open_or_create(const std::filesystem::path& path, const Config& config
 std::filesystem::path run_path(const GridRun& run, const RecipeOptions& options,
                                std::span<const std::string_view> reuse_from = {});
 
+std::vector<std::filesystem::path> run_paths(std::span<const GridRun> runs,
+                                             const RecipeOptions& options,
+                                             std::span<const std::string_view> reuse_from = {});
+
 /// A run's model after its last step.
 LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
                         std::span<const std::string_view> reuse_from = {});
@@ -90,7 +94,7 @@ std::string how_intervals(std::int64_t runs);
 
 /// "training.rate = 3e-3", a line for each setting in which a run of the same task differs.
 std::string differences(const Config& from, const Config& config);
-/// The configurations that made a section's figures.
-std::string configurations(std::span<const GridRun> runs);
+/// The configuration of the first run of each task, and in what the others differ from it.
+std::string configurations(std::span<const std::filesystem::path> runs);
 
 }  // namespace longhand::app

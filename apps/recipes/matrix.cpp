@@ -48,6 +48,7 @@ std::string percent(double share) {
 }
 
 void add_rows(const Made& made, RecipeResult& result) {
+  if (seeds(made.options) > 1) result.bounds = Bounds::seeds;
   for (const Cell& cell : cells(made.choice)) {
     const CellResult* const of = made.of(*cell.task, *cell.mechanism);
     if (!of) continue;
@@ -64,6 +65,8 @@ void add_rows(const Made& made, RecipeResult& result) {
         row.value = median(values);
         row.low = std::ranges::min(values);
         row.high = std::ranges::max(values);
+      } else if (result.bounds == Bounds::seeds) {  // given up after one seed
+        row.low = row.high = {};
       }
       result.rows.push_back(std::move(row));
       for (std::size_t run = 0; values.size() > 1 && run < values.size(); ++run) {
@@ -266,8 +269,7 @@ std::string protocol(const Made& made) {
       "frequent target as every answer. ");
   counted += runs == 1 ? "One seed; intervals are Wilson's, 95%. "
                        : text("The median of ", runs,
-                              " seeds, and below it the worst; in the rows what stands as the "
-                              "interval is the worst and the best, and with --json there are each "
+                              " seeds, and below it the worst; with --json there are each "
                               "seed's figure and the mean with Student's 95% interval. ");
   std::string chosen = text(
       "The rate is one of ", listed(rates(scale)), ": the one whose run of the first seed",
@@ -285,26 +287,17 @@ std::string protocol(const Made& made) {
   return html::paragraph(counted) + html::paragraph(chosen) + html::paragraph(given_up);
 }
 
-/// The configuration of the first run of a task, and in what the others differ from it.
-std::string configurations_of(const Made& made) {
-  std::string all;
+/// Those at every rate of the first seed, and the others of the rate that was chosen.
+std::vector<std::filesystem::path> runs_of(const Made& made) {
+  std::vector<std::filesystem::path> all;
   for (const MatrixTask* task : made.choice.tasks) {
-    std::optional<Config> base;
     for (const Mechanism* mechanism : made.choice.mechanisms) {
       const CellResult* const result = made.of(*task, *mechanism);
       if (!result) continue;
-      std::set<std::string> seen;
       for (const auto* runs : {&result->trials, &result->runs}) {
         for (const CellRun& run : *runs) {
-          if (!seen.insert(run.run).second) continue;
-          const Config config = RunFolder(made.options.out / run.run).config();
-          if (!base) {
-            base = config;
-            all += "# " + run.run + "\n" + config.ini() + "\n";
-            continue;
-          }
-          all += "# " + run.run + ", as " + std::string(task->name) + "'s first but for\n" +
-                 differences(*base, config) + "\n";
+          const std::filesystem::path path = made.options.out / run.run;
+          if (std::ranges::find(all, path) == all.end()) all.push_back(path);
         }
       }
     }
@@ -314,6 +307,7 @@ std::string configurations_of(const Made& made) {
 
 void report(const Made& made, RecipeResult& result) {
   result.has_table = true;
+  result.runs = runs_of(made);
   add_rows(made, result);
   const auto section = [&](const char* heading, std::string content) {
     result.sections.emplace_back(heading, std::move(content));
@@ -330,9 +324,6 @@ void report(const Made& made, RecipeResult& result) {
   section("What a token costs", costs(made));
   section("Rates and seeds", choices(made));
   section("What is published", published_figures(made));
-  const std::string configurations = configurations_of(made);
-  section("Configurations of the runs", html::code(configurations));
-  write_atomically(made.options.out / "configurations.txt", configurations);
 }
 
 std::vector<GridPiece> pieces(const RecipeOptions& options) {

@@ -36,6 +36,10 @@ std::string cell(const Row& row) {
 
 std::string_view name_of(Scale scale) { return scales[static_cast<std::size_t>(scale)]; }
 
+std::string_view name_of(Bounds bounds) {
+  return bounds == Bounds::confidence ? "95%" : "worst to best";
+}
+
 std::optional<Scale> scale_from_name(std::string_view name) {
   for (std::size_t i = 0; i < std::size(scales); ++i) {
     if (scales[i] == name) return static_cast<Scale>(i);

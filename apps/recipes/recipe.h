@@ -24,11 +24,15 @@ std::optional<Scale> scale_from_name(std::string_view name);
 struct Row {
   std::string row, column;
   double value = 0;
-  std::optional<double> low = {}, high = {};  // 95%
+  std::optional<double> low = {}, high = {};  // as the result's Bounds say
   std::optional<double> paper = {};
   bool in_table = true;  // false: in the JSON alone
   bool whole = false;    // a number of things, such as a rank
 };
+
+/// What a row's low and high are.
+enum class Bounds { confidence, seeds };  // 95%; the worst and the best of several seeds
+std::string_view name_of(Bounds bounds);  // "95%"; "worst to best"
 
 using Settings = std::map<std::string, std::string>;  // of a run's configuration
 
@@ -47,6 +51,8 @@ struct RecipeOptions {
 
 struct RecipeResult {
   std::vector<Row> rows;
+  Bounds bounds = Bounds::confidence;
+  std::vector<std::filesystem::path> runs = {};  // whose figures these are
   /// Parts of the report after the table: heading and HTML.
   std::vector<std::pair<std::string, std::string>> sections = {};
   bool stopped = false;    // by a signal or a limit of time; running the recipe again goes on

@@ -43,10 +43,18 @@ Json to_json(const Provenance& made, const RecipeResult& result) {
     if (row.whole) one["whole"] = true;
     rows.push_back(std::move(one));
   }
-  return Json{{"recipe", made.recipe},   {"summary", made.summary}, {"scale", made.scale},
-              {"command", made.command}, {"seed", made.seed},       {"seeds", made.seeds},
-              {"commit", made.commit},   {"date", made.date},       {"machine", made.machine},
-              {"hours", made.hours},     {"rows", std::move(rows)}};
+  return Json{{"recipe", made.recipe},
+              {"summary", made.summary},
+              {"scale", made.scale},
+              {"command", made.command},
+              {"seed", made.seed},
+              {"seeds", made.seeds},
+              {"commit", made.commit},
+              {"date", made.date},
+              {"machine", made.machine},
+              {"hours", made.hours},
+              {"interval", name_of(result.bounds)},
+              {"rows", std::move(rows)}};
 }
 
 std::string seeds_text(const Json& results) {
@@ -76,7 +84,8 @@ std::string notes_of(const fs::path& page) {
 }  // namespace
 
 std::string figures_table(const Json& results) {
-  std::vector<std::vector<std::string>> lines{{"", "", "ours", "95%", "paper"}};
+  std::vector<std::vector<std::string>> lines{
+      {"", "", "ours", results["interval"].string(), "paper"}};
   for (const Json& row : results["rows"].elements()) {
     if (!row["in_table"].boolean()) continue;
     lines.push_back({html::markdown_escape(row["row"].string()),
@@ -162,11 +171,14 @@ std::string index_table(const std::map<std::string, Json>& all) {
 std::string paper_table(const std::map<std::string, Json>& all, std::string_view folder) {
   std::vector<std::vector<std::string>> lines{{"", "", "ours", "95%", "paper", "page"}};
   for (const auto& [page, results] : all) {
+    const std::string interval = results["interval"].string();
+    const std::string kind =
+        interval == name_of(Bounds::confidence) ? "" : text(" (", interval, ")");
     for (const Json& row : results["rows"].elements()) {
       if (!row["in_table"].boolean() || row["paper"].is_null()) continue;
       lines.push_back({html::markdown_escape(row["row"].string()),
                        html::markdown_escape(row["column"].string()),
-                       figure_text(row["value"], is_whole(row)), interval_text(row),
+                       figure_text(row["value"], is_whole(row)), interval_text(row) + kind,
                        figure_text(row["paper"], is_whole(row)),
                        text("[", results["recipe"].string(), ", ", results["scale"].string(), "](",
                             folder, page, ".md)")});

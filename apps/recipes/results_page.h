@@ -15,7 +15,7 @@ namespace longhand::app {
 /// How a recipe's figures were made.
 struct Provenance {
   std::string recipe, summary, scale, command, commit, date, machine;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  // the first
   std::int64_t seeds = 1;
   double hours = 0;  // of training, all runs together
 };
