@@ -118,7 +118,8 @@ BOOST_AUTO_TEST_CASE(what_a_rank_holds_is_near_the_peak_that_is_measured) {
         BOOST_TEST_CONTEXT(size << " ranks, " << parts << " parts, sharing "
                                 << static_cast<int>(sharing)) {
           BOOST_TEST(ratio > 0.93);
-          BOOST_TEST(ratio < 1.15);
+          // Panels fill blocks of 2 MiB; which products keep theirs is the instruction set's.
+          BOOST_TEST(ratio < 1.2);
         }
       }
     }
