@@ -14,6 +14,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 }
 
 void report(const RecipeOptions& options, RecipeResult& result) {
+  result.bounds = Bounds::seeds;
   const std::vector<GridRun> runs = runs_of(options);
   html::LineChart chart{.x_label = "step", .y_label = "accuracy", .series = {}};
   chart.y_low = 0;
