@@ -16,7 +16,7 @@ std::int64_t scored_samples(Scale scale) {
 /// Of every task, one for each seed.
 std::vector<GridRun> scratch_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 3); ++number) {
+  for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 3); ++number) {
     for (const AlgorithmicTask& task : chosen_tasks(options, algorithmic_tasks())) {
       runs.push_back(scratch_run(task, number, options));
     }

@@ -20,7 +20,7 @@ struct GammaRun {
 std::vector<GammaRun> gamma_runs(const RecipeOptions& options) {
   std::vector<GammaRun> all;
   for (const std::string& gamma : gammas(options.scale)) {
-    for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 4); ++number) {
+    for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 4); ++number) {
       GridRun run = toy_run({.chacal = true}, number, options, {{"model.gamma", gamma}});
       // The default's runs are those of Table 1.
       if (gamma != "0.9") run.name = "gamma-" + gamma + "-" + run.name;

@@ -13,7 +13,7 @@ namespace {
 /// Samples that stand for a million of the paper's training set. The paper's training draws
 /// 100,000 * 1024 samples, two thirds of its largest set; so does every scale.
 std::int64_t million(Scale scale) {
-  constexpr std::array<std::int64_t, 3> samples{1000, 25'000, 1'000'000};
+  constexpr std::array<std::int64_t, 3> samples{1000, 12'500, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
 }
 
@@ -24,7 +24,7 @@ constexpr ScaledSetting settings[] = {{"model.positions", "none", "none", "none"
                                       {"model.inner", "64", "128", "2048"},
                                       {"model.heads", "softmax:2", "softmax:4", "softmax:16"},
                                       {"training.schedule", "one_cycle", "one_cycle", "one_cycle"},
-                                      {"training.steps", "1600", "40000", "100000"},
+                                      {"training.steps", "1600", "20000", "100000"},
                                       {"training.batch", "64", "64", "1024"},
                                       {"training.rate", "4e-3", "2e-3", "1e-5"},
                                       {"training.warm_up", "100", "200", ""},
