@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "apps/recipes/chosen.h"
 #include "apps/run/evaluation.h"
@@ -220,6 +221,52 @@ std::string learned_model(const RecipeOptions& options) {
               "parameters. ");
 }
 
+std::vector<GridRun> Lineage::of_seeds(std::size_t i) const {
+  std::vector<GridRun> runs;
+  for (const std::vector<GridRun>& of_seed : seeds) runs.push_back(of_seed.at(i));
+  return runs;
+}
+
+std::vector<Lineage> lineages(std::span<const AlgorithmicTask> tasks, const RecipeOptions& options,
+                              const MakeLineage& make) {
+  std::vector<Lineage> all;
+  for (const AlgorithmicTask& task : tasks) {
+    Lineage& lineage = all.emplace_back(Lineage{task, {}});
+    for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 3); ++number) {
+      lineage.seeds.push_back(make(task, number));
+    }
+  }
+  return all;
+}
+
+std::vector<GridPiece> pieces_of(std::span<const Lineage> lineages, const RecipeOptions& options) {
+  std::vector<GridPiece> pieces;
+  for (const Lineage& lineage : lineages) {
+    for (const std::vector<GridRun>& runs : lineage.seeds) {
+      pieces.push_back({runs.front().name, [runs, options] {
+                          return train_runs(runs, options, beside_attentionspan());
+                        }});
+    }
+  }
+  return pieces;
+}
+
+bool train_all(std::span<const Lineage> lineages, const RecipeOptions& options,
+               RecipeResult& result) {
+  for (const GridPiece& piece : pieces_of(lineages, options)) {
+    if (piece.make()) continue;
+    result.stopped = true;
+    return false;
+  }
+  for (const Lineage& lineage : lineages) {
+    for (const std::vector<GridRun>& runs : lineage.seeds) {
+      std::ranges::move(run_paths(runs, options, beside_attentionspan()),
+                        std::back_inserter(result.runs));
+    }
+  }
+  return true;
+}
+
 std::span<const std::string_view> beside_attentionspan() {
   static constexpr std::string_view recipes[] = {
       "attentionspan/table6", "attentionspan/table2", "attentionspan/table2-scratch",
@@ -257,9 +304,10 @@ std::int64_t measured_samples(const RecipeOptions& options) {
   return (options.model.empty() ? small : tuned)[static_cast<std::size_t>(options.scale)];
 }
 
-TaskScore score_task(const GridRun& run, std::string_view distribution,
-                     const RecipeOptions& options, std::int64_t samples, bool decoded) {
-  const LoadedRun loaded = load_learned(run, options, run.last_step());
+TaskScore score_task(const GridRun& run, std::optional<std::int64_t> step,
+                     std::string_view distribution, const RecipeOptions& options,
+                     std::int64_t samples, bool decoded) {
+  const LoadedRun loaded = load_learned(run, options, step);
   const auto task = scored_task(loaded.config, distribution);
   EvaluationOptions how = fresh_samples(samples, options);
   const tasks::Tally tally = evaluate(*loaded.model, *task, how);
@@ -280,16 +328,21 @@ void TaskScores::add(const TaskScore& score) {
   tokens = score.tokens;
 }
 
-void add_percent(RecipeResult& result, const AlgorithmicTask& task, const std::string& column,
-                 std::span<const double> values, std::optional<double> paper, std::int64_t of) {
-  RecipeResult shares;
-  add_row(shares, std::string(task.title), column, values, paper, of);
-  for (Row& row : shares.rows) {
-    row.value *= 100;
-    if (row.low) *row.low *= 100;
-    if (row.high) *row.high *= 100;
-    result.rows.push_back(std::move(row));
+void add_percent(RecipeResult& result, const std::string& row, const std::string& column,
+                 std::span<const double> shares, std::optional<double> paper, std::int64_t of) {
+  RecipeResult as_shares;
+  add_row(as_shares, row, column, shares, paper, of);
+  for (Row& one : as_shares.rows) {
+    one.value *= 100;
+    if (one.low) *one.low *= 100;
+    if (one.high) *one.high *= 100;
+    result.rows.push_back(std::move(one));
   }
+}
+
+void add_percent(RecipeResult& result, const AlgorithmicTask& task, const std::string& column,
+                 std::span<const double> shares, std::optional<double> paper, std::int64_t of) {
+  add_percent(result, std::string(task.title), column, shares, paper, of);
 }
 
 std::span<const TunedFigure> tuned_figures() { return tuned; }

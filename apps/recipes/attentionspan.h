@@ -62,6 +62,24 @@ std::span<const std::string_view> beside_attentionspan();
 /// distribution, everything else stays.
 GridRun columns_repair(const GridRun& model, const RecipeOptions& options);
 
+/// For one task, a model and what is made of it, once for each seed.
+struct Lineage {
+  AlgorithmicTask task;
+  std::vector<std::vector<GridRun>> seeds;  // each in the order of making
+
+  /// Run number i of every seed.
+  std::vector<GridRun> of_seeds(std::size_t i) const;
+};
+using MakeLineage =
+    std::function<std::vector<GridRun>(const AlgorithmicTask& task, std::int64_t number)>;
+std::vector<Lineage> lineages(std::span<const AlgorithmicTask> tasks, const RecipeOptions& options,
+                              const MakeLineage& make);
+/// One for each task and seed.
+std::vector<GridPiece> pieces_of(std::span<const Lineage> lineages, const RecipeOptions& options);
+/// Trains what is missing and names the runs in the result. False: stopped.
+bool train_all(std::span<const Lineage> lineages, const RecipeOptions& options,
+               RecipeResult& result);
+
 /// The task of such a run, with the paper's samples in distribution or out of it.
 std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view distribution);
 
@@ -81,9 +99,10 @@ struct TaskScore {
   std::optional<double> decoded = {};  // all right where the model reads its own answer
   std::int64_t samples = 0, tokens = 0;
 };
-/// A run's last checkpoint on so many fresh samples.
-TaskScore score_task(const GridRun& run, std::string_view distribution,
-                     const RecipeOptions& options, std::int64_t samples, bool decoded);
+/// A run's checkpoint of a step, or its best one, on so many fresh samples.
+TaskScore score_task(const GridRun& run, std::optional<std::int64_t> step,
+                     std::string_view distribution, const RecipeOptions& options,
+                     std::int64_t samples, bool decoded);
 /// The scores of one task's runs, a value for each seed.
 struct TaskScores {
   std::vector<double> exact, partial, decoded;
@@ -92,9 +111,11 @@ struct TaskScores {
   void add(const TaskScore& score);
 };
 
-/// A task's row in percent, as add_row() has it.
+/// A row in percent of shares, as add_row() has it.
+void add_percent(RecipeResult& result, const std::string& row, const std::string& column,
+                 std::span<const double> shares, std::optional<double> paper, std::int64_t of);
 void add_percent(RecipeResult& result, const AlgorithmicTask& task, const std::string& column,
-                 std::span<const double> values, std::optional<double> paper, std::int64_t of);
+                 std::span<const double> shares, std::optional<double> paper, std::int64_t of);
 
 /// A figure of the paper's Table 2, percent.
 struct TunedFigure {

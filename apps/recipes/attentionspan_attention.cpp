@@ -29,7 +29,7 @@ GridRun measured_run(const AlgorithmicTask& task, std::int64_t number,
 /// For each seed, a run of every task.
 std::vector<GridRun> measured_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 3); ++number) {
+  for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 3); ++number) {
     for (const AlgorithmicTask& task : tasks_measured(options)) {
       runs.push_back(measured_run(task, number, options));
     }
@@ -225,16 +225,19 @@ RecipeResult table4(const RecipeOptions& options) {
   return result;
 }
 
+std::vector<Lineage> table5_runs(const RecipeOptions& options) {
+  return lineages({{algorithmic_task("addition")}}, options,
+                  [&](const auto& task, std::int64_t number) {
+                    const GridRun model = learned_run(task, number, options);
+                    return std::vector{model, columns_repair(model, options)};
+                  });
+}
+
 RecipeResult table5(const RecipeOptions& options) {
   RecipeResult result;
-  const AlgorithmicTask& task = algorithmic_task("addition");
-  std::vector<GridRun> runs;  // a model, its repair, and so on
-  for (std::int64_t number = 0; number < seeds_of(options, 1, 1, 3); ++number) {
-    runs.push_back(learned_run(task, number, options));
-    runs.push_back(columns_repair(runs.back(), options));
-  }
-  result.stopped = !train_runs(runs, options, beside_attentionspan());
-  if (result.stopped) return result;
+  const std::vector<Lineage> all = table5_runs(options);
+  if (!train_all(all, options, result)) return result;
+  const AlgorithmicTask& task = all.front().task;
   struct Setting {
     const char *title, *distribution;
     std::size_t repaired;
@@ -246,8 +249,8 @@ RecipeResult table5(const RecipeOptions& options) {
         Setting{"OOD, repaired", "ood", 1, &paper_repaired}}) {
     Measured measured{
         text(task.title, ", ", title), task.name, std::string_view(distribution) == "ood", {}};
-    for (std::size_t r = repaired; r < runs.size(); r += 2) {
-      measured.runs.push_back(measure(runs[r], {}, distribution, options));
+    for (const GridRun& run : all.front().of_seeds(repaired)) {
+      measured.runs.push_back(measure(run, {}, distribution, options));
     }
     add_entropies(result, measured, paper, samples);
     add_row(result, measured.row, "Partial accuracy", each(measured, partial_accuracy), {});
@@ -262,7 +265,6 @@ RecipeResult table5(const RecipeOptions& options) {
           "(attentionspan/sec6.4). The paper's model is Llama-3.2-1B, fine-tuned on additions of 5 "
           "digits and repaired for 60; ours has the task's own distributions. ",
           learned_model(options), how_optimized(options))));
-  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 
@@ -296,6 +298,8 @@ const RegisterRecipe recipe5{
                 {Scale::laptop, "width 128: half an hour on 2 cores by estimate"},
                 {Scale::paper, "width 512, three seeds; for a GPU"}},
      .run = table5,
+     .pieces =
+         [](const RecipeOptions& options) { return pieces_of(table5_runs(options), options); },
      .takes = {"model", "optimizer"}}};
 
 }  // namespace

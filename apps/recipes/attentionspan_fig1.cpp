@@ -16,76 +16,114 @@ namespace {
 constexpr std::string_view lengths = "length=10,20,30,50";
 constexpr std::size_t most_tokens = 128;  // drawn; the longest sample has 102
 
-void add_share(RecipeResult& result, const std::string& row, const std::string& column,
-               double share, std::optional<tasks::Interval> interval) {
-  Row& added = result.rows.emplace_back(Row{row, column, 100 * share});
-  if (!interval) return;
-  added.low = 100 * std::max(0.0, interval->low);
-  added.high = 100 * std::min(1.0, interval->high);
+/// What a run makes of samples of one length.
+struct AtLength {
+  double head = 0, entropy = 0;  // the chosen head's attention on the reference; its entropy, nats
+  std::optional<tasks::Interval> head_interval = {};
+  double right = 0, asked = 0, exact = 0, samples = 0;
+};
+
+AtLength at_length(const AttentionMeasures& measures, const HeadScore& chosen) {
+  const auto is_chosen = [&](const auto& h) {
+    return h.layer == chosen.layer && h.head == chosen.head;
+  };
+  const auto head = std::ranges::find_if(measures.heads, is_chosen);
+  AtLength at{.head = head->score(),
+              .entropy = std::ranges::find_if(measures.entropies, is_chosen)->entropy,
+              .head_interval = tasks::mean_interval(head->rows),
+              .samples = static_cast<double>(measures.samples)};
+  for (const LengthScores& of : measures.lengths) {
+    at.right += static_cast<double>(of.right);
+    at.asked += static_cast<double>(of.asked);
+    at.exact += static_cast<double>(of.exact);
+  }
+  return at;
 }
 
-/// The head's share of attention on the reference, and what the model makes of it.
-void add_length(RecipeResult& result, const std::string& row, const AttentionMeasures& measures,
-                const HeadScore& chosen) {
-  const auto head = std::ranges::find_if(measures.heads, [&](const HeadScore& h) {
-    return h.layer == chosen.layer && h.head == chosen.head;
-  });
-  const auto entropy = std::ranges::find_if(measures.entropies, [&](const HeadEntropy& h) {
-    return h.layer == chosen.layer && h.head == chosen.head;
-  });
-  add_share(result, row, "head on the reference, %", head->score(),
-            tasks::mean_interval(head->rows));
-  result.rows.push_back({row, "head's entropy, nats", entropy->entropy});
-  double right = 0, asked = 0, exact = 0;
-  for (const LengthScores& at : measures.lengths) {
-    right += static_cast<double>(at.right);
-    asked += static_cast<double>(at.asked);
-    exact += static_cast<double>(at.exact);
+/// The rows of a length, a value for each seed.
+void add_length(RecipeResult& result, const std::string& row, std::span<const AtLength> seeds) {
+  const auto each = [&](const auto& figure) {
+    std::vector<double> values;
+    for (const AtLength& at : seeds) values.push_back(figure(at));
+    return values;
+  };
+  const auto first = result.rows.size();
+  const auto asked = static_cast<std::int64_t>(seeds.front().asked);
+  add_percent(result, row, "head on the reference, %",
+              each([](const AtLength& at) { return at.head; }), {}, asked);
+  if (const auto& interval = seeds.front().head_interval; seeds.size() == 1 && interval) {
+    result.rows[first].low = 100 * std::max(0.0, interval->low);
+    result.rows[first].high = 100 * std::min(1.0, interval->high);
   }
-  const auto samples = static_cast<double>(measures.samples);
-  add_share(result, row, "tokens right, %", right / asked, tasks::wilson(right, asked));
-  add_share(result, row, "answers right, %", exact / samples, tasks::wilson(exact, samples));
+  add_row(result, row, "head's entropy, nats", each([](const AtLength& at) { return at.entropy; }),
+          {});
+  add_percent(result, row, "tokens right, %",
+              each([](const AtLength& at) { return at.right / at.asked; }), {}, asked);
+  add_percent(result, row, "answers right, %",
+              each([](const AtLength& at) { return at.exact / at.samples; }), {},
+              static_cast<std::int64_t>(seeds.front().samples));
+}
+
+std::vector<Lineage> runs_of(const RecipeOptions& options) {
+  return lineages({{algorithmic_task("reversal")}}, options,
+                  [&](const auto& task, std::int64_t number) {
+                    return std::vector{learned_run(task, number, options)};
+                  });
 }
 
 RecipeResult figure1(const RecipeOptions& options) {
   RecipeResult result;
-  const AlgorithmicTask& reversal = algorithmic_task("reversal");
-  const std::vector<GridRun> runs{learned_run(reversal, 0, options)};
-  result.stopped = !train_runs(runs, options, beside_attentionspan());
-  if (result.stopped) return result;
+  const std::vector<Lineage> all = runs_of(options);
+  if (!train_all(all, options, result)) return result;
 
-  const LoadedRun loaded = load_learned(runs[0], options);
+  const std::vector<GridRun> runs = all.front().of_seeds(0);
   const EvaluationOptions samples = fresh_samples(measured_samples(options), options);
-  const auto in_distribution = scored_task(loaded.config, "train");
-  const HeadScore chosen = rank_heads(*loaded.model, *in_distribution, samples).front();
   const std::vector<SweepAxis> axes{parse_axis(lengths)};
-  std::string maps;
-  for (const SweepPoint& point : sweep_points(loaded.config, axes)) {
-    const std::string row = text(reversal.title, ", ", name_of(point, axes));
-    const AttentionMeasures measures = measure_attention(*loaded.model, *point.task, samples);
-    add_length(result, row, measures, chosen);
-    Rng rng(samples.seed, Purpose::evaluation, 0, 0);
-    maps += head_picture(*loaded.model, *point.task, point.task->sample(rng, 0), chosen,
-                         most_tokens, row);
+  std::vector<std::string> rows;
+  std::vector<std::vector<AtLength>> found;  // of each length, by seed
+  std::string maps, heads;
+  for (const GridRun& run : runs) {
+    const LoadedRun loaded = load_learned(run, options);
+    const auto in_distribution = scored_task(loaded.config, "train");
+    const HeadScore chosen = rank_heads(*loaded.model, *in_distribution, samples).front();
+    heads += text(heads.empty() ? "" : "; ", "seed ", run.config.seed(), ": layer ", chosen.layer,
+                  ", head ", chosen.head);
+    const std::vector<SweepPoint> points = sweep_points(loaded.config, axes);
+    found.resize(points.size());
+    for (std::size_t p = 0; p < points.size(); ++p) {
+      const tasks::Task& task = *points[p].task;
+      found[p].push_back(at_length(measure_attention(*loaded.model, task, samples), chosen));
+      if (&run != &runs.front()) continue;
+      rows.push_back(text(all.front().task.title, ", ", name_of(points[p], axes)));
+      Rng rng(samples.seed, Purpose::evaluation, 0, 0);
+      maps +=
+          head_picture(*loaded.model, task, task.sample(rng, 0), chosen, most_tokens, rows.back());
+    }
   }
+  for (std::size_t p = 0; p < rows.size(); ++p) add_length(result, rows[p], found[p]);
+
   result.sections.emplace_back(
       "The head",
       html::colour_scale(1, "weight of a column's token for a row's") + side_by_side(maps));
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(text(
-          "Layer ", chosen.layer, ", head ", chosen.head,
-          " has most attention on the task's reference in distribution (strings of up to 10). For "
-          "each length, of ",
-          samples.samples,
+          "The head is the one with most attention on the task's reference in distribution, "
+          "strings "
+          "of up to 10 (",
+          heads, "). For each length, of ", samples.samples,
           " samples: the mean over predicted characters of its attention on the one that is asked "
-          "for, with Student's 95% interval over characters, which are not independent within a "
-          "sample; the mean entropy of its rows; tokens and answers right under teacher forcing, "
-          "with Wilson's interval. The reference is outlined in the pictures, of one sample each. "
-          "The paper shows its figure for a fine-tuned model and prints no numbers: the diagonal "
+          "for",
+          runs.size() == 1 ? ", with Student's 95% interval over characters, which are not "
+                             "independent within a sample"
+                           : "",
+          "; the mean entropy of its rows; tokens and answers right under teacher forcing. ",
+          how_intervals(std::ssize(runs)),
+          " The reference is outlined in the pictures, of one sample each",
+          runs.size() == 1 ? "" : " and the first seed",
+          ". The paper shows its figure for a fine-tuned model and prints no numbers: the diagonal "
           "holds in distribution and scatters beyond it, without becoming less sharp. ",
           learned_model(options), how_optimized(options))));
-  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 
@@ -93,9 +131,11 @@ const RegisterRecipe recipe{
     {.id = "attentionspan/fig1",
      .summary = "the head that reverses strings, in distribution and beyond it",
      .scales = {{Scale::smoke, "a small model: a minute on 2 cores"},
-                {Scale::laptop, "width 128: ten minutes on 2 cores by estimate"},
+                {Scale::laptop,
+                 "the model of attentionspan/table6, three seeds: two minutes on one core"},
                 {Scale::paper, "width 512; for a GPU"}},
      .run = figure1,
+     .pieces = [](const RecipeOptions& options) { return pieces_of(runs_of(options), options); },
      .takes = {"model", "optimizer"}}};
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "apps/html/chart.h"
 #include "apps/recipes/attentionspan.h"
@@ -31,8 +32,8 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
 }
 
 /// The model with softmax heads, which repairs are made for, before its first step.
-GridRun unlearned(const AlgorithmicTask& task, const RecipeOptions& options) {
-  GridRun run = softmax_run(task, 0, options,
+GridRun unlearned(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options) {
+  GridRun run = softmax_run(task, number, options,
                             {{"training.steps", "0"},
                              {"training.warm_up", "0"},
                              {"training.evaluate_every", "0"},
@@ -66,37 +67,31 @@ std::int64_t scored(const RecipeOptions& options) {
   return options.scale == Scale::smoke ? 200 : 1000;
 }
 
-/// A share in percent, with Wilson's interval.
-Row percent(const std::string& row, const std::string& column, const tasks::Metric& metric) {
-  const auto interval = tasks::wilson(metric.sum, static_cast<double>(metric.count));
-  return {.row = row,
-          .column = column,
-          .value = 100 * metric.mean(),
-          .low = 100 * interval.low,
-          .high = 100 * interval.high};
-}
-
-/// Exact and partial accuracy of a run in and out of distribution, percent: "ID before" and so on.
+/// Exact and partial accuracy of one run a seed in and out of distribution, percent: "ID before"
+/// and so on.
 void add_scores(RecipeResult& result, const std::string& row, const std::string& when,
-                const GridRun& run, const RecipeOptions& options) {
-  const LoadedRun loaded = load_learned(run, options);
-  for (const auto& [distribution, title] : {std::pair("train", "ID "), std::pair("ood", "OOD ")}) {
-    const auto task = scored_task(loaded.config, distribution);
-    const tasks::Tally tally =
-        evaluate(*loaded.model, *task, fresh_samples(scored(options), options));
-    for (const auto& [name, what] : {std::pair("sequences", ""), std::pair("tokens", "partial ")}) {
-      result.rows.push_back(percent(row, text(title, what, when), tally.at(name)));
+                std::span<const GridRun> runs, const RecipeOptions& options) {
+  TaskScores id, ood;
+  for (const GridRun& run : runs) {
+    for (const auto& [distribution, scores] : {std::pair("train", &id), std::pair("ood", &ood)}) {
+      scores->add(score_task(run, {}, distribution, options, scored(options), false));
     }
+  }
+  for (const auto& [title, scores] : {std::pair("ID ", &id), std::pair("OOD ", &ood)}) {
+    add_percent(result, row, text(title, when), scores->exact, {}, scores->samples);
+    add_percent(result, row, text(title, "partial ", when), scores->partial, {}, scores->tokens);
   }
 }
 
-void explain(RecipeResult& result, const RecipeOptions& options, const std::string& more) {
+void explain(RecipeResult& result, const RecipeOptions& options, std::size_t seeds,
+             const std::string& more) {
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(text("All figures are percent, under teacher forcing, on ", scored(options),
                            " samples of each distribution that training does not score. Accuracy "
                            "is the share of answers right as a whole, partial that of their "
-                           "tokens; intervals are Wilson's, 95%. ",
+                           "tokens. ",
+                           how_intervals(static_cast<std::int64_t>(seeds)), " ",
                            learned_model(options), how_optimized(options))) +
           html::paragraph(more));
 }
@@ -113,33 +108,35 @@ GridRun columns_repair(const GridRun& model, const RecipeOptions& options) {
 
 namespace {
 
-RecipeResult columns(const RecipeOptions& options) {
-  RecipeResult result;
-  std::vector<GridRun> runs;
-  for (const AlgorithmicTask& task : tasks_of(options)) {
-    const GridRun learned = softmax_run(task, 0, options), fresh = unlearned(task, options);
-    for (const GridRun& model : {learned, fresh}) {
+std::vector<Lineage> columns_runs(const RecipeOptions& options) {
+  return lineages(tasks_of(options), options, [&](const auto& task, std::int64_t number) {
+    std::vector<GridRun> runs;
+    for (const GridRun& model :
+         {softmax_run(task, number, options), unlearned(task, number, options)}) {
       runs.push_back(model);
       runs.push_back(columns_repair(model, options));
     }
+    return runs;
+  });
+}
+
+RecipeResult columns(const RecipeOptions& options) {
+  RecipeResult result;
+  const std::vector<Lineage> all = columns_runs(options);
+  if (!train_all(all, options, result)) return result;
+  for (const Lineage& lineage : all) {
+    const std::string title(lineage.task.title);
+    add_scores(result, title, "before", lineage.of_seeds(0), options);
+    add_scores(result, title, "after", lineage.of_seeds(1), options);
+    add_scores(result, title + ", control", "before", lineage.of_seeds(2), options);
+    add_scores(result, title + ", control", "after", lineage.of_seeds(3), options);
   }
-  result.stopped = !train_runs(runs, options, beside_attentionspan());
-  if (result.stopped) return result;
-  const auto tasks = tasks_of(options);
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    const std::string title(tasks[t].title);
-    add_scores(result, title, "before", runs[4 * t], options);
-    add_scores(result, title, "after", runs[4 * t + 1], options);
-    add_scores(result, title + ", control", "before", runs[4 * t + 2], options);
-    add_scores(result, title + ", control", "after", runs[4 * t + 3], options);
-  }
-  explain(result, options,
+  explain(result, options, all.front().seeds.size(),
           "Of every head's queries and keys the last column learns on samples out of "
           "distribution, and nothing else. The control is the same model before its first step: "
           "what it learns by these columns alone. The paper prints 0.18 before and 0.87 after, for "
           "Llama-3.2-1B on additions of 60 digits (Table 5), and says that its control, on "
           "addition, failed.");
-  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 
@@ -150,25 +147,32 @@ const RegisterRecipe recipe64{
                 {Scale::laptop, "all six tasks: two hours on 2 cores by estimate"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = columns,
+     .pieces =
+         [](const RecipeOptions& options) { return pieces_of(columns_runs(options), options); },
      .takes = {"model", "tasks", "optimizer"}}};
 
 // Section 6.5.
 
+std::vector<Lineage> rope_off_runs(const RecipeOptions& options) {
+  return lineages({{algorithmic_task("reversal")}}, options,
+                  [&](const auto& task, std::int64_t number) {
+                    const GridRun model = softmax_run(task, number, options);
+                    return std::vector{model, repair_of(model, Repair::rope_off, {}, options)};
+                  });
+}
+
 RecipeResult rope_off(const RecipeOptions& options) {
   RecipeResult result;
-  const GridRun model = softmax_run(algorithmic_task("reversal"), 0, options);
-  const GridRun unturned = repair_of(model, Repair::rope_off, {}, options);
-  const std::vector<GridRun> runs{model, unturned};
-  result.stopped = !train_runs(runs, options, beside_attentionspan());
-  if (result.stopped) return result;
-  add_scores(result, "String Reversal", "as trained", model, options);
-  add_scores(result, "String Reversal", "without RoPE", unturned, options);
-  explain(result, options,
+  const std::vector<Lineage> all = rope_off_runs(options);
+  if (!train_all(all, options, result)) return result;
+  const Lineage& reversal = all.front();
+  add_scores(result, "String Reversal", "as trained", reversal.of_seeds(0), options);
+  add_scores(result, "String Reversal", "without RoPE", reversal.of_seeds(1), options);
+  explain(result, options, reversal.seeds.size(),
           "Queries and keys do not turn at inference; the weights are the same. The paper, of a "
           "fine-tuned model of a billion parameters: no loss in distribution, the same failure out "
           "of it. A small model that learned reversal with nothing but rotary positions to tell "
           "places by has no such way around them.");
-  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 
@@ -179,37 +183,39 @@ const RegisterRecipe recipe65{
                 {Scale::laptop, "width 128: ten minutes on 2 cores by estimate"},
                 {Scale::paper, "width 512; for a GPU"}},
      .run = rope_off,
+     .pieces =
+         [](const RecipeOptions& options) { return pieces_of(rope_off_runs(options), options); },
      .takes = {"model", "optimizer"}}};
 
 // Sections 6.2 and 6.3.
 
 constexpr Training of_biases{{150, 1000, 3000}, {20, 400, 3000}, "1e-2"};
 
+std::vector<Lineage> biases_runs(const RecipeOptions& options) {
+  return lineages(tasks_of(options), options, [&](const auto& task, std::int64_t number) {
+    std::vector<GridRun> runs{softmax_run(task, number, options)};
+    for (const Repair method : {Repair::bias_matrix, Repair::bias_heads}) {
+      runs.push_back(repair_of(runs.front(), method, of_biases, options));
+    }
+    return runs;
+  });
+}
+
 RecipeResult biases(const RecipeOptions& options) {
   RecipeResult result;
-  std::vector<GridRun> runs;
-  for (const AlgorithmicTask& task : tasks_of(options)) {
-    const GridRun model = softmax_run(task, 0, options);
-    runs.push_back(model);
-    for (const Repair method : {Repair::bias_matrix, Repair::bias_heads}) {
-      runs.push_back(repair_of(model, method, of_biases, options));
-    }
+  const std::vector<Lineage> all = biases_runs(options);
+  if (!train_all(all, options, result)) return result;
+  for (const Lineage& lineage : all) {
+    const std::string title(lineage.task.title);
+    add_scores(result, title, "before", lineage.of_seeds(0), options);
+    add_scores(result, title, "with a matrix", lineage.of_seeds(1), options);
+    add_scores(result, title, "with heads", lineage.of_seeds(2), options);
   }
-  result.stopped = !train_runs(runs, options, beside_attentionspan());
-  if (result.stopped) return result;
-  const auto tasks = tasks_of(options);
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    const std::string title(tasks[t].title);
-    add_scores(result, title, "before", runs[3 * t], options);
-    add_scores(result, title, "with a matrix", runs[3 * t + 1], options);
-    add_scores(result, title, "with heads", runs[3 * t + 2], options);
-  }
-  explain(result, options,
+  explain(result, options, all.front().seeds.size(),
           "The model is frozen; a bias of every head's scores learns on samples out of "
           "distribution: a matrix for each head (Eq. 6), or the weights of a further head for each "
           "(Eq. 8). The paper prints no figures: the matrix is effective in String Reversal and "
           "fails where contents decide, the heads restore every task.");
-  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 
@@ -220,6 +226,8 @@ const RegisterRecipe recipe62{
                 {Scale::laptop, "all six tasks: hours on 2 cores by estimate"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = biases,
+     .pieces =
+         [](const RecipeOptions& options) { return pieces_of(biases_runs(options), options); },
      .takes = {"model", "tasks", "optimizer"}}};
 
 // Figure 2.
@@ -268,65 +276,116 @@ std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridR
   const Tried best =
       search(plain.config, checkpoint, *plain.backend, ranking, grid, *searched, samples).front();
   const auto& [heads, amount, threshold] = best.setting;
-  found += text(name, ": ", heads, " of ", ranking.size(), " heads, delta ", amount, ", threshold ",
-                threshold, ". ");
+  found += text(name, ", seed ", model.config.seed(), ": ", heads, " of ", ranking.size(),
+                " heads, delta ", amount, ", threshold ", threshold, ". ");
   auto made =
       reinforced_model(reinforced(plain.config, name, threshold), *plain.backend, checkpoint);
   reinforce(*made, ranking, heads, amount);
   return made;
 }
 
+std::vector<Lineage> figure2_runs(const RecipeOptions& options) {
+  std::vector<AlgorithmicTask> tasks;
+  for (const Drawn& one : drawn_of(options)) tasks.push_back(algorithmic_task(one.task));
+  return lineages(tasks, options, [&](const auto& task, std::int64_t number) {
+    return std::vector{softmax_run(task, number, options)};
+  });
+}
+
+/// Of each seed, its scores at every point.
+struct BeforeAndAfter {
+  std::vector<std::vector<SweepPoint>> before = {}, after = {};
+
+  /// A metric's mean at a point, by seed.
+  static std::vector<double> at(const std::vector<std::vector<SweepPoint>>& seeds, std::size_t p,
+                                std::string_view metric) {
+    std::vector<double> means;
+    for (const auto& points : seeds) means.push_back(points[p].tally.at(metric).mean());
+    return means;
+  }
+  /// What was gained, the mean over points, by seed.
+  std::vector<double> gains(std::string_view metric) const {
+    std::vector<double> all(before.size());
+    const std::size_t points = before.front().size();
+    for (std::size_t p = 0; p < points; ++p) {
+      const std::vector<double> was = at(before, p, metric), is = at(after, p, metric);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i] += (is[i] - was[i]) / static_cast<double>(points);
+      }
+    }
+    return all;
+  }
+};
+
+BeforeAndAfter reinforce_all(std::span<const GridRun> runs, const std::vector<SweepAxis>& axes,
+                             const RecipeOptions& options, std::string& found) {
+  BeforeAndAfter scores;
+  for (const GridRun& run : runs) {
+    const LoadedRun plain = load_learned(run, options);
+    const auto made = reinforced_best(plain, run, options, found);
+    auto& before = scores.before.emplace_back(sweep_points(plain.config, axes));
+    auto& after = scores.after.emplace_back(before);
+    sweep(*plain.model, before, fresh_samples(scored(options), options));
+    sweep(*made, after, fresh_samples(scored(options), options));
+  }
+  return scores;
+}
+
+std::string chart_of(const BeforeAndAfter& scores, const std::vector<SweepAxis>& axes) {
+  html::LineChart chart{.x_label = axes[0].option, .y_label = "answers right", .series = {}};
+  chart.y_low = 0;
+  chart.y_high = 1;
+  for (const auto& [name, runs] :
+       {std::pair("vanilla", &scores.before), std::pair("reinforced", &scores.after)}) {
+    std::ranges::move(sweep_series_over(name, *runs, axes, "sequences"),
+                      std::back_inserter(chart.series));
+  }
+  const std::size_t seeds = scores.before.size();
+  return html::figure(line_chart(chart),
+                      text("Accuracy against ", axes[0].option,
+                           seeds == 1 ? ", with 95% intervals"
+                                      : ": the mean over seeds, from the least to the greatest"));
+}
+
 RecipeResult figure2(const RecipeOptions& options) {
   RecipeResult result;
   const std::vector<Drawn> curves = drawn_of(options);
-  std::vector<GridRun> runs;
-  for (const Drawn& one : curves)
-    runs.push_back(softmax_run(algorithmic_task(one.task), 0, options));
-  result.stopped = !train_runs(runs, options, beside_attentionspan());
-  if (result.stopped) return result;
+  const std::vector<Lineage> all = figure2_runs(options);
+  if (!train_all(all, options, result)) return result;
   std::string found;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string title(algorithmic_task(curves[i].task).title);
-    const LoadedRun plain = load_learned(runs[i], options);
-    const auto made = reinforced_best(plain, runs[i], options, found);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string title(all[i].task.title);
     const std::vector<SweepAxis> axes{parse_axis(curves[i].lengths)};
-    auto before = sweep_points(plain.config, axes), after = before;
-    sweep(*plain.model, before, fresh_samples(scored(options), options));
-    sweep(*made, after, fresh_samples(scored(options), options));
-    html::LineChart chart{.x_label = axes[0].option, .y_label = "answers right", .series = {}};
-    chart.y_low = 0;
-    chart.y_high = 1;
-    for (const auto& [name, points] : {std::pair("vanilla", &before), std::pair("with", &after)}) {
-      for (auto& series : sweep_series(name, *points, axes, "sequences")) {
-        chart.series.push_back(std::move(series));
+    const BeforeAndAfter scores = reinforce_all(all[i].of_seeds(0), axes, options, found);
+    const std::vector<SweepPoint>& points = scores.before.front();
+    for (std::size_t p = 0; p < points.size(); ++p) {
+      const std::string row = text(title, ", ", name_of(points[p], axes));
+      for (const auto& [metric, what] :
+           {std::pair("sequences", ""), std::pair("tokens", "partial, ")}) {
+        const std::int64_t count = points[p].tally.at(metric).count;
+        add_percent(result, row, text(what, "vanilla"), scores.at(scores.before, p, metric), {},
+                    count);
+        add_percent(result, row, text(what, "reinforced"), scores.at(scores.after, p, metric), {},
+                    count);
       }
     }
-    double gain = 0, partial = 0;
-    for (std::size_t p = 0; p < before.size(); ++p) {
-      const std::string at = text(title, ", ", name_of(before[p], axes));
-      const auto add = [&](const char* metric, const std::string& what, double& mean) {
-        const tasks::Metric &was = before[p].tally.at(metric), &is = after[p].tally.at(metric);
-        result.rows.push_back(percent(at, what + "vanilla", was));
-        result.rows.push_back(percent(at, what + "reinforced", is));
-        mean += 100 * (is.mean() - was.mean()) / static_cast<double>(before.size());
-      };
-      add("sequences", "", gain);
-      add("tokens", "partial, ", partial);
+    for (const auto& [metric, what] :
+         {std::pair("sequences", "mean gain"), std::pair("tokens", "mean partial gain")}) {
+      const MeanOverRuns gain = mean_over(scores.gains(metric));
+      Row& row =
+          result.rows.emplace_back(Row{.row = title, .column = what, .value = 100 * gain.mean});
+      if (gain.low) row.low = 100 * *gain.low;
+      if (gain.high) row.high = 100 * *gain.high;
+      if (std::string_view(metric) == "sequences") row.paper = curves[i].gain;
     }
-    result.rows.push_back(
-        {.row = title, .column = "mean gain", .value = gain, .paper = curves[i].gain});
-    result.rows.push_back({.row = title, .column = "mean partial gain", .value = partial});
-    result.sections.emplace_back(
-        title, html::figure(line_chart(chart),
-                            text("Accuracy against ", axes[0].option, ", with 95% intervals")));
+    result.sections.emplace_back(title, chart_of(scores, axes));
   }
-  explain(result, options,
+  explain(result, options, all.front().seeds.size(),
           "Heads are ranked by their attention on reference tokens in distribution; settings are "
           "the best of a grid on samples out of distribution, others than those scored. Found: " +
               found +
               "The paper's gains are read off its text: about 90 points in String Reversal, 40 to "
               "50 in Value Assignment.");
-  result.runs = run_paths(runs, options, beside_attentionspan());
   return result;
 }
 
@@ -337,6 +396,8 @@ const RegisterRecipe recipe2{
                 {Scale::laptop, "two tasks at width 128: half an hour on 2 cores by estimate"},
                 {Scale::paper, "two tasks at width 512; for a GPU"}},
      .run = figure2,
+     .pieces =
+         [](const RecipeOptions& options) { return pieces_of(figure2_runs(options), options); },
      .takes = {"model", "tasks", "optimizer"}}};
 
 }  // namespace

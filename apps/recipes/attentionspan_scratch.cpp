@@ -49,8 +49,8 @@ RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns)
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     TaskScores id, ood;
     for (std::size_t r = t; r < runs.size(); r += tasks.size()) {
-      id.add(score_task(runs[r], "train", options, samples, true));
-      ood.add(score_task(runs[r], "ood", options, samples, true));
+      id.add(score_task(runs[r], runs[r].last_step(), "train", options, samples, true));
+      ood.add(score_task(runs[r], runs[r].last_step(), "ood", options, samples, true));
       const RunFolder run(run_path(runs[r], options, beside_attentionspan()));
       const std::int64_t step = learned_at(run);
       learned.push_back({runs[r].name, step == 0 ? "not reached" : text("step ", step)});

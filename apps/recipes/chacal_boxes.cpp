@@ -49,6 +49,7 @@ BoxesStudy study_of(Scale scale, bool advanced) {
     study.runs = advanced ? 3 : 4;
   } else {
     study.heads = 4;
+    study.runs = scale == Scale::smoke ? 1 : 3;
     const int most_layers = scale == Scale::smoke ? 2 : 3;
     std::erase_if(study.models, [&](const BoxesModel& m) { return m.layers > most_layers; });
   }

@@ -9,7 +9,7 @@ constexpr std::string_view reuse_from[] = {"chacal/table1"};
 
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   RecipeOptions several = options;
-  several.seeds = seeds_of(options, 2, 2, 4);
+  several.seeds = seeds_of(options, 2, 3, 4);
   return toy_runs(several);
 }
 

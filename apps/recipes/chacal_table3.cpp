@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 #include "apps/html/chart.h"
 #include "apps/recipes/chacal.h"
@@ -46,14 +47,22 @@ std::string with_heads(std::string heads, const std::string& wanted) {
   return heads;
 }
 
+/// Those of one seed.
 struct Runs {
   std::filesystem::path base;  // the run that both others begin with
   std::vector<GridRun> first;  // it, where it is trained here
   GridRun standard, changed;
   std::string heads;  // what the changed one has
+
+  std::vector<GridRun> all() const {
+    std::vector<GridRun> runs = first;
+    runs.push_back(standard);
+    runs.push_back(changed);
+    return runs;
+  }
 };
 
-Runs runs_of(const RecipeOptions& options) {
+Runs runs_of(const RecipeOptions& options, std::int64_t number) {
   LONGHAND_CHECK(!options.text.empty(),
                  "chacal/table3: expected a text to learn (--text FILE; scripts/fetch_text.sh FILE "
                  "writes one of 11 MB)");
@@ -63,19 +72,21 @@ Runs runs_of(const RecipeOptions& options) {
   const auto finish = [&](Config& config) {
     config.set("training.decay", "0.1");
     config.set("task.text", options.text);
-    set_seed(config, options, 0);
+    set_seed(config, options, number);
     set_all(config, options.settings);
   };
+  const std::string of_seed =
+      number == 0 ? "" : text("-seed-", options.seed + static_cast<std::uint64_t>(number));
   std::vector<GridRun> first;
   std::filesystem::path from = options.model;
   if (options.model.empty()) {
-    from = options.out / "pre-trained";
+    from = options.out / ("pre-trained" + of_seed);
     Config config("text");
     set_all(config, chacal_gpt2);
     set_all(config, base_sizes, options.scale);
     set_all(config, {{"training.schedule", "cosine"}, {"training.clip", "1"}});
     finish(config);
-    first.push_back({"pre-trained", std::move(config)});
+    first.push_back({"pre-trained" + of_seed, std::move(config)});
   }
   const Config base = first.empty() ? RunFolder(from).config() : first[0].config;
 
@@ -101,8 +112,8 @@ Runs runs_of(const RecipeOptions& options) {
       '-');
   return {from,
           std::move(first),
-          {"fine-tuned-standard" + of, std::move(standard), from},
-          {name, std::move(changed), from},
+          {"fine-tuned-standard" + of + of_seed, std::move(standard), from},
+          {name + of_seed, std::move(changed), from},
           heads};
 }
 
@@ -141,48 +152,91 @@ Losses difference(Losses of, const Losses& from) {
   return of;
 }
 
+std::vector<Runs> all_runs(const RecipeOptions& options) {
+  std::vector<Runs> all;
+  for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 1); ++number) {
+    all.push_back(runs_of(options, number));
+  }
+  return all;
+}
+
+std::vector<GridPiece> pieces(const RecipeOptions& options) {
+  std::vector<GridPiece> all;
+  for (const Runs& runs : all_runs(options)) {
+    all.push_back(
+        {runs.all().front().name, [runs, options] { return train_runs(runs.all(), options); }});
+  }
+  return all;
+}
+
+/// Losses of each seed's models on the same windows.
+struct Scored {
+  Losses before, standard, changed;
+};
+
+Scored score(const Runs& runs, const RecipeOptions& options) {
+  const std::int64_t steps = runs.standard.last_step();
+  return {losses_of(runs.base, runs.standard.config, options, {}),
+          losses_of(options.out / runs.standard.name, runs.standard.config, options, steps),
+          losses_of(options.out / runs.changed.name, runs.changed.config, options, steps)};
+}
+
+/// Perplexity, and the loss beside the fine-tuned model's, of one of the models.
+void add_model(RecipeResult& result, const std::string& row, std::span<const Scored> seeds,
+               Losses Scored::*model, std::optional<double> paper) {
+  const std::string perplexity = "Perplexity", beside = "loss beside the fine-tuned one's";
+  const auto ratio = paper ? std::optional(std::log(*paper / 20.15)) : std::nullopt;
+  if (seeds.size() == 1) {
+    const Mean loss = mean_of(seeds[0].*model);
+    result.rows.push_back({row, perplexity, std::exp(loss.mean), std::exp(loss.mean - loss.half),
+                           std::exp(loss.mean + loss.half), paper});
+    const Mean off = mean_of(difference(seeds[0].*model, seeds[0].standard));
+    result.rows.push_back({row, beside, off.mean, off.mean - off.half, off.mean + off.half, ratio});
+    return;
+  }
+  std::vector<double> perplexities, differences;
+  for (const Scored& scored : seeds) {
+    perplexities.push_back(std::exp(mean_of(scored.*model).mean));
+    differences.push_back(mean_of(difference(scored.*model, scored.standard)).mean);
+  }
+  add_row(result, row, perplexity, perplexities, paper);
+  add_row(result, row, beside, differences, ratio);
+}
+
 RecipeResult run(const RecipeOptions& options) {
   RecipeResult result;
-  const Runs trained = runs_of(options);
-  const std::vector<GridRun> second{trained.standard, trained.changed};
-  result.stopped = !train_runs(trained.first, options) || !train_runs(second, options);
-  if (result.stopped) return result;
+  const std::vector<Runs> all = all_runs(options);
+  for (const Runs& runs : all) {
+    result.stopped = !train_runs(runs.all(), options);
+    if (result.stopped) return result;
+  }
+  std::vector<Scored> seeds;
+  for (const Runs& runs : all) seeds.push_back(score(runs, options));
 
+  const Runs& trained = all.front();
   const Config& settings = trained.standard.config;
-  const std::int64_t steps = trained.standard.last_step();
   const std::string name = "GPT-2";
   const bool is_chacal = trained.heads == "chacal";
   const std::string changed = name + " + " + (is_chacal ? "ChaCAL" : trained.heads);
-  const Losses before = losses_of(trained.base, settings, options, {});
-  const Losses standard = losses_of(options.out / trained.standard.name, settings, options, steps);
-  const Losses other =
-      losses_of(options.out / trained.changed.name, trained.changed.config, options, steps);
-  const auto add = [&](const std::string& row, const Losses& losses, std::optional<double> paper) {
-    const Mean loss = mean_of(losses);
-    result.rows.push_back({row, "Perplexity", std::exp(loss.mean), std::exp(loss.mean - loss.half),
-                           std::exp(loss.mean + loss.half), paper});
-    const Mean beside = mean_of(difference(losses, standard));
-    result.rows.push_back({row, "loss beside the fine-tuned one's", beside.mean,
-                           beside.mean - beside.half, beside.mean + beside.half,
-                           paper ? std::optional(std::log(*paper / 20.15)) : std::nullopt});
-  };
-  add(name + " (pre-trained)", before, 23.78);
-  add(name + " (fine-tuned)", standard, 20.15);
-  add(changed + " (fine-tuned)", other, is_chacal ? std::optional(21.46) : std::nullopt);
+  add_model(result, name + " (pre-trained)", seeds, &Scored::before, 23.78);
+  add_model(result, name + " (fine-tuned)", seeds, &Scored::standard, 20.15);
+  add_model(result, changed + " (fine-tuned)", seeds, &Scored::changed,
+            is_chacal ? std::optional(21.46) : std::nullopt);
 
   html::LineChart chart{.x_label = "step", .y_label = "loss", .series = {}};
-  for (const GridRun& one : second) {
+  for (const GridRun& one : {trained.standard, trained.changed}) {
     chart.series.push_back(curve(one.name, RunFolder(options.out / one.name).metrics(), "loss"));
   }
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(
-          text("Perplexity is e to the mean loss of a token, over ", standard.size(),
+          text("Perplexity is e to the mean loss of a token, over ", seeds.front().standard.size(),
                " windows of the part of the text that is not learned, each of at most ",
                settings.text("task.length"),
-               " tokens; its interval (95%) is that of the mean over windows. The second column is "
-               "the difference of the losses on the same windows, in nats a token, with its own "
-               "interval; under it the logarithm of the paper's ratio.")) +
+               " tokens. The second column is the difference of the losses on the same windows, in "
+               "nats a token, with its own interval; under it the logarithm of the paper's ratio. ",
+               seeds.size() == 1 ? "Intervals (95%) are those of the mean over windows."
+                                 : how_intervals(std::ssize(seeds)))) +
           html::paragraph(
               options.model.empty()
                   ? "The paper fine-tunes GPT-2 small on OpenWebText, in tokens of about four "
@@ -192,11 +246,13 @@ RecipeResult run(const RecipeOptions& options) {
                     "differences. Other than in the paper the first training has seen the text."
                   : "The paper fine-tunes GPT-2 small on a part of OpenWebText; figures agree as "
                     "far as the model and the text are those."));
-  result.sections.emplace_back("Training",
-                               html::figure(line_chart(chart), "Loss after the change"));
-  std::vector<GridRun> all = trained.first;
-  all.insert(all.end(), second.begin(), second.end());
-  result.runs = run_paths(all, options);
+  result.sections.emplace_back(
+      "Training",
+      html::figure(line_chart(chart),
+                   text("Loss after the change", seeds.size() == 1 ? "" : ", the first seed")));
+  for (const Runs& runs : all) {
+    std::ranges::move(run_paths(runs.all(), options), std::back_inserter(result.runs));
+  }
   return result;
 }
 
@@ -207,6 +263,7 @@ const RegisterRecipe recipe{
                 {Scale::laptop, "a model of bytes, 4 layers of width 128: half an hour on 2 cores"},
                 {Scale::paper, "GPT-2, imported, 10k steps of 256 windows; for a GPU"}},
      .run = run,
+     .pieces = pieces,
      .takes = {"model", "text", "heads"}}};
 
 }  // namespace

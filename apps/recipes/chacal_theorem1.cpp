@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include "apps/html/chart.h"
@@ -15,11 +16,11 @@ std::int64_t layers_needed(std::int64_t depth) {
 std::int64_t most_layers(Scale scale) { return scale == Scale::smoke ? 2 : 5; }
 std::int64_t blocks_of(Scale scale) { return scale == Scale::smoke ? 8 : 32; }
 
-GridRun run_of(const ToyModel& model, const RecipeOptions& options) {
+GridRun run_of(const ToyModel& model, std::int64_t number, const RecipeOptions& options) {
   Settings more{{"task.blocks", std::to_string(blocks_of(options.scale))},
                 {"task.size", "4"},
                 {"task.score", "depths"}};
-  return toy_run(model, 0, options, more);
+  return toy_run(model, number, options, more);
 }
 
 std::vector<ToyModel> models_of(Scale scale) {
@@ -31,9 +32,16 @@ std::vector<ToyModel> models_of(Scale scale) {
   return models;
 }
 
+std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3, 4); }
+
+/// Of each seed, a run of every model.
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (const ToyModel& model : models_of(options.scale)) runs.push_back(run_of(model, options));
+  for (std::int64_t number = 0; number < seeds(options); ++number) {
+    for (const ToyModel& model : models_of(options.scale)) {
+      runs.push_back(run_of(model, number, options));
+    }
+  }
   return runs;
 }
 
@@ -44,29 +52,39 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   html::LineChart chart{.x_label = "references followed", .y_label = "accuracy", .series = {}};
   chart.y_low = 0;
   chart.y_high = 1;
-  std::vector<ToyScore> scores;
+  std::vector<std::vector<ToyScore>> scores(models.size());  // of each model, by seed
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    scores[r % models.size()].push_back(score_toy(runs[r], options));
+  }
   for (std::size_t m = 0; m < models.size(); ++m) {
-    scores.push_back(score_toy(runs[m], options));
-    html::Series series{.name = models[m].name(), .points = {}, .dashed = models[m].chacal};
-    for (std::int64_t depth = 1; depth <= deepest; ++depth) {
-      const tasks::Metric& metric = scores[m].tally.at(text("depth ", depth));
-      series.points.push_back({static_cast<double>(depth), metric.mean()});
-    }
-    chart.series.push_back(std::move(series));
+    chart.series.push_back({.name = models[m].name(), .points = {}, .dashed = models[m].chacal});
   }
   for (std::int64_t depth = 1; depth <= deepest; ++depth) {
     const std::string name = text("depth ", depth);
     result.rows.push_back(
         {name, "layers by the bound", static_cast<double>(layers_needed(depth)), {}, {}, {}});
     for (std::size_t m = 0; m < models.size(); ++m) {
-      const tasks::Metric& metric = scores[m].tally.at(name);
-      const double mean = metric.mean();
-      result.rows.push_back(row_of(name, models[m].name(), {&mean, 1}, {}, metric.count));
+      std::vector<double> means;
+      for (const ToyScore& score : scores[m]) means.push_back(score.tally.at(name).mean());
+      const std::int64_t count = scores[m].front().tally.at(name).count;
+      add_row(result, name, models[m].name(), means, {}, count);
+      const auto [least, most] = std::ranges::minmax(means);
+      html::Point point{.x = static_cast<double>(depth), .y = mean_over(means).mean};
+      if (means.size() > 1) {
+        point.low = least;
+        point.high = most;
+      }
+      chart.series[m].points.push_back(point);
     }
   }
   result.sections.emplace_back(
       "Accuracy by depth",
-      html::figure(line_chart(chart), "Share of right choices at each depth") +
+      html::figure(line_chart(chart),
+                   text("Share of right choices at each depth",
+                        seeds(options) == 1 ? ""
+                                            : ": the mean over seeds, from the least to the "
+                                              "greatest")) +
+          html::paragraph(how_intervals(seeds(options))) +
           html::paragraph(
               "The theorem: to follow d references a transformer needs ceil(log2(d + 1)) layers, "
               "if in each layer a token can read no token that it does not know of yet. The "

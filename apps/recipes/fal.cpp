@@ -42,7 +42,8 @@ Experiment flip_flop_experiment() {
           .metric = "sequences",
           .columns = {{"train", "FFL F(0.6)", 1.00, 1.00},
                       {"sparse", "FFL F(0.98)", 0.151, 1.00},
-                      {"2x", "FFL len 1024", 0.50, 1.00}}};
+                      {"2x", "FFL len 1024", 0.50, 1.00}},
+          .laptop_seeds = 10};  // chance decides what a FAL head finds
 }
 
 Experiment cycle_tracing_experiment(Scale scale) {
@@ -57,7 +58,9 @@ Experiment cycle_tracing_experiment(Scale scale) {
           .decoded = true};
 }
 
-std::int64_t fal_seeds(const RecipeOptions& options) { return seeds_of(options, 1, 1, 1); }
+std::int64_t fal_seeds(const Experiment& experiment, const RecipeOptions& options) {
+  return seeds_of(options, 1, experiment.laptop_seeds, 1);
+}
 
 GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,
                 std::int64_t number) {
@@ -72,7 +75,7 @@ GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& opt
 
 std::vector<GridRun> fal_runs(const Experiment& experiment, const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
+  for (std::int64_t number = 0; number < fal_seeds(experiment, options); ++number) {
     for (const bool fal : {false, true}) {
       runs.push_back(fal_run(experiment, fal, options, number));
     }

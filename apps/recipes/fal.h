@@ -20,12 +20,13 @@ struct Experiment {
   std::string metric;                       // of the table
   std::vector<Column> columns;
   bool decoded = false;  // the table's figures are of decoding; forced ones are given as well
+  std::int64_t laptop_seeds = 3;
 };
 Experiment flip_flop_experiment();
 Experiment cycle_tracing_experiment(Scale scale);
 
 /// How many runs each of the two models has at the options.
-std::int64_t fal_seeds(const RecipeOptions& options);
+std::int64_t fal_seeds(const Experiment& experiment, const RecipeOptions& options);
 /// A run of one of an experiment's two models at options.seed + number.
 GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,
                 std::int64_t number = 0);

@@ -12,7 +12,7 @@ constexpr std::string_view reuse_from[] = {"fal/table1"};
 /// The FAL model of fal/table1, one run of each seed.
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
+  for (std::int64_t number = 0; number < fal_seeds(flip_flop_experiment(), options); ++number) {
     runs.push_back(fal_run(flip_flop_experiment(), true, options, number));
   }
   return runs;
@@ -60,7 +60,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       "Where each token's FAL head looks",
       html::paragraph("Each row of the figure's table is the share of read tokens whose selection "
                       "is the last write or read. " +
-                      how_intervals(fal_seeds(options)) +
+                      how_intervals(std::ssize(runs)) +
                       (runs.size() == 1 ? "" : " The pictures are of the first run.")) +
           selection_pictures(*task, sample, views));
   result.sections.emplace_back("Softmax heads", attention_maps(*task, sample, views));

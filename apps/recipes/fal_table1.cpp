@@ -2,6 +2,7 @@
 #include <iterator>
 
 #include "apps/html/chart.h"
+#include "apps/html/svg.h"
 #include "apps/recipes/fal.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_report.h"
@@ -31,15 +32,16 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 /// A model's runs, loaded after their last step.
 std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& options) {
   std::vector<LoadedRun> loaded;
-  for (std::int64_t number = 0; number < fal_seeds(options); ++number) {
+  for (std::int64_t number = 0; number < fal_seeds(e, options); ++number) {
     loaded.push_back(load_finished(fal_run(e, fal, options, number), options, reuse_from));
   }
   return loaded;
 }
 
-/// Adds the figure of a column: the mean over a model's runs.
-void score(std::span<LoadedRun> runs, const Experiment& e, const Experiment::Column& column,
-           Reading reading, bool fal, const RecipeOptions& options, RecipeResult& result) {
+/// Adds the figure of a column, the mean over a model's runs, and returns each one's.
+std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
+                          const Experiment::Column& column, Reading reading, bool fal,
+                          const RecipeOptions& options, RecipeResult& result) {
   std::vector<double> values;
   std::int64_t count = 0;
   for (LoadedRun& run : runs) {
@@ -57,29 +59,45 @@ void score(std::span<LoadedRun> runs, const Experiment& e, const Experiment::Col
   const double paper = fal ? column.paper_fal : column.paper_baseline;
   add_row(result, name_of(fal), column.title + (forced ? ", forced" : ""), values,
           forced ? std::nullopt : std::optional(paper), count);
+  return values;
 }
 
 /// Adds the rows of both models of an experiment.
 void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& result) {
   html::LineChart chart{
       .x_label = "step", .y_label = "loss (" + e.task + ")", .series = {}, .log_y = true};
+  std::vector<std::string> columns{"model", "seed"};
+  for (const Experiment::Column& column : e.columns) columns.push_back(column.title);
+  std::vector<std::vector<std::string>> each;  // run's figures
   for (const bool fal : {false, true}) {
     std::vector<LoadedRun> runs = load(e, fal, options);
+    const std::size_t first_row = each.size();
+    for (const LoadedRun& run : runs) each.push_back({name_of(fal), text(run.config.seed())});
     for (const Experiment::Column& column : e.columns) {
-      if (e.decoded) score(runs, e, column, Reading::decoded, fal, options, result);
-      score(runs, e, column, Reading::forced, fal, options, result);
+      std::vector<double> values;
+      if (e.decoded) values = score(runs, e, column, Reading::decoded, fal, options, result);
+      const auto forced = score(runs, e, column, Reading::forced, fal, options, result);
+      if (!e.decoded) values = forced;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        each[first_row + i].push_back(html::decimals(values[i], 3));
+      }
     }
     const RunFolder first(run_path(fal_run(e, fal, options), options, reuse_from));
     chart.series.push_back(curve(name_of(fal), first.metrics(), "loss"));
   }
+  const bool one = fal_seeds(e, options) == 1;
   result.sections.emplace_back(
       "Training on " + e.task,
-      html::figure(line_chart(chart),
-                   fal_seeds(options) == 1 ? "Training loss" : "Training loss of the first seed"));
+      html::figure(line_chart(chart), one ? "Training loss" : "Training loss of the first seed"));
+  if (!one) result.sections.emplace_back("Each run on " + e.task, html::table(columns, each));
 }
 
 void report(const RecipeOptions& options, RecipeResult& result) {
-  for (const Experiment& e : experiments_of(options.scale)) compare(e, options, result);
+  std::string seeds;
+  for (const Experiment& e : experiments_of(options.scale)) {
+    compare(e, options, result);
+    seeds += text(seeds.empty() ? "" : " ", e.task, ": ", how_intervals(fal_seeds(e, options)));
+  }
   result.sections.emplace_back(
       "What is counted",
       html::paragraph(
@@ -89,7 +107,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
           "transitions, "
           "counted while everything before was right, the model going on from what it said itself "
           "(decoding); beside it the same under teacher forcing. " +
-          how_intervals(fal_seeds(options))));
+          seeds));
 }
 
 const RegisterRecipe recipe{grid_recipe(

@@ -13,7 +13,7 @@ namespace {
 /// Samples that stand for a million of the paper's training set. The paper's training draws
 /// 100,000 * 1024 samples, two thirds of its largest set; so does every scale.
 std::int64_t million(Scale scale) {
-  constexpr std::array<std::int64_t, 3> samples{1000, 12'500, 1'000'000};
+  constexpr std::array<std::int64_t, 3> samples{1000, 25'000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
 }
 
@@ -24,7 +24,7 @@ constexpr ScaledSetting settings[] = {{"model.positions", "none", "none", "none"
                                       {"model.inner", "64", "128", "2048"},
                                       {"model.heads", "softmax:2", "softmax:4", "softmax:16"},
                                       {"training.schedule", "one_cycle", "one_cycle", "one_cycle"},
-                                      {"training.steps", "1600", "20000", "100000"},
+                                      {"training.steps", "1600", "40000", "100000"},
                                       {"training.batch", "64", "64", "1024"},
                                       {"training.rate", "4e-3", "2e-3", "1e-5"},
                                       {"training.warm_up", "100", "200", ""},
@@ -122,19 +122,7 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
   chart.y_low = 0;
   for (const auto& [name, runs] : models) {
     if (runs[0].front().tally.at(metric).is_share) chart.y_high = 1;
-    auto mean = sweep_series(name, runs[0], axes, metric);
-    for (std::size_t i = 1; i < runs.size(); ++i) {
-      const auto other = sweep_series(name, runs[i], axes, metric);
-      for (std::size_t s = 0; s < mean.size(); ++s) {
-        for (std::size_t p = 0; p < mean[s].points.size(); ++p) {
-          html::Point& at = mean[s].points[p];
-          const double y = other[s].points[p].y;
-          at.low = std::min(i == 1 ? at.y : *at.low, y);
-          at.high = std::max(i == 1 ? at.y : *at.high, y);
-          at.y += (y - at.y) / static_cast<double>(i + 1);
-        }
-      }
-    }
+    auto mean = sweep_series_over(name, runs, axes, metric);
     // With several series a model, a colour is a value of the second axis and dashes are a model.
     for (std::size_t s = 0; mean.size() > 1 && s < mean.size(); ++s) {
       mean[s].hue = s;

@@ -124,6 +124,26 @@ std::vector<html::Series> sweep_series(const std::string& name,
   return all;
 }
 
+std::vector<html::Series> sweep_series_over(const std::string& name,
+                                            const std::vector<std::vector<SweepPoint>>& runs,
+                                            const std::vector<SweepAxis>& axes,
+                                            std::string_view metric) {
+  std::vector<html::Series> mean = sweep_series(name, runs.front(), axes, metric);
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    const auto other = sweep_series(name, runs[i], axes, metric);
+    for (std::size_t s = 0; s < mean.size(); ++s) {
+      for (std::size_t p = 0; p < mean[s].points.size(); ++p) {
+        html::Point& at = mean[s].points[p];
+        const double y = other[s].points[p].y;
+        at.low = std::min(i == 1 ? at.y : *at.low, y);
+        at.high = std::max(i == 1 ? at.y : *at.high, y);
+        at.y += (y - at.y) / static_cast<double>(i + 1);
+      }
+    }
+  }
+  return mean;
+}
+
 std::string sweep_charts(const std::vector<SweepPoint>& points,
                          const std::vector<SweepAxis>& axes) {
   std::string content;

@@ -40,6 +40,13 @@ std::vector<html::Series> sweep_series(const std::string& name,
                                        const std::vector<SweepPoint>& points,
                                        const std::vector<SweepAxis>& axes, std::string_view metric);
 
+/// The same of several runs scored at the same points: the means over them, and for intervals the
+/// least and the greatest; of a single one as above.
+std::vector<html::Series> sweep_series_over(const std::string& name,
+                                            const std::vector<std::vector<SweepPoint>>& runs,
+                                            const std::vector<SweepAxis>& axes,
+                                            std::string_view metric);
+
 /// The figures of every metric of a sweep, as HTML.
 std::string sweep_charts(const std::vector<SweepPoint>& points, const std::vector<SweepAxis>& axes);
 
