@@ -1,7 +1,7 @@
 #!/bin/bash
 # scripts/gpu_paper.sh on a program that only pretends to train: what it refuses, its plan, in which
-# order it goes, and that it goes on where it stopped.
-#   gpu_paper_test.sh SOURCE
+# order it goes, and that it goes on where it stopped. LONGHAND's recipes are all in its list.
+#   gpu_paper_test.sh SOURCE LONGHAND
 set -eu
 paper=$1/scripts/gpu_paper.sh
 work=$(mktemp -d)
@@ -29,11 +29,18 @@ refused() {
 }
 says() { grep -q -- "$1" out || fail "expected '$1'"; }
 
+# Those that are missing begin with a pretrained model or a text, or train nothing.
+"$2" repro list | awk 'NR > 1 { print $1 }' |
+  grep -vxE 'attentionspan/table2|chacal/table3|hinting/theorem5.1' | sort >out
+sed -n '/^recipes="/,/"$/s/^\([a-z0-9.]*\(\/[a-z0-9.-]*\)\?\) [0-9].*/\1/p' "$paper" | sort >err
+cmp -s out err || fail "its list of recipes (below) is not the program's (above)"
+
 refused "there is no program $work/nowhere" --longhand nowhere
 # 6e12 operations a minute; a recipe is stopped at its first call, and one fails.
 cat >longhand <<'EOF'
 #!/bin/sh
 case "$*" in
+  version) echo "longhand 1" ;;
   bench*) echo '{"rows":[{"model":"x","gflops":100.0,"rounds":1}]}' ;;
   "repro chacal/table1 "*--list-runs*) echo '{"operations":6e+12,"rows":[]}' ;;
   *--list-runs*) echo '{"operations":1.2e+14,"rows":[]}' ;;
@@ -53,6 +60,9 @@ runs 0 --longhand longhand --out results --plan
 says '^chacal/table1 .* 1\.0 .* to do$'
 says '^fal/table1 .* 20\.0 '
 [ ! -e asked ] || fail "a plan trained something"
+sed 's/6e+12/7e+12/' longhand >recounted && chmod +x recounted
+runs 0 --longhand recounted --out results --plan
+says '^chacal/table1 .* 1\.0 '  # the count of the first call, of a program of the same version
 [ "$(sed -n 2p out | cut -d' ' -f1)" = chacal/table1 ] || fail "the best for its minutes is not the first"
 
 runs 0 --longhand longhand --out results chacal/table1 fal/table1

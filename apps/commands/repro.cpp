@@ -47,36 +47,36 @@ std::vector<GridPiece> pieces_of(const Recipe& recipe, const RecipeOptions& opti
   std::vector<GridPiece> pieces;
   for (const GridRun& run : recipe.runs(options)) {
     pieces.push_back(
-        {run.name, [run, options] { return train_runs(std::span(&run, 1), options); }});
+        {run.name, {run}, [run, options] { return train_runs(std::span(&run, 1), options); }});
   }
   return pieces;
 }
 
-/// Names the runs and, where they do not follow from others, tells how much each computes.
+/// Names what can be made apart, and tells how much each computes.
 void list_runs(const Recipe& recipe, const RecipeOptions& options, bool json) {
-  if (!recipe.runs) {
-    Report names({{"number", "number"}, {"run", "run"}});
-    const std::vector<GridPiece> pieces = pieces_of(recipe, options);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      names.add({{"number", i + 1}, {"run", pieces[i].name}});
-    }
-    return names.print(std::cout, json);
-  }
   Report report({{"number", "number"},
                  {"run", "run"},
+                 {"runs", "runs", "%.0f"},
                  {"parameters", "parameters", "%.0f"},
                  {"steps", "steps", "%.0f"},
                  {"operations", "operations", "%.3g"}});
   double operations = 0;
-  const std::vector<GridRun> runs = recipe.runs(options);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const TrainingWork work = training_work(runs[i].config);
-    operations += work.operations;
+  const std::vector<GridPiece> pieces = pieces_of(recipe, options);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    TrainingWork all;
+    for (const GridRun& run : pieces[i].runs) {
+      const TrainingWork work = training_work(run.config);
+      all.parameters = std::max(all.parameters, work.parameters);
+      all.steps += work.steps;
+      all.operations += work.operations;
+    }
+    operations += all.operations;
     report.add({{"number", i + 1},
-                {"run", runs[i].name},
-                {"parameters", work.parameters},
-                {"steps", work.steps},
-                {"operations", work.operations}});
+                {"run", pieces[i].name},
+                {"runs", pieces[i].runs.size()},
+                {"parameters", all.parameters},
+                {"steps", all.steps},
+                {"operations", all.operations}});
   }
   report.set("operations", operations);
   report.print(std::cout, json);

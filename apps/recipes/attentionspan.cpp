@@ -243,7 +243,7 @@ std::vector<GridPiece> pieces_of(std::span<const Lineage> lineages, const Recipe
   std::vector<GridPiece> pieces;
   for (const Lineage& lineage : lineages) {
     for (const std::vector<GridRun>& runs : lineage.seeds) {
-      pieces.push_back({runs.front().name, [runs, options] {
+      pieces.push_back({runs.front().name, runs, [runs, options] {
                           return train_runs(runs, options, beside_attentionspan());
                         }});
     }

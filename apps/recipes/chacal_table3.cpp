@@ -163,8 +163,9 @@ std::vector<Runs> all_runs(const RecipeOptions& options) {
 std::vector<GridPiece> pieces(const RecipeOptions& options) {
   std::vector<GridPiece> all;
   for (const Runs& runs : all_runs(options)) {
-    all.push_back(
-        {runs.all().front().name, [runs, options] { return train_runs(runs.all(), options); }});
+    const std::vector<GridRun> trained = runs.all();
+    all.push_back({trained.front().name, trained,
+                   [trained, options] { return train_runs(trained, options); }});
   }
   return all;
 }

@@ -1,7 +1,6 @@
 #include "apps/recipes/grid.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -15,6 +14,7 @@
 #include "core/safetensors_parts.h"
 #include "nn/text/token_file.h"
 #include "nn/training/stop_signals.h"
+#include "tasks/statistics.h"
 #include "tasks/text_vocabulary.h"
 
 namespace longhand::app {
@@ -49,11 +49,6 @@ bool finished(const fs::path& path, const GridRun& run) {
   return run.evaluate_samples() == 0 ||
          nn::read_checkpoint_info(store.path(steps)).score.has_value();
 }
-
-/// The 97.5% point of Student's t with n degrees of freedom, from 1 on; beyond, nearly the normal
-/// distribution's.
-constexpr std::array<double, 10> student{12.706, 4.303, 3.182, 2.776, 2.571,
-                                         2.447,  2.365, 2.306, 2.262, 2.228};
 
 }  // namespace
 
@@ -189,8 +184,8 @@ MeanOverRuns mean_over(std::span<const double> values) {
   if (values.size() < 2) return result;
   double squares = 0;
   for (const double value : values) squares += (value - result.mean) * (value - result.mean);
-  const double t = values.size() - 2 < student.size() ? student[values.size() - 2] : 1.96;
-  const double half = t * std::sqrt(squares / (count - 1) / count);
+  const double half =
+      tasks::student_quantile(0.05, count - 1) * std::sqrt(squares / (count - 1) / count);
   result.low = result.mean - half;
   result.high = result.mean + half;
   return result;

@@ -71,6 +71,9 @@ std::span<const std::string_view> rates(Scale scale);
 GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
                  const RecipeOptions& options);
 std::int64_t seeds(const RecipeOptions& options);
+/// All that a cell trains where no run is hopeless: one at each rate, then the other seeds. Their
+/// rate is known when the first are done; here they have the first one.
+std::vector<GridRun> cell_runs(const Cell& cell, const RecipeOptions& options);
 
 /// A test: `factor` times the length of training, 1 being the training's own samples; or another
 /// distribution, of factor 0.

@@ -32,7 +32,7 @@ constexpr ScaledSetting decoder[] = {{"model.width", "64", "64", "256"},
                                      {"model.gated", "1", "1", "1"},
                                      {"model.feed_forward_bias", "0", "0", "0"},
                                      {"model.attention_bias", "0", "0", "0"},
-                                     {"training.steps", "300", "3000", "25000"},
+                                     {"training.steps", "300", "2000", "25000"},
                                      {"training.batch_tokens", "1024", "2048", "16384"},
                                      {"training.schedule", "cosine", "cosine", "cosine"},
                                      {"training.clip", "1", "1", "1"},
@@ -273,6 +273,16 @@ GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
   const std::uint64_t seed = set_seed(config, options, number);
   config.set("training.warm_up", text(config.integer("training.steps", 0, 1 << 30) / 20));
   return {text(cell.name(), '-', rate, "-seed-", seed), std::move(config)};
+}
+
+std::vector<GridRun> cell_runs(const Cell& cell, const RecipeOptions& options) {
+  std::vector<GridRun> runs;
+  const auto all = rates(options.scale);
+  for (const std::string_view rate : all) runs.push_back(cell_run(cell, rate, 0, options));
+  for (std::int64_t number = 1; number < seeds(options); ++number) {
+    runs.push_back(cell_run(cell, all.front(), number, options));
+  }
+  return runs;
 }
 
 std::vector<Test> tests_of(const MatrixTask& task) {

@@ -75,6 +75,7 @@ struct GridRun {
 /// what the rest are.
 struct GridPiece {
   std::string name;
+  std::vector<GridRun> runs;   // what it trains, at most
   std::function<bool()> make;  // what is missing of it; false: stopped
 };
 
