@@ -202,11 +202,43 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_in_heads_and_positions_alone) {
   BOOST_TEST(at(result, "FFML, ChaCAL, RoPE", "OOD Acc.").paper.value() == 0.0129);
 }
 
+// A model and its repairs are one piece of the work for each task and seed; figures are means over
+// seeds.
+BOOST_AUTO_TEST_CASE(repairs_are_made_of_several_seeds) {
+  const TemporaryFolder folder;
+  RecipeOptions options = tiny(folder / "attentionspan-sec6.4-smoke");
+  with_small_model(options);
+  options.seeds = 2;
+  options.tasks = "reversal";
+  const Recipe& columns = recipes().at("attentionspan/sec6.4");
+  const std::vector<GridPiece> pieces = columns.pieces(options);
+  BOOST_REQUIRE(pieces.size() == 2u);
+  BOOST_TEST(pieces[1].name == "scratch-reversal-seed-2");
+  BOOST_TEST(pieces[1].runs.size() == 4u);  // a model, its repair, and both of the control
+  const RecipeResult result = columns.run(options);
+  BOOST_TEST(result.runs.size() == 8u);
+  const Row& mean = at(result, "String Reversal", "OOD partial after");
+  const double first = at(result, "String Reversal", "OOD partial after, run 1").value;
+  const double second = at(result, "String Reversal", "OOD partial after, run 2").value;
+  BOOST_TEST(mean.value == (first + second) / 2, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(mean.low.has_value());
+  BOOST_TEST(pieces[0].make());  // there already
+
+  options.out = folder / "attentionspan-fig1-smoke";
+  const RecipeResult head = recipes().at("attentionspan/fig1").run(options);
+  BOOST_TEST(!fs::exists(options.out));
+  BOOST_TEST(head.rows.size() == 4u * 4 * 3);  // lengths, figures; the mean and each run's
+  options.out = folder / "attentionspan-fig2-smoke";
+  const RecipeResult gain = recipes().at("attentionspan/fig2").run(options);
+  BOOST_TEST(at(gain, "String Reversal", "mean gain").low.has_value());
+}
+
 // Attention can be measured and repaired in softmax heads, whatever a task is best learned with.
 BOOST_AUTO_TEST_CASE(heads_without_attention_give_way_to_softmax_where_it_is_measured) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table3-laptop");
   options.scale = app::Scale::laptop;
+  options.seeds = 1;
   options.tasks = "ffml,value-assignment";
   const auto runs = recipes().at("attentionspan/table3").runs(options);
   BOOST_TEST(runs.size() == 2u);

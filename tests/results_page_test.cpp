@@ -33,7 +33,8 @@ const RecipeResult example{
               .low = 0.125,
               .high = 0.5,
               .paper = 0.151},
-             {.row = "GPT_2", .column = "run 1", .value = 1, .in_table = false},
+             {.row = "GPT_2", .column = "F(0.98), run 1", .value = 0.2, .in_table = false},
+             {.row = "GPT_2", .column = "F(0.98), run 2", .value = 0.3, .in_table = false},
              {.row = "rank", .column = "heads", .value = 7, .whole = true}},
     .sections = {
         {"What is counted", html::paragraph("Shares of a * b < c.")},
@@ -100,8 +101,9 @@ BOOST_AUTO_TEST_CASE(a_page_has_its_figures_and_keeps_its_notes) {
   std::string text = contents(page);
   BOOST_TEST(contains(text, "# fal/table1, laptop scale\n"));
   BOOST_TEST(contains(text, "seeds 1 to 3, commit 0123456789, 2026-01-02, a machine; 1.5 h"));
-  BOOST_TEST(contains(text, "| GPT\\_2 | F(0.98) | 0.250 | 0.125 to 0.500 | 0.151 |\n"));
-  BOOST_TEST(contains(text, "| rank | heads | 7 |  | - |\n"));
+  BOOST_TEST(
+      contains(text, "| GPT\\_2 | F(0.98) | 0.250 | 0.125 to 0.500 | 0.200, 0.300 | 0.151 |\n"));
+  BOOST_TEST(contains(text, "| rank | heads | 7 |  |  | - |\n"));
   BOOST_TEST(text.find("run 1") == text.npos);
   BOOST_TEST(contains(text, "![](files/fal-table1-1.svg)"));
   BOOST_TEST(contains(text, "Shares of a \\* b &lt; c."));
@@ -123,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_page_has_its_figures_and_keeps_its_notes) {
              "| page | what | scale | seeds | training |\n|---|---|---|---|---|\n"
              "| [fal-table1.md](fal-table1.md) | an example | laptop | 3 | 1.5 h |\n");
   BOOST_TEST(contains(paper_table(results, "docs/results/"),
-                      "| GPT\\_2 | F(0.98) | 0.250 | 0.125 to 0.500 | 0.151 | "
+                      "| GPT\\_2 | F(0.98) | 0.250 | 0.125 to 0.500 | 0.200, 0.300 | 0.151 | "
                       "[fal/table1, laptop](docs/results/fal-table1.md) |\n"));
   BOOST_TEST(paper_table(results, "").find("rank") == std::string::npos);
 }
@@ -134,12 +136,40 @@ BOOST_AUTO_TEST_CASE(what_stands_beside_a_figure_is_named) {
   of_seeds.bounds = Bounds::seeds;
   write_results_page(folder.path() / "one.md", made_by("fal/table1"), example);
   write_results_page(folder.path() / "two.md", made_by("fal/table1"), of_seeds);
-  BOOST_TEST(contains(contents(folder.path() / "one.md"), "|  |  | ours | 95% | paper |"));
-  BOOST_TEST(
-      contains(contents(folder.path() / "two.md"), "|  |  | ours | worst to best | paper |"));
+  BOOST_TEST(contains(contents(folder.path() / "one.md"), "|  |  | ours | 95% | runs | paper |"));
+  BOOST_TEST(contains(contents(folder.path() / "two.md"),
+                      "|  |  | ours | worst to best | runs | paper |"));
   const std::string table = paper_table(results_in(folder.path()), "");
-  BOOST_TEST(contains(table, "| 0.125 to 0.500 | 0.151 |"));
-  BOOST_TEST(contains(table, "| 0.125 to 0.500 (worst to best) | 0.151 |"));
+  BOOST_TEST(contains(table, "| 0.125 to 0.500 | 0.200, 0.300 | 0.151 |"));
+  BOOST_TEST(contains(table, "| 0.125 to 0.500 (worst to best) | 0.200, 0.300 | 0.151 |"));
+}
+
+BOOST_AUTO_TEST_CASE(of_many_runs_the_least_and_the_greatest_stand_in_the_table) {
+  const longhand::TemporaryFolder folder;
+  const fs::path page = folder.path() / "many.md";
+  RecipeResult many{.rows = {{.row = "r", .column = "c", .value = 0.5}}};
+  for (int run = 1; run <= 5; ++run) {
+    many.rows.push_back({.row = "r",
+                         .column = longhand::text("c, run ", run),
+                         .value = run / 10.0,
+                         .in_table = false});
+  }
+  write_results_page(page, made_by("fal/table1"), many);
+  BOOST_TEST(contains(contents(page), "| r | c | 0.500 |  | 0.100 to 0.500 | - |\n"));
+}
+
+BOOST_AUTO_TEST_CASE(a_table_is_replaced_and_nothing_else) {
+  const longhand::TemporaryFolder folder;
+  const fs::path page = folder.path() / "one.md";
+  write_results_page(page, made_by("fal/table1"), example);
+  const std::string made = contents(page);
+  const longhand::Json results = results_in(folder.path()).at("one");
+  const std::string table = figures_table(results);
+  std::string other = made;
+  other.replace(other.find(table), table.size(), "|  |  | ours | old |\n|---|\n| 1 |\n");
+  BOOST_TEST(with_figures_table(other, results) == made);
+  longhand::expect_refusal([&] { (void)with_figures_table("# page\n", results); },
+                           "expected a table of figures");
 }
 
 BOOST_AUTO_TEST_CASE(a_large_picture_is_left_out_and_said_to_be) {

@@ -12,18 +12,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rewrites a block of a file; whether it changed.
-bool rewrite(const fs::path& file, std::string_view block, const std::string& content) {
+/// Rewrites a file; whether it changed.
+template <class Make>
+bool change(const fs::path& file, const Make& make) {
   const std::string before = read_text(file, 16U << 20);
   std::string after;
   try {
-    after = replace_block(before, block, content);
+    after = make(before);
   } catch (const Error& error) {
     throw Error(text(printable(file.string()), ": ", error.what()));
   }
   if (after == before) return false;
   write_atomically(file, after);
   return true;
+}
+
+bool rewrite(const fs::path& file, std::string_view block, const std::string& content) {
+  return change(file,
+                [&](std::string_view before) { return replace_block(before, block, content); });
 }
 
 void run(const Arguments& arguments) {
@@ -34,6 +40,13 @@ void run(const Arguments& arguments) {
   const auto note = [&](const fs::path& file, bool changed) {
     report.add({{"file", file.string()}, {"changed", changed}});
   };
+  for (const auto& [name, figures] : results) {
+    const fs::path page = folder / (name + ".md");
+    if (figures["rows"].elements().empty()) continue;
+    note(page, change(page, [&](std::string_view before) {
+           return with_figures_table(before, figures);
+         }));
+  }
   const fs::path index = folder / "README.md";
   note(index, rewrite(index, "results", index_table(results)));
   if (arguments.given("readme")) {
@@ -47,7 +60,8 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "record",
-     .summary = "writes the index of a folder of results pages anew, and a README's table",
+     .summary =
+         "writes the tables of a folder of results pages anew, their index, and a README's table",
      .usage = {"FOLDER [--readme FILE]"},
      .options = {{"readme", "FILE", "also the block \"papers and ours\" of this file"},
                  json_option()},

@@ -27,7 +27,7 @@ constexpr ScaledSetting advanced_settings[] = {
     {"model.positions", "rotary", "rotary", "learned"},
     {"model.deviation", "0.1", "0.1", ""},
     {"training.set", "1000000", "1000000", "1000000"},
-    {"training.steps", "500", "10000", "25000"},
+    {"training.steps", "500", "8000", "25000"},
     {"training.batch", "32", "32", "256"},
     {"training.rate", "2e-3", "2e-3", "3e-4"},
     {"training.warm_up", "200", "200", "2000"},

@@ -25,7 +25,7 @@ constexpr ScaledSetting cycle_tracing_settings[] = {
     {"model.width", "", "128", "768"},
     {"model.layers", "", "4", "12"},
     {"training.schedule", "", "linear", "linear"},
-    {"training.steps", "", "4000", "20000"},
+    {"training.steps", "", "3000", "20000"},
     {"training.batch", "", "32", "64"},
     {"training.rate", "", "1e-3", "5e-5"},
     {"training.warm_up", "", "200", "1000"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "apps/html/markdown.h"
 #include "apps/html/svg.h"
@@ -57,6 +58,38 @@ Json to_json(const Provenance& made, const RecipeResult& result) {
               {"rows", std::move(rows)}};
 }
 
+/// Of a row and column, each run's figure, in their order.
+using RunFigures = std::map<std::pair<std::string, std::string>, std::vector<double>>;
+
+/// Rows that stand in the JSON alone, as add_row() names them: "column, run 2".
+RunFigures run_figures(const Json& results) {
+  RunFigures all;
+  for (const Json& row : results["rows"].elements()) {
+    if (row["in_table"].boolean()) continue;
+    const std::string column = row["column"].string();
+    const std::size_t at = column.rfind(", run ");
+    if (at == std::string::npos) continue;
+    all[{row["row"].string(), column.substr(0, at)}].push_back(row["value"].number());
+  }
+  return all;
+}
+
+std::string runs_text(const RunFigures& runs, const Json& row) {
+  constexpr std::size_t few = 4;
+  const auto found = runs.find({row["row"].string(), row["column"].string()});
+  if (found == runs.end()) return "";
+  const std::vector<double>& values = found->second;
+  if (values.size() > few) {
+    const auto [least, most] = std::ranges::minmax(values);
+    return text(html::decimals(least, 3), " to ", html::decimals(most, 3));
+  }
+  std::string all;
+  for (const double value : values) {
+    all += text(all.empty() ? "" : ", ", html::decimals(value, 3));
+  }
+  return all;
+}
+
 std::string seeds_text(const Json& results) {
   const std::int64_t first = results["seed"].integer(), count = results["seeds"].integer();
   return count == 1 ? text("seed ", first) : text("seeds ", first, " to ", first + count - 1);
@@ -84,16 +117,32 @@ std::string notes_of(const fs::path& page) {
 }  // namespace
 
 std::string figures_table(const Json& results) {
+  const RunFigures runs = run_figures(results);
   std::vector<std::vector<std::string>> lines{
       {"", "", "ours", results["interval"].string(), "paper"}};
+  if (!runs.empty()) lines.front().insert(lines.front().begin() + 4, "runs");
   for (const Json& row : results["rows"].elements()) {
     if (!row["in_table"].boolean()) continue;
-    lines.push_back({html::markdown_escape(row["row"].string()),
-                     html::markdown_escape(row["column"].string()),
-                     figure_text(row["value"], is_whole(row)), interval_text(row),
-                     figure_text(row["paper"], is_whole(row))});
+    std::vector<std::string>& line = lines.emplace_back();
+    line = {html::markdown_escape(row["row"].string()),
+            html::markdown_escape(row["column"].string()), figure_text(row["value"], is_whole(row)),
+            interval_text(row)};
+    if (!runs.empty()) line.push_back(runs_text(runs, row));
+    line.push_back(figure_text(row["paper"], is_whole(row)));
   }
   return html::markdown_table(lines);
+}
+
+std::string with_figures_table(std::string_view page, const Json& results) {
+  const std::string table = figures_table(results);
+  const std::string_view header = "\n|  |  | ours |";
+  const std::size_t begin = page.find(header);
+  LONGHAND_CHECK(begin != std::string_view::npos, "expected a table of figures");
+  std::size_t end = begin + 1;
+  while (end < page.size() && page[end] == '|') {
+    end = std::min(page.size(), page.find('\n', end)) + 1;
+  }
+  return text(page.substr(0, begin + 1), table, page.substr(std::min(end, page.size())));
 }
 
 void write_results_page(const fs::path& page, const Provenance& made, const RecipeResult& result) {
@@ -169,8 +218,9 @@ std::string index_table(const std::map<std::string, Json>& all) {
 }
 
 std::string paper_table(const std::map<std::string, Json>& all, std::string_view folder) {
-  std::vector<std::vector<std::string>> lines{{"", "", "ours", "95%", "paper", "page"}};
+  std::vector<std::vector<std::string>> lines{{"", "", "ours", "95%", "runs", "paper", "page"}};
   for (const auto& [page, results] : all) {
+    const RunFigures runs = run_figures(results);
     const std::string interval = results["interval"].string();
     const std::string kind =
         interval == name_of(Bounds::confidence) ? "" : text(" (", interval, ")");
@@ -179,7 +229,7 @@ std::string paper_table(const std::map<std::string, Json>& all, std::string_view
       lines.push_back({html::markdown_escape(row["row"].string()),
                        html::markdown_escape(row["column"].string()),
                        figure_text(row["value"], is_whole(row)), interval_text(row) + kind,
-                       figure_text(row["paper"], is_whole(row)),
+                       runs_text(runs, row), figure_text(row["paper"], is_whole(row)),
                        text("[", results["recipe"].string(), ", ", results["scale"].string(), "](",
                             folder, page, ".md)")});
     }

@@ -32,8 +32,11 @@ constexpr std::string_view notes_end = "<!-- end of notes -->\n";
 /// Pictures past this many bytes are left out of a page, which says so.
 constexpr std::size_t largest_picture = 100'000;
 
-/// The figures of a page's JSON beside the paper's, as the table that stands in the page.
+/// The figures of a page's JSON beside the paper's, as the table that stands in the page. Where
+/// figures are of several runs, each one's, or of more than a few the least and the greatest.
 std::string figures_table(const Json& results);
+/// A page with that table in the place of its own.
+std::string with_figures_table(std::string_view page, const Json& results);
 
 /// The results that a folder holds, by the names of their pages.
 std::map<std::string, Json> results_in(const std::filesystem::path& folder);
