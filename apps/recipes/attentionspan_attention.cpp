@@ -271,7 +271,7 @@ RecipeResult table5(const RecipeOptions& options) {
 std::map<Scale, std::string> scales() {
   return {{Scale::smoke,
            "five of the models of attentionspan/table6, or of table2: two minutes on 2 cores"},
-          {Scale::laptop, "five of the models of attentionspan/table6, or of table2"},
+          {Scale::laptop, "five of the models of attentionspan/table6, or of table2; three seeds"},
           {Scale::paper,
            "five of the models of attentionspan/table6, or of table2, three seeds; for a GPU"}};
 }
@@ -295,7 +295,9 @@ const RegisterRecipe recipe5{
     {.id = "attentionspan/table5",
      .summary = "addition before and after the repair of one column, and how sharp heads attend",
      .scales = {{Scale::smoke, "a model and its repair: a minute on 2 cores"},
-                {Scale::laptop, "width 128: half an hour on 2 cores by estimate"},
+                {Scale::laptop,
+                 "the model of attentionspan/table6 and its repair, three seeds: ten minutes on "
+                 "one core"},
                 {Scale::paper, "width 512, three seeds; for a GPU"}},
      .run = table5,
      .pieces =

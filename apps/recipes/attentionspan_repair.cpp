@@ -144,7 +144,7 @@ const RegisterRecipe recipe64{
     {.id = "attentionspan/sec6.4",
      .summary = "one column of every head's W_Q and W_K fine-tuned, and its control",
      .scales = {{Scale::smoke, "two tasks: two minutes on 2 cores"},
-                {Scale::laptop, "all six tasks: two hours on 2 cores by estimate"},
+                {Scale::laptop, "all six tasks, three seeds: two hours on one core"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = columns,
      .pieces =
@@ -180,7 +180,8 @@ const RegisterRecipe recipe65{
     {.id = "attentionspan/sec6.5",
      .summary = "string reversal with rotary positions off at inference",
      .scales = {{Scale::smoke, "a small model: half a minute on 2 cores"},
-                {Scale::laptop, "width 128: ten minutes on 2 cores by estimate"},
+                {Scale::laptop,
+                 "the model of attentionspan/table6, three seeds: two minutes on one core"},
                 {Scale::paper, "width 512; for a GPU"}},
      .run = rope_off,
      .pieces =
@@ -223,7 +224,7 @@ const RegisterRecipe recipe62{
     {.id = "attentionspan/sec6.2",
      .summary = "a trained bias of the scores beside frozen models, a matrix or further heads",
      .scales = {{Scale::smoke, "two tasks: three minutes on 2 cores"},
-                {Scale::laptop, "all six tasks: hours on 2 cores by estimate"},
+                {Scale::laptop, "all six tasks, three seeds: two hours on one core"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = biases,
      .pieces =
@@ -393,7 +394,7 @@ const RegisterRecipe recipe2{
     {.id = "attentionspan/fig2",
      .summary = "accuracy against length with heads reinforced at reference tokens",
      .scales = {{Scale::smoke, "two tasks: three minutes on 2 cores"},
-                {Scale::laptop, "two tasks at width 128: half an hour on 2 cores by estimate"},
+                {Scale::laptop, "two tasks, three seeds: half an hour on one core"},
                 {Scale::paper, "two tasks at width 512; for a GPU"}},
      .run = figure2,
      .pieces =

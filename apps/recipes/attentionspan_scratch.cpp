@@ -130,7 +130,7 @@ const RegisterRecipe recipe6{
      .scales =
          {{Scale::smoke,
            "2 or 3 layers of width 64: three minutes on 2 cores; too short for three of the tasks"},
-          {Scale::laptop, "2 or 3 layers of width 64 or 96: half an hour on 2 cores"},
+          {Scale::laptop, "2 or 3 layers of width 64 or 96, three seeds: an hour on one core"},
           {Scale::paper, "8 layers of width 512, three seeds; for a GPU"}},
      .run = table6,
      .runs = scratch_runs,

@@ -95,7 +95,7 @@ const RegisterRecipe recipe{grid_recipe(
     {.id = "chacal/fig5",
      .summary = "accuracy of one ChaCAL layer, and steps to a perfect one, against gamma",
      .scales = {{Scale::smoke, "three gammas at the size of chacal/table1"},
-                {Scale::laptop, "six gammas"},
+                {Scale::laptop, "six gammas, three seeds: half an hour on one core"},
                 {Scale::paper, "thirteen gammas, four seeds, the paper's size; for a GPU"}},
      .runs = runs_of,
      .report = report,

@@ -54,8 +54,7 @@ const RegisterRecipe recipe{grid_recipe(
      .summary = "one ChaCAL layer against one to five standard layers on chains of references",
      .scales = {{Scale::smoke, "one layer of each, 64 tokens, width 64: some minutes on 2 cores"},
                 {Scale::laptop,
-                 "all six models at width 64, 128 tokens, one seed: half an hour on 2 cores "
-                 "by estimate"},
+                 "all six models at width 64, 128 tokens, three seeds: an hour on one core"},
                 {Scale::paper, "width 512, 24k steps of 128, four seeds; for a GPU"}},
      .runs = toy_runs,
      .report = report,

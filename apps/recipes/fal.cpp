@@ -43,7 +43,7 @@ Experiment flip_flop_experiment() {
           .columns = {{"train", "FFL F(0.6)", 1.00, 1.00},
                       {"sparse", "FFL F(0.98)", 0.151, 1.00},
                       {"2x", "FFL len 1024", 0.50, 1.00}},
-          .laptop_seeds = 10};  // chance decides what a FAL head finds
+          .fal_seeds = 10};  // chance decides what a FAL head finds
 }
 
 Experiment cycle_tracing_experiment(Scale scale) {
@@ -58,8 +58,8 @@ Experiment cycle_tracing_experiment(Scale scale) {
           .decoded = true};
 }
 
-std::int64_t fal_seeds(const Experiment& experiment, const RecipeOptions& options) {
-  return seeds_of(options, 1, experiment.laptop_seeds, 1);
+std::int64_t fal_seeds(const Experiment& experiment, bool fal, const RecipeOptions& options) {
+  return seeds_of(options, 1, fal ? experiment.fal_seeds : 3, 1);
 }
 
 GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,
@@ -75,8 +75,8 @@ GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& opt
 
 std::vector<GridRun> fal_runs(const Experiment& experiment, const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (std::int64_t number = 0; number < fal_seeds(experiment, options); ++number) {
-    for (const bool fal : {false, true}) {
+  for (const bool fal : {false, true}) {
+    for (std::int64_t number = 0; number < fal_seeds(experiment, fal, options); ++number) {
       runs.push_back(fal_run(experiment, fal, options, number));
     }
   }

@@ -19,18 +19,18 @@ struct Experiment {
   std::span<const ScaledSetting> settings;  // of both models
   std::string metric;                       // of the table
   std::vector<Column> columns;
-  bool decoded = false;  // the table's figures are of decoding; forced ones are given as well
-  std::int64_t laptop_seeds = 3;
+  bool decoded = false;        // the table's figures are of decoding; forced ones are given as well
+  std::int64_t fal_seeds = 3;  // runs of the FAL model at the laptop scale; 3 of the plain one
 };
 Experiment flip_flop_experiment();
 Experiment cycle_tracing_experiment(Scale scale);
 
-/// How many runs each of the two models has at the options.
-std::int64_t fal_seeds(const Experiment& experiment, const RecipeOptions& options);
+/// How many runs one of the two models has at the options.
+std::int64_t fal_seeds(const Experiment& experiment, bool fal, const RecipeOptions& options);
 /// A run of one of an experiment's two models at options.seed + number.
 GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,
                 std::int64_t number = 0);
-/// One of each seed, in turn for each of the models, the plain one first.
+/// Those of the plain model, then those of the FAL model, one for each seed.
 std::vector<GridRun> fal_runs(const Experiment& experiment, const RecipeOptions& options);
 
 }  // namespace longhand::app

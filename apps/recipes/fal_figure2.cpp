@@ -12,7 +12,8 @@ constexpr std::string_view reuse_from[] = {"fal/table1"};
 /// The FAL model of fal/table1, one run of each seed.
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (std::int64_t number = 0; number < fal_seeds(flip_flop_experiment(), options); ++number) {
+  for (std::int64_t number = 0; number < fal_seeds(flip_flop_experiment(), true, options);
+       ++number) {
     runs.push_back(fal_run(flip_flop_experiment(), true, options, number));
   }
   return runs;
@@ -70,7 +71,7 @@ const RegisterRecipe recipe{grid_recipe(
     {.id = "fal/figure2",
      .summary = "which positions the FAL heads of a trained model select",
      .scales = {{Scale::smoke, "the FAL model of fal/table1, trained if it is not there"},
-                {Scale::laptop, "the same at the paper's lengths"},
+                {Scale::laptop, "the same at the paper's lengths, ten seeds"},
                 {Scale::paper, "the same at the paper's size; for a GPU"}},
      .runs = runs_of,
      .report = report,

@@ -168,7 +168,8 @@ Recipe hinting_recipe(HintingRecipe recipe) {
       {.id = recipe.id,
        .summary = recipe.summary,
        .scales = {{Scale::smoke, "narrow models for seconds, short lengths"},
-                  {Scale::laptop, "small models for minutes each; the paper's orderings"},
+                  {Scale::laptop,
+                   "small models for two minutes each, three seeds; the paper's orderings"},
                   {Scale::paper, "the paper's sizes; for a GPU"}},
        .runs =
            [models = std::move(recipe.models)](const RecipeOptions& options) {
