@@ -30,8 +30,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
         }
       }
       if (shares.empty()) continue;  // no evaluation at that step
-      result.rows.push_back(row_of(model.name, text("step ", steps * fourth / 4), shares, {},
-                                   first.evaluate_samples()));
+      add_row(result, model.name, text("step ", steps * fourth / 4), shares, {},
+              first.evaluate_samples());
     }
   }
   result.sections.emplace_back("Figure 4", boxes_curves(study, options));

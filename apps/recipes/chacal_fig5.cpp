@@ -65,13 +65,11 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       if (step) times.push_back(*step);
     }
     const std::string name = "gamma " + gamma;
-    const Row row = row_of(name, "accuracy", shares, {}, choices);
-    result.rows.push_back(row);
+    const Row row = add_row(result, name, "accuracy", shares, {}, choices);
     accuracy.points.push_back({std::stod(gamma), row.value, row.low, row.high});
     if (times.size() < shares.size() || times.empty()) continue;  // some run never was
-    const MeanOverRuns mean = mean_over(times);
-    result.rows.push_back({name, "steps to 100%", mean.mean, mean.low, mean.high, {}});
-    steps.points.push_back({std::stod(gamma), mean.mean, mean.low, mean.high});
+    const Row mean = add_row(result, name, "steps to 100%", times, {});
+    steps.points.push_back({std::stod(gamma), mean.value, mean.low, mean.high});
   }
   html::LineChart first{.x_label = "gamma", .y_label = "accuracy", .series = {accuracy}};
   first.y_low = 0;

@@ -25,8 +25,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     const RunFolder first(run_path(runs[m], options, reuse_from));
     chart.series.push_back(curve(models[m].name(), first.metrics(), "loss"));
     const std::string name = models[m].name();
-    result.rows.push_back(row_of(name, "accuracy", accuracy, models[m].paper_accuracy, choices));
-    result.rows.push_back(row_of(name, "loss", loss, models[m].paper_loss));
+    add_row(result, name, "accuracy", accuracy, models[m].paper_accuracy, choices);
+    add_row(result, name, "loss", loss, models[m].paper_loss);
     static constexpr double sizes[] = {3.3, 6.4, 9.6, 12.7, 15.9};
     result.rows.push_back({name,
                            "size, million",

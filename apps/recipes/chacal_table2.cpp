@@ -121,10 +121,9 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       const Scores& mine = scores.emplace_back(model.name, score(study, model, options)).second;
       const std::int64_t samples = mine.tally.at("exact").count / study.runs;
       const std::string version = study.version();
-      result.rows.push_back(row_of(model.name, version + " exact match", mine.exact,
-                                   model.exact(study.advanced), samples));
-      result.rows.push_back(
-          row_of(model.name, version + " loss", mine.losses, model.loss(study.advanced)));
+      add_row(result, model.name, version + " exact match", mine.exact, model.exact(study.advanced),
+              samples);
+      add_row(result, model.name, version + " loss", mine.losses, model.loss(study.advanced));
       if (!study.advanced) continue;  // the table has one column of each
       result.rows.push_back({model.name, "training time", times[i], {}, {}, model.time});
       result.rows.push_back({model.name, "size, million", size_of(configs[i]), {}, {}, model.size});

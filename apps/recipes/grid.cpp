@@ -214,14 +214,16 @@ Row row_of(const std::string& row, const std::string& column, std::span<const do
   return result;
 }
 
-void add_row(RecipeResult& result, const std::string& row, const std::string& column,
-             std::span<const double> values, std::optional<double> paper, std::int64_t of) {
-  result.rows.push_back(row_of(row, column, values, paper, of));
+Row add_row(RecipeResult& result, const std::string& row, const std::string& column,
+            std::span<const double> values, std::optional<double> paper, std::int64_t of) {
+  Row mean = row_of(row, column, values, paper, of);
+  result.rows.push_back(mean);
   for (std::size_t i = 0; values.size() > 1 && i < values.size(); ++i) {
     Row single = row_of(row, text(column, ", run ", i + 1), values.subspan(i, 1), {}, of);
     single.in_table = false;
     result.rows.push_back(std::move(single));
   }
+  return mean;
 }
 
 std::string how_intervals(std::int64_t runs) {

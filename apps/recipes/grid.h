@@ -86,9 +86,10 @@ MeanOverRuns mean_over(std::span<const double> values);
 /// Wilson's, where `of` choices were counted.
 Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
            std::optional<double> paper, std::int64_t of = 0);
-/// Adds that row; where there are several runs also each one's, for whoever reads the JSON.
-void add_row(RecipeResult& result, const std::string& row, const std::string& column,
-             std::span<const double> values, std::optional<double> paper, std::int64_t of = 0);
+/// Adds that row and returns it; where there are several runs also each one's, for whoever reads
+/// the JSON.
+Row add_row(RecipeResult& result, const std::string& row, const std::string& column,
+            std::span<const double> values, std::optional<double> paper, std::int64_t of = 0);
 /// What the intervals of such rows are, in words.
 std::string how_intervals(std::int64_t runs);
 

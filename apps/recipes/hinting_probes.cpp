@@ -140,10 +140,9 @@ void mechanisms(const RecipeOptions& options, RecipeResult& result) {
         next.add(counts.successor_hits, counts.successor_count);
       }
       const auto add = [&](html::Series& series, const std::string& mechanism, const Share& share) {
-        const Row row = row_of(name + ", " + mechanism, text("length ", point.values[0]),
-                               share.of_runs, {}, share.count);
+        const Row row = add_row(result, name + ", " + mechanism, text("length ", point.values[0]),
+                                share.of_runs, {}, share.count);
         series.points.push_back({std::stod(point.values[0]), row.value, row.low, row.high});
-        result.rows.push_back(row);
       };
       add(found, "min", least);
       add(followed, "Identity+Successor", next);

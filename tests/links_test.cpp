@@ -1,0 +1,71 @@
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/check.h"
+#include "tests/contents.h"
+#include "tests/paths.h"
+
+/// Links between the repository's documents.
+BOOST_AUTO_TEST_SUITE(links_test)
+
+using longhand::contents;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Folders of the repository that hold no documents of it.
+bool is_other(const fs::path& folder) {
+  static const std::set<std::string> names{".git", "build", "runs", "third_party"};
+  return names.contains(folder.filename().string());
+}
+
+std::vector<fs::path> documents(const fs::path& source) {
+  std::vector<fs::path> all;
+  for (auto at = fs::recursive_directory_iterator(source); at != fs::end(at); ++at) {
+    if (at->is_directory() && is_other(at->path())) {
+      at.disable_recursion_pending();
+    } else if (at->path().extension() == ".md") {
+      all.push_back(at->path());
+    }
+  }
+  return all;
+}
+
+/// What stands in "](...)", without a place within the document.
+std::vector<std::string> links_of(const std::string& text) {
+  std::vector<std::string> links;
+  for (std::size_t at = text.find("]("); at != text.npos; at = text.find("](", at + 1)) {
+    const std::size_t end = text.find_first_of(") \n", at);
+    if (end == text.npos || text[end] != ')') continue;
+    std::string link = text.substr(at + 2, end - at - 2);
+    link = link.substr(0, link.find('#'));
+    const bool elsewhere = link.find(':') != link.npos;
+    if (!link.empty() && !elsewhere) links.push_back(link);
+  }
+  return links;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_link_between_documents_leads_to_a_file) {
+  const fs::path source = fs::path(longhand::test_data).parent_path();
+  std::size_t links = 0;
+  for (const fs::path& document : documents(source)) {
+    for (const std::string& link : links_of(contents(document))) {
+      ++links;
+      BOOST_TEST(fs::exists(document.parent_path() / link),
+                 document.lexically_relative(source).string() << ": no " << link);
+    }
+  }
+  BOOST_TEST(links > 300u);
+}
+
+BOOST_AUTO_TEST_CASE(links_are_found_in_a_text) {
+  const std::vector<std::string> expected{"a.md", "b/c.svg"};
+  BOOST_TEST(
+      links_of("[x](a.md#part) ![](b/c.svg) [y](https://z) [w](#here) f[i](a, b)") == expected,
+      boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
