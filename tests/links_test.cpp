@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Folders of the repository that hold no documents of it.
-bool is_other(const fs::path& folder) {
+bool holds_no_documents(const fs::path& folder) {
   static const std::set<std::string> names{".git", "build", "runs", "third_party"};
   return names.contains(folder.filename().string());
 }
@@ -23,7 +23,7 @@ bool is_other(const fs::path& folder) {
 std::vector<fs::path> documents(const fs::path& source) {
   std::vector<fs::path> all;
   for (auto at = fs::recursive_directory_iterator(source); at != fs::end(at); ++at) {
-    if (at->is_directory() && is_other(at->path())) {
+    if (at->is_directory() && holds_no_documents(at->path())) {
       at.disable_recursion_pending();
     } else if (at->path().extension() == ".md") {
       all.push_back(at->path());
