@@ -382,7 +382,8 @@ const Register command{
            "if not "
            "given"},
           {"tasks", "LIST",
-           "of the matrix and of attentionspan's recipes: some of its tasks, such as "
+           "of the matrix, of fal/table1 and of attentionspan's recipes: some of its tasks, such "
+           "as "
            "flip-flop,recall"},
           {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
           json_option()}),

@@ -25,7 +25,7 @@ constexpr ScaledSetting cycle_tracing_settings[] = {
     {"model.width", "", "128", "768"},
     {"model.layers", "", "4", "12"},
     {"training.schedule", "", "linear", "linear"},
-    {"training.steps", "", "3000", "20000"},
+    {"training.steps", "", "6000", "20000"},
     {"training.batch", "", "32", "64"},
     {"training.rate", "", "1e-3", "5e-5"},
     {"training.warm_up", "", "200", "1000"},
@@ -35,7 +35,7 @@ constexpr ScaledSetting cycle_tracing_settings[] = {
 }  // namespace
 
 Experiment flip_flop_experiment() {
-  return {.task = "flip-flop",
+  return {.name = "flip-flop",
           .baseline = "softmax:4",
           .fal = "softmax:3,fal:1",
           .settings = flip_flop_settings,
@@ -47,7 +47,7 @@ Experiment flip_flop_experiment() {
 }
 
 Experiment cycle_tracing_experiment(Scale scale) {
-  return {.task = "cycle-tracing",
+  return {.name = "cycle-tracing",
           .baseline = "softmax:1",
           .fal = scale == Scale::laptop ? "softmax:1x96,fal:1x32" : "softmax:1x704,fal:1x64",
           .settings = cycle_tracing_settings,
@@ -64,12 +64,12 @@ std::int64_t fal_seeds(const Experiment& experiment, bool fal, const RecipeOptio
 
 GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,
                 std::int64_t number) {
-  Config config(experiment.task);
+  Config config(experiment.name);
   config.set("model.heads", fal ? experiment.fal : experiment.baseline);
   const std::uint64_t seed = set_seed(config, options, number);
   set_all(config, experiment.settings, options.scale);
   set_all(config, options.settings);
-  const std::string name = experiment.task + (fal ? "-fal" : "-baseline");
+  const std::string name = experiment.name + (fal ? "-fal" : "-baseline");
   return {number == 0 ? name : text(name, "-seed-", seed), std::move(config)};
 }
 

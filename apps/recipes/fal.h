@@ -14,7 +14,7 @@ struct Experiment {
     std::string distribution, title;
     double paper_baseline = 0, paper_fal = 0;
   };
-  std::string task;
+  std::string name;                         // of its task
   std::string baseline, fal;                // heads of a layer
   std::span<const ScaledSetting> settings;  // of both models
   std::string metric;                       // of the table

@@ -3,6 +3,7 @@
 
 #include "apps/html/chart.h"
 #include "apps/html/svg.h"
+#include "apps/recipes/chosen.h"
 #include "apps/recipes/fal.h"
 #include "apps/run/evaluation.h"
 #include "apps/run/run_report.h"
@@ -15,15 +16,21 @@ constexpr std::string_view reuse_from[] = {"fal/figure2"};
 
 std::string name_of(bool fal) { return fal ? "FAL-GPT + RoPE" : "GPT + RoPE"; }
 
-/// What the scale trains on.
-std::vector<Experiment> experiments_of(Scale scale) {
-  if (scale == Scale::smoke) return {flip_flop_experiment()};
-  return {flip_flop_experiment(), cycle_tracing_experiment(scale)};
+/// Those of --tasks, or what the scale trains on.
+std::vector<Experiment> experiments_of(const RecipeOptions& options) {
+  std::vector<Experiment> all{flip_flop_experiment(), cycle_tracing_experiment(options.scale)};
+  if (options.scale == Scale::smoke) all.pop_back();
+  if (options.tasks.empty()) return all;
+  std::vector<Experiment> some;
+  for (const Experiment* one : chosen("tasks", options.tasks, std::span<const Experiment>(all))) {
+    some.push_back(*one);
+  }
+  return some;
 }
 
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> all;
-  for (const Experiment& e : experiments_of(options.scale)) {
+  for (const Experiment& e : experiments_of(options)) {
     std::ranges::move(fal_runs(e, options), std::back_inserter(all));
   }
   return all;
@@ -65,7 +72,7 @@ std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
 /// Adds the rows of both models of an experiment.
 void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& result) {
   html::LineChart chart{
-      .x_label = "step", .y_label = "loss (" + e.task + ")", .series = {}, .log_y = true};
+      .x_label = "step", .y_label = "loss (" + e.name + ")", .series = {}, .log_y = true};
   std::vector<std::string> columns{"model", "seed"};
   for (const Experiment::Column& column : e.columns) columns.push_back(column.title);
   std::vector<std::vector<std::string>> each;  // run's figures
@@ -87,17 +94,17 @@ void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
   }
   const bool one = each.size() == 2;
   result.sections.emplace_back(
-      "Training on " + e.task,
+      "Training on " + e.name,
       html::figure(line_chart(chart), one ? "Training loss" : "Training loss of the first seed"));
-  if (!one) result.sections.emplace_back("Each run on " + e.task, html::table(columns, each));
+  if (!one) result.sections.emplace_back("Each run on " + e.name, html::table(columns, each));
 }
 
 void report(const RecipeOptions& options, RecipeResult& result) {
   std::string seeds;
-  for (const Experiment& e : experiments_of(options.scale)) {
+  for (const Experiment& e : experiments_of(options)) {
     compare(e, options, result);
     const std::int64_t plain = fal_seeds(e, false, options), fal = fal_seeds(e, true, options);
-    seeds += text(seeds.empty() ? "" : " ", "Of ", e.task, ": ", how_intervals(fal),
+    seeds += text(seeds.empty() ? "" : " ", "Of ", e.name, ": ", how_intervals(fal),
                   plain == fal ? "" : text(" Of the plain model there are ", plain, "."));
   }
   result.sections.emplace_back(
@@ -119,11 +126,12 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::laptop,
                  "the paper's Flip-Flop model and lengths, ten seeds of the FAL model, and a small "
                  "Cycle Tracing, three: "
-                 "an hour on one core"},
+                 "two hours on one core"},
                 {Scale::paper, "the paper's sizes; for a GPU"}},
      .runs = runs_of,
      .report = report,
-     .reuse_from = reuse_from})};
+     .reuse_from = reuse_from,
+     .takes = {"tasks"}})};
 
 }  // namespace
 }  // namespace longhand::app::fal_table1
