@@ -224,7 +224,8 @@ class Converter {
     for (; i < lines.size() && !is_blank(lines[i]); ++i) {
       const std::string_view line = lines[i];
       const bool begins_block = line.starts_with("```") || line.starts_with("#") ||
-                                line.starts_with("|") || line.starts_with("- ");
+                                line.starts_with("|") || line.starts_with("- ") ||
+                                line.starts_with("<!--");
       if (!inside.empty() && !formula && begins_block) break;
       inside.push_back(line);
       for (std::size_t at = line.find("$$"); at != line.npos; at = line.find("$$", at + 2)) {
