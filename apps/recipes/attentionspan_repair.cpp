@@ -304,14 +304,14 @@ struct BeforeAndAfter {
     for (const auto& points : seeds) means.push_back(points[p].tally.at(metric).mean());
     return means;
   }
-  /// What was gained, the mean over points, by seed.
+  /// What was gained, the mean over points in percent, by seed.
   std::vector<double> gains(std::string_view metric) const {
     std::vector<double> all(before.size());
     const std::size_t points = before.front().size();
     for (std::size_t p = 0; p < points; ++p) {
       const std::vector<double> was = at(before, p, metric), is = at(after, p, metric);
       for (std::size_t i = 0; i < all.size(); ++i) {
-        all[i] += (is[i] - was[i]) / static_cast<double>(points);
+        all[i] += 100 * (is[i] - was[i]) / static_cast<double>(points);
       }
     }
     return all;
@@ -372,12 +372,9 @@ RecipeResult figure2(const RecipeOptions& options) {
     }
     for (const auto& [metric, what] :
          {std::pair("sequences", "mean gain"), std::pair("tokens", "mean partial gain")}) {
-      const MeanOverRuns gain = mean_over(scores.gains(metric));
-      Row& row =
-          result.rows.emplace_back(Row{.row = title, .column = what, .value = 100 * gain.mean});
-      if (gain.low) row.low = 100 * *gain.low;
-      if (gain.high) row.high = 100 * *gain.high;
-      if (std::string_view(metric) == "sequences") row.paper = curves[i].gain;
+      const bool whole = std::string_view(metric) == "sequences";
+      add_row(result, title, what, scores.gains(metric),
+              whole ? std::optional(curves[i].gain) : std::nullopt);
     }
     result.sections.emplace_back(title, chart_of(scores, axes));
   }
