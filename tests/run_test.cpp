@@ -392,7 +392,8 @@ BOOST_AUTO_TEST_CASE(repro_lists_its_recipes_and_refuses_what_it_does_not_know) 
   refuses(2, "repro fal/table9", "fal/table9");
   refuses(2, "repro matrix --tasks sort", "there are flip-flop, ");
   refuses(2, "repro matrix --mechanisms rope,rope", "twice");
-  refuses(2, "repro fal/table1 --tasks flip-flop", "takes none");
+  refuses(2, "repro chacal/table1 --tasks chains", "takes none");
+  refuses(2, "repro fal/table1 --tasks chains", "there are flip-flop");
   refuses(2, "repro fal/table1 --scale huge", "huge");
   refuses(2, "repro fal/table1 --threads many", "--threads");
   refuses(2, "repro hinting/theorem5.1 --seeds 3", "no grid of independent runs");
