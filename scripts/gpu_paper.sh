@@ -1,5 +1,6 @@
 #!/bin/bash
-# The papers' tables and figures, the scaling studies and the matrix at their own scale where a GPU is at hand for minutes at a time:
+# The papers' tables and figures, the scaling studies and the matrix at their own scale, where a GPU is
+# at hand for minutes at a time:
 #   scripts/gpu_paper.sh [--plan] [--minutes N] [--out FOLDER] [--longhand PROGRAM] [--scale NAME]
 #                        [--backend NAME] [--math MODE] [RECIPE...]
 # It measures how fast this machine trains a model like each recipe's, tells how many minutes each needs

@@ -1,4 +1,3 @@
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,8 +15,8 @@ namespace {
 
 /// Folders of the repository that hold no documents of it.
 bool holds_no_documents(const fs::path& folder) {
-  static const std::set<std::string> names{".git", "build", "runs", "third_party"};
-  return names.contains(folder.filename().string());
+  const std::string name = folder.filename().string();
+  return name == ".git" || name == "runs" || name.starts_with("build");
 }
 
 std::vector<fs::path> documents(const fs::path& source) {

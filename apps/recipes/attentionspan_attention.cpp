@@ -296,7 +296,7 @@ const RegisterRecipe recipe5{
      .summary = "addition before and after the repair of one column, and how sharp heads attend",
      .scales = {{Scale::smoke, "a model and its repair: a minute on 2 cores"},
                 {Scale::laptop,
-                 "the model of attentionspan/table6 and its repair, three seeds: ten minutes on "
+                 "the model of attentionspan/table6 and its repair, three seeds: five minutes on "
                  "one core"},
                 {Scale::paper, "width 512, three seeds; for a GPU"}},
      .run = table5,

@@ -144,7 +144,7 @@ const RegisterRecipe recipe64{
     {.id = "attentionspan/sec6.4",
      .summary = "one column of every head's W_Q and W_K fine-tuned, and its control",
      .scales = {{Scale::smoke, "two tasks: two minutes on 2 cores"},
-                {Scale::laptop, "all six tasks, three seeds: two hours on one core"},
+                {Scale::laptop, "all six tasks, three seeds: two hours on one core by estimate"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = columns,
      .pieces =
@@ -224,7 +224,7 @@ const RegisterRecipe recipe62{
     {.id = "attentionspan/sec6.2",
      .summary = "a trained bias of the scores beside frozen models, a matrix or further heads",
      .scales = {{Scale::smoke, "two tasks: three minutes on 2 cores"},
-                {Scale::laptop, "all six tasks, three seeds: two hours on one core"},
+                {Scale::laptop, "all six tasks, three seeds: two hours on one core by estimate"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = biases,
      .pieces =
@@ -391,7 +391,7 @@ const RegisterRecipe recipe2{
     {.id = "attentionspan/fig2",
      .summary = "accuracy against length with heads reinforced at reference tokens",
      .scales = {{Scale::smoke, "two tasks: three minutes on 2 cores"},
-                {Scale::laptop, "two tasks, three seeds: half an hour on one core"},
+                {Scale::laptop, "two tasks, three seeds: a quarter of an hour on one core"},
                 {Scale::paper, "two tasks at width 512; for a GPU"}},
      .run = figure2,
      .pieces =

@@ -126,7 +126,7 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::laptop,
                  "the paper's Flip-Flop model and lengths, ten seeds of the FAL model, and a small "
                  "Cycle Tracing, three: "
-                 "two hours on one core"},
+                 "two hours on one core by estimate"},
                 {Scale::paper, "the paper's sizes; for a GPU"}},
      .runs = runs_of,
      .report = report,
