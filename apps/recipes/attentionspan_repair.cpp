@@ -96,6 +96,26 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
+/// What a table says of one run of each lineage: its row, after the task's name, and its columns.
+struct ScoredRun {
+  const char *row, *when;
+};
+
+/// Trains the lineages and scores their runs, in the order of their making.
+RecipeResult scores_of(const std::vector<Lineage>& all, std::span<const ScoredRun> scored_runs,
+                       const RecipeOptions& options, const std::string& more) {
+  RecipeResult result;
+  if (!train_all(all, options, result)) return result;
+  for (const Lineage& lineage : all) {
+    for (std::size_t i = 0; i < scored_runs.size(); ++i) {
+      add_scores(result, text(lineage.task.title, scored_runs[i].row), scored_runs[i].when,
+                 lineage.of_seeds(i), options);
+    }
+  }
+  explain(result, options, all.front().seeds.size(), more);
+  return result;
+}
+
 // Section 6.4.
 
 constexpr Training of_columns{{400, 2000, 5000}, {20, 400, 5000}, "1e-3"};
@@ -121,23 +141,15 @@ std::vector<Lineage> columns_runs(const RecipeOptions& options) {
 }
 
 RecipeResult columns(const RecipeOptions& options) {
-  RecipeResult result;
-  const std::vector<Lineage> all = columns_runs(options);
-  if (!train_all(all, options, result)) return result;
-  for (const Lineage& lineage : all) {
-    const std::string title(lineage.task.title);
-    add_scores(result, title, "before", lineage.of_seeds(0), options);
-    add_scores(result, title, "after", lineage.of_seeds(1), options);
-    add_scores(result, title + ", control", "before", lineage.of_seeds(2), options);
-    add_scores(result, title + ", control", "after", lineage.of_seeds(3), options);
-  }
-  explain(result, options, all.front().seeds.size(),
-          "Of every head's queries and keys the last column learns on samples out of "
-          "distribution, and nothing else. The control is the same model before its first step: "
-          "what it learns by these columns alone. The paper prints 0.18 before and 0.87 after, for "
-          "Llama-3.2-1B on additions of 60 digits (Table 5), and says that its control, on "
-          "addition, failed.");
-  return result;
+  static constexpr ScoredRun runs[] = {
+      {"", "before"}, {"", "after"}, {", control", "before"}, {", control", "after"}};
+  return scores_of(
+      columns_runs(options), runs, options,
+      "Of every head's queries and keys the last column learns on samples out of "
+      "distribution, and nothing else. The control is the same model before its first step: "
+      "what it learns by these columns alone. The paper prints 0.18 before and 0.87 after, for "
+      "Llama-3.2-1B on additions of 60 digits (Table 5), and says that its control, on "
+      "addition, failed.");
 }
 
 const RegisterRecipe recipe64{
@@ -162,18 +174,13 @@ std::vector<Lineage> rope_off_runs(const RecipeOptions& options) {
 }
 
 RecipeResult rope_off(const RecipeOptions& options) {
-  RecipeResult result;
-  const std::vector<Lineage> all = rope_off_runs(options);
-  if (!train_all(all, options, result)) return result;
-  const Lineage& reversal = all.front();
-  add_scores(result, "String Reversal", "as trained", reversal.of_seeds(0), options);
-  add_scores(result, "String Reversal", "without RoPE", reversal.of_seeds(1), options);
-  explain(result, options, reversal.seeds.size(),
-          "Queries and keys do not turn at inference; the weights are the same. The paper, of a "
-          "fine-tuned model of a billion parameters: no loss in distribution, the same failure out "
-          "of it. A small model that learned reversal with nothing but rotary positions to tell "
-          "places by has no such way around them.");
-  return result;
+  static constexpr ScoredRun runs[] = {{"", "as trained"}, {"", "without RoPE"}};
+  return scores_of(
+      rope_off_runs(options), runs, options,
+      "Queries and keys do not turn at inference; the weights are the same. The paper, of a "
+      "fine-tuned model of a billion parameters: no loss in distribution, the same failure out "
+      "of it. A small model that learned reversal with nothing but rotary positions to tell "
+      "places by has no such way around them.");
 }
 
 const RegisterRecipe recipe65{
@@ -203,21 +210,13 @@ std::vector<Lineage> biases_runs(const RecipeOptions& options) {
 }
 
 RecipeResult biases(const RecipeOptions& options) {
-  RecipeResult result;
-  const std::vector<Lineage> all = biases_runs(options);
-  if (!train_all(all, options, result)) return result;
-  for (const Lineage& lineage : all) {
-    const std::string title(lineage.task.title);
-    add_scores(result, title, "before", lineage.of_seeds(0), options);
-    add_scores(result, title, "with a matrix", lineage.of_seeds(1), options);
-    add_scores(result, title, "with heads", lineage.of_seeds(2), options);
-  }
-  explain(result, options, all.front().seeds.size(),
-          "The model is frozen; a bias of every head's scores learns on samples out of "
-          "distribution: a matrix for each head (Eq. 6), or the weights of a further head for each "
-          "(Eq. 8). The paper prints no figures: the matrix is effective in String Reversal and "
-          "fails where contents decide, the heads restore every task.");
-  return result;
+  static constexpr ScoredRun runs[] = {{"", "before"}, {"", "with a matrix"}, {"", "with heads"}};
+  return scores_of(
+      biases_runs(options), runs, options,
+      "The model is frozen; a bias of every head's scores learns on samples out of "
+      "distribution: a matrix for each head (Eq. 6), or the weights of a further head for each "
+      "(Eq. 8). The paper prints no figures: the matrix is effective in String Reversal and "
+      "fails where contents decide, the heads restore every task.");
 }
 
 const RegisterRecipe recipe62{
