@@ -32,13 +32,13 @@ constexpr ScaledSetting decoder[] = {{"model.width", "64", "64", "256"},
                                      {"model.gated", "1", "1", "1"},
                                      {"model.feed_forward_bias", "0", "0", "0"},
                                      {"model.attention_bias", "0", "0", "0"},
-                                     {"training.steps", "300", "2000", "25000"},
+                                     {"training.steps", "300", "1200", "25000"},
                                      {"training.batch_tokens", "1024", "2048", "16384"},
                                      {"training.schedule", "cosine", "cosine", "cosine"},
                                      {"training.clip", "1", "1", "1"},
                                      {"training.decay", "0.01", "0.01", "0.01"},
                                      {"training.keep", "1", "1", "1"},
-                                     {"training.checkpoint_every", "", "500", "1000"},
+                                     {"training.checkpoint_every", "", "400", "1000"},
                                      // Nothing chooses a checkpoint: the last one is tested.
                                      {"training.evaluate_samples", "0", "0", "0"}};
 constexpr std::string_view rates_of_small[] = {"1e-3", "3e-3", "1e-2"};
