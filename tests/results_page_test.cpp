@@ -130,6 +130,18 @@ BOOST_AUTO_TEST_CASE(a_page_has_its_figures_and_keeps_its_notes) {
   BOOST_TEST(paper_table(results, "").find("rank") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(training_of_seconds_minutes_and_hours_is_told_in_them) {
+  const longhand::TemporaryFolder folder;
+  const fs::path page = folder.path() / "fal-table1.md";
+  for (const auto& [hours, told] : {std::pair(0.007, "; 25 s of"), std::pair(0.5, "; 30 min of"),
+                                    std::pair(2.5, "; 2.5 h of")}) {
+    Provenance made = made_by("fal/table1");
+    made.hours = hours;
+    write_results_page(page, made, example);
+    BOOST_TEST(contains(contents(page), told));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_stands_beside_a_figure_is_named) {
   const longhand::TemporaryFolder folder;
   RecipeResult of_seeds = example;

@@ -96,6 +96,7 @@ std::string seeds_text(const Json& results) {
 }
 
 std::string hours_text(double hours) {
+  if (hours < 1.0 / 60) return text(html::decimals(3600 * hours, 0), " s");
   return hours < 1 ? text(html::decimals(60 * hours, 0), " min")
                    : text(html::decimals(hours, 1), " h");
 }
