@@ -65,7 +65,9 @@ BOOST_AUTO_TEST_CASE(pages_become_html) {
       "# Norms\n\nA *word*, **two words** and `a < b` of [a [1] page](b.md#c)\nwith $x_i$.\n\n"
       "## Of rows\n\n- one\n  goes on\n- two\n\n1. first\n\n| a | b \\| c |\n|---|---|\n| `x|y` | "
       "$|x|$ "
-      "|\n\n```sh\nls <x>\n```\n<!-- not\nseen -->\nThe last words.\n<!-- seen neither -->\n",
+      "|\n\n```sh\nls <x>\n```\n<!-- not\nseen -->\nThe last words, &lt; b &amp; *c*.\n<!-- seen "
+      "neither "
+      "-->\n",
       same);
   BOOST_TEST(page.title == "Norms");
   BOOST_TEST(contains(page.html,
@@ -77,7 +79,7 @@ BOOST_AUTO_TEST_CASE(pages_become_html) {
   BOOST_TEST(contains(page.html, "<th>b | c</th>"));
   BOOST_TEST(contains(page.html, "<td><code>x|y</code></td>"));
   BOOST_TEST(contains(page.html, "<pre>ls &lt;x&gt;\n</pre>"));
-  BOOST_TEST(contains(page.html, "<p>The last words.</p>"));
+  BOOST_TEST(contains(page.html, "<p>The last words, &lt; b &amp; <em>c</em>.</p>"));
   BOOST_TEST(page.html.find("seen") == std::string::npos);
   BOOST_REQUIRE(page.links.size() == 1);
   BOOST_TEST(page.links[0] == "b.md#c");

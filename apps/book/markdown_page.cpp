@@ -307,8 +307,9 @@ class Converter {
       const std::size_t length = std::max<std::size_t>(
           1, rest.find_first_of("$`[!*\\<", 1) == rest.npos ? rest.size()
                                                             : rest.find_first_of("$`[!*\\<", 1));
-      html += html::escape(rest.substr(0, length));
-      page_.plain += rest.substr(0, length);
+      const std::string words = html::unescaped(rest.substr(0, length));
+      html += html::escape(words);
+      page_.plain += words;
       rest.remove_prefix(length);
     }
     if (slanted) html += "</em>";

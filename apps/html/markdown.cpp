@@ -25,20 +25,6 @@ std::size_t columns_spanned(std::string_view tag) {
   return std::clamp<std::size_t>(count, 1, 1000);
 }
 
-std::string unescaped(std::string_view text) {
-  constexpr std::pair<std::string_view, char> entities[] = {
-      {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}};
-  std::string plain;
-  while (!text.empty()) {
-    const auto* const found = std::ranges::find_if(
-        entities, [&](const auto& entity) { return text.starts_with(entity.first); });
-    const bool is_entity = found != std::end(entities);
-    plain += is_entity ? found->second : text.front();
-    text.remove_prefix(is_entity ? found->first.size() : 1);
-  }
-  return plain;
-}
-
 std::string trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \n");
   if (begin == std::string_view::npos) return {};

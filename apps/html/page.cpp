@@ -1,5 +1,9 @@
 #include "apps/html/page.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "apps/html/hover.h"
 #include "core/error.h"
 #include "core/quote.h"
@@ -63,6 +67,20 @@ std::string escape(std::string_view text) {
     }
   }
   return safe;
+}
+
+std::string unescaped(std::string_view text) {
+  constexpr std::pair<std::string_view, char> entities[] = {
+      {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}};
+  std::string plain;
+  while (!text.empty()) {
+    const auto* const found = std::ranges::find_if(
+        entities, [&](const auto& entity) { return text.starts_with(entity.first); });
+    const bool is_entity = found != std::end(entities);
+    plain += is_entity ? found->second : text.front();
+    text.remove_prefix(is_entity ? found->first.size() : 1);
+  }
+  return plain;
 }
 
 std::string table(const std::vector<std::string>& header,

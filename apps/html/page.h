@@ -9,6 +9,8 @@ namespace longhand::app::html {
 
 /// Text made safe inside elements and attribute values.
 std::string escape(std::string_view text);
+/// What escape() makes as it was; other text stays.
+std::string unescaped(std::string_view text);
 
 /// A table; the first column is a row's name. Cells are HTML already.
 std::string table(const std::vector<std::string>& header,
