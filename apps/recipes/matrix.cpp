@@ -354,7 +354,7 @@ const RegisterRecipe recipe{
      .summary = "mechanisms by tasks in one decoder, on samples 1, 2, 4 and 8 times as long",
      .scales = {{Scale::smoke, "6 mechanisms, 4 tasks, one seed: 4 minutes on one core"},
                 {Scale::laptop,
-                 "12 mechanisms, 6 tasks, 3 seeds: an hour and a half on one core by estimate"},
+                 "11 mechanisms, 6 tasks, 3 seeds: an hour and a half on one core by estimate"},
                 {Scale::paper, "all, 4 layers of width 256, 3 seeds; for a GPU or a cluster"}},
      .run = run,
      .pieces = pieces,

@@ -21,7 +21,7 @@ constexpr Mechanism all_mechanisms[] = {
     {"entmax", "ASEntmax beside ALiBi", "alibi:2,entmax:2", "none"},
     {"delta", "Gated DeltaNet", "delta:4", "none"},
     {"deltaformer", "DeltaFormer", "deltaformer:4", "none", Scale::paper},
-    {"path", "PaTH", "path:4", "none", Scale::laptop, "path_rank=8"},
+    {"path", "PaTH", "path:4", "none", Scale::paper, "path_rank=8"},
     {"selective-rope", "Selective RoPE", "selective_rope:4", "none", Scale::paper, "angle_rank=8"},
     {"lstm", "LSTM", "lstm:1", "none", Scale::laptop, "deviation=0.1", 9},
     {"fox-6", "FoX that forgets little at first", "fox:4", "none", Scale::paper, "forget_bias=6"},
