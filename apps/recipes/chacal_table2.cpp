@@ -154,8 +154,8 @@ const RegisterRecipe recipe{grid_recipe(
      .summary = "standard transformers of 2 to 5 layers against 2 layers with ChaCAL on the boxes",
      .scales = {{Scale::smoke, "2 layers, 4 boxes, up to 15 moves, 500 steps: a minute on 2 cores"},
                 {Scale::laptop,
-                 "2 and 3 layers, 6 boxes, up to 15 moves, width 64, three seeds: half an hour on "
-                 "one core by estimate"},
+                 "2 and 3 layers, 6 boxes, up to 15 moves, width 64, three seeds: 25 minutes on "
+                 "one core"},
                 {Scale::paper, "the paper's sizes, both versions, all runs; for a GPU"}},
      .runs = [](const RecipeOptions& options) { return boxes_runs(options); },
      .report = report,

@@ -275,23 +275,20 @@ const RegisterRecipe recipes_of_scaling[] = {
         "scaling/flip-flop",
         "Flip-Flop at 1, 4 and 16 times the samples and three widths, with fits", flip_flop,
         {{Scale::smoke, "64 instructions, 2 layers: two and a half minutes on one core"},
-         {Scale::laptop,
-          "the paper's model and lengths, widths 16 to 64: half an hour on one core by estimate"},
+         {Scale::laptop, "the paper's model and lengths, widths 16 to 64: 40 minutes on one core"},
          {Scale::paper, "up to the paper's samples; for a GPU"}}),
-    scaling_recipe(
-        "scaling/chains", "chains at 1, 4 and 16 times the samples and three widths, with fits",
-        chains,
-        {{Scale::smoke, "one layer of each, 64 tokens: a minute and a half on one core"},
-         {Scale::laptop, "widths 16 to 64, 128 tokens: half an hour on one core by estimate"},
-         {Scale::paper, "up to the paper's samples and width; for a GPU"}}),
+    scaling_recipe("scaling/chains",
+                   "chains at 1, 4 and 16 times the samples and three widths, with fits", chains,
+                   {{Scale::smoke, "one layer of each, 64 tokens: a minute and a half on one core"},
+                    {Scale::laptop, "widths 16 to 64, 128 tokens: half an hour on one core"},
+                    {Scale::paper, "up to the paper's samples and width; for a GPU"}}),
     scaling_recipe(
         "scaling/sorting",
         "sorting with and without a hint at 1, 4 and 16 times the samples and three widths, with "
         "fits",
         sorting,
         {{Scale::smoke, "numbers 1 to 40, up to 6 of them: a minute on one core"},
-         {Scale::laptop,
-          "the paper's task, widths 16 to 64: a quarter of an hour on one core by estimate"},
+         {Scale::laptop, "the paper's task, widths 16 to 64: a quarter of an hour on one core"},
          {Scale::paper, "up to the paper's samples and width; for a GPU"}})};
 
 }  // namespace
