@@ -96,8 +96,7 @@ class Book {
     chapters_ = reading_order();
     for (std::size_t i = 0; i < chapters_.size(); ++i) chapter(i);
     mechanism_pages();
-    for (const char* folder :
-         {"docs", "docs/guide", "docs/results", "docs/results/matrix", "docs/results/studies"}) {
+    for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/studies"}) {
       documents(folder);
     }
     // Sources come last: the pages before say which are wanted. Pages of sources name none.
@@ -401,10 +400,9 @@ class Book {
         link_list(links) + "<h2>The papers, and what came out here</h2>\n" +
         "<p><a href=\"more/papers.html\">What each claims, and our figures beside its</a>. The "
         "pages of results:</p>\n" +
-        link_list(documents_["docs/results"]) + link_list(documents_["docs/results/matrix"]) +
-        link_list(documents_["docs/results/studies"]) + "<h2>How to use the program</h2>\n" +
-        link_list(documents_["docs/guide"]) + "<h2>How it is built</h2>\n" +
-        link_list(documents_["docs"]);
+        link_list(documents_["docs/results"]) + link_list(documents_["docs/results/studies"]) +
+        "<h2>How to use the program</h2>\n" + link_list(documents_["docs/guide"]) +
+        "<h2>How it is built</h2>\n" + link_list(documents_["docs"]);
     content += "<h2>Operations</h2>\n";
     std::vector<std::vector<std::string>> rows;
     for (const catalog::Operation& operation : catalog::operations()) {
