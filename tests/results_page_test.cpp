@@ -130,6 +130,19 @@ BOOST_AUTO_TEST_CASE(a_page_has_its_figures_and_keeps_its_notes) {
   BOOST_TEST(paper_table(results, "").find("rank") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_long_table_stands_last) {
+  const longhand::TemporaryFolder folder;
+  const fs::path page = folder.path() / "matrix.md";
+  RecipeResult many = example;
+  many.rows.assign(200, Row{.row = "a", .column = "b", .value = 0.5});
+  write_results_page(page, made_by("matrix"), many);
+  const std::string text = contents(page),
+                    table = figures_table(results_in(folder.path())["matrix"]);
+  BOOST_TEST(text.ends_with("## All figures\n\n" + table));
+  BOOST_TEST(text.find(notes_begin) < text.find("## What is counted"));
+  BOOST_TEST(with_figures_table(text, results_in(folder.path())["matrix"]) == text);
+}
+
 BOOST_AUTO_TEST_CASE(training_of_seconds_minutes_and_hours_is_told_in_them) {
   const longhand::TemporaryFolder folder;
   const fs::path page = folder.path() / "fal-table1.md";

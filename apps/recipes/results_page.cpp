@@ -17,6 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t largest_page = 16U << 20;
+constexpr std::ptrdiff_t many_rows =
+    100;  // of a table that stands last: pages begin with what it says
 
 std::string figure_text(const Json& value, bool whole) {
   return value.is_null() ? "-" : html::decimals(value.number(), whole ? 0 : 3);
@@ -154,8 +156,9 @@ void write_results_page(const fs::path& page, const Provenance& made, const Reci
            ".\n\n```sh\n", made.command, "\n```\n\n", seeds_text(results), ", commit ",
            made.commit.substr(0, 10), ", ", made.date, ", ", html::markdown_escape(made.machine),
            "; ", hours_text(made.hours), " of training.\n\n");
-  if (!result.rows.empty()) whole += figures_table(results) + "\n";
-  whole += notes_of(page) + "\n";
+  const bool last = std::ranges::count_if(result.rows, &Row::in_table) > many_rows;
+  const std::string figures = result.rows.empty() ? "" : figures_table(results) + "\n";
+  whole += text(last ? "" : figures, notes_of(page), "\n");
 
   std::vector<std::string> pictures, listings;
   for (const auto& [heading, content] : result.sections) {
@@ -173,6 +176,8 @@ void write_results_page(const fs::path& page, const Provenance& made, const Reci
     pictures.insert(pictures.end(), section.pictures.begin(), section.pictures.end());
     listings.insert(listings.end(), section.listings.begin(), section.listings.end());
   }
+
+  if (last) whole += text("## All figures\n\n", figures);
 
   fs::path files = page.parent_path() / "files";
   if (!pictures.empty() || !listings.empty()) fs::create_directories(files);
