@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t largest_page = 16U << 20;
-constexpr std::ptrdiff_t many_rows =
-    100;  // of a table that stands last: pages begin with what it says
+/// A table of more rows stands last: a page begins with what it says.
+constexpr std::ptrdiff_t many_rows = 60;
 
 std::string figure_text(const Json& value, bool whole) {
   return value.is_null() ? "-" : html::decimals(value.number(), whole ? 0 : 3);
