@@ -5,7 +5,7 @@
 #                        [--backend NAME] [--math MODE] [RECIPE...]
 # It measures how fast this machine trains a model like each recipe's, tells how many minutes each needs
 # (`longhand repro RECIPE --list-runs` counts the operations), and makes them in the order of value for
-# minutes until N (9) are over. What was stopped goes on at the next call with the same --out: carry that
+# minutes until N (9) are over; with less than a whole minute left it begins nothing. What was stopped goes on at the next call with the same --out: carry that
 # folder there; checkpoints are in parts of 48 MiB. A recipe that is finished has FOLDER/RECIPE.done and a page in
 # FOLDER/pages. --plan prints the plan and stops. --longhand is build/cuda/apps/longhand if not given.
 # Minutes are of training alone: evaluations come on top, and runs that recipes share are counted in each.
