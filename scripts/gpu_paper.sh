@@ -4,11 +4,12 @@
 #   scripts/gpu_paper.sh [--plan] [--minutes N] [--out FOLDER] [--longhand PROGRAM] [--scale NAME]
 #                        [--backend NAME] [--math MODE] [RECIPE...]
 # It measures how fast this machine trains a model like each recipe's, tells how many minutes each needs
-# (`longhand repro RECIPE --list-runs` counts the operations), and makes them in the order of value for
-# minutes until N (9) are over; with less than a whole minute left it begins nothing. What was stopped goes on at the next call with the same --out: carry that
-# folder there; checkpoints are in parts of 48 MiB. A recipe that is finished has FOLDER/RECIPE.done and a page in
-# FOLDER/pages. --plan prints the plan and stops. --longhand is build/cuda/apps/longhand if not given.
-# Minutes are of training alone: evaluations come on top, and runs that recipes share are counted in each.
+# (`longhand repro RECIPE --list-runs` counts the operations), and makes them in the order of value for minutes
+# until N (9) are over; with less than a whole minute left it begins nothing. What was stopped goes on at the
+# next call with the same --out: carry that folder there; checkpoints are in parts of 48 MiB. A recipe that is
+# finished has FOLDER/RECIPE.done and a page in FOLDER/pages. --plan prints the plan and stops. --longhand is
+# build/cuda/apps/longhand if not given. Minutes are of training alone: evaluations come on top, and runs that
+# recipes share are counted in each.
 # Exit status 1 when a recipe failed, 2 for wrong flags.
 set -uo pipefail
 from=$PWD
