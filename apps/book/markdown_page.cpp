@@ -304,9 +304,7 @@ class Converter {
                  std::ispunct(static_cast<unsigned char>(rest[1]))) {
         rest.remove_prefix(1);
       }
-      const std::size_t length = std::max<std::size_t>(
-          1, rest.find_first_of("$`[!*\\<", 1) == rest.npos ? rest.size()
-                                                            : rest.find_first_of("$`[!*\\<", 1));
+      const std::size_t length = std::min(rest.find_first_of("$`[!*\\<", 1), rest.size());
       const std::string words = html::unescaped(rest.substr(0, length));
       html += html::escape(words);
       page_.plain += words;

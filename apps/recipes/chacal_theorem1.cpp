@@ -95,10 +95,10 @@ void report(const RecipeOptions& options, RecipeResult& result) {
               "if in each layer a token can read no token that it does not know of yet. The "
               "paper states it and measures no depth by itself. Chance is one in four, and 0.53 "
               "where the first block's values are asked, four drawn from four: the most frequent "
-              "one is as often right. Of the deepest chains most answers are such values. Where a "
-              "model is above chance beyond its bound it has found what the assumption leaves "
-              "out: with several heads it reads whole blocks at once and composes them in its "
-              "feed forward."));
+              "one is as often right. At the greatest depth all answers are such values, at the "
+              "one before it half of them, and so on. Where a model is above chance beyond its "
+              "bound it has found what the assumption leaves out: with several heads it reads "
+              "whole blocks at once and composes them in its feed forward."));
 }
 
 const RegisterRecipe recipe{grid_recipe(

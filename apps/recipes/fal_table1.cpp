@@ -125,7 +125,7 @@ const RegisterRecipe recipe{grid_recipe(
      .scales = {{Scale::smoke, "Flip-Flop only, 64 instructions, 2 layers: a minute on 2 cores"},
                 {Scale::laptop,
                  "the paper's Flip-Flop model and lengths, ten seeds of the FAL model, and a small "
-                 "Cycle Tracing, three: an hour and a half on one core"},
+                 "Cycle Tracing, three: an hour and three quarters on one core"},
                 {Scale::paper, "the paper's sizes; for a GPU"}},
      .runs = runs_of,
      .report = report,

@@ -156,9 +156,9 @@ void write_results_page(const fs::path& page, const Provenance& made, const Reci
            ".\n\n```sh\n", made.command, "\n```\n\n", seeds_text(results), ", commit ",
            made.commit.substr(0, 10), ", ", made.date, ", ", html::markdown_escape(made.machine),
            "; ", hours_text(made.hours), " of training.\n\n");
-  const bool last = std::ranges::count_if(result.rows, &Row::in_table) > many_rows;
+  const bool table_last = std::ranges::count_if(result.rows, &Row::in_table) > many_rows;
   const std::string figures = result.rows.empty() ? "" : figures_table(results) + "\n";
-  whole += text(last ? "" : figures, notes_of(page), "\n");
+  whole += text(table_last ? "" : figures, notes_of(page), "\n");
 
   std::vector<std::string> pictures, listings;
   for (const auto& [heading, content] : result.sections) {
@@ -177,7 +177,7 @@ void write_results_page(const fs::path& page, const Provenance& made, const Reci
     listings.insert(listings.end(), section.listings.begin(), section.listings.end());
   }
 
-  if (last) whole += text("## All figures\n\n", figures);
+  if (table_last) whole += text("## All figures\n\n", figures);
 
   fs::path files = page.parent_path() / "files";
   if (!pictures.empty() || !listings.empty()) fs::create_directories(files);
