@@ -26,8 +26,13 @@ std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   return input;
 }
 
+/// The ranks are of every run, the pictures of the first.
 void projections(const RecipeOptions& options, RecipeResult& result) {
-  const LoadedRun loaded = load_hinting(HintingModel(), options);
+  std::vector<LoadedRun> runs;
+  for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
+    runs.push_back(load_hinting(HintingModel(), options, number));
+  }
+  const LoadedRun& loaded = runs.front();
   const auto numbers = paper_input(loaded.config.integer("task.numbers", 1, 1 << 20));
   const std::int32_t least = numbers[0], middle = numbers[2], next = numbers[3];
   std::vector<std::int32_t> tokens = numbers;
@@ -45,25 +50,33 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
 
   const nn::Batch batch{.tokens = tokens, .lengths = {static_cast<std::int32_t>(tokens.size())}};
   const Bases bases = bases_of(*loaded.model);
-  const auto all = project(*loaded.model, batch, bases);
+  std::vector<std::vector<Projection>> all;  // of each run
+  for (const LoadedRun& run : runs) all.push_back(project(*run.model, batch, bases_of(*run.model)));
   // Ranks: 1 is the largest product.
   const auto add = [&](std::int64_t position, std::int32_t token, std::int64_t layer,
                        StreamPlace place, bool encoder) {
-    const Projection& projection =
-        all[static_cast<std::size_t>(2 * layer) + (place == StreamPlace::after_mlp)];
-    const Tensor& products = encoder ? projection.encoder : projection.decoder;
-    const auto values = products.to_doubles();
-    const auto row = values.begin() + position * products.columns();
-    const auto greater = std::count_if(row, row + products.columns(),
-                                       [&](double value) { return value > row[token]; });
-    const tasks::Vocabulary& words = loaded.task->vocabulary();
-    result.rows.push_back(
-        {.row = text("position ", position, ", layer ", layer,
-                     place == StreamPlace::before_mlp ? " before" : " after", " the MLP, ",
-                     encoder ? "encoder" : "decoder", " basis: ", words.text(token)),
-         .column = "rank",
-         .value = static_cast<double>(1 + greater),
-         .whole = true});
+    std::vector<double> ranks;
+    for (const std::vector<Projection>& of_run : all) {
+      const Projection& projection =
+          of_run[static_cast<std::size_t>(2 * layer) + (place == StreamPlace::after_mlp)];
+      const Tensor& products = encoder ? projection.encoder : projection.decoder;
+      const auto values = products.to_doubles();
+      const auto row = values.begin() + position * products.columns();
+      const auto greater = std::count_if(row, row + products.columns(),
+                                         [&](double value) { return value > row[token]; });
+      ranks.push_back(static_cast<double>(1 + greater));
+    }
+    const std::size_t mean = result.rows.size();
+    add_row(
+        result,
+        text("position ", position, ", layer ", layer,
+             place == StreamPlace::before_mlp ? " before" : " after", " the MLP, ",
+             encoder ? "encoder" : "decoder", " basis: ", loaded.task->vocabulary().text(token)),
+        "rank", ranks, {});
+    for (std::size_t r = mean; r < result.rows.size(); ++r) {
+      result.rows[r].low = result.rows[r].high = {};  // a mean's interval may begin below 1
+      result.rows[r].whole = runs.size() == 1 || r > mean;
+    }
   };
   add(2, middle, 0, StreamPlace::before_mlp, true);
   add(8, middle, 1, StreamPlace::before_mlp, false);
@@ -94,7 +107,12 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
                 text("Input ", loaded.task->vocabulary().decode({tokens.begin(), 6}),
                      " and its sorted output. A row of the table says where in the network the "
                      "product with a token's vector is ranked: rank 1 is the largest. The paper "
-                     "prints pictures, no numbers.")),
+                     "prints pictures, no numbers.",
+                     runs.size() == 1 ? ""
+                                      : text(" Ranks are means over ", runs.size(),
+                                             " runs of different seeds; pictures and cosines are "
+                                             "of the first, seed ",
+                                             options.seed, "."))),
             options);
 }
 
@@ -174,10 +192,7 @@ const RegisterRecipe figure12{grid_recipe(
      .summary = "the residual stream of a model that sorts, on the encoder and decoder bases "
                 "(Figs. 4.12 to 4.14)",
      .scales = scales,
-     .runs =
-         [](const RecipeOptions& options) {
-           return std::vector{hinting_run(HintingModel(), options)};
-         },
+     .runs = [](const RecipeOptions& options) { return hinting_runs({HintingModel()}, options); },
      .report = projections,
      .reuse_from = hinting_recipes()})};
 const RegisterRecipe figure15{grid_recipe(

@@ -60,8 +60,8 @@ Json to_json(const Provenance& made, const RecipeResult& result) {
               {"rows", std::move(rows)}};
 }
 
-/// Of a row and column, each run's figure, in their order.
-using RunFigures = std::map<std::pair<std::string, std::string>, std::vector<double>>;
+/// Of a row and column, each run's row, in their order.
+using RunFigures = std::map<std::pair<std::string, std::string>, std::vector<const Json*>>;
 
 /// Rows that stand in the JSON alone, as add_row() names them: "column, run 2".
 RunFigures run_figures(const Json& results) {
@@ -71,7 +71,7 @@ RunFigures run_figures(const Json& results) {
     const std::string column = row["column"].string();
     const std::size_t at = column.rfind(", run ");
     if (at == std::string::npos) continue;
-    all[{row["row"].string(), column.substr(0, at)}].push_back(row["value"].number());
+    all[{row["row"].string(), column.substr(0, at)}].push_back(&row);
   }
   return all;
 }
@@ -80,15 +80,15 @@ std::string runs_text(const RunFigures& runs, const Json& row) {
   constexpr std::size_t few = 4;
   const auto found = runs.find({row["row"].string(), row["column"].string()});
   if (found == runs.end()) return "";
-  const std::vector<double>& values = found->second;
-  if (values.size() > few) {
-    const auto [least, most] = std::ranges::minmax(values);
-    return text(html::decimals(least, 3), " to ", html::decimals(most, 3));
+  const auto text_of = [](const Json* run) { return figure_text((*run)["value"], is_whole(*run)); };
+  const std::vector<const Json*>& rows = found->second;
+  if (rows.size() > few) {
+    const auto [least, most] =
+        std::ranges::minmax(rows, {}, [](const Json* run) { return (*run)["value"].number(); });
+    return text_of(least) + " to " + text_of(most);
   }
   std::string all;
-  for (const double value : values) {
-    all += text(all.empty() ? "" : ", ", html::decimals(value, 3));
-  }
+  for (const Json* run : rows) all += (all.empty() ? "" : ", ") + text_of(run);
   return all;
 }
 
