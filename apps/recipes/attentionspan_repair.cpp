@@ -168,8 +168,7 @@ const RegisterRecipe recipe64{
     {.id = "attentionspan/sec6.4",
      .summary = "one column of every head's W_Q and W_K fine-tuned, and its control",
      .scales = {{Scale::smoke, "two tasks: two minutes on 2 cores"},
-                {Scale::laptop,
-                 "all six tasks, three seeds: an hour and ten minutes on one core"},
+                {Scale::laptop, "all six tasks, three seeds: an hour and ten minutes on one core"},
                 {Scale::paper, "all six tasks at width 512; for a GPU"}},
      .run = columns,
      .pieces =
