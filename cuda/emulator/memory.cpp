@@ -17,9 +17,11 @@
 namespace longhand::emulator {
 namespace {
 
+constexpr std::size_t page = 4096;
 constexpr std::size_t reserved = std::size_t{16} << 30;  // of addresses; memory comes when touched
 
-/// The one device: blocks are cut from the front, returned ones are used again by size.
+/// The one device: blocks are cut from the front, returned ones are used again by size,
+/// and with the last one the device is empty again.
 class Arena {
  public:
   static Arena& the_one() {
@@ -36,28 +38,44 @@ class Arena {
     if (--users_ == 0) protect(PROT_NONE);
   }
 
+  void touch(std::initializer_list<Bytes> all, const std::function<void()>& work) {
+    std::lock_guard lock(mutex_);  // until work is done: nobody closes the device meanwhile
+    const auto each = [&](int allowed) {
+      for (const Bytes& one : all) {
+        if (users_ == 0 && holds(one)) protect(one, allowed);
+      }
+    };
+    each(PROT_READ | PROT_WRITE);
+    work();
+    each(PROT_NONE);
+  }
+
   void* allocate(std::size_t bytes) {
     std::lock_guard lock(mutex_);
     if (auto& blocks = free_[bytes]; !blocks.empty()) {
       void* const block = blocks.back();
       blocks.pop_back();
+      ++out_;
       return block;
     }
     if (used_ + bytes > reserved) return nullptr;
     void* const block = base_ + used_;
-    used_ += (bytes + 4095) / 4096 * 4096;
+    used_ += (bytes + page - 1) / page * page;
     if (users_ > 0) protect(PROT_READ | PROT_WRITE);
+    ++out_;
     return block;
   }
   void release(void* block, std::size_t bytes) {
     std::lock_guard lock(mutex_);
     free_[bytes].push_back(block);
+    if (--out_ > 0) return;
+    protect(PROT_NONE);
+    used_ = 0;
+    free_.clear();
   }
-  bool has(const void* address, std::size_t bytes) {
+  bool has(const Bytes& bytes) {
     std::lock_guard lock(mutex_);
-    const auto begin = reinterpret_cast<std::uintptr_t>(base_);
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    return at >= begin && at + bytes <= begin + used_;
+    return holds(bytes);
   }
 
  private:
@@ -67,14 +85,25 @@ class Arena {
     LONGHAND_CHECK(range != MAP_FAILED, "emulator: no address range for device memory");
     base_ = static_cast<std::byte*>(range);
   }
-  void protect(int allowed) {
-    if (used_ > 0) mprotect(base_, used_, allowed);
+  bool holds(const Bytes& bytes) const {
+    const auto begin = reinterpret_cast<std::uintptr_t>(base_);
+    const auto at = reinterpret_cast<std::uintptr_t>(bytes.address);
+    return at >= begin && at + bytes.count <= begin + used_;
+  }
+  void protect(int allowed) { protect({base_, used_}, allowed); }
+  /// The pages of these bytes. A block has its pages to itself.
+  void protect(const Bytes& bytes, int allowed) {
+    if (bytes.count == 0) return;
+    const auto at = reinterpret_cast<std::uintptr_t>(bytes.address);
+    const std::uintptr_t first = at / page * page;
+    mprotect(reinterpret_cast<void*>(first), at + bytes.count - first, allowed);
   }
 
   std::mutex mutex_;
   std::byte* base_ = nullptr;
   std::size_t used_ = 0;
   int users_ = 0;
+  std::int64_t out_ = 0;  // blocks
   std::map<std::size_t, std::vector<void*>> free_;
 };
 
@@ -93,13 +122,15 @@ class DeviceMemory final : public MemorySource {
     Arena::the_one().release(block, bytes);
   }
   void lent(void* block, std::size_t, std::size_t bytes) noexcept override {
-    const Access access;
-    std::memset(block, poison, bytes);
+    touch({{block, bytes}}, [&] { std::memset(block, poison, bytes); });
   }
   void returned(void* block, std::size_t asked, std::size_t bytes) noexcept override {
-    const Access access;
     const auto slack = std::span(static_cast<unsigned char*>(block), bytes).subspan(asked);
-    if (std::ranges::all_of(slack, [](unsigned char byte) { return byte == poison; })) return;
+    bool untouched = false;
+    touch({{slack.data(), slack.size()}}, [&] {
+      untouched = std::ranges::all_of(slack, [](unsigned char byte) { return byte == poison; });
+    });
+    if (untouched) return;
     // Nobody can be told otherwise from a destructor, and what follows could not be trusted.
     std::fprintf(stderr, "emulator: something wrote past the end of a block of %zu bytes\n", asked);
     std::abort();
@@ -114,12 +145,16 @@ class DeviceMemory final : public MemorySource {
 Access::Access() { Arena::the_one().open(); }
 Access::~Access() { Arena::the_one().close(); }
 
+void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work) {
+  Arena::the_one().touch(bytes, work);
+}
+
 std::unique_ptr<MemorySource> device_memory(std::size_t limit) {
   return std::make_unique<DeviceMemory>(limit);
 }
 
 bool in_device_memory(const void* address, std::size_t bytes) {
-  return Arena::the_one().has(address, bytes);
+  return Arena::the_one().has({address, bytes});
 }
 
 }  // namespace longhand::emulator

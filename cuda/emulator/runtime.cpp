@@ -64,16 +64,12 @@ void give(Stream& stream, std::function<void()> work) {
 void Stream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   give(*this, [=] {
-    const emulator::Access access;
-    std::memmove(to, from, bytes);
+    emulator::touch({{to, bytes}, {from, bytes}}, [&] { std::memmove(to, from, bytes); });
   });
 }
 void Stream::zero(void* to, std::size_t bytes) {
   if (bytes == 0) return;
-  give(*this, [=] {
-    const emulator::Access access;
-    std::memset(to, 0, bytes);
-  });
+  give(*this, [=] { emulator::touch({{to, bytes}}, [&] { std::memset(to, 0, bytes); }); });
 }
 void Stream::upload(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }
 void Stream::download(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes); }
