@@ -90,7 +90,7 @@ const Size& size_of(std::string_view task, Scale scale) {
 /// How a pretrained model learns a task: as published at the paper's scale; at a higher rate, which
 /// models smaller than the paper's need, elsewhere.
 constexpr ScaledSetting tuning[] = {
-    {"training.steps", "20", "1500", "1500"},
+    {"training.steps", "20", "300", "1500"},
     {"training.rate", "1e-4", "1e-4", "5e-6"},
     {"training.evaluate_samples", "4", "50", "200"},
     {"training.schedule", "constant", "constant", "constant"},
