@@ -90,9 +90,7 @@ RecipeResult run(const RecipeOptions& options) {
               how_optimized(options) +
               " Batches of 4 at a constant rate without clipping, as in the paper; its 1,500 steps "
               "and its rate of 5e-6 are those of its own scale; laptop scale has 300 steps at "
-              "1e-4. Instruction and "
-              "examples are "
-              "longhand's: the paper prints none."));
+              "1e-4. Instruction and examples are longhand's: the paper prints none."));
   result.sections.emplace_back("Training", html::figure(line_chart(chart), "Loss, the first seed"));
   result.sections.emplace_back("The paper's Table 2", tuned_table());
   result.runs = run_paths(runs, options, beside_attentionspan());
@@ -107,8 +105,7 @@ const RegisterRecipe recipe{
                  "20 steps a task; ten minutes on 2 cores for 135M parameters by estimate"},
                 {Scale::laptop,
                  "300 steps a task at a higher rate, three seeds: two hours on one core for 135M "
-                 "parameters "
-                 "by estimate"},
+                 "parameters by estimate"},
                 {Scale::paper, "1,500 steps of 4 samples at 5e-6 a task; for a GPU"}},
      .run = run,
      .takes = {"model", "tasks", "optimizer"}}};
