@@ -119,6 +119,8 @@ BOOST_AUTO_TEST_CASE(runs_of_a_model_differ_in_their_seed_alone) {
     BOOST_TEST(seeds == expected);
     BOOST_TEST(others.size() == 1u);
   }
+  // Its pictures are of the first, its ranks of all.
+  BOOST_TEST(runs_of("hinting/fig4.12", app::Scale::laptop).size() == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(shares_of_several_runs_are_a_mean_and_each_of_them) {

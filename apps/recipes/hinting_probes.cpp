@@ -49,9 +49,12 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
       {5, "delimiter at position 5", text("Figure 4.14: the delimiter, the least number ", least)}};
 
   const nn::Batch batch{.tokens = tokens, .lengths = {static_cast<std::int32_t>(tokens.size())}};
-  const Bases bases = bases_of(*loaded.model);
-  std::vector<std::vector<Projection>> all;  // of each run
-  for (const LoadedRun& run : runs) all.push_back(project(*run.model, batch, bases_of(*run.model)));
+  std::vector<Bases> bases;  // of each run, as the projections
+  std::vector<std::vector<Projection>> all;
+  for (const LoadedRun& run : runs) {
+    bases.push_back(bases_of(*run.model));
+    all.push_back(project(*run.model, batch, bases.back()));
+  }
   // Ranks: 1 is the largest product.
   const auto add = [&](std::int64_t position, std::int32_t token, std::int64_t layer,
                        StreamPlace place, bool encoder) {
@@ -89,11 +92,11 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
       result.rows.push_back({.row = row, .column = column, .value = value, .in_table = false});
     }
   };
-  orthogonal("encoder basis", cosines_within(bases.encoder));
-  orthogonal("decoder basis", cosines_within(bases.decoder));
-  orthogonal("encoder with decoder", cosines_between(bases.encoder, bases.decoder));
+  orthogonal("encoder basis", cosines_within(bases.front().encoder));
+  orthogonal("decoder basis", cosines_within(bases.front().decoder));
+  orthogonal("encoder with decoder", cosines_between(bases.front().encoder, bases.front().decoder));
 
-  result.sections.emplace_back("Near-orthogonality", bases_table(bases));
+  result.sections.emplace_back("Near-orthogonality", bases_table(bases.front()));
   for (const Position& position : positions) {
     result.sections.emplace_back(
         position.name,
