@@ -214,23 +214,22 @@ BOOST_AUTO_TEST_CASE(a_block_is_replaced_where_there_is_one) {
                            "expected lines \"<!-- x -->\" and \"<!-- end of x -->\"");
 }
 
-/// What is committed: `longhand repro ... --page` wrote the figures, `longhand record docs/results
-/// --readme README.md` the tables of them.
+/// `longhand repro ... --page` writes the figures of a page; `longhand record docs/results` writes
+/// the tables made from them.
 BOOST_AUTO_TEST_CASE(committed_pages_agree_with_their_figures) {
-  const fs::path source = fs::path(longhand::test_data).parent_path();
-  const auto results = results_in(source / "docs/results");
+  const fs::path pages = fs::path(longhand::test_data).parent_path() / "docs/results";
+  const auto results = results_in(pages);
   for (const auto& [name, figures] : results) {
-    const std::string page = contents(source / "docs/results" / (name + ".md"));
+    const std::string page = contents(pages / (name + ".md"));
     BOOST_TEST((page.find(figures_table(figures)) != page.npos), name << ".md has other figures");
     BOOST_TEST(contains(page, "# " + figures["recipe"].string() + ", "));
   }
-  const std::string index = contents(source / "docs/results/README.md");
-  const std::string readme = contents(source / "README.md");
+  const std::string index = contents(pages / "README.md");
+  const std::string all = contents(pages / "figures.md");
   const bool indexed = replace_block(index, "results", index_table(results)) == index;
-  const bool beside =
-      replace_block(readme, "papers and ours", paper_table(results, "docs/results/")) == readme;
-  BOOST_TEST(indexed, "docs/results/README.md: `longhand record docs/results` is to be run");
-  BOOST_TEST(beside, "README.md: `longhand record docs/results --readme README.md` is to be run");
+  const bool listed = replace_block(all, "papers and ours", paper_table(results, "")) == all;
+  BOOST_TEST(indexed, "README.md is out of date: run `longhand record docs/results`");
+  BOOST_TEST(listed, "figures.md is out of date: run `longhand record docs/results`");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rewrites a file; whether it changed.
+/// Rewrites a file. True if its contents changed.
 template <class Make>
 bool change(const fs::path& file, const Make& make) {
   const std::string before = read_text(file, 16U << 20);
@@ -49,24 +49,22 @@ void run(const Arguments& arguments) {
   }
   const fs::path index = folder / "README.md";
   note(index, rewrite(index, "results", index_table(results)));
-  if (arguments.given("readme")) {
-    const fs::path readme = arguments.word("readme");
-    const fs::path from = readme.has_parent_path() ? readme.parent_path() : fs::path(".");
-    const std::string link = fs::relative(folder, from).generic_string() + "/";
-    note(readme, rewrite(readme, "papers and ours", paper_table(results, link)));
+  const fs::path figures = folder / "figures.md";
+  if (fs::exists(figures)) {
+    note(figures, rewrite(figures, "papers and ours", paper_table(results, "")));
   }
   report.print(std::cout, arguments.json());
 }
 
 const Register command{
     {.name = "record",
-     .summary =
-         "writes the tables of a folder of results pages anew, their index, and a README's table",
-     .usage = {"FOLDER [--readme FILE]"},
-     .options = {{"readme", "FILE", "also the block \"papers and ours\" of this file"},
-                 json_option()},
-     .examples = {"record docs/results --readme README.md"},
-     .notes = "Pages are written by `longhand repro RECIPE --page FILE.md`.",
+     .summary = "rewrites the tables of a folder of results pages from their JSON files",
+     .usage = {"FOLDER"},
+     .options = {json_option()},
+     .examples = {"record docs/results"},
+     .notes = "Rewrites the table of each page, the index in README.md and, if that file exists, "
+              "the table of all figures in figures.md. `longhand repro RECIPE --page FILE.md` "
+              "writes the pages themselves.",
      .takes_words = true,
      .run = run}};
 
