@@ -76,7 +76,7 @@ struct Tensors {
 
   /// A chain among the keys, and softmax attention over what it leaves of the values.
   Mechanism deltaformer(Backend& b) const {
-    const auto more_of = [this](const Heads& x) {
+    const auto more_of = [](const Heads& x) {
       return Heads{empty_like(x.data), 0, x.heads, x.width};
     };
     Scores among = scores;

@@ -48,9 +48,10 @@ void name(std::vector<Compared>& runs) {
 Texts differing(const std::vector<Compared>& runs) {
   Texts keys;
   for (const Compared& run : runs) {
-    for (const auto& [key, value] : run.config.settings()) {
+    for (const auto& setting : run.config.settings()) {
+      const auto& key = setting.first;
       const bool differs = std::ranges::any_of(
-          runs, [&](const Compared& other) { return other.setting(key) != value; });
+          runs, [&](const Compared& other) { return other.setting(key) != setting.second; });
       if (differs && std::ranges::count(keys, key) == 0) keys.push_back(key);
     }
   }

@@ -40,8 +40,9 @@ void run(const Arguments& arguments) {
   const auto note = [&](const fs::path& file, bool changed) {
     report.add({{"file", file.string()}, {"changed", changed}});
   };
-  for (const auto& [name, figures] : results) {
-    const fs::path page = folder / (name + ".md");
+  for (const auto& result : results) {
+    const fs::path page = folder / (result.first + ".md");
+    const Json& figures = result.second;
     if (figures["rows"].elements().empty()) continue;
     note(page, change(page, [&](std::string_view before) {
            return with_figures_table(before, figures);

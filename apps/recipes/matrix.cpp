@@ -118,7 +118,8 @@ std::string heat_tables(const Made& made) {
     html::HeatTable table;
     html::HeatTable::Row guessing{"guessing", {}};
     for (const MatrixTask* task : some) {
-      html::HeatTable::Group& group = table.groups.emplace_back(std::string(task->title));
+      html::HeatTable::Group& group = table.groups.emplace_back();
+      group.name = task->title;
       const std::vector<double>* const guessed = made.guessed(*task);
       for (const Test& test : tests_of(*task)) {
         guessing.cells.push_back(
@@ -127,7 +128,8 @@ std::string heat_tables(const Made& made) {
       }
     }
     for (const Mechanism* mechanism : made.choice.mechanisms) {
-      html::HeatTable::Row& row = table.rows.emplace_back(std::string(mechanism->title));
+      html::HeatTable::Row& row = table.rows.emplace_back();
+      row.name = mechanism->title;
       for (const MatrixTask* task : some) {
         for (std::size_t i = 0; i < tests_of(*task).size(); ++i) {
           row.cells.push_back(heat(*task, *mechanism, made.of(*task, *mechanism), i));
@@ -157,7 +159,8 @@ std::string charts(const Made& made) {
       const CellResult* const result = made.of(*task, *mechanism);
       const std::size_t hue = number++;
       if (!result) continue;
-      html::Series& series = chart.series.emplace_back(std::string(mechanism->title));
+      html::Series& series = chart.series.emplace_back();
+      series.name = mechanism->title;
       series.marks = true;
       series.hue = hue;
       series.dashed = hue >= 6;  // there are six colours

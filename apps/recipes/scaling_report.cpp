@@ -16,7 +16,7 @@ std::vector<double> sizes_in(const std::vector<Scored>& points) {
   std::vector<double> sizes;
   for (const Scored& point : points) sizes.push_back(point.size);
   std::ranges::sort(sizes);
-  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   return sizes;
 }
 

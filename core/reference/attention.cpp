@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <ranges>
 #include <span>
 
 #include "core/reference/heads.h"
@@ -43,11 +42,11 @@ double weights_of(Rule by, std::span<double> row, double pull) {
   }
   if (by == Rule::stick) {
     double left = 1;
-    for (double& s : row | std::views::reverse) s = rules::Stick::weigh(bits * s, left);
+    for (auto s = row.rbegin(); s != row.rend(); ++s) *s = rules::Stick::weigh(bits * *s, left);
     return 0;
   }
   double count = 0;
-  for (double& s : row | std::views::reverse) s = rules::Tra::logit(s, pull, count);
+  for (auto s = row.rbegin(); s != row.rend(); ++s) *s = rules::Tra::logit(*s, pull, count);
   if (count > 0) return softmax_of(row, -std::numeric_limits<double>::infinity());
   std::ranges::fill(row, 0.0);
   return 0;
