@@ -18,6 +18,15 @@ if(TARGET longhand)
   endif()
 endif()
 
+# What `longhand book` reads: the documents, and the code and scripts that they link to.
+foreach(folder apps autograd core cuda docs examples mpi nccl nn packaging scripts tasks tests)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/longhand/source
+          FILES_MATCHING REGEX "[.](md|svg|tsv|txt|h|cpp|cu|cuh|css|js|sh|py|sbatch)$")
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/longhand/source)
+
 set(longhand_package ${CMAKE_INSTALL_LIBDIR}/cmake/longhand)
 set(longhand_header_folders "")
 foreach(folder core autograd nn tasks cuda)

@@ -19,6 +19,12 @@ for file in man/man1/longhand.1 man/man1/longhand-train.1 zsh/site-functions/_lo
   [ -s "$work/prefix/share/$file" ] || { echo "share/$file: not installed"; exit 1; }
 done
 
+# The installed program makes the same book as a checkout does, wherever it is called from.
+mkdir "$work/elsewhere"
+(cd "$source" && "$work/prefix/bin/longhand" book --no-checks --out "$work/book-of-checkout" > /dev/null)
+(cd "$work/elsewhere" && "$work/prefix/bin/longhand" book --no-checks --out "$work/book-of-copy" > /dev/null)
+diff -r "$work/book-of-checkout" "$work/book-of-copy"
+
 # An example that is there is built and run.
 cd "$work"
 for file in "$source"/examples/*.cpp; do

@@ -1,17 +1,32 @@
+#include <filesystem>
 #include <iostream>
 
 #include "apps/book/book.h"
 #include "apps/command.h"
 #include "apps/report.h"
+#include "core/error.h"
 #include "core/quote.h"
 
 namespace longhand::app::book_command {
 namespace {
+namespace fs = std::filesystem;
+
+/// The documents and code to make the book of: the current folder if it is a checkout, otherwise
+/// the copy that `cmake --install` puts beside the program.
+fs::path find_source() {
+  if (fs::exists("docs/math/README.md")) return ".";
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path installed = program.parent_path().parent_path() / "share/longhand/source";
+  if (!error && fs::exists(installed / "docs/math/README.md")) return installed;
+  fail("--source: expected a checkout of longhand, since there is none here and no ",
+       printable(installed.string()));
+}
 
 void run(const Arguments& arguments) {
   if (!arguments.given("out")) wrong_usage("--out: expected the folder for the book");
   const book::BookOptions options{
-      .source = arguments.word("source"),
+      .source = arguments.given("source") ? fs::path(arguments.word("source")) : find_source(),
       .out = arguments.word("out"),
       .checks = !arguments.flag("no-checks"),
       .seed = static_cast<std::uint64_t>(arguments.integer("seed", 0, std::int64_t{1} << 53))};
@@ -34,7 +49,7 @@ const Register command{
      .summary = "writes the mathematics as a site, with what this machine finds when it checks it",
      .usage = {"--out DIR [--source DIR] [--no-checks]"},
      .options = {{"out", "DIR", "where it goes: a new or empty folder, or a book's"},
-                 {"source", "DIR", "a checkout of longhand: its documents and code", "."},
+                 {"source", "DIR", "a checkout of longhand [this folder, or the installed copy]"},
                  {"no-checks", "", "without what this machine finds: in a second"},
                  {"seed", "N", "of the numbers that derivatives and kernels are checked with", "1"},
                  json_option()},
