@@ -58,7 +58,8 @@ class Sorting final : public Task {
         repeat_(options.integer("repeat", 0, LengthMix::most)),
         repetition_(options.number("repetition", 0, 1)),
         vocabulary_(make_vocabulary(largest_)),
-        mark_(static_cast<std::int32_t>(largest_) + 1) {
+        mark_(static_cast<std::int32_t>(largest_) + 1),
+        copies_follow_(options.choice("successor", {"greater", "copy"}) == 1) {
     const std::int64_t length = lengths_.longest();
     LONGHAND_CHECK(repeat_ == 0 || !lengths_.is_mix(),
                    "task sorting: option repeat: expected 0 while length is 0, got ", repeat_);
@@ -212,22 +213,35 @@ class Sorting final : public Task {
     return answer;
   }
 
+  /// A number at a random place of the input that has a successor.
   Numbers successor(Rng& rng, Numbers& tokens) const {
-    std::int32_t largest = 0;
     for (int tries = 0;; ++tries) {
       LONGHAND_CHECK(tries < 1000,
-                     "task sorting: hint successor: the inputs have no two different numbers");
+                     "task sorting: hint successor: no number of the inputs has a "
+                     "successor");
       tokens = draw_input(rng);
-      largest = std::ranges::max(tokens);
-      if (std::ranges::min(tokens) < largest) break;
+      if (std::ranges::any_of(tokens, [&](std::int32_t a) { return follower(tokens, a) != 0; })) {
+        break;
+      }
     }
-    std::int32_t before = largest;
-    while (before == largest) before = tokens[rng.below(bound(std::ssize(tokens)))];
-    Numbers sorted = tokens;
-    std::ranges::sort(sorted);
+    std::int32_t before = 0, after = 0;
+    while (after == 0) {
+      before = tokens[rng.below(bound(std::ssize(tokens)))];
+      after = follower(tokens, before);
+    }
     tokens.push_back(mark_);
     tokens.push_back(before);
-    return {*std::ranges::upper_bound(sorted, before)};
+    return {after};
+  }
+
+  /// The successor of a number of the input; 0 where it has none.
+  std::int32_t follower(std::span<const std::int32_t> input, std::int32_t number) const {
+    if (copies_follow_ && std::ranges::count(input, number) > 1) return number;
+    std::int32_t least = 0;
+    for (const std::int32_t other : input) {
+      if (other > number && (least == 0 || other < least)) least = other;
+    }
+    return least;
   }
 
   /// Each number half the length times, rounded down; every second time one of them 1 to 5 times
@@ -286,7 +300,7 @@ class Sorting final : public Task {
     return what_is_missing(kind, prompt);
   }
 
-  static std::string what_is_missing(Kind kind, const Prompt& prompt) {
+  std::string what_is_missing(Kind kind, const Prompt& prompt) const {
     const Numbers& input = prompt.input;
     if (kind == Kind::successor) {
       if (prompt.after.size() != 1) {
@@ -296,7 +310,7 @@ class Sorting final : public Task {
       if (std::ranges::find(input, before) == input.end()) {
         return text("expected a number of the input after ⊥, got ", before);
       }
-      if (before == std::ranges::max(input)) return text(before, " has no successor");
+      if (follower(input, before) == 0) return text(before, " has no successor");
     }
     std::size_t kinds = 0;
     for (std::size_t i = 0; i < input.size(); ++i) {
@@ -330,7 +344,11 @@ class Sorting final : public Task {
           answer.insert(answer.end(), times[number], said);
           break;
         case Kind::successor:
-          if (said > prompt.after[0] && answer.empty()) answer = {said};
+          if (answer.empty() &&
+              (said > prompt.after[0] ||
+               (copies_follow_ && said == prompt.after[0] && times[number] > 1))) {
+            answer = {said};
+          }
           break;
         case Kind::count:
           if (rarest == 0 || times[number] < times[rarest]) rarest = number;
@@ -350,6 +368,7 @@ class Sorting final : public Task {
   double repetition_;
   WordVocabulary vocabulary_;
   std::int32_t mark_;
+  bool copies_follow_;                   // the successor of a number that has a copy is the copy
   std::vector<Kind> kinds_{Kind::sort};  // of the heads
 };
 
@@ -358,6 +377,9 @@ class Sorting final : public Task {
 TaskKind sorting() {
   std::vector<Option> options{
       {"hint", "none", "helper task: none, successor, count, fill or all three"},
+      {"successor", "greater",
+       "the hint's answer for a number that has copies: greater (the next greater number) or copy "
+       "(the number again, which follows it in the sorted order)"},
       {"repetition", "0",
        "the mix: the share of inputs drawn from half as many distinct numbers as they are long"},
       {"repeat", "0",

@@ -112,6 +112,7 @@ BOOST_AUTO_TEST_CASE(a_model_set_from_outside_reads_back_as_it_was) {
   model.norms_after = model.gated = true;
   model.mixing_bias = model.feed_forward_bias = false;
   model.embedding_scale = 8;
+  model.output_bias = true;
   Config config("flip-flop");
   config.set_model(model);
   const Config read = Config::read(file(config.ini()));
@@ -120,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_model_set_from_outside_reads_back_as_it_was) {
   BOOST_TEST((again.norm == model.norm && again.order == model.order));
   BOOST_TEST((again.norms_after && again.gated && again.projection_bias));
   BOOST_TEST((!again.mixing_bias && !again.feed_forward_bias));
-  BOOST_TEST(again.embedding_scale == 8);
+  BOOST_TEST((again.embedding_scale == 8 && again.output_bias));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_without_a_setting_has_its_default) {

@@ -72,6 +72,7 @@ std::map<std::string, DecoderConfig> variants() {
     c.activation = Activation::silu;
     c.feed_forward_bias = c.mixing_bias = false;
   });
+  add("an output bias", [](DecoderConfig& c) { c.output_bias = true; });
   add("scaled embeddings", [](DecoderConfig& c) { c.embedding_scale = 3; });
   add("norms after, of one more than their weight", [&](DecoderConfig& c) {
     c.order = Order::sequential;

@@ -43,7 +43,8 @@ BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
 
 // A run that two recipes need is trained once.
 BOOST_AUTO_TEST_CASE(a_name_means_one_configuration) {
-  for (const app::Scale scale : {app::Scale::smoke, app::Scale::laptop, app::Scale::paper}) {
+  for (const app::Scale scale :
+       {app::Scale::smoke, app::Scale::laptop, app::Scale::paper, app::Scale::extended}) {
     std::map<std::string, std::string> seen;
     int shared = 0;
     for (const std::string& id : grids()) {
@@ -73,7 +74,8 @@ BOOST_AUTO_TEST_CASE(the_paper_scale_is_the_papers) {
                                           {"training.steps", "100000"},
                                           {"training.batch", "1024"},
                                           {"training.rate", "1e-5"},
-                                          {"training.schedule", "one_cycle"}}) {
+                                          {"training.schedule", "cosine"},
+                                          {"model.output_bias", "1"}}) {
     BOOST_TEST(config.text(key) == value, key);
   }
   const auto model = config.model(*config.task());
@@ -96,6 +98,17 @@ BOOST_AUTO_TEST_CASE(the_paper_scale_warms_up_for_ten_epochs) {
   BOOST_TEST(
       runs_of("hinting/table1", app::Scale::paper).begin()->second.text("training.warm_up") ==
       "10000");
+}
+
+BOOST_AUTO_TEST_CASE(the_extended_scale_has_the_samples_of_the_paper) {
+  const auto samples = [](app::Scale scale) {
+    const Config config = runs_of("hinting/fig3.6", scale).begin()->second;
+    return config.integer("training.steps", 1, 1 << 30) *
+           config.integer("training.batch", 1, 1 << 30);
+  };
+  BOOST_TEST(samples(app::Scale::extended) == 102'400'000);
+  BOOST_TEST(samples(app::Scale::extended) == samples(app::Scale::paper));
+  BOOST_TEST(runs_of("hinting/fig3.6", app::Scale::extended).size() == 6u);
 }
 
 BOOST_AUTO_TEST_CASE(runs_of_a_model_differ_in_their_seed_alone) {

@@ -384,6 +384,8 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_form_are_not_exported) {
   };
   gpt2([](auto& c) { c.order = Order::parallel; }, "gpt2: expected blocks in sequential order");
   gpt2([](auto& c) { c.mixing_bias = false; }, "gpt2: expected biases");
+  gpt2([](auto& c) { c.output_bias = true; },
+       "gpt2: expected an output layer without a bias, got one with a bias");
   gpt2([](auto& c) { set_option(c.mixers, "score_scale", "2"); },
        "gpt2: expected scores times 1/sqrt(width) or 1");
   BOOST_TEST(!fs::exists(folder / "out"));

@@ -128,6 +128,46 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged) {
   BOOST_CHECK_THROW(task->answer("5 5", 3), Error);
 }
 
+BOOST_AUTO_TEST_CASE(the_successor_of_a_number_with_a_copy_is_the_copy_when_read_so) {
+  const auto copy = make({{"hint", "successor"}, {"successor", "copy"}});
+  const auto reason = [&](std::string_view prompt, std::string_view answer) {
+    return copy->check(prompt, answer, 1).value_or("right");
+  };
+  BOOST_TEST(copy->answer("5 3 3 ⊥ 3", 1) == " 3");
+  BOOST_TEST(copy->answer("5 3 1 ⊥ 3", 1) == " 5");
+  BOOST_TEST(copy->answer("5 3 5 ⊥ 5", 1) == " 5");
+  BOOST_TEST(reason("5 3 3 ⊥ 3", "5") == "number 1: expected 3, got 5");
+  BOOST_TEST(reason("5 3 3 ⊥ 5", "5") == "5 has no successor");
+
+  // Equal numbers alone have successors in this reading and none in the other.
+  BOOST_CHECK_NO_THROW(
+      draw(*make({{"hint", "successor"}, {"successor", "copy"}, {"length", "4"}, {"repeat", "4"}}),
+           0, 1));
+  BOOST_CHECK_THROW(draw(*make({{"hint", "successor"}, {"length", "4"}, {"repeat", "4"}}), 0, 1),
+                    Error);
+
+  // Both readings draw the same inputs and answer alike wherever the number has no copy.
+  const auto greater = make({{"hint", "successor"}, {"repetition", "0.1"}});
+  const auto other = make({{"hint", "successor"}, {"successor", "copy"}, {"repetition", "0.1"}});
+  std::int64_t copies = 0;
+  for (std::uint32_t index = 0; index < 5000; ++index) {
+    const Sample a = draw(*greater, index, 1), b = draw(*other, index, 1);
+    const Numbers input = input_of(*other, b);
+    const std::int32_t number = b.tokens.at(b.tokens.size() - 2), answer = b.tokens.back();
+    if (std::ranges::count(input, number) > 1) {
+      BOOST_TEST(answer == number);
+      ++copies;
+    } else {
+      BOOST_TEST(answer > number);
+    }
+    if (a.tokens.size() == b.tokens.size() && a.tokens.at(a.tokens.size() - 2) == number &&
+        std::ranges::count(input, number) == 1) {
+      BOOST_TEST((a.tokens == b.tokens));
+    }
+  }
+  BOOST_TEST(copies > 200);
+}
+
 BOOST_AUTO_TEST_CASE(lengths_are_the_mix_on_every_head) {
   const auto task = make({{"hint", "successor"}});
   std::vector<double> weights(19, 0.2 / 15);

@@ -17,6 +17,7 @@
 #include "core/atomic_file.h"
 #include "core/nearest.h"
 #include "core/quote.h"
+#include "nn/options.h"
 
 namespace longhand::app::repro_command {
 namespace {
@@ -188,8 +189,11 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
                 did_you_mean(id, known, "; `longhand repro list` lists them"));
   }
   const auto scale = scale_from_name(arguments.word("scale"));
-  if (!scale) {
-    wrong_usage("--scale: expected smoke, laptop or paper, got '", arguments.word("scale"), "'");
+  if (!scale || !found->second.scales.contains(*scale)) {
+    std::vector<std::string_view> known;
+    for (const auto& [one, what] : found->second.scales) known.push_back(name_of(one));
+    wrong_usage("--scale: expected ", nn::listed(known), " of recipe ", id, ", got ",
+                quote(arguments.word("scale")));
   }
   RecipeOptions options{.scale = *scale, .seed = seed_from(arguments), .out = {}};
   options.manner = manner_from(arguments);
@@ -361,11 +365,11 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "repro",
      .summary = "makes a table or figure of a paper again, ours beside the paper's",
-     .usage = {"list", "RECIPE [--scale smoke|laptop|paper] [--out DIR]", "RECIPE --list-runs",
-               "RECIPE --page FILE.md", "RECIPE --only K/N [--out DIR]"},
+     .usage = {"list", "RECIPE [--scale smoke|laptop|extended|paper] [--out DIR]",
+               "RECIPE --list-runs", "RECIPE --page FILE.md", "RECIPE --only K/N [--out DIR]"},
      .options = join(
          join(compute_options(), manner_options()),
-         {{"scale", "NAME", "smoke, laptop or paper", "smoke"},
+         {{"scale", "NAME", "smoke, laptop or paper; some recipes also have extended", "smoke"},
           {"out", "DIR", "where runs and report go; runs/RECIPE-SCALE if not given"},
           {"page", "FILE.md",
            "also a page of the results for a repository, with their JSON and pictures"},

@@ -1,5 +1,7 @@
 #include "apps/recipes/fal.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace longhand::app {
@@ -10,25 +12,25 @@ constexpr ScaledSetting flip_flop_settings[] = {
     {"task.instructions", "64", "512", "512"},
     {"model.width", "64", "64", "64"},
     {"model.layers", "2", "6", "6"},
-    {"training.steps", "1200", "600", "12000"},
-    {"training.batch", "32", "8", "128"},
-    {"training.rate", "1e-3", "1e-3", "1e-4"},
+    {"training.steps", "1200", "600", "12000", "12000"},
+    {"training.batch", "32", "8", "128", "128"},
+    {"training.rate", "1e-3", "1e-3", "1e-4", "1e-4"},
     {"training.warm_up", "50", "100", "100"},
     {"training.checkpoint_every", "", "100", "500"},
-    {"training.evaluate_samples", "200", "500", "10000"}};
+    {"training.evaluate_samples", "200", "500", "10000", "1000"}};
 
 // Not trained at the smoke scale.
 constexpr ScaledSetting cycle_tracing_settings[] = {
-    {"task.tokenization", "", "numbers", ""},
+    {"task.tokenization", "", "numbers", "", ""},
     {"task.min-nodes", "", "5", ""},
     {"task.max-nodes", "", "15", ""},
     {"model.width", "", "128", "768"},
     {"model.layers", "", "4", "12"},
     {"training.schedule", "", "linear", "linear"},
-    {"training.steps", "", "6000", "20000"},
+    {"training.steps", "", "6000", "20000", "24000"},
     {"training.batch", "", "32", "64"},
     {"training.rate", "", "1e-3", "5e-5"},
-    {"training.warm_up", "", "200", "1000"},
+    {"training.warm_up", "", "200", "1000", "1000"},
     {"training.checkpoint_every", "", "500", "250"},
     {"training.evaluate_samples", "", "200", "1000"}};
 
@@ -49,7 +51,9 @@ Experiment flip_flop_experiment() {
 Experiment cycle_tracing_experiment(Scale scale) {
   return {.name = "cycle-tracing",
           .baseline = "softmax:1",
-          .fal = scale == Scale::laptop ? "softmax:1x96,fal:1x32" : "softmax:1x704,fal:1x64",
+          .fal = scale == Scale::paper    ? "softmax:1x704,fal:1x64"
+                 : scale == Scale::laptop ? "softmax:1x96,fal:1x32"
+                                          : "softmax:1x64,fal:1x64",
           .settings = cycle_tracing_settings,
           .metric = "transitions",
           .columns = {{"train", "CT train", 0.9999, 1.00},
@@ -59,7 +63,9 @@ Experiment cycle_tracing_experiment(Scale scale) {
 }
 
 std::int64_t fal_seeds(const Experiment& experiment, bool fal, const RecipeOptions& options) {
-  return seeds_of(options, 1, fal ? experiment.fal_seeds : 3, 1);
+  const bool papers_own = options.scale == Scale::extended && experiment.name == "flip-flop";
+  return papers_own ? std::max<std::int64_t>(1, options.seeds)
+                    : seeds_of(options, 1, fal ? experiment.fal_seeds : 3, 1);
 }
 
 GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,

@@ -126,6 +126,9 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::laptop,
                  "the paper's Flip-Flop model and lengths, ten seeds of the FAL model, and a small "
                  "Cycle Tracing, three: an hour and three quarters on one core"},
+                {Scale::extended,
+                 "the paper's own Flip-Flop, one seed (days on two cores), and Cycle Tracing in "
+                 "characters with a wider FAL head, three seeds"},
                 {Scale::paper, "the paper's sizes; for a GPU"}},
      .runs = runs_of,
      .report = report,

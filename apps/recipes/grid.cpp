@@ -75,11 +75,23 @@ Recipe grid_recipe(GridRecipe grid) {
   return recipe;
 }
 
+std::string ScaledSetting::at(Scale scale) const {
+  switch (scale) {
+    case Scale::smoke:
+      return smoke;
+    case Scale::laptop:
+      return laptop;
+    case Scale::paper:
+      return paper;
+    case Scale::extended:
+      break;
+  }
+  return extended ? extended : laptop;
+}
+
 void set_all(Config& config, std::span<const ScaledSetting> settings, Scale scale) {
   for (const ScaledSetting& s : settings) {
-    const std::string value = scale == Scale::smoke    ? s.smoke
-                              : scale == Scale::laptop ? s.laptop
-                                                       : s.paper;
+    const std::string value = s.at(scale);
     if (!value.empty()) config.set(s.key, value);
   }
 }
@@ -194,7 +206,7 @@ MeanOverRuns mean_over(std::span<const double> values) {
 std::int64_t seeds_of(const RecipeOptions& options, std::int64_t smoke, std::int64_t laptop,
                       std::int64_t paper) {
   if (options.seeds > 0) return options.seeds;
-  return options.scale == Scale::smoke ? smoke : options.scale == Scale::laptop ? laptop : paper;
+  return options.scale == Scale::smoke ? smoke : options.scale == Scale::paper ? paper : laptop;
 }
 
 Row row_of(const std::string& row, const std::string& column, std::span<const double> values,

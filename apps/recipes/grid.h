@@ -26,9 +26,12 @@ struct GridRecipe {
 };
 Recipe grid_recipe(GridRecipe grid);
 
-/// A setting's value at each scale; "": its default.
+/// A setting's value at each scale; "": its default. At the extended scale a setting has its value
+/// of the laptop scale unless it is given one.
 struct ScaledSetting {
-  const char *key, *smoke, *laptop, *paper;
+  const char *key, *smoke, *laptop, *paper, *extended = nullptr;
+
+  std::string at(Scale scale) const;
 };
 void set_all(Config& config, std::span<const ScaledSetting> settings, Scale scale);
 void set_all(Config& config, const Settings& settings);

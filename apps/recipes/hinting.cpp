@@ -13,23 +13,27 @@ namespace {
 /// Samples that stand for a million of the paper's training set. The paper's training draws
 /// 100,000 * 1024 samples, two thirds of its largest set; so does every scale.
 std::int64_t million(Scale scale) {
-  constexpr std::array<std::int64_t, 3> samples{1000, 25'000, 1'000'000};
+  constexpr std::array<std::int64_t, 4> samples{1000, 25'000, 1'000'000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
 }
 
-/// The paper's models: no positions, GELU, attention first. The paper's warm-up is made of its set.
-constexpr ScaledSetting settings[] = {{"model.positions", "none", "none", "none"},
-                                      {"model.order", "sequential", "sequential", "sequential"},
-                                      {"model.width", "32", "64", "1024"},
-                                      {"model.inner", "64", "128", "2048"},
-                                      {"model.heads", "softmax:2", "softmax:4", "softmax:16"},
-                                      {"training.schedule", "one_cycle", "one_cycle", "one_cycle"},
-                                      {"training.steps", "1600", "40000", "100000"},
-                                      {"training.batch", "64", "64", "1024"},
-                                      {"training.rate", "4e-3", "2e-3", "1e-5"},
-                                      {"training.warm_up", "100", "200", ""},
-                                      {"training.checkpoint_every", "", "5000", "2000"},
-                                      {"training.evaluate_samples", "50", "200", "1000"}};
+/// The paper's models: no positions, GELU, attention first, an output layer (W, b). Its warm-up is
+/// linear and lasts for ten passes over its set. The extended scale has the paper's samples, the
+/// laptop scale a fortieth of them, its models without b and with half a cosine of warm-up.
+constexpr ScaledSetting settings[] = {
+    {"model.positions", "none", "none", "none"},
+    {"model.order", "sequential", "sequential", "sequential"},
+    {"model.output_bias", "1", "0", "1", "1"},
+    {"model.width", "32", "64", "1024"},
+    {"model.inner", "64", "128", "2048"},
+    {"model.heads", "softmax:2", "softmax:4", "softmax:16"},
+    {"training.schedule", "cosine", "one_cycle", "cosine", "cosine"},
+    {"training.steps", "1600", "40000", "100000", "400000"},
+    {"training.batch", "64", "64", "1024", "256"},
+    {"training.rate", "4e-3", "2e-3", "1e-5"},
+    {"training.warm_up", "100", "200", "", "2000"},
+    {"training.checkpoint_every", "", "5000", "2000", "5000"},
+    {"training.evaluate_samples", "50", "200", "1000"}};
 
 }  // namespace
 
@@ -37,6 +41,7 @@ std::string HintingModel::id() const {
   std::string id = task + "-" + hint + (tempered ? "-tempered-" : "-standard-") + set;
   if (layers != 2) id += text("-", layers, "-layers");
   if (repetitions) id += "-repetitions";
+  if (copies) id += "-copies";
   return id;
 }
 
@@ -54,6 +59,7 @@ GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std
   }
   config.set("task.hint", model.hint);
   if (model.repetitions) config.set("task.repetition", "0.1");
+  if (model.copies) config.set("task.successor", "copy");
   config.set("model.layers", std::to_string(model.layers));
   if (model.tempered) config.set("model.temper", "position");
   const std::uint64_t seed = set_seed(config, options, number);
@@ -71,9 +77,10 @@ std::vector<GridRun> hinting_runs(const std::vector<HintingModel>& models,
 }
 
 HintingTests hinting_tests(Scale scale) {
-  static const std::array<HintingTests, 3> tests{{{100, {6, 12}, "2..20:3", "10,20"},
+  static const std::array<HintingTests, 4> tests{{{100, {6, 12}, "2..20:3", "10,20"},
                                                   {500, {50, 100}, "10..100:10", "20..60:10"},
-                                                  {100'000, {50, 100}, "5..100:5", "20..100:10"}}};
+                                                  {100'000, {50, 100}, "5..100:5", "20..100:10"},
+                                                  {500, {50, 100}, "10..100:10", "20..100:20"}}};
   return tests[static_cast<std::size_t>(scale)];
 }
 
@@ -150,7 +157,11 @@ std::string how_scored(const RecipeOptions& options) {
 void add_notes(RecipeResult& result, const std::string& counted, const RecipeOptions& options) {
   const HintingTests tests = hinting_tests(options.scale);
   std::string notes = counted + html::paragraph("A model is taken as it is after its last step.");
-  if (options.scale != Scale::paper) {
+  if (options.scale == Scale::extended) {
+    notes += html::paragraph(
+        "The models see as many training samples as the paper's and are a sixteenth as wide. What "
+        "should agree are the orderings.");
+  } else if (options.scale != Scale::paper) {
     notes += html::paragraph(
         text("At this scale the models are narrow and train for less: rows and columns keep the "
              "paper's names, but \"1M\" of its training samples are ",
@@ -170,6 +181,9 @@ Recipe hinting_recipe(HintingRecipe recipe) {
        .scales = {{Scale::smoke, "narrow models for seconds, short lengths"},
                   {Scale::laptop,
                    "small models for two minutes each, three seeds; the paper's orderings"},
+                  {Scale::extended,
+                   "small models with all of the paper's training samples, three seeds; hours on "
+                   "one core for each run"},
                   {Scale::paper, "the paper's sizes; for a GPU"}},
        .runs =
            [models = std::move(recipe.models)](const RecipeOptions& options) {

@@ -19,6 +19,7 @@ struct HintingModel {
   std::string set = "160M";  // 1M, 10M, 40M or 160M
   int layers = 2;
   bool repetitions = false;  // a tenth of the inputs
+  bool copies = false;       // the successor of a number that has a copy is the copy
 
   std::string id() const;  // of its folder
 };

@@ -8,7 +8,7 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::string_view scales[] = {"smoke", "laptop", "paper"};
+constexpr std::string_view scales[] = {"smoke", "laptop", "paper", "extended"};
 
 std::map<std::string, Recipe, std::less<>>& recipe_registry() {
   static std::map<std::string, Recipe, std::less<>> all;

@@ -16,7 +16,9 @@
 
 namespace longhand::app {
 
-enum class Scale { smoke, laptop, paper };
+/// `extended`: what the laptop scale is too small to show, in hours or days on a processor. Few
+/// recipes have it; others refuse it.
+enum class Scale { smoke, laptop, paper, extended };
 std::string_view name_of(Scale scale);
 std::optional<Scale> scale_from_name(std::string_view name);
 

@@ -43,6 +43,7 @@ constexpr Default defaults[] = {
     {"model.feed_forward_bias", "1", "0|1", "1: biases in the feed forward's products"},
     {"model.attention_bias", "1", "0|1", "1: biases in the attention's products"},
     {"model.out_bias", "1", "0|1", "0: none in the attention's last product"},
+    {"model.output_bias", "0", "0|1", "1: a bias in the output layers"},
     {"model.embedding_scale", "1", "X", "factor of the embeddings"},
     {"model.positions", "rotary", "NAME", "none, rotary, learned or sinusoidal", true},
     {"model.position_ids", "places", "NAME",

@@ -44,6 +44,7 @@ nn::DecoderConfig Config::model(const tasks::Task& task) const {
                           .sinusoid_base = number("model.rope_base", 1, 1e12),
                           .longest = longest_for(task),
                           .tied = flag("model.tied"),
+                          .output_bias = flag("model.output_bias"),
                           .start = named<nn::Start>("model.start"),
                           .deviation = number("model.deviation", 0, 100),
                           .lora = {.rank = integer("model.lora", 0, 1 << 12),
@@ -79,6 +80,7 @@ void Config::set_model(const nn::DecoderConfig& model) {
   set("model.feed_forward_bias", flag(model.feed_forward_bias));
   set("model.attention_bias", flag(model.projection_bias));
   set("model.out_bias", flag(model.mixing_bias || !model.projection_bias));
+  set("model.output_bias", flag(model.output_bias));
   set("model.positions", name(model.positions));
   set("model.longest", std::to_string(model.longest));
   set("model.tied", flag(model.tied));

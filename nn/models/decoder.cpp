@@ -50,7 +50,7 @@ Decoder::Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Sto
   for (std::size_t i = 0; i < c.outputs.size(); ++i) {
     const Scope out = root / "output";
     outputs_.emplace_back(c.outputs.size() == 1 ? out : out / static_cast<std::int64_t>(i), c.width,
-                          c.outputs[i], false, initial);
+                          c.outputs[i], c.output_bias, initial);
   }
 }
 
@@ -292,7 +292,8 @@ Var Decoder::logits(const Var& features, std::int64_t head) const {
 Loss Decoder::loss(const PlacedBatch& batch) {
   const Var x = features(batch.input);
   const Parameter& weight = output(batch.head).weight;
-  if (weight.value().rows() >= many_classes && batch.targets) {
+  // The fused loss multiplies by the weight alone: a bias takes the composed one.
+  if (weight.value().rows() >= many_classes && batch.targets && !config_.output_bias) {
     if (watch) logits(x.value(), batch.head);  // to be seen; the loss makes some at a time
     return linear_cross_entropy(x, weight, batch);
   }

@@ -65,6 +65,8 @@ void check(const DecoderConfig& c) {
                  "tied: expected one output layer over the vocabulary of ", c.vocabulary, ", got ",
                  c.outputs.size(), c.outputs.size() == 1 ? " over " : " layers, the first over ",
                  c.outputs.empty() ? 0 : c.outputs.front());
+  LONGHAND_CHECK(!c.tied || !c.output_bias,
+                 "output bias: expected an output layer of its own, got one tied to the embedding");
   if (c.lora.rank == 0) return;
   const std::vector<std::string_view> there = projections(c);
   for (const std::string& target : c.lora.targets) {

@@ -68,6 +68,7 @@ struct DecoderConfig {
 
   bool tied = false;                       // the output layer is the embedding
   std::vector<std::int64_t> outputs = {};  // classes of each output layer; empty: the vocabulary
+  bool output_bias = false;                // of the output layers
   Start start = Start::plain;
   double deviation = 0.02;
 

@@ -351,6 +351,8 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
   LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
                  ": expected one output layer over the vocabulary of ", config.vocabulary, ", got ",
                  config.outputs.size(), ", the first over ", config.outputs.front());
+  LONGHAND_CHECK(!config.output_bias, family,
+                 ": expected an output layer without a bias, got one with a bias");
   LONGHAND_CHECK(all.options->window == 0, family,
                  ": expected heads that see all keys, got a window of ", all.options->window);
   LONGHAND_CHECK(all.options->scores.temper == Temper::none, family,

@@ -143,6 +143,8 @@ Json llama_json(const DecoderConfig& config, std::string_view family) {
   LONGHAND_CHECK(config.outputs.empty() || config.outputs == std::vector{config.vocabulary}, family,
                  ": expected one output layer over the vocabulary of ", config.vocabulary, ", got ",
                  config.outputs.size(), ", the first over ", config.outputs.front());
+  LONGHAND_CHECK(!config.output_bias, family,
+                 ": expected an output layer without a bias, got one with a bias");
   return {{"vocab_size", config.vocabulary},
           {"hidden_size", config.width},
           {"num_hidden_layers", config.layers},
