@@ -14,7 +14,7 @@ class Ffml final : public CharacterTask {
  public:
   static constexpr std::int64_t most_commands = 1 << 16, most_registers = 10;
 
-  Ffml(const OptionValues& options, Range commands, std::int64_t registers, bool flips)
+  Ffml(const OptionValues& options, Range commands, std::int64_t registers, bool flips, bool reads)
       : CharacterTask(options,
                       {.characters = "0123456789wrif",
                        .instruction =
@@ -25,7 +25,7 @@ class Ffml final : public CharacterTask {
                       3 * commands.most),
         commands_(commands),
         registers_(registers),
-        flips_(flips) {}
+        letters_(text("wi", flips ? "f" : "", reads ? "r" : "")) {}
 
  private:
   Written draw(Rng& rng) const override {
@@ -34,9 +34,10 @@ class Ffml final : public CharacterTask {
     bits.fill('0');
     const auto registers = static_cast<std::uint32_t>(registers_);
     for (std::int64_t left = commands_.draw(rng); left > 1; --left) {
-      const char command = "wif"[rng.below(flips_ ? 3 : 2)];
+      const char command = letters_[rng.below(static_cast<std::uint32_t>(letters_.size()))];
       const std::uint32_t at = rng.below(registers);
-      const char bit = rng.below(2) == 0 ? '0' : '1';
+      const char drawn = rng.below(2) == 0 ? '0' : '1';
+      const char bit = command == 'r' ? bits[at] : drawn;
       sample.prompt += {command, static_cast<char>('0' + at), bit};
       if (command == 'w') bits[at] = bit;
       if (command == 'f') bits[at] = bits[at] == '0' ? '1' : '0';
@@ -103,7 +104,7 @@ class Ffml final : public CharacterTask {
 
   Range commands_;
   std::int64_t registers_;
-  bool flips_;
+  std::string letters_;  // of the commands before the last
 };
 
 }  // namespace
@@ -114,14 +115,15 @@ TaskKind ffml() {
        .summary = "read a register's bit after writes, flips and what is to be ignored",
        .options = {{"commands", "10", "commands with the last read: a number, or a range"},
                    {"registers", "2", "registers of a bit"},
-                   {"flips", "1", "1: some commands flip a register; 0: none"}},
+                   {"flips", "1", "1: some commands flip a register; 0: none"},
+                   {"reads", "0", "1: some commands before the last are reads with their bits"}},
        .distributions = {{"train", "ID", [](OptionValues&) {}},
                          {"ood", "OOD", [](OptionValues& v) { v.set("commands", "11-100"); }}},
        .make_with = [](const OptionValues& values) {
-         return std::make_unique<Ffml>(values,
-                                       Range::of(values, "commands", 1, Ffml::most_commands),
-                                       values.integer("registers", 1, Ffml::most_registers),
-                                       values.choice("flips", {"0", "1"}) == 1);
+         return std::make_unique<Ffml>(
+             values, Range::of(values, "commands", 1, Ffml::most_commands),
+             values.integer("registers", 1, Ffml::most_registers),
+             values.choice("flips", {"0", "1"}) == 1, values.choice("reads", {"0", "1"}) == 1);
        }});
 }
 

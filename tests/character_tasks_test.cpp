@@ -193,6 +193,23 @@ BOOST_AUTO_TEST_CASE(what_is_drawn_is_uniform) {
   }
 }
 
+// As in the paper's example: a read before the last tells the register's bit.
+BOOST_AUTO_TEST_CASE(an_ffml_with_reads_draws_all_commands_and_reads_right_bits) {
+  const auto task = make_task("ffml", {{"reads", "1"}});
+  std::vector<double> commands(4);
+  for (std::uint32_t i = 0; i < 4000; ++i) {
+    const auto [prompt, bit] = drawn_text(*task, i);
+    ++commands.at(std::string("wifr").find(prompt[3 * (i % 9)]));
+    BOOST_REQUIRE(task->check(prompt, bit).value_or("right") == "right");
+  }
+  BOOST_TEST(chi_square_p(commands) > 1e-4);
+  const auto plain = make_task("ffml");
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const std::string prompt = drawn_text(*plain, i).first;
+    BOOST_TEST(std::ranges::count(prompt, 'r') == 1);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(values_are_distinct_while_there_are_enough) {
   const auto few = make_task("value-assignment", {{"values", "0123456789"}, {"pairs", "10"}});
   for (std::uint32_t i = 0; i < 50; ++i) {

@@ -34,10 +34,11 @@ std::set<std::string> grids() {
 
 // That their runs can be made is grid_test's.
 BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
-  const std::set<std::string> expected{"hinting/fig3.11", "hinting/fig3.2",  "hinting/fig3.3",
-                                       "hinting/fig3.5",  "hinting/fig3.6",  "hinting/fig3.8",
-                                       "hinting/fig4.12", "hinting/fig4.15", "hinting/table1",
-                                       "hinting/table2",  "hinting/table3"};
+  const std::set<std::string> expected{"hinting/fig3.11",  "hinting/fig3.2",    "hinting/fig3.3",
+                                       "hinting/fig3.5",   "hinting/fig3.6",    "hinting/fig3.8",
+                                       "hinting/fig4.12",  "hinting/fig4.15",   "hinting/table1",
+                                       "hinting/table2",   "hinting/table3",    "hinting/readings",
+                                       "hinting/tempered", "hinting/positions", "hinting/copies"};
   BOOST_TEST(grids() == expected);
 }
 
@@ -109,6 +110,13 @@ BOOST_AUTO_TEST_CASE(the_extended_scale_has_the_samples_of_the_paper) {
   BOOST_TEST(samples(app::Scale::extended) == 102'400'000);
   BOOST_TEST(samples(app::Scale::extended) == samples(app::Scale::paper));
   BOOST_TEST(runs_of("hinting/fig3.6", app::Scale::extended).size() == 6u);
+  const auto readings = runs_of("hinting/readings", app::Scale::extended);
+  BOOST_TEST(readings.size() == 2u);
+  BOOST_TEST(readings.at("sorting-successor-standard-160M-repetitions").text("task.successor") ==
+             "greater");
+  BOOST_TEST(
+      readings.at("sorting-successor-standard-160M-repetitions-copies").text("task.successor") ==
+      "copy");
 }
 
 BOOST_AUTO_TEST_CASE(runs_of_a_model_differ_in_their_seed_alone) {

@@ -3,6 +3,7 @@
 #include "apps/html/chart.h"
 #include "apps/html/heat_table.h"
 #include "apps/html/markdown.h"
+#include "apps/recipes/claims.h"
 #include "core/atomic_file.h"
 #include "tests/check.h"
 #include "tests/contents.h"
@@ -230,6 +231,23 @@ BOOST_AUTO_TEST_CASE(committed_pages_agree_with_their_figures) {
   const bool listed = replace_block(all, "papers and ours", paper_table(results, "")) == all;
   BOOST_TEST(indexed, "README.md is out of date: run `longhand record docs/results`");
   BOOST_TEST(listed, "figures.md is out of date: run `longhand record docs/results`");
+}
+
+/// Nobody writes a verdict: `longhand record docs/results --claims README.md,docs/papers.md` reads
+/// it off the figures.
+BOOST_AUTO_TEST_CASE(committed_verdicts_follow_from_the_figures) {
+  const fs::path source = fs::path(longhand::test_data).parent_path();
+  const auto judged = judge_all(results_in(source / "docs/results"));
+  const std::string command =
+      "run `longhand record docs/results --claims README.md,docs/papers.md`";
+  BOOST_TEST(contents(source / "docs/results" / claims_file) == claims_json(judged).dump(1) + "\n",
+             "claims.json does not follow from the figures: " << command);
+  for (const auto& [file, link] :
+       {std::pair("README.md", "docs/results/"), std::pair("docs/papers.md", "results/")}) {
+    const std::string page = contents(source / file);
+    const bool same = replace_block(page, "claims", claims_board(judged, link)) == page;
+    BOOST_TEST(same, file << " has an old board of claims: " << command);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,8 @@
 #include <iostream>
+#include <vector>
 
 #include "apps/command.h"
+#include "apps/recipes/claims.h"
 #include "apps/recipes/results_page.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
@@ -32,6 +34,23 @@ bool rewrite(const fs::path& file, std::string_view block, const std::string& co
                 [&](std::string_view before) { return replace_block(before, block, content); });
 }
 
+std::vector<fs::path> files_of(std::string_view list) {
+  std::vector<fs::path> files;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    files.emplace_back(list.substr(0, comma));
+    if (comma == list.npos) return files;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+/// The path that a link in `file` needs in front of the name of a page in `folder`.
+std::string link_from(const fs::path& file, const fs::path& folder) {
+  const fs::path from = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  const std::string link = fs::relative(folder, from).generic_string();
+  return link == "." ? "" : link + "/";
+}
+
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected the folder of the results");
   const fs::path folder = arguments.plain()[0];
@@ -54,18 +73,32 @@ void run(const Arguments& arguments) {
   if (fs::exists(figures)) {
     note(figures, rewrite(figures, "papers and ours", paper_table(results, "")));
   }
+  const std::vector<JudgedClaim> judged = judge_all(results);
+  const fs::path verdicts = folder / claims_file;
+  const std::string json = claims_json(judged).dump(1) + "\n";
+  const bool same = fs::exists(verdicts) && read_text(verdicts, 16U << 20) == json;
+  if (!same) write_atomically(verdicts, json);
+  note(verdicts, !same);
+  if (arguments.given("claims")) {
+    for (const fs::path& file : files_of(arguments.word("claims"))) {
+      note(file, rewrite(file, "claims", claims_board(judged, link_from(file, folder))));
+    }
+  }
   report.print(std::cout, arguments.json());
 }
 
 const Register command{
     {.name = "record",
-     .summary = "rewrites the tables of a folder of results pages from their JSON files",
-     .usage = {"FOLDER"},
-     .options = {json_option()},
-     .examples = {"record docs/results"},
+     .summary =
+         "rewrites the tables of a folder of results pages from their JSON files, and judges "
+         "the papers' claims",
+     .usage = {"FOLDER [--claims FILE,FILE]"},
+     .options = {{"claims", "LIST", "files whose block \"claims\" becomes the board of all claims"},
+                 json_option()},
+     .examples = {"record docs/results --claims README.md,docs/papers.md"},
      .notes = "Rewrites the table of each page, the index in README.md and, if that file exists, "
-              "the table of all figures in figures.md. `longhand repro RECIPE --page FILE.md` "
-              "writes the pages themselves.",
+              "the table of all figures in figures.md. claims.json gets the verdict on each claim. "
+              "`longhand repro RECIPE --page FILE.md` writes the pages themselves.",
      .takes_words = true,
      .run = run}};
 

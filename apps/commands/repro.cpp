@@ -83,15 +83,24 @@ void list_runs(const Recipe& recipe, const RecipeOptions& options, bool json) {
   report.print(std::cout, json);
 }
 
+/// The numbers of the pieces that --only names: a part of them, or one by its name.
+std::vector<std::size_t> chosen_pieces(const std::vector<GridPiece>& pieces,
+                                       const std::string& only) {
+  const auto named = std::ranges::find(pieces, only, &GridPiece::name);
+  if (named != pieces.end()) return {static_cast<std::size_t>(named - pieces.begin())};
+  if (const auto part = parse_part(only)) return part_of(pieces.size(), *part);
+  std::vector<std::string> names;
+  for (const GridPiece& piece : pieces) names.push_back(piece.name);
+  wrong_usage("--only: expected K/N with K from 1 to N, or the name of a run, got ", quote(only),
+              did_you_mean(only, names, "; --list-runs lists them"));
+}
+
 /// Trains one part of the grid; the table is made when all are done.
 void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
               const RecipeOptions& options) {
-  const auto part = parse_part(arguments.word("only"));
-  if (!part)
-    wrong_usage("--only: expected K/N with K from 1 to N, got '", arguments.word("only"), "'");
   Report report({{"run", "run"}, {"finished", "finished"}});
   bool finished = true;
-  for (const std::size_t i : part_of(pieces.size(), *part)) {
+  for (const std::size_t i : chosen_pieces(pieces, arguments.word("only"))) {
     finished = finished && pieces[i].make();
     report.add({{"run", (options.out / pieces[i].name).string()}, {"finished", finished}});
   }
@@ -322,7 +331,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   command += " --backend " + arguments.word("backend") + " --math " + arguments.word("math");
 
   html::Page page(id, found->second.summary);
-  if (!result.has_table) page.add("Ours beside the paper's", comparison_table(result.rows));
+  if (!result.has_table) page.add("Ours beside the paper's", comparison_table(id, result.rows));
   for (const auto& [heading, content] : result.sections) page.add(heading, content);
   page.add(
       "How to make it again",
@@ -366,7 +375,7 @@ const Register command{
     {.name = "repro",
      .summary = "makes a table or figure of a paper again, ours beside the paper's",
      .usage = {"list", "RECIPE [--scale smoke|laptop|extended|paper] [--out DIR]",
-               "RECIPE --list-runs", "RECIPE --page FILE.md", "RECIPE --only K/N [--out DIR]"},
+               "RECIPE --list-runs", "RECIPE --page FILE.md", "RECIPE --only K/N|NAME [--out DIR]"},
      .options = join(
          join(compute_options(), manner_options()),
          {{"scale", "NAME", "smoke, laptop or paper; some recipes also have extended", "smoke"},
@@ -389,7 +398,8 @@ const Register command{
            "of the matrix, of fal/table1 and of attentionspan's recipes: some of its tasks, such "
            "as "
            "flip-flop,recall"},
-          {"only", "K/N", "trains part K of N of a grid's runs, without the table"},
+          {"only", "K/N|NAME",
+           "trains part K of N of a grid's runs, or the run of that name; no table"},
           json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",
                   "repro chacal/table1 --scale laptop --only 2/6",

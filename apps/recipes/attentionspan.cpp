@@ -213,7 +213,8 @@ std::int64_t head_count(std::string_view heads) {
 
 std::string learned_model(const RecipeOptions& options) {
   if (options.model.empty()) {
-    return "The models are small ones, trained from scratch on the task (attentionspan/table6); "
+    return "The models are small ones, trained from scratch on the task, with softmax heads alone "
+           "where repairs or attention need them (those of attentionspan/table6 otherwise); "
            "the paper's are fine-tuned ones of 1 to 1.5 billion parameters. ";
   }
   return text("The model is ", options.model,
@@ -285,9 +286,8 @@ std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view 
   return scored.task(distribution);
 }
 
-LoadedRun load_learned(const GridRun& run, const RecipeOptions& options,
-                       std::optional<std::int64_t> step) {
-  LoadOptions how{.step = step};
+LoadedRun load_learned(const GridRun& run, const RecipeOptions& options) {
+  LoadOptions how{.step = run.last_step()};
   for (const char* const flag : {"backend", "threads", "math"}) {
     const auto wanted = options.settings.find(std::string("compute.") + flag);
     if (wanted != options.settings.end()) how.compute[flag] = wanted->second;
@@ -304,10 +304,9 @@ std::int64_t measured_samples(const RecipeOptions& options) {
   return (options.model.empty() ? small : tuned)[static_cast<std::size_t>(options.scale)];
 }
 
-TaskScore score_task(const GridRun& run, std::optional<std::int64_t> step,
-                     std::string_view distribution, const RecipeOptions& options,
-                     std::int64_t samples, bool decoded) {
-  const LoadedRun loaded = load_learned(run, options, step);
+TaskScore score_task(const GridRun& run, std::string_view distribution,
+                     const RecipeOptions& options, std::int64_t samples, bool decoded) {
+  const LoadedRun loaded = load_learned(run, options);
   const auto task = scored_task(loaded.config, distribution);
   EvaluationOptions how = fresh_samples(samples, options);
   const tasks::Tally tally = evaluate(*loaded.model, *task, how);

@@ -83,10 +83,9 @@ bool train_all(std::span<const Lineage> lineages, const RecipeOptions& options,
 /// The task of such a run, with the paper's samples in distribution or out of it.
 std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view distribution);
 
-/// A finished run's best checkpoint, with which repairs begin, or that of a step; with --backend,
-/// --threads and --math.
-LoadedRun load_learned(const GridRun& run, const RecipeOptions& options,
-                       std::optional<std::int64_t> step = {});
+/// A finished run after its last step, with which repairs begin, with --backend, --threads and
+/// --math. Not the best checkpoint: evaluations that choose it score longer samples too.
+LoadedRun load_learned(const GridRun& run, const RecipeOptions& options);
 /// Samples that no evaluation during training has.
 EvaluationOptions fresh_samples(std::int64_t count, const RecipeOptions& options);
 /// How many samples attention is measured on.
@@ -99,10 +98,9 @@ struct TaskScore {
   std::optional<double> decoded = {};  // all right where the model reads its own answer
   std::int64_t samples = 0, tokens = 0;
 };
-/// A run's checkpoint of a step, or its best one, on so many fresh samples.
-TaskScore score_task(const GridRun& run, std::optional<std::int64_t> step,
-                     std::string_view distribution, const RecipeOptions& options,
-                     std::int64_t samples, bool decoded);
+/// A run after its last step on so many fresh samples.
+TaskScore score_task(const GridRun& run, std::string_view distribution,
+                     const RecipeOptions& options, std::int64_t samples, bool decoded);
 /// The scores of one task's runs, a value for each seed.
 struct TaskScores {
   std::vector<double> exact, partial, decoded;

@@ -45,9 +45,9 @@ struct Measured {
   std::vector<AttentionMeasures> runs;
 };
 
-AttentionMeasures measure(const GridRun& run, std::optional<std::int64_t> step,
-                          const std::string& distribution, const RecipeOptions& options) {
-  const LoadedRun loaded = load_learned(run, options, step);
+AttentionMeasures measure(const GridRun& run, const std::string& distribution,
+                          const RecipeOptions& options) {
+  const LoadedRun loaded = load_learned(run, options);
   return measure_attention(*loaded.model, *scored_task(loaded.config, distribution),
                            fresh_samples(measured_samples(options), options));
 }
@@ -65,8 +65,7 @@ std::vector<Measured> measure_all(const RecipeOptions& options, RecipeResult& re
       Measured& measured = all.emplace_back(
           Measured{text(tasks[t].title, ood ? ", OOD" : ", ID"), tasks[t].name, ood, {}});
       for (std::size_t r = t; r < runs.size(); r += tasks.size()) {
-        measured.runs.push_back(
-            measure(runs[r], runs[r].last_step(), ood ? "ood" : "train", options));
+        measured.runs.push_back(measure(runs[r], ood ? "ood" : "train", options));
       }
     }
   }
@@ -250,7 +249,7 @@ RecipeResult table5(const RecipeOptions& options) {
     Measured measured{
         text(task.title, ", ", title), task.name, std::string_view(distribution) == "ood", {}};
     for (const GridRun& run : all.front().of_seeds(repaired)) {
-      measured.runs.push_back(measure(run, {}, distribution, options));
+      measured.runs.push_back(measure(run, distribution, options));
     }
     add_entropies(result, measured, paper, samples);
     add_row(result, measured.row, "Partial accuracy", each(measured, partial_accuracy), {});
@@ -265,6 +264,57 @@ RecipeResult table5(const RecipeOptions& options) {
           "(attentionspan/sec6.4). The paper's model is Llama-3.2-1B, fine-tuned on additions of 5 "
           "digits and repaired for 60; ours has the task's own distributions. ",
           learned_model(options), how_optimized(options))));
+  return result;
+}
+
+/// Additions as long as those of the paper's Tables 4 and 5.
+constexpr std::string_view learned_digits = "1-5", short_digits = "5", long_digits = "60";
+
+std::vector<Lineage> digits_runs(const RecipeOptions& options) {
+  return lineages(
+      {{algorithmic_task("addition")}}, options, [&](const auto& task, std::int64_t number) {
+        GridRun model =
+            learned_run(task, number, options, {{"task.digits", std::string(learned_digits)}});
+        model.name += "-5-digits";
+        GridRun repair = columns_repair(model, options);
+        repair.config.set("task.digits", std::string(long_digits));
+        repair.config.set("training.train_on", "train");
+        return std::vector{std::move(model), std::move(repair)};
+      });
+}
+
+RecipeResult digits(const RecipeOptions& options) {
+  RecipeResult result;
+  const std::vector<Lineage> all = digits_runs(options);
+  if (!train_all(all, options, result)) return result;
+  struct Setting {
+    std::string_view title, digits;
+    std::size_t repaired;
+    const PaperEntropies* paper;
+  };
+  const std::int64_t samples = measured_samples(options);
+  for (const auto& [title, count, repaired, paper] :
+       {Setting{"5 digits", short_digits, 0, &paper_id},
+        Setting{"60 digits, base", long_digits, 0, &paper_ood},
+        Setting{"60 digits, repaired", long_digits, 1, &paper_repaired}}) {
+    Measured measured{text("Long Addition, ", title), "addition", count == long_digits, {}};
+    for (const GridRun& run : all.front().of_seeds(repaired)) {
+      const LoadedRun loaded = load_learned(run, options);
+      Config config = loaded.config;
+      config.set("task.digits", std::string(count));
+      measured.runs.push_back(
+          measure_attention(*loaded.model, *config.task("train"), fresh_samples(samples, options)));
+    }
+    add_entropies(result, measured, paper, samples);
+    add_row(result, measured.row, "Partial accuracy", each(measured, partial_accuracy), {});
+  }
+  result.sections.emplace_back(
+      "What is counted",
+      html::paragraph(text("As in Tables 4 and 5, on ", samples,
+                           " samples each, with the paper's lengths: sums of 1 to 5 digits are "
+                           "learned, those of 5 and of 60 digits scored, and the repair trains the "
+                           "last column of every head's W_Q and W_K on sums of 60 digits. ",
+                           learned_model(options), how_optimized(options))));
   return result;
 }
 
@@ -302,6 +352,17 @@ const RegisterRecipe recipe5{
      .run = table5,
      .pieces =
          [](const RecipeOptions& options) { return pieces_of(table5_runs(options), options); },
+     .takes = {"model", "optimizer"}}};
+
+const RegisterRecipe recipe_digits{
+    {.id = "attentionspan/digits",
+     .summary = "Tables 4 and 5 with the paper's lengths: sums of 5 digits, of 60, and repaired",
+     .scales = {{Scale::smoke, "a model and its repair: minutes on 2 cores"},
+                {Scale::laptop, "a model and its repair, three seeds: half an hour on one core"},
+                {Scale::paper, "width 512, three seeds; for a GPU"}},
+     .run = digits,
+     .pieces =
+         [](const RecipeOptions& options) { return pieces_of(digits_runs(options), options); },
      .takes = {"model", "optimizer"}}};
 
 }  // namespace

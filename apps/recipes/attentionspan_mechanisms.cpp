@@ -132,9 +132,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       TaskScores id, ood;
       for (std::int64_t number = 0; number < seeds; ++number) {
         const GridRun run = mechanism_run(task, mechanism, number, options);
-        id.add(
-            score_task(run, run.last_step(), "train", options, samples_of(options.scale), false));
-        ood.add(score_task(run, run.last_step(), "ood", options, samples_of(options.scale), false));
+        id.add(score_task(run, "train", options, samples_of(options.scale), false));
+        ood.add(score_task(run, "ood", options, samples_of(options.scale), false));
       }
       const std::string row = text(task.title, ", ", mechanism.title);
       result.rows.push_back(spread(row, "ID Acc.", id.exact, task.scratch_id));

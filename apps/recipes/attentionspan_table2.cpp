@@ -62,8 +62,8 @@ RecipeResult run(const RecipeOptions& options) {
     const TunedFigure* const paper = figure_of(tuned->config, task.title);
     TaskScores id, ood;
     for (std::int64_t n = 0; n < seeds; ++n, ++tuned) {
-      id.add(score_task(*tuned, tuned->last_step(), "train", options, samples, false));
-      ood.add(score_task(*tuned, tuned->last_step(), "ood", options, samples, false));
+      id.add(score_task(*tuned, "train", options, samples, false));
+      ood.add(score_task(*tuned, "ood", options, samples, false));
       if (n == 0) {
         const fs::path path = options.out / tuned->name;
         chart.series.push_back(curve(std::string(task.title), RunFolder(path).metrics(), "loss"));

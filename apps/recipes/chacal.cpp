@@ -29,13 +29,13 @@ GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions&
   static constexpr ScaledSetting sizes[] = {
       // With 8 blocks one standard layer's bound is 49%, with 16 32%.
       {"task.blocks", "8", "", ""},
-      {"model.width", "64", "64", "512"},
-      {"model.inner", "256", "256", "2048"},
-      {"training.steps", "2000", "6000", "24000"},
-      {"training.batch", "32", "32", "128"},
-      {"training.rate", "3e-3", "2e-3", "3e-4"},
-      {"training.warm_up", "250", "500", "8000"},
-      {"training.evaluate_every", "200", "300", "600"},
+      {"model.width", "64", "64", "512", "128"},
+      {"model.inner", "256", "256", "2048", "512"},
+      {"training.steps", "2000", "6000", "24000", "24000"},
+      {"training.batch", "32", "32", "128", "128"},
+      {"training.rate", "3e-3", "2e-3", "3e-4", "1e-3"},
+      {"training.warm_up", "250", "500", "8000", "8000"},
+      {"training.evaluate_every", "200", "300", "600", "600"},
       {"training.evaluate_samples", "200", "200", "1000"},
       {"training.checkpoint_every", "", "500", "600"}};
   Config config("chains");
@@ -84,7 +84,8 @@ Curve curve_over(std::span<const fs::path> runs, std::string_view figure) {
 
 std::vector<GridRun> toy_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
-  for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 4); ++number) {
+  const std::int64_t small = options.scale == Scale::extended ? 2 : 3;
+  for (std::int64_t number = 0; number < seeds_of(options, 1, small, 4); ++number) {
     for (const ToyModel& model : toy_models(options.scale)) {
       runs.push_back(toy_run(model, number, options));
     }

@@ -12,26 +12,27 @@ const std::vector<BoxesModel> table2{
     {"Standard, L = 5", "standard-5", false, 5, 15.9, 2.37, .0102, .846, .0040, .970},
     {"ChaCAL, L = 2", "chacal-2", true, 2, 6.4, 1.36, .0234, .706, .0012, .991}};
 
-/// Below the paper's scale the advanced version with six boxes that hold one object at most, so
-/// that all operations are moves: small enough for two cores, and as deep as its operations are
+/// At the smoke and laptop scales the advanced version with six boxes that hold one object at most,
+/// so that all operations are moves: small enough for two cores, and as deep as its operations are
 /// many. With four boxes a guess is right half of the time. Positions are rotary there: a table of
-/// them would first have to learn which position comes after which.
+/// them would first have to learn which position comes after which. The extended scale has the
+/// paper's rules and samples.
 constexpr ScaledSetting advanced_settings[] = {
     {"task.version", "advanced", "advanced", "advanced"},
-    {"task.boxes", "6", "6", ""},
-    {"task.objects", "20", "20", ""},
-    {"task.most-items", "1", "1", ""},
-    {"task.operations", "15", "15", ""},
-    {"model.width", "64", "64", "512"},
-    {"model.inner", "256", "256", "2048"},
-    {"model.positions", "rotary", "rotary", "learned"},
-    {"model.deviation", "0.1", "0.1", ""},
+    {"task.boxes", "6", "6", "", ""},
+    {"task.objects", "20", "20", "", ""},
+    {"task.most-items", "1", "1", "", ""},
+    {"task.operations", "15", "15", "", ""},
+    {"model.width", "64", "64", "512", "128"},
+    {"model.inner", "256", "256", "2048", "512"},
+    {"model.positions", "rotary", "rotary", "learned", "learned"},
+    {"model.deviation", "0.1", "0.1", "", ""},
     {"training.set", "1000000", "1000000", "1000000"},
-    {"training.steps", "500", "8000", "25000"},
-    {"training.batch", "32", "32", "256"},
-    {"training.rate", "2e-3", "2e-3", "3e-4"},
-    {"training.warm_up", "200", "200", "2000"},
-    {"training.checkpoint_every", "", "500", "1000"},
+    {"training.steps", "500", "8000", "25000", "25000"},
+    {"training.batch", "32", "32", "256", "256"},
+    {"training.rate", "2e-3", "2e-3", "3e-4", "1e-3"},
+    {"training.warm_up", "200", "200", "2000", "2000"},
+    {"training.checkpoint_every", "", "500", "1000", "250"},
     {"training.evaluate_every", "125", "1000", "1000"},
     {"training.evaluate_samples", "1000", "1000", "10000"}};
 const Settings default_settings{
@@ -47,6 +48,9 @@ BoxesStudy study_of(Scale scale, bool advanced) {
   if (!advanced) set_all(study.config, default_settings);
   if (scale == Scale::paper) {
     study.runs = advanced ? 3 : 4;
+  } else if (scale == Scale::extended) {
+    study.heads = 4;
+    study.runs = advanced ? 3 : 1;
   } else {
     study.heads = 4;
     study.runs = scale == Scale::smoke ? 1 : 3;
@@ -60,7 +64,8 @@ BoxesStudy study_of(Scale scale, bool advanced) {
 
 std::vector<BoxesStudy> boxes_studies(const RecipeOptions& options) {
   std::vector<BoxesStudy> studies;
-  if (options.scale == Scale::paper) studies.push_back(study_of(options.scale, false));
+  const bool both = options.scale == Scale::paper || options.scale == Scale::extended;
+  if (both) studies.push_back(study_of(options.scale, false));
   studies.push_back(study_of(options.scale, true));
   for (BoxesStudy& study : studies) {
     if (options.seeds > 0) study.runs = options.seeds;

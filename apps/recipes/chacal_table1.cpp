@@ -55,6 +55,9 @@ const RegisterRecipe recipe{grid_recipe(
      .scales = {{Scale::smoke, "one layer of each, 64 tokens, width 64: some minutes on 2 cores"},
                 {Scale::laptop,
                  "all six models at width 64, 128 tokens, three seeds: an hour on one core"},
+                {Scale::extended,
+                 "all six models at width 128 with all of the paper's samples, two seeds: days on "
+                 "two cores"},
                 {Scale::paper, "width 512, 24k steps of 128, four seeds; for a GPU"}},
      .runs = toy_runs,
      .report = report,

@@ -156,6 +156,8 @@ const RegisterRecipe recipe{grid_recipe(
                 {Scale::laptop,
                  "2 and 3 layers, 6 boxes, up to 15 moves, width 64, three seeds: 25 minutes on "
                  "one core"},
+                {Scale::extended,
+                 "the paper's rules and samples at width 128, both versions: hours for each run"},
                 {Scale::paper, "the paper's sizes, both versions, all runs; for a GPU"}},
      .runs = [](const RecipeOptions& options) { return boxes_runs(options); },
      .report = report,

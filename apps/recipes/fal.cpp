@@ -42,6 +42,7 @@ Experiment flip_flop_experiment() {
           .fal = "softmax:3,fal:1",
           .settings = flip_flop_settings,
           .metric = "sequences",
+          .part_metric = "reads",
           .columns = {{"train", "FFL F(0.6)", 1.00, 1.00},
                       {"sparse", "FFL F(0.98)", 0.151, 1.00},
                       {"2x", "FFL len 1024", 0.50, 1.00}},

@@ -18,6 +18,7 @@ struct Experiment {
   std::string baseline, fal;                // heads of a layer
   std::span<const ScaledSetting> settings;  // of both models
   std::string metric;                       // of the table
+  std::string part_metric = {};             // of parts of a sample, beside it: "reads"
   std::vector<Column> columns;
   bool decoded = false;        // the table's figures are of decoding; forced ones are given as well
   std::int64_t fal_seeds = 3;  // runs of the FAL model at the laptop scale; 3 of the plain one

@@ -49,8 +49,8 @@ std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& 
 std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
                           const Experiment::Column& column, Reading reading, bool fal,
                           const RecipeOptions& options, RecipeResult& result) {
-  std::vector<double> values;
-  std::int64_t count = 0;
+  std::vector<double> values, parts;
+  std::int64_t count = 0, part_count = 0;
   for (LoadedRun& run : runs) {
     const auto task = run.config.task(column.distribution);
     // The samples are other ones than those of the evaluations during training.
@@ -61,11 +61,17 @@ std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
                   .reading = reading});
     values.push_back(tally.at(e.metric).mean());
     count = tally.at(e.metric).count;
+    if (e.part_metric.empty()) continue;
+    parts.push_back(tally.at(e.part_metric).mean());
+    part_count = tally.at(e.part_metric).count;
   }
   const bool forced = e.decoded && reading == Reading::forced;
   const double paper = fal ? column.paper_fal : column.paper_baseline;
   add_row(result, name_of(fal), column.title + (forced ? ", forced" : ""), values,
           forced ? std::nullopt : std::optional(paper), count);
+  if (!parts.empty()) {
+    add_row(result, name_of(fal), text(column.title, ", ", e.part_metric), parts, {}, part_count);
+  }
   return values;
 }
 
@@ -112,9 +118,10 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       html::paragraph(
           "Columns have the paper's names at every scale; \"len 1024\" is twice the training "
           "length. Flip-Flop: the share of sequences whose reads are all right, every token of the "
-          "sample given (teacher forcing); the loss is on the bits of reads. Cycle Tracing: "
-          "transitions, "
-          "counted while everything before was right, the model going on from what it said itself "
+          "sample given (teacher forcing), and the share of reads that are right; the loss is on "
+          "the bits of reads. The paper does not say which of the two it prints. Cycle Tracing: "
+          "transitions, counted while everything before was right, the model going on from what it "
+          "said itself "
           "(decoding); beside it the same under teacher forcing. " +
           seeds));
 }

@@ -107,12 +107,13 @@ std::uint64_t set_seed(Config& config, const RecipeOptions& options, std::int64_
 }
 
 RunFolder open_or_create(const fs::path& path, const Config& config,
-                         const std::optional<fs::path>& start) {
+                         const std::optional<fs::path>& start,
+                         std::optional<std::int64_t> start_step) {
   if (!fs::exists(path / "config.ini")) {
     if (!start) return RunFolder::create(path, config);
     const RunFolder from(*start);
-    return RunFolder::create(path, config,
-                             nn::CheckpointStore(from.checkpoints(), 1).path(find_step(from, {})));
+    return RunFolder::create(
+        path, config, nn::CheckpointStore(from.checkpoints(), 1).path(find_step(from, start_step)));
   }
   RunFolder folder(path);
   LONGHAND_CHECK(same_run(folder.config(), config), path.string(),
@@ -149,7 +150,7 @@ bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
     const fs::path path = run_path(run, options, reuse_from);
     if (finished(path, run)) continue;
     if (options.manner.is_over()) return false;
-    RunFolder folder = open_or_create(path, run.config, run.start);
+    RunFolder folder = open_or_create(path, run.config, run.start, run.start_step);
     if (!train(folder, options.manner).finished || nn::StopSignals::raised()) return false;
   }
   return true;

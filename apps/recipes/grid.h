@@ -39,9 +39,11 @@ void set_all(Config& config, const Settings& settings);
 std::uint64_t set_seed(Config& config, const RecipeOptions& options, std::int64_t number);
 
 /// A new run of this configuration, or the one that the folder holds already; refused where that is
-/// of another configuration. A new one begins with the best checkpoint of the run `start`.
+/// of another configuration. A new one begins with a checkpoint of the run `start`: of
+/// `start_step`, or the best one.
 RunFolder open_or_create(const std::filesystem::path& path, const Config& config,
-                         const std::optional<std::filesystem::path>& start = {});
+                         const std::optional<std::filesystem::path>& start = {},
+                         std::optional<std::int64_t> start_step = {});
 
 /// The folder of a run: under this recipe's, or under that of another recipe at the same scale
 /// which has finished the same run.

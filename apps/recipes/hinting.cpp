@@ -17,17 +17,18 @@ std::int64_t million(Scale scale) {
   return samples[static_cast<std::size_t>(scale)];
 }
 
-/// The paper's models: no positions, GELU, attention first, an output layer (W, b). Its warm-up is
-/// linear and lasts for ten passes over its set. The extended scale has the paper's samples, the
-/// laptop scale a fortieth of them, its models without b and with half a cosine of warm-up.
+/// The paper's models have no positions, GELU, attention first and an output layer (W, b). Its
+/// warm-up is linear and lasts for ten passes over its set. The extended scale has the paper's
+/// number of samples. The two smaller scales have a fortieth or less, no b, and half a cosine of
+/// warm-up.
 constexpr ScaledSetting settings[] = {
     {"model.positions", "none", "none", "none"},
     {"model.order", "sequential", "sequential", "sequential"},
-    {"model.output_bias", "1", "0", "1", "1"},
+    {"model.output_bias", "0", "0", "1", "1"},
     {"model.width", "32", "64", "1024"},
     {"model.inner", "64", "128", "2048"},
     {"model.heads", "softmax:2", "softmax:4", "softmax:16"},
-    {"training.schedule", "cosine", "one_cycle", "cosine", "cosine"},
+    {"training.schedule", "one_cycle", "one_cycle", "cosine", "cosine"},
     {"training.steps", "1600", "40000", "100000", "400000"},
     {"training.batch", "64", "64", "1024", "256"},
     {"training.rate", "4e-3", "2e-3", "1e-5"},
@@ -42,6 +43,7 @@ std::string HintingModel::id() const {
   if (layers != 2) id += text("-", layers, "-layers");
   if (repetitions) id += "-repetitions";
   if (copies) id += "-copies";
+  if (positions != "none") id += "-" + positions;
   return id;
 }
 
@@ -60,6 +62,10 @@ GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std
   config.set("task.hint", model.hint);
   if (model.repetitions) config.set("task.repetition", "0.1");
   if (model.copies) config.set("task.successor", "copy");
+  if (model.positions != "none") {
+    config.set("model.positions", model.positions);
+    config.set("model.longest", "512");  // the paper's sequence length
+  }
   config.set("model.layers", std::to_string(model.layers));
   if (model.tempered) config.set("model.temper", "position");
   const std::uint64_t seed = set_seed(config, options, number);
@@ -88,8 +94,10 @@ std::uint64_t hinting_test_seed(const RecipeOptions& options) { return options.s
 
 std::span<const std::string_view> hinting_recipes() {
   static constexpr std::string_view recipes[] = {
-      "hinting/table1", "hinting/table2", "hinting/fig3.2",  "hinting/fig3.3",  "hinting/fig3.5",
-      "hinting/fig3.6", "hinting/fig3.8", "hinting/fig3.11", "hinting/fig4.12", "hinting/fig4.15"};
+      "hinting/table1",   "hinting/table2",  "hinting/fig3.2",   "hinting/fig3.3",
+      "hinting/fig3.5",   "hinting/fig3.6",  "hinting/fig3.8",   "hinting/fig3.11",
+      "hinting/fig4.12",  "hinting/fig4.15", "hinting/readings", "hinting/tempered",
+      "hinting/positions"};
   return recipes;
 }
 
@@ -175,6 +183,10 @@ void add_notes(RecipeResult& result, const std::string& counted, const RecipeOpt
 }
 
 Recipe hinting_recipe(HintingRecipe recipe) {
+  const auto with_seeds = [seeds = recipe.seeds](RecipeOptions options) {
+    if (options.seeds == 0) options.seeds = seeds;
+    return options;
+  };
   return grid_recipe(
       {.id = recipe.id,
        .summary = recipe.summary,
@@ -186,10 +198,12 @@ Recipe hinting_recipe(HintingRecipe recipe) {
                    "one core for each run"},
                   {Scale::paper, "the paper's sizes; for a GPU"}},
        .runs =
-           [models = std::move(recipe.models)](const RecipeOptions& options) {
-             return hinting_runs(models(options.scale), options);
+           [models = std::move(recipe.models), with_seeds](const RecipeOptions& options) {
+             return hinting_runs(models(options.scale), with_seeds(options));
            },
-       .report = std::move(recipe.report),
+       .report = [report = std::move(recipe.report), with_seeds](
+                     const RecipeOptions& options,
+                     RecipeResult& result) { report(with_seeds(options), result); },
        .reuse_from = hinting_recipes()});
 }
 

@@ -20,6 +20,7 @@ struct HintingModel {
   int layers = 2;
   bool repetitions = false;  // a tenth of the inputs
   bool copies = false;       // the successor of a number that has a copy is the copy
+  std::string positions = "none";
 
   std::string id() const;  // of its folder
 };
@@ -79,6 +80,7 @@ struct HintingRecipe {
   std::string id, summary;
   std::function<std::vector<HintingModel>(Scale)> models;
   std::function<void(const RecipeOptions&, RecipeResult&)> report;
+  std::int64_t seeds = 0;  // runs of a model unless --seeds is given; 0: as the scale says
 };
 Recipe hinting_recipe(HintingRecipe recipe);
 

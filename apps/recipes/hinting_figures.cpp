@@ -15,7 +15,8 @@ struct Line {
 struct Figure {
   std::string id, summary, caption;
   std::vector<Line> (*lines)(Scale);
-  bool repeated = false;  // rep(i, r) in place of uniform inputs
+  bool repeated = false;   // rep(i, r) in place of uniform inputs
+  std::int64_t seeds = 0;  // as HintingRecipe has it
 };
 
 std::vector<HintingModel> models_of(const Figure& figure, Scale scale) {
@@ -95,6 +96,40 @@ std::vector<Line> with_and_without(Scale) {
           {.name = "no hinting", .model = {.repetitions = true}, .paper = {{100, 0.0}}}};
 }
 
+std::vector<Line> by_reading(Scale) {
+  return {{.name = "the next greater number",
+           .model = {.hint = "successor", .repetitions = true},
+           .paper = {{100, 0.926}}},
+          {.name = "a copy, where there is one",
+           .model = {.hint = "successor", .repetitions = true, .copies = true},
+           .paper = {{100, 0.926}}}};
+}
+
+/// Without hints, standard and tempered: the paper's text has 0 and .42 of 1M at length 100.
+std::vector<Line> by_set_and_temper(Scale) {
+  std::vector<Line> lines;
+  for (const bool tempered : {false, true}) {
+    for (Line line : by_set("none", {})) {
+      line.model.tempered = tempered;
+      if (line.name == "1M") line.paper = {{100, tempered ? 0.42 : 0.0}};
+      if (line.name == "160M")
+        line.paper = {{50, tempered ? 0.994 : 0.89}, {100, tempered ? 0.452 : 0.0}};
+      line.name += tempered ? ", tempered" : ", standard";
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
+std::vector<Line> by_positions(Scale) {
+  HintingModel learned, fixed;
+  learned.positions = "learned";
+  fixed.positions = "sinusoidal";
+  return {{.name = "none", .model = {}, .paper = {{50, 0.89}, {100, 0.0}}},
+          {.name = "learned", .model = learned},
+          {.name = "fixed", .model = fixed}};
+}
+
 std::vector<Line> by_hint(Scale) {
   return {
       {.name = "no hint", .model = {}, .paper = {{50, 0.89}, {100, 0.0}}},
@@ -105,12 +140,13 @@ std::vector<Line> by_hint(Scale) {
 }
 
 RegisterRecipe figure_recipe(const Figure& figure) {
-  return RegisterRecipe(hinting_recipe(
-      {.id = figure.id,
-       .summary = figure.summary,
-       .models = [figure](Scale scale) { return models_of(figure, scale); },
-       .report = [figure](const RecipeOptions& options,
-                          RecipeResult& result) { make(figure, options, result); }}));
+  return RegisterRecipe(
+      hinting_recipe({.id = figure.id,
+                      .summary = figure.summary,
+                      .models = [figure](Scale scale) { return models_of(figure, scale); },
+                      .report = [figure](const RecipeOptions& options,
+                                         RecipeResult& result) { make(figure, options, result); },
+                      .seeds = figure.seeds}));
 }
 
 const RegisterRecipe figures[] = {
@@ -127,6 +163,16 @@ const RegisterRecipe figures[] = {
     figure_recipe({"hinting/fig3.8",
                    "hint against no hint on rep(i, r): accuracy, and edit distance (Fig. 3.9)",
                    "Numbers repeated r times", with_and_without, true}),
+    figure_recipe({"hinting/tempered",
+                   "sorting without hints, standard and tempered softmax, by the size of the set",
+                   "Without hints", by_set_and_temper}),
+    figure_recipe({"hinting/positions",
+                   "sorting without hints, with no, learned and fixed positions (Appendix B)",
+                   "Positions", by_positions}),
+    figure_recipe({"hinting/readings",
+                   "the successor hint read in two ways: the next greater number, or a number's "
+                   "copy where it has one",
+                   "Two readings of the successor hint", by_reading, false, 1}),
     figure_recipe({"hinting/fig3.11", "sorting with each of the hints and with all of them",
                    "Hints compared", by_hint}),
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "apps/recipes/chance.h"
 #include "core/error.h"
 
 namespace longhand::app {
@@ -21,13 +22,16 @@ std::string figure_of(double value, bool whole = false) {
   return buffer;
 }
 
-std::string cell(const Row& row) {
+std::string cell(std::string_view recipe, const Row& row) {
   std::string text = "<b>" + figure_of(row.value, row.whole) + "</b>";
   if (row.low && row.high) {
     text += " <small>[" + figure_of(*row.low) + ", " + figure_of(*row.high) + "]</small>";
   }
   if (row.paper) {
     text += "<br><span class=\"subtitle\">paper " + figure_of(*row.paper, row.whole) + "</span>";
+  }
+  if (const auto chance = chance_of(recipe, row.row, row.column)) {
+    text += "<br><span class=\"subtitle\">chance " + figure_of(*chance) + "</span>";
   }
   return text;
 }
@@ -55,7 +59,7 @@ RegisterRecipe::RegisterRecipe(Recipe recipe) {
 
 const std::map<std::string, Recipe, std::less<>>& recipes() { return recipe_registry(); }
 
-std::string comparison_table(const std::vector<Row>& rows) {
+std::string comparison_table(std::string_view recipe, const std::vector<Row>& rows) {
   std::vector<std::string> names, columns;
   const auto note = [](std::vector<std::string>& list, const std::string& name) {
     if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
@@ -74,7 +78,7 @@ std::string comparison_table(const std::vector<Row>& rows) {
       const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) {
         return row.in_table && row.row == name && row.column == column;
       });
-      line.push_back(found == rows.end() ? "" : cell(*found));
+      line.push_back(found == rows.end() ? "" : cell(recipe, *found));
     }
     body.push_back(std::move(line));
   }

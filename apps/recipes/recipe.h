@@ -66,8 +66,9 @@ struct RecipeResult {
 struct GridRun {
   std::string name;  // of its folder
   Config config;
-  /// Another run, whose best checkpoint its model begins with; none: as the seed has it.
+  /// Another run, whose checkpoint its model begins with; none: as the seed has it.
   std::optional<std::filesystem::path> start = {};
+  std::optional<std::int64_t> start_step = {};  // of that checkpoint; none: the best one
 
   std::int64_t last_step() const;
   std::int64_t evaluate_samples() const;
@@ -102,7 +103,7 @@ struct RegisterRecipe {
 const std::map<std::string, Recipe, std::less<>>& recipes();
 
 /// The table of a report: paper's rows and columns, ours with its interval, the paper's below it
-/// where it prints one.
-std::string comparison_table(const std::vector<Row>& rows);
+/// where it prints one, and what a guess has where answers are few.
+std::string comparison_table(std::string_view recipe, const std::vector<Row>& rows);
 
 }  // namespace longhand::app

@@ -6,6 +6,7 @@
 
 #include "apps/html/markdown.h"
 #include "apps/html/svg.h"
+#include "apps/recipes/chance.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/quote.h"
@@ -121,9 +122,16 @@ std::string notes_of(const fs::path& page) {
 
 std::string figures_table(const Json& results) {
   const RunFigures runs = run_figures(results);
-  std::vector<std::vector<std::string>> lines{
-      {"", "", "ours", results["interval"].string(), "paper"}};
-  if (!runs.empty()) lines.front().insert(lines.front().begin() + 4, "runs");
+  const auto chance = [&](const Json& row) {
+    return chance_of(results["recipe"].string(), row["row"].string(), row["column"].string());
+  };
+  const bool chances = std::ranges::any_of(results["rows"].elements(), [&](const Json& row) {
+    return row["in_table"].boolean() && chance(row);
+  });
+  std::vector<std::vector<std::string>> lines{{"", "", "ours", results["interval"].string()}};
+  if (!runs.empty()) lines.front().emplace_back("runs");
+  if (chances) lines.front().emplace_back("chance");
+  lines.front().emplace_back("paper");
   for (const Json& row : results["rows"].elements()) {
     if (!row["in_table"].boolean()) continue;
     std::vector<std::string>& line = lines.emplace_back();
@@ -131,6 +139,7 @@ std::string figures_table(const Json& results) {
             html::markdown_escape(row["column"].string()), figure_text(row["value"], is_whole(row)),
             interval_text(row)};
     if (!runs.empty()) line.push_back(runs_text(runs, row));
+    if (chances) line.push_back(chance(row) ? figure_text(*chance(row), false) : "");
     line.push_back(figure_text(row["paper"], is_whole(row)));
   }
   return html::markdown_table(lines);
@@ -203,7 +212,7 @@ void write_results_page(const fs::path& page, const Provenance& made, const Reci
 std::map<std::string, Json> results_in(const fs::path& folder) {
   std::map<std::string, Json> all;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".json") continue;
+    if (entry.path().extension() != ".json" || entry.path().filename() == claims_file) continue;
     std::optional<Json> results = Json::parse(read_text(entry.path(), largest_page));
     LONGHAND_CHECK(results && results->is_object() && results->find("rows"),
                    printable(entry.path().string()), ": expected the figures of a page of results");

@@ -38,6 +38,9 @@ std::string figures_table(const Json& results);
 /// A page with that table in the place of its own.
 std::string with_figures_table(std::string_view page, const Json& results);
 
+/// A file of such a folder that holds verdicts and no page's figures.
+constexpr std::string_view claims_file = "claims.json";
+
 /// The results that a folder holds, by the names of their pages.
 std::map<std::string, Json> results_in(const std::filesystem::path& folder);
 
