@@ -7,6 +7,7 @@
 
 #include "autograd/rope.h"
 #include "core/error.h"
+#include "nn/losses.h"
 #include "nn/mixers/softmax.h"
 #include "tests/recorded.h"
 #include "tests/refusal.h"
@@ -72,7 +73,7 @@ std::map<std::string, DecoderConfig> variants() {
     c.activation = Activation::silu;
     c.feed_forward_bias = c.mixing_bias = false;
   });
-  add("an output bias", [](DecoderConfig& c) { c.output_bias = true; });
+  add("with an output bias", [](DecoderConfig& c) { c.output_bias = true; });
   add("scaled embeddings", [](DecoderConfig& c) { c.embedding_scale = 3; });
   add("norms after, of one more than their weight", [&](DecoderConfig& c) {
     c.order = Order::sequential;
@@ -196,6 +197,25 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
   }
 }
 
+// The fused loss of many classes knows no bias.
+BOOST_AUTO_TEST_CASE(an_output_bias_counts_with_many_classes) {
+  const auto backend = make_reference_backend();
+  DecoderConfig config = small();
+  config.vocabulary = many_classes;
+  config.output_bias = true;
+  Decoder decoder(*backend, config, 2, {DType::f64});
+  const Batch batch = batch_of(1, 0);
+  const double before = loss_of(decoder, batch);
+  const Parameter& bias = decoder.output().bias;
+  BOOST_REQUIRE(static_cast<bool>(bias));
+  backpropagate([&] { return decoder.loss_of(batch).value; });
+  const auto gradient = bias.var().grad().to_doubles();
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    bias.value().data<double>()[i] = -1e-3 * gradient[i];
+  }
+  BOOST_TEST(loss_of(decoder, batch) < before);
+}
+
 BOOST_AUTO_TEST_CASE(every_variant_changes_what_is_computed) {
   const auto backend = make_reference_backend();
   std::map<double, std::string> seen;
@@ -203,8 +223,9 @@ BOOST_AUTO_TEST_CASE(every_variant_changes_what_is_computed) {
     Decoder decoder(*backend, config, 2, {DType::f64});
     const double loss = loss_of(decoder, batch_of(1, 0));
     BOOST_TEST_CONTEXT(name << " and " << seen[loss]) {
-      // A learned gamma that stands at its first value computes what a fixed one does.
-      BOOST_TEST((seen[loss].empty() || name.starts_with("gamma")));
+      // A learned gamma at its first value computes what a fixed one does, and a bias begins at 0.
+      BOOST_TEST(
+          (seen[loss].empty() || name.starts_with("gamma") || name == "with an output bias"));
     }
     seen[loss] = name;
   }

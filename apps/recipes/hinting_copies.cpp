@@ -157,11 +157,14 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       add("probability of the copy", mean(&Kind::copy));
       const std::int64_t layers = heads.back().layer + 1;
       for (std::int64_t layer = 0; layer < layers; ++layer) {
-        for (const auto& [what, sums] : {std::pair("copies in the input", &Kind::own),
-                                         std::pair("the next number in the input", &Kind::greater),
-                                         std::pair("itself in the output", &Kind::present)}) {
-          add(text("layer ", layer, " on ", what),
-              [&](const Kind& kind) { return greatest(heads, kind.*sums, layer, kind.count); });
+        using Sums = std::vector<double> Kind::*;
+        for (const auto& looked : {std::pair<std::string, Sums>("itself in the input", &Kind::own),
+                                   {"the next number in the input", &Kind::greater},
+                                   {"itself in the output", &Kind::present}}) {
+          const Sums sums = looked.second;
+          add(text("layer ", layer, " on ", looked.first), [&heads, sums, layer](const Kind& kind) {
+            return greatest(heads, kind.*sums, layer, kind.count);
+          });
         }
       }
     }
