@@ -75,9 +75,8 @@ std::vector<Case> continued_chacal(Rng& rng) {
 }
 
 /// Of values: as many key heads as query heads, and a gain of either sign for each row.
-Case chain_case(Rng& rng, HeadShape shape, double least, double most) {
-  shape.key_heads = shape.heads;
-  Case c = head_case(rng, shape);
+Case chain_case(Rng& rng, const HeadShape& shape, double least, double most) {
+  Case c = ungrouped_case(rng, shape);
   c.inputs["gain"] = uniforms(rng, {total(shape.lengths), shape.heads}, least, most);
   return c;
 }
@@ -129,6 +128,10 @@ struct Form {
     }
     return head_inputs(std::move(more));
   }
+  std::vector<Attribute> attributes() const {
+    return of == ChainOf::attention ? head_attributes(score_attributes())
+                                    : ungrouped_attributes(score_attributes());
+  }
 };
 
 Operation whole(const Form& form, bool fused) {
@@ -136,10 +139,10 @@ Operation whole(const Form& form, bool fused) {
           .page = form.name,
           .formula = form.formula,
           .inputs = form.inputs(),
-          .attributes = head_attributes(score_attributes()),
+          .attributes = form.attributes(),
           .outputs = {"y"},
           .run = [form, fused](const Call& c) -> std::vector<Output> {
-            const ScoreVars s = score_call(c);
+            const ScoreVars s = score_call(c, form.of == ChainOf::attention);
             const HeadVars v = value_call(c, s);
             const Var gain = c.in(form.gain);
             return {{"y", fused ? chain(form.of, s, v, gain) : form.composed(s, v, gain)}};
@@ -156,10 +159,10 @@ Operation continued(const Form& form) {
           .page = form.name,
           .formula = "new rows of y: " + form.of_rows,
           .inputs = inputs,
-          .attributes = head_attributes(score_attributes()),
+          .attributes = form.attributes(),
           .outputs = {"y"},
           .run = [form](const Call& c) -> std::vector<Output> {
-            const ScoreVars s = score_call(c);
+            const ScoreVars s = score_call(c, form.of == ChainOf::attention);
             const HeadVars v = value_call(c, s);
             const Heads earlier{c.in("earlier").value(), 0, s.q.heads, v.width};
             return {{"y", chain(form.of, s, v, c.in(form.gain), earlier)}};

@@ -27,11 +27,12 @@ std::vector<T> joined(std::vector<T> a, std::vector<T> b) {
 
 }  // namespace
 
-ScoreVars key_call(const Call& c) {
+ScoreVars key_call(const Call& c, bool grouped) {
   const Var q = c.in("q");
   const std::int64_t heads = c.integer("heads");
   LONGHAND_CHECK(heads >= 1, "heads: expected at least 1, got ", heads);
-  const std::int64_t key_heads = c.integer("key_heads") ? c.integer("key_heads") : heads;
+  const std::int64_t given = grouped ? c.integer("key_heads") : 0;
+  const std::int64_t key_heads = given ? given : heads;
   const std::int64_t width = c.integer("width") ? c.integer("width") : q.value().columns() / heads;
   ScoreVars s{.q = {q, c.integer("q_column"), heads, width},
               .k = {c.maybe("k") ? c.maybe("k") : q, c.integer("k_column"), key_heads, width},
@@ -42,8 +43,8 @@ ScoreVars key_call(const Call& c) {
   return s;
 }
 
-ScoreVars score_call(const Call& c) {
-  ScoreVars s = key_call(c);
+ScoreVars score_call(const Call& c, bool grouped) {
+  ScoreVars s = key_call(c, grouped);
   if (c.number("scale") != 0) s.scale = c.number("scale");
   s.tau = c.maybe("tau");
   s.shift = c.maybe("shift");
@@ -93,6 +94,12 @@ std::vector<Attribute> head_attributes(std::vector<Attribute> more, bool values)
     attributes.push_back({"v_column", "0", "as q_column, for v"});
   }
   return joined(std::move(attributes), std::move(more));
+}
+
+std::vector<Attribute> ungrouped_attributes(std::vector<Attribute> more) {
+  std::vector<Attribute> attributes = head_attributes(std::move(more));
+  std::erase_if(attributes, [](const Attribute& a) { return a.name == "key_heads"; });
+  return attributes;
 }
 
 std::vector<Attribute> score_attributes() {
@@ -175,6 +182,13 @@ Case head_case(Rng& rng, const HeadShape& s) {
   }
   c.inputs["lengths"] = host(s.lengths);
   if (!s.key_lengths.empty()) c.inputs["key_lengths"] = host(s.key_lengths);
+  return c;
+}
+
+Case ungrouped_case(Rng& rng, HeadShape shape) {
+  shape.key_heads = shape.heads;
+  Case c = head_case(rng, shape);
+  c.attributes.erase("key_heads");
   return c;
 }
 

@@ -7,9 +7,8 @@ namespace longhand::catalog {
 namespace {
 
 /// Reflections by vectors of length 1, beta up to 2.
-Case path_case(Rng& rng, HeadShape shape) {
-  shape.key_heads = shape.heads;
-  Case c = head_case(rng, shape);
+Case path_case(Rng& rng, const HeadShape& shape) {
+  Case c = ungrouped_case(rng, shape);
   const std::int64_t tokens = total(shape.lengths);
   HostTensor w = normals(rng, {tokens, shape.heads * shape.width});
   for (std::size_t first = 0; first < w.values.size();
@@ -56,10 +55,10 @@ std::vector<Operation> path_operations() {
            .formula = "softmax attention with scores q_i . H_i ... H_(j+1) k_j / sqrt(width), H_t "
                       "= I - beta_t w_t w_t^T",
            .inputs = inputs,
-           .attributes = head_attributes({}),
+           .attributes = ungrouped_attributes({}),
            .outputs = {"y"},
            .run = [](const Call& c) -> std::vector<Output> {
-             const ScoreVars s = key_call(c);
+             const ScoreVars s = key_call(c, false);
              return {{"y", composed_path({.q = s.q,
                                           .k = s.k,
                                           .v = value_call(c, s),
