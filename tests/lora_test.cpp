@@ -134,6 +134,23 @@ BOOST_AUTO_TEST_CASE(an_adapter_is_written_in_the_form_of_peft) {
   BOOST_CHECK_THROW(export_adapter(*adapted.model, folder / "adapter"), Error);  // one is there
 }
 
+BOOST_AUTO_TEST_CASE(target_modules_name_the_adapted_modules_and_no_others) {
+  const auto backend = make_cpu_backend();
+  const auto targets = [&](const char* model, const char* adapted) {
+    DecoderConfig config = parse_config(open_golden(model).metadata().at("config"), model).config;
+    config.lora = {.rank = 2, .targets = parse_lora_targets(adapted)};
+    const TemporaryFolder folder;
+    export_adapter(Decoder(*backend, config, 1), folder / "adapter");
+    const std::string json = read_text(folder / "adapter" / "adapter_config.json", 1 << 16);
+    return Json::parse(json).value()["target_modules"].dump();
+  };
+  BOOST_TEST(targets("gpt2_tied", "output") == R"(["attn.c_proj"])");
+  BOOST_TEST(targets("gpt2_tied", "down") == R"(["mlp.c_proj"])");
+  BOOST_TEST(targets("gpt2_tied", "output,down") == R"(["c_proj"])");
+  BOOST_TEST(targets("gpt_neox_parallel", "output,down") == R"(["dense","dense_4h_to_h"])");
+  BOOST_TEST(targets("llama_biased", "query,up") == R"(["q_proj","up_proj"])");
+}
+
 BOOST_AUTO_TEST_CASE(every_kind_of_block_and_mixer_takes_adapters) {
   const auto backend = make_cpu_backend();
   DecoderConfig config{.vocabulary = 7, .width = 8, .layers = 2, .mixers = {}, .inner = 12};

@@ -32,7 +32,17 @@ std::string module_of(const Exchange& tensor) {
   return name.substr(0, name.rfind('.'));
 }
 
-std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+/// The shortest ending of an adapted module's name that no other module's name has. peft adapts
+/// every module whose name ends with a dot and a target.
+std::string target_of(const std::string& adapted, const std::set<std::string>& others) {
+  for (std::size_t dot = adapted.rfind('.'); dot != std::string::npos && dot > 0;
+       dot = adapted.rfind('.', dot - 1)) {
+    const std::string_view ending = std::string_view(adapted).substr(dot);
+    const auto has_ending = [&](const std::string& name) { return name.ends_with(ending); };
+    if (std::ranges::none_of(others, has_ending)) return std::string(ending.substr(1));
+  }
+  return adapted;
+}
 
 }  // namespace
 
@@ -53,13 +63,17 @@ std::string_view export_adapter(const Decoder& decoder, const fs::path& folder) 
   LONGHAND_CHECK(!decoder.adapters().empty(),
                  "adapter: expected a model with what LoRA added to it, got one without");
   const std::vector<Exchange> tensors = family.tensors(decoder);
-  std::set<std::string> modules;
+  std::set<std::string> adapted, others, targets;
   bool transposed = false;
   for (const Decoder::Adapter& adapter : decoder.adapters()) {
     const Exchange& tensor = whole_tensor(tensors, adapter);
-    modules.insert(last_part(module_of(tensor)));
+    adapted.insert(module_of(tensor));
     transposed = transposed || tensor.transposed;
   }
+  for (const Exchange& tensor : tensors) {
+    if (!adapted.contains(module_of(tensor))) others.insert(module_of(tensor));
+  }
+  for (const std::string& module : adapted) targets.insert(target_of(module, others));
   make_model_folder(folder, {"adapter_config.json", "adapter_model.safetensors"});
   write_tensors(folder, adapter_tensors(decoder), 0, "adapter_model");
   const Json config{{"peft_type", "LORA"},
@@ -67,7 +81,7 @@ std::string_view export_adapter(const Decoder& decoder, const fs::path& folder) 
                     {"base_model_name_or_path", nullptr},
                     {"r", lora.rank},
                     {"lora_alpha", lora.scale() * static_cast<double>(lora.rank)},
-                    {"target_modules", Json::Array(modules.begin(), modules.end())},
+                    {"target_modules", Json::Array(targets.begin(), targets.end())},
                     {"lora_dropout", 0.0},
                     {"bias", "none"},
                     {"fan_in_fan_out", transposed},
