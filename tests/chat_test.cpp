@@ -148,6 +148,11 @@ BOOST_AUTO_TEST_CASE(a_chat_template_marks_the_turns) {
   for (const char* const name : {"tokenizer.json", "chat_template.jinja"}) {
     BOOST_TEST(contents(folder / "hf" / name) == contents(folder / "run" / "tokenizer" / name));
   }
+  const Json exported = Json::parse(contents(folder / "hf" / "generation_config.json")).value();
+  for (const Json& added : golden["tokenizer"]["added_tokens"]) {
+    if (added["content"] == "<|im_end|>") BOOST_TEST((exported["eos_token_id"] == added["id"]));
+  }
+  BOOST_TEST(exported["eos_token_id"].is_integer());
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_talked_with_is_refused) {

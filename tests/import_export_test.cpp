@@ -5,6 +5,7 @@
 #include "tests/paths.h"
 #include "tests/program.h"
 #include "tests/refusal.h"
+#include "tests/small_tokenizer.h"
 
 namespace import_export_test {
 
@@ -53,6 +54,32 @@ BOOST_AUTO_TEST_CASE(an_imported_folder_is_a_run_and_exports_as_it_was) {
     BOOST_TEST(back["family"] == family);
     same_weights("back-" + golden, golden);
   }
+}
+
+BOOST_AUTO_TEST_CASE(an_export_names_the_tokens_that_end_a_text) {
+  const auto json = [&](const std::string& file) {
+    return Json::parse(contents(longhand.path(file))).value();
+  };
+  folder("model", "llama_tied");
+  Json config = json("model/config.json");
+  config["eos_token_id"] = {3, 7};
+  std::ofstream(longhand.path("model/config.json")) << config.dump();
+  std::ofstream(longhand.path("model/tokenizer.json")) << small_tokenizer_that_begins();
+  longhand.json("import model --out several --json");
+  longhand.json("export several --out several-back --json");
+  for (const char* const file :
+       {"several-back/config.json", "several-back/generation_config.json"}) {
+    BOOST_TEST((json(file)["eos_token_id"] == Json{3, 7}), file);
+    BOOST_TEST(json(file)["bos_token_id"] == 2, file);
+  }
+  // generation_config.json is what transformers stops by.
+  std::ofstream(longhand.path("model/generation_config.json")) << R"({"eos_token_id": 5})";
+  longhand.json("import model --out one --json");
+  longhand.json("export one --out one-back --json");
+  BOOST_TEST(json("one-back/config.json")["eos_token_id"] == 5);
+  longhand.refuses(1, "export one --out one-back", "expected a folder without a model");
+  std::ofstream(longhand.path("model/generation_config.json")) << R"({"eos_token_id": "five"})";
+  longhand.refuses(1, "import model --out other", "generation_config.json: eos_token_id");
 }
 
 BOOST_AUTO_TEST_CASE(an_imported_model_trains_on_with_heads_of_another_kind) {

@@ -1,11 +1,30 @@
+#include <algorithm>
 #include <iostream>
 
 #include "apps/run/run_folder.h"
 #include "core/quote.h"
 #include "nn/models/peft.h"
+#include "nn/text/chat_template.h"
+#include "tasks/conversation.h"
 
 namespace longhand::app::export_command {
 namespace {
+
+/// The tokens that begin and end the run's texts, where it knows them.
+nn::TextTokens tokens_of(const LoadedRun& loaded) {
+  const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
+  nn::TextTokens tokens{.ends = loaded.task->ends()};
+  if (const auto begin = vocabulary.beginning(); begin.size() == 1) tokens.begin = begin.front();
+  if (loaded.config.knows("task.template")) {
+    const std::string chat = tasks::chat_template_name(loaded.config.task_values());
+    if (chat == "none") return tokens;
+    const auto end = vocabulary.encode_part(nn::ChatTemplate(chat).end_of_turn());
+    if (end.size() == 1 && std::ranges::count(tokens.ends, end.front()) == 0) {
+      tokens.ends.push_back(end.front());
+    }
+  }
+  return tokens;
+}
 
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
@@ -17,7 +36,7 @@ void run(const Arguments& arguments) {
     family = nn::export_adapter(*loaded.model, to);
   } else {
     loaded.model->merge_adapters();
-    family = nn::export_model(*loaded.model, to, most << 20);
+    family = nn::export_model(*loaded.model, to, most << 20, tokens_of(loaded));
     RunFolder::export_tokenizer(arguments.plain()[0], to);
   }
   if (arguments.json()) {
@@ -36,7 +55,9 @@ const Register command{
      .summary =
          "writes a run's model as a Hugging Face folder: GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3",
      .usage = {"RUN --out DIR [--adapter] [--step N]"},
-     .options = join({{"out", "DIR", "gets config.json, model.safetensors and the run's tokenizer"},
+     .options = join({{"out", "DIR",
+                       "gets config.json, model.safetensors, the run's tokenizer and, where the "
+                       "run knows them, the tokens that begin and end a text"},
                       {"adapter", "", "only what LoRA added, in the form of the package peft"},
                       {"part_mib", "N", "largest file of the weights; 0: no limit", "0"}},
                      join(run_options(), {json_option()})),

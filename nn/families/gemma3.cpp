@@ -75,7 +75,7 @@ std::int64_t divisor_of(double scale) {
   return static_cast<std::int64_t>(whole);
 }
 
-std::string json_of(const DecoderConfig& config) {
+Json json_of(const DecoderConfig& config) {
   Json json = llama_json(config, "gemma3_text");
   const SoftmaxHeads& first = heads_of(config, 0);
   LONGHAND_CHECK(
@@ -108,7 +108,7 @@ std::string json_of(const DecoderConfig& config) {
   json["query_pre_attn_scalar"] = divisor_of(first.scores.scale);
   json["attn_logit_softcapping"] = nullptr;
   json["final_logit_softcapping"] = nullptr;
-  return json.dump(2) + "\n";
+  return json;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ DecoderConfig config_from(const Fields& fields) {
   return config;
 }
 
-std::string json_of(const DecoderConfig& config) {
+Json json_of(const DecoderConfig& config) {
   const PlainHeads heads = plain_heads(config, "gpt2");
   const double scale = heads.options->scores.scale;
   LONGHAND_CHECK(config.order == Order::sequential,
@@ -43,26 +43,23 @@ std::string json_of(const DecoderConfig& config) {
                  "gpt2: expected biases in the attention, got none");
   LONGHAND_CHECK(scale == 0 || scale == 1,
                  "gpt2: expected scores times 1/sqrt(width) or 1, got times ", scale);
-  const Json object{{"architectures", {"GPT2LMHeadModel"}},
-                    {"model_type", "gpt2"},
-                    {"vocab_size", config.vocabulary},
-                    {"n_positions", config.longest},
-                    {"n_embd", config.width},
-                    {"n_layer", config.layers},
-                    {"n_head", heads.heads},
-                    {"n_inner", config.inner},
-                    {"activation_function", hugging_face_name(config.activation)},
-                    {"layer_norm_epsilon", config.epsilon},
-                    {"initializer_range", config.deviation},
-                    {"scale_attn_weights", scale == 0},
-                    {"resid_pdrop", 0.0},
-                    {"embd_pdrop", 0.0},
-                    {"attn_pdrop", 0.0},
-                    {"tie_word_embeddings", config.tied},
-                    {"bos_token_id", nullptr},
-                    {"eos_token_id", nullptr},
-                    {"torch_dtype", "float32"}};
-  return object.dump(2) + "\n";
+  return {{"architectures", {"GPT2LMHeadModel"}},
+          {"model_type", "gpt2"},
+          {"vocab_size", config.vocabulary},
+          {"n_positions", config.longest},
+          {"n_embd", config.width},
+          {"n_layer", config.layers},
+          {"n_head", heads.heads},
+          {"n_inner", config.inner},
+          {"activation_function", hugging_face_name(config.activation)},
+          {"layer_norm_epsilon", config.epsilon},
+          {"initializer_range", config.deviation},
+          {"scale_attn_weights", scale == 0},
+          {"resid_pdrop", 0.0},
+          {"embd_pdrop", 0.0},
+          {"attn_pdrop", 0.0},
+          {"tie_word_embeddings", config.tied},
+          {"torch_dtype", "float32"}};
 }
 
 /// Theirs: all queries, all keys, all values, each head by head; ours mixer after mixer.

@@ -57,7 +57,7 @@ DecoderConfig config_from(const Fields& fields) {
   return config;
 }
 
-std::string json_of(const DecoderConfig& config) {
+Json json_of(const DecoderConfig& config) {
   const PlainHeads heads = plain_heads(config, "gpt_neox");
   const RopeOptions& rope = heads.options->rope;
   const double scale = heads.options->scores.scale;
@@ -69,32 +69,29 @@ std::string json_of(const DecoderConfig& config) {
   LONGHAND_CHECK(config.projection_bias == config.mixing_bias,
                  "gpt_neox: expected biases in all of the attention or in none of it");
   check_share("gpt_neox", heads.width, rope.share);
-  const Json object{{"architectures", {"GPTNeoXForCausalLM"}},
-                    {"model_type", "gpt_neox"},
-                    {"vocab_size", config.vocabulary},
-                    {"hidden_size", config.width},
-                    {"num_hidden_layers", config.layers},
-                    {"num_attention_heads", heads.heads},
-                    {"intermediate_size", config.inner},
-                    {"hidden_act", hugging_face_name(config.activation)},
-                    {"max_position_embeddings", config.longest},
-                    {"initializer_range", config.deviation},
-                    {"layer_norm_eps", config.epsilon},
-                    {"use_parallel_residual", config.order == Order::parallel},
-                    {"attention_bias", config.projection_bias},
-                    {"attention_dropout", 0.0},
-                    {"hidden_dropout", 0.0},
-                    {"rotary_emb_base", rope.base},  // older readers
-                    {"rotary_pct", rope.share},
-                    {"rope_parameters",
-                     {{"rope_type", "default"},
-                      {"rope_theta", rope.base},
-                      {"partial_rotary_factor", rope.share}}},
-                    {"tie_word_embeddings", false},
-                    {"bos_token_id", nullptr},
-                    {"eos_token_id", nullptr},
-                    {"torch_dtype", "float32"}};
-  return object.dump(2) + "\n";
+  return {{"architectures", {"GPTNeoXForCausalLM"}},
+          {"model_type", "gpt_neox"},
+          {"vocab_size", config.vocabulary},
+          {"hidden_size", config.width},
+          {"num_hidden_layers", config.layers},
+          {"num_attention_heads", heads.heads},
+          {"intermediate_size", config.inner},
+          {"hidden_act", hugging_face_name(config.activation)},
+          {"max_position_embeddings", config.longest},
+          {"initializer_range", config.deviation},
+          {"layer_norm_eps", config.epsilon},
+          {"use_parallel_residual", config.order == Order::parallel},
+          {"attention_bias", config.projection_bias},
+          {"attention_dropout", 0.0},
+          {"hidden_dropout", 0.0},
+          {"rotary_emb_base", rope.base},  // older readers
+          {"rotary_pct", rope.share},
+          {"rope_parameters",
+           {{"rope_type", "default"},
+            {"rope_theta", rope.base},
+            {"partial_rotary_factor", rope.share}}},
+          {"tie_word_embeddings", false},
+          {"torch_dtype", "float32"}};
 }
 
 /// Entry r: which row of Hugging Face's query_key_value is our row r.

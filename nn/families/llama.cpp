@@ -17,7 +17,7 @@ bool claims(const DecoderConfig& config) {
          config.projection_bias == config.mixing_bias;
 }
 
-std::string json_of(const DecoderConfig& config) {
+Json json_of(const DecoderConfig& config) {
   Json json = llama_json(config, "llama");
   add_rope(json, config, "llama");
   Json windows;
@@ -27,7 +27,7 @@ std::string json_of(const DecoderConfig& config) {
   json["model_type"] = "llama";
   json["attention_bias"] = config.projection_bias;
   json["mlp_bias"] = config.feed_forward_bias;
-  return json.dump(2) + "\n";
+  return json;
 }
 
 }  // namespace

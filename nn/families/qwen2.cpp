@@ -24,7 +24,7 @@ bool claims(const DecoderConfig& config) {
          config.projection_bias && !config.mixing_bias;
 }
 
-std::string json_of(const DecoderConfig& config) {
+Json json_of(const DecoderConfig& config) {
   Json json = llama_json(config, "qwen2");
   add_rope(json, config, "qwen2");
   LONGHAND_CHECK(!config.feed_forward_bias,
@@ -32,7 +32,7 @@ std::string json_of(const DecoderConfig& config) {
   json["architectures"] = {"Qwen2ForCausalLM"};
   json["model_type"] = "qwen2";
   json["use_sliding_window"] = add_windows(json, config, "qwen2") != 0;
-  return json.dump(2) + "\n";
+  return json;
 }
 
 }  // namespace

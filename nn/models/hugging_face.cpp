@@ -16,6 +16,7 @@ namespace longhand::nn {
 namespace {
 
 constexpr std::size_t most_config = 1 << 20;  // bytes
+constexpr const char* generation_file = "generation_config.json";
 
 struct ActivationName {
   std::string_view name;
@@ -286,7 +287,15 @@ ForeignConfig parse_config(std::string_view json, std::string_view source) {
 
 ForeignConfig read_config(const fs::path& folder) {
   const fs::path path = folder / "config.json";
-  return parse_config(read_text(path, most_config), path.string());
+  ForeignConfig foreign = parse_config(read_text(path, most_config), path.string());
+  const fs::path generation = folder / generation_file;
+  if (fs::exists(generation)) {
+    const Json object = parse_json(read_text(generation, most_config), generation.string());
+    const std::string source = generation.string();
+    auto ends = ends_of(Fields(object, source));
+    if (!ends.empty()) foreign.ends = std::move(ends);
+  }
+  return foreign;
 }
 
 std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, DType type) {
@@ -312,14 +321,34 @@ const Family& family_of(const DecoderConfig& config) {
   return **claiming;
 }
 
-std::string_view export_model(const Decoder& decoder, const fs::path& folder, std::uint64_t most) {
+namespace {
+
+/// Nothing, a number, or a list of them: what ends_of() reads.
+Json ends_json(const std::vector<std::int32_t>& ends) {
+  if (ends.empty()) return {};
+  return ends.size() == 1 ? Json(ends.front()) : Json(ends);
+}
+
+}  // namespace
+
+std::string_view export_model(const Decoder& decoder, const fs::path& folder, std::uint64_t most,
+                              const TextTokens& tokens) {
   const Family& family = family_of(decoder.config());
   LONGHAND_CHECK(decoder.adapters().empty(),
                  "export: expected a model whose adapters are merged, got one that has them");
-  const std::string json = family.json(decoder.config());
-  make_model_folder(folder, {"config.json", "model.safetensors", "model.safetensors.index.json"});
+  Json config = family.json(decoder.config());
+  Json generation = Json::object();
+  for (Json* const json : {&config, &generation}) {
+    (*json)["bos_token_id"] = tokens.begin ? Json(*tokens.begin) : Json();
+    (*json)["eos_token_id"] = ends_json(tokens.ends);
+  }
+  make_model_folder(folder, {"config.json", generation_file, "model.safetensors",
+                             "model.safetensors.index.json"});
   write_tensors(folder, family.tensors(decoder), most);
-  write_atomically(folder / "config.json", json);
+  if (tokens.begin || !tokens.ends.empty()) {
+    write_atomically(folder / generation_file, generation.dump(2) + "\n");
+  }
+  write_atomically(folder / "config.json", config.dump(2) + "\n");
   return family.type;
 }
 

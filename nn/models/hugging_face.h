@@ -74,8 +74,8 @@ struct Family {
   DecoderConfig (*config)(const Fields& fields);
   /// A model of this configuration is written in this family's form: of all families one claims it.
   bool (*claims)(const DecoderConfig& config);
-  /// An Error where the model has no such form.
-  std::string (*json)(const DecoderConfig& config);
+  /// Its config.json, without the tokens' ids. An Error where the model has no such form.
+  Json (*json)(const DecoderConfig& config);
   std::vector<Exchange> (*tensors)(const Decoder& decoder);
 };
 std::span<const Family* const> families();
@@ -89,16 +89,23 @@ struct ForeignConfig {
   std::vector<std::int32_t> ends = {};  // eos_token_id: tokens that end a text
 };
 ForeignConfig parse_config(std::string_view json, std::string_view source);
+/// The eos_token_id of generation_config.json, where it has one, replaces that of config.json.
 ForeignConfig read_config(const std::filesystem::path& folder);
+
+/// The tokens that config.json and generation_config.json name.
+struct TextTokens {
+  std::optional<std::int32_t> begin = {};  // bos_token_id: the token before every text
+  std::vector<std::int32_t> ends = {};     // eos_token_id: tokens that end a text
+};
 
 /// A model of this configuration with the folder's weights.
 std::unique_ptr<Decoder> import_model(const std::filesystem::path& folder, Backend& backend,
                                       DType type = DType::f32);
 /// In the form of the family that claims it: learned positions make a GPT-2, others a GPT-NeoX.
 /// What LoRA added must have been merged. Returns which. Weights lie in files of at most `most`
-/// bytes; 0: in one.
+/// bytes; 0: in one. generation_config.json is written where there are `tokens` to name.
 std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder,
-                              std::uint64_t most = 0);
+                              std::uint64_t most = 0, const TextTokens& tokens = {});
 
 /// The softmax heads, alike in all layers, that make up the width, of a model with plain blocks:
 /// two LayerNorms, a feed forward without a gate, biases. What GPT-2 and GPT-NeoX have in common.

@@ -157,8 +157,6 @@ Json llama_json(const DecoderConfig& config, std::string_view family) {
           {"initializer_range", config.deviation},
           {"tie_word_embeddings", config.tied},
           {"attention_dropout", 0.0},
-          {"bos_token_id", nullptr},
-          {"eos_token_id", nullptr},
           {"torch_dtype", "float32"}};
 }
 
