@@ -1,4 +1,4 @@
-#include "apps/run/config.h"
+#include "apps/run/config_mixers.h"
 #include "nn/mixers/chacal.h"
 #include "nn/mixers/softmax.h"
 
@@ -134,6 +134,41 @@ BOOST_AUTO_TEST_CASE(a_file_without_a_setting_has_its_default) {
   BOOST_TEST(!model.tied);
   BOOST_TEST(nn::text_of(model.mixers) == "softmax:4x16");
   BOOST_TEST(model.longest == config.task()->longest());
+}
+
+BOOST_AUTO_TEST_CASE(every_kind_of_heads_has_its_own_defaults_in_a_run) {
+  for (const nn::MixerKind* const kind : nn::mixer_kinds()) {
+    const std::string heads = text(kind->name, ":2x8");
+    const Config config = from({"--task", "flip-flop", "--heads", heads});
+    BOOST_TEST(nn::text_of(config.model(*config.task()).mixers) == heads);
+    const Config again = Config::read(file(config.ini()));
+    BOOST_TEST(nn::text_of(again.model(*again.task()).mixers) == heads);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_names_a_head_norm_keeps_it_for_heads_with_another_default) {
+  const auto read = [&](const std::string& heads, const std::string& norm) {
+    return Config::read(file("[task]\nname = flip-flop\n[model]\nheads = " + heads +
+                             "\nhead_norm = " + norm + "\n"));
+  };
+  const auto norms = [&](const Config& config) {
+    std::vector<nn::HeadNorm> all;
+    for (const nn::AnyMixer& mixer : config.model(*config.task()).mixers.front()) {
+      all.push_back(dynamic_cast<const nn::AttentionHeads&>(*mixer).norm_of_heads());
+    }
+    return all;
+  };
+  using enum nn::HeadNorm;
+  const std::string both = "softmax:2,tra:2";
+  BOOST_TEST((norms(read(both, "default")) == std::vector{none, rms_fixed}));
+  BOOST_TEST((norms(read(both, "none")) == std::vector{none, none}));
+  BOOST_TEST((norms(read(both, "rms")) == std::vector{rms, rms}));
+  BOOST_TEST(
+      (norms(read("softmax:2,tra:2{head_norm=none}", "default")) == std::vector{none, none}));
+
+  BOOST_TEST(same_mixers(read("softmax:4", "none"), read("softmax:4x16", "default")));
+  BOOST_TEST(!same_mixers(read("tra:4", "none"), read("tra:4", "default")));
+  BOOST_TEST(same_mixers(read("tra:4", "rms_fixed"), read("tra:4", "default")));
 }
 
 BOOST_AUTO_TEST_CASE(flags_go_over_the_file_and_the_file_over_the_defaults) {

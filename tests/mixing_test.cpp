@@ -151,6 +151,10 @@ BOOST_AUTO_TEST_CASE(options_stand_in_braces_over_those_of_all_mixers) {
              "softmax:2x4{window=16},softmax:1x4{temper=position,window=3};chacal:3x4{gamma=0.5}");
   BOOST_TEST(text_of(layers, given) ==
              "softmax:2x4,softmax:1x4{temper=position,window=3};chacal:3x4");
+  // Two texts of the same option.
+  BOOST_TEST(text_of(parse_layers("softmax:1{head_norm=none},tra:1", 8)) == "softmax:1x4,tra:1x4");
+  BOOST_TEST(text_of(parse_layers("softmax:1,tra:1{head_norm=none}", 8), {{"head_norm", "none"}}) ==
+             "softmax:1x4,tra:1x4");
   // What is written reads back as the same.
   BOOST_TEST(text_of(parse_layers(text_of(layers), 12)) == text_of(layers));
   BOOST_TEST(text_of(parse_layers(text_of(layers, given), 12, given)) == text_of(layers));

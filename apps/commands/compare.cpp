@@ -3,6 +3,7 @@
 
 #include "apps/html/page.h"
 #include "apps/html/svg.h"
+#include "apps/run/config_mixers.h"
 #include "apps/run/run_report.h"
 #include "core/atomic_file.h"
 
@@ -50,8 +51,11 @@ Texts differing(const std::vector<Compared>& runs) {
   for (const Compared& run : runs) {
     for (const auto& setting : run.config.settings()) {
       const auto& key = setting.first;
-      const bool differs = std::ranges::any_of(
-          runs, [&](const Compared& other) { return other.setting(key) != setting.second; });
+      const bool differs = std::ranges::any_of(runs, [&](const Compared& other) {
+        if (other.setting(key) == setting.second) return false;
+        // `none` is the default of most kinds of heads.
+        return key != "model.head_norm" || !same_mixers(run.config, other.config);
+      });
       if (differs && std::ranges::count(keys, key) == 0) keys.push_back(key);
     }
   }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "apps/run/config_mixers.h"
 #include "apps/run/training.h"
 #include "core/crc32c.h"
 #include "core/error.h"
@@ -35,6 +36,11 @@ bool same_run(Config run, const Config& wanted) {
   if (run.knows(tokenizer) && wanted.knows(tokenizer) &&
       sum_of(run.text(tokenizer)) == sum_of(wanted.text(tokenizer))) {
     run.set(tokenizer, wanted.text(tokenizer));
+  }
+  // `none` is the default of most kinds of heads.
+  const std::string norm = "model.head_norm";
+  if (run.text(norm) != wanted.text(norm) && same_mixers(run, wanted)) {
+    run.set(norm, wanted.text(norm));
   }
   return run.ini() == wanted.ini();
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "apps/recipes/matrix.h"
+#include "apps/run/config_mixers.h"
 #include "apps/run/evaluation.h"
 #include "apps/version.h"
 #include "core/atomic_file.h"
@@ -68,6 +69,10 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   std::uint32_t sum = 0;
   const auto add = [&](GridRun run) {
     run.config.set("compute.threads", "0");
+    // `none` is the default of most kinds of heads: both names have one sum.
+    Config plain = run.config;
+    plain.set("model.head_norm", "none");
+    if (same_mixers(run.config, plain)) run.config = plain;
     sum = crc32c(run.config.ini(), sum);
   };
   for (const std::string_view rate : rates(options.scale)) {

@@ -1,4 +1,4 @@
-#include "apps/run/config.h"
+#include "apps/run/config_mixers.h"
 #include "core/error.h"
 
 /// The model that a configuration describes, and back.
@@ -18,12 +18,20 @@ nn::MixerOptions Config::mixer_options() const {
   return options;
 }
 
+std::vector<nn::MixerList> mixers_of(const Config& config) {
+  return nn::parse_layers(config.text("model.heads"), config.integer("model.width", 1, 1 << 16),
+                          config.mixer_options());
+}
+
+bool same_mixers(const Config& a, const Config& b) {
+  return nn::text_of(mixers_of(a)) == nn::text_of(mixers_of(b));
+}
+
 nn::DecoderConfig Config::model(const tasks::Task& task) const {
   const std::int64_t width = integer("model.width", 1, 1 << 16);
   const std::int64_t inner = integer("model.inner", 0, 1 << 18);
   const std::string_view f = activations[choice("model.activation", activations)];
-  const nn::MixerOptions options = mixer_options();
-  nn::check_options(options);
+  nn::check_options(mixer_options());
   nn::DecoderConfig model{.vocabulary = task.vocabulary().size(),
                           .width = width,
                           .layers = integer("model.layers", 0, 1000),
@@ -32,7 +40,7 @@ nn::DecoderConfig Config::model(const tasks::Task& task) const {
                           .epsilon = number("model.norm_epsilon", 0, 1),
                           .norms_after = flag("model.norms_after"),
                           .order = named<nn::Order>("model.order"),
-                          .mixers = nn::parse_layers(text("model.heads"), width, options),
+                          .mixers = mixers_of(*this),
                           .projection_bias = flag("model.attention_bias"),
                           .mixing_bias = flag("model.attention_bias") && flag("model.out_bias"),
                           .inner = inner ? inner : 3 * width,

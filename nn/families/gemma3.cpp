@@ -80,7 +80,7 @@ Json json_of(const DecoderConfig& config) {
   const SoftmaxHeads& first = heads_of(config, 0);
   LONGHAND_CHECK(
       config.embedding_scale == std::sqrt(static_cast<float>(config.width)) &&
-          first.head_norm == HeadNorm::rms_plus_one && first.scores.scale > 0 &&
+          first.norm_of_heads() == HeadNorm::rms_plus_one && first.scores.scale > 0 &&
           !config.feed_forward_bias && config.projection_bias == config.mixing_bias,
       "gemma3_text: expected embeddings times sqrt(width), normed queries and keys and a "
       "factor of their scores, got others");

@@ -10,7 +10,8 @@ class TraHeads final : public RuleHeads {
  public:
   double bias = 0;
 
-  TraHeads() : RuleHeads(Rule::tra) { head_norm = HeadNorm::rms_fixed; }
+  TraHeads() : RuleHeads(Rule::tra) {}
+  HeadNorm default_head_norm() const override { return HeadNorm::rms_fixed; }
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<TraHeads>(*this); }
   std::string_view kind() const override { return "tra"; }
   void declare(Options& options) override {

@@ -44,9 +44,12 @@ HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y) 
 }
 
 void AttentionHeads::declare(Options& options) {
+  // The default reads back as `default`, whichever of its names was given: equal mixers have equal
+  // texts.
+  if (head_norm == default_head_norm()) head_norm = HeadNorm::standard;
   options.choice("head_norm", head_norm,
-                 "none; rms, rms_plus_one or, without a gain, rms_fixed: each head's queries and "
-                 "keys are normed");
+                 "norm of each head's queries and keys: none, rms, rms_plus_one or, without a "
+                 "gain, rms_fixed; default: rms_fixed for tra heads, none for all others");
   rope.declare(options);
 }
 
@@ -60,14 +63,15 @@ void AttentionHeads::build(MixerScope& layer, const MixerPlace& place) {
   const std::int64_t counted = layer.rotary() && turns() ? rope.dims(width) : 0;
   frequencies_ = rope.frequencies(counted);
   dims_ = 2 * static_cast<std::int64_t>(frequencies_.size());
-  if (head_norm == HeadNorm::none) return;
-  if (head_norm == HeadNorm::rms_fixed) {
+  const HeadNorm norm = norm_of_heads();
+  if (norm == HeadNorm::none) return;
+  if (norm == HeadNorm::rms_fixed) {
     const Tensor ones = layer.constants(std::vector<double>(static_cast<std::size_t>(width), 1.0));
     query_norm_ = key_norm_ = RmsNorm(ones, layer.epsilon());
     return;
   }
   const Scope own = layer.scope() / place.index;
-  const bool plus_one = head_norm == HeadNorm::rms_plus_one;
+  const bool plus_one = norm == HeadNorm::rms_plus_one;
   query_norm_ = RmsNorm(own / "query_norm", width, layer.epsilon(), plus_one);
   key_norm_ = RmsNorm(own / "key_norm", width, layer.epsilon(), plus_one);
 }
@@ -91,7 +95,7 @@ Var AttentionHeads::turned(Var x, std::int64_t first_column, std::int64_t count,
 }
 
 Var AttentionHeads::turn(Var projection, const Input& input, RopeTables& tables) const {
-  if (head_norm != HeadNorm::none) return projection;  // turned after they are normed
+  if (norm_of_heads() != HeadNorm::none) return projection;  // turned after they are normed
   return turned(std::move(projection), place_.projection, heads + key_heads, input, tables);
 }
 
@@ -109,7 +113,7 @@ AttentionHeads::Operands AttentionHeads::operands(const MixerPass& pass) const {
   Operands all{{pass.projection, q, heads, width},
                {pass.projection, k, key_heads, width},
                {pass.projection, v, key_heads, width}};
-  if (head_norm != HeadNorm::none) {
+  if (norm_of_heads() != HeadNorm::none) {
     all.q = normed(pass, q, heads, query_norm_);
     all.k = all.own_k = normed(pass, k, key_heads, key_norm_);
   }

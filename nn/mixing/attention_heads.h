@@ -12,11 +12,12 @@ enum class Temper { none, position, length };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
 
-/// Whether each head's queries and keys are normed before they turn.
-enum class HeadNorm { none, rms, rms_plus_one, rms_fixed };
+/// How each head's queries and keys are normed before they turn. `standard`: as the kind of heads
+/// has it by default.
+enum class HeadNorm { standard, none, rms, rms_plus_one, rms_fixed };
 template <>
-inline constexpr std::array<std::string_view, 4> names_of<HeadNorm>{"none", "rms", "rms_plus_one",
-                                                                    "rms_fixed"};
+inline constexpr std::array<std::string_view, 5> names_of<HeadNorm>{"default", "none", "rms",
+                                                                    "rms_plus_one", "rms_fixed"};
 
 /// What mixers whose heads have queries, keys and values have in common. Their columns of the
 /// projection are [queries | keys | values], so that queries and keys, which may turn, lie side by
@@ -24,7 +25,7 @@ inline constexpr std::array<std::string_view, 4> names_of<HeadNorm>{"none", "rms
 class AttentionHeads : public Mixer {
  public:
   RopeOptions rope;
-  HeadNorm head_norm = HeadNorm::none;
+  HeadNorm head_norm = HeadNorm::standard;
 
   void declare(Options& options) override;
   std::int64_t projection_columns() const override { return (heads + 2 * key_heads) * width; }
@@ -34,6 +35,12 @@ class AttentionHeads : public Mixer {
   void prepare(RopeTables& tables, Backend& backend, DType type,
                std::int64_t longest) const override;
   Var turn(Var projection, const Input& input, RopeTables& tables) const override;
+
+  /// What `standard` stands for.
+  virtual HeadNorm default_head_norm() const { return HeadNorm::none; }
+  HeadNorm norm_of_heads() const {
+    return head_norm == HeadNorm::standard ? default_head_norm() : head_norm;
+  }
 
   /// Of the queries' and keys' norms; empty without them.
   const Parameter& query_norm() const { return query_norm_.weight; }

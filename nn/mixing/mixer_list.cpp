@@ -46,6 +46,13 @@ Options declared(Mixer& mixer) {
   return options;
 }
 
+void assign_those_it_has(Mixer& mixer, const MixerOptions& given) {
+  const Options options = declared(mixer);
+  for (const auto& [name, value] : given) {
+    if (const Option* const option = options.find(name)) option->assign(value);
+  }
+}
+
 /// "name=value,..." into the mixer's options.
 void assign(Mixer& mixer, std::string_view text, std::string_view settings) {
   const Options options = declared(mixer);
@@ -95,10 +102,7 @@ AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOp
   mixer->width = *width;
   LONGHAND_CHECK(*count % *keys == 0, "heads ", quote(text), ": expected a divisor of ", *count,
                  " key heads, got ", *keys);
-  for (const auto& [option, value] : given) {
-    const Options options = declared(*mixer);
-    if (const Option* const found = options.find(option)) found->assign(value);
-  }
+  assign_those_it_has(*mixer, given);
   if (!settings.empty()) assign(*mixer, text, settings);
   return mixer;
 }
@@ -151,13 +155,12 @@ std::string text_of(const MixerList& mixers, const MixerOptions& otherwise) {
     if (mixer->key_heads != mixer->heads) all += text('/', mixer->key_heads);
     all += text('x', mixer->width);
     const AnyMixer plain = fresh(*mixer);
-    const Options defaults = declared(*plain), options = declared(*mixer);
+    assign_those_it_has(*plain, otherwise);
+    const Options expected = declared(*plain), options = declared(*mixer);
     std::string settings;
     for (const Option& option : options.all()) {
-      const auto given = otherwise.find(option.name);
       const std::string value = option.text();
-      if (value == (given != otherwise.end() ? given->second : defaults.find(option.name)->text()))
-        continue;
+      if (value == expected.find(option.name)->text()) continue;
       settings += text(settings.empty() ? "{" : ",", option.name, '=', value);
     }
     if (!settings.empty()) all += settings + '}';
@@ -179,10 +182,7 @@ std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& ot
 void check_options(const MixerOptions& given) {
   for (const MixerKind* const kind : mixer_kinds()) {
     const AnyMixer mixer = kind->make();
-    const Options options = declared(*mixer);
-    for (const auto& [name, value] : given) {
-      if (const Option* const option = options.find(name)) option->assign(value);
-    }
+    assign_those_it_has(*mixer, given);
     mixer->check();
   }
 }

@@ -166,9 +166,9 @@ void add_rope(Json& json, const DecoderConfig& config, std::string_view family) 
     LONGHAND_CHECK(rope_json(heads_of(config, i).rope) == rope_json(first.rope), family,
                    ": expected the same rotary positions in all layers, got others");
   }
-  LONGHAND_CHECK(
-      first.scores.scale == 0 && first.head_norm == HeadNorm::none && config.embedding_scale == 1,
-      family, ": expected scores times 1/sqrt(width), heads and embeddings as they are");
+  LONGHAND_CHECK(first.scores.scale == 0 && first.norm_of_heads() == HeadNorm::none &&
+                     config.embedding_scale == 1,
+                 family, ": expected scores times 1/sqrt(width), heads and embeddings as they are");
   json["hidden_act"] = hugging_face_name(config.activation);
   json["rope_theta"] = first.rope.base;
   json["rope_scaling"] = first.rope.factor == 1 ? Json() : rope_json(first.rope);
