@@ -172,6 +172,27 @@ BOOST_AUTO_TEST_CASE(a_tokenizer_that_asks_for_something_else_is_refused_by_name
       "gemma", [](Json& t) { t["normalizer"] = nullptr; }, "normalizer: expected that of Gemma");
   with(
       "smollm2", [](Json& t) { t["model"]["unk_token"] = "a"; }, "lacks a byte");
+  with(
+      "gpt2",
+      [](Json& t) {
+        t["truncation"] = {{"direction", "Right"}, {"max_length", 512}};
+      },
+      "truncation: expected none");
+  const Json batch{{"strategy", "BatchLongest"}, {"pad_to_multiple_of", nullptr}, {"pad_id", 0}};
+  for (const auto& change :
+       {std::pair("strategy", Json{{"Fixed", 512}}), std::pair("pad_to_multiple_of", Json(8))}) {
+    with(
+        "gpt2",
+        [&](Json& t) {
+          t["padding"] = batch;
+          t["padding"][change.first] = change.second;
+        },
+        "padding: expected none or BatchLongest");
+  }
+  Json padded = golden["tokenizers"]["gpt2"]["tokenizer"];
+  padded["padding"] = batch;
+  write("padded.json", padded.dump());
+  BOOST_TEST(json("tokenize --tokenizer padded.json --json -- x")["ids"].size() == 1u);
   write("other.json", "{\"model\": {}");
   refuses(1, "tokenize --tokenizer other.json -- x", "other.json: expected ',' or '}'");
 }

@@ -71,16 +71,26 @@ void Encoder::remember_more(std::size_t bytes) {
 }
 
 void Encoder::encode_between_added(std::string_view text, std::size_t begin) {
+  if (tokenizer_.added_late().empty()) {
+    for (std::size_t done = 0; done < text.size();) {
+      const std::size_t end = end_of_block(text, done);
+      encode_block(normalize(text.substr(done, end - done), begin + done), 0);
+      done = end;
+    }
+    return;
+  }
+  // An added token may lie across the end of any block: the text is normalized as a whole.
+  const std::string_view normalized = normalize(text, begin);
   std::size_t done = 0;
-  while (const auto match = tokenizer_.added_late().find(text, done)) {
-    encode_unnormalized(text.substr(done, match->begin - done), begin + done);
-    put(match->id, {begin + match->begin, begin + match->end});
+  while (const auto match = tokenizer_.added_late().find(normalized, done)) {
+    encode_normalized(normalized.substr(done, match->begin - done), done);
+    put(match->id, original_range(match->begin, match->end));
     done = match->end;
   }
-  encode_unnormalized(text.substr(done), begin + done);
+  encode_normalized(normalized.substr(done), done);
 }
 
-void Encoder::encode_unnormalized(std::string_view text, std::size_t begin) {
+void Encoder::encode_normalized(std::string_view text, std::size_t begin) {
   for (std::size_t done = 0; done < text.size();) {
     const std::size_t end = end_of_block(text, done);
     encode_block(text.substr(done, end - done), begin + done);
@@ -112,28 +122,31 @@ std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) cons
   return text.size();
 }
 
-std::string_view Encoder::normalize(std::string_view block) {
-  if (tokenizer_.parts().nfc) return to_nfc(block, normalized_, rewritten_);
-  rewritten_.clear();
-  if (tokenizer_.byte_level()) return block;
-  // U+2581 and the space are the same.
-  constexpr std::string_view mark = "\xe2\x96\x81";
-  std::size_t found = block.find(mark);
-  if (found == std::string_view::npos) return block;
-  normalized_.clear();
-  std::size_t copied = 0;
-  for (; found != std::string_view::npos; found = block.find(mark, copied)) {
-    normalized_ += block.substr(copied, found - copied);
-    rewritten_.push_back({normalized_.size(), normalized_.size() + 1, found, found + mark.size()});
-    normalized_ += ' ';
-    copied = found + mark.size();
-  }
-  normalized_ += block.substr(copied);
-  return normalized_;
+std::string_view Encoder::normalize(std::string_view text, std::size_t begin) {
+  original_begin_ = begin;
+  next_rewritten_ = 0;
+  return tokenizer_.parts().normalize(text, normalized_, rewritten_);
 }
 
-void Encoder::encode_block(std::string_view block, std::size_t begin) {
-  const std::string_view text = normalize(block);
+ByteRange Encoder::original_range(std::size_t first, std::size_t last) {
+  // A place in a rewritten part stands for the beginning or the end of the whole part.
+  std::size_t next = next_rewritten_;
+  const auto original = [&](std::size_t place, bool is_end) {
+    while (next < rewritten_.size() && rewritten_[next].end <= place) ++next;
+    if (next < rewritten_.size() && rewritten_[next].begin < place + (is_end ? 0 : 1)) {
+      return original_begin_ +
+             (is_end ? rewritten_[next].original_end : rewritten_[next].original_begin);
+    }
+    if (next == 0) return original_begin_ + place;
+    const Rewritten& before = rewritten_[next - 1];
+    return original_begin_ + place - before.end + before.original_end;
+  };
+  const std::size_t begin = original(first, false);
+  next_rewritten_ = next;
+  return {begin, original(last, true)};
+}
+
+void Encoder::encode_block(std::string_view text, std::size_t begin) {
   make_room(3 * text.size());
   const auto with = [&](const auto& scanner) {
     if (options_.ranges) {
@@ -222,6 +235,7 @@ TokenId* Encoder::encode_unknown(std::string_view word, TokenId* out) {
 
 void Encoder::merge_word(std::string_view word) {
   symbols_.clear();
+  dropped_.clear();
   if (tokenizer_.parts().whole_words) {
     if (const auto whole = tokenizer_.parts().tokens.find(word)) {
       symbols_.push_back({*whole, 0});
@@ -258,6 +272,7 @@ void Encoder::add_symbols(std::string_view word) {
       const TokenId id = tokenizer_.byte_token(static_cast<unsigned char>(word[i]));
       if (id == Tokenizer::none) {
         ++dropped_bytes_;
+        if (options_.ranges) dropped_.push_back(static_cast<std::uint32_t>(i));
       } else {
         add(id, i);
       }
@@ -283,32 +298,17 @@ void Encoder::add_symbols(std::string_view word) {
 template <class Scanner>
 void Encoder::encode_words_with_ranges(std::string_view block, std::size_t begin,
                                        const Scanner& scanner) {
-  // A place in the block as a place in the text: `next` is the first rewritten part that ends
-  // after it.
-  std::size_t next = 0;
-  const auto original = [&](std::size_t place, bool is_end) {
-    while (next < rewritten_.size() && rewritten_[next].end <= place) ++next;
-    if (next < rewritten_.size() && rewritten_[next].begin < place + (is_end ? 0 : 1)) {
-      return begin + (is_end ? rewritten_[next].original_end : rewritten_[next].original_begin);
-    }
-    if (next == 0) return begin + place;
-    const Rewritten& last = rewritten_[next - 1];
-    return begin + place - last.end + last.original_end;
-  };
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {
     const char* const word_end = scanner.word_end(p, end);
-    merge_word({p, static_cast<std::size_t>(word_end - p)});
-    const auto word_begin = static_cast<std::size_t>(p - block.data());
-    const auto word_end_place = static_cast<std::size_t>(word_end - block.data());
+    const std::string_view word(p, static_cast<std::size_t>(word_end - p));
+    merge_word(word);
+    const std::size_t word_begin = begin + static_cast<std::size_t>(p - block.data());
     for (std::size_t i = 0; i < symbols_.size(); ++i) {
-      const std::size_t first = original(word_begin + symbols_[i].begin, false);
-      const std::size_t kept = next;  // this token's end may lie in the part its beginning lies in
-      const std::size_t last = original(
-          i + 1 < symbols_.size() ? word_begin + symbols_[i + 1].begin : word_end_place, true);
-      next = kept;
+      std::size_t last = i + 1 < symbols_.size() ? symbols_[i + 1].begin : word.size();
+      while (std::ranges::binary_search(dropped_, last - 1)) --last;
       ids_[count_] = symbols_[i].id;
-      ranges_[count_++] = {first, last};
+      ranges_[count_++] = original_range(word_begin + symbols_[i].begin, word_begin + last);
     }
     p = word_end;
   }

@@ -19,9 +19,10 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-/// Turns texts into the ids of their tokens: added tokens are found; what stands between is
-/// normalized, cut into words, and each word is merged. Words met often are remembered. It changes
-/// as it works: each thread has its own.
+/// Turns texts into the ids of their tokens: added tokens are found; the text between them is
+/// normalized, cut into words, and each word is merged. The added tokens of TokenizerParts'
+/// added_late are found after normalization. Words met often are remembered. An encoder changes as
+/// it works: each thread has its own.
 class Encoder {
  public:
   explicit Encoder(const Tokenizer& tokenizer);
@@ -32,7 +33,8 @@ class Encoder {
   };
   /// Called with the next tokens, some ten thousand at a time; no ranges unless they are wanted.
   /// The ids around a text have empty ranges; where normalization rewrote a part of the text,
-  /// tokens in it have the range of the whole part.
+  /// tokens in it have the range of the whole part. Bytes that were dropped before or after a token
+  /// are outside its range.
   using Sink = FunctionRef<void(std::span<const TokenId> ids, std::span<const ByteRange> ranges)>;
 
   /// An Error with the place of the first byte that is no UTF-8, if there is one, before anything
@@ -60,13 +62,18 @@ class Encoder {
   static constexpr std::size_t fewest_known_places = 1 << 10, most_known_places = 1 << 16;
 
   void encode_between_added(std::string_view text, std::size_t begin);
-  void encode_unnormalized(std::string_view text, std::size_t begin);
+  /// `begin` is where the text of the first byte lies in the normalized text.
+  void encode_normalized(std::string_view text, std::size_t begin);
   void encode_block(std::string_view block, std::size_t begin);
   template <class Scanner>
   void encode_words(std::string_view block, const Scanner& scanner);
   template <class Scanner>
   void encode_words_with_ranges(std::string_view block, std::size_t begin, const Scanner& scanner);
-  std::string_view normalize(std::string_view block);
+  /// The normalized text, to which original_range() then refers. `begin` is the text's place.
+  std::string_view normalize(std::string_view text, std::size_t begin);
+  /// Bytes of the text being encoded that bytes [first, last) of the normalized text stand for.
+  /// Successive ranges ascend.
+  ByteRange original_range(std::size_t first, std::size_t last);
   std::size_t end_of_block(std::string_view text, std::size_t begin) const;
   void set(Word& word, std::string_view text, std::size_t readable);
   TokenId* encode_word(const Word& word, TokenId* out);
@@ -84,8 +91,12 @@ class Encoder {
   Merger merger_;
   std::vector<Symbol> symbols_;  // of one word
   std::vector<MergeTable::Merge> next_;
+  std::vector<std::uint32_t> dropped_;  // with ranges: places in the word whose byte has no token
+  // Of the text that was normalized last.
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
+  std::size_t original_begin_ = 0;  // its place in the text being encoded
+  std::size_t next_rewritten_ = 0;  // the first that ends after the last range's beginning
   std::uint64_t dropped_bytes_ = 0;
 
   // Of the text being encoded.

@@ -10,6 +10,7 @@
 
 #include "nn/text/added_tokens.h"
 #include "nn/text/merge_builder.h"
+#include "nn/text/nfc.h"
 #include "nn/text/token_table.h"
 #include "nn/text/word_scanner.h"
 
@@ -28,8 +29,14 @@ struct TokenizerParts {
   bool nfc = false;                    // normalize first
   bool whole_words = false;            // a word that is a token is taken whole, merges or not
   std::vector<AddedToken> added;       // found in the text as it is
-  std::vector<AddedToken> added_late;  // found after those, between them
+  std::vector<AddedToken> added_late;  // found between those, in the normalized text
   std::vector<TokenId> before, after;  // put around each text
+
+  /// The text in NFC or, with WordPattern::spaces, with a space for U+2581: the text itself where
+  /// that changes nothing, otherwise in `buffer`. `changes`, cleared first, get the parts that were
+  /// rewritten, in order.
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             std::vector<Rewritten>& changes) const;
 };
 
 /// Turns ids into text; its Encoder (encoder.h) turns text into ids. It does not change, and any

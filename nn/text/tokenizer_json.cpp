@@ -61,6 +61,7 @@ class Reader {
   Tokenizer read() {
     LONGHAND_CHECK(member_of(model_, "type").is_null() || member_of(model_, "type") == "BPE", file_,
                    ": model: expected BPE, got ", quote(member_of(model_, "type").dump()));
+    require_whole_texts();
     read_pattern();
     read_normalizer();
     read_decoder();
@@ -117,6 +118,16 @@ class Reader {
   }
   bool spaces() const { return parts_.pattern == WordPattern::spaces; }
 
+  /// Refuses what would cut texts or add tokens to them.
+  void require_whole_texts() const {
+    const Json truncation = member_of(all_, "truncation"), padding = member_of(all_, "padding");
+    if (!truncation.is_null()) refuse(file_, "truncation", truncation, "none");
+    const bool changes_one_text =
+        !padding.is_null() && !(is(padding, "strategy", "BatchLongest") &&
+                                member(padding, "pad_to_multiple_of").is_null());
+    if (changes_one_text) refuse(file_, "padding", padding, "none or BatchLongest");
+  }
+
   /// Which of the known pre-tokenizers it is.
   void read_pattern() {
     const Json whole = member_of(all_, "pre_tokenizer");
@@ -165,7 +176,6 @@ class Reader {
     }
     parts_.nfc = list.size() == 1 && is(list[0], "type", "NFC");
     if (!list.empty() && !parts_.nfc) refuse(file_, "normalizer", whole, "none or NFC");
-    normalizes_ = parts_.nfc;
   }
 
   void read_decoder() const {
@@ -282,23 +292,26 @@ class Reader {
 
   void read_added_tokens(const std::vector<Added>& added) {
     for (const Added& token : added) {
-      const std::string bytes = table_bytes(token.content);
-      const auto known = parts_.tokens.find(bytes);
+      // A content that the vocabulary cannot spell, such as two spaces beside the entry "ĠĠ", is a
+      // token of its own.
+      std::string bytes;
+      const bool findable = append_bytes(bytes, token.content) == TokenTable::Found::yes;
+      const auto known = findable ? parts_.tokens.find(bytes) : std::nullopt;
       LONGHAND_CHECK(!known || *known == token.id, file_, ": added token ", quote(token.content),
                      " has the id ", token.id, ", but ", known.value_or(0), " in the vocabulary");
+      std::string buffer;
+      std::vector<Rewritten> changes;
+      const std::string content(token.normalized ? parts_.normalize(token.content, buffer, changes)
+                                                 : std::string_view(token.content));
       if (!parts_.tokens.has(token.id)) {
-        parts_.tokens.add(token.id, bytes, TokenTable::Found::no);
+        parts_.tokens.add(token.id, table_bytes(content), TokenTable::Found::no);
       } else {
         LONGHAND_CHECK(parts_.tokens.bytes(token.id) == bytes, file_, ": added token ",
                        quote(token.content), " has the id ", token.id, " of ",
                        quote(parts_.tokens.bytes(token.id)));
       }
-      // Without a normalizer the text before and after it is the same, but the others are found
-      // first.
-      LONGHAND_CHECK(!token.normalized || !normalizes_, file_, ": added token ",
-                     quote(token.content), ": normalized is not supported beside a normalizer");
       auto& where = token.normalized ? parts_.added_late : parts_.added;
-      where.push_back({token.id, token.content, token.special});
+      where.push_back({token.id, content, token.special});
     }
   }
 
@@ -393,7 +406,6 @@ class Reader {
   JsonReader whole_;
   Sections all_, model_;
   TokenizerParts parts_;
-  bool normalizes_ = false;
 };
 
 }  // namespace

@@ -38,6 +38,7 @@ TEXTS = [
     "▁a▁▁b ▁ c", "<b>x</b> </b>  </i>> </b>", "<|end|>text<|end|><|start|> <|sta", "<|end|><|end|>more<|end", "\n\n\n\n\n\n",
     "\t\t\t x", " \n \n  \n", "a" * 70, "ab " * 40, " " * 120 + "x", "x" + "\n" * 60, "Ω≈ç√∫˜µ≤≥÷", "\U000e0101\U0010ffff\ue000",
     "²³¹½Ⅷ①一二三", "ſſ ﬁ ﬀ", "don''t '' ' 's", "snake_case CamelCase x_1", "\u200d\u200b\u2060", "\U0001d7d9\U00010107",
+    "e\u0301  e\u0301   s\u0307\u0323     \ne\u0301\n  ", "d  d▁▁d ▁d▁ d", "!\0?\0\0) =\0\0=\0",
 ] + ENGLISH.splitlines() + OTHER.splitlines()
 
 
@@ -74,6 +75,19 @@ def llama3():
     return whole
 
 
+def gpt_neox():
+    """NFC, and added tokens that are found after it: runs of spaces, beside entries of the same text,
+    and a letter that NFC composes."""
+    whole = trained(normalizers.NFC(), pre_tokenizers.ByteLevel(add_prefix_space=False))
+    assert "ĠĠ" in whole["model"]["vocab"]
+    first = len(whole["model"]["vocab"])
+    for i, content in enumerate(["    ", "   ", "  ", "s\u0323\u0307", "\n\u00e9\n"]):
+        whole["added_tokens"].append({"id": first + i, "content": content, "single_word": False,
+                                      "lstrip": False, "rstrip": False, "normalized": True,
+                                      "special": False})
+    return whole
+
+
 def qwen2():
     return trained(normalizers.NFC(), split_and_bytes(QWEN2))
 
@@ -105,11 +119,11 @@ def gemma():
         vocabulary.setdefault(left + right, len(vocabulary))
         if [left, right] not in merges:
             merges.insert(0, [left, right])
-    for content in ("\n\n", "\n\n\n", "\t\t", "<|end|>", "<|start|>"):
+    for content in ("\n\n", "\n\n\n", "\t\t", "<|end|>", "<|start|>", "d ▁d"):
         vocabulary.setdefault(content, len(vocabulary))
         whole["added_tokens"].append({"id": vocabulary[content], "content": content,
                                       "single_word": False, "lstrip": False, "rstrip": False,
-                                      "normalized": False, "special": content[0] == "<"})
+                                      "normalized": content[0] == "d", "special": content[0] == "<"})
     whole["post_processor"] = json.loads(processors.TemplateProcessing(
         single="<bos> $A", pair="<bos> $A $B", special_tokens=[("<bos>", 1)]).__getstate__())
     return whole
@@ -126,8 +140,8 @@ def by_longhand(program):
 
 
 def main():
-    kinds = {"gpt2": gpt2(), "llama3": llama3(), "qwen2": qwen2(), "smollm2": smollm2(),
-             "gemma": gemma(), "trained": by_longhand(sys.argv[1])}
+    kinds = {"gpt2": gpt2(), "gpt_neox": gpt_neox(), "llama3": llama3(), "qwen2": qwen2(),
+             "smollm2": smollm2(), "gemma": gemma(), "trained": by_longhand(sys.argv[1])}
     result = {"training_text": ENGLISH * 3 + OTHER, "texts": TEXTS, "tokenizers": {}}
     for name, whole in kinds.items():
         tokenizer = Tokenizer.from_str(json.dumps(whole))
