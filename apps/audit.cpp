@@ -18,8 +18,8 @@ using catalog::Output;
 using catalog::Role;
 
 HostTensor floats(const SafetensorsFile& file, const std::string& name) {
-  const SafetensorsEntry& entry = file.at(name);
-  LONGHAND_CHECK(is_float(*entry.dtype), file.name(), ": tensor ", quote(name),
+  const SafetensorsEntry& entry = *file.find(name);
+  LONGHAND_CHECK(entry.dtype && is_float(*entry.dtype), file.name(), ": tensor ", quote(name),
                  ": expected F64, F32 or BF16, got ", entry.type);
   HostTensor host{entry.shape, std::vector<double>(static_cast<std::size_t>(entry.shape.size()))};
   const auto convert = [&]<class T>(T value) {

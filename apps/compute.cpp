@@ -2,6 +2,9 @@
 
 #include <limits>
 
+#include "core/npy.h"
+#include "core/quote.h"
+
 namespace longhand::app {
 
 std::vector<Option> compute_options(std::string backend) {
@@ -25,6 +28,15 @@ std::shared_ptr<Backend> backend_from(const Arguments& arguments) {
     wrong_usage("--backend: expected reference, cpu or cuda, got '", name, "'");
   }
   return make_backend(name, backend_options(arguments));
+}
+
+const std::string& array_file_from(const Arguments& arguments, std::string_view option) {
+  const std::string& file = arguments.word(option);
+  if (!is_array_file(file)) {
+    wrong_usage(shown_flag(option),
+                ": expected a name that ends in .npy, .npz or .safetensors, got ", quote(file));
+  }
+  return file;
 }
 
 std::uint64_t seed_from(const Arguments& arguments) {

@@ -213,6 +213,10 @@ bool is_numpy_file(const std::filesystem::path& path) {
   return path.extension() == ".npy" || path.extension() == ".npz";
 }
 
+bool is_array_file(const std::filesystem::path& path) {
+  return is_numpy_file(path) || path.extension() == ".safetensors" || !path.has_extension();
+}
+
 std::vector<std::byte> numpy_as_safetensors(const std::filesystem::path& path,
                                             const std::string& single) {
   const MappedFile mapped(path);
@@ -294,6 +298,8 @@ ArrayFile::ArrayFile(const std::filesystem::path& path, const std::string& singl
                                   : SafetensorsFile::open(path)) {}
 
 void save_arrays(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
+  LONGHAND_CHECK(is_array_file(path), path.string(),
+                 ": expected a name that ends in .npy, .npz or .safetensors");
   if (is_numpy_file(path)) return save_numpy(path, tensors);
   save_tensors(path, tensors);
 }

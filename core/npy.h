@@ -13,6 +13,10 @@ namespace longhand {
 /// Whether NumPy's load() would read a file of that name: .npy or .npz.
 bool is_numpy_file(const std::filesystem::path& path);
 
+/// Whether arrays can be written to a file of that name: .npy, .npz, .safetensors or, in the form
+/// of safetensors too, a name without an extension.
+bool is_array_file(const std::filesystem::path& path);
+
 /// The arrays of a .npz file, or the one of a .npy file under the name `single`, as the bytes of a
 /// safetensors file (SafetensorsFile::parse). They are little-endian and in C order; compressed
 /// ones (savez_compressed) are refused. Whatever is wrong is refused in one line naming the file
@@ -38,7 +42,7 @@ class ArrayFile {
   SafetensorsFile arrays_;
 };
 
-/// Writes a file in the form that its name says, whole or not at all.
+/// Writes a file in the form that its name says, whole or not at all. Other names are refused.
 void save_arrays(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
 
 /// CRC-32 as zip files have it (polynomial 0x04C11DB7, reflected, inverted before and after).

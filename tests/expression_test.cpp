@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_student_is_told_with_the_numbers) {
   refuses(2, "gradcheck --expression 'x*y' --derivative y --by z", "--by");
   refuses(2, "gradcheck --expression 'x' --derivative z", "--derivative");
   refuses(2, "gradcheck --expression '2x' --derivative 2", "--expression");
-  refuses(2, "gradcheck --expression x", "--derivative");
+  refuses(2, "gradcheck --expression x", "longhand gradcheck: --derivative is missing");
   refuses(2, "gradcheck --derivative x", "--expression");
   refuses(2, "gradcheck matmul --expression x --derivative 1", "no ops");
   refuses(2, "gradcheck --expression x --derivative 1 --from 3 --to 2", "--to");

@@ -97,6 +97,11 @@ BOOST_AUTO_TEST_CASE(an_imported_model_trains_on_with_heads_of_another_kind) {
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_imported_or_exported_is_one_line_and_leaves_nothing) {
+  longhand.refuses(1, "import nope.gguf --out other", "nope.gguf: expected a folder with a ");
+  longhand.refuses(1, "import nope.gguf --out other", "got no such file or folder");
+  for (const char* const form : {".gguf", ".safetensors"}) {
+    longhand.refuses(2, std::string("export absent --out x") + form, "--out: expected a folder");
+  }
   folder("theirs", "gpt2_tied");
   longhand.refuses(2, "import theirs", "--out");
   longhand.refuses(2, "import --out run", "one folder");

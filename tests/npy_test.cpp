@@ -133,4 +133,41 @@ BOOST_AUTO_TEST_CASE(an_op_runs_on_numpy_files) {
   refuses(1, "op softmax --in in.npz --grad --out y.npy", "expected .npz for y, dx");
 }
 
+BOOST_AUTO_TEST_CASE(an_op_of_f64_runs_on_the_reference_unless_a_backend_is_named) {
+  const auto backend = make_reference_backend();
+  const Tensor x = Tensor::from(*backend, {2, 2}, DType::f64, std::vector<double>{1, 2, 3, 4});
+  save_numpy(path("x.npy"), std::vector<NamedTensor>{{"x", x}});
+  const Json facts = json("op softmax --in x.npy --out y.npy --json");
+  BOOST_TEST(facts["backend"] == "reference");
+  BOOST_TEST(facts["type"] == "f64");
+  const Json narrow = json("op softmax --in x.npy --out y.npy --dtype f32 --json");
+  BOOST_TEST(narrow["backend"] == "cpu");
+  refuses(2, "op softmax --in x.npy --out z.npy --backend cpu",
+          "--backend cpu: expected tensors of f32 or bf16, got f64; --dtype f32");
+  BOOST_TEST(!std::filesystem::exists(path("z.npy")));
+}
+
+BOOST_AUTO_TEST_CASE(integers_where_an_op_reads_floats_are_refused_with_the_types_it_reads) {
+  write_atomically(path("i.npy"), npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }",
+                                      std::string(16, '\0')));
+  refuses(1, "op softmax --in i.npy --out y.npy",
+          "i.npy: tensor \"x\": expected F64, F32 or BF16, got I64");
+}
+
+BOOST_AUTO_TEST_CASE(arrays_are_written_to_names_of_a_known_form_alone) {
+  const auto backend = make_reference_backend();
+  const Tensor x = Tensor::from(*backend, {2}, DType::f32, std::vector<double>{1, 2});
+  const std::vector<NamedTensor> tensors{{"x", x}};
+  save_numpy(path("x.npy"), tensors);
+  expect_refusal([&] { save_arrays(path("x.txt"), tensors); },
+                 "ends in .npy, .npz or .safetensors");
+  for (const char* const words :
+       {"op softmax --in x.npy --out y.txt", "generate absent --prompt x --out y.txt",
+        "generate absent --prompt x --logits y.txt", "eval absent --out y.txt",
+        "data --task flip-flop --step 1 --out y.txt"}) {
+    refuses(2, words, "expected a name that ends in .npy, .npz or .safetensors, got \"y.txt\"");
+  }
+  BOOST_TEST(!std::filesystem::exists(path("y.txt")));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -152,6 +152,7 @@ void show_step(const Arguments& arguments) {
   const std::int64_t count = config.batch_plan().batches;
   const auto host = make_reference_backend();
   std::vector<NamedTensor> arrays;
+  if (arguments.given("out")) array_file_from(arguments, "out");
   Json batches = Json::array();
   for (std::int64_t place = 0; place < count; ++place) {
     const nn::Batch batch = source(step, place);

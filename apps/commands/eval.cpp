@@ -63,6 +63,7 @@ void run(const Arguments& arguments) {
   if (axes.empty() && arguments.given("figure")) wrong_usage("--figure: expected a --sweep too");
   if (arguments.given("token-file")) require_alone(arguments);
   if (arguments.given("out") && !axes.empty()) wrong_usage("--out: expected no --sweep beside it");
+  if (arguments.given("out")) array_file_from(arguments, "out");
   if (arguments.flag("logits") && !arguments.given("out")) {
     wrong_usage("--logits: expected --out too");
   }

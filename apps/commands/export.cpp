@@ -29,6 +29,11 @@ nn::TextTokens tokens_of(const LoadedRun& loaded) {
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
   const std::string to = arguments.word("out");
+  if (const auto form = std::filesystem::path(to).extension();
+      form == ".gguf" || form == ".safetensors") {
+    wrong_usage("--out: expected a folder, got ", quote(to),
+                "; export writes a folder in Hugging Face's form");
+  }
   const LoadedRun loaded = load_run(arguments.plain()[0], load_options(arguments));
   const auto most = static_cast<std::uint64_t>(arguments.integer("part_mib", 0, largest_part_mib));
   std::string_view family;

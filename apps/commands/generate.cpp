@@ -86,6 +86,9 @@ Json in_json(const Continuation& c, const std::string& prompt) {
 void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
   const std::string& folder = arguments.plain()[0];
+  for (const char* file : {"out", "logits"}) {
+    if (arguments.given(file)) array_file_from(arguments, file);
+  }
   std::vector<std::string> prompts = prompts_from(arguments);
   const std::string stop = arguments.given("stop") ? arguments.word("stop") : "";
   nn::GenerateOptions options{.most = arguments.integer("tokens", 0, 1 << 24),

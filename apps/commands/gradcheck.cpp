@@ -60,7 +60,8 @@ class Checker {
 void check_typed(const Arguments& arguments) {
   if (!arguments.plain().empty()) wrong_usage("--expression: expected no ops beside it");
   const auto parsed = [&](const char* flag) {
-    return as_usage(flag, [&] { return Expression(arguments.word(flag)); });
+    const std::string& typed_text = arguments.word(flag);
+    return as_usage(flag, [&] { return Expression(typed_text); });
   };
   const Expression f = parsed("expression"), typed = parsed("derivative");
   std::string by;

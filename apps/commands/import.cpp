@@ -32,8 +32,9 @@ Source open_source(const fs::path& path) {
     auto foreign = nn::parse_config(nn::gguf_config(file).dump(), path.string());
     return {path, std::move(foreign), nn::gguf_weights(GgufFile::open(path)), std::move(file)};
   }
-  LONGHAND_CHECK(!fs::is_regular_file(path), path.string(),
-                 ": expected a folder with a config.json, or a GGUF file");
+  LONGHAND_CHECK(fs::is_directory(path), path.string(),
+                 ": expected a folder with a config.json, or a GGUF file, got ",
+                 fs::exists(path) ? "something else" : "no such file or folder");
   Source source{path, nn::read_config(path), nn::open_weights(path), std::nullopt};
   SafetensorsParts::open(path, "model").check_sums();  // where longhand wrote it
   return source;

@@ -147,6 +147,19 @@ std::optional<DType> wanted_type(const Arguments& arguments) {
   return type;
 }
 
+/// The one that --backend names; its default is the CPU, or the reference for f64.
+std::shared_ptr<Backend> backend_for(DType type, const Arguments& arguments) {
+  if (type != DType::f64 || arguments.word("backend") == "reference") {
+    return backend_from(arguments);
+  }
+  if (arguments.given("backend")) {
+    wrong_usage("--backend ", arguments.word("backend"),
+                ": expected tensors of f32 or bf16, got f64; --dtype f32 converts them, --backend "
+                "reference computes in f64");
+  }
+  return make_reference_backend(backend_options(arguments));
+}
+
 /// The Euclidean norm: enough to see that something other than zeros came out.
 double norm(const Tensor& tensor) {
   double sum = 0;
@@ -163,18 +176,17 @@ double norm(const Tensor& tensor) {
 
 void run_operation(const Operation& operation, const Arguments& arguments) {
   const std::string& in = arguments.word("in");
-  const std::string& out = arguments.word("out");
+  const std::string& out = array_file_from(arguments, "out");
   auto attribute_values = attributes(operation, arguments.words("attr"));
   const bool gradients = arguments.flag("grad");
   if (gradients && std::ranges::none_of(operation.inputs, &Argument::differentiable)) {
     wrong_usage("--grad: ", operation.name, " has no gradient");
   }
   const std::optional<DType> wanted = wanted_type(arguments);
-  const auto backend = backend_from(arguments);
-
   AuditFile file = read_audit_file(in, operation);
   file.values.attributes = std::move(attribute_values);
   const DType type = wanted.value_or(file.type);
+  const auto backend = backend_for(type, arguments);
   const auto start = std::chrono::steady_clock::now();
   const std::vector<NamedTensor> results = audit(operation, file, *backend, type, gradients);
   backend->synchronize();
@@ -184,7 +196,7 @@ void run_operation(const Operation& operation, const Arguments& arguments) {
   Report report(
       {{"tensor", "tensor"}, {"type", "type"}, {"shape", "shape"}, {"norm", "norm", "%.9g"}});
   report.set("op", operation.name);
-  report.set("backend", arguments.word("backend"));
+  report.set("backend", backend->name());
   report.set("math", arguments.word("math"));
   report.set("type", name_of(type));
   report.set("out", out);
@@ -224,7 +236,9 @@ const Register command{
                {"out", "FILE", "where the results go, in the form that its name says"},
                {"attr", "NAME=VALUE", "an attribute of the op", {}, true},
                {"grad", "", "also compute the gradients of the inputs"},
-               {"dtype", "TYPE", "f64 (reference only), f32 or bf16; otherwise as in the file"}},
+               {"dtype", "TYPE",
+                "f64, f32 or bf16; the default is the type of the file. f64 runs on the "
+                "reference, unless --backend names another"}},
               join(compute_options(), {json_option()})),
      .examples = {"op list", "op describe layer_norm",
                   "op layer_norm --in x.safetensors --attr epsilon=1e-6 --grad --out y.safetensors",
