@@ -94,6 +94,17 @@ BOOST_AUTO_TEST_CASE(points_may_stand_alone_and_without_a_line_of_the_legend) {
   BOOST_TEST(contains(diamonds, ">paper</text>"));
 }
 
+BOOST_AUTO_TEST_CASE(a_series_without_a_name_has_no_line_of_the_legend) {
+  const auto lines = [](const std::string& name) {
+    const std::string svg = line_chart(
+        {.x_label = "x", .y_label = "y", .series = {{.name = name, .points = {{0, 1}, {1, 2}}}}});
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = svg.find("<line ", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  BOOST_TEST(lines("a") == lines("") + 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_logarithmic_axis_of_many_powers_marks_powers_alone) {
   const std::string svg = line_chart({.x_label = "n",
                                       .y_label = "e",

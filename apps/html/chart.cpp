@@ -181,7 +181,8 @@ std::string line_chart(const LineChart& chart) {
   ys.settle();
   std::vector<std::size_t> named;  // series in the legend
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    if (chart.series[i].in_legend) named.push_back(i);
+    const Series& series = chart.series[i];
+    if (series.in_legend && !series.name.empty()) named.push_back(i);
   }
   const std::size_t columns = legend_columns(chart.series);
   const std::size_t legend_rows = (named.size() + columns - 1) / columns;
