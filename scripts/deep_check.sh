@@ -1,8 +1,7 @@
 #!/bin/sh
-# What takes too long for every change (.ci/run): clang-tidy over all files, the operation of
-# docs/adding.md in a copy of the source, a thousand kills, the whole suite under sanitizers with the
-# kernels of every instruction set, fuzzing, arm64 in an emulator, and the packages: made twice, and
-# installed in a fresh root. Hours on two cores.
+# What takes too long for every change (.ci/run): clang-tidy over all files, a thousand kills, the
+# whole suite under sanitizers with the kernels of every instruction set, fuzzing, arm64 in an
+# emulator, and the packages: made twice, and installed in a fresh root. Hours on two cores.
 #   scripts/deep_check.sh [MINUTES]     of fuzzing each target (10)
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +10,6 @@ minutes=${1:-10}
 scripts/test.sh
 scripts/setup.sh lint
 scripts/tidy.sh
-tests/adding_op_test.sh "$PWD" "$PWD/build/adding_op" -G Ninja
 tests/kill_test.sh build/release/apps/longhand 1000
 for sanitizer in asan tsan; do
   cmake --preset "$sanitizer" >/dev/null
