@@ -8,8 +8,10 @@
 #include "tests/check.h"
 
 #include "apps/html/page.h"
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "tests/contents.h"
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
 BOOST_AUTO_TEST_SUITE(grid_test)
@@ -119,6 +121,28 @@ BOOST_AUTO_TEST_CASE(a_finished_run_serves_whatever_threads_are_asked_for_later)
   BOOST_TEST(train_runs(with("2", "2"), options));
   BOOST_TEST((fs::last_write_time(folder / "grid" / "run" / "metrics.jsonl") == written));
   BOOST_CHECK_THROW(train_runs(with("1", "3"), options), Error);
+}
+
+BOOST_AUTO_TEST_CASE(a_recipe_goes_on_with_runs_of_an_older_version) {
+  const TemporaryFolder folder;
+  RecipeOptions options{.out = folder / "grid"};
+  options.manner.quiet = true;
+  Config config = recipe_config("chains");
+  set_all(config, {{"model.width", "16"},
+                   {"model.layers", "1"},
+                   {"training.steps", "2"},
+                   {"training.evaluate_samples", "2"}});
+  const std::vector<GridRun> runs{{"run", config}};
+  BOOST_TEST(train_runs(runs, options));
+  std::string older = contents(folder / "grid/run/config.ini");
+  for (const std::string line : {"rate_at = end\n", "checkpoint_minutes = 10\n"}) {
+    BOOST_REQUIRE(older.find(line) != std::string::npos);
+    older.erase(older.find(line), line.size());
+  }
+  write_atomically(folder / "grid/run/config.ini", older);
+  const auto written = fs::last_write_time(folder / "grid/run/metrics.jsonl");
+  BOOST_TEST(train_runs(runs, options));
+  BOOST_TEST((fs::last_write_time(folder / "grid/run/metrics.jsonl") == written));
 }
 
 // Every ChaCAL recipe from its runs to its table, with models that learn nothing.

@@ -48,7 +48,8 @@ BOOST_AUTO_TEST_CASE(a_grid_is_trained_and_told) {
                  .status == 0);
   BOOST_TEST(checkpoint("a", 2) == checkpoint("s/rate-3e-3-heads-softmax_2-seed-2", 2));
   // Other settings under the same names are refused.
-  refuses(1, small + grid + "--seeds 2 --warm-up 7", "rate-1e-3");
+  refuses(1, small + grid + "--seeds 2 --warm-up 7",
+          "holds a run of another configuration: training.warm_up is \"100\" there and \"7\" here");
 }
 
 BOOST_AUTO_TEST_CASE(its_runs_can_be_shared_and_gone_on_with) {

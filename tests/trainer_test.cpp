@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include "tests/check.h"
 
@@ -80,7 +81,7 @@ BOOST_AUTO_TEST_CASE(it_learns_and_reports_every_step) {
   BOOST_TEST(reports.back().loss < 0.1);
   BOOST_TEST(reports.back().accuracy.value() == 1.0);
   BOOST_TEST(reports.back().tokens == 30);
-  BOOST_TEST(reports[4].rate == 1e-2);
+  BOOST_TEST(reports[5].rate == 1e-2);
   BOOST_TEST(reports.back().memory.peak > 0u);
   BOOST_TEST(reports.back().memory.live == reports[10].memory.live);  // nothing piles up
 }
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_schedule_takes_its_steps_from_the_trainer) {
                   {.steps = 4, .schedule = {.peak = 1}},
                   {.report = [&](const StepReport& r) { rates.push_back(r.rate); }});
   trainer.run();
-  BOOST_TEST(rates == (std::vector<double>{0.75, 0.5, 0.25, 0}), boost::test_tools::per_element());
+  BOOST_TEST(rates == (std::vector<double>{1, 0.75, 0.5, 0.25}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(parts_add_up_to_the_batch_they_are_cut_from) {
@@ -177,6 +178,31 @@ BOOST_AUTO_TEST_CASE(the_last_ones_and_the_best_are_kept) {
   BOOST_TEST(info.more.at("who") == "test");
 }
 
+BOOST_AUTO_TEST_CASE(a_score_that_is_no_number_is_the_worst_and_a_damaged_mark_is_written_anew) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  const TemporaryFolder folder;
+  TrainerOptions o = options(30);
+  o.checkpoints.folder = folder.path();
+  o.evaluate_every = 10;
+  const TrainerHooks hooks{.evaluate = [&](std::int64_t step) {
+    return std::optional(step == 20 ? 0.5 : std::numeric_limits<double>::quiet_NaN());
+  }};
+  const auto source = [](auto step, auto part) { return batch_of(step, part); };
+  Bigrams model(*backend);
+  Trainer(model, source, o, hooks).run();
+  const CheckpointStore store(folder.path(), 2);
+  BOOST_TEST(store.best().value() == 20);
+  BOOST_TEST(read_checkpoint_info(store.path(30)).score.value() ==
+             -std::numeric_limits<double>::infinity());
+  for (const char* damage : {"step-30\n", "step-7\n", "x"}) {
+    std::ofstream(folder / "best") << damage;
+    Bigrams again(*backend);
+    Trainer second(again, source, o, hooks);
+    BOOST_TEST(second.resume_latest());
+    BOOST_TEST(store.best().value() == 20);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_stops_and_names_step_and_tensor) {
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams model(*backend);
@@ -198,6 +224,26 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_stops_and_names_step_and_tensor) 
   BOOST_TEST(message.ends_with("the checkpoint of step 5 is kept"), message);
   BOOST_CHECK(values_of(model) == after_seven);
   BOOST_TEST(CheckpointStore(folder.path(), 2).latest().value() == 5);
+}
+
+BOOST_AUTO_TEST_CASE(checkpoints_by_time_come_after_every_step_that_takes_longer) {
+  const auto backend = make_cpu_backend({.threads = 1});
+  const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
+  using Steps = std::vector<std::int64_t>;
+  const auto saved_with = [&](double seconds) {
+    const TemporaryFolder folder;
+    TrainerOptions o = options(5);
+    o.checkpoints.folder = folder.path();
+    o.checkpoint_seconds = seconds;
+    Bigrams model(*backend);
+    Steps saved;
+    Trainer(model, source, o, {.saved = [&](std::int64_t step, auto&) { saved.push_back(step); }})
+        .run();
+    return saved;
+  };
+  BOOST_TEST(saved_with(1e-9) == Steps({1, 2, 3, 4, 5}));
+  BOOST_TEST(saved_with(3600) == Steps({5}));
+  BOOST_TEST(saved_with(0) == Steps({5}));
 }
 
 BOOST_AUTO_TEST_CASE(a_parameter_that_is_not_finite_is_named) {
@@ -376,6 +422,10 @@ BOOST_AUTO_TEST_CASE(a_signal_raises_the_flag) {
     std::raise(signal);
     BOOST_TEST(StopSignals::raised() == SIGHUP);  // the first counts
   }
+  { const StopSignals again; }
+  BOOST_TEST(StopSignals::raised() == SIGHUP);
+  StopSignals::forget();
+  BOOST_TEST(StopSignals::raised() == 0);
   std::signal(SIGHUP, before);
 }
 

@@ -11,6 +11,7 @@
 #include "core/atomic_file.h"
 #include "core/nearest.h"
 #include "core/quote.h"
+#include "nn/training/stop_signals.h"
 
 namespace longhand::app::sweep_command {
 namespace {
@@ -101,18 +102,19 @@ std::vector<GridCell> cells_of(const Config& base, const std::vector<GridAxis>& 
 }
 
 bool is_finished(const fs::path& path) {
-  return fs::exists(path / "config.ini") && summarize(path).state == "finished";
+  return fs::exists(path / "config.ini") && app::is_finished(path, RunFolder(path).config());
 }
 
-/// A run's score after a stage; none: that is not done. After the last one it is the last there is.
+/// A run's score after a stage; none if the stage is not done.
 std::optional<double> score_of(const fs::path& path, const GridStages& stages, std::size_t stage) {
   if (!fs::exists(path / "config.ini")) return std::nullopt;
-  if (!stages.is_last(stage)) return score_after(path, stages.all[stage].steps);
+  const std::int64_t step = stages.all[stage].steps;
+  if (!stages.is_last(stage)) return score_after(path, step);
   if (!is_finished(path)) return std::nullopt;
-  const RunSummary summary = summarize(path);
-  LONGHAND_CHECK(summary.value, path.string(),
-                 ": has no evaluation: expected evaluate-samples above 0");
-  return summary.value;
+  const std::optional<double> score = score_after(path, step);
+  LONGHAND_CHECK(score, path.string(), ": has no evaluation after its last step, ", step,
+                 ": expected evaluate-samples above 0");
+  return score;
 }
 
 /// Trains what a stage lacks; false when a signal or the time stopped it.
@@ -145,7 +147,7 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
                    stages.all[stage].steps, ": expected a folder of this --halving alone");
     train(*folder, manner);
     folder.reset();  // nobody writes to it any more
-    if (!score_of(path, stages, stage)) return false;
+    if (nn::StopSignals::raised() != 0 || !score_of(path, stages, stage)) return false;
   }
   return true;
 }
@@ -281,7 +283,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   }
   if (arguments.json()) std::cout << Json{{"out", sweep.out.string()}, {"finished", false}} << '\n';
   if (!arguments.flag("quiet")) {
-    std::cerr << "not all runs are done; the same command goes on with them\n";
+    std::cerr << "stopped before all was done; the same command goes on\n";
   }
 }
 

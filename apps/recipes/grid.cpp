@@ -8,9 +8,11 @@
 #include <sstream>
 
 #include "apps/run/config_mixers.h"
+#include "apps/run/run_summary.h"
 #include "apps/run/training.h"
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/quote.h"
 #include "core/safetensors_checksums.h"
 #include "core/safetensors_parts.h"
 #include "nn/text/token_file.h"
@@ -28,10 +30,13 @@ std::uint32_t sum_of(const std::string& tokenizer) {
   return tasks::names_tokenizer(tokenizer) ? nn::tokenizer_sum(tokenizer) : 0;
 }
 
-/// Whether a run has the wanted configuration. The size of its checkpoints' files and the number of
-/// threads do not count, since neither changes a bit; its tokenizer is its own copy.
-bool same_run(Config run, const Config& wanted) {
-  for (const char* key : {"training.part_mib", "compute.threads"}) run.set(key, wanted.text(key));
+/// The first setting in which a run differs from the wanted configuration, in words; empty: it is
+/// the same run. How often checkpoints are written by time, the size of their files and the number
+/// of threads do not count, since none of them changes a bit; its tokenizer is its own copy.
+std::string difference(Config run, const Config& wanted) {
+  for (const char* key : {"training.checkpoint_minutes", "training.part_mib", "compute.threads"}) {
+    run.set(key, wanted.text(key));
+  }
   const std::string tokenizer = "task.tokenizer";
   if (run.knows(tokenizer) && wanted.knows(tokenizer) &&
       sum_of(run.text(tokenizer)) == sum_of(wanted.text(tokenizer))) {
@@ -42,18 +47,19 @@ bool same_run(Config run, const Config& wanted) {
   if (run.text(norm) != wanted.text(norm) && same_mixers(run, wanted)) {
     run.set(norm, wanted.text(norm));
   }
-  return run.ini() == wanted.ini();
+  for (const auto& [key, value] : wanted.settings()) {
+    const std::string there = run.knows(key) ? run.text(key) : "missing";
+    if (there != value)
+      return text(key, " is ", quote(there), " there and ", quote(value), " here");
+  }
+  return "";
 }
+
+bool same_run(const Config& run, const Config& wanted) { return difference(run, wanted).empty(); }
 
 bool finished(const fs::path& path, const GridRun& run) {
   if (!fs::exists(path / "config.ini")) return false;
-  const RunFolder folder(path);
-  const nn::CheckpointStore store(folder.checkpoints(), 1);
-  const std::int64_t steps = run.last_step();
-  if (!same_run(folder.config(), run.config) || store.latest() != steps) return false;
-  // The last checkpoint comes before the last evaluation.
-  return run.evaluate_samples() == 0 ||
-         nn::read_checkpoint_info(store.path(steps)).score.has_value();
+  return same_run(RunFolder(path).config(), run.config) && is_finished(path, run.config);
 }
 
 }  // namespace
@@ -95,6 +101,18 @@ std::string ScaledSetting::at(Scale scale) const {
   return extended ? extended : laptop;
 }
 
+Config recipe_config(std::string_view task) {
+  Config config(task);
+  config.set("training.rate_at", "end");
+  return config;
+}
+
+Config recipe_config(const Config& run, std::string_view task) {
+  Config config = Config::from_run(run, task);
+  config.set("training.rate_at", "end");
+  return config;
+}
+
 void set_all(Config& config, std::span<const ScaledSetting> settings, Scale scale) {
   for (const ScaledSetting& s : settings) {
     const std::string value = s.at(scale);
@@ -122,8 +140,8 @@ RunFolder open_or_create(const fs::path& path, const Config& config,
         path, config, nn::CheckpointStore(from.checkpoints(), 1).path(find_step(from, start_step)));
   }
   RunFolder folder(path);
-  LONGHAND_CHECK(same_run(folder.config(), config), path.string(),
-                 ": holds a run of another configuration");
+  const std::string other = difference(folder.config(), config);
+  LONGHAND_CHECK(other.empty(), path.string(), ": holds a run of another configuration: ", other);
   return folder;
 }
 

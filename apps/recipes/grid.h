@@ -26,6 +26,11 @@ struct GridRecipe {
 };
 Recipe grid_recipe(GridRecipe grid);
 
+/// The settings that a recipe's run begins with: the defaults, or another run's model under a task.
+/// Its rates are those at the end of a step, with which the published results were made.
+Config recipe_config(std::string_view task);
+Config recipe_config(const Config& run, std::string_view task);
+
 /// A setting's value at each scale; "": its default. At the extended scale a setting has its value
 /// of the laptop scale unless it is given one.
 struct ScaledSetting {

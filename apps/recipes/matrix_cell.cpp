@@ -7,6 +7,7 @@
 #include "apps/recipes/matrix.h"
 #include "apps/run/config_mixers.h"
 #include "apps/run/evaluation.h"
+#include "apps/run/run_summary.h"
 #include "apps/version.h"
 #include "core/atomic_file.h"
 #include "core/crc32c.h"
@@ -116,7 +117,8 @@ std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
                  .end = std::string(whole)};
   const std::int64_t half = run.last_step() / 2;
   const auto train_to = [&](std::int64_t step) {
-    if (fs::exists(path / "config.ini") && latest() >= step) {
+    const bool is_done = step < run.last_step() ? latest() >= step : is_finished(path, run.config);
+    if (fs::exists(path / "config.ini") && is_done) {
       open_or_create(path, run.config);  // refuses another configuration
       return true;
     }
@@ -252,7 +254,7 @@ std::int64_t positions_at(std::int64_t times, const Config& config, const Cell& 
 
 GridRun cell_run(const Cell& cell, std::string_view rate, std::int64_t number,
                  const RecipeOptions& options) {
-  Config config(cell.task->kind);
+  Config config = recipe_config(cell.task->kind);
   for (const auto& [option, value] :
        cell.task->options(options.scale, cell.task->trained(options.scale), false)) {
     config.set("task." + option, value);

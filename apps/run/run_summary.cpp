@@ -31,9 +31,25 @@ RunSummary summarize(const fs::path& path) {
   if (writer_of(Folder(path))) {
     summary.state = "training";
   } else {
-    summary.state = summary.step >= summary.steps ? "finished" : "stopped";
+    summary.state = is_finished(path, summary.config) ? "finished" : "stopped";
   }
   return summary;
+}
+
+bool is_finished(const fs::path& run, std::int64_t steps, std::int64_t evaluate_samples) {
+  const nn::CheckpointStore store(run / "checkpoints", 1);
+  if (store.latest() != steps) return false;
+  if (evaluate_samples == 0) return true;
+  try {
+    return nn::read_checkpoint_info(store.path(steps)).score.has_value();
+  } catch (const Error&) {  // damaged: --resume says how
+    return false;
+  }
+}
+
+bool is_finished(const fs::path& run, const Config& config) {
+  return is_finished(run, config.integer("training.steps", 0, longest_training),
+                     config.integer("training.evaluate_samples", 0, 1 << 24));
 }
 
 std::optional<double> score_after(const fs::path& path, std::int64_t step) {

@@ -20,6 +20,13 @@ struct RunSummary {
 };
 RunSummary summarize(const std::filesystem::path& run);
 
+/// True if `train --resume` has nothing left to do: the checkpoint of the last step is there and,
+/// if the configuration requires evaluations, has its score. The score is the last thing that a
+/// training writes before its report.
+bool is_finished(const std::filesystem::path& run, std::int64_t steps,
+                 std::int64_t evaluate_samples);
+bool is_finished(const std::filesystem::path& run, const Config& config);
+
 /// The main metric's value in a run's evaluation after a step; none where there is none.
 std::optional<double> score_after(const std::filesystem::path& run, std::int64_t step);
 

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "apps/machine.h"
+#include "apps/run/run_summary.h"
 #include "apps/serve/page_files.h"
 #include "core/error.h"
 #include "core/folder.h"
@@ -221,7 +222,9 @@ Json LivePage::row_of(int number, LiveRun& run, Clock::time_point until) {
            {"seconds", run.curves.seconds()},
            {"figures", run.curves.figures()},
            {"whole", whole}};
-  const char* state = writer ? "training" : run.curves.step() >= run.steps ? "finished" : "stopped";
+  const bool finished =
+      run.curves.step() >= run.steps && is_finished(run.path, run.steps, run.evaluate_samples);
+  const char* state = writer ? "training" : finished ? "finished" : "stopped";
   row["state"] = run.error.empty() ? state : "unreadable";
   row["here"] = writer && writer->process != 0;
   if (writer && writer->process != 0) {

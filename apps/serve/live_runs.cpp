@@ -108,6 +108,7 @@ void LiveRuns::add(const fs::path& path, const fs::path& below) {
     const Config& config = folder.config();
     for (const auto& [key, value] : config.settings()) run.settings[key] = value;
     run.steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
+    run.evaluate_samples = config.integer("training.evaluate_samples", 0, 1 << 24);
     run.metric = text(config.kind().distributions.front().name, "/", config.task()->main_metric());
   } catch (const std::exception& failure) {
     run.error = printable(failure.what());

@@ -29,7 +29,7 @@ struct LiveRun {
   Json settings = Json::object();  // of config.ini
   std::string error = {};          // why that cannot be read
   std::string metric = {};
-  std::int64_t steps = 0;
+  std::int64_t steps = 0, evaluate_samples = 0;
   std::filesystem::file_time_type configured = {};
   bool present = true;
   pid_t child = 0;           // what this server started for it, and still runs

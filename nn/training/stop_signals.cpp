@@ -17,7 +17,6 @@ extern "C" void on_stop_signal(int signal) {
 }  // namespace
 
 StopSignals::StopSignals() {
-  first = 0;
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
@@ -35,5 +34,6 @@ StopSignals::~StopSignals() {
 }
 
 int StopSignals::raised() { return first; }
+void StopSignals::forget() { first = 0; }
 
 }  // namespace longhand::nn

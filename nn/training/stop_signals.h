@@ -16,8 +16,11 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The first that came since the last of these objects was made; 0: none.
+  /// The first signal of the process, whichever of these objects saw it; 0: none. It stays, so that
+  /// work after it stops too and the process's status tells it.
   static int raised();
+  /// Forgets it, for a caller that has handled it and goes on.
+  static void forget();
 
  private:
   static constexpr std::array<int, 5> signals{SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXCPU};
