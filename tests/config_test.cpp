@@ -69,6 +69,27 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read_back_whole) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(
+    a_run_of_an_older_version_keeps_its_behaviour_and_a_partial_file_gets_defaults) {
+  std::string older = Config("flip-flop").ini();
+  const std::string line = "rate_at = start\n";
+  BOOST_REQUIRE(contains(older, line));
+  older.erase(older.find(line), line.size());
+  const std::string minutes = "checkpoint_minutes = 10\n";
+  BOOST_REQUIRE(contains(older, minutes));
+  older.erase(older.find(minutes), minutes.size());
+  BOOST_TEST(Config::read(file(older)).text("training.rate_at") == "end");
+  BOOST_TEST(Config::read(file(older)).text("training.checkpoint_minutes") == "0");
+  BOOST_TEST((Config::read(file(older)).schedule().place == nn::Schedule::Place::end));
+  BOOST_TEST(Config::read(file(older)).schedule().at(1000) == 0.0);
+  BOOST_TEST(from({"--config", file(older)}).text("training.rate_at") == "end");
+  BOOST_TEST(from({"--config", file(older), "--rate-at", "start"}).text("training.rate_at") ==
+             "start");
+  const std::string partial = "[task]\nname = flip-flop\n[training]\nschedule = cosine\n";
+  BOOST_TEST(Config::read(file(partial)).text("training.rate_at") == "start");
+  BOOST_TEST(Config::read(file(partial)).schedule().at(1000) > 0);
+}
+
 BOOST_AUTO_TEST_CASE(flags_and_files_say_what_the_model_is) {
   const Config config =
       from({"--task",          "flip-flop",  "--width",       "32",
@@ -222,8 +243,10 @@ BOOST_AUTO_TEST_CASE(flags_are_refused_as_wrong_usage_with_the_flag) {
   BOOST_TEST(refused({"--width", "0"}).starts_with("--width: "));
   BOOST_TEST(refused({"--heads", "softmax"}).starts_with("--heads: "));
   BOOST_TEST(refused({"--schedule", "up"}).starts_with("--schedule: "));
+  BOOST_TEST(refused({"--rate-at", "middle"}).starts_with("--rate-at: training.rate_at: "));
   BOOST_TEST(refused({"--math", "sloppy"}).starts_with("--math: "));
   BOOST_TEST(refused({"--backend", "tpu"}).starts_with("--backend: "));
+  BOOST_TEST(refused({"--checkpoint-minutes", "-1"}).starts_with("--checkpoint-minutes: "));
   BOOST_TEST(refused({"--keep", "0"}).starts_with("--keep: "));
   BOOST_TEST(contains(refused({"--batch", "3", "--accumulation", "2"}), "multiple"));
   BOOST_TEST(refused({"--task.ignore", "2"}).starts_with("--task.ignore: "));

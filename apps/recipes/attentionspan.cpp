@@ -147,7 +147,7 @@ GridRun scratch_run(const AlgorithmicTask& task, std::int64_t number, const Reci
                     const Settings& more) {
   const std::string name(task.name);
   const Size& size = size_of(name, options.scale);
-  Config config(name);
+  Config config = recipe_config(name);
   for (const auto& [key, value] : shared) config.set(key, value);
   for (const auto& [key, value] : optimizer_settings(options)) config.set(key, value);
   config.set("model.deviation", std::string(size.deviation));
@@ -172,7 +172,7 @@ GridRun scratch_run(const AlgorithmicTask& task, std::int64_t number, const Reci
 GridRun tuned_run(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options,
                   const Settings& more) {
   const std::filesystem::path model = options.model;
-  Config config = Config::from_run(RunFolder(model).config(), task.name);
+  Config config = recipe_config(RunFolder(model).config(), task.name);
   config.set("task.instruction", "auto");
   config.set("task.examples", "auto");
   set_all(config, tuning, options.scale);

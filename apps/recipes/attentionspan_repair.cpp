@@ -50,6 +50,7 @@ GridRun repair_of(const GridRun& model, Repair method, const Training& training,
                   const RecipeOptions& options) {
   const std::string task = model.config.text("task.name");
   Config config = repaired(model.config, method, task);
+  config.set("training.rate_at", "end");  // as recipe_config() has it
   for (const auto& [key, value] : optimizer_settings(options)) config.set(key, value);
   if (method != Repair::rope_off) {
     const std::int64_t steps = training.steps(task, options);

@@ -38,7 +38,7 @@ GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions&
       {"training.evaluate_every", "200", "300", "600", "600"},
       {"training.evaluate_samples", "200", "200", "1000"},
       {"training.checkpoint_every", "", "500", "600"}};
-  Config config("chains");
+  Config config = recipe_config("chains");
   set_all(config, chacal_gpt2);
   set_all(config, {{"model.start", "residual"}, {"training.schedule", "linear"}});
   set_all(config, sizes, options.scale);

@@ -25,7 +25,7 @@ struct BoxesModel {
 /// Models on one version of the task.
 struct BoxesStudy {
   bool advanced = true;
-  Config config = Config("boxes");  // what all models share
+  Config config = recipe_config("boxes");  // what all models share
   int heads = 8;
   std::int64_t runs = 1;  // of each model, with seeds one after another
   std::vector<BoxesModel> models = {};

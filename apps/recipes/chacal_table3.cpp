@@ -81,7 +81,7 @@ Runs runs_of(const RecipeOptions& options, std::int64_t number) {
   std::filesystem::path from = options.model;
   if (options.model.empty()) {
     from = options.out / ("pre-trained" + of_seed);
-    Config config("text");
+    Config config = recipe_config("text");
     set_all(config, chacal_gpt2);
     set_all(config, base_sizes, options.scale);
     set_all(config, {{"training.schedule", "cosine"}, {"training.clip", "1"}});
@@ -90,7 +90,7 @@ Runs runs_of(const RecipeOptions& options, std::int64_t number) {
   }
   const Config base = first.empty() ? RunFolder(from).config() : first[0].config;
 
-  Config standard = Config::from_run(base, "text");
+  Config standard = recipe_config(base, "text");
   set_all(standard, tuning, options.scale);
   standard.set("training.beta2", "0.98");
   finish(standard);

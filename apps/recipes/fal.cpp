@@ -71,7 +71,7 @@ std::int64_t fal_seeds(const Experiment& experiment, bool fal, const RecipeOptio
 
 GridRun fal_run(const Experiment& experiment, bool fal, const RecipeOptions& options,
                 std::int64_t number) {
-  Config config(experiment.name);
+  Config config = recipe_config(experiment.name);
   config.set("model.heads", fal ? experiment.fal : experiment.baseline);
   const std::uint64_t seed = set_seed(config, options, number);
   set_all(config, experiment.settings, options.scale);

@@ -50,7 +50,7 @@ std::string HintingModel::id() const {
 std::int64_t hinting_seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3, 1); }
 
 GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std::int64_t number) {
-  Config config(model.task);
+  Config config = recipe_config(model.task);
   set_all(config, settings, options.scale);
   const std::int64_t set = std::stoll(model.set) * million(options.scale);
   config.set("training.set", std::to_string(set));

@@ -26,7 +26,7 @@ std::vector<Sized> sizes_of(const Study& study) {
 
 GridRun run_of(const Study& study, const StudiedModel& model, Sized size,
                const RecipeOptions& options, std::int64_t number) {
-  Config config(study.task);
+  Config config = recipe_config(study.task);
   set_all(config, study.settings);
   set_all(config, model.settings);
   const double rate =

@@ -85,6 +85,9 @@ constexpr Default defaults[] = {
     {"training.rate", "1e-3", "X", "peak learning rate", true},
     {"training.schedule", "linear", "NAME", "constant, linear, cosine or one_cycle"},
     {"training.warm_up", "100", "N", "steps of warm-up"},
+    {"training.rate_at", "start", "NAME",
+     "start: step s has the schedule's rate after s - 1 steps, as in transformers and PyTorch; "
+     "end: the rate after s steps, 0 in the last step, as in version 0.1"},
     {"training.beta1", "0.9", "X", "Adam's decay of the first moment"},
     {"training.beta2", "0.999", "X", "Adam's decay of the second moment"},
     {"training.epsilon", "1e-8", "X", "Adam's epsilon"},
@@ -100,7 +103,10 @@ constexpr Default defaults[] = {
     {"training.seed", "1", "N", "names all random numbers of the run", true},
     {"training.evaluate_every", "0", "N", "steps between evaluations; 0: at the end only"},
     {"training.evaluate_samples", "200", "N", "sequences of each distribution in an evaluation"},
-    {"training.checkpoint_every", "0", "N", "steps between checkpoints; 0: at the end only"},
+    {"training.checkpoint_every", "0", "N",
+     "steps between checkpoints; 0: by time and at the end only"},
+    {"training.checkpoint_minutes", "10", "X",
+     "a checkpoint after so many minutes without one, too; 0: not by time"},
     {"training.keep", "2", "N", "latest checkpoints kept; the best is kept too"},
     {"training.part_mib", "0", "N",
      "largest file of a checkpoint, which then lies in parts; 0: no limit"},
@@ -108,6 +114,17 @@ constexpr Default defaults[] = {
     {"compute.threads", "0", "N", "threads of the backend; 0: one per core", true},
     {"compute.math", "fast", "MODE", "how products are computed: exact, fast or bf16", true},
 };
+
+/// Settings that runs of version 0.1 do not have, with the values by which these runs behave.
+constexpr std::pair<std::string_view, std::string_view> of_older_runs[] = {
+    {"training.rate_at", "end"}, {"training.checkpoint_minutes", "0"}};
+
+/// The settings by which a run's config.ini, which has them all, differs from a file that someone
+/// wrote. Every version has these.
+constexpr std::string_view of_every_run[] = {"training.steps",          "training.beta1",
+                                             "training.epsilon",        "training.clip",
+                                             "training.evaluate_every", "training.checkpoint_every",
+                                             "training.keep",           "compute.math"};
 
 /// All of them: those of the mixers (nn/mixers/) follow the model's.
 const std::vector<DefaultSetting>& all_defaults() {
@@ -207,6 +224,12 @@ Config Config::parse(std::string_view ini, const std::string& source) {
     LONGHAND_CHECK(config.origin(line.key).empty(), place(line), ": ", line.key,
                    " is given twice, first by ", config.origin(line.key));
     config.set(line.key, line.value, place(line));
+  }
+  const auto is_given = [&](std::string_view key) { return !config.is_default(key); };
+  if (std::ranges::all_of(of_every_run, is_given)) {
+    for (const auto& [key, value] : of_older_runs) {
+      if (!is_given(key)) config.set(key, std::string(value));
+    }
   }
   return config;
 }
@@ -384,10 +407,12 @@ nn::Schedule Config::schedule() const {
   const auto curve = nn::schedule_from_name(text("training.schedule"));
   LONGHAND_CHECK(curve, "training.schedule: expected constant, linear, cosine or one_cycle, got ",
                  quote(text("training.schedule")));
+  constexpr std::string_view places[] = {"start", "end"};  // as in nn::Schedule::Place
   return {.curve = *curve,
           .peak = number("training.rate", 0, 1e3),
           .warm_up = integer("training.warm_up", 0, std::int64_t{1} << 40),
-          .steps = integer("training.steps", 0, std::int64_t{1} << 40)};
+          .steps = integer("training.steps", 0, std::int64_t{1} << 40),
+          .place = static_cast<nn::Schedule::Place>(choice("training.rate_at", places))};
 }
 
 nn::AdamOptions Config::adam() const {
@@ -515,6 +540,7 @@ void Config::read_all() const {
   integer("training.evaluate_every", 0, std::int64_t{1} << 40);
   integer("training.evaluate_samples", 0, 1 << 24);
   integer("training.checkpoint_every", 0, std::int64_t{1} << 40);
+  number("training.checkpoint_minutes", 0, 1e6);
   integer("training.keep", 1, 1000);
   most_file_bytes();
   const std::string& backend = text("compute.backend");

@@ -25,18 +25,25 @@ double share(std::int64_t part, std::int64_t whole) {
 double Schedule::at(std::int64_t step) const {
   LONGHAND_CHECK(steps > 0 || curve == Curve::constant, "schedule: ", name_of(curve),
                  ": expected the number of steps, got ", steps);
-  if (step < warm_up) {
-    const double u = share(step, warm_up);
-    return first + (peak - first) * (curve == Curve::one_cycle ? half_cosine(u) : u);
+  const bool cycles = curve == Curve::one_cycle;
+  const bool published = cycles && place == Place::start;  // as OneCycleLR
+  const double low = first.value_or(published ? peak / 25 : 0);
+  const double end = last.value_or(published ? peak / 25 / 1e4 : 0);
+  // OneCycleLR reaches its peak in the last step of the warm-up, the others in the step after it.
+  const std::int64_t rise = published ? warm_up - 1 : warm_up;
+  const std::int64_t point = place == Place::start ? step - 1 : step;
+  if (published ? point <= rise : point < rise) {
+    const double u = share(point, rise);
+    return low + (peak - low) * (cycles ? half_cosine(u) : u);
   }
-  const double v = share(step - warm_up, steps - warm_up);
+  const double v = share(point - rise, steps - warm_up);
   switch (curve) {
     case Curve::constant:
       return peak;
     case Curve::linear:
-      return peak + (last - peak) * v;
+      return peak + (end - peak) * v;
     default:
-      return last + (peak - last) * (1 - half_cosine(v));
+      return end + (peak - end) * (1 - half_cosine(v));
   }
 }
 

@@ -7,6 +7,21 @@
 namespace longhand::nn {
 
 /// The learning rate as a pure function of the step.
+///
+/// With Place::start, step s = 1 .. steps has the rate of the s-th optimizer step of PyTorch's
+/// OneCycleLR (one_cycle) and of get_*_schedule_with_warmup in transformers (all other curves).
+/// With W = warm_up and T = steps:
+///   rise  while s <= W:  u = (s - 1) / W,        one_cycle: u = (s - 1) / (W - 1)
+///   fall  after that:    v = (s - 1 - W) / (T - W),  one_cycle: v = (s - W) / (T - W)
+/// The last step's rate is above 0. The first step of a warm-up that begins at 0 has rate 0.
+///
+/// With Place::end, which runs of version 0.1 have, every curve has u = s / W and v = (s - W) /
+/// (T - W), and step s rises while s < W. The last step's rate is `last`.
+///
+/// u and v are at most 1, and
+///   rise: first + (peak - first) u,  one_cycle: first + (peak - first) (1 - cos(pi u)) / 2
+///   fall: constant: peak;  linear: peak + (last - peak) v;
+///         cosine, one_cycle: last + (peak - last) (1 + cos(pi v)) / 2
 struct Schedule {
   enum class Curve {
     constant,
@@ -14,20 +29,19 @@ struct Schedule {
     cosine,     // half a cosine down to `last`
     one_cycle,  // half a cosine up during warm-up, half a cosine down to `last`
   };
+  /// The point of the curve whose rate a step has.
+  enum class Place { start, end };
+
   Curve curve = Curve::linear;
   double peak = 1e-3;
-  double first = 0;          // where warm-up begins
-  double last = 0;           // at step `steps`
+  /// The rates at both ends of the curve. Default: 0; of one_cycle with Place::start peak / 25 and
+  /// peak / 250000, as OneCycleLR has them.
+  std::optional<double> first = {}, last = {};
   std::int64_t warm_up = 0;  // steps
   std::int64_t steps = 0;    // of the whole run; 0: those of the trainer that is given it
+  Place place = Place::start;
 
-  /// The rate of step s = 1 .. steps (0 gives `first`, where there is a warm-up). With
-  /// u = s / warm_up while s < warm_up:
-  ///   rate = first + (peak - first) u,  one_cycle: first + (peak - first) (1 - cos(pi u)) / 2
-  /// and after that with v = (s - warm_up) / (steps - warm_up), at most 1:
-  ///   constant: peak;  linear: peak + (last - peak) v;
-  ///   cosine, one_cycle: last + (peak - last) (1 + cos(pi v)) / 2
-  /// An Error where the curve needs `steps` and has none.
+  /// The rate of step s = 1 .. steps. An Error if the curve needs `steps` and has none.
   double at(std::int64_t step) const;
 };
 std::string_view name_of(Schedule::Curve curve);
