@@ -2,6 +2,9 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <limits>
+#include <vector>
 #include "tests/check.h"
 
 #include "core/error.h"
@@ -281,6 +284,86 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_written_without_checksums_is_loaded, Fixtur
   BOOST_TEST(info.more.empty());
   BOOST_TEST(!check_checkpoint(folder / "a").checksums);
   BOOST_TEST(saved.all()[1].value().to_doubles() == loaded.all()[1].value().to_doubles());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_named_after_another_step_is_refused, Fixture) {
+  const Parameters saved = make({3, 5}, 1), loaded = make({3, 5}, 2);
+  const AdamOptimizer adam(saved, {}), other(loaded, {});
+  CheckpointStore(folder.path(), 1).save({.step = 4000}, saved, &adam);
+  fs::rename(folder / "step-4000", folder / "step-3900");
+  const fs::path renamed = folder / "step-3900";
+  for (const auto& look : std::vector<std::function<void()>>{
+           [&] { check_checkpoint(renamed); }, [&] { read_checkpoint_info(renamed); },
+           [&] { load_values(renamed, loaded); },
+           [&] { load_checkpoint(renamed, loaded, &other); }}) {
+    expect_refusal(look, "step: expected 3900, as the folder is named, got 4000");
+  }
+  BOOST_TEST(saved.all()[1].value().to_doubles() != loaded.all()[1].value().to_doubles());
+  fs::rename(renamed, folder / "kept");  // any other name says nothing
+  BOOST_TEST(load_checkpoint(folder / "kept", loaded, &other).step == 4000);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_score_that_is_no_number_is_damage, Fixture) {
+  const Parameters saved = make({3, 5}, 1);
+  save_checkpoint(folder / "a", {.step = 1, .score = 0.5}, saved, nullptr);
+  for (const char* score : {"nan", "-nan", "NAN\n", "x", "0.5.5"}) {
+    std::ofstream(folder / "a" / "score") << score;
+    expect_refusal([&] { check_checkpoint(folder / "a"); }, "a/score: ");
+  }
+  std::ofstream(folder / "a" / "score") << "-inf\n";  // of figures that are no numbers
+  BOOST_TEST(read_checkpoint_info(folder / "a").score.value() < 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(numbers_that_are_not_finite_are_refused_whatever_the_checksums, Fixture) {
+  for (const DType type : {DType::f32, DType::f64}) {
+    for (const double bad :
+         {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
+      const Parameters saved = make({3, 5}, 1, type), loaded = make({3, 5}, 2, type);
+      const AdamOptimizer adam(saved, {}), other(loaded, {});
+      const auto refused = [&](const std::string& tensor) {
+        save_checkpoint(folder / "a", {.step = 1}, saved, &adam);
+        const std::string what =
+            "tensor \"" + tensor + "\": damaged: expected finite numbers, got ";
+        expect_refusal([&] { check_checkpoint(folder / "a"); }, what);
+        expect_refusal([&] { load_checkpoint(folder / "a", loaded, &other); }, what);
+      };
+      const Tensor value = saved.all()[1].value(), moment = adam.state()[3].tensor;
+      (*backend)(Fill{.value = bad, .y = moment.slice(1, 1)});
+      refused("w.v");
+      (*backend)(Fill{.value = 0, .y = moment});
+      (*backend)(Fill{.value = bad, .y = value.slice(2, 1)});
+      refused("w");
+      expect_refusal([&] { load_values(folder / "a", loaded); },
+                     "got 5 that are not, the first at 10");
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(the_best_is_told_by_its_file_or_refused, Fixture) {
+  const Parameters parameters = make({3, 5}, 1);
+  const AdamOptimizer adam(parameters, {});
+  CheckpointStore store(folder.path(), 9);
+  BOOST_TEST(!store.best());
+  for (const int step : {1, 2, 3, 4}) {
+    store.save({.step = step, .score = step == 2 ? 0.9 : 0.1 * step}, parameters, &adam);
+  }
+  store.mark_best(2);
+  BOOST_TEST(store.best().value() == 2);
+  BOOST_TEST(store.best_up_to(4).value() == 2);
+  BOOST_TEST(store.best_up_to(1).value() == 1);
+  BOOST_TEST(!store.best_up_to(0));
+  for (const char* damage :
+       {"", "step-", "step-2x\n", "2\n", "step-7\n", "step-99999999999999999999"}) {
+    std::ofstream(folder / "best") << damage;
+    BOOST_TEST(contains(refusal([&] { store.best(); }), "/best: "));
+    store.save({.step = 4, .score = 0.4}, parameters, &adam);  // and nothing is removed
+    BOOST_TEST(store.steps().size() == 4u);
+  }
+  // What is set aside is not the best any more.
+  store.mark_best(2);
+  CheckpointStore(folder.path(), 1).set_aside_after(1);
+  BOOST_TEST(store.best().value() == 1);
+  BOOST_TEST(store.steps() == (std::vector<std::int64_t>{1}));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_folder_that_was_moved_is_told_after_it_got_its_checkpoint, Fixture) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <sstream>
@@ -25,6 +27,7 @@ namespace {
 
 const std::string model_file = "model", optimizer_file = "optimizer";  // .safetensors
 const std::string score_file = "score";
+constexpr std::string_view checkpoint_prefix = "step-";
 
 std::vector<NamedTensor> named(const Parameters& parameters) {
   std::vector<NamedTensor> all;
@@ -117,6 +120,44 @@ void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors
   }
 }
 
+/// The place of the first number that is neither finite nor of an integer type; how many there are.
+struct NotFiniteNumbers {
+  std::size_t first = 0, count = 0;
+};
+
+template <class Bits>
+NotFiniteNumbers not_finite(std::span<const std::byte> bytes, Bits exponent) {
+  const auto at = [&](std::size_t i) {
+    Bits bits;
+    std::memcpy(&bits, bytes.data() + i * sizeof bits, sizeof bits);
+    return bits;
+  };
+  const std::size_t size = bytes.size() / sizeof(Bits);
+  NotFiniteNumbers found;
+  for (std::size_t i = 0; i < size; ++i) {
+    found.count += (at(i) & exponent) == exponent ? 1u : 0u;
+  }
+  while (found.count > 0 && (at(found.first) & exponent) != exponent) ++found.first;
+  return found;
+}
+
+/// Refused if a tensor has a number that is not finite: no training saves one.
+void require_finite(const SafetensorsParts& parts) {
+  for (const SafetensorsFile& file : parts.files()) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      NotFiniteNumbers bad;
+      if (entry.dtype == DType::f32) bad = not_finite<std::uint32_t>(entry.bytes, 0x7f800000u);
+      if (entry.dtype == DType::bf16) bad = not_finite<std::uint16_t>(entry.bytes, 0x7f80u);
+      if (entry.dtype == DType::f64) {
+        bad = not_finite<std::uint64_t>(entry.bytes, 0x7ff0000000000000u);
+      }
+      LONGHAND_CHECK(bad.count == 0, file.name(), ": tensor ", quote(entry.name),
+                     ": damaged: expected finite numbers, got ", bad.count,
+                     " that are not, the first at ", bad.first);
+    }
+  }
+}
+
 template <class Number>
 Number parse(std::string_view text, const std::string& where) {
   Number value{};
@@ -154,12 +195,17 @@ CheckpointInfo info_of(const SafetensorsParts& parts) {
   return info_of(first);
 }
 
-/// Of a checkpoint, with the score.
+/// Of a checkpoint, with the score. Refused if the folder's name is that of another step.
 CheckpointInfo info_of(const SafetensorsParts& model, const fs::path& folder) {
   CheckpointInfo info = info_of(model);
+  const std::optional<std::int64_t> named = step_of(folder.filename().string());
+  LONGHAND_CHECK(!named || *named == info.step, model.name(), ": metadata step: expected ",
+                 named.value_or(0), ", as the folder is named, got ", info.step);
   std::string score = Folder(folder).read(score_file).value_or("");
   if (score.ends_with('\n')) score.pop_back();
   if (!score.empty()) info.score = parse<double>(score, (folder / score_file).string());
+  LONGHAND_CHECK(!info.score || !std::isnan(*info.score), (folder / score_file).string(),
+                 ": damaged: expected a number, got ", quote(score));
   return info;
 }
 
@@ -266,6 +312,17 @@ void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
 
 }  // namespace
 
+std::string checkpoint_name(std::int64_t step) { return text(checkpoint_prefix, step); }
+
+std::optional<std::int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(checkpoint_prefix)) return std::nullopt;
+  std::int64_t step = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + checkpoint_prefix.size(), end, step);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return step;
+}
+
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer* optimizer, std::uint64_t most) {
   LONGHAND_CHECK(!optimizer || optimizer->holds_all(), name,
@@ -335,12 +392,14 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
   const auto values = as_named_in(model, named(parameters));
   require_fit(model, values, true);
   model.check_sums();
+  require_finite(model);
   if (optimizer && (info.step > 0 || has_file(folder, optimizer_file))) {
     const auto file = open_optimizer(folder, info);
     require_kind(file, *optimizer);
     const auto moments = as_named_in(file, named(*optimizer));
     require_fit(file, moments);
     file.check_sums();
+    require_finite(file);
     read(file, moments);
   }
   read(model, values);
@@ -350,13 +409,14 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
 void load_values(const fs::path& folder, const Parameters& parameters,
                  std::span<const Parameter> own) {
   const auto model = open(folder, model_file);
-  info_of(model);  // it is a checkpoint
+  info_of(model, folder);  // it is a checkpoint
   auto values = as_named_in(model, named(parameters));
   std::erase_if(values, [&](const NamedTensor& n) {
     return !model.find(n.name).entry && std::ranges::count(own, n.name, &Parameter::name) > 0;
   });
   require_fit(model, values, true);
   model.check_sums();
+  require_finite(model);
   read(model, values);
 }
 
@@ -377,10 +437,12 @@ bool has_bf16_matrices(const fs::path& folder) {
 CheckedCheckpoint check_checkpoint(const fs::path& folder) {
   const auto model = open(folder, model_file);
   model.check_sums();
+  require_finite(model);
   const CheckpointInfo info = info_of(model, folder);
   if (!has_file(folder, optimizer_file)) return {model.has_checksums(), false};
   const auto optimizer = open_optimizer(folder, info);
   optimizer.check_sums();
+  require_finite(optimizer);
   return {model.has_checksums() && optimizer.has_checksums(), true};
 }
 

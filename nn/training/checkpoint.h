@@ -19,10 +19,14 @@ using Metadata = std::map<std::string, std::string, std::less<>>;
 /// How names of folders begin that are not a whole checkpoint, whatever they hold.
 inline constexpr std::string_view unfinished_prefix = ".unfinished-";
 
+/// "step-N", the name of a run's checkpoint of step N; none for other names.
+std::string checkpoint_name(std::int64_t step);
+std::optional<std::int64_t> step_of(std::string_view name);
+
 /// What a checkpoint says beside its tensors.
 struct CheckpointInfo {
   std::int64_t step = 0;
-  std::optional<double> score = {};  // of the evaluation at this step, if there was one
+  std::optional<double> score = {};  // of the evaluation at this step; never NaN
   Metadata more = {};                // whatever the caller wants back
 };
 
@@ -53,8 +57,9 @@ void save_score(const Folder& folder, double score);
 
 /// Reads it into parameters (and moments, if wanted) of the same names, types and shapes; values of
 /// f32 are rounded to parameters of bf16, and those of bf16 read as f32. At step 0 there may be no
-/// moments, which stay as they are. What does not fit, or not match its checksum,
-/// is told in one line that names the tensor, before anything is changed.
+/// moments, which stay as they are. What does not fit, does not match its checksum or is not
+/// finite is an Error that names the tensor, before anything is changed. So is a folder named
+/// step-N that holds another step.
 CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parameters& parameters,
                                const Optimizer* optimizer = nullptr);
 /// The parameters alone, for a model that begins with another's. Those of `own` that the checkpoint

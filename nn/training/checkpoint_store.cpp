@@ -7,25 +7,15 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/quote.h"
 
 namespace fs = std::filesystem;
 
 namespace longhand::nn {
 namespace {
 
-constexpr std::string_view prefix = "step-", set_aside = "set-aside-";
+constexpr std::string_view set_aside = "set-aside-";
 const std::string best_file = "best";
-
-std::string name_of(std::int64_t step) { return text(prefix, step); }
-
-std::optional<std::int64_t> step_of(const std::string& name) {
-  if (!name.starts_with(prefix)) return std::nullopt;
-  std::int64_t step = 0;
-  const char* const end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, step);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return step;
-}
 
 }  // namespace
 
@@ -56,7 +46,7 @@ void CheckpointStore::open() {
 void CheckpointStore::save(const CheckpointInfo& info, const Parameters& parameters,
                            const Optimizer* optimizer) {
   try {
-    save_checkpoint(held(), name_of(info.step), info, parameters, optimizer, most_);
+    save_checkpoint(held(), checkpoint_name(info.step), info, parameters, optimizer, most_);
   } catch (const Error&) {
     held().require_in_place();  // that it was removed says more
     throw;
@@ -67,7 +57,7 @@ void CheckpointStore::save(const CheckpointInfo& info, const Parameters& paramet
 void CheckpointStore::save(const CheckpointInfo& info, const Parameters& parameters,
                            const Optimizer& optimizer, Communicator& ranks) {
   ranks.together([&] { held(); });
-  save_checkpoint(held(), name_of(info.step), info, parameters, optimizer, most_, ranks);
+  save_checkpoint(held(), checkpoint_name(info.step), info, parameters, optimizer, most_, ranks);
   ranks.together([&] {
     if (ranks.rank() == 0) after_save(info.step);
   });
@@ -81,25 +71,46 @@ void CheckpointStore::after_save(std::int64_t step) {
 }
 
 void CheckpointStore::save_score(std::int64_t step, double score) {
-  nn::save_score(held().make_folder(name_of(step)), score);
+  nn::save_score(held().make_folder(checkpoint_name(step)), score);
 }
 
 void CheckpointStore::mark_best(std::int64_t step) {
-  write_atomically(held(), best_file, name_of(step) + "\n");
+  write_atomically(held(), best_file, checkpoint_name(step) + "\n");
   prune();
 }
 
 void CheckpointStore::set_aside_after(std::int64_t step) {
   for (const std::int64_t later : steps()) {
     if (later <= step) continue;
-    const std::string name = name_of(later), aside = std::string(set_aside) + name;
+    const std::string name = checkpoint_name(later), aside = std::string(set_aside) + name;
     held().remove(aside);
     held().rename(name, aside);
+  }
+  if (const std::optional<std::int64_t> best = best_up_to(step)) {
+    write_atomically(held(), best_file, checkpoint_name(*best) + "\n");
+  } else {
+    held().remove(best_file);
   }
   held().sync();
 }
 
-fs::path CheckpointStore::path(std::int64_t step) const { return folder_ / name_of(step); }
+std::optional<std::int64_t> CheckpointStore::best_up_to(std::int64_t step) const {
+  std::optional<std::int64_t> best;
+  double highest = 0;
+  for (const std::int64_t one : steps()) {
+    if (one > step) break;
+    try {
+      const std::optional<double> score = read_checkpoint_info(path(one)).score;
+      if (!score || (best && *score <= highest)) continue;
+      best = one;
+      highest = *score;
+    } catch (const Error&) {  // a damaged one is never the best
+    }
+  }
+  return best;
+}
+
+fs::path CheckpointStore::path(std::int64_t step) const { return folder_ / checkpoint_name(step); }
 
 std::vector<std::int64_t> CheckpointStore::steps() const {
   std::vector<std::int64_t> found;
@@ -123,7 +134,11 @@ std::optional<std::int64_t> CheckpointStore::best() const {
   std::string name = Folder(folder_).read(best_file).value_or("");
   if (name.ends_with('\n')) name.pop_back();
   const auto step = step_of(name);
-  if (!step || !is_checkpoint(path(*step))) return std::nullopt;
+  const std::string file = (folder_ / best_file).string();
+  LONGHAND_CHECK(step, file, ": damaged: expected the name of a checkpoint, such as step-100, got ",
+                 quote(name), "; `longhand train --resume` writes it anew");
+  LONGHAND_CHECK(is_checkpoint(path(*step)), file, ": names ", name,
+                 ", which is not there; `longhand train --resume` writes it anew");
   return step;
 }
 
@@ -141,13 +156,18 @@ std::optional<std::int64_t> CheckpointStore::last_sound_before(std::int64_t step
 
 void CheckpointStore::prune() {
   const auto all = steps();
-  const auto kept = best();
+  std::optional<std::int64_t> kept;
+  try {
+    kept = best();
+  } catch (const Error&) {  // nobody knows which one is the best: all stay
+    return;
+  }
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < all.size(); ++i) {
     if (all[i] == kept) continue;
     // Renamed first: a folder that is half removed must not look like a checkpoint.
-    const std::string doomed = text(unfinished_prefix, "old-", name_of(all[i]));
+    const std::string doomed = text(unfinished_prefix, "old-", checkpoint_name(all[i]));
     held().remove(doomed);
-    held().rename(name_of(all[i]), doomed);
+    held().rename(checkpoint_name(all[i]), doomed);
     held().remove(doomed);
   }
 }

@@ -28,15 +28,21 @@ class CheckpointStore {
             Communicator& ranks);
   void save_score(std::int64_t step, double score);
   void mark_best(std::int64_t step);
-  /// Checkpoints of later steps go out of the way: step-N becomes set-aside-step-N.
+  /// Checkpoints of later steps go out of the way: step-N becomes set-aside-step-N. The best is
+  /// then one of those that stay.
   void set_aside_after(std::int64_t step);
 
   std::filesystem::path path(std::int64_t step) const;
   std::vector<std::int64_t> steps() const;  // ascending
   std::optional<std::int64_t> latest() const;
+  /// The step that `best` names; none where there is no such file. An Error if it names none.
   std::optional<std::int64_t> best() const;
   /// The last one before `step` that is sound and has the moments to go on with.
   std::optional<std::int64_t> last_sound_before(std::int64_t step) const;
+
+  /// The checkpoint up to `step` with the highest score, the first of equal ones; none if none has
+  /// a score.
+  std::optional<std::int64_t> best_up_to(std::int64_t step) const;
 
  private:
   const Folder& held();

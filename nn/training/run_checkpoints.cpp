@@ -22,13 +22,14 @@ void RunCheckpoints::open() {
 CheckpointInfo RunCheckpoints::load(const std::filesystem::path& checkpoint) {
   CheckpointInfo info = load_checkpoint(checkpoint, parameters_, &optimizer_);
   saved_ = info.step;
-  if (const auto best = store_ ? store_->best() : std::nullopt) {
+  best_ = info.score;
+  if (!store_ || store_->path(info.step) != checkpoint) return info;
+  if (const std::optional<std::int64_t> best = store_->best_up_to(info.step)) {
     best_ = read_checkpoint_info(store_->path(*best)).score;
   }
-  if (info.score && (!best_ || *info.score > *best_)) {  // the run ended before it was marked
-    best_ = info.score;
-    if (writes() && store_->path(info.step) == checkpoint) store_->mark_best(info.step);
-  }
+  // The run may have ended before the best was marked, or the mark may be damaged: it is renewed
+  // from the scores. If later checkpoints are to be set aside, that renews it.
+  if (writes() && store_->latest() == info.step) store_->set_aside_after(info.step);
   return info;
 }
 
@@ -53,7 +54,7 @@ std::optional<std::filesystem::path> RunCheckpoints::save(std::int64_t step,
 
 void RunCheckpoints::score(std::int64_t step, double score) {
   if (writes()) store_->save_score(step, score);
-  if (best_ && !(score > *best_)) return;
+  if (best_ && score <= *best_) return;
   best_ = score;
   if (writes()) store_->mark_best(step);
 }
