@@ -46,6 +46,7 @@ case $out in /*) ;; *) out=$PWD/$out ;; esac
 recipes="
 fal/table1 10 ct-fal
 fal/figure2 3 ffl-fal
+fal/heads 3 ct-fal
 chacal/table1 10 toy-chacal
 chacal/table2 10 boxes-chacal
 chacal/fig3 3 toy-chacal
@@ -63,6 +64,10 @@ hinting/fig3.8 6 sorting
 hinting/fig3.11 3 sorting
 hinting/fig4.12 3 sorting
 hinting/fig4.15 6 sorting
+hinting/tempered 3 sorting
+hinting/positions 3 sorting
+hinting/readings 6 sorting
+hinting/copies 3 sorting
 attentionspan/table6 10 boxes
 attentionspan/table2-scratch 6 boxes
 attentionspan/table3 6 boxes
@@ -73,6 +78,9 @@ attentionspan/fig2 6 boxes
 attentionspan/sec6.2 6 boxes
 attentionspan/sec6.4 6 boxes
 attentionspan/sec6.5 3 boxes
+attentionspan/columns 3 boxes
+attentionspan/digits 6 boxes
+attentionspan/protocol 3 boxes
 attentionspan/mechanisms 6 boxes
 scaling/flip-flop 6 ffl-fal
 scaling/chains 6 toy-chacal
