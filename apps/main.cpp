@@ -13,6 +13,7 @@
 #include "apps/command.h"
 #include "apps/terminal.h"
 #include "apps/version.h"
+#include "core/exception_message.h"
 #include "core/nearest.h"
 #include "core/quote.h"
 #include "nn/ranks/transport.h"
@@ -106,7 +107,7 @@ int guarded(const std::vector<std::string>& words) {
   } catch (const std::bad_alloc&) {
     return report(failed, "memory is used up", words);
   } catch (const std::exception& error) {
-    return report(failed, error.what(), words);
+    return report(failed, message_of(error), words);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/text_file.h"
 
 namespace longhand {
 namespace fs = std::filesystem;
@@ -76,32 +76,40 @@ Folder Folder::make_folder(const std::string& name) const {
   return {path_ / name, FileDescriptor(::openat(descriptor(), name.c_str(), folder_flags))};
 }
 
+Folder Folder::below(const fs::path& relative) const {
+  Folder folder = *this;
+  for (const fs::path& name : relative) {
+    LONGHAND_CHECK(relative.is_relative() && name != "..", relative.native(),
+                   ": expected a folder below ", path_.native());
+    if (name.empty() || name == ".") continue;
+    FileDescriptor inner = folder.open(name.native(), folder_flags | O_NOFOLLOW);
+    const int reason = errno;
+    struct stat status {};
+    LONGHAND_CHECK(
+        inner.valid() ||
+            ::fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISLNK(status.st_mode),
+        (folder.path_ / name).native(), ": expected a folder, got a link");
+    errno = reason;
+    folder = Folder(folder.path_ / name, std::move(inner));
+  }
+  return folder;
+}
+
 FileDescriptor Folder::open(const std::string& name, int flags, unsigned mode) const {
   return FileDescriptor(::openat(descriptor(), name.c_str(), flags | O_CLOEXEC, mode));
 }
 
-std::optional<std::string> Folder::read(const std::string& name) const {
-  const auto refuse = [&] {
-    fail((path_ / name).native(), ": cannot be read: ", std::strerror(errno));
-  };
-  // O_NONBLOCK: a pipe by that name is refused below, not waited for.
-  const FileDescriptor file = open(name, O_RDONLY | O_NONBLOCK);
-  if (!file.valid() && errno == ENOENT) return std::nullopt;
-  struct stat status {};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0) refuse();
-  LONGHAND_CHECK(S_ISREG(status.st_mode), (path_ / name).native(),
-                 ": cannot be read: it is no file");
-  std::string all;
-  std::array<char, 1 << 16> piece{};
-  for (;;) {
-    const ssize_t count = ::read(file.get(), piece.data(), piece.size());
-    if (count == 0) return all;
-    if (count > 0) {
-      all.append(piece.data(), static_cast<std::size_t>(count));
-    } else if (errno != EINTR) {
-      refuse();
-    }
-  }
+FileDescriptor Folder::create_file(const std::string& name) const {
+  ::unlinkat(descriptor(), name.c_str(), 0);  // creating it below fails unless this worked
+  return open_file(name, O_WRONLY | O_CREAT | O_EXCL, Links::refuse);
+}
+
+std::optional<std::string> Folder::read(const std::string& name, std::size_t most,
+                                        Links links) const {
+  const FileDescriptor file = open_file(name, O_RDONLY, links);
+  if (!file.valid()) return std::nullopt;
+  return read_text(file, (path_ / name).native(), most);
 }
 
 bool Folder::contains(const std::string& name) const {

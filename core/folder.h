@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/file_descriptor.h"
+#include "core/regular_file.h"
 
 namespace longhand {
 
@@ -20,14 +21,26 @@ class Folder {
   static Folder make(const std::filesystem::path& path);
   /// A folder in this one, made where it is missing.
   Folder make_folder(const std::string& name) const;
+  /// A folder below this one, opened name by name without following a link or "..".
+  Folder below(const std::filesystem::path& relative) const;
 
   const std::filesystem::path& path() const { return path_; }
   int descriptor() const { return descriptor_->get(); }
 
   /// Opens a file: flags and mode as of open(2). Not valid (errno set) where that fails.
   FileDescriptor open(const std::string& name, int flags, unsigned mode = 0666) const;
-  /// All of a file; nothing where it is missing. Refused where it cannot be read.
-  std::optional<std::string> read(const std::string& name) const;
+  /// Opens a regular file. Not valid where nothing has the name; refused where something other than
+  /// a file has it, or a link if links are refused.
+  FileDescriptor open_file(const std::string& name, int flags, Links links,
+                           unsigned mode = 0666) const {
+    return open_regular_file(descriptor(), path_, name, flags, mode, links);
+  }
+  /// A new empty file to write to. A file, pipe or link of that name is removed first, so nothing
+  /// is written through it.
+  FileDescriptor create_file(const std::string& name) const;
+  /// All of a regular file of at most `most` bytes; nothing where it is missing.
+  std::optional<std::string> read(const std::string& name, std::size_t most,
+                                  Links links = Links::follow) const;
   bool contains(const std::string& name) const;
   std::vector<std::string> names() const;  // of all that is in it, sorted
 

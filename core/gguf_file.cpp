@@ -1,14 +1,16 @@
 #include "core/gguf_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "core/error.h"
 #include "core/quote.h"
+#include "core/regular_file.h"
 #include "core/utf8.h"
 
 namespace longhand {
@@ -111,10 +113,10 @@ class Cursor {
 }  // namespace
 
 bool GgufFile::is_gguf(const std::filesystem::path& path) {
+  const FileDescriptor file = open_regular_file(path);
   std::array<char, 4> first{};
-  std::ifstream file(path, std::ios::binary);
-  file.read(first.data(), first.size());
-  return file && std::string_view(first.data(), first.size()) == magic;
+  const ssize_t count = ::pread(file.get(), first.data(), first.size(), 0);
+  return count == ssize_t{first.size()} && std::string_view(first.data(), first.size()) == magic;
 }
 
 GgufFile GgufFile::open(const std::filesystem::path& path) {

@@ -1,6 +1,5 @@
 #include "core/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -9,19 +8,15 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/file_descriptor.h"
+#include "core/regular_file.h"
 
 namespace longhand {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  // O_NONBLOCK: a pipe by that name is refused below, not waited for.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  LONGHAND_CHECK(file.valid(), path.native(), ": cannot open: ", std::strerror(errno));
+  const FileDescriptor file = open_regular_file(path);
   struct stat status {};
   LONGHAND_CHECK(::fstat(file.get(), &status) == 0, path.native(),
-                 ": cannot read: ", std::strerror(errno));
-  LONGHAND_CHECK(S_ISREG(status.st_mode), path.native(), ": expected a file, got ",
-                 S_ISDIR(status.st_mode) ? "a folder" : "something else");
+                 ": cannot be read: ", std::strerror(errno));
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;  // an empty mapping is an error to the kernel, not to us
   void* const start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);

@@ -8,12 +8,14 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/regular_file.h"
 
 namespace longhand {
 namespace {
 
 constexpr std::size_t piece = 1 << 16;  // bytes read at once
 
+/// A file or pipe, whose other end is waited for.
 FileDescriptor open_to_read(const std::filesystem::path& path) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   LONGHAND_CHECK(file.valid(), path.native(), ": cannot be read: ", std::strerror(errno));
@@ -40,18 +42,27 @@ std::size_t read_more(const FileDescriptor& file, const std::string& name, std::
 
 }  // namespace
 
-std::string read_text(const std::filesystem::path& path, std::size_t most) {
-  const FileDescriptor file = open_to_read(path);
+std::string read_text(const FileDescriptor& file, const std::string& name, std::size_t most) {
   std::string text;
-  while (read_more(file, path.native(), text, std::min(piece, most + 1 - text.size())) > 0) {
-    LONGHAND_CHECK(text.size() <= most, path.native(), ": expected at most ", most,
-                   " bytes, got more");
+  while (read_more(file, name, text, std::min(piece, most + 1 - text.size())) > 0) {
+    LONGHAND_CHECK(text.size() <= most, name, ": expected at most ", most, " bytes, got more");
   }
   return text;
 }
 
+std::string read_text(const std::filesystem::path& path, std::size_t most) {
+  return read_text(open_regular_file(path), path.native(), most);
+}
+
+std::string read_text_or_pipe(const std::filesystem::path& path, std::size_t most) {
+  return read_text(open_to_read(path), path.native(), most);
+}
+
 LineReader::LineReader(const std::filesystem::path& path, std::size_t longest)
-    : name_(path.native()), file_(open_to_read(path)), longest_(longest) {}
+    : LineReader(open_to_read(path), path.native(), longest) {}
+
+LineReader::LineReader(FileDescriptor file, std::string name, std::size_t longest)
+    : name_(std::move(name)), file_(std::move(file)), longest_(longest) {}
 
 std::optional<std::string_view> LineReader::next() {
   ++number_;
@@ -67,6 +78,7 @@ std::optional<std::string_view> LineReader::next() {
     }
     if (at_end_) {
       if (line.empty()) return std::nullopt;
+      cut_ = true;
       begin_ = stop;
       return line;
     }

@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_follows_the_folder_and_not_its_path) {
   write_atomically(folder, "file", "text");
   BOOST_TEST(fs::is_empty(scratch / "a/b"));
   BOOST_TEST(fs::exists(scratch / "c/file"));
-  BOOST_TEST(folder.read("file").value() == "text");
+  BOOST_TEST(folder.read("file", 10).value() == "text");
   BOOST_CHECK_THROW(folder.require_in_place(), Error);
   fs::remove_all(scratch / "c");
   BOOST_CHECK_THROW(write_atomically(folder, "file", "text"), Error);
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(names_are_listed_renamed_exchanged_and_removed_with_all_in_
   write_atomically(folder, "z", "2");
   BOOST_TEST(folder.names() == (std::vector<std::string>{"x", "z"}));
   if (folder.exchange("x", "z")) {
-    BOOST_TEST(folder.read("x").value() == "2");
+    BOOST_TEST(folder.read("x", 10).value() == "2");
     BOOST_TEST(folder.exchange("x", "z"));
   }
   folder.rename("x", "w");
@@ -48,9 +48,12 @@ BOOST_AUTO_TEST_CASE(names_are_listed_renamed_exchanged_and_removed_with_all_in_
 BOOST_AUTO_TEST_CASE(a_missing_file_is_nothing_and_one_that_cannot_be_read_is_refused) {
   const TemporaryFolder scratch;
   const Folder folder(scratch.path());
-  BOOST_TEST(!folder.read("absent"));
+  BOOST_TEST(!folder.read("absent", 10));
   folder.make_folder("taken");
-  BOOST_CHECK_THROW(folder.read("taken"), Error);
+  BOOST_CHECK_THROW(folder.read("taken", 10), Error);
+  write_atomically(folder, "long", "12345678901");
+  BOOST_CHECK_THROW(folder.read("long", 10), Error);
+  BOOST_TEST(folder.read("long", 11).value() == "12345678901");
   BOOST_CHECK_THROW(Folder(scratch / "absent"), Error);
   write_atomically(folder, "file", "");
   BOOST_CHECK_THROW(folder.make_folder("file"), Error);

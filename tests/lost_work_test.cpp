@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(metrics_that_cannot_be_read_are_refused_and_kept) {
   fs::remove_all(folder / "a/checkpoints/step-4");
   fs::rename(folder / "a/metrics.jsonl", folder / "a/kept");
   fs::create_directory(folder / "a/metrics.jsonl");
-  refuses(1, "train --resume a --quiet", "a/metrics.jsonl: cannot be read");
+  refuses(1, "train --resume a --quiet", "a/metrics.jsonl: expected a file, got a folder");
   BOOST_TEST(fs::is_directory(folder / "a/metrics.jsonl"));
   fs::remove(folder / "a/metrics.jsonl");
 

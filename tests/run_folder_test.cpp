@@ -1,8 +1,10 @@
 #include "apps/run/run_folder.h"
 
+#include <ctime>
 #include <fstream>
 #include "tests/check.h"
 
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
 namespace run_folder_test {
@@ -53,6 +55,33 @@ BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_one_is_pas
   BOOST_TEST(steps() == (StepNumbers{1, 2, 3, 4}), boost::test_tools::per_element());
   BOOST_TEST(run.metrics().back()["loss"] == 0.5);
   BOOST_TEST(run.metrics()[1]["loss"] == 0.5);  // step 2, as it was
+}
+
+BOOST_AUTO_TEST_CASE(a_metrics_file_of_rubbish_is_refused_at_once) {
+  RunFolder::create(path, config).open();
+  const auto with = [&](const std::string& line, int count) {
+    std::ofstream file(path / "metrics.jsonl", std::ios::binary);
+    for (int i = 0; i < count; ++i) file << line;
+    file << "{\"step\":1}\n";
+  };
+  with("{]\n", 1000);
+  BOOST_TEST(steps() == (StepNumbers{1}), boost::test_tools::per_element());
+  const Metrics read = RunFolder(path).read_metrics();
+  BOOST_TEST(read.lines == 1001);
+  BOOST_TEST(read.damage.size() == 1000u);
+  for (const char* line : {"\n", "{]\n"}) {
+    with(line, 3'000'000);
+    const std::clock_t start = std::clock();
+    BOOST_TEST(contains(refusal([&] { RunFolder(path).metrics(); }),
+                        "metrics.jsonl: more than 1000 lines are damaged"));
+    BOOST_TEST(contains(refusal([&] {
+                          RunFolder run(path);
+                          run.open();
+                          run.open_logs(1);
+                        }),
+                        "metrics.jsonl: more than 1000 lines are damaged"));
+    BOOST_TEST((std::clock() - start) / CLOCKS_PER_SEC < 5);  // all of it would take a minute
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_with_a_run_is_not_taken_for_a_new_one) {

@@ -1,6 +1,10 @@
 // Finding runs, and putting them side by side.
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+
 #include <filesystem>
 
+#include "apps/run/run_summary.h"
 #include "core/atomic_file.h"
 #include "tests/contents.h"
 #include "tests/program.h"
@@ -48,6 +52,70 @@ BOOST_AUTO_TEST_CASE(runs_are_found_below_a_folder) {
   BOOST_TEST(listed.out.find("unreadable") != std::string::npos);
   BOOST_TEST(listed.err.find("nosuch") != std::string::npos);
   refuses(1, "runs nowhere", "nowhere");
+}
+
+BOOST_AUTO_TEST_CASE(one_unreadable_folder_or_loop_of_links_hides_no_run) {
+  namespace fs = std::filesystem;
+  const fs::path runs = folder / "runs";
+  fs::create_symlink("loop", runs / "loop");
+  fs::create_directories(runs / "looped");
+  fs::create_symlink("config.ini", runs / "looped/config.ini");
+  fs::create_directories(runs / "piped");
+  BOOST_REQUIRE(::mkfifo((runs / "piped/config.ini").c_str(), 0600) == 0);
+  BOOST_REQUIRE(::mkfifo((runs / "wide/lock").c_str(), 0600) == 0);
+  fs::create_symlink("nowhere", runs / "broken");
+  fs::create_directory_symlink(runs, runs / "up");
+  fs::create_directories(runs / "a/b/c/d");
+  fs::create_directories(folder / "elsewhere");
+  fs::rename(runs / "narrow", folder / "elsewhere/narrow");
+  fs::create_directory_symlink(folder / "elsewhere/narrow", runs / "narrow");
+  const auto listed = (*this)("runs --json", "timeout 60");
+  BOOST_TEST(listed.status == 0, listed.err);
+  const Json rows = Json::parse(listed.out).value()["rows"];
+  BOOST_REQUIRE(rows.size() == 4u);  // a link to a run is followed, as before
+  for (const Json& row : rows) {
+    const std::string& name = row["run"].string();
+    const bool sound = name == "runs/narrow";
+    BOOST_TEST(row["state"] == (sound ? "finished" : "unreadable"), name);
+  }
+  for (const char* part :
+       {"runs/loop: cannot be read: Too many levels of symbolic links",
+        "runs/looped/config.ini: cannot be read: Too many levels of symbolic links",
+        "runs/piped/config.ini: expected a file, got a pipe",
+        "runs/wide/lock: expected a file, got a pipe"}) {
+    BOOST_TEST(contains(listed.err, part));
+  }
+  BOOST_TEST(listed.err.find("filesystem") == listed.err.npos);
+  BOOST_TEST(std::count(listed.err.begin(), listed.err.end(), '\n') == 4);
+  refuses(1, "describe runs/loop", "runs/loop");
+  refuses(1, "describe runs/looped", "config.ini: cannot be read: Too many levels");
+
+  // Without links, as `serve` looks.
+  const app::FoundRuns found = app::runs_below(runs, Links::refuse);
+  BOOST_TEST(found.runs.size() == 3u);
+  BOOST_TEST(std::ranges::count_if(found.skipped, [](const std::string& message) {
+               return message.ends_with("is a link, which is not followed");
+             }) == 2);  // up and narrow
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_without_permission_is_named) {
+  namespace fs = std::filesystem;
+  const fs::path runs = folder / "runs";
+  fs::permissions(folder.path(), fs::perms(0755));
+  for (const auto& [name, mode] : {std::pair("none", 0), {"listed", 0444}, {"searched", 0111}}) {
+    fs::create_directories(runs / name / "inner");
+    fs::permissions(runs / name, fs::perms(mode));
+  }
+  ::setfsuid(61234);  // root may read everything; of this thread only
+  const app::FoundRuns found = app::runs_below(runs);
+  ::setfsuid(::geteuid());
+  for (const char* name : {"none", "listed", "searched"})
+    fs::permissions(runs / name, fs::perms(0755));
+  BOOST_TEST(found.runs.size() == 2u);
+  BOOST_REQUIRE(found.skipped.size() == 3u);
+  for (const std::string& message : found.skipped) {
+    BOOST_TEST(message.ends_with(": Permission denied"), message);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(runs_are_compared_by_what_differs_and_by_their_figures) {

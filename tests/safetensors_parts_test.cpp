@@ -157,7 +157,7 @@ BOOST_FIXTURE_TEST_CASE(an_index_says_nothing_that_its_parts_do_not_bear_out, Fi
   with(first, "a\\u0000b");
   expect("\"t0\": expected a file of this folder, got");
   with(first, "gone.safetensors");
-  expect("gone.safetensors: cannot open");
+  expect("gone.safetensors: cannot be read");
   with(first, second);
   expect("has no tensor \"t0\", which");
   with("\"t0\"", "\"t1\"");  // a name twice, one tensor not named
@@ -176,7 +176,7 @@ BOOST_FIXTURE_TEST_CASE(an_index_says_nothing_that_its_parts_do_not_bear_out, Fi
 BOOST_FIXTURE_TEST_CASE(parts_that_are_gone_cut_or_changed_are_refused, Fixture) {
   const std::string whole = contents(part(2));
   fs::remove(part(2));
-  expect("model-00002-of-00003.safetensors: cannot open");
+  expect("model-00002-of-00003.safetensors: cannot be read");
   put(part(2), whole.substr(0, whole.size() - 1));
   expect("model-00002-of-00003.safetensors");
   put(part(2), contents(part(1)));
@@ -186,7 +186,7 @@ BOOST_FIXTURE_TEST_CASE(parts_that_are_gone_cut_or_changed_are_refused, Fixture)
   expect("expected a file, got a folder");
   fs::remove(part(2));
   BOOST_REQUIRE(::mkfifo(part(2).c_str(), 0600) == 0);  // not waited for
-  expect("expected a file, got something else");
+  expect("expected a file, got a pipe");
   fs::remove(part(2));
   // A tensor that lies in two parts.
   const Tensors more({1000, 1000, 1000});

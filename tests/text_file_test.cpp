@@ -50,6 +50,8 @@ BOOST_AUTO_TEST_CASE(a_text_is_read_whole_up_to_its_limit) {
 
 BOOST_AUTO_TEST_CASE(a_file_without_end_is_refused_at_its_limit) {
   BOOST_TEST(refusal([] { read_text("/dev/zero", 1000); }) ==
+             "/dev/zero: expected a file, got a device");
+  BOOST_TEST(refusal([] { read_text_or_pipe("/dev/zero", 1000); }) ==
              "/dev/zero: expected at most 1000 bytes, got more");
   BOOST_TEST(refusal([] { LineReader("/dev/zero", 1000).next(); }) ==
              "/dev/zero:1: expected a line of at most 1000 bytes, got more");
@@ -71,6 +73,14 @@ BOOST_AUTO_TEST_CASE(lines_come_without_their_breaks) {
   BOOST_TEST((lines(text) == many));
 }
 
+BOOST_AUTO_TEST_CASE(a_last_line_without_a_break_is_known_to_be_cut) {
+  for (const auto& [text, cut] : {std::pair("a\n", false), {"a\nb", true}, {"", false}}) {
+    LineReader reader(file(text), 10);
+    while (reader.next()) continue;
+    BOOST_TEST(reader.cut() == cut);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_long_line_is_refused_with_its_number) {
   const auto message = [&](const std::string& text) { return refusal([&] { lines(text, 3); }); };
   BOOST_TEST(message("abc\nabcd\n") ==
@@ -84,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_is_read_to_its_end) {
   BOOST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const std::string text(100'000, 'x');
   std::jthread writer([&] { std::ofstream(pipe) << text; });
-  BOOST_TEST((read_text(pipe, text.size()) == text));
+  BOOST_TEST((read_text_or_pipe(pipe, text.size()) == text));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_file_is_refused) {

@@ -2,6 +2,7 @@
 
 #include "apps/report.h"
 #include "apps/run/run_folder.h"
+#include "core/exception_message.h"
 #include "nn/training/checkpoint_store.h"
 
 namespace longhand::app::check_command {
@@ -17,9 +18,9 @@ class Findings {
     std::string found;
     try {
       found = look();
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       sound = false;
-      found = error.what();
+      found = message_of(error);
       ++damaged_;
     }
     ++all_;
@@ -40,11 +41,11 @@ class Findings {
 
 std::string look_at_metrics(const std::filesystem::path& run) {
   const Metrics metrics = read_metrics(Folder(run));
-  const std::vector<std::string> damage = metrics.damage();
+  const std::vector<std::string>& damage = metrics.damage;
   if (!damage.empty()) {
     fail(damage.front(), damage.size() > 1 ? text(" (and ", damage.size() - 1, " more)") : "");
   }
-  return text(metrics.lines.size(), metrics.cut ? " lines and one cut short" : " lines");
+  return text(metrics.lines, metrics.cut ? " lines and one cut short" : " lines");
 }
 
 std::string look_at_checkpoint(const std::filesystem::path& folder) {

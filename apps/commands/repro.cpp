@@ -164,7 +164,7 @@ void count_runs(const RecipeOptions& options, std::span<const std::filesystem::p
 std::string links_to_runs(const std::filesystem::path& folder) {
   std::string links;
   if (!std::filesystem::is_directory(folder)) return links;
-  for (const std::filesystem::path& run : runs_below(folder)) {
+  for (const std::filesystem::path& run : runs_below(folder).runs) {
     if (!std::filesystem::exists(run / "report.html")) continue;
     const std::string name = run.lexically_relative(folder).string();
     links += (links.empty() ? "" : ", ") + html::link(name, name + "/report.html");

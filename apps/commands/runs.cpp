@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "apps/run/run_summary.h"
+#include "core/exception_message.h"
 #include "core/quote.h"
 
 namespace longhand::app::runs_command {
@@ -25,9 +26,9 @@ Json row_of(const fs::path& path) {
     row["metric"] = run.metric;
     if (run.value) row["value"] = *run.value;
     row["minutes"] = run.seconds / 60;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     row["state"] = "unreadable";
-    row["error"] = error.what();
+    row["error"] = message_of(error);
   }
   return row;
 }
@@ -46,14 +47,18 @@ void run(const Arguments& arguments) {
                  {"value", "score", "%.4f"},
                  {"metric", "which is"},
                  {"minutes", "minutes", "%.1f"}});
+  std::vector<std::string> skipped;
   for (const std::string& folder : folders) {
-    for (const fs::path& path : runs_below(folder)) report.add(row_of(path));
+    const FoundRuns found = runs_below(folder);
+    for (const fs::path& path : found.runs) report.add(row_of(path));
+    skipped.insert(skipped.end(), found.skipped.begin(), found.skipped.end());
   }
   report.print(std::cout, arguments.json());
   std::cout.flush();
   for (const Json& row : report.rows()) {
     if (!row["error"].is_null()) std::cerr << printable(row["error"].string()) << '\n';
   }
+  for (const std::string& message : skipped) std::cerr << printable(message) << '\n';
 }
 
 const Register command{

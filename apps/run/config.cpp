@@ -193,6 +193,10 @@ Config Config::read(const std::filesystem::path& file) {
   return parse(read_text(file, largest_ini), file.string());
 }
 
+Config Config::read(const FileDescriptor& file, const std::string& source) {
+  return parse(read_text(file, source, largest_ini), source);
+}
+
 Config Config::parse(std::string_view ini, const std::string& source) {
   struct Line {
     int number;
@@ -210,8 +214,9 @@ Config Config::parse(std::string_view ini, const std::string& source) {
       continue;
     }
     const auto equals = line.find('=');
+    // The line itself is not quoted: it may be of a file that is no configuration at all.
     LONGHAND_CHECK(equals != std::string::npos && !section.empty(), source, ':', number,
-                   ": expected [section] or key = value, got ", quote(line));
+                   ": expected [section] or key = value");
     lines.push_back({number, section + "." + std::string(trimmed(line.substr(0, equals))),
                      std::string(trimmed(line.substr(equals + 1)))});
   }
@@ -236,7 +241,8 @@ Config Config::parse(std::string_view ini, const std::string& source) {
 
 Config Config::from(const Arguments& arguments) {
   Config config = arguments.given("config")
-                      ? read(arguments.word("config"))
+                      ? parse(read_text_or_pipe(arguments.word("config"), largest_ini),
+                              arguments.word("config"))
                       : as_usage("task", [&] { return Config(arguments.word("task")); });
   if (arguments.given("config") && arguments.given("task") &&
       arguments.word("task") != config.text("task.name")) {

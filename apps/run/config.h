@@ -11,6 +11,7 @@
 #include "apps/command.h"
 #include "apps/run/batches.h"
 #include "core/backend.h"
+#include "core/file_descriptor.h"
 #include "nn/models/decoder.h"
 #include "nn/training/optimizer.h"
 #include "nn/training/schedule.h"
@@ -37,6 +38,7 @@ class Config {
 
   /// Reads a config.ini; a section or key that is not known is an Error naming the line.
   static Config read(const std::filesystem::path& file);
+  static Config read(const FileDescriptor& file, const std::string& source);
   static Config parse(std::string_view ini, const std::string& source);
   /// The flags of `train` over the defaults or over --config's file, checked.
   static Config from(const Arguments& arguments);

@@ -62,8 +62,7 @@ EventsFile::EventsFile(const Folder& folder) {
   const std::string name =
       text("events.out.tfevents.", static_cast<std::int64_t>(wall), ".longhand");
   path_ = folder.path() / name;
-  file_ = folder.open(name, O_WRONLY | O_CREAT | O_APPEND, 0644);
-  LONGHAND_CHECK(file_.valid(), path_.string(), ": cannot be written: ", std::strerror(errno));
+  file_ = folder.open_file(name, O_WRONLY | O_CREAT | O_APPEND, Links::refuse, 0644);
   write(eight(1, wall) + nested(3, "brain.Event:2"));
 }
 

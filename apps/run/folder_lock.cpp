@@ -36,7 +36,7 @@ std::string own_name() {
 }  // namespace
 
 std::optional<std::string> writer_of(const Folder& folder) {
-  const FileDescriptor file = folder.open(lock_file, O_RDONLY);
+  const FileDescriptor file = folder.open_file(lock_file, O_RDONLY, Links::refuse);
   if (!file.valid() || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
   return holder(file);
 }
@@ -44,8 +44,7 @@ std::optional<std::string> writer_of(const Folder& folder) {
 FolderLock::FolderLock(Folder folder) : folder_(std::move(folder)) {
   const std::string path = (folder_.path() / lock_file).string();
   for (;;) {
-    file_ = folder_.open(lock_file, O_RDWR | O_CREAT);
-    LONGHAND_CHECK(file_.valid(), path, ": cannot be written: ", std::strerror(errno));
+    file_ = folder_.open_file(lock_file, O_RDWR | O_CREAT, Links::refuse);
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       LONGHAND_CHECK(errno == EWOULDBLOCK, path, ": cannot be locked: ", std::strerror(errno));
       fail(folder_.path().string(), ": is in use by ", holder(file_));

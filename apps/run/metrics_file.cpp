@@ -2,19 +2,21 @@
 
 #include <fcntl.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/text_file.h"
 
 namespace longhand::app {
 namespace {
 
 const std::string metrics_file = "metrics.jsonl";
+constexpr std::size_t longest_line = 16u << 20;  // bytes
+constexpr std::size_t most_damaged = 1000;       // lines
 
 std::optional<Json> parsed(std::string_view text) {
   std::optional<Json> json = Json::parse(text);
@@ -23,57 +25,53 @@ std::optional<Json> parsed(std::string_view text) {
   return json;
 }
 
-}  // namespace
-
-std::vector<Json> Metrics::sound() const {
-  std::vector<Json> all;
-  for (const Line& line : lines) {
-    if (line.json) all.push_back(*line.json);
-  }
-  return all;
-}
-
-std::vector<std::string> Metrics::damage() const {
-  std::vector<std::string> all;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].json) continue;
-    all.push_back(text(file, ':', i + 1, ": damaged: expected an object with a step"));
-  }
-  return all;
-}
-
-Metrics read_metrics(const Folder& folder) {
+/// Calls `take` with the text of each line and its object, which is empty if the line is damaged.
+Metrics each_line(const Folder& folder,
+                  const std::function<void(std::string_view, const std::optional<Json>&)>& take) {
   Metrics metrics;
-  metrics.file = (folder.path() / metrics_file).string();
-  const std::string all = folder.read(metrics_file).value_or("");
-  for (std::string_view rest = all; !rest.empty();) {
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) {
-      metrics.cut = true;
-      break;
+  FileDescriptor file = folder.open_file(metrics_file, O_RDONLY, Links::follow);
+  if (!file.valid()) return metrics;
+  const std::string path = (folder.path() / metrics_file).string();
+  LineReader lines(std::move(file), path, longest_line);
+  while (const auto line = lines.next()) {
+    metrics.cut = lines.cut();
+    if (metrics.cut) break;
+    ++metrics.lines;
+    const std::optional<Json> json = parsed(*line);
+    if (!json) {
+      LONGHAND_CHECK(metrics.damage.size() < most_damaged, path, ": more than ", most_damaged,
+                     " lines are damaged: expected an object with a step on each line");
+      metrics.damage.push_back(
+          text(path, ':', lines.number(), ": damaged: expected an object with a step"));
     }
-    const std::string_view line = rest.substr(0, end);
-    metrics.lines.push_back({std::string(line), parsed(line)});
-    rest.remove_prefix(end + 1);
+    take(*line, json);
   }
   return metrics;
 }
 
+}  // namespace
+
+Metrics read_metrics(const Folder& folder, const std::function<void(const Json&)>& take) {
+  return each_line(folder, [&](std::string_view, const std::optional<Json>& json) {
+    if (json && take) take(*json);
+  });
+}
+
 FileDescriptor open_metrics(const Folder& folder, std::int64_t step, bool evaluated) {
-  const Metrics metrics = read_metrics(folder);
-  std::string kept;
-  bool dropped = metrics.cut;
-  for (const Metrics::Line& line : metrics.lines) {
-    const std::int64_t of = line.json ? (*line.json)["step"].integer() : 0;
+  AtomicFile kept(folder, metrics_file);  // takes the file's place only if something is dropped
+  bool dropped = false;
+  const auto keep = [&](std::string_view line, const std::optional<Json>& json) {
+    const std::int64_t of = json ? (*json)["step"].integer() : 0;
     const bool again =
-        of > step || (of == step && line.json && line.json->contains("intervals") && !evaluated);
-    if (!again) kept += line.text + "\n";
+        of > step || (of == step && json && json->contains("intervals") && !evaluated);
     dropped = dropped || again;
-  }
-  if (dropped) write_atomically(folder, metrics_file, kept);
-  FileDescriptor file = folder.open(metrics_file, O_WRONLY | O_APPEND | O_CREAT);
-  LONGHAND_CHECK(file.valid(), metrics.file, ": cannot be written: ", std::strerror(errno));
-  return file;
+    if (again) return;
+    kept.write(line);
+    kept.write("\n");
+  };
+  dropped = each_line(folder, keep).cut || dropped;
+  if (dropped) kept.commit();
+  return folder.open_file(metrics_file, O_WRONLY | O_APPEND | O_CREAT, Links::refuse);
 }
 
 }  // namespace longhand::app

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,23 +10,17 @@
 
 namespace longhand::app {
 
-/// What is in metrics.jsonl: an object with a number `step` a line.
+/// The state of metrics.jsonl, which holds an object with a number `step` on each line.
 struct Metrics {
-  struct Line {
-    std::string text;
-    std::optional<Json> json;  // none: the line is damaged
-  };
-  std::string file;  // its path
-  std::vector<Line> lines;
-  bool cut = false;  // the last line has no end, as a kill leaves it; it is not among the lines
-
-  std::vector<Json> sound() const;
-  /// For each damaged line what is wrong, beginning with file and line.
-  std::vector<std::string> damage() const;
+  std::int64_t lines = 0;  // sound or damaged
+  bool cut = false;        // the last line has no end, as a kill leaves it; it is not counted
+  std::vector<std::string> damage;  // a message for each damaged line, beginning with file and line
 };
 
-/// Nothing where the folder has no such file; refused where it cannot be read.
-Metrics read_metrics(const Folder& folder);
+/// Reads metrics.jsonl line by line and calls `take` for each sound one, so that memory does not
+/// grow with the file. No lines if the folder has no such file. A file with more than 1,000 damaged
+/// lines is refused, so that rubbish costs neither time nor memory.
+Metrics read_metrics(const Folder& folder, const std::function<void(const Json&)>& take = {});
 
 /// Opens metrics.jsonl for adding to. What comes after `step` is dropped, and the evaluation at
 /// `step` unless `evaluated`: it will be written again. A damaged line is kept as it is.

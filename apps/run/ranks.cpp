@@ -12,6 +12,7 @@
 #include "apps/version.h"
 #include "core/cpu/isa.h"
 #include "core/crc32c.h"
+#include "core/exception_message.h"
 #include "core/mapped_file.h"
 #include "nn/ranks/mpi.h"
 #include "nn/ranks/watch.h"
@@ -96,7 +97,7 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     throw UsageError(named(error.what()));
   } catch (const std::exception& error) {
     leave();
-    throw Error(named(error.what()));
+    throw Error(named(message_of(error).c_str()));
   }
   // Whoever leaves first is not lost.
   ranks->meet();

@@ -116,8 +116,14 @@ void RunFolder::write_report(const std::string& page) {
   write_atomically(*folder_, "report.html", page);
 }
 
-Metrics RunFolder::read_metrics() const {
-  return app::read_metrics(folder_ ? *folder_ : Folder(path_));
+Metrics RunFolder::read_metrics(const std::function<void(const Json&)>& take) const {
+  return app::read_metrics(folder_ ? *folder_ : Folder(path_), take);
+}
+
+std::vector<Json> RunFolder::metrics() const {
+  std::vector<Json> lines;
+  read_metrics([&](const Json& line) { lines.push_back(line); });
+  return lines;
 }
 
 std::vector<Option> run_options() {

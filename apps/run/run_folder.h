@@ -56,9 +56,9 @@ class RunFolder {
   bool in_place() const { return folder_->in_place(); }
   void require_in_place() const { folder_->require_in_place(); }
 
-  /// metrics.jsonl; its lines, but for damaged ones.
-  Metrics read_metrics() const;
-  std::vector<Json> metrics() const { return read_metrics().sound(); }
+  /// Reads metrics.jsonl; `take` is called for each line that is not damaged.
+  Metrics read_metrics(const std::function<void(const Json&)>& take = {}) const;
+  std::vector<Json> metrics() const;  // its lines, but for damaged ones
 
  private:
   RunFolder(std::filesystem::path path, Config config, std::optional<std::filesystem::path> start)

@@ -1,6 +1,11 @@
 #include "apps/run/run_summary.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 
 #include "core/error.h"
@@ -16,6 +21,82 @@ std::string main_metric_of(const Config& config) {
   return text(distribution, "/", config.task()->main_metric());
 }
 
+class RunFinder {
+ public:
+  explicit RunFinder(Links links) : links_(links) {}
+
+  void look_at_top(const Folder& folder) {
+    if (holds_a_run(folder)) {
+      found.runs.push_back(folder.path());
+    } else {
+      look_into(folder, 0);
+    }
+  }
+
+  FoundRuns found;
+
+ private:
+  static constexpr int deepest = 64;
+  static constexpr std::int64_t most_folders = 100'000;
+  static constexpr std::size_t most_skipped = 100;
+
+  void look_into(const Folder& folder, int depth) {
+    for (const std::string& name : folder.names()) {
+      try {
+        look_at(folder, name, depth);
+      } catch (const Error& error) {
+        skip(error.what());
+      }
+    }
+  }
+
+  void look_at(const Folder& parent, const std::string& name, int depth) {
+    const fs::path path = parent.path() / name;
+    struct stat status {};
+    if (::fstatat(parent.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+    const bool link = S_ISLNK(status.st_mode);
+    if (link && ::fstatat(parent.descriptor(), name.c_str(), &status, 0) != 0) {
+      if (errno != ENOENT) skip(text(path.native(), ": cannot be read: ", std::strerror(errno)));
+      return;
+    }
+    if (!S_ISDIR(status.st_mode)) return;
+    if (link && links_ == Links::refuse) {
+      return skip(text(path.native(), ": is a link, which is not followed"));
+    }
+    if (++folders_ > most_folders) {
+      if (folders_ == most_folders + 1) {
+        skip(
+            text(path.native(), ": not looked at: there are more than ", most_folders, " folders"));
+      }
+      return;
+    }
+    const Folder folder = link ? Folder(path) : parent.below(name);
+    if (holds_a_run(folder)) {
+      found.runs.push_back(path);
+    } else if (!link) {
+      LONGHAND_CHECK(depth < deepest, path.native(), ": not looked at: expected folders at most ",
+                     deepest, " deep");
+      look_into(folder, depth + 1);
+    }
+  }
+
+  static bool holds_a_run(const Folder& folder) {
+    struct stat status {};
+    if (::fstatat(folder.descriptor(), "config.ini", &status, AT_SYMLINK_NOFOLLOW) == 0)
+      return true;
+    LONGHAND_CHECK(errno == ENOENT, folder.path().native(),
+                   ": cannot be searched: ", std::strerror(errno));
+    return false;
+  }
+
+  void skip(std::string message) {
+    if (found.skipped.size() < most_skipped) found.skipped.push_back(std::move(message));
+  }
+
+  Links links_;
+  std::int64_t folders_ = 0;
+};
+
 }  // namespace
 
 RunSummary summarize(const fs::path& path) {
@@ -23,11 +104,11 @@ RunSummary summarize(const fs::path& path) {
   RunSummary summary{.config = run.config()};
   summary.steps = summary.config.integer("training.steps", 0, std::int64_t{1} << 40);
   summary.metric = main_metric_of(summary.config);
-  for (const Json& line : run.metrics()) {
+  run.read_metrics([&](const Json& line) {
     summary.step = std::max(summary.step, line["step"].integer());
     if (const Json* const seconds = line.find("seconds")) summary.seconds += seconds->number();
     if (const Json* const value = line.find(summary.metric)) summary.value = value->number();
-  }
+  });
   if (writer_of(Folder(path))) {
     summary.state = "training";
   } else {
@@ -56,38 +137,30 @@ std::optional<double> score_after(const fs::path& path, std::int64_t step) {
   const RunFolder run(path);
   const std::string metric = main_metric_of(run.config());
   std::optional<double> found;
-  for (const Json& line : run.metrics()) {
+  run.read_metrics([&](const Json& line) {
     const Json* const value = line.find(metric);
     if (value && line["step"].integer() == step) found = value->number();
-  }
+  });
   return found;
 }
 
 double loss_before(const fs::path& path, std::int64_t step) {
   double sum = 0, count = 0;
-  for (const Json& line : RunFolder(path).metrics()) {
+  RunFolder(path).read_metrics([&](const Json& line) {
     const Json* const loss = line.find("loss");
     const std::int64_t at = line["step"].integer();
-    if (!loss || at > step || 10 * at <= 9 * step) continue;
+    if (!loss || at > step || 10 * at <= 9 * step) return;
     sum += loss->number();
     ++count;
-  }
+  });
   return count > 0 ? sum / count : std::numeric_limits<double>::infinity();
 }
 
-std::vector<fs::path> runs_below(const fs::path& folder) {
-  LONGHAND_CHECK(fs::is_directory(folder), folder.string(), ": expected a folder");
-  std::vector<fs::path> runs;
-  const auto options = fs::directory_options::skip_permission_denied;
-  const auto holds_a_run = [](const fs::path& path) { return fs::exists(path / "config.ini"); };
-  if (holds_a_run(folder)) return {folder};
-  for (fs::recursive_directory_iterator it(folder, options), end; it != end; ++it) {
-    if (!it->is_directory() || !holds_a_run(it->path())) continue;
-    runs.push_back(it->path());
-    it.disable_recursion_pending();
-  }
-  std::ranges::sort(runs);
-  return runs;
+FoundRuns runs_below(const fs::path& folder, Links links) {
+  RunFinder finder(links);
+  finder.look_at_top(Folder(folder));
+  std::ranges::sort(finder.found.runs);
+  return std::move(finder.found);
 }
 
 }  // namespace longhand::app

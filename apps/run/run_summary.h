@@ -33,7 +33,14 @@ std::optional<double> score_after(const std::filesystem::path& run, std::int64_t
 /// The mean loss of the last tenth of the steps up to this one; infinite where none is told.
 double loss_before(const std::filesystem::path& run, std::int64_t step);
 
-/// The folders below this one, itself too, that hold runs, sorted; what lies in a run is none.
-std::vector<std::filesystem::path> runs_below(const std::filesystem::path& folder);
+/// The folders that hold a run (config.ini), and what could not be looked at.
+struct FoundRuns {
+  std::vector<std::filesystem::path> runs;  // sorted
+  std::vector<std::string> skipped;         // a message for each, at most 100
+};
+
+/// Finds runs in a folder and below it, but not inside a run. Only the last part of a path may be a
+/// link, and only if links are followed: no loop of links is entered.
+FoundRuns runs_below(const std::filesystem::path& folder, Links links = Links::follow);
 
 }  // namespace longhand::app

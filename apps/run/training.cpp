@@ -276,7 +276,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
                " parameters\n# " + plan + "\n# " + memory + "\n" + shared +
                (learning.empty() ? "" : "# " + learning + "\n") + config.ini());
   if (writes) {
-    for (const std::string& damage : folder.read_metrics().damage()) progress.say(damage);
+    for (const std::string& damage : folder.read_metrics().damage) progress.say(damage);
   }
   const nn::Outcome outcome = trainer->run();
   if (writes) {

@@ -201,7 +201,7 @@ CheckpointInfo info_of(const SafetensorsParts& model, const fs::path& folder) {
   const std::optional<std::int64_t> named = step_of(folder.filename().string());
   LONGHAND_CHECK(!named || *named == info.step, model.name(), ": metadata step: expected ",
                  named.value_or(0), ", as the folder is named, got ", info.step);
-  std::string score = Folder(folder).read(score_file).value_or("");
+  std::string score = Folder(folder).read(score_file, 1 << 10).value_or("");
   if (score.ends_with('\n')) score.pop_back();
   if (!score.empty()) info.score = parse<double>(score, (folder / score_file).string());
   LONGHAND_CHECK(!info.score || !std::isnan(*info.score), (folder / score_file).string(),

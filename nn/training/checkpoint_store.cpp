@@ -131,7 +131,7 @@ std::optional<std::int64_t> CheckpointStore::latest() const {
 std::optional<std::int64_t> CheckpointStore::best() const {
   std::error_code missing;
   if (!fs::exists(folder_ / best_file, missing)) return std::nullopt;
-  std::string name = Folder(folder_).read(best_file).value_or("");
+  std::string name = Folder(folder_).read(best_file, 1 << 10).value_or("");
   if (name.ends_with('\n')) name.pop_back();
   const auto step = step_of(name);
   const std::string file = (folder_ / best_file).string();
