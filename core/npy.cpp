@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
@@ -16,7 +17,6 @@ namespace longhand {
 namespace {
 
 constexpr std::size_t largest_header = 1 << 16;
-constexpr std::size_t most_arrays = 100'000;
 constexpr std::string_view npy_magic = "\x93NUMPY";
 
 struct NpyType {
@@ -119,8 +119,14 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
   std::uint64_t at = little(file, end + 16, 4);
   LONGHAND_CHECK(count != 0xffff && at != 0xffff'ffff, source,
                  ": expected less than 4 GiB and 65535 arrays");
-  std::vector<Array> arrays;
-  for (std::uint64_t i = 0; i < count && i < most_arrays; ++i) {
+  struct Member {
+    std::string name, where;
+    std::uint64_t begin, end;  // of its local header and bytes
+    std::string_view bytes;
+    std::uint64_t sum;
+  };
+  std::vector<Member> members;
+  for (std::uint64_t i = 0; i < count; ++i) {
     const auto damaged = [&](bool sound) {
       LONGHAND_CHECK(sound, source, ": its directory is damaged");
     };
@@ -142,9 +148,19 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
     const std::uint64_t skip =
         local_size + little(file, local + 26, 2) + little(file, local + 28, 2);
     damaged(skip <= end - local && size <= end - local - skip);
-    const std::string_view bytes = file.substr(local + skip, size);
-    LONGHAND_CHECK(crc32(bytes) == sum, where, ": is damaged: its checksum is another");
-    arrays.push_back(read_npy(bytes, name, where));
+    members.push_back(
+        {std::move(name), where, local, local + skip + size, file.substr(local + skip, size), sum});
+  }
+  // Without this a small file could have the same bytes in each of 65,534 arrays.
+  std::ranges::sort(members, {}, &Member::begin);
+  std::vector<Array> arrays;
+  std::uint64_t covered = 0;
+  for (const Member& member : members) {
+    LONGHAND_CHECK(member.begin >= covered, member.where, ": overlaps the array before it");
+    covered = member.end;
+    LONGHAND_CHECK(crc32(member.bytes) == member.sum, member.where,
+                   ": is damaged: its checksum is another");
+    arrays.push_back(read_npy(member.bytes, member.name, member.where));
   }
   return arrays;
 }
@@ -229,23 +245,31 @@ std::vector<std::byte> numpy_as_safetensors(const std::filesystem::path& path,
   } else {
     arrays = read_npz(file, source);
   }
-  Json header = Json::object();
+  Json::Object header;
+  std::set<std::string_view> names;
   std::uint64_t offset = 0;
   for (const Array& array : arrays) {
-    LONGHAND_CHECK(!header.contains(array.name), source, ": array ", quote(array.name),
+    LONGHAND_CHECK(names.insert(array.name).second, source, ": array ", quote(array.name),
                    ": is there twice");
-    header[array.name] = {{"dtype", array.type},
-                          {"shape", array.shape},
-                          {"data_offsets", Json::Array{offset, offset + array.bytes.size()}}};
+    header.emplace_back(array.name,
+                        Json{{"dtype", array.type},
+                             {"shape", array.shape},
+                             {"data_offsets", Json::Array{offset, offset + array.bytes.size()}}});
     offset += array.bytes.size();
   }
-  std::string all;
-  const std::string described = header.dump();
-  put_little(all, described.size(), 8);
-  all += described;
-  for (const Array& array : arrays) all += array.bytes;
-  const auto bytes = std::as_bytes(std::span(all));
-  return {bytes.begin(), bytes.end()};
+  const std::string described = Json(std::move(header)).dump();
+  std::string start;
+  put_little(start, described.size(), 8);
+  start += described;
+  std::vector<std::byte> all;
+  all.reserve(start.size() + offset);
+  const auto append = [&](std::string_view text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  };
+  append(start);
+  for (const Array& array : arrays) append(array.bytes);
+  return all;
 }
 
 void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {

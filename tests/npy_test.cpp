@@ -107,6 +107,47 @@ BOOST_AUTO_TEST_CASE(what_is_no_such_file_is_refused) {
   }
 }
 
+/// A small file whose directory names the same bytes again and again would become a large one.
+BOOST_AUTO_TEST_CASE(arrays_that_overlap_are_refused) {
+  const auto backend = make_reference_backend();
+  const Tensor x = Tensor::from(*backend, {4}, DType::f64, std::vector{1., 2., 3., 4.});
+  save_numpy(path("x.npz"), std::vector<NamedTensor>{{"a", x}, {"b", x}});
+  const std::string good = contents(path("x.npz"));
+  const std::size_t first = good.find("PK\1\2"), second = good.find("PK\1\2", first + 1);
+  BOOST_REQUIRE(second != good.npos);
+  std::string same = good;  // the second entry of the directory leads to the first array
+  same.replace(second + 42, 4, good.substr(first + 42, 4));
+  write_atomically(path("same.npz"), same);
+  BOOST_TEST(contains(refusal([&] { numpy_as_safetensors(path("same.npz"), ""); }),
+                      "overlaps the array before it"));
+  // One array inside the bytes of another: its local header stands among the values.
+  const std::string inner = good.substr(0, good.find("PK\3\4", 1));
+  const std::string values(inner.size() + 8 - inner.size() % 8, '\0');
+  const std::string outer = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (" +
+                                    std::to_string(values.size()) + ",), }",
+                                inner + values.substr(inner.size()));
+  const auto little = [](std::uint64_t value) {
+    std::string bytes;
+    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i) & 255);
+    return bytes;
+  };
+  const std::string entry = good.substr(first, second - first);
+  std::string of_outer = entry, of_inner = entry;
+  of_outer.replace(16, 4, little(crc32(outer)));
+  of_outer.replace(20, 8, little(outer.size()) + little(outer.size()));
+  of_outer.replace(42, 4, little(0));
+  of_outer[46] = 'z';
+  const std::string local = good.substr(0, 30 + 5);
+  of_inner.replace(42, 4, little(local.size() + outer.find("PK\3\4")));
+  std::string inside = local + outer;
+  const std::size_t directory = inside.size();
+  inside += of_outer + of_inner + "PK\5\6" + std::string(4, '\0') + std::string("\2\0\2\0", 4) +
+            little(of_outer.size() + of_inner.size()) + little(directory) + std::string(2, '\0');
+  write_atomically(path("inside.npz"), inside);
+  BOOST_TEST(contains(refusal([&] { numpy_as_safetensors(path("inside.npz"), ""); }),
+                      "overlaps the array before it"));
+}
+
 BOOST_AUTO_TEST_CASE(an_op_runs_on_numpy_files) {
   const auto backend = make_reference_backend();
   const std::vector<double> values{1, 2, 3, 0.5, 0.25, -1};
