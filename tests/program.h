@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,6 +111,15 @@ struct Program {
     all.push_back(nullptr);
     if (::chdir(folder.path().c_str()) == 0) ::execv(built_program, all.data());
     ::_exit(127);
+  }
+  /// The memory, in MiB, that it has taken at most when it ends, which it does with status 0.
+  std::int64_t peak_mib(const std::string& line) const {
+    int status = 0;
+    rusage usage{};
+    const pid_t child = start(line);
+    LONGHAND_CHECK(::wait4(child, &status, 0, &usage) == child, "cannot wait for the program");
+    BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0), "longhand " << line);
+    return usage.ru_maxrss / 1024;
   }
   /// Its exit status, or minus the signal that ended it.
   static int finish(pid_t child) {

@@ -56,6 +56,20 @@ BOOST_AUTO_TEST_CASE(typed_text_is_shown_token_by_token) {
   BOOST_TEST(bare.out.find("start") == std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(one_long_word_takes_little_memory) {
+  write("short", "a");
+  for (const auto& [tokenizer, unit] :
+       {std::pair("gpt2", "a"), {"qwen2", "e\u0301"}, {"gemma", "\u2581"}}) {
+    std::string word;
+    while (word.size() < 20'000'000) word += unit;
+    write("word", word);
+    const std::string rest = std::string(" --count --tokenizer ") + tokenizer + ".json";
+    const std::int64_t least = peak_mib("tokenize short" + rest);
+    // The file itself, and its normal form: 900 MiB and more if it is merged at once.
+    BOOST_TEST(peak_mib("tokenize word" + rest) - least < 100, tokenizer);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_with_a_vocabulary_and_merges_is_gpt2s) {
   const Json& model = golden["tokenizers"]["gpt2"]["tokenizer"]["model"];
   std::string merges = "#version: 0.2\n";

@@ -1,8 +1,10 @@
+#include <cctype>
 #include <chrono>
 #include "tests/check.h"
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/rng.h"
 #include "nn/text/bpe_trainer.h"
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
@@ -163,6 +165,108 @@ BOOST_AUTO_TEST_CASE(a_long_text_is_cut_without_a_trace) {
                    [&](auto some, auto) { ranged.insert(ranged.end(), some.begin(), some.end()); });
     BOOST_TEST_CONTEXT(name) { BOOST_TEST(pieces == ranged); }
   }
+}
+
+namespace {
+
+struct Encoded {
+  std::vector<TokenId> ids, ids_alone;
+  std::vector<ByteRange> ranges;
+  std::uint64_t dropped = 0;
+  bool operator==(const Encoded&) const = default;
+};
+
+Encoded encoded(const Tokenizer& tokenizer, std::string_view text, std::size_t piece) {
+  Encoder encoder(tokenizer, piece);
+  Encoded all;
+  encoder.encode(text, {.around = false, .ranges = true}, [&](auto some, auto where) {
+    all.ids.insert(all.ids.end(), some.begin(), some.end());
+    all.ranges.insert(all.ranges.end(), where.begin(), where.end());
+  });
+  all.dropped = encoder.dropped_bytes();
+  all.ids_alone = encoder.encode(text, {.around = false, .ranges = false});
+  return all;
+}
+
+constexpr std::size_t whole_words = std::size_t{1} << 40;  // no word has parts
+
+/// A byte-level tokenizer of the letters a, b, ... and of merges among them and what they make.
+Tokenizer tokenizer_of_merges(int letters, const std::vector<std::pair<int, int>>& merges) {
+  std::vector<std::string> tokens;
+  for (int i = 0; i < letters; ++i) tokens.emplace_back(1, static_cast<char>('a' + i));
+  Json vocabulary = Json::object(), pairs = Json::array();
+  for (const auto& [left, right] : merges) {
+    const std::string &a = tokens[static_cast<std::size_t>(left)],
+                      &b = tokens[static_cast<std::size_t>(right)];
+    pairs.push_back(Json::Array{a, b});
+    tokens.push_back(a + b);
+  }
+  for (const std::string& token : tokens) {
+    if (!vocabulary.contains(token)) vocabulary[token] = vocabulary.size();
+  }
+  Json whole = golden()["tokenizers"]["gpt2"]["tokenizer"];
+  whole["added_tokens"] = Json::array();
+  whole["model"]["vocab"] = vocabulary;
+  whole["model"]["merges"] = pairs;
+  return parse_tokenizer_json(whole.dump(), "made");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_tokens_of_a_long_word_do_not_depend_on_its_parts) {
+  const std::string training = golden()["training_text"].string();
+  std::string letters, mixed;
+  for (const char c : training) {
+    if (std::isalpha(static_cast<unsigned char>(c))) letters += c;
+  }
+  for (const Json& line : golden()["texts"]) mixed += line.string();
+  std::erase(mixed, '<');  // no special token
+  for (const auto& [name, kind] : golden()["tokenizers"].members()) {
+    const Tokenizer tokenizer = tokenizer_of(kind);
+    for (const std::string& text :
+         {letters, std::string(3000, 'a'), std::string(3000, ' '), std::string(3000, '0'), mixed,
+          std::string(3000, '\n') + letters + std::string(500, '!')}) {
+      const Encoded whole = encoded(tokenizer, text, whole_words);
+      BOOST_TEST((whole.ids == whole.ids_alone));
+      for (const std::size_t piece : {31u, 64u, 500u}) {
+        BOOST_TEST_CONTEXT(name << ", pieces of " << piece << ": " << text.substr(0, 20)) {
+          BOOST_TEST((encoded(tokenizer, text, piece) == whole));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(merges_of_every_kind_leave_long_words_as_they_are) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    Rng rng(1, Purpose::test, seed);
+    const int count = 1 + static_cast<int>(rng.below(5));
+    std::vector<std::pair<int, int>> merges;
+    for (std::uint32_t i = 0; i < 1 + rng.below(40); ++i) {
+      const auto known = static_cast<std::uint32_t>(count) + i;
+      merges.emplace_back(static_cast<int>(rng.below(known)), static_cast<int>(rng.below(known)));
+    }
+    std::string word;
+    while (word.size() < 1500) {  // one letter more than there are tokens for: it is dropped
+      const std::string part(
+          1 + rng.below(seed % 3 == 0 ? 40 : 3),
+          static_cast<char>('a' + rng.below(static_cast<std::uint32_t>(count) + 1)));
+      word += part;
+    }
+    const Tokenizer tokenizer = tokenizer_of_merges(count, merges);
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      BOOST_TEST((encoded(tokenizer, word, 31) == encoded(tokenizer, word, whole_words)));
+    }
+  }
+  // Each pair goes before the pair to its left: a token depends on what stands 25 letters later.
+  std::vector<std::pair<int, int>> chain;
+  for (int letter = 24; letter >= 0; --letter) chain.emplace_back(letter, letter + 1);
+  const Tokenizer tokenizer = tokenizer_of_merges(26, chain);
+  std::string word;
+  for (int i = 0; i < 200; ++i) {
+    for (int letter = 0; letter < 26 - i % 3; ++letter) word += static_cast<char>('a' + letter);
+  }
+  BOOST_TEST((encoded(tokenizer, word, 31) == encoded(tokenizer, word, whole_words)));
 }
 
 BOOST_AUTO_TEST_CASE(runs_of_one_character_take_no_more_than_linear_time) {

@@ -27,8 +27,10 @@ struct SpacesScanner {
 
 }  // namespace
 
-Encoder::Encoder(const Tokenizer& tokenizer)
-    : tokenizer_(tokenizer), known_(fewest_known_places, Known{}) {}
+Encoder::Encoder(const Tokenizer& tokenizer, std::size_t piece)
+    : tokenizer_(tokenizer),
+      piece_(std::max(piece, known_length)),
+      known_(fewest_known_places, Known{}) {}
 
 std::vector<TokenId> Encoder::encode(std::string_view text, Options options) {
   std::vector<TokenId> all;
@@ -125,7 +127,8 @@ std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) cons
 std::string_view Encoder::normalize(std::string_view text, std::size_t begin) {
   original_begin_ = begin;
   next_rewritten_ = 0;
-  return tokenizer_.parts().normalize(text, normalized_, rewritten_);
+  rewritten_.clear();
+  return tokenizer_.parts().normalize(text, normalized_, options_.ranges ? &rewritten_ : nullptr);
 }
 
 ByteRange Encoder::original_range(std::size_t first, std::size_t last) {
@@ -147,7 +150,6 @@ ByteRange Encoder::original_range(std::size_t first, std::size_t last) {
 }
 
 void Encoder::encode_block(std::string_view text, std::size_t begin) {
-  make_room(3 * text.size());
   const auto with = [&](const auto& scanner) {
     if (options_.ranges) {
       encode_words_with_ranges(text, begin, scanner);
@@ -173,19 +175,31 @@ template <class Scanner>
 void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
   // Some words at once: where one is remembered is fetched while the next ones are cut.
   std::array<Word, 32> words;
-  TokenId* out = ids_.data() + count_;
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {
+    const char* const begin = p;
     std::size_t count = 0;
+    std::string_view long_word;
     for (; p != end && count < words.size(); ++count) {
       const char* const word_end = scanner.word_end(p, end);
-      set(words[count], {p, static_cast<std::size_t>(word_end - p)},
-          static_cast<std::size_t>(end - p));
+      const std::string_view word(p, static_cast<std::size_t>(word_end - p));
+      if (is_long(word)) {
+        long_word = word;
+        break;
+      }
+      set(words[count], word, static_cast<std::size_t>(end - p));
       p = word_end;
     }
+    make_room(3 * static_cast<std::size_t>(p - begin));
+    TokenId* out = ids_.data() + count_;
     for (const Word& word : std::span(words).first(count)) out = encode_word(word, out);
+    count_ = static_cast<std::size_t>(out - ids_.data());
+    if (long_word.empty()) continue;
+    each_part(long_word, [&](std::string_view) {
+      for (const Symbol& symbol : symbols_) put(symbol.id, {});
+    });
+    p += long_word.size();
   }
-  count_ = static_cast<std::size_t>(out - ids_.data());
 }
 
 /// The first `readable` bytes from the word's beginning may be read.
@@ -234,18 +248,109 @@ TokenId* Encoder::encode_unknown(std::string_view word, TokenId* out) {
 }
 
 void Encoder::merge_word(std::string_view word) {
+  if (!is_whole(word)) merge_part(word);
+}
+
+/// Whether the word is one token, whatever the merges are.
+bool Encoder::is_whole(std::string_view word) {
+  if (!tokenizer_.parts().whole_words) return false;
+  const auto whole = tokenizer_.parts().tokens.find(word);
+  if (!whole) return false;
+  symbols_.assign(1, {*whole, 0});
+  dropped_.clear();
+  return true;
+}
+
+void Encoder::merge_part(std::string_view part) {
+  LONGHAND_CHECK(part.size() <= 0xffffffff, "expected words of at most 4 GiB, got ", part.size());
   symbols_.clear();
   dropped_.clear();
-  if (tokenizer_.parts().whole_words) {
-    if (const auto whole = tokenizer_.parts().tokens.find(word)) {
-      symbols_.push_back({*whole, 0});
-      return;
+  add_symbols(part);
+  find_merges(part);
+  merger_.merge(tokenizer_.parts().merges, symbols_, next_);
+}
+
+/// Calls f with each part of a word, with the part's tokens in symbols_.
+template <class F>
+void Encoder::each_part(std::string_view word, F f) {
+  if (!is_long(word) || is_whole(word)) {
+    if (!is_long(word)) merge_word(word);
+    return f(word);
+  }
+  for (const Part& part : parts_of(word)) {
+    const std::string_view text = word.substr(part.begin, part.end - part.begin);
+    merge_part(text);
+    f(text);
+  }
+}
+
+/// Cuts a long word into parts whose tokens, one part after the other, are those of the word.
+///
+/// Two neighbouring parts L and R are apart if the last tokens of L and the first tokens of R, when
+/// merged alone, leave a token boundary between them. Then it is there in L R as well: up to the
+/// first merge across it, L and R develop as they do alone, so the outer ends of these tokens stay
+/// boundaries, and the first merge across would also be the best one among these tokens alone.
+/// Neighbours that are not apart become one part. A part ends at a boundary that tokens behind it
+/// have been seen to leave, so this is rare.
+std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
+  const std::uint64_t dropped = dropped_bytes_;
+  std::vector<Part> parts;
+  std::size_t length = piece_;
+  for (std::size_t begin = 0; begin < word.size(); begin = parts.back().end) {
+    parts.push_back(next_part(word, begin, length));
+    length = piece_;
+    while (parts.size() > 1 && !is_apart(word, parts.end()[-2], parts.back())) {
+      const std::size_t end = parts.back().end;
+      parts.pop_back();
+      const std::size_t first = parts.back().begin;
+      merge_part(word.substr(first, end - first));
+      parts.back() = merged_part(word, first, end);
+      length = end - first;  // so that all joining together takes O(n log n)
     }
   }
-  LONGHAND_CHECK(word.size() <= 0xffffffff, "expected words of at most 4 GiB, got ", word.size());
-  add_symbols(word);
-  find_merges(word);
-  merger_.merge(tokenizer_.parts().merges, symbols_, next_);
+  dropped_bytes_ = dropped;
+  return parts;
+}
+
+/// The part from `begin` on that ends with a token near begin + length.
+Encoder::Part Encoder::next_part(std::string_view word, std::size_t begin, std::size_t length) {
+  for (;; length *= 2) {
+    std::size_t end = begin + std::min(length + length / 4, word.size() - begin);
+    while (end < word.size() && continues_utf8(word[end])) ++end;
+    merge_part(word.substr(begin, end - begin));
+    if (end == word.size()) return merged_part(word, begin, end);
+    std::size_t cut = 0;
+    for (std::size_t i = 1; i < symbols_.size() && (cut == 0 || symbols_[i].begin <= length); ++i) {
+      if (can_begin_part(word, begin + symbols_[i].begin)) cut = symbols_[i].begin;
+    }
+    if (cut != 0) return merged_part(word, begin, begin + cut);
+  }
+}
+
+/// The part whose tokens are those of symbols_ that begin before `end`.
+Encoder::Part Encoder::merged_part(std::string_view word, std::size_t begin,
+                                   std::size_t end) const {
+  Part part{begin, end, end, begin};
+  for (std::size_t i = 1; i < symbols_.size() && begin + symbols_[i].begin < end; ++i) {
+    const std::size_t place = begin + symbols_[i].begin;
+    if (!can_begin_part(word, place)) continue;
+    part.head = std::min(part.head, place);
+    part.tail = place;
+  }
+  return part;
+}
+
+bool Encoder::is_apart(std::string_view word, const Part& left, const Part& right) {
+  merge_part(word.substr(left.tail, right.head - left.tail));
+  const std::size_t boundary = right.begin - left.tail;
+  return std::ranges::any_of(symbols_, [&](const Symbol& s) { return s.begin == boundary; });
+}
+
+/// Not inside a character or a space that are several symbols.
+bool Encoder::can_begin_part(std::string_view word, std::size_t place) const {
+  if (tokenizer_.byte_level()) return true;
+  if (word[place] == ' ') return tokenizer_.character_token(" ").has_value();
+  return !continues_utf8(word[place]);
 }
 
 /// What merges of each symbol with the one after it say.
@@ -301,15 +406,14 @@ void Encoder::encode_words_with_ranges(std::string_view block, std::size_t begin
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {
     const char* const word_end = scanner.word_end(p, end);
-    const std::string_view word(p, static_cast<std::size_t>(word_end - p));
-    merge_word(word);
-    const std::size_t word_begin = begin + static_cast<std::size_t>(p - block.data());
-    for (std::size_t i = 0; i < symbols_.size(); ++i) {
-      std::size_t last = i + 1 < symbols_.size() ? symbols_[i + 1].begin : word.size();
-      while (std::ranges::binary_search(dropped_, last - 1)) --last;
-      ids_[count_] = symbols_[i].id;
-      ranges_[count_++] = original_range(word_begin + symbols_[i].begin, word_begin + last);
-    }
+    each_part({p, static_cast<std::size_t>(word_end - p)}, [&](std::string_view part) {
+      const std::size_t part_begin = begin + static_cast<std::size_t>(part.data() - block.data());
+      for (std::size_t i = 0; i < symbols_.size(); ++i) {
+        std::size_t last = i + 1 < symbols_.size() ? symbols_[i + 1].begin : part.size();
+        while (std::ranges::binary_search(dropped_, last - 1)) --last;
+        put(symbols_[i].id, original_range(part_begin + symbols_[i].begin, part_begin + last));
+      }
+    });
     p = word_end;
   }
 }

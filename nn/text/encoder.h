@@ -25,7 +25,9 @@ struct ByteRange {
 /// it works: each thread has its own.
 class Encoder {
  public:
-  explicit Encoder(const Tokenizer& tokenizer);
+  /// `piece`: about so many bytes of a word are merged at once, which bounds the memory that a word
+  /// of any length takes. The tokens do not depend on it.
+  explicit Encoder(const Tokenizer& tokenizer, std::size_t piece = std::size_t{1} << 16);
 
   struct Options {
     bool around = true;   // with the ids that the tokenizer puts before and after each text
@@ -78,7 +80,22 @@ class Encoder {
   void set(Word& word, std::string_view text, std::size_t readable);
   TokenId* encode_word(const Word& word, TokenId* out);
   TokenId* encode_unknown(std::string_view word, TokenId* out);
+  bool is_long(std::string_view word) const { return word.size() > 2 * piece_; }
+  template <class F>
+  void each_part(std::string_view word, F f);
   void merge_word(std::string_view word);
+  void merge_part(std::string_view part);
+  bool is_whole(std::string_view word);
+  /// Bytes [begin, end) of a long word that are merged by themselves. Its first tokens end at
+  /// `head`, its last ones begin at `tail`: those that decide whether it joins its neighbours.
+  struct Part {
+    std::size_t begin, end, head, tail;
+  };
+  std::vector<Part> parts_of(std::string_view word);
+  Part merged_part(std::string_view word, std::size_t begin, std::size_t end) const;
+  Part next_part(std::string_view word, std::size_t begin, std::size_t length);
+  bool is_apart(std::string_view word, const Part& left, const Part& right);
+  bool can_begin_part(std::string_view word, std::size_t place) const;
   void add_symbols(std::string_view word);
   void find_merges(std::string_view word);
   void put(TokenId id, ByteRange range);
@@ -87,6 +104,7 @@ class Encoder {
   void remember_more(std::size_t bytes);
 
   const Tokenizer& tokenizer_;
+  std::size_t piece_;
   std::vector<Known> known_;  // each word has one place; a power of two of them
   Merger merger_;
   std::vector<Symbol> symbols_;  // of one word

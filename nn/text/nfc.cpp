@@ -121,9 +121,10 @@ std::string normal_form(std::string_view text) {
 }  // namespace
 
 std::string_view to_nfc(std::string_view text, std::string& buffer,
-                        std::vector<Rewritten>& changes) {
-  changes.clear();
+                        std::vector<Rewritten>* changes) {
+  if (changes) changes->clear();
   buffer.clear();
+  bool changed = false;
   std::size_t copied = 0;  // of the text
   std::size_t base = 0;    // the last code point that begins anew
   for (std::size_t at = 0; at < text.size();) {
@@ -148,13 +149,14 @@ std::string_view to_nfc(std::string_view text, std::string& buffer,
     const std::string after = normal_form(before);
     if (after != before) {
       buffer += text.substr(copied, base - copied);
-      changes.push_back({buffer.size(), buffer.size() + after.size(), base, end});
+      if (changes) changes->push_back({buffer.size(), buffer.size() + after.size(), base, end});
+      changed = true;
       buffer += after;
       copied = end;
     }
     base = at = end;
   }
-  if (changes.empty()) return text;
+  if (!changed) return text;
   buffer += text.substr(copied);
   return buffer;
 }

@@ -19,9 +19,9 @@ std::string byte_token_text(unsigned byte) {
 }  // namespace
 
 std::string_view TokenizerParts::normalize(std::string_view text, std::string& buffer,
-                                           std::vector<Rewritten>& changes) const {
+                                           std::vector<Rewritten>* changes) const {
   if (nfc) return to_nfc(text, buffer, changes);
-  changes.clear();
+  if (changes) changes->clear();
   if (pattern != WordPattern::spaces) return text;
   constexpr std::string_view mark = "\xe2\x96\x81";
   std::size_t found = text.find(mark);
@@ -30,7 +30,9 @@ std::string_view TokenizerParts::normalize(std::string_view text, std::string& b
   std::size_t copied = 0;
   for (; found != std::string_view::npos; found = text.find(mark, copied)) {
     buffer += text.substr(copied, found - copied);
-    changes.push_back({buffer.size(), buffer.size() + 1, found, found + mark.size()});
+    if (changes) {
+      changes->push_back({buffer.size(), buffer.size() + 1, found, found + mark.size()});
+    }
     buffer += ' ';
     copied = found + mark.size();
   }

@@ -34,9 +34,9 @@ struct TokenizerParts {
 
   /// The text in NFC or, with WordPattern::spaces, with a space for U+2581: the text itself where
   /// that changes nothing, otherwise in `buffer`. `changes`, cleared first, get the parts that were
-  /// rewritten, in order.
+  /// rewritten, in order, unless it is null.
   std::string_view normalize(std::string_view text, std::string& buffer,
-                             std::vector<Rewritten>& changes) const;
+                             std::vector<Rewritten>* changes) const;
 };
 
 /// Turns ids into text; its Encoder (encoder.h) turns text into ids. It does not change, and any

@@ -300,8 +300,7 @@ class Reader {
       LONGHAND_CHECK(!known || *known == token.id, file_, ": added token ", quote(token.content),
                      " has the id ", token.id, ", but ", known.value_or(0), " in the vocabulary");
       std::string buffer;
-      std::vector<Rewritten> changes;
-      const std::string content(token.normalized ? parts_.normalize(token.content, buffer, changes)
+      const std::string content(token.normalized ? parts_.normalize(token.content, buffer, nullptr)
                                                  : std::string_view(token.content));
       if (!parts_.tokens.has(token.id)) {
         parts_.tokens.add(token.id, table_bytes(content), TokenTable::Found::no);
