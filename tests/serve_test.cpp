@@ -1,8 +1,13 @@
 // The live page: what is asked over HTTP, by friends and others.
 #include <sys/file.h>
 
+#include <sys/stat.h>
+
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "apps/serve/curves.h"
@@ -45,7 +50,7 @@ std::string line_of(std::int64_t step, double loss) {
   return text("{\"step\":", step, ",\"loss\":", loss, ",\"tokens\":10,\"seconds\":0.5}\n");
 }
 
-constexpr auto forever = std::chrono::hours(1);
+Curves::Time soon() { return std::chrono::steady_clock::now() + std::chrono::hours(1); }
 
 /// `longhand serve` itself, over runs/.
 struct Served : Program {
@@ -54,9 +59,11 @@ struct Served : Program {
     if (process > 0) ::kill(process, SIGTERM);
     if (process > 0) finish(process);
   }
-  void serve() {
+  void serve(rlim_t descriptors = 0) {
     process = ::fork();
     if (process == 0) {
+      const rlimit limit{descriptors, descriptors};
+      if (descriptors > 0) ::setrlimit(RLIMIT_NOFILE, &limit);
       const int out = ::open(path("address").c_str(), O_WRONLY | O_CREAT, 0666);
       ::dup2(out, STDOUT_FILENO);
       if (::chdir(folder.path().c_str()) == 0) {
@@ -88,6 +95,14 @@ struct Served : Program {
     }
     BOOST_FAIL("the run is never as it should be");
     return {};
+  }
+
+  template <class F>
+  static void wait_until(F holds) {
+    for (int tries = 0; tries < 600; ++tries, ::usleep(50'000)) {
+      if (holds()) return;
+    }
+    BOOST_FAIL("it never comes to that");
   }
 
   pid_t process = 0;
@@ -148,12 +163,13 @@ BOOST_AUTO_TEST_CASE(a_course_keeps_its_room_and_its_values) {
 
 BOOST_AUTO_TEST_CASE(a_growing_file_is_read_on_and_a_replaced_one_anew) {
   const std::filesystem::path file = path() / "metrics.jsonl";
-  Curves curves(file);
-  BOOST_TEST(curves.read(std::chrono::steady_clock::now() + forever));  // there is none yet
+  Curves curves;
+  BOOST_TEST(curves.read(FileDescriptor(), soon()));  // there is none yet
   std::ofstream out(file, std::ios::binary);
   out << line_of(1, 4) << "damaged\n{\"step\":2,\"loss\":3}\n" << line_of(3, 2).substr(0, 10);
   out.flush();
-  const auto read = [&] { return curves.read(std::chrono::steady_clock::now() + forever); };
+  const auto read = [&] { return curves.read(open_regular_file(file), soon()); };
+  const auto between = [&] { return curves.between({}, {"loss"}, 1, 9, 100, soon()).front(); };
   BOOST_TEST(read());
   BOOST_TEST(curves.step() == 2);  // not the line that is being written
   BOOST_TEST(curves.last("loss").value() == 3.0);
@@ -165,13 +181,13 @@ BOOST_AUTO_TEST_CASE(a_growing_file_is_read_on_and_a_replaced_one_anew) {
   out.flush();
   BOOST_TEST(read());
   BOOST_TEST(curves.step() == 6);
-  BOOST_TEST(curves.between("loss", 1, 9, 100).size() == 4u);  // 1, 2, 3 and 6
+  BOOST_TEST(between().size() == 4u);  // 1, 2, 3 and 6
   BOOST_TEST((*curves.evaluation())["step"].integer() == 4);
   BOOST_TEST(curves.samples().size() == 1u);
   write_atomically(file, line_of(1, 8));
   BOOST_TEST(read());
   BOOST_TEST(curves.step() == 1);
-  BOOST_TEST(curves.between("loss", 1, 9, 100).size() == 1u);
+  BOOST_TEST(between().size() == 1u);
   BOOST_TEST(curves.samples().empty());
 }
 
@@ -181,16 +197,102 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_long_run_has_its_own_values_again) {
     std::ofstream out(file, std::ios::binary);
     for (int step = 1; step <= 50'000; ++step) out << line_of(step, step);
   }
-  Curves curves(file);
+  Curves curves;
+  const FileDescriptor open = open_regular_file(file);
   int reads = 1;
-  while (!curves.read(std::chrono::steady_clock::now() + std::chrono::milliseconds(1))) ++reads;
+  while (!curves.read(open, std::chrono::steady_clock::now() + std::chrono::milliseconds(1))) {
+    ++reads;
+  }
   BOOST_TEST(reads > 1);  // a moment was not enough
-  BOOST_TEST(curves.between("loss", 0, 1 << 30, 300).size() <= 300u);
-  const std::vector<Bucket> part = curves.between("loss", 31'003, 31'007, 300);
+  const auto between = [&](std::int64_t from, std::int64_t to, Curves::Time until) {
+    return curves.between(open, {"loss", "none", "seconds"}, from, to, 300, until);
+  };
+  BOOST_TEST(between(0, 1 << 30, soon())[0].size() <= 300u);
+  const std::vector<std::vector<Bucket>> parts = between(31'003, 31'007, soon());
+  const std::vector<Bucket>& part = parts[0];
   BOOST_REQUIRE(part.size() == 5u);
   for (std::size_t i = 0; i < 5; ++i) {
     BOOST_TEST(part[i].count == 1u);
     BOOST_TEST(part[i].mean() == 31'003.0 + static_cast<double>(i));
+  }
+  BOOST_TEST(parts[1].empty());
+  BOOST_TEST(parts[2].size() == 5u);
+  // Without time for that, what is kept.
+  const auto coarse = between(31'003, 31'007, std::chrono::steady_clock::now());
+  BOOST_TEST(coarse[0].size() < 5u);
+  BOOST_TEST(coarse[0].front().count > 1u);
+}
+
+BOOST_AUTO_TEST_CASE(values_near_the_largest_double_stay_numbers) {
+  const std::filesystem::path file = path() / "metrics.jsonl";
+  {
+    std::ofstream out(file, std::ios::binary);
+    for (int step = 1; step <= 10'000; ++step) {
+      out << "{\"step\":" << step << ",\"loss\":" << (step % 2 ? "1e308" : "-1.7e308")
+          << ",\"tokens\":1e300,\"seconds\":1e-300}\n";
+    }
+  }
+  write_atomically(path() / "config.ini", "[task]\nname = reversal\n");
+  LivePage page({path()}, "token");
+  const HttpResponse answer = page.answer(
+      {.method = "GET", .path = "/api/series", .query = {{"runs", "1"}, {"figures", "loss"}}});
+  const std::optional<Json> json = Json::parse(answer.body);
+  BOOST_REQUIRE(json.has_value());
+  const Json& loss = (*json)["runs"]["1"]["loss"];
+  for (std::size_t i = 0; i < loss["y"].size(); ++i) {
+    BOOST_TEST(loss["low"][i].number() == -1.7e308);
+    BOOST_TEST(loss["high"][i].number() == 1e308);
+    BOOST_TEST(std::abs(loss["y"][i].number()) <= 1e308);
+  }
+  const HttpResponse list = page.answer({.method = "GET", .path = "/api/runs"});
+  BOOST_TEST(Json::parse(list.body).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(no_request_takes_long_however_much_a_run_has_written) {
+  const std::filesystem::path file = path() / "metrics.jsonl";
+  write_atomically(path() / "config.ini", "[task]\nname = reversal\n");
+  std::string figures;
+  {
+    std::ofstream out(file, std::ios::binary);
+    std::string rest;
+    for (int figure = 0; figure < 60; ++figure) {
+      rest += text(",\"f", figure, "\":", figure);
+      figures += text(figure == 0 ? "" : ",", "f", figure);
+    }
+    for (int step = 1; step <= 30'000; ++step) out << "{\"step\":" << step << rest << "}\n";
+  }
+  LivePage page({path()}, "token");
+  const auto seconds_of = [&](const HttpRequest& request) {
+    timespec from{}, to{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    const HttpResponse answer = page.answer(request);
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    BOOST_TEST(answer.status == 200, answer.body);
+    return static_cast<double>(to.tv_sec - from.tv_sec) +
+           1e-9 * static_cast<double>(to.tv_nsec - from.tv_nsec);
+  };
+  const HttpRequest list{.method = "GET", .path = "/api/runs"};
+  for (int i = 0; i < 300; ++i) {  // until all is read
+    BOOST_TEST(seconds_of(list) < 1);
+    if (contains(page.answer(list).body, "\"whole\":true").passed) break;
+  }
+  // A part whose steps stand in nearly 8 MiB, for each figure, and again in other words.
+  const HttpRequest part{.method = "GET",
+                         .path = "/api/series",
+                         .query = {{"runs", "1,01,001,1"},
+                                   {"figures", figures + "," + figures},
+                                   {"from", "100"},
+                                   {"to", "14000"},
+                                   {"points", "2000"}}};
+  BOOST_TEST(seconds_of(part) < 2);  // 30 s if each figure is read by itself
+
+  // Lines that are no JSON, empty ones, and one line without end.
+  for (const std::string& unit :
+       {std::string("\n"), std::string("{\n"), std::string(1 << 12, ' ')}) {
+    std::ofstream out(file, std::ios::binary | std::ios::trunc);
+    for (std::size_t bytes = 0; bytes < (std::size_t{8} << 20); bytes += unit.size()) out << unit;
+    out.close();
+    BOOST_TEST(seconds_of(list) < 1);
   }
 }
 
@@ -247,10 +349,42 @@ BOOST_AUTO_TEST_CASE(slow_and_many_clients_keep_nobody_waiting) {
     send_all(slow.back(), "GET / HT");
   }
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  for (int i = 0; i < 20; ++i) slow.push_back(connect_to(echo.port()));  // most are closed at once
-  ::usleep(1'500'000);                                                   // and the slow ones by now
+  for (int i = 0; i < 20; ++i) slow.push_back(connect_to(echo.port()));  // these close the oldest
+  ::usleep(1'500'000);                                                   // all are too slow by now
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
   BOOST_TEST(receive_all(slow.front()) == "");  // not 10 seconds
+}
+
+BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_lock_nobody_out) {
+  const Echo echo({.connections = 8});  // each may take 20 seconds
+  std::vector<FileDescriptor> half;
+  for (int i = 0; i < 24; ++i) {
+    half.push_back(connect_to(echo.port()));
+    send_all(half.back(), "GET / HT");
+  }
+  for (int i = 0; i < 3; ++i) BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
+  BOOST_TEST(receive_all(half.front()) == "");  // the one that has waited longest went
+  send_all(half.back(), "TP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  BOOST_TEST(receive_all(half.back()).starts_with("HTTP/1.1 200"));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_expects_100_continue_is_told_to_go_on) {
+  const Echo echo({.body_bytes = 100});
+  const auto begin = [&](const std::string& expected, const std::string& length) {
+    FileDescriptor socket = connect_to(echo.port());
+    send_all(socket, "POST /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: " +
+                         expected + "\r\nContent-Length: " + length + "\r\n\r\n");
+    return socket;
+  };
+  const FileDescriptor waits = begin("100-continue", "3");
+  std::string first(25, '\0');
+  BOOST_TEST(::recv(waits.get(), first.data(), first.size(), MSG_WAITALL) == 25);
+  BOOST_TEST(first == "HTTP/1.1 100 Continue\r\n\r\n");
+  send_all(waits, "abc");
+  BOOST_TEST(receive_all(waits).starts_with("HTTP/1.1 200"));
+  BOOST_TEST(receive_all(begin("100-continue", "101")).starts_with("HTTP/1.1 413"));
+  BOOST_TEST(receive_all(begin("miracles", "3")).starts_with("HTTP/1.1 417"));
+  BOOST_TEST(receive_all(begin("100-continue", "0")).ends_with("POST /a "));
 }
 
 BOOST_AUTO_TEST_CASE(answers_that_nobody_takes_are_bounded) {
@@ -385,6 +519,114 @@ BOOST_FIXTURE_TEST_CASE(a_lock_that_names_another_process_ends_nobody, Served) {
   BOOST_TEST(post("/api/stop?run=" + row["run"].dump()).status == 400);
   BOOST_TEST(::kill(bystander, SIGKILL) == 0);
   BOOST_TEST(finish(bystander) == -SIGKILL);
+}
+
+/// Whoever can write to the folder of runs must not be able to show or change files elsewhere.
+BOOST_FIXTURE_TEST_CASE(no_link_in_the_folder_of_runs_is_followed, Served) {
+  namespace fs = std::filesystem;
+  const auto trained = (*this)(
+      "train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 --steps 2 "
+      "--batch 2 --evaluate-samples 2 --threads 1 --quiet --out runs/linked");
+  BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  const std::string secret = "SECRET:x:0:0\n";
+  write_atomically(folder / "secret", secret);
+  const fs::path run = folder / "runs/linked";
+  fs::remove(run / "report.html");
+  fs::create_symlink(folder / "secret", run / "report.html");
+  fs::create_symlink("/proc/self/environ", run / "inspect.html");
+  fs::create_symlink(folder / "secret", run / "serve.log");
+  fs::create_directories(folder / "runs/named");
+  fs::create_symlink(folder / "secret", folder / "runs/named/config.ini");
+  fs::create_directories(folder / "elsewhere");
+  fs::copy(run / "config.ini", folder / "elsewhere/config.ini");
+  write_atomically(folder / "elsewhere/report.html", secret);
+  fs::create_directory_symlink(folder / "elsewhere", folder / "runs/away");
+  serve();
+  const HttpAnswer list = get("/api/runs");
+  BOOST_TEST(list.body.find("SECRET") == list.body.npos);
+  const Json told = list.json();
+  BOOST_REQUIRE(told["runs"].size() == 2u);
+  BOOST_REQUIRE(told["skipped"].size() == 1u);
+  BOOST_TEST(told["skipped"][0] == "runs/away: is a link, which is not followed");
+  std::string number;
+  for (const Json& row : told["runs"]) {
+    if (row["name"] == "linked") number = row["run"].dump();
+    if (row["name"] == "named") {
+      BOOST_TEST(contains(row["error"].string(), "config.ini: expected a file, got a link"));
+    }
+  }
+  BOOST_TEST(get("/api/run?run=" + number).json()["pages"].size() == 0u);
+  for (const char* name : {"report.html", "inspect.html"}) {
+    const HttpAnswer page = get("/page?run=" + number + "&name=" + name);
+    BOOST_TEST(page.status == 400);
+    BOOST_TEST(contains(page.body, "expected a file, got a link"));
+  }
+  // What a command says goes to a new serve.log.
+  BOOST_TEST(post("/api/look?run=" + number).status == 200);
+  wait_until([&] { return !contains(get("/api/runs").body, "\"doing\"").passed; });
+  BOOST_TEST(contents(folder / "secret") == secret);
+  BOOST_TEST(fs::symlink_status(run / "serve.log").type() == fs::file_type::regular);
+}
+
+BOOST_FIXTURE_TEST_CASE(pipes_and_loops_of_links_stop_no_server, Served) {
+  namespace fs = std::filesystem;
+  const auto make = [&](const std::string& name) {
+    fs::create_directories(folder / "runs" / name);
+    write_atomically(folder / "runs" / name / "config.ini", "[task]\nname = reversal\n");
+    return folder / "runs" / name;
+  };
+  const auto pipe = [&](const fs::path& path) {
+    fs::remove(path);
+    BOOST_REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  };
+  make("sound");
+  pipe(make("config") / "config.ini");
+  pipe(make("lock") / "lock");
+  pipe(make("metrics") / "metrics.jsonl");
+  const fs::path pages = make("pages");
+  pipe(pages / "report.html");
+  pipe(pages / "serve.log");
+  fs::create_symlink("loop", folder / "runs/loop");
+  fs::remove(make("looped") / "config.ini");
+  fs::create_symlink("config.ini", folder / "runs/looped/config.ini");
+  serve();
+  const Json told = get("/api/runs").json();
+  BOOST_REQUIRE(told["runs"].size() == 6u);
+  std::string number;
+  for (const Json& row : told["runs"]) {
+    const std::string& name = row["name"].string();
+    const bool sound = name == "sound" || name == "lock" || name == "pages";
+    BOOST_TEST((row["state"] == "unreadable") == !sound, name);
+    if (name == "pages") number = row["run"].dump();
+  }
+  BOOST_TEST(contains(told["skipped"].dump(), "runs/loop: cannot be read: Too many levels"));
+  BOOST_TEST(get("/page?run=" + number + "&name=report.html").status == 400);
+  BOOST_TEST(post("/api/look?run=" + number).status == 200);  // it fails: there is no checkpoint
+  wait_until([&] { return contains(get("/api/runs").body, "holds no checkpoint").passed; });
+  BOOST_TEST(::kill(process, SIGTERM) == 0);
+  BOOST_TEST(finish(std::exchange(process, 0)) == 128 + SIGTERM);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_server_without_descriptors_rests_and_comes_back, Served) {
+  serve(16);
+  std::vector<FileDescriptor> clients;
+  for (int i = 0; i < 40; ++i) clients.push_back(connect_to(port));
+  const auto processor_seconds = [&] {
+    std::ifstream file(text("/proc/", process, "/stat"));
+    std::string all((std::istreambuf_iterator<char>(file)), {});
+    std::istringstream fields(all.substr(all.rfind(')') + 2));
+    std::string field;
+    double ticks = 0;
+    for (int i = 3; i <= 15 && fields >> field; ++i) ticks += i >= 14 ? std::stod(field) : 0;
+    return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  };
+  ::usleep(200'000);
+  const double before = processor_seconds();
+  ::usleep(2'000'000);
+  BOOST_TEST(processor_seconds() - before < 0.5);  // 2 s if it asks without a pause
+  clients.clear();
+  ::usleep(500'000);
+  BOOST_TEST(get("/").status == 200);
 }
 
 BOOST_FIXTURE_TEST_CASE(what_cannot_be_served_is_refused, Served) {

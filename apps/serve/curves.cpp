@@ -1,6 +1,5 @@
 #include "apps/serve/curves.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <memory>
 
 #include "core/error.h"
 #include "core/json_reader.h"
@@ -54,49 +54,53 @@ bool numbers_of(std::string_view line, std::int64_t& step,
     return found == numbers.end() ? 0.0 : found->second;
   };
   if (find("seconds") > 0 && find("tokens") > 0) {
-    numbers.emplace_back("tokens_per_second", find("tokens") / find("seconds"));
+    const double rate = find("tokens") / find("seconds");
+    if (std::isfinite(rate)) numbers.emplace_back("tokens_per_second", rate);
   }
   return has_step;
 }
 
-/// Calls `take` for the whole lines of a file from `offset` on, until it says false; the offset
-/// behind the last of them. A line longer than a chunk is passed over.
-std::uint64_t each_line(const FileDescriptor& file, std::uint64_t offset,
-                        const std::function<bool(std::string_view, std::uint64_t)>& take) {
-  std::string buffer(chunk, '\0');
-  for (bool skipping = false;;) {
-    const ssize_t got = ::pread(file.get(), buffer.data(), chunk, static_cast<off_t>(offset));
-    if (got <= 0) return offset;
-    const std::string_view all(buffer.data(), static_cast<std::size_t>(got));
+/// Calls `take` for the whole lines of a file from a place on, until it returns false or the time
+/// is up. A line longer than a chunk is passed over. The place moves behind the last line; true if
+/// that is the end of the file.
+bool each_line(const FileDescriptor& file, Curves::Place& place, Curves::Time until,
+               const std::function<bool(std::string_view, std::uint64_t)>& take) {
+  const auto buffer = std::make_unique_for_overwrite<char[]>(chunk);
+  while (std::chrono::steady_clock::now() < until) {
+    const ssize_t got = ::pread(file.get(), buffer.get(), chunk, static_cast<off_t>(place.offset));
+    if (got <= 0) return true;
+    const std::string_view all(buffer.get(), static_cast<std::size_t>(got));
     std::size_t begin = 0;
     for (std::size_t end; (end = all.find('\n', begin)) != std::string_view::npos;
          begin = end + 1) {
-      const bool whole = !std::exchange(skipping, false);
-      if (whole && !take(all.substr(begin, end - begin), offset + begin)) {
-        return offset + end + 1;
+      const bool whole = !std::exchange(place.inside_long_line, false);
+      const bool go_on = (!whole || take(all.substr(begin, end - begin), place.offset + begin)) &&
+                         std::chrono::steady_clock::now() < until;
+      if (!go_on) {
+        place.offset += end + 1;
+        return false;
       }
     }
     if (begin == 0) {
-      if (all.size() < chunk) return offset;  // a line that is being written
-      skipping = true;
+      if (all.size() < chunk) return true;  // a line that is being written
+      place.inside_long_line = true;
       begin = all.size();
     }
-    offset += begin;
+    place.offset += begin;
   }
-}
-
-FileDescriptor open_to_read(const std::filesystem::path& file) {
-  return FileDescriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return false;
 }
 
 }  // namespace
+
+double Bucket::mean() const { return std::isfinite(sum) ? sum / count : low / 2 + high / 2; }
 
 void Bucket::add(std::int64_t step, double value) {
   if (count == 0) first = step;
   last = step;
   sum += value;
-  low = std::min(low, static_cast<float>(value));
-  high = std::max(high, static_cast<float>(value));
+  low = std::min(low, value);
+  high = std::max(high, value);
   ++count;
 }
 
@@ -137,7 +141,8 @@ std::vector<Bucket> thinned(const std::vector<Bucket>& buckets, std::size_t poin
 }
 
 void Curves::restart() {
-  offset_ = lines_ = 0;
+  place_ = {};
+  lines_ = damaged_lines_ = 0;
   courses_.clear();
   last_.clear();
   marks_.clear();
@@ -150,7 +155,10 @@ void Curves::restart() {
 void Curves::take(std::string_view line, std::uint64_t offset) {
   std::vector<std::pair<std::string, double>> numbers;
   std::int64_t step = 0;
-  if (!numbers_of(line, step, numbers)) return;
+  if (!numbers_of(line, step, numbers)) {
+    ++damaged_lines_;
+    return;
+  }
   if (lines_++ % lines_a_mark == 0) marks_.push_back({step, offset});
   step_ = step;
   for (const auto& [name, value] : numbers) {
@@ -175,25 +183,23 @@ void Curves::take(std::string_view line, std::uint64_t offset) {
   }
 }
 
-bool Curves::read(std::chrono::steady_clock::time_point until) {
-  const FileDescriptor file = open_to_read(file_);
+bool Curves::read(const FileDescriptor& file, Time until) {
   struct stat status {};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (!file.valid() || ::fstat(file.get(), &status) != 0) {
     restart();
     return true;
   }
   const bool replaced = status.st_dev != device_ || status.st_ino != node_;
-  if (replaced || static_cast<std::uint64_t>(status.st_size) < offset_) restart();
+  if (replaced || static_cast<std::uint64_t>(status.st_size) < place_.offset) restart();
   device_ = status.st_dev;
   node_ = status.st_ino;
-  bool whole = true;
-  std::uint64_t taken = 0;
-  offset_ = each_line(file, offset_, [&](std::string_view line, std::uint64_t offset) {
-    take(line, offset);
-    whole = ++taken % 64 != 0 || std::chrono::steady_clock::now() < until;
-    return whole;
-  });
-  return whole;
+  if (static_cast<std::uint64_t>(status.st_size) == place_.offset || damaged()) return true;
+  const bool whole =
+      each_line(file, place_, until, [&](std::string_view line, std::uint64_t offset) {
+        take(line, offset);
+        return !damaged();
+      });
+  return whole || damaged();
 }
 
 std::vector<std::string> Curves::figures() const {
@@ -207,40 +213,56 @@ std::optional<double> Curves::last(const std::string& figure) const {
   return found == last_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::vector<Bucket> Curves::between(const std::string& figure, std::int64_t from, std::int64_t to,
-                                    std::size_t points) const {
-  const auto course = courses_.find(figure);
-  if (course == courses_.end()) return {};
-  std::vector<Bucket> inside;
-  bool coarse = false;
-  for (const Bucket& bucket : course->second.buckets()) {
-    if (bucket.last < from || bucket.first > to) continue;
-    inside.push_back(bucket);
-    coarse = coarse || bucket.count > 1;
+std::vector<std::vector<Bucket>> Curves::between(const FileDescriptor& file,
+                                                 const std::vector<std::string>& figures,
+                                                 std::int64_t from, std::int64_t to,
+                                                 std::size_t points, Time until) const {
+  std::vector<std::vector<Bucket>> found(figures.size());
+  std::map<std::string_view, Course> again;  // those that the kept buckets are too coarse for
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const auto course = courses_.find(figures[i]);
+    if (course == courses_.end()) continue;
+    bool coarse = false;
+    for (const Bucket& bucket : course->second.buckets()) {
+      if (bucket.last < from || bucket.first > to) continue;
+      found[i].push_back(bucket);
+      coarse = coarse || bucket.count > 1;
+    }
+    if (coarse && found[i].size() < points) again.try_emplace(figures[i]);
   }
-  if (!coarse || inside.size() >= points) return thinned(inside, points);
+  if (!again.empty() && read_again(file, from, to, until, again)) {
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+      const auto exact = again.find(figures[i]);
+      if (exact != again.end()) found[i] = exact->second.buckets();
+    }
+  }
+  for (std::vector<Bucket>& buckets : found) buckets = thinned(buckets, points);
+  return found;
+}
 
+bool Curves::read_again(const FileDescriptor& file, std::int64_t from, std::int64_t to, Time until,
+                        std::map<std::string_view, Course>& courses) const {
   auto mark = std::ranges::upper_bound(marks_, from, {}, &Mark::step);
   if (mark != marks_.begin()) --mark;
   const auto after = std::ranges::upper_bound(marks_, to, {}, &Mark::step);
   const std::uint64_t begin = mark == marks_.end() ? 0 : mark->offset;
-  const std::uint64_t end = after == marks_.end() ? offset_ : after->offset;
-  const FileDescriptor file = open_to_read(file_);
-  if (!file.valid() || end <= begin || end - begin > most_bytes_again) {
-    return thinned(inside, points);
-  }
-  std::vector<Bucket> exact;
+  const std::uint64_t end = after == marks_.end() ? place_.offset : after->offset;
+  if (!file.valid() || end <= begin || end - begin > most_bytes_again) return false;
   std::vector<std::pair<std::string, double>> numbers;
-  each_line(file, begin, [&](std::string_view line, std::uint64_t offset) {
+  Place place{.offset = begin};
+  bool complete = false;
+  const auto add = [&](std::string_view line, std::uint64_t offset) {
+    complete = offset >= end;
     std::int64_t step = 0;
-    if (offset >= end) return false;
-    if (!numbers_of(line, step, numbers) || step < from || step > to) return true;
+    if (complete || !numbers_of(line, step, numbers) || step < from || step > to) return !complete;
     for (const auto& [name, value] : numbers) {
-      if (name == figure) exact.emplace_back().add(step, value);
+      if (const auto course = courses.find(name); course != courses.end()) {
+        course->second.add(step, value);
+      }
     }
     return true;
-  });
-  return thinned(exact, points);
+  };
+  return each_line(file, place, until, add) || complete;
 }
 
 }  // namespace longhand::app

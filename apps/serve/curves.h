@@ -4,11 +4,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/file_descriptor.h"
@@ -20,12 +20,13 @@ namespace longhand::app {
 struct Bucket {
   std::int64_t first = 0, last = 0;  // steps
   double sum = 0;
-  float low = std::numeric_limits<float>::infinity(), high = -low;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
   std::uint32_t count = 0;
 
   void add(std::int64_t step, double value);
   void add(const Bucket& next);
-  double mean() const { return sum / count; }
+  double mean()
+      const;  // finite, since the values are: if the sum overflows, the middle of the range
 };
 
 /// A figure's course in bounded room: once there are `most` buckets, two become one each.
@@ -43,20 +44,30 @@ class Course {
 /// At most so many buckets, of neighbours.
 std::vector<Bucket> thinned(const std::vector<Bucket>& buckets, std::size_t points);
 
-/// The figures of a run's metrics.jsonl, read on as it grows: room does not grow with the file, but
-/// for an entry in some hundred lines. A damaged line is left out. What there is of "tokens" and
-/// "seconds" in a line also makes "tokens_per_second".
+/// The figures of a run's metrics.jsonl, read on as it grows: memory does not grow with the file,
+/// except for one entry in 256 lines. A damaged line is left out; after 1,000 of them the file is
+/// read no further. "tokens" and "seconds" of a line also make "tokens_per_second".
 class Curves {
  public:
-  explicit Curves(std::filesystem::path file) : file_(std::move(file)) {}
+  using Time = std::chrono::steady_clock::time_point;
+  struct Place {
+    std::uint64_t offset = 0;
+    bool inside_long_line = false;  // of which no more is kept
+  };
 
-  /// Reads until that moment, or all there is: then true.
-  bool read(std::chrono::steady_clock::time_point until);
+  /// Reads on in the file, which may not be valid: then there are no figures. Stops at `until`;
+  /// true if all of it is read.
+  bool read(const FileDescriptor& file, Time until);
   std::vector<std::string> figures() const;
-  /// A figure between two steps in at most so many buckets. Where thinned values are too coarse for
-  /// that the file's own are read again, if they are in a few MiB.
-  std::vector<Bucket> between(const std::string& figure, std::int64_t from, std::int64_t to,
-                              std::size_t points) const;
+  /// Each of the figures between two steps, in at most so many buckets. If the thinned values are
+  /// too coarse, those of the file are read again, in one pass for all figures: at most 8 MiB, and
+  /// only if that takes no longer than `until`.
+  std::vector<std::vector<Bucket>> between(const FileDescriptor& file,
+                                           const std::vector<std::string>& figures,
+                                           std::int64_t from, std::int64_t to, std::size_t points,
+                                           Time until) const;
+  /// Whether the file has too many damaged lines to be read on.
+  bool damaged() const { return damaged_lines_ > most_damaged_lines; }
   /// The last line with intervals, as an evaluation writes it, and the latest with samples.
   const std::optional<Json>& evaluation() const { return evaluation_; }
   const std::vector<Json>& samples() const { return samples_; }
@@ -70,13 +81,19 @@ class Curves {
     std::int64_t step;
     std::uint64_t offset;
   };
+  static constexpr std::uint64_t most_damaged_lines = 1000;
+
   void restart();
   void take(std::string_view line, std::uint64_t offset);
+  /// Adds the file's values between two steps to the courses; false if they are too many or take
+  /// too long.
+  bool read_again(const FileDescriptor& file, std::int64_t from, std::int64_t to, Time until,
+                  std::map<std::string_view, Course>& courses) const;
 
-  std::filesystem::path file_;
   dev_t device_ = 0;
   ino_t node_ = 0;
-  std::uint64_t offset_ = 0, lines_ = 0;
+  Place place_;
+  std::uint64_t lines_ = 0, damaged_lines_ = 0;
   std::map<std::string, Course, std::less<>> courses_;
   std::map<std::string, double, std::less<>> last_;
   std::vector<Mark> marks_;

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <list>
 #include <optional>
 #include <utility>
 
@@ -75,22 +78,25 @@ HttpResponse answer(const http::request<http::string_body>& request,
   }
 }
 
+class Connection;
+
 /// What all clients have together.
 struct Shared {
   const HttpServer::Handler& handler;
   const HttpLimits& limits;
-  std::size_t connections = 0;
+  std::list<Connection*> connections = {};  // the one that has waited longest for its client first
   std::uint64_t waiting_bytes = 0;
 };
 
 /// A client: one request after another, each within the limits.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
-    ++shared_.connections;
-  }
+  Connection(tcp::socket socket, Shared& shared)
+      : stream_(std::move(socket)),
+        shared_(shared),
+        place_(shared.connections.insert(shared.connections.end(), this)) {}
   ~Connection() {
-    --shared_.connections;
+    if (open_) shared_.connections.erase(place_);
     shared_.waiting_bytes -= waiting_;
   }
   Connection(const Connection&) = delete;
@@ -102,20 +108,56 @@ class Connection : public std::enable_shared_from_this<Connection> {
     parser_.emplace();
     parser_->header_limit(shared_.limits.header_bytes);
     parser_->body_limit(shared_.limits.body_bytes);
+    wait_anew();
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = shared_from_this()](beast::error_code error, std::size_t) {
+                              error ? self->respond(error) : self->read_body();
+                            });
+  }
+
+  /// The operation that is under way ends with an error, and with it the connection.
+  void close() {
+    if (std::exchange(open_, false)) shared_.connections.erase(place_);
+    stream_.close();
+  }
+
+ private:
+  /// Begins to wait for the client: this connection becomes the last that a new one can replace.
+  void wait_anew() {
+    if (open_) shared_.connections.splice(shared_.connections.end(), shared_.connections, place_);
     stream_.expires_after(shared_.limits.idle);
+  }
+
+  void read_body() {
+    const auto& request = parser_->get();
+    const beast::string_view expected = request[http::field::expect];
+    if (expected.empty() || request.version() < 11) return read_rest();
+    if (!beast::iequals(expected, "100-continue")) {
+      expectation_failed_ = true;
+      return respond({});
+    }
+    static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    asio::async_write(stream_, asio::buffer(go_on),
+                      [self = shared_from_this()](beast::error_code error, std::size_t) {
+                        if (!error) self->read_rest();
+                      });
+  }
+
+  void read_rest() {
     http::async_read(stream_, buffer_, *parser_,
                      [self = shared_from_this()](beast::error_code error, std::size_t) {
                        self->respond(error);
                      });
   }
 
- private:
   void respond(beast::error_code error) {
     HttpResponse made;
     bool keep = false;
     unsigned version = 11;
     bool only_head = false;
-    if (!error) {
+    if (expectation_failed_) {
+      made = {.status = 417, .body = "only 100-continue can be expected here\n"};
+    } else if (!error) {
       const auto& request = parser_->get();
       version = request.version();
       only_head = request.method() == http::verb::head;
@@ -146,7 +188,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::size_t size = made.body.size();
     if (!only_head) response_.body() = std::move(made.body);
     response_.content_length(size);
-    stream_.expires_after(shared_.limits.idle);
+    wait_anew();
     http::async_write(stream_, response_,
                       [self = shared_from_this(), keep](beast::error_code failed, std::size_t) {
                         if (failed) return;
@@ -161,6 +203,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
   Shared& shared_;
+  std::list<Connection*>::iterator place_;  // among the connections, while it is open
+  bool open_ = true, expectation_failed_ = false;
   std::uint64_t waiting_ = 0;  // bytes of its own answer
 };
 
@@ -205,14 +249,27 @@ struct HttpServer::State {
   Shared shared{handler, limits};
   asio::io_context context{1};  // it holds the connections, which hold what is above
   tcp::acceptor acceptor{context};
+  asio::steady_timer pause{context};
+
+  void close_oldest() {
+    if (!shared.connections.empty()) shared.connections.front()->close();
+  }
 
   void accept() {
     acceptor.async_accept([this](beast::error_code error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (!error && shared.connections < limits.connections) {
+      if (!error) {
+        if (shared.connections.size() >= limits.connections) close_oldest();
         std::make_shared<Connection>(std::move(socket), shared)->read();
-      }  // else it is closed: there are enough
-      accept();
+        return accept();
+      }
+      // Descriptors or memory are used up. The client stays in the queue, so pause before the next
+      // attempt.
+      close_oldest();
+      pause.expires_after(std::chrono::milliseconds(100));
+      pause.async_wait([this](beast::error_code aborted) {
+        if (!aborted) accept();
+      });
     });
   }
 };

@@ -12,10 +12,10 @@
 namespace longhand::app {
 
 struct HttpRequest {
-  std::string method;                                     // GET or POST
-  std::string path;                                       // without the query
-  std::map<std::string, std::string, std::less<>> query;  // decoded
-  std::string token;                                      // of the header X-Longhand-Token
+  std::string method;                                          // GET or POST
+  std::string path;                                            // without the query
+  std::map<std::string, std::string, std::less<>> query = {};  // decoded
+  std::string token = {};                                      // of the header X-Longhand-Token
 };
 
 struct HttpResponse {
@@ -32,11 +32,11 @@ bool parse_query(std::string_view text, std::map<std::string, std::string, std::
 /// name was pointed here (DNS rebinding) sends its own name.
 bool is_plain_host(std::string_view host);
 
-/// What a client may take; beyond it the connection is closed.
+/// Limits for clients; a connection beyond them is closed.
 struct HttpLimits {
   std::uint32_t header_bytes = 8192;
   std::uint64_t body_bytes = 4096;
-  std::size_t connections = 64;
+  std::size_t connections = 64;              // a new one closes the one that has waited longest
   std::uint64_t waiting_bytes = 256u << 20;  // of all answers that clients have not taken yet
   std::chrono::seconds idle{20};  // for a request to come, and for its answer to be taken
 };

@@ -7,14 +7,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
+#include <utility>
 
 #include "apps/machine.h"
-#include "apps/run/run_summary.h"
 #include "apps/serve/page_files.h"
 #include "core/error.h"
-#include "core/folder.h"
 #include "core/parallel.h"
+#include "core/text_file.h"
 
 namespace longhand::app {
 namespace {
@@ -25,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto patience = std::chrono::milliseconds(150);  // of reading files, for one answer
 constexpr std::size_t most_runs_at_once = 200, most_figures_at_once = 60, most_points = 2000;
 constexpr std::size_t most_values_at_once = 400'000;  // of one answer
-constexpr std::uintmax_t largest_page = 64u << 20;    // bytes
+constexpr std::size_t largest_page = 64u << 20;       // bytes
 
 /// A run's own pages may have scripts in them, but reach nothing and nobody.
 constexpr const char* apart =
@@ -56,12 +55,14 @@ std::int64_t number_in(const HttpRequest& request, std::string_view name, std::i
   return value;
 }
 
+/// The words between commas, each once.
 std::vector<std::string> list_in(const HttpRequest& request, std::string_view name) {
   std::vector<std::string> words;
   const std::string all = parameter(request, name);
   for (std::string_view rest = all; !rest.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
-    if (comma > 0) words.emplace_back(rest.substr(0, comma));
+    const std::string_view word = rest.substr(0, comma);
+    if (!word.empty() && std::ranges::find(words, word) == words.end()) words.emplace_back(word);
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   return words;
@@ -70,6 +71,10 @@ std::vector<std::string> list_in(const HttpRequest& request, std::string_view na
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 void append_number(std::string& out, double value) {
+  if (!std::isfinite(value)) {  // JSON has no word for it
+    out += "null";
+    return;
+  }
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,
                                  std::chars_format::general, 7)
@@ -117,9 +122,11 @@ bool is_same(std::string_view a, std::string_view b) {
 
 std::vector<std::string> pages_of(const LiveRun& run) {
   std::vector<std::string> names;
-  std::error_code error;
   for (const char* name : page_names) {
-    if (fs::is_regular_file(run.path / name, error)) names.emplace_back(name);
+    try {
+      if (run.open(name).valid()) names.emplace_back(name);
+    } catch (const Error&) {  // it is a link, or no file
+    }
   }
   return names;
 }
@@ -128,13 +135,15 @@ HttpResponse page_of(const LiveRun& run, const std::string& name) {
   if (std::ranges::find(page_names, name) == page_names.end()) {
     return refused_answer(404, "there is no such page");
   }
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(run.path / name, error);
-  if (error) return refused_answer(404, "there is no such page");
-  if (size > largest_page) return refused_answer(413, "the page is too large to be shown here");
-  std::optional<std::string> page = Folder(run.path).read(name);
-  if (!page) return refused_answer(404, "there is no such page");
-  return {.type = "text/html; charset=utf-8", .body = std::move(*page), .policy = apart};
+  const FileDescriptor file = run.open(name);
+  if (!file.valid()) return refused_answer(404, "there is no such page");
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0 || std::cmp_greater(status.st_size, largest_page)) {
+    return refused_answer(413, "the page is too large to be shown here");
+  }
+  return {.type = "text/html; charset=utf-8",
+          .body = read_text(file, (run.path / name).string(), largest_page),
+          .policy = apart};
 }
 
 }  // namespace
@@ -200,7 +209,7 @@ HttpResponse LivePage::post(const HttpRequest& request) {
 }
 
 Json LivePage::row_of(int number, LiveRun& run, Clock::time_point until) {
-  const bool whole = run.curves.read(until);
+  const bool whole = run.read_curves(until);
   const auto writer = LiveRuns::writer(run);
   const auto setting = [&](const char* key) {
     const Json* const value = run.settings.find(key);
@@ -222,17 +231,17 @@ Json LivePage::row_of(int number, LiveRun& run, Clock::time_point until) {
            {"seconds", run.curves.seconds()},
            {"figures", run.curves.figures()},
            {"whole", whole}};
-  const bool finished =
-      run.curves.step() >= run.steps && is_finished(run.path, run.steps, run.evaluate_samples);
+  const bool finished = run.curves.step() >= run.steps && run.complete;
   const char* state = writer ? "training" : finished ? "finished" : "stopped";
-  row["state"] = run.error.empty() ? state : "unreadable";
+  const std::string& error = run.error.empty() ? run.unread : run.error;
+  row["state"] = error.empty() ? state : "unreadable";
   row["here"] = writer && writer->process != 0;
   if (writer && writer->process != 0) {
     row["processor_seconds"] = writer->seconds;
     row["resident_bytes"] = writer->resident_bytes;
   }
   if (run.child != 0) row["doing"] = run.doing;
-  if (!run.error.empty()) row["error"] = run.error;
+  if (!error.empty()) row["error"] = error;
   if (!run.trouble.empty()) row["trouble"] = run.trouble;
   return row;
 }
@@ -241,8 +250,10 @@ HttpResponse LivePage::list_runs() {
   const auto until = Clock::now() + patience;
   Json rows = Json::array();
   for (auto& [number, run] : runs_.all()) rows.push_back(row_of(number, run, until));
-  return json_answer(
-      {{"folder", folder_}, {"machine", machine_facts()}, {"runs", std::move(rows)}});
+  return json_answer({{"folder", folder_},
+                      {"machine", machine_facts()},
+                      {"runs", std::move(rows)},
+                      {"skipped", Json(runs_.skipped())}});
 }
 
 HttpResponse LivePage::series(const HttpRequest& request) {
@@ -263,12 +274,12 @@ HttpResponse LivePage::series(const HttpRequest& request) {
   std::string body = "{\"runs\":{";
   for (const std::string& number : numbers) {
     LiveRun& run = runs_.at(number);
-    whole = run.curves.read(until) && whole;
+    whole = run.read_curves(until) && whole;
     body += text(body.back() == '{' ? "" : ",", '"', number, "\":{");
-    for (const std::string& figure : figures) {
-      const std::vector<Bucket> buckets = run.curves.between(figure, from, to, points);
-      if (buckets.empty()) continue;
-      body += (body.back() == '{' ? "" : ",") + json_string(figure) + ":" + course_of(buckets);
+    const auto found = run.curves_between(figures, from, to, points, until);
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+      if (found[i].empty()) continue;
+      body += (body.back() == '{' ? "" : ",") + json_string(figures[i]) + ":" + course_of(found[i]);
     }
     body += '}';
   }
@@ -277,7 +288,7 @@ HttpResponse LivePage::series(const HttpRequest& request) {
 }
 
 HttpResponse LivePage::describe(LiveRun& run) {
-  run.curves.read(Clock::now() + patience);
+  run.read_curves(Clock::now() + patience);
   Json facts{{"name", run.name}, {"path", fs::absolute(run.path).lexically_normal().string()}};
   facts["settings"] = run.settings;
   facts["evaluation"] = run.curves.evaluation() ? *run.curves.evaluation() : Json();

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "apps/run/run_summary.h"
+#include "core/exception_message.h"
 #include "core/quote.h"
 
 namespace longhand::app {
@@ -38,10 +39,10 @@ pid_t process_here(std::string_view holder) {
 }
 
 /// Whether the process has that file open: that a lock's file names it is no proof.
-bool has_open(pid_t process, const fs::path& file) {
+bool has_open(pid_t process, const FileDescriptor& file) {
   struct stat wanted {
   }, there{};
-  if (::stat(file.c_str(), &wanted) != 0) return false;
+  if (::fstat(file.get(), &wanted) != 0) return false;
   std::error_code error;
   const fs::path held = text("/proc/", process, "/fd");
   for (fs::directory_iterator it(held, error), end; !error && it != end; it.increment(error)) {
@@ -67,63 +68,115 @@ void measure_process(Writer& writer) {
   }
 }
 
-std::string last_line(const fs::path& file) {
-  std::ifstream said(file);
-  std::string last;
-  for (std::string line; last.size() < 4096 && std::getline(said, line);) {
-    if (!line.empty()) last = line;
-  }
-  return printable(std::string_view(last).substr(0, 400));
+/// The last line of a file that is not empty, as far as it is in the file's last 4 KiB.
+std::string last_line(const FileDescriptor& file) {
+  std::array<char, 4096> buffer{};
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  const off_t from = std::max<off_t>(0, size - off_t{buffer.size()});
+  const ssize_t got = ::pread(file.get(), buffer.data(), buffer.size(), from);
+  std::string_view text(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+  text = text.substr(0, text.find_last_not_of("\r\n") + 1);
+  return printable(text.substr(text.rfind('\n') + 1).substr(0, 400));
 }
 
 }  // namespace
 
-void LiveRuns::add(const fs::path& path, const fs::path& below) {
+FileDescriptor LiveRun::open_metrics() {
+  unread.clear();
+  try {
+    return open("metrics.jsonl");
+  } catch (const Error& failure) {
+    unread = failure.what();
+    return FileDescriptor();
+  }
+}
+
+std::vector<std::vector<Bucket>> LiveRun::curves_between(const std::vector<std::string>& figures,
+                                                         std::int64_t from, std::int64_t to,
+                                                         std::size_t points, Curves::Time until) {
+  return curves.between(open_metrics(), figures, from, to, points, until);
+}
+
+bool LiveRun::read_curves(Curves::Time until) {
+  const bool whole = curves.read(open_metrics(), until);
+  if (curves.damaged()) {
+    unread =
+        text((path / "metrics.jsonl").string(), ": too many damaged lines: the rest is not read");
+  }
+  return whole;
+}
+
+void LiveRuns::add(const fs::path& path, const Folder& top) {
   auto number = numbers_.find(path);
   if (number == numbers_.end()) {
-    if (runs_.size() >= most_runs) return;
+    if (runs_.size() >= most_runs) {
+      const std::string full = text("only ", most_runs, " runs are shown");
+      if (skipped_.empty() || skipped_.back() != full) skipped_.push_back(full);
+      return;
+    }
     number = numbers_.emplace(path, static_cast<int>(numbers_.size()) + 1).first;
   }
+  const fs::path below = path.lexically_relative(top.path());
   auto found = runs_.find(number->second);
   if (found == runs_.end()) {
-    fs::path name = path.lexically_relative(below);
+    fs::path name = below;
     if (name.empty() || name == ".") name = fs::absolute(path).lexically_normal();
-    if (folders_.size() > 1) name = below.filename() / name;
-    found = runs_
-                .emplace(number->second, LiveRun{.path = path,
-                                                 .name = printable(name.string()),
-                                                 .curves = Curves(path / "metrics.jsonl")})
-                .first;
+    if (folders_.size() > 1) name = top.path().filename() / name;
+    LiveRun run{.path = path, .name = printable(name.string()), .top = top, .below = below};
+    found = runs_.emplace(number->second, std::move(run)).first;
   }
   LiveRun& run = found->second;
   run.present = true;
-  std::error_code error;
-  const auto written = fs::last_write_time(path / "config.ini", error);
-  if (error || written == run.configured) return;
-  run.configured = written;
-  run.settings = Json::object();
-  run.error.clear();
+  run.top = top;
+  run.read_config();
+  run.complete = run.error.empty() && run.has_last_checkpoint();
+}
+
+bool LiveRun::has_last_checkpoint() const {
   try {
-    const RunFolder folder(path);
-    const Config& config = folder.config();
-    for (const auto& [key, value] : config.settings()) run.settings[key] = value;
-    run.steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
-    run.evaluate_samples = config.integer("training.evaluate_samples", 0, 1 << 24);
-    run.metric = text(config.kind().distributions.front().name, "/", config.task()->main_metric());
+    folder().below(fs::path("checkpoints") / text("step-", steps));  // no link leads there
+    return is_finished(path, steps, evaluate_samples);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void LiveRun::read_config() {
+  try {
+    const FileDescriptor file = open("config.ini");
+    struct stat status {};
+    if (!file.valid() || ::fstat(file.get(), &status) != 0) return;
+    const std::int64_t written =
+        std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    if (written == configured) return;
+    configured = written;
+    settings = Json::object();
+    error.clear();
+    // Settings are not checked by building the task: that opens files that they name.
+    const Config config = Config::read(file, (path / "config.ini").string());
+    for (const auto& [key, value] : config.settings()) settings[key] = value;
+    steps = config.integer("training.steps", 0, longest_training);
+    evaluate_samples = config.integer("training.evaluate_samples", 0, 1 << 24);
+    const tasks::TaskKind& kind = config.kind();
+    metric = text(kind.distributions.front().name, "/",
+                  kind.make(kind.defaults())->main_metric());  // the same under all options
   } catch (const std::exception& failure) {
-    run.error = printable(failure.what());
+    error = printable(message_of(failure));
+    configured = 0;
   }
 }
 
 void LiveRuns::find_runs() {
   for (auto& [number, run] : runs_) run.present = false;
+  skipped_.clear();
   for (const fs::path& folder : folders_) {
-    std::error_code error;
-    if (!fs::is_directory(folder, error)) continue;
     try {
-      for (const fs::path& path : runs_below(folder)) add(path, folder);
-    } catch (const std::exception&) {
-      continue;  // it changed as it was read; the next look finds it
+      const Folder top(folder);
+      const FoundRuns found = runs_below(folder, Links::refuse);
+      for (const fs::path& path : found.runs) add(path, top);
+      for (const std::string& message : found.skipped) skipped_.push_back(printable(message));
+    } catch (const std::exception& failure) {
+      skipped_.push_back(printable(message_of(failure)));
     }
   }
   std::erase_if(runs_,
@@ -132,16 +185,24 @@ void LiveRuns::find_runs() {
 
 void LiveRuns::refresh() {
   const auto now = std::chrono::steady_clock::now();
-  if (now - looked_ > std::chrono::seconds(3)) {
+  if (now >= next_look_) {
     find_runs();
-    looked_ = std::chrono::steady_clock::now();
+    const auto after = std::chrono::steady_clock::now();
+    next_look_ =
+        after + std::max<std::chrono::nanoseconds>(std::chrono::seconds(3), 20 * (after - now));
   }
   for (auto& [number, run] : runs_) {
     int status = 0;
     if (run.child == 0 || ::waitpid(run.child, &status, WNOHANG) != run.child) continue;
     run.child = 0;
     const bool well = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) > 128);
-    run.trouble = well ? "" : last_line(run.path / said_file);
+    run.trouble.clear();
+    if (well) continue;
+    try {
+      run.trouble = last_line(run.open(said_file));
+    } catch (const Error& failure) {
+      run.trouble = failure.what();
+    }
   }
 }
 
@@ -155,17 +216,17 @@ LiveRun& LiveRuns::at(std::string_view number) {
 }
 
 std::optional<Writer> LiveRuns::writer(const LiveRun& run) {
-  std::error_code error;
-  if (!fs::exists(run.path / "lock", error)) return std::nullopt;
   std::optional<std::string> holder;
+  FileDescriptor lock;
   try {
-    holder = writer_of(Folder(run.path));
+    lock = run.open("lock");
+    if (lock.valid()) holder = writer_of(run.folder());
   } catch (const Error&) {
-    return std::nullopt;  // it was removed meanwhile
+    return std::nullopt;  // it was removed meanwhile, or is no file
   }
   if (!holder) return std::nullopt;
   Writer writer{.process = process_here(*holder)};
-  if (writer.process != 0 && !has_open(writer.process, run.path / "lock")) writer.process = 0;
+  if (writer.process != 0 && !has_open(writer.process, lock)) writer.process = 0;
   if (writer.process != 0) measure_process(writer);
   return writer;
 }
@@ -181,7 +242,9 @@ void LiveRuns::stop(const LiveRun& run) {
 void LiveRuns::start(LiveRun& run, const std::vector<std::string>& words) {
   LONGHAND_CHECK(run.child == 0, run.name, ": is busy: ", run.doing);
   LONGHAND_CHECK(run.error.empty(), run.error);
-  const std::string program = "/proc/self/exe", said = (run.path / said_file).string();
+  LONGHAND_CHECK(run.open("config.ini").valid(), run.name, ": its run was removed");
+  const FileDescriptor log = run.folder().create_file(said_file);
+  const std::string program = "/proc/self/exe";
   std::vector<std::string> all{"longhand"};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> arguments;
@@ -193,10 +256,9 @@ void LiveRuns::start(LiveRun& run, const std::vector<std::string>& words) {
   if (child == 0) {  // from here on only what is allowed after fork
     ::setsid();
     const int nothing = ::open("/dev/null", O_RDWR);
-    const int log = ::open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     ::dup2(nothing, STDIN_FILENO);
     ::dup2(nothing, STDOUT_FILENO);
-    ::dup2(log >= 0 ? log : nothing, STDERR_FILENO);
+    ::dup2(log.get(), STDERR_FILENO);
     for (int i = 3; i < descriptors; ++i) ::close(i);
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXCPU}) ::signal(number, SIG_DFL);
     ::execv(program.c_str(), arguments.data());

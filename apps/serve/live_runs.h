@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "apps/serve/curves.h"
+#include "core/folder.h"
 
 namespace longhand::app {
 
@@ -21,17 +23,40 @@ struct Writer {
   double resident_bytes = 0;  // of memory
 };
 
-/// A run below the folder that is shown, and what was read of it so far.
+/// A run below the folder that is shown, and what was read of it so far. Whoever can write to that
+/// folder is not trusted: no link in it is followed, and only regular files are opened.
 struct LiveRun {
   std::filesystem::path path;
-  std::string name;  // its path below that folder
-  Curves curves;
+  std::string name;             // its path below that folder
+  Folder top;                   // that folder
+  std::filesystem::path below;  // the path of the run below it
+  Curves curves = {};
   Json settings = Json::object();  // of config.ini
   std::string error = {};          // why that cannot be read
+  std::string unread = {};         // why the metrics cannot be read
   std::string metric = {};
   std::int64_t steps = 0, evaluate_samples = 0;
-  std::filesystem::file_time_type configured = {};
+  std::int64_t configured = 0;  // when config.ini was written, in nanoseconds
+  bool complete = false;        // its last checkpoint and score are there, as of the last look
   bool present = true;
+
+  /// Its folder; an Error if it is gone or a link leads to it.
+  Folder folder() const { return top.below(below); }
+  /// Opens one of its files to read; not valid if there is no such file.
+  FileDescriptor open(const std::string& file) const {
+    return folder().open_file(file, O_RDONLY, Links::refuse);
+  }
+  /// Reads config.ini if it has changed.
+  void read_config();
+  bool has_last_checkpoint() const;
+  /// Opens metrics.jsonl; not valid if it cannot be read, and then `unread` says why.
+  FileDescriptor open_metrics();
+  /// Reads on in its metrics until then; true if all of them are read.
+  bool read_curves(Curves::Time until);
+  /// Curves::between of its metrics.
+  std::vector<std::vector<Bucket>> curves_between(const std::vector<std::string>& figures,
+                                                  std::int64_t from, std::int64_t to,
+                                                  std::size_t points, Curves::Time until);
   pid_t child = 0;           // what this server started for it, and still runs
   std::string doing = {};    // its command
   std::string trouble = {};  // the last line of what it said, where it failed
@@ -42,9 +67,12 @@ class LiveRuns {
  public:
   explicit LiveRuns(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
 
-  /// Looks for runs, at most every few seconds, and for children that have ended.
+  /// Looks for runs, at most every few seconds and for at most a twentieth of the time, and for
+  /// children that have ended.
   void refresh();
   std::map<int, LiveRun>& all() { return runs_; }
+  /// What the last look passed over: links, and what cannot be read.
+  const std::vector<std::string>& skipped() const { return skipped_; }
   /// An Error where there is none of that number.
   LiveRun& at(std::string_view number);
   /// Who trains it now: nobody, a process of this machine, or one elsewhere (process 0).
@@ -59,12 +87,13 @@ class LiveRuns {
 
  private:
   void find_runs();
-  void add(const std::filesystem::path& path, const std::filesystem::path& below);
+  void add(const std::filesystem::path& path, const Folder& top);
 
   std::vector<std::filesystem::path> folders_;
   std::map<int, LiveRun> runs_;
   std::map<std::filesystem::path, int> numbers_;
-  std::chrono::steady_clock::time_point looked_ = {};
+  std::vector<std::string> skipped_;
+  std::chrono::steady_clock::time_point next_look_ = {};
 };
 
 }  // namespace longhand::app

@@ -106,14 +106,20 @@ class Chart {
     if (this.view) [left, right] = this.view;
     if (!(left < right)) [left, right] = [left - 1, left + 1];
     if (!(low <= high)) [low, high] = this.log ? [0.1, 1] : [0, 1];
+    return {left, right, ...this.range(low, high)};
+  }
+
+  // The axis of values from low to high: a share's is 0 to 1, and no axis goes below 0 for values
+  // that do not.
+  range(low, high) {
     if (this.log) {
-      const room = Math.pow(high / low, 0.05) || 1;
-      [low, high] = low < high ? [low / room, high * room] : [low / 2, high * 2];
-    } else {
-      const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
-      [low, high] = [low - room, high + room];
+      const room = Math.exp((Math.log(high) - Math.log(low)) * 0.05);
+      return low < high ? {low: low / room, high: high * room} : {low: low / 2, high: high * 2};
     }
-    return {left, right, low, high};
+    if (isShare(this.figure) && low >= 0 && high <= 1) return {low: -0.03, high: 1.03};
+    if (low === high) return low === 0 ? {low: 0, high: 1} : {low: low - Math.abs(low) * 0.1, high: high + Math.abs(high) * 0.1};
+    const room = (high - low) * 0.06;
+    return {low: low >= 0 ? Math.max(0, low - room) : low - room, high: high + room};
   }
 
   paint() {
@@ -274,6 +280,11 @@ class Chart {
     this.pointer = null;
     this.point();
   }
+}
+
+// Whether a figure is a share of right answers, by its name: those of an evaluation are DISTRIBUTION/METRIC.
+function isShare(figure) {
+  return figure === 'accuracy' || /\/(?!loss$|perplexity$|bits_per_byte$|edit-distance$)/.test(figure);
 }
 
 // A run's line in the tip.

@@ -155,18 +155,54 @@ function figuresShown() {
   const rank = (name) => first.includes(name) ? first.indexOf(name) : last.includes(name) ? 100 + last.indexOf(name) : name.includes('/') ? 50 : 60;
   return [...names].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)).slice(0, 60);
 }
+// Figures with one value in each run, as of an evaluation at the end: a chart of dots would say less.
+function tableOf(singles) {
+  const runs = [...new Map(singles.flatMap(({curves}) => curves.map((curve) => [curve.name, curve]))).values()].slice(0, 12);
+  const table = make('table'), head = make('tr');
+  head.append(make('th'), ...runs.map((run) => {
+    const cell = make('th', 'number'), swatch = make('span', 'swatch');
+    swatch.style.background = run.colour;
+    cell.append(swatch, run.name);
+    return cell;
+  }));
+  table.append(head);
+  for (const {name, curves} of singles) {
+    const row = make('tr');
+    row.append(make('td', '', name), ...runs.map((run) => {
+      const curve = curves.find((one) => one.name === run.name);
+      const cell = make('td', 'number', curve ? precise(curve.y[0]) : '');
+      if (curve) cell.title = 'step ' + curve.x[0];
+      return cell;
+    }));
+    table.append(row);
+  }
+  const box = make('div', 'chart singles'), title = make('div', 'title', 'One value each');
+  box.append(title, table);
+  return box;
+}
 function drawAll() {
   drawList();
-  const names = figuresShown(), elements = [];
+  const names = figuresShown(), elements = [], singles = [];
   for (const name of names) {
-    if (!state.charts.has(name)) state.charts.set(name, new Chart(name, zoom));
-    const chart = state.charts.get(name), curves = [];
+    const curves = [];
     for (const run of state.runs) {
       const found = state.chosen.has(run.run) && state.series[run.run] && state.series[run.run][name];
       if (found) curves.push({...found, name: run.name, colour: colourOf(run.run)});
     }
+    if (!state.view && curves.length && curves.every((curve) => curve.x.length === 1)) {
+      singles.push({name, curves});
+      continue;
+    }
+    if (!state.charts.has(name)) state.charts.set(name, new Chart(name, zoom));
+    const chart = state.charts.get(name);
     chart.show(curves, state.view, Number(byId('smooth').value));
     elements.push(chart.element);
+  }
+  if (singles.length) {
+    const said = JSON.stringify(singles);
+    if (said !== state.singlesSaid) state.singles = tableOf(singles);
+    state.singlesSaid = said;
+    elements.push(state.singles);
   }
   const charts = byId('charts');
   if (elements.length !== charts.children.length || elements.some((e, i) => e !== charts.children[i])) charts.replaceChildren(...elements);
@@ -283,6 +319,8 @@ async function refresh() {
     if (!state.picked && answer.runs.some((run) => run.figures.length)) chooseAtFirst();
     const m = answer.machine;
     byId('folder').textContent = answer.folder;
+    byId('skipped').replaceChildren(...answer.skipped.map((text) => make('p', '', text)));
+    byId('skipped').hidden = !answer.skipped.length;
     byId('machine').textContent = m.name + ' · load ' + m.load.toFixed(1) + ' of ' + m.threads + ' · ' +
       size(m.available_bytes) + ' of ' + size(m.memory_bytes) + ' free';
     if (state.lost) say('');
