@@ -85,6 +85,18 @@ BOOST_AUTO_TEST_CASE(pages_become_html) {
   BOOST_TEST(page.links[0] == "b.md#c");
 }
 
+BOOST_AUTO_TEST_CASE(figures_above_those_of_guessing_are_coloured) {
+  const std::string html = markdown_page(
+                               "| | Sorting: ID | Sorting: 2x | Reversal: ID |\n|---|---|---|---|\n"
+                               "| one | 100<br>90 | 20† | 0 |\n| guessing | 0 | 20 | 50 |\n",
+                               same)
+                               .html;
+  BOOST_TEST(contains(html, "<th colspan=\"2\""));
+  BOOST_TEST(contains(html, "background:rgba(var(--hot),0.55)\">100<br><small"));
+  BOOST_TEST(html.find("background", html.find("0.55")) == html.npos);  // the others are none
+  BOOST_TEST(contains(html, ">20†<"));
+}
+
 BOOST_AUTO_TEST_CASE(mechanisms_read_what_their_formulas_say) {
   for (const Mechanism& one : mechanisms()) {
     const std::string name(one.name);

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <span>
 
 #include "apps/book/example.h"
 #include "apps/book/exercise.h"
 #include "apps/book/mathml.h"
+#include "apps/html/heat_table.h"
 #include "apps/html/page.h"
 #include "core/error.h"
 
@@ -154,17 +157,49 @@ class Converter {
   }
 
   std::string table(const Lines& lines, std::size_t& i) {
-    std::vector<std::vector<std::string>> rows;
+    std::vector<std::vector<std::string>> rows, plain;
     for (; i < lines.size() && lines[i].starts_with("|"); ++i) {
       if (rows.size() == 1 && lines[i].find_first_not_of("|-: ") == lines[i].npos) continue;
       std::vector<std::string> cells = cells_of(lines[i]);
+      plain.push_back(cells);
       for (std::string& cell : cells) cell = inline_html(cell);
       rows.push_back(std::move(cells));
       page_.plain += "\n";
     }
+    if (!plain.back().empty() && plain.back().front() == "guessing")
+      return html::heat_table(heat(plain));
     const std::vector<std::string> header = rows.front();
     rows.erase(rows.begin());
     return html::table(header, rows);
+  }
+
+  /// A table of percentages whose last row is what guessing gives (apps/recipes/matrix.cpp), its
+  /// columns named "GROUP: COLUMN" and its cells "FIGURE" or "FIGURE<br>SMALL". The colour of a
+  /// figure is its share above guessing.
+  static html::HeatTable heat(const std::vector<std::vector<std::string>>& lines) {
+    html::HeatTable table;
+    for (const std::string& title : std::span(lines.front()).subspan(1)) {
+      const std::size_t colon = title.find(": ");
+      const std::string group = colon == title.npos ? "" : title.substr(0, colon);
+      if (table.groups.empty() || table.groups.back().name != group) {
+        table.groups.push_back({group, {}});
+      }
+      table.groups.back().columns.push_back(colon == title.npos ? title : title.substr(colon + 2));
+    }
+    const std::vector<std::string>& guessing = lines.back();
+    for (const std::vector<std::string>& line : std::span(lines).subspan(1)) {
+      html::HeatTable::Row& row = table.rows.emplace_back(line.empty() ? "" : line.front());
+      for (std::size_t i = 1; i < std::min(line.size(), lines.front().size()); ++i) {
+        const std::size_t end = std::min(line[i].find("<br>"), line[i].size());
+        html::HeatTable::Cell& cell = row.cells.emplace_back();
+        cell.text = line[i].substr(0, end);
+        cell.small = line[i].substr(std::min(end + 4, line[i].size()));
+        const double guess = i < guessing.size() ? std::strtod(guessing[i].c_str(), nullptr) : 100;
+        if (guess < 100)
+          cell.share = (std::strtod(cell.text.c_str(), nullptr) - guess) / (100 - guess);
+      }
+    }
+    return table;
   }
 
   std::string quotation(const Lines& lines, std::size_t& i, int depth) {

@@ -267,9 +267,8 @@ std::string protocol(const Made& made) {
       ", ", first.last_step(), " steps of ", first.config.text("training.batch_tokens"),
       " tokens. Tasks have their own main metric, every token of the sample given; its samples are "
       "as in training (ID) or of exactly 2, 4 and 8 times the longest length of training, ",
-      "and none was seen before. Colour is the share above guessing, which is the score of the "
-      "most "
-      "frequent target as every answer. ");
+      "and none was seen before. In the report and in the book colour is the share above guessing, "
+      "which is the score of the most frequent target as every answer. ");
   counted += runs == 1 ? "One seed; intervals are Wilson's, 95%. "
                        : text("The median of ", runs,
                               " seeds, and below it the worst; with --json there are each "
