@@ -51,7 +51,8 @@ BOOST_AUTO_TEST_CASE(formulas_become_mathml) {
 }
 
 BOOST_AUTO_TEST_CASE(formulas_that_are_none_are_refused) {
-  longhand::expect_refusal([] { mathml("\\nosuch x", false); }, "\\nosuch is not known");
+  longhand::expect_refusal([] { mathml("\\nosuch x", false); },
+                           "the command \"\\nosuch\" is not known");
   longhand::expect_refusal([] { mathml("{a", false); }, "a brace is not closed");
   longhand::expect_refusal([] { mathml("a}", false); }, "never began");
   longhand::expect_refusal([] { mathml("a_b_c", false); }, "two subscripts");

@@ -108,6 +108,10 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_trained_is_refused) {
   BOOST_CHECK_THROW((void)train_bpe("a", {.size = 255}), Error);
   BOOST_CHECK_THROW((void)train_bpe("\xff", {.size = 300}), Error);
   BOOST_CHECK_THROW((void)train_bpe("a", {.size = 300, .special = {"x"}}), Error);
+  for (const std::vector<std::string>& special :
+       {std::vector<std::string>{""}, {"\xff\xfe"}, {"<s>", "<s>"}}) {
+    BOOST_CHECK_THROW((void)train_bpe("a", {.size = 300, .special = special}), Error);
+  }
   BOOST_CHECK_THROW((void)train_bpe("a", {.size = 300, .pattern = WordPattern::spaces}), Error);
   BOOST_TEST(train_bpe("", {.size = 300}).merges.empty());
 }

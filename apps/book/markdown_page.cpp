@@ -138,8 +138,9 @@ class Converter {
   }
 
   std::string heading(std::string_view line) {
-    const int level = static_cast<int>(std::min<std::size_t>(line.find_first_not_of('#'), 6));
-    const std::string_view words = without_indent(line.substr(static_cast<std::size_t>(level)));
+    const std::size_t marks = std::min({line.find_first_not_of('#'), line.size(), std::size_t{6}});
+    const int level = static_cast<int>(marks);
+    const std::string_view words = without_indent(line.substr(marks));
     std::string plain, id;
     for (const char c : words) {
       if (c != '`' && c != '*' && c != '$') plain += c;
@@ -281,7 +282,8 @@ class Converter {
   }
 
   /// Text with its formulas, code, links and stress.
-  std::string inline_html(std::string_view rest) {
+  std::string inline_html(std::string_view rest, int depth = 0) {
+    LONGHAND_CHECK(depth < deepest, "a link is nested too deep");
     std::string html;
     bool bold = false, slanted = false;
     const auto between = [&](std::string_view mark) {
@@ -317,7 +319,7 @@ class Converter {
           const std::string place = html::escape(link_(target));
           html += picture ? text("<img alt=\"\" src=\"", place, "\">")
                           : text("<a href=\"", place, "\">",
-                                 inline_html(rest.substr(1, middle - 1)), "</a>");
+                                 inline_html(rest.substr(1, middle - 1), depth + 1), "</a>");
           rest.remove_prefix(end + 1);
           continue;
         }

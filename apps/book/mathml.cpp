@@ -81,7 +81,7 @@ class Parser {
   }
 
  private:
-  static constexpr int deepest = 64;
+  static constexpr int deepest = 128;
 
   [[noreturn]] void wrong(std::string_view what) const {
     fail("formula ", quote(whole_), ": ", what);
@@ -113,7 +113,15 @@ class Parser {
 
   bool at_end_of_list() const {
     return rest_.empty() || rest_.front() == '}' || rest_.front() == '&' ||
-           rest_.starts_with("\\\\") || rest_.starts_with("\\end{") || rest_.starts_with("\\right");
+           rest_.starts_with("\\\\") || rest_.starts_with("\\end{") || ends_left();
+  }
+
+  /// At \right, and not at the arrow whose name begins like it.
+  bool ends_left() const {
+    constexpr std::string_view right = "\\right";
+    return rest_.starts_with(right) &&
+           (rest_.size() == right.size() ||
+            !std::isalpha(static_cast<unsigned char>(rest_[right.size()])));
   }
 
   std::string list() {
@@ -182,6 +190,13 @@ class Parser {
   }
 
   Atom atom() {
+    if (++depth_ > deepest) wrong("nested too deep");
+    Atom made = next_atom();
+    --depth_;
+    return made;
+  }
+
+  Atom next_atom() {
     skip_spaces();
     if (rest_.empty()) wrong("something is missing at its end");
     const char c = rest_.front();
@@ -277,7 +292,7 @@ class Parser {
     }
     if (name == "left") return {stretched()};
     if (name == "begin") return {environment()};
-    wrong(text("the command \\", name, " is not known"));
+    wrong(text("the command ", quote(text("\\", name)), " is not known"));
   }
 
   /// A function's name with the space that parts it from its argument.
@@ -355,7 +370,7 @@ class Parser {
     static const Table double_struck{{"E", "𝔼"}, {"R", "ℝ"}, {"N", "ℕ"}, {"Z", "ℤ"}, {"P", "ℙ"}};
     static const Table script{{"R", "ℛ"}, {"L", "ℒ"}, {"G", "𝒢"}, {"N", "𝒩"}, {"O", "𝒪"}};
     const auto* found = find(style == "mathbb" ? double_struck : script, letter);
-    if (!found) wrong(text("\\", style, "{", letter, "} is not known"));
+    if (!found) wrong(text("\\", style, " of ", quote(letter), " is not known"));
     return element("mi", *found);
   }
   std::string_view take_one() {
@@ -369,7 +384,7 @@ class Parser {
     const std::string name(raw_group());
     const bool aligned = name == "aligned";
     if (!aligned && name != "pmatrix" && name != "cases" && name != "matrix") {
-      wrong(text("the environment ", name, " is not known"));
+      wrong(text("the environment ", quote(name), " is not known"));
     }
     std::string rows, cells;
     std::size_t column = 0;

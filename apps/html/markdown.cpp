@@ -10,6 +10,7 @@ namespace longhand::app::html {
 namespace {
 
 constexpr std::ptrdiff_t longest_listing = 40;  // lines that stand in a page
+constexpr std::size_t most_columns = 1000;
 
 /// An element's name: "table" of "table class=...", "/table" of its end.
 std::string_view name_of(std::string_view tag) { return tag.substr(0, tag.find_first_of(" \n")); }
@@ -22,7 +23,7 @@ std::size_t columns_spanned(std::string_view tag) {
     const char* const digits = tag.data() + at + key.size();
     std::from_chars(digits, tag.data() + tag.size(), count);
   }
-  return std::clamp<std::size_t>(count, 1, 1000);
+  return std::clamp<std::size_t>(count, 1, most_columns);
 }
 
 std::string trimmed(std::string_view text) {
@@ -75,6 +76,9 @@ class Converter {
       in_cell_ = true;
     } else if (name == "/th" || name == "/td") {
       take_words();
+      LONGHAND_CHECK(!rows_.empty(), "a report's cell stands outside of a row");
+      LONGHAND_CHECK(rows_.back().size() + span_ <= most_columns, "a report's table has more than ",
+                     most_columns, " columns");
       rows_.back().insert(rows_.back().end(), span_, trimmed(cell_));
       in_cell_ = false;
     } else if (name == "tr") {

@@ -128,7 +128,7 @@ std::string figures_table(const Json& results) {
   const bool chances = std::ranges::any_of(results["rows"].elements(), [&](const Json& row) {
     return row["in_table"].boolean() && chance(row);
   });
-  std::vector<std::vector<std::string>> lines{{"", "", "ours", results["interval"].string()}};
+  std::vector<std::vector<std::string>> lines{{"", "", "ours", html::markdown_escape(results["interval"].string())}};
   if (!runs.empty()) lines.front().emplace_back("runs");
   if (chances) lines.front().emplace_back("chance");
   lines.front().emplace_back("paper");
@@ -224,10 +224,10 @@ std::map<std::string, Json> results_in(const fs::path& folder) {
 std::string index_table(const std::map<std::string, Json>& all) {
   std::vector<std::vector<std::string>> lines{{"page", "what", "scale", "seeds", "training"}};
   for (const auto& [page, results] : all) {
-    lines.push_back({text("[", page, ".md](", page, ".md)"),
-                     html::markdown_escape(results["summary"].string()), results["scale"].string(),
-                     std::to_string(results["seeds"].integer()),
-                     hours_text(results["hours"].number())});
+    lines.push_back(
+        {text("[", page, ".md](", page, ".md)"), html::markdown_escape(results["summary"].string()),
+         html::markdown_escape(results["scale"].string()),
+         std::to_string(results["seeds"].integer()), hours_text(results["hours"].number())});
   }
   return html::markdown_table(lines);
 }
@@ -237,16 +237,18 @@ std::string paper_table(const std::map<std::string, Json>& all, std::string_view
   for (const auto& [page, results] : all) {
     const RunFigures runs = run_figures(results);
     const std::string interval = results["interval"].string();
-    const std::string kind =
-        interval == name_of(Bounds::confidence) ? "" : text(" (", interval, ")");
+    const std::string kind = interval == name_of(Bounds::confidence)
+                                 ? ""
+                                 : text(" (", html::markdown_escape(interval), ")");
     for (const Json& row : results["rows"].elements()) {
       if (!row["in_table"].boolean() || row["paper"].is_null()) continue;
-      lines.push_back({html::markdown_escape(row["row"].string()),
-                       html::markdown_escape(row["column"].string()),
-                       figure_text(row["value"], is_whole(row)), interval_text(row) + kind,
-                       runs_text(runs, row), figure_text(row["paper"], is_whole(row)),
-                       text("[", results["recipe"].string(), ", ", results["scale"].string(), "](",
-                            folder, page, ".md)")});
+      lines.push_back(
+          {html::markdown_escape(row["row"].string()),
+           html::markdown_escape(row["column"].string()), figure_text(row["value"], is_whole(row)),
+           interval_text(row) + kind, runs_text(runs, row),
+           figure_text(row["paper"], is_whole(row)),
+           text("[", html::markdown_escape(results["recipe"].string()), ", ",
+                html::markdown_escape(results["scale"].string()), "](", folder, page, ".md)")});
     }
   }
   return html::markdown_table(lines);

@@ -227,16 +227,21 @@ bool parse_query(std::string_view text, std::map<std::string, std::string, std::
 
 bool is_plain_host(std::string_view host) {
   std::string name(host);
+  if (name.find('\0') != std::string::npos || name.find('%') != std::string::npos) return false;
+  const auto is_port = [](std::string_view rest) {  // with its colon, or nothing
+    return rest.empty() ||
+           (rest.front() == ':' && rest.find_first_not_of("0123456789", 1) == rest.npos);
+  };
   if (!name.empty() && name.front() == '[') {
     const std::size_t end = name.find(']');
-    if (end == std::string::npos) return false;
-    if (end + 1 < name.size() && name[end + 1] != ':') return false;
+    if (end == std::string::npos || !is_port(host.substr(end + 1))) return false;
     name = name.substr(1, end - 1);
     beast::error_code error;
     asio::ip::make_address_v6(name, error);
     return !error;
   }
   name.resize(std::min(name.find(':'), name.size()));
+  if (!is_port(host.substr(name.size()))) return false;
   if (name == "localhost") return true;
   beast::error_code error;
   asio::ip::make_address_v4(name, error);

@@ -13,7 +13,7 @@ DecoderConfig config_from(const Fields& fields) {
   DecoderConfig config;
   config.vocabulary = fields.size("vocab_size", 50257);
   config.width = fields.size("n_embd", 768);
-  config.layers = fields.size("n_layer", 12);
+  config.layers = fields.layers("n_layer", 12);
   config.inner = fields.size("n_inner", 4 * config.width);
   const std::int64_t heads = fields.size("n_head", 12);
   LONGHAND_CHECK(config.width % heads == 0, fields.source(), ": n_head: expected a divisor of ",

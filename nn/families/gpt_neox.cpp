@@ -24,7 +24,7 @@ DecoderConfig config_from(const Fields& fields) {
   DecoderConfig config;
   config.vocabulary = fields.size("vocab_size");
   config.width = fields.size("hidden_size");
-  config.layers = fields.size("num_hidden_layers");
+  config.layers = fields.layers("num_hidden_layers");
   config.inner = fields.size("intermediate_size");
   const std::int64_t heads = fields.size("num_attention_heads");
   LONGHAND_CHECK(config.width % heads == 0, fields.source(),

@@ -17,6 +17,7 @@ namespace longhand::nn {
 namespace {
 
 constexpr std::string_view space_mark = "\u2581";
+constexpr std::size_t longest_cut_token = 1024;  // bytes
 
 enum class Kind { llama, qwen2, gemma3 };
 
@@ -399,6 +400,9 @@ std::string gguf_tokenizer(const GgufFile& file) {
     std::string& content = contents.emplace_back(tokens[id]);
     LONGHAND_CHECK(find_broken_utf8(content) == std::string::npos, file.name(), ": token ", id,
                    ": expected UTF-8, got ", quote(content));
+    // Each cut of a token is looked for among the tokens: time that grows as its length squared.
+    LONGHAND_CHECK(!gemma || content.size() <= longest_cut_token, file.name(), ": token ", id,
+                   ": expected at most ", longest_cut_token, " bytes, got ", content.size());
     if (gemma && type == by_user) {  // runs of spaces are stored as such
       std::string marked;
       for (const char c : content) marked += c == ' ' ? std::string(space_mark) : std::string(1, c);

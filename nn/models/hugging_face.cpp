@@ -82,6 +82,17 @@ std::int64_t Fields::size(const char* key, std::int64_t otherwise) const {
   return otherwise;
 }
 
+std::int64_t Fields::layers(const char* key) const {
+  constexpr std::int64_t most = 1000;
+  const std::int64_t count = size(key);
+  LONGHAND_CHECK(count <= most, source_, ": ", key, ": expected at most ", most, ", got ", count);
+  return count;
+}
+
+std::int64_t Fields::layers(const char* key, std::int64_t otherwise) const {
+  return find(key) ? layers(key) : otherwise;
+}
+
 double Fields::number(const char* key, double otherwise) const {
   const Json* const value = find(key);
   LONGHAND_CHECK(!value || (value->is_number() && std::isfinite(value->number())), source_, ": ",

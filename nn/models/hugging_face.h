@@ -27,6 +27,8 @@ class Fields {
   std::string_view source() const { return source_; }
   std::int64_t size(const char* key) const;  // an integer from 1 to 1e9
   std::int64_t size(const char* key, std::int64_t otherwise) const;
+  std::int64_t layers(const char* key) const;  // an integer from 1 to 1000
+  std::int64_t layers(const char* key, std::int64_t otherwise) const;
   double number(const char* key, double otherwise) const;
   bool flag(const char* key, bool otherwise) const;
   std::string word(const char* key, const char* otherwise) const;

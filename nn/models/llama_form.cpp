@@ -4,11 +4,6 @@
 #include "core/quote.h"
 
 namespace longhand::nn {
-namespace {
-
-constexpr std::int64_t most_layers = 1000;
-
-}  // namespace
 
 RopeOptions rope_from(const Json* parameters, RopeOptions rope, std::string_view source) {
   if (parameters) {
@@ -51,9 +46,7 @@ DecoderConfig llama_config(const Fields& fields) {
   DecoderConfig config;
   config.vocabulary = fields.size("vocab_size");
   config.width = fields.size("hidden_size");
-  config.layers = fields.size("num_hidden_layers");
-  LONGHAND_CHECK(config.layers <= most_layers, fields.source(),
-                 ": num_hidden_layers: expected at most ", most_layers, ", got ", config.layers);
+  config.layers = fields.layers("num_hidden_layers");
   config.inner = fields.size("intermediate_size");
   config.norm = NormKind::rms;
   config.epsilon = fields.number("rms_norm_eps", 1e-6);

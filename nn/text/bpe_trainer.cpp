@@ -212,6 +212,11 @@ TrainedBpe train_bpe(std::string_view text, const BpeTraining& training) {
   LONGHAND_CHECK(training.size >= trained.special + 256, "expected at least ",
                  trained.special + 256, " tokens: the special ones and the 256 bytes; got ",
                  training.size);
+  for (const std::string& special : training.special) {
+    LONGHAND_CHECK(!special.empty() && find_broken_utf8(special) == std::string::npos &&
+                       std::ranges::count(training.special, special) == 1,
+                   "special token ", quote(special), ": expected text in UTF-8, given once");
+  }
   const auto first_byte = static_cast<TokenId>(trained.special);
   for (unsigned byte = 0; byte < 256; ++byte) {
     const std::string token(1, static_cast<char>(byte));

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/quote.h"
 #include "core/text_file.h"
+#include "core/utf8.h"
 #include "nn/text/unicode.h"
 
 namespace longhand::nn {
@@ -121,6 +122,11 @@ std::string ChatTemplate::jinja_of(const fs::path& folder) {
 }
 
 std::string ChatTemplate::prompt(std::span<const ChatMessage> messages) const {
+  for (const ChatMessage& message : messages) {
+    const std::size_t broken = find_broken_utf8(message.text);
+    LONGHAND_CHECK(broken == std::string::npos,
+                   "chat: expected messages in UTF-8, got another byte", " at ", broken, " of one");
+  }
   std::string out;
   const bool has_system = !messages.empty() && messages[0].role == Role::system;
   std::string_view system = has_system ? std::string_view(messages[0].text) : known_->system;
@@ -152,6 +158,8 @@ std::string ChatTemplate::prompt(std::span<const ChatMessage> messages) const {
 }
 
 std::string ChatTemplate::answer(std::string_view text) const {
+  LONGHAND_CHECK(find_broken_utf8(text) == std::string_view::npos,
+                 "chat: expected an answer in UTF-8, got other bytes");
   return std::string(known_->form == Form::chatml ? text : stripped(text));
 }
 

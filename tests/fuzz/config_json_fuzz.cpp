@@ -1,6 +1,7 @@
 // Any bytes, read as the config.json of a Hugging Face folder: refused, or a model whose
 // export reads back as the same.
 #include "nn/models/hugging_face.h"
+#include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/promise.h"
 
 using namespace longhand;
@@ -16,4 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(again.family->json(again.config).dump() == json,
           "what is exported reads back as the same");
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t room, unsigned seed) {
+  return mutate_json_input(data, size, room, seed);
 }

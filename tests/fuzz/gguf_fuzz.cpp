@@ -7,6 +7,7 @@
 #include "nn/models/gguf.h"
 #include "nn/models/hugging_face.h"
 #include "nn/text/tokenizer_json.h"
+#include "tests/fuzz/gguf_mutator.h"
 #include "tests/fuzz/promise.h"
 
 using namespace longhand;
@@ -39,4 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   });
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t room, unsigned seed) {
+  return mutate_gguf_input(data, size, room, seed);
 }

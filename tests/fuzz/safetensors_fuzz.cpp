@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/safetensors.h"
+#include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/promise.h"
 
 using namespace longhand;
@@ -43,8 +44,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t room);
-
 /// Three times in four only the header is changed and its length set right again: inputs that die
 /// at the length teach nothing about the rest.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
@@ -58,7 +57,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   std::uint8_t* const header = data + sizeof length;
   const std::size_t tail = size - sizeof length - length;
   const std::vector<std::uint8_t> tensors(header + length, header + length + tail);
-  length = LLVMFuzzerMutate(header, length, room - sizeof length - tail);
+  length = mutate_json_input(header, length, room - sizeof length - tail, seed / 4);
   std::memcpy(data, &length, sizeof length);
   std::ranges::copy(tensors, header + length);
   return sizeof length + length + tail;

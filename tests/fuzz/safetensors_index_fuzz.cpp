@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/safetensors_index.h"
+#include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/promise.h"
 
 using namespace longhand;
@@ -31,4 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!index.total || *index.total >= 0, "a total is no negative number");
   });
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t room, unsigned seed) {
+  return mutate_json_input(data, size, room, seed);
 }

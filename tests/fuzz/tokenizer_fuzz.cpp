@@ -5,6 +5,7 @@
 #include "core/utf8.h"
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
+#include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/promise.h"
 
 using namespace longhand;
@@ -44,4 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (find_broken_utf8(input) == std::string::npos) check(tokenizer, input);
   });
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t room, unsigned seed) {
+  return mutate_json_input(data, size, room, seed);
 }
