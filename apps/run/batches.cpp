@@ -69,7 +69,7 @@ namespace {
 nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
                                  BatchPlan plan) {
   LONGHAND_CHECK(plan.set == 0,
-                 "training set: expected 0, as the task's samples are numbered: ", task->count(),
+                 "--set: expected 0, as the task's samples are numbered: ", task->count(),
                  " of them; got ", plan.set);
   if (plan.tokens) {
     // The last token of a longest sample is a target alone, and cut_tail() drops it.
@@ -94,7 +94,7 @@ nn::BatchSource training_batches(std::shared_ptr<const tasks::Task> task, std::u
   if (task->count() > 0) return numbered_batches(std::move(task), seed, plan);
   const std::int64_t set = plan.set;
   LONGHAND_CHECK(set == 0 || (set >= task->heads() && set <= largest_training_set),
-                 "training set: expected 0 or from ", task->heads(), " to ", largest_training_set,
+                 "--set: expected 0 or from ", task->heads(), " to ", largest_training_set,
                  " samples, got ", set);
   return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t place) {
     const int head = static_cast<int>((step - 1) % task->heads());

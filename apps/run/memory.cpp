@@ -66,8 +66,8 @@ std::string require_memory(const Config& config, const tasks::Task& task, std::i
   const std::string there = text("; this machine has ", size_in_words(machine.total), ", ",
                                  size_in_words(machine.available), " of it free");
   LONGHAND_CHECK(need.total() <= machine.total, "training: needs ", line, there,
-                 ". A smaller training.batch, more training.accumulation, training.recompute, "
-                 "training.moments = bf16 or, with lora, training.weights = bf16 take less");
+                 ". A smaller --batch, more --accumulation, --recompute 1, --moments bf16 or, with "
+                 "--lora, --weights bf16 take less");
   return "needs " + line + there;
 }
 
