@@ -13,6 +13,7 @@
 #include "apps/command.h"
 #include "apps/terminal.h"
 #include "apps/version.h"
+#include "core/bus_errors.h"
 #include "core/exception_message.h"
 #include "core/nearest.h"
 #include "core/quote.h"
@@ -116,6 +117,7 @@ int guarded(const std::vector<std::string>& words) {
 
 int main(int count, char** words) {
   longhand::app::hold_standard_streams();
+  longhand::explain_bus_errors();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to tell, not the end
   return longhand::app::guarded(
       std::vector<std::string>(words + std::min(count, 1), words + count));

@@ -7,8 +7,8 @@
 namespace longhand {
 
 /// A file seen as read-only memory; its pages are read when first touched. The bytes stay where
-/// they are when the object is moved. A file that another program cuts short while it is mapped
-/// ends this one with SIGBUS: replace files by renaming, as AtomicFile does.
+/// they are when the object is moved. If another program cuts the file short while it is mapped, a
+/// read of it is a SIGBUS (core/bus_errors.h). Data of a training are not mapped (core/data_file.h).
 class MappedFile {
  public:
   MappedFile() = default;

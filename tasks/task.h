@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -141,6 +142,8 @@ struct Distribution {
   bool compared = true;  // by its main metric a checkpoint may be the best
 };
 
+using NamedPaths = std::vector<std::pair<std::string, std::filesystem::path>>;
+
 /// A task before its options are known.
 struct TaskKind {
   std::string name;
@@ -148,6 +151,8 @@ struct TaskKind {
   std::vector<Option> options;
   std::vector<Distribution> distributions;  // the first is that of training
   std::function<std::unique_ptr<Task>(const OptionValues&)> make_with;
+  /// The files that the samples are made of, by name, but not a tokenizer's. None: there are none.
+  std::function<NamedPaths(const OptionValues&)> files = {};
 
   OptionValues defaults() const { return {name, options}; }
   const Distribution& distribution(std::string_view wanted) const;  // refused where there is none

@@ -131,7 +131,8 @@ TaskKind own_text() {
       .distributions = {{"train", "Train", [](OptionValues&) {}, false},
                         {"validation", "Validation",
                          [](OptionValues& values) { values.set("part", "validation"); }}},
-      .make_with = [](const OptionValues& values) { return std::make_unique<Text>(values); }};
+      .make_with = [](const OptionValues& values) { return std::make_unique<Text>(values); },
+      .files = [](const OptionValues& values) { return TextSettings(values).files(); }};
 }
 
 }  // namespace longhand::tasks

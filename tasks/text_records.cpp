@@ -1,54 +1,64 @@
 #include <algorithm>
-#include <cstring>
 
+#include "core/data_file.h"
 #include "core/error.h"
-#include "core/mapped_file.h"
 #include "tasks/answers.h"
 #include "tasks/text_source.h"
 
 namespace longhand::tasks {
 namespace {
 
-/// The lines of a mapped file that are not empty; where each begins is all that is kept.
+/// The lines of a file that are not empty; where each begins is all that is kept.
 class Lines {
  public:
-  explicit Lines(const std::filesystem::path& path) : name_(path.string()) {
-    LONGHAND_CHECK(std::filesystem::is_regular_file(path), name_,
-                   ": expected a file of questions and answers");
-    file_ = MappedFile(path);
-    const std::string_view whole = chars();
-    std::int64_t number = 1;
-    for (std::size_t begin = 0; begin < whole.size(); ++number) {
-      const std::size_t end = std::min(whole.find('\n', begin), whole.size());
-      LONGHAND_CHECK(end - begin <= Answer::longest_line, name_, ':', number,
-                     ": expected a line of at most ", Answer::longest_line, " bytes, got ",
-                     end - begin);
-      const std::string_view line = whole.substr(begin, end - begin);
-      if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
-        places_.push_back({begin, end, number});
+  explicit Lines(const std::filesystem::path& path) : name_(path.string()), file_(path) {
+    Line line{.number = 1};
+    bool is_blank = true;
+    const auto end_line = [&](std::uint64_t end) {
+      line.end = end;
+      require_short(line);
+      if (!is_blank) places_.push_back(line);
+      line = {.begin = end + 1, .number = line.number + 1};
+      is_blank = true;
+    };
+    std::string piece;
+    for (std::uint64_t begin = 0; begin < file_.size(); begin += piece.size()) {
+      piece.resize(std::min<std::uint64_t>(file_.size() - begin, 1 << 20));
+      file_.read(begin, std::as_writable_bytes(std::span(piece)));
+      for (std::size_t i = 0; i < piece.size(); ++i) {
+        const char c = piece[i];
+        if (c == '\n') {
+          end_line(begin + i);
+        } else if (c != ' ' && c != '\t' && c != '\r') {
+          is_blank = false;
+        }
       }
-      begin = end + 1;
     }
+    if (line.begin < file_.size()) end_line(file_.size());
   }
 
   std::uint64_t size() const { return places_.size(); }
   std::string place(std::uint64_t i) const { return text(name_, ':', places_.at(i).number); }
   Answer operator[](std::uint64_t i) const {
     const Line& place = places_.at(i);
-    return Answer::parse(chars().substr(place.begin, place.end - place.begin), this->place(i));
+    std::string line(place.end - place.begin, ' ');
+    file_.read(place.begin, std::as_writable_bytes(std::span(line)));
+    return Answer::parse(line, this->place(i));
   }
 
  private:
   struct Line {
-    std::size_t begin, end;
-    std::int64_t number;
+    std::uint64_t begin = 0, end = 0;
+    std::int64_t number = 0;
   };
-  std::string_view chars() const {
-    return {reinterpret_cast<const char*>(file_.bytes().data()), file_.bytes().size()};
+  void require_short(const Line& line) const {
+    LONGHAND_CHECK(line.end - line.begin <= Answer::longest_line, name_, ':', line.number,
+                   ": expected a line of at most ", Answer::longest_line, " bytes, got ",
+                   line.end - line.begin);
   }
 
   std::string name_;
-  MappedFile file_;
+  DataFile file_;
   std::vector<Line> places_;
 };
 

@@ -47,6 +47,13 @@ TextSettings::TextSettings(const OptionValues& options)
   of_records = form == 2 || (form == 0 && text.extension() == ".jsonl");
 }
 
+std::vector<std::pair<std::string, std::filesystem::path>> TextSettings::files() const {
+  std::vector<std::pair<std::string, std::filesystem::path>> all;
+  if (!text.empty()) all.emplace_back("text", text);
+  if (another_file()) all.emplace_back("validation", validation);
+  return all;
+}
+
 std::vector<std::int32_t> TextSettings::end_of_document(const Vocabulary& vocabulary) const {
   // Where bytes are the tokens the text's own file is read, separators and all.
   if (of_bytes() || ends.empty()) return vocabulary.encode_part(separator);

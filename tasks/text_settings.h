@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tasks/conversation.h"
@@ -37,6 +38,8 @@ struct TextSettings {
   const std::filesystem::path& file() const {
     return validates && another_file() ? validation : text;
   }
+  /// The text and the one for validation, by name.
+  std::vector<std::pair<std::string, std::filesystem::path>> files() const;
   /// What ends a document, in tokens: the first of `ends`; where there is none, the separator.
   std::vector<std::int32_t> end_of_document(const Vocabulary& vocabulary) const;
   ConversationFormat format(const Vocabulary& vocabulary) const;

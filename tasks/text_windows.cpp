@@ -16,7 +16,6 @@ namespace fs = std::filesystem;
 nn::TokenFile open(const TextSettings& settings, const Vocabulary& vocabulary) {
   const fs::path& file = settings.file();
   LONGHAND_CHECK(!file.empty(), "task text: expected a file to learn from (--text FILE)");
-  LONGHAND_CHECK(fs::is_regular_file(file), file.string(), ": expected a file of text");
   if (settings.of_bytes()) return nn::TokenFile::of_bytes(file);
   nn::TokenFile::Key key{.tokenizer = nn::tokenizer_sum(settings.tokenizer),
                          .lossy = settings.lossy,
@@ -96,9 +95,20 @@ class Windows final : public TextSource {
 
   /// Where the first document from `place` on begins; where none does, the last one before it.
   std::uint64_t document_near(std::uint64_t place, const std::vector<std::int32_t>& end) const {
+    std::vector<std::int32_t> block;  // of tokens that were read together
+    constexpr std::uint64_t most = 1 << 16;
+    std::uint64_t block_begin = 0;
+    const auto token_at = [&](std::uint64_t at) {
+      if (block.empty() || at < block_begin || at - block_begin >= block.size()) {
+        block_begin = at - at % most;
+        block.resize(std::min(most, file_.size() - block_begin));
+        file_.read(block_begin, block);
+      }
+      return block[at - block_begin];
+    };
     const auto ends_at = [&](std::uint64_t after) {  // the tokens before `after`
       for (std::uint64_t i = 1; i <= end.size(); ++i) {
-        if (file_[after - i] != end[end.size() - i]) return false;
+        if (token_at(after - i) != end[end.size() - i]) return false;
       }
       return true;
     };

@@ -1,5 +1,8 @@
 #include <sys/resource.h>
 
+#include <cstring>
+#include <fstream>
+#include <limits>
 #include <set>
 
 #include "tests/program.h"
@@ -32,9 +35,32 @@ struct Disturbed : Program {
     wait_for_lines(out, 5);
     return child;
   }
+  void wait_for_checkpoint(const std::string& run, int step) const {
+    for (int tries = 0; tries < 6000; ++tries) {
+      if (checkpoints(run).contains("step-" + std::to_string(step))) return;
+      ::usleep(2'000);
+    }
+    BOOST_FAIL("the run does not get on");
+  }
+  /// What `longhand runs` says of it.
+  std::string state(const std::string& run) const {
+    return json("runs " + run + " --json")["rows"][0]["state"].string();
+  }
   int shell(const std::string& line) const {
     const int status = std::system(("cd " + folder.path().string() + " && " + line).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  /// Makes the last number of a file NaN, and takes its checksums out, as older versions wrote it.
+  void put_nan(const std::string& file) const {
+    std::string bytes = contents(folder / file);
+    std::uint64_t length = 0;
+    std::memcpy(&length, bytes.data(), sizeof length);
+    const std::size_t begin = bytes.find("\"crc32c\""), end = bytes.find("\"step\"");
+    BOOST_REQUIRE((begin < end && end < length));
+    bytes.erase(begin, end - begin).insert(8 + length - (end - begin), end - begin, ' ');
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    std::memcpy(bytes.data() + bytes.size() - sizeof nan, &nan, sizeof nan);
+    std::ofstream(folder / file, std::ios::binary) << bytes;
   }
   void flip(const std::string& file, std::size_t byte) const {
     std::string bytes = contents(folder / file);
@@ -166,6 +192,119 @@ BOOST_AUTO_TEST_CASE(a_grid_that_a_signal_stopped_says_so_by_its_status) {
   BOOST_TEST(!fs::exists(folder / "grid/report.html"));
 }
 
+BOOST_AUTO_TEST_CASE(
+    a_run_stopped_in_its_last_evaluation_is_stopped_everywhere_and_resume_scores_it) {
+  const std::string slow =
+      "train --task flip-flop --task.instructions 8 --width 16 --layers 1 --heads softmax:1 "
+      "--batch 4 --threads 1 --quiet --steps 4 --evaluate-every 2 --evaluate-samples 1500 ";
+  const Json whole = json(slow + "--json --out whole");
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    const std::string run = "run" + std::to_string(signal);
+    const pid_t child = start(slow + "--out " + run);
+    wait_for_checkpoint(run, 4);
+    ::kill(child, signal);
+    BOOST_TEST(finish(child) == (signal == SIGKILL ? -SIGKILL : 128 + SIGTERM));
+    BOOST_TEST(state(run) == "stopped");
+    BOOST_TEST(json("describe " + run + " --json")["state"] == "stopped");
+    const Json resumed = json("train --resume " + run + " --quiet --json");
+    BOOST_TEST(resumed["finished"] == true);
+    BOOST_TEST(resumed["scores"] == whole["scores"]);
+    BOOST_TEST(state(run) == "finished");
+    const Outcome again = (*this)("train --resume " + run);
+    BOOST_TEST(again.status == 0);
+    BOOST_TEST(contains(again.err, run + ": finished after step 4; nothing is left to train"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_stopped_in_a_last_evaluation_says_so_and_completes_later) {
+  const std::string slow =
+      "sweep --task flip-flop --task.instructions 8 --width 16 --layers 1 --heads softmax:1 "
+      "--batch 4 --steps 4 --evaluate_samples 1500 --threads 1 --quiet --grid rate=1e-3,3e-3 ";
+  const Json whole = json(slow + "--evaluate-every 2 --out whole --json");
+  for (const int every : {0, 2}) {
+    for (const int signal : {SIGTERM, SIGKILL}) {
+      const std::string out = text("s", every, "-", signal);
+      const std::string command = text(slow, "--evaluate-every ", every, " --out ", out);
+      const std::string first = out + "/rate-1e-3-seed-1";
+      const pid_t child = start(command);
+      wait_for_checkpoint(first, 4);
+      ::kill(child, signal);
+      BOOST_TEST(finish(child) == (signal == SIGKILL ? -SIGKILL : 128 + SIGTERM));
+      BOOST_TEST(!fs::exists(folder / out / "rate-3e-3-seed-1"));
+      BOOST_TEST(state(first) == "stopped");
+      const Json rows = json(command + " --json")["rows"];
+      BOOST_REQUIRE(rows.size() == 2u);
+      for (std::size_t i = 0; i < 2; ++i) {
+        BOOST_TEST(rows[i]["scores"] == whole["rows"][i]["scores"]);
+      }
+      BOOST_TEST(state(first) == "finished");
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_text_that_changes_under_a_training_ends_it_with_its_last_step_saved) {
+  std::string book;
+  for (int i = 0; book.size() < 100'000; ++i) book += text("sentence ", i, " of a book. ");
+  const auto change = [&](int number) {
+    if (number == 0) return fs::resize_file(folder / "book", 10);
+    std::fstream file(folder / "book", std::ios::in | std::ios::out);
+    file.seekp(50'000);
+    file << "another sentence";
+  };
+  for (const int number : {0, 1}) {
+    const std::string run = text("run", number);
+    std::ofstream(folder / "book") << book;
+    fs::remove(folder / "status");
+    shell("(" + std::string(built_program) +
+          " train --task text --text book --task.length 16 --width 16 --layers 1 --heads softmax:1 "
+          "--batch 4 --steps 1000000 --evaluate-samples 5 --threads 1 --quiet --out " +
+          run + "; echo $? >status) 2>err &");
+    wait_for_lines(run, 5);
+    change(number);
+    for (int tries = 0; tries < 1000 && contents(folder / "status").empty(); ++tries) {
+      ::usleep(10'000);
+    }
+    BOOST_TEST(contents(folder / "status") == "1\n");
+    BOOST_TEST(contents(folder / "err") ==
+               "longhand train: book: was changed while it was in use\n");
+    BOOST_TEST(checkpoints(run).contains(text("step-", metrics(run).size())));
+
+    // Nor does it go on with another text, but with its own.
+    refuses(1, "train --resume " + run + " --max-minutes 0 --quiet",
+            text("book: expected ", book.size(), " bytes with checksum "));
+    std::ofstream(folder / "book") << book;
+    BOOST_TEST((*this)("train --resume " + run + " --max-minutes 0 --quiet").status == 0);
+    // A run of a version that wrote no sums gets them.
+    fs::remove(folder / run / "data.json");
+    BOOST_TEST((*this)("train --resume " + run + " --max-minutes 0 --quiet").status == 0);
+    BOOST_TEST(contains(contents(folder / run / "data.json"), text("\"bytes\": ", book.size())));
+    std::ofstream(folder / run / "data.json") << "[]";
+    refuses(1, "train --resume " + run + " --max-minutes 0 --quiet", "data.json: damaged");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_while_a_text_is_made_into_tokens_ends_the_run_by_its_status) {
+  std::string book;
+  while (book.size() < 40'000'000) book += "ab abc cab ba ";
+  std::ofstream(folder / "book") << book;
+  std::ofstream(folder / "t.json")
+      << R"({"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"use_regex":true},
+      "decoder":{"type":"ByteLevel"},"model":{"type":"BPE",
+      "vocab":{"a":0,"b":1,"c":2,"\u0120":3,"ab":4},"merges":["a b"]}})";
+  const pid_t child = start(
+      "train --task text --text book --tokenizer t.json --width 16 --layers 1 --heads softmax:1 "
+      "--steps 5 --threads 1 --quiet --out a");
+  const auto begun = [&] {
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      if (entry.path().filename().string().starts_with(".longhand-")) return true;
+    }
+    return false;
+  };
+  for (int tries = 0; tries < 1000 && !begun(); ++tries) ::usleep(10'000);
+  ::kill(child, SIGTERM);
+  BOOST_TEST(finish(child) == 128 + SIGTERM);
+}
+
 BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_told_with_the_last_sound_one_and_the_way_to_it) {
   json(tiny + "--steps 8 --checkpoint_every 2 --keep 4 --json --out a");
   BOOST_TEST((*this)("check a").status == 0);
@@ -179,7 +318,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_told_with_the_last_sound_one_and_th
           "the last sound checkpoint is that of step 4: --from-step 4 goes on from it");
   const Json check = Json::parse((*this)("check a --json").out).value();
   BOOST_TEST(check["damaged"] == 2);
-  BOOST_TEST(check["rows"].size() == 6);
+  BOOST_TEST(check["rows"].size() == 7);
   refuses(1, "train --resume a --quiet --from-step 6", "step-6/model.safetensors: tensor ");
   refuses(1, "train --resume a --quiet --from-step 5", "holds no checkpoint of step 5");
   refuses(2, "train --from-step 4 --out x", "--from-step");
@@ -188,6 +327,48 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_told_with_the_last_sound_one_and_th
   BOOST_TEST((checkpoint("a", 8) == bits));
   BOOST_TEST(checkpoints("a").contains("set-aside-step-8"));
   BOOST_TEST((*this)("check a").status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(whatever_would_take_another_model_than_it_says_is_found_by_check_and_refused) {
+  const std::string train = tiny + "--steps 8 --checkpoint_every 2 --keep 4 --json --out ";
+  const auto broken = [&](const std::string& run, const std::string& what,
+                          const std::vector<std::string>& refusing) {
+    const Outcome check = (*this)("check " + run);
+    BOOST_TEST(check.status == 1);
+    BOOST_TEST(contains(check.out, what));
+    for (const std::string& command : refusing) refuses(1, command, what);
+  };
+  json(train + "a");
+  BOOST_TEST((*this)("check a").status == 0);
+
+  fs::rename(folder / "a/checkpoints/step-4", folder / "a/checkpoints/step-3");
+  broken("a", "expected 3, as the folder is named, got 4",
+         {"train --resume a --from-step 3 --quiet", "train --from a --from-step 3 --out b --quiet",
+          "eval a --step 3 --samples 2", "export a --step 3 --out e"});
+  fs::rename(folder / "a/checkpoints/step-3", folder / "a/checkpoints/step-4");
+
+  const std::string best = contents(folder / "a/checkpoints/best");
+  for (const char* damage : {"step-5\n", "x"}) {
+    std::ofstream(folder / "a/checkpoints/best") << damage;
+    broken("a", "checkpoints/best: ",
+           {"generate a --prompt w1 --tokens 1", "eval a --samples 2", "export a --out e",
+            "train --from a --out b --quiet", "inspect a --samples 2"});
+    BOOST_TEST((*this)("generate a --step 8 --prompt w1 --tokens 1").status == 0);
+    BOOST_TEST((*this)("train --resume a --quiet").status == 0);
+    BOOST_TEST(contents(folder / "a/checkpoints/best") == best);
+  }
+
+  std::ofstream(folder / "a/checkpoints/step-8/score") << "nan\n";
+  broken("a", "step-8/score: damaged", {"train --resume a --quiet", "eval a --step 8 --samples 2"});
+  std::ofstream(folder / "a/checkpoints/step-8/score") << "0.5\n";
+
+  put_nan("a/checkpoints/step-8/model.safetensors");
+  broken(
+      "a", "damaged: expected finite numbers, got 1 that are not",
+      {"generate a --step 8 --prompt w1 --tokens 1", "eval a --step 8 --samples 2",
+       "export a --step 8 --out e", "train --resume a --quiet", "inspect a --step 8 --samples 2"});
+  BOOST_TEST(!fs::exists(folder / "e"));
+  BOOST_TEST(!fs::exists(folder / "b"));
 }
 
 BOOST_AUTO_TEST_CASE(a_second_process_in_a_run_folder_is_refused_by_name) {

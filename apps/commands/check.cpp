@@ -70,6 +70,12 @@ void run(const Arguments& arguments) {
     findings.add(text("checkpoints/step-", step),
                  [&] { return look_at_checkpoint(store.path(step)); });
   }
+  if (std::filesystem::exists(run / "checkpoints" / "best")) {
+    findings.add("checkpoints/best", [&] { return text("names step-", *store.best()); });
+  }
+  if (std::filesystem::exists(run / data_file)) {
+    findings.add(data_file, [&] { return text(recorded_data(run).size(), " files"); });
+  }
   findings.print(run.string(), arguments.json());
 }
 

@@ -91,6 +91,7 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
   // The last `keep`, the best, and the one that is being written.
   const auto kept = static_cast<double>(config.integer("training.keep", 1, 1000) + 2);
   const bool several = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40) > 0 ||
+                       config.number("training.checkpoint_minutes", 0, 1e6) > 0 ||
                        config.integer("training.evaluate_every", 0, std::int64_t{1} << 40) > 0;
   const double each = checkpoint_bytes(
       model, config.adam().short_moments ? DType::bf16 : model.parameters().type());

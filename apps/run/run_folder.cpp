@@ -72,7 +72,7 @@ RunFolder RunFolder::create(const fs::path& path, const Config& config,
   return {path, config, std::move(start)};
 }
 
-void RunFolder::open(const nn::Parameters* values) {
+void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& data) {
   Folder folder = Folder::make(path_);
   FolderLock lock(folder);
   for (const std::string& name : folder.names()) {
@@ -87,6 +87,9 @@ void RunFolder::open(const nn::Parameters* values) {
   }
   if (fresh_ && values) {
     nn::CheckpointStore(checkpoints(), 1, config_.most_file_bytes()).save({}, *values);
+  }
+  if (!data.empty() && (fresh_ || !folder.contains(data_file))) {
+    write_atomically(folder, data_file, data_json(data));
   }
   if (fresh_) write_atomically(folder, config_file, config_.ini());
   fresh_ = false;

@@ -4,9 +4,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/report.h"
 #include "apps/run/config.h"
+#include "apps/run/data_files.h"
 #include "apps/run/events.h"
 #include "apps/run/folder_lock.h"
 #include "apps/run/metrics_file.h"
@@ -16,6 +18,7 @@ namespace longhand::app {
 
 /// The files of a run:
 ///   config.ini       everything it depends on
+///   data.json        of a run of text: size and checksum of each file that it learns from
 ///   tokenizer/       of a run of text: its tokenizer's files
 ///   metrics.jsonl    one object a line: a step's figures, or an evaluation's
 ///   events.*         the same numbers for TensorBoard
@@ -44,8 +47,9 @@ class RunFolder {
   /// Makes the folder if it is new, holds it open and locks it, and removes temporary files that
   /// killed processes left. From here on all is written to this folder, wherever its path leads.
   /// `values` are those that a new run begins with, where they are not the seed's: they are in its
-  /// checkpoint of step 0 before config.ini makes the folder a run.
-  void open(const nn::Parameters* values = nullptr);
+  /// checkpoint of step 0 before config.ini makes the folder a run. `data` is what data.json says
+  /// of the files that it learns from; one that is there stays.
+  void open(const nn::Parameters* values = nullptr, const std::vector<RunData>& data = {});
   /// Opens metrics.jsonl and an events file for adding to. Lines that were written after the
   /// checkpoint of `step` are dropped, an evaluation of it too unless it was `evaluated`.
   void open_logs(std::int64_t step, bool evaluated = true);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "apps/run/batches.h"
+#include "apps/run/data_files.h"
 #include "apps/run/learning.h"
 #include "apps/run/memory.h"
 #include "apps/run/peak.h"
@@ -11,6 +12,7 @@
 #include "apps/run/progress.h"
 #include "apps/run/ranks.h"
 #include "apps/run/run_report.h"
+#include "apps/run/run_summary.h"
 #include "apps/run/sample_answers.h"
 #include "apps/run/test_scores.h"
 #include "apps/run/text_samples.h"
@@ -18,6 +20,7 @@
 #include "core/npy.h"
 #include "nn/models/work.h"
 #include "nn/ranks/nccl.h"
+#include "nn/training/interruption.h"
 #include "nn/training/stop_signals.h"
 
 namespace longhand::app {
@@ -109,13 +112,15 @@ std::string checksum_of(const nn::Parameters& parameters) {
 }
 
 /// Ranks that would not compute the same are told apart before anything is written.
-void require_same_settings(nn::Communicator& ranks, const RunFolder& folder) {
+void require_same_settings(nn::Communicator& ranks, const RunFolder& folder,
+                           const std::vector<RunData>& data) {
   RankFacts facts = program_facts();
   facts.emplace_back("run", folder.path().string());
   facts.emplace_back("start", folder.start() ? folder.start()->string() : "none");
   for (const auto& [key, value] : folder.config().settings()) {
     if (key != "compute.threads") facts.emplace_back(key, value);
   }
+  for (const RunData& d : data) facts.emplace_back(d.path.string(), d.content());
   require_same(ranks, facts);
 }
 
@@ -159,14 +164,16 @@ Json without_samples(const Json& evaluation) {
   return figures;
 }
 
-}  // namespace
-
-TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
-  const nn::StopSignals signals;
+TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
   const Config& config = folder.config();
   nn::Communicator& ranks = *manner.ranks;
   const bool writes = ranks.rank() == 0;
-  require_same_settings(ranks, folder);
+  std::vector<RunData> data;
+  ranks.together([&] {
+    data = data_of(config);
+    require_same_data(folder.path(), data);
+  });
+  require_same_settings(ranks, folder, data);
   const int threads =
       threads_of_rank(ranks, manner.threads.value_or(config.backend_options().threads));
   std::optional<Training> made;
@@ -187,6 +194,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
       .evaluate_every = config.integer("training.evaluate_every", 0, std::int64_t{1} << 40),
       .evaluate_at = manner.scores_there ? manner.to_step : std::nullopt,
       .checkpoint_every = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40),
+      .checkpoint_seconds = 60 * config.number("training.checkpoint_minutes", 0, 1e6),
       .checkpoints = {.folder = folder.checkpoints(),
                       .keep = static_cast<int>(config.integer("training.keep", 1, 1000)),
                       .most_file_bytes = config.most_file_bytes()},
@@ -248,7 +256,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   ranks.together([&, &model = model] { trainer.emplace(model, batches, options, hooks, ranks); });
   running = &*trainer;
   ranks.together([&, &model = model] {
-    if (writes) folder.open(folder.start() ? &model.parameters() : nullptr);
+    if (writes) folder.open(folder.start() ? &model.parameters() : nullptr, data);
   });
   ranks.together([&] { resume(*trainer, folder, manner); });
   LONGHAND_CHECK(!manner.dump_step || *manner.dump_step > trainer->step(),
@@ -265,6 +273,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
     }
     folder.open_logs(trainer->step(), trainer->evaluated());
   });
+  const bool nothing_left = !folder.start() && is_finished(folder.path(), config);
   const std::string learning = learning_line(model.parameters());
   const std::string shared =
       ranks.size() > 1 ? text("# ", ranks.size(), " ranks, each ", config.parts() / ranks.size(),
@@ -272,9 +281,12 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
                        : "";
   const std::string plan =
       quiet ? "" : plan_line(config, model, batches(1, 0), trainer->step(), peak, folder.path());
-  progress.say("# " + folder.path().string() + ", " + std::to_string(model.parameters().count()) +
-               " parameters\n# " + plan + "\n# " + memory + "\n" + shared +
-               (learning.empty() ? "" : "# " + learning + "\n") + config.ini());
+  progress.say(nothing_left ? text(folder.path().string(), ": finished after step ", steps,
+                                   "; nothing is left to train")
+                            : "# " + folder.path().string() + ", " +
+                                  std::to_string(model.parameters().count()) + " parameters\n# " +
+                                  plan + "\n# " + memory + "\n" + shared +
+                                  (learning.empty() ? "" : "# " + learning + "\n") + config.ini());
   if (writes) {
     for (const std::string& damage : folder.read_metrics().damage) progress.say(damage);
   }
@@ -297,6 +309,18 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
                  "; `longhand train --resume " + folder.path().string() + "` goes on");
   }
   return {folder.path(), trainer->step(), outcome == nn::Outcome::finished, scores};
+}
+
+}  // namespace
+
+TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
+  const nn::StopSignals signals;
+  try {
+    return train_run(folder, manner);
+  } catch (const nn::Interrupted&) {  // while its data were made
+    return {.folder = folder.path(),
+            .step = nn::CheckpointStore(folder.checkpoints(), 1).latest().value_or(0)};
+  }
 }
 
 }  // namespace longhand::app

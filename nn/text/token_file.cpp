@@ -13,6 +13,7 @@
 #include "core/atomic_file.h"
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/mapped_file.h"
 #include "core/utf8.h"
 #include "nn/text/encoder.h"
 #include "nn/training/interruption.h"
@@ -75,6 +76,23 @@ std::optional<Header> read_header(std::span<const std::byte> bytes) {
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != Header().magic || header.version != Header().version) return std::nullopt;
   return header;
+}
+
+std::vector<std::byte> first_bytes(const DataFile& file) {
+  std::vector<std::byte> bytes(std::min<std::uint64_t>(file.size(), sizeof(Header)));
+  file.read(0, bytes);
+  return bytes;
+}
+
+std::uint32_t sum_of_ids(const DataFile& file) {
+  std::uint32_t sum = 0;
+  std::vector<std::byte> bytes(1 << 20);
+  for (std::uint64_t begin = sizeof(Header); begin < file.size(); begin += bytes.size()) {
+    bytes.resize(std::min<std::uint64_t>(bytes.size(), file.size() - begin));
+    file.read(begin, bytes);
+    sum = crc32c(bytes, sum);
+  }
+  return sum;
 }
 
 bool same_text(const Header& a, const Header& b) {
@@ -147,9 +165,7 @@ std::uint32_t TokenFile::Key::documents_sum() const {
 }
 
 TokenFile TokenFile::of_bytes(const fs::path& text) {
-  MappedFile file(text);
-  const auto bytes = file.bytes();
-  return {std::move(file), bytes, 1};
+  return {std::make_unique<const DataFile>(text), 0, 1};
 }
 
 TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer, const Key& key,
@@ -161,45 +177,54 @@ TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer,
   const Header wanted = wanted_header(text, tokenizer, key);
   const auto is_there = [&] {
     if (!fs::exists(file)) return false;
-    const MappedFile there(file);
-    LONGHAND_CHECK(chars(there.bytes()).starts_with(chars(std::as_bytes(std::span(wanted.magic)))),
+    const DataFile there(file);
+    const std::vector<std::byte> bytes = first_bytes(there);
+    LONGHAND_CHECK(chars(bytes).starts_with(chars(std::as_bytes(std::span(wanted.magic)))),
                    file.string(), ": expected the tokens of ", text.string(),
                    " here, got a file of another kind");
-    const auto header = read_header(there.bytes());
+    const auto header = read_header(bytes);
     return header && same_text(*header, wanted);
   };
   if (!is_there()) make(text, tokenizer, key, wanted, file);
-  MappedFile mapped(file);
-  const auto header = read_header(mapped.bytes());
+  auto opened = std::make_unique<const DataFile>(file);
+  const auto header = read_header(first_bytes(*opened));
   LONGHAND_CHECK(header && same_text(*header, wanted), file.string(),
                  ": was replaced while it was opened");
-  const auto ids = mapped.bytes().subspan(sizeof(Header));
-  LONGHAND_CHECK(header->header_sum == sum_of(*header) && ids.size() % header->width == 0 &&
-                     header->count == ids.size() / header->width && header->ids_sum == crc32c(ids),
+  const std::uint64_t ids = opened->size() - sizeof(Header);
+  LONGHAND_CHECK(header->header_sum == sum_of(*header) && ids % header->width == 0 &&
+                     header->count == ids / header->width && header->ids_sum == sum_of_ids(*opened),
                  file.string(), ": damaged: remove it, and it is made again");
-  return {std::move(mapped), ids, header->width};
+  return {std::move(opened), sizeof(Header), header->width};
 }
 
 std::int32_t TokenFile::operator[](std::uint64_t place) const {
-  LONGHAND_CHECK(place < size(), "token file: expected a place below ", size(), ", got ", place);
-  std::uint32_t id = 0;
-  std::memcpy(&id, bytes_.data() + place * width_, width_);
-  return static_cast<std::int32_t>(id);
+  std::int32_t id = 0;
+  read(place, std::span(&id, 1));
+  return id;
 }
 
 void TokenFile::read(std::uint64_t begin, std::span<std::int32_t> out) const {
   LONGHAND_CHECK(begin <= size() && out.size() <= size() - begin, "token file: expected places to ",
                  size(), ", got ", begin, " to ", begin + out.size());
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = (*this)[begin + i];
+  std::vector<std::byte> bytes(out.size() * width_);
+  file_->read(begin_ + begin * width_, bytes);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint32_t id = 0;
+    std::memcpy(&id, bytes.data() + i * width_, width_);
+    out[i] = static_cast<std::int32_t>(id);
+  }
+}
+
+std::vector<fs::path> tokenizer_files(const fs::path& path) {
+  if (!fs::is_directory(path)) return {path};
+  if (fs::exists(path / "tokenizer.json")) return {path / "tokenizer.json"};
+  return {path / "vocab.json", path / "merges.txt"};
 }
 
 std::uint32_t tokenizer_sum(const fs::path& path) {
-  const auto sum = [](const fs::path& file, std::uint32_t before = 0) {
-    return crc32c(MappedFile(file).bytes(), before);
-  };
-  if (!fs::is_directory(path)) return sum(path);
-  if (fs::exists(path / "tokenizer.json")) return sum(path / "tokenizer.json");
-  return sum(path / "merges.txt", sum(path / "vocab.json"));
+  std::uint32_t sum = 0;
+  for (const fs::path& file : tokenizer_files(path)) sum = crc32c(MappedFile(file).bytes(), sum);
+  return sum;
 }
 
 }  // namespace longhand::nn

@@ -3,17 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/mapped_file.h"
+#include "core/data_file.h"
 #include "nn/text/tokenizer.h"
 
 namespace longhand::nn {
 
-/// A text as the ids of its tokens, in a file that is mapped into memory: the text may be larger
-/// than that.
+/// A text as the ids of its tokens, in a file of which only what is asked for is read: the text may
+/// be larger than memory. An Error if the file changes while it is open (core/data_file.h).
 ///
 /// Of bytes it is the text's own file. Otherwise it is made once: a header of 64 bytes, then ids of
 /// two bytes each, or four where the vocabulary has more than 65,536 tokens, little-endian.
@@ -38,21 +39,25 @@ class TokenFile {
   static TokenFile of_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
                              const Key& key, const std::filesystem::path& file);
 
-  std::uint64_t size() const { return bytes_.size() / width_; }
+  std::uint64_t size() const { return size_; }
   std::int32_t operator[](std::uint64_t place) const;
   /// The tokens from a place on, as many as `out` has room for.
   void read(std::uint64_t begin, std::span<std::int32_t> out) const;
 
  private:
-  TokenFile(MappedFile file, std::span<const std::byte> bytes, std::size_t width)
-      : file_(std::move(file)), bytes_(bytes), width_(width) {}
+  TokenFile(std::unique_ptr<const DataFile> file, std::uint64_t begin, std::size_t width)
+      : file_(std::move(file)),
+        begin_(begin),
+        size_((file_->size() - begin) / width),
+        width_(width) {}
 
-  MappedFile file_;
-  std::span<const std::byte> bytes_;
-  std::size_t width_;  // bytes of an id
+  std::unique_ptr<const DataFile> file_;
+  std::uint64_t begin_, size_;  // the byte of the first id, and how many there are
+  std::size_t width_;           // bytes of an id
 };
 
-/// The checksum of a tokenizer's files: `path` is as read_tokenizer() has it.
+/// A tokenizer's files, and the checksum of all of them: `path` is as read_tokenizer() has it.
+std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& path);
 std::uint32_t tokenizer_sum(const std::filesystem::path& path);
 
 }  // namespace longhand::nn

@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "core/error.h"
@@ -27,6 +28,7 @@ Outcome Trainer::take_steps() {
                             .first_batch = cut_.first_batch(),
                             .batches = cut_.batches()});
   began_ = false;
+  saved_at_ = Step::Clock::now();
   while (step_ < options_.steps) {
     std::optional<Step> step = next_step(data);
     if (!step) {
@@ -37,7 +39,7 @@ Outcome Trainer::take_steps() {
     began_ = true;
     if (due(options_.look_every)) read();
     if (evaluates()) evaluate();
-    if (due(options_.checkpoint_every)) save();
+    if (due(options_.checkpoint_every) || is_save_due_) save();
   }
   save();
   evaluate();
@@ -104,7 +106,7 @@ void Trainer::compute_on_ranks(PlacedStep& placed, Step& step) {
 }
 
 /// None where a rank is asked to stop.
-std::optional<Step> Trainer::next_step(Prefetcher& data) const {
+std::optional<Step> Trainer::next_step(Prefetcher& data) {
   const bool stop = began_ && hooks_.stop && hooks_.stop();
   if (stop && ranks_.size() == 1) return std::nullopt;
   Step step{.report = {.step = step_ + 1},
@@ -121,8 +123,12 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) const {
   // The step's loss is one weighted mean over all its targets, however they are spread over batches
   // and ranks: with W the weight of all and w a batch's, loss = sum w/W loss_batch.
   const auto parts = static_cast<std::size_t>(cut_.parts);
-  std::vector<double> mine(parts + 3);  // each part's weight, then rows, pairs and whether to stop
+  // Each part's weight, then rows, pairs, whether to stop and whether to save.
+  std::vector<double> mine(parts + 4);
   mine[parts + 2] = stop ? 1 : 0;
+  const std::chrono::duration<double> unsaved = Step::Clock::now() - saved_at_;
+  const bool by_time = options_.checkpoint_seconds > 0 && ranks_.rank() == 0;
+  mine[parts + 3] = by_time && unsaved.count() >= options_.checkpoint_seconds ? 1 : 0;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const double weight = batches[i].total_weight();
     const std::int64_t place = cut_.first_batch() + static_cast<std::int64_t>(i);
@@ -143,6 +149,7 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) const {
     report.pairs += all[at + parts + 1];
     if (all[at + parts + 2] != 0) return std::nullopt;
   }
+  is_save_due_ = all[parts + 3] != 0;
   const double weight = tree_sum(weights);
   report.skipped = weight == 0;
   LONGHAND_CHECK(report.skipped || weight > 0, "step ", report.step,
@@ -190,7 +197,9 @@ void Trainer::evaluate() {
   save();
   const std::optional<double> scored = score();
   evaluated_ = step_;
-  if (scored) checkpoints_.score(step_, *scored);
+  // Figures that are no numbers are worse than any.
+  constexpr double worst = -std::numeric_limits<double>::infinity();
+  if (scored) checkpoints_.score(step_, std::isnan(*scored) ? worst : *scored);
 }
 
 /// Rank 0's, on all ranks.
@@ -214,6 +223,7 @@ std::optional<double> Trainer::score() {
 
 void Trainer::save() {
   read();
+  saved_at_ = Step::Clock::now();
   if (shares() && !ranks_.any(checkpoints_.wants(step_))) return;
   const auto folder = checkpoints_.save(step_, shares() ? &ranks_ : nullptr);
   if (folder && ranks_.rank() == 0 && hooks_.saved) hooks_.saved(step_, *folder);

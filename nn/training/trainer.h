@@ -36,6 +36,7 @@ struct TrainerOptions {
   std::int64_t evaluate_every = 0;               // steps; 0: only after the last
   std::optional<std::int64_t> evaluate_at = {};  // after this step too
   std::int64_t checkpoint_every = 0;             // steps; 0: only after the last and when stopped
+  double checkpoint_seconds = 0;                 // the longest time without a checkpoint; 0: any
   CheckpointOptions checkpoints = {};
   std::int64_t look_every = 0;              // steps whose report finds the model as they left it
   std::optional<std::int64_t> traced = {};  // the step that hooks.traced is told of; of one rank
@@ -93,7 +94,7 @@ class Trainer {
 
  private:
   Outcome take_steps();
-  std::optional<Step> next_step(Prefetcher& data) const;
+  std::optional<Step> next_step(Prefetcher& data);
   void take(Step step);
   void compute(PlacedStep& step, const std::function<bool()>& interrupt,
                StepTracer* tracer = nullptr);
@@ -120,6 +121,8 @@ class Trainer {
   UnreadSteps unread_;
   std::int64_t step_ = 0;
   bool began_ = false;                     // run() has taken a step
+  bool is_save_due_ = false;               // after this step, by the time of rank 0
+  Step::Clock::time_point saved_at_ = {};  // the last save, or when run() began
   std::optional<std::int64_t> evaluated_;  // the step of the last evaluation
 };
 
