@@ -32,6 +32,8 @@ template <class F>
 auto as_usage(std::string_view flag, F make) {
   try {
     return make();
+  } catch (const UsageError&) {
+    throw;  // it names the flag
   } catch (const Error& error) {
     wrong_usage(shown_flag(flag), ": ", error.what());
   }
