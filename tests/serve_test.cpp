@@ -286,12 +286,11 @@ BOOST_AUTO_TEST_CASE(no_request_takes_long_however_much_a_run_has_written) {
                                    {"points", "2000"}}};
   BOOST_TEST(seconds_of(part) < 2);  // 30 s if each figure is read by itself
 
-  // Lines that are no JSON, empty ones, and one line without end.
-  for (const std::string& unit :
-       {std::string("\n"), std::string("{\n"), std::string(1 << 12, ' ')}) {
-    std::ofstream out(file, std::ios::binary | std::ios::trunc);
-    for (std::size_t bytes = 0; bytes < (std::size_t{8} << 20); bytes += unit.size()) out << unit;
-    out.close();
+  // Lines that are no JSON, empty ones, and one line without end: each a new file.
+  for (const std::string unit : {"\n", "{\n", " "}) {
+    std::string rubbish;
+    while (rubbish.size() < (std::size_t{8} << 20)) rubbish += unit;
+    write_atomically(file, rubbish);
     BOOST_TEST(seconds_of(list) < 1);
   }
 }
