@@ -1,7 +1,7 @@
 #include "core/data_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +14,7 @@
 
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/regular_file.h"
 
 namespace longhand {
 namespace {
@@ -31,8 +32,6 @@ State state_of(const FileDescriptor& file, const std::filesystem::path& path) {
   struct stat status {};
   LONGHAND_CHECK(::fstat(file.get(), &status) == 0, path.native(),
                  ": cannot be read: ", std::strerror(errno));
-  LONGHAND_CHECK(S_ISREG(status.st_mode), path.native(), ": expected a file, got ",
-                 S_ISDIR(status.st_mode) ? "a folder" : "something else");
   return {static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino),
           static_cast<std::int64_t>(status.st_size), nanoseconds(status.st_mtim),
           nanoseconds(status.st_ctim)};
@@ -98,9 +97,7 @@ FileSum known_sum(const FileDescriptor& file, const std::filesystem::path& path,
 }  // namespace
 
 DataFile::DataFile(std::filesystem::path path) : path_(std::move(path)) {
-  // O_NONBLOCK: a pipe by that name is refused, not waited for.
-  file_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  LONGHAND_CHECK(file_.valid(), path_.native(), ": cannot be opened: ", std::strerror(errno));
+  file_ = open_regular_file(path_);
   const State state = state_of(file_, path_);
   sum_ = known_sum(file_, path_, state);
   times_ = hash_of(state);

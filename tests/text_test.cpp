@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_learned_from_is_refused_when_it_is_needed) {
   BOOST_CHECK_THROW(make({{"tokenizer", path("absent")}}), Error);
   BOOST_CHECK_THROW(make({{"end", "1,x"}}), Error);
   refuses(1, "train --task text --text absent --quiet --out r",
-          "absent: cannot be opened: No such file or directory");
+          "absent: cannot be read: No such file or directory");
   write_atomically(folder / "book", sentences(20));
   refuses(1, "train --task text --text book --set 8 --quiet --out r",
           "--set: expected 0, as the task's samples are numbered");

@@ -1,6 +1,7 @@
 // Any bytes, read as the metrics.jsonl of a run, as `serve` does while it grows and as every other
 // command does: curves in bounded room, and damaged lines by their numbers.
 #include <algorithm>
+#include <utility>
 
 #include "apps/run/metrics_file.h"
 #include "apps/serve/curves.h"
@@ -28,27 +29,35 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(10); };
   // Half of the file, then all of it: what was read first stays as it is.
   const auto file = folder.write("metrics.jsonl", input.substr(0, size / 2));
-  app::Curves curves(file);
-  require(curves.read(soon()), "a short file is read at once");
+  app::Curves curves;
+  require(curves.read(open_regular_file(file), soon()), "a short file is read at once");
   folder.write("metrics.jsonl", input);
-  require(curves.read(soon()), "a short file is read at once");
+  const FileDescriptor whole = open_regular_file(file);
+  require(curves.read(whole, soon()), "a short file is read at once");
   for (const std::string& figure : curves.figures()) {
     require(figure.size() <= 100, "a figure's name is short");
     require(curves.last(figure).has_value(), "a figure has a last value");
   }
-  for (const char* figure : {"loss", "tokens_per_second"}) {
-    for (const std::size_t points : {std::size_t{1}, std::size_t{1000}}) {
-      check(curves.between(figure, INT64_MIN, INT64_MAX, points), points);
+  const auto check_between = [&](std::int64_t from, std::int64_t to, std::size_t points) {
+    const std::vector<std::string> figures{"loss", "tokens_per_second"};
+    for (const auto& buckets : curves.between(whole, figures, from, to, points, soon())) {
+      check(buckets, points);
     }
-    check(curves.between(figure, 2, 5, 3), 3);
-  }
+  };
+  check_between(INT64_MIN, INT64_MAX, 1);
+  check_between(INT64_MIN, INT64_MAX, 1000);
+  check_between(2, 5, 3);
   require(curves.samples().size() <= 6, "few samples are kept");
   done_or_refused(
       [&] {
-        const app::Metrics metrics = app::read_metrics(Folder(folder.path()));
-        require(metrics.sound().size() + metrics.damage().size() == metrics.lines.size(),
+        std::size_t sound = 0;
+        const app::Metrics metrics =
+            app::read_metrics(Folder(folder.path()), [&](const Json& line) {
+              (void)line["step"].integer();
+              ++sound;
+            });
+        require(std::cmp_equal(sound + metrics.damage.size(), metrics.lines),
                 "a line is sound or damaged");
-        for (const Json& line : metrics.sound()) (void)line["step"].integer();
       },
       folder.path().string());
   return 0;
