@@ -167,8 +167,8 @@ class Converter {
       rows.push_back(std::move(cells));
       page_.plain += "\n";
     }
-    if (!plain.back().empty() && plain.back().front() == "guessing")
-      return html::heat_table(heat(plain));
+    const bool named = !plain.front().empty() && !plain.back().empty();
+    if (named && plain.back().front() == "guessing") return html::heat_table(heat(plain));
     const std::vector<std::string> header = rows.front();
     rows.erase(rows.begin());
     return html::table(header, rows);
@@ -189,7 +189,8 @@ class Converter {
     }
     const std::vector<std::string>& guessing = lines.back();
     for (const std::vector<std::string>& line : std::span(lines).subspan(1)) {
-      html::HeatTable::Row& row = table.rows.emplace_back(line.empty() ? "" : line.front());
+      html::HeatTable::Row& row = table.rows.emplace_back();
+      if (!line.empty()) row.name = line.front();
       for (std::size_t i = 1; i < std::min(line.size(), lines.front().size()); ++i) {
         const std::size_t end = std::min(line[i].find("<br>"), line[i].size());
         html::HeatTable::Cell& cell = row.cells.emplace_back();
