@@ -13,7 +13,7 @@ HeadsBackward chain_into(ChainOf of, const ScoreVars& s, const HeadVars& v, cons
   Heads read;
   Tensor log_sum;
   if (s.recorded_with(v, gain)) {
-    LONGHAND_CHECK(!earlier, "chain: rows from a cache have no gradient; expected none recorded");
+    LONGHAND_CHECK(!earlier, "chain: rows from a cache have no gradient; run it without recording");
     log_sum = Tensor(backend, {y.data.rows(), y.heads}, master_type(y.data.dtype()));
     if (of == ChainOf::values) read = output_heads(s.q, v.width);
   }

@@ -10,8 +10,9 @@ Var short_convolution(const HeadVars& x, const Segments& segments, const Var& we
                       const ConvolutionOptions& options) {
   const Tensor& data = x.data.value();
   const Tensor y(data.backend(), {data.rows(), x.heads * x.width}, data.dtype());
-  LONGHAND_CHECK((!options.before && !options.after) || !recorded({&x.data, &weight}),
-                 "short_convolution: tokens from a cache have no gradient; expected none recorded");
+  LONGHAND_CHECK(
+      (!options.before && !options.after) || !recorded({&x.data, &weight}),
+      "short_convolution: tokens from a cache have no gradient; run it without recording");
   y.backend()(ShortConvolution{.x = x.value(),
                                .segments = segments,
                                .weight = weight.value(),

@@ -7,9 +7,9 @@ namespace longhand {
 
 void reinforced_attention_into(const ScoreVars& s, const HeadVars& v, const Reinforcement& by,
                                const Heads& y) {
-  LONGHAND_CHECK(!s.recorded_with(v),
-                 "reinforced attention: it has no gradient, so that a model that has it can be "
-                 "asked, but not trained");
+  LONGHAND_CHECK(
+      !s.recorded_with(v),
+      "reinforced attention: it has no gradient, so a model with it can be run but not trained");
   const Scores scores = s.value();
   Backend& backend = y.data.backend();
   check_scores("attention", scores);

@@ -49,7 +49,7 @@ Recording::~Recording() { current_tape = outer_; }
 void Tape::backward(std::initializer_list<Var> losses) {
   for (const Var& loss : losses) {
     LONGHAND_CHECK(loss.wants_grad(),
-                   "backward: the loss depends on no value that wants a gradient");
+                   "backward: the loss does not depend on any value that requires a gradient");
     LONGHAND_CHECK(loss.value().size() == 1, "backward: a loss has one element, got shape ",
                    loss.shape());
     Tensor one = empty_like(loss.value());
@@ -60,7 +60,8 @@ void Tape::backward(std::initializer_list<Var> losses) {
 }
 
 void Tape::backward(const Var& y, const Tensor& dy) {
-  LONGHAND_CHECK(y.wants_grad(), "backward: the output depends on no value that wants a gradient");
+  LONGHAND_CHECK(y.wants_grad(),
+                 "backward: the output does not depend on any value that requires a gradient");
   y.sink().add(dy);
   walk();
 }

@@ -100,7 +100,7 @@ void Sink::Slot::own() {
 Var::Var(Tensor value, bool wants_grad) : value_(std::move(value)) {
   if (!wants_grad) return;
   LONGHAND_CHECK(value_ && is_float(value_.dtype()),
-                 "a value that wants a gradient has a float type");
+                 "only values of type f64, f32 or bf16 can require a gradient");
   sink_ = Sink(std::make_shared<Sink::Slot>(
       Sink::Slot{value_.backend().shared_from_this(), value_.shape(), value_.dtype(), {}, false}));
 }

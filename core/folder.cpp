@@ -65,14 +65,14 @@ Folder::Folder(fs::path path)
 Folder Folder::make(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  LONGHAND_CHECK(!error, path.native(), ": cannot be made: ", error.message());
+  LONGHAND_CHECK(!error, path.native(), ": cannot be created: ", error.message());
   return Folder(path);
 }
 
 Folder Folder::make_folder(const std::string& name) const {
   const bool made = ::mkdirat(descriptor(), name.c_str(), 0777) == 0;
   LONGHAND_CHECK(made || errno == EEXIST, (path_ / name).native(),
-                 ": cannot be made: ", std::strerror(errno));
+                 ": cannot be created: ", std::strerror(errno));
   return {path_ / name, FileDescriptor(::openat(descriptor(), name.c_str(), folder_flags))};
 }
 

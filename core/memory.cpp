@@ -47,7 +47,7 @@ std::size_t CachingAllocator::class_size(std::size_t bytes) {
 
 void* CachingAllocator::allocate(std::size_t bytes) {
   LONGHAND_CHECK(bytes <= (std::size_t{1} << 60), owner_, " memory: a request of ", bytes,
-                 " bytes is not sensible");
+                 " bytes is too large");
   std::lock_guard lock(mutex_);
   const std::size_t own = class_size(bytes);
   void* block = nullptr;
@@ -163,7 +163,8 @@ void ReservedBlocks::Use::check() const {
   const std::lock_guard lock(memory_.mutex_);
   LONGHAND_CHECK(memory_.reserved_live_.empty(), memory_.owner_,
                  " memory: ", memory_.reserved_live_.size(),
-                 " blocks are still held by what is to be repeated; what lasts is made before");
+                 " blocks are still in use at the end of the recorded work; allocate lasting "
+                 "memory before recording");
 }
 
 }  // namespace longhand

@@ -79,7 +79,7 @@ std::vector<std::int64_t> shape_of(std::string_view words, const std::string& wh
 
 Array read_npy(std::string_view file, const std::string& name, const std::string& where) {
   LONGHAND_CHECK(file.size() >= 12 && file.starts_with(npy_magic), where,
-                 ": is no NumPy array: expected \\x93NUMPY at its start");
+                 ": not a NumPy array: expected \\x93NUMPY at its start");
   const std::size_t wide = file[6] == 1 ? 2 : 4, start = 8 + wide;
   const std::uint64_t length = little(file, 8, wide);
   LONGHAND_CHECK(length <= largest_header && length <= file.size() - start, where,
@@ -93,7 +93,7 @@ Array read_npy(std::string_view file, const std::string& name, const std::string
                  ": expected float64, float32, int32, int64, uint8 or bool, little-endian, got ",
                  quote(type_words.substr(0, std::min(type_words.find(','), type_words.size()))));
   LONGHAND_CHECK(value_of(header, "fortran_order", where).starts_with("False"), where,
-                 ": expected C order, got Fortran's: numpy.ascontiguousarray makes it");
+                 ": expected C order, got Fortran order (convert with numpy.ascontiguousarray)");
   Array array{.name = name,
               .type = known->safetensors,
               .shape = shape_of(value_of(header, "shape", where), where),
@@ -114,7 +114,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
   const std::size_t from = file.size() > 65557 ? file.size() - 65557 : 0;
   const std::size_t end = file.rfind("PK\5\6");
   LONGHAND_CHECK(end != std::string_view::npos && end >= from && file.size() - end >= end_size,
-                 source, ": is no .npz file, or its end is missing");
+                 source, ": not an .npz file, or cut short");
   const std::uint64_t count = little(file, end + 10, 2);
   std::uint64_t at = little(file, end + 16, 4);
   LONGHAND_CHECK(count != 0xffff && at != 0xffff'ffff, source,
@@ -142,7 +142,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     const std::string where = text(source, ": array ", quote(name));
     LONGHAND_CHECK(method == 0, where,
-                   ": is compressed: expected a file of numpy.savez, not savez_compressed");
+                   ": is compressed: save it with numpy.savez instead of savez_compressed");
     damaged(packed == size && local <= end && end - local >= local_size &&
             file.substr(local, 4) == "PK\3\4");
     const std::uint64_t skip =
@@ -159,7 +159,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
     LONGHAND_CHECK(member.begin >= covered, member.where, ": overlaps the array before it");
     covered = member.end;
     LONGHAND_CHECK(crc32(member.bytes) == member.sum, member.where,
-                   ": is damaged: its checksum is another");
+                   ": is damaged: its checksum does not match");
     arrays.push_back(read_npy(member.bytes, member.name, member.where));
   }
   return arrays;

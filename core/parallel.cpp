@@ -63,7 +63,7 @@ ThreadPool::ThreadPool(int threads) {
     const std::size_t started = workers_.size() + 1;
     join();
     fail("threads: expected ", total, ", could start ", started, ": ", error.code().message(),
-         "; --threads ", started, " or a higher limit (ulimit -u) helps");
+         "; --threads ", started, " or a higher limit (ulimit -u) avoids this");
   }
 }
 
@@ -85,7 +85,7 @@ void ThreadPool::run(std::int64_t chunks, Body body) {
     return;
   }
   const auto count = static_cast<std::uint64_t>(chunks);
-  LONGHAND_CHECK(count < closed, "threads: a job of ", chunks, " chunks is too finely cut");
+  LONGHAND_CHECK(count < closed, "threads: a job of ", chunks, " chunks is too large");
   const std::uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
   error_ = nullptr;
   failed_.store(false, std::memory_order_relaxed);

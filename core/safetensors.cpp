@@ -239,9 +239,8 @@ void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
     LONGHAND_CHECK(item->name.size() <= SafetensorsFile::max_name, subject(path, item->name),
                    "expected a name of at most ", SafetensorsFile::max_name, " bytes, got ",
                    item->name.size());
-    LONGHAND_CHECK(
-        names.insert(item->name).second, subject(path, item->name),
-        item->name == "__metadata__" ? "the format keeps this name for itself" : "given twice");
+    LONGHAND_CHECK(names.insert(item->name).second, subject(path, item->name),
+                   item->name == "__metadata__" ? "the format reserves this name" : "given twice");
     const std::uint64_t size = byte_count(*item);
     std::string shape;
     for (const std::int64_t extent : item->shape.extents()) {

@@ -32,7 +32,7 @@ std::vector<std::string> CudaBackend::devices() const {
 }
 
 void CudaBackend::require_no_recording(const char* what) const {
-  LONGHAND_CHECK(!stream_.recording(), "cuda: ", what, " in work that is recorded to be repeated");
+  LONGHAND_CHECK(!stream_.recording(), "cuda: ", what, " is not possible in recorded work");
 }
 
 void CudaBackend::upload(void* device, const void* host, std::size_t bytes) {

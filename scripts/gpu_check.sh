@@ -113,7 +113,7 @@ echo "device: $device"
 suite() { echo "--run_test=cuda_test/$1 --log_level=warning"; }
 # shellcheck disable=SC2046  # lists of words
 checks() {
-  step copies 30 "$tests" $(suite what_goes_up_comes_down_whatever_its_size)
+  step copies 30 "$tests" $(suite uploads_of_any_size_download_unchanged)
   step models 40 "$tests" $(suite whole_models_agree_with_the_reference)
   step repeats 40 "$tests" $(suite training_repeats_bit_for_bit)
   step recorded 60 "$tests" --run_test=cuda_repeat_test --log_level=warning

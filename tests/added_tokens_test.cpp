@@ -24,7 +24,7 @@ std::string found(const AddedTokenFinder& finder, std::string_view text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_leftmost_and_then_the_longest_is_found) {
+BOOST_AUTO_TEST_CASE(the_leftmost_match_is_taken_and_the_longest_of_these) {
   const AddedTokenFinder finder({{1, "\n", false},
                                  {2, "\n\n", false},
                                  {3, "\n\n\n\n", false},
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(the_leftmost_and_then_the_longest_is_found) {
   BOOST_TEST(found(finder, "<ab a>b<") == "5@0-2 6@4-7 ");
 }
 
-BOOST_AUTO_TEST_CASE(tokens_that_all_begin_alike) {
+BOOST_AUTO_TEST_CASE(tokens_with_a_common_prefix_are_told_apart) {
   const AddedTokenFinder finder({{1, "<x>", true}, {2, "<xy>", true}});
   BOOST_TEST(found(finder, "<<x<xy><x>") == "2@3-7 1@7-10 ");
   BOOST_TEST(found(finder, "<") == "");

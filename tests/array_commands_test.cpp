@@ -52,7 +52,7 @@ BOOST_FIXTURE_TEST_SUITE(array_commands_test, array_commands_test::Commands)
 
 using namespace array_commands_test;
 
-BOOST_AUTO_TEST_CASE(generate_reads_tokens_and_writes_what_was_said) {
+BOOST_AUTO_TEST_CASE(generate_reads_tokens_and_writes_what_the_model_chose) {
   train("--task flip-flop --task.instructions 8");
   const Json typed = json("generate r --prompt w1i0r --tokens 3 --json");
   std::vector<std::int32_t> prompt, said;
@@ -97,10 +97,10 @@ BOOST_AUTO_TEST_CASE(generate_reads_tokens_and_writes_what_was_said) {
       std::vector<NamedTensor>{{"x", Tensor::from(*host, {1}, DType::f32, std::vector{1.})}});
   refuses(1, "generate r --token-file floats.npy", "floats.npy: tensor \"tokens\"");
   std::ofstream(folder / "text.npy") << "no array";
-  refuses(1, "generate r --token-file text.npy", "is no NumPy array");
+  refuses(1, "generate r --token-file text.npy", "not a NumPy array");
 }
 
-BOOST_AUTO_TEST_CASE(eval_writes_what_was_said_to_each_sample) {
+BOOST_AUTO_TEST_CASE(eval_writes_the_answer_to_each_sample) {
   train("--task sorting --task.numbers 20");
   for (const char* reading : {"forced", "decoded"}) {
     const Json told = json(
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(eval_writes_what_was_said_to_each_sample) {
       BOOST_TEST(std::max_element(row, row + shape[1]) - row == said[i]);
     }
   }
-  refuses(2, "eval r --logits", "--logits: expected --out too");
+  refuses(2, "eval r --logits", "--logits needs --out");
   refuses(2, "eval r --sweep length=2..3 --out o.npz", "--out");
   refuses(1, "eval r --on train --samples 2 --out no/o.npz", "no/o.npz");
 }
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_outside) {
   BOOST_TEST((*this)("eval r --token-file t.npy --out t.npz").status == 0);
   BOOST_TEST(
       (HostArrays(path("t.npz")).ints("targets") == std::vector<std::int32_t>{1, 2, -1, 1, 0, -1}));
-  refuses(2, "eval r --token-file t.npy --samples 3", "--samples: expected none beside");
+  refuses(2, "eval r --token-file t.npy --samples 3", "--samples: cannot be combined with");
   refuses(1, "eval r --token-file missing.npy", "missing.npy");
   const auto both = [&](const char* name, const Shape& shape_of, std::vector<std::int32_t> values) {
     save_arrays(path("b.npz"),
@@ -181,9 +181,9 @@ BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_outside) {
   both("targets", {2}, {1, 1});
   refuses(1, "eval r --token-file b.npz", "expected [3, choices]");
   both("targets", {3}, {1, 1, 1000});
-  refuses(1, "eval r --token-file b.npz", "targets: expected them below");
+  refuses(1, "eval r --token-file b.npz", "targets: expected classes below");
   both("head", {1}, {7});
-  refuses(1, "eval r --token-file b.npz", "head: expected one from 0 to 0, got 7");
+  refuses(1, "eval r --token-file b.npz", "head: expected a number from 0 to 0, got 7");
   save_arrays(path("w.npz"),
               std::vector<NamedTensor>{
                   {"tokens", Tensor::from(*host, {1}, std::vector<std::int32_t>{0})},

@@ -46,7 +46,7 @@ class FileSizeLimit {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(nothing_shows_before_commit_and_all_of_it_after) {
+BOOST_AUTO_TEST_CASE(nothing_is_visible_before_commit_and_everything_after) {
   const TemporaryFolder folder;
   AtomicFile file(folder / "a.txt");
   file.write("one ");
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_leaves_the_old_file_and_no_trace) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_target_that_cannot_be_is_refused) {
+BOOST_AUTO_TEST_CASE(an_impossible_target_is_refused) {
   const TemporaryFolder folder;
   BOOST_CHECK_THROW(AtomicFile(folder / "missing/a.txt"), Error);
   BOOST_CHECK_THROW(AtomicFile(folder / ""), Error);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_target_that_cannot_be_is_refused) {
   BOOST_TEST(folder.count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_new_file_has_the_mode_an_ordinary_one_would_have) {
+BOOST_AUTO_TEST_CASE(a_new_file_gets_the_usual_mode) {
   const TemporaryFolder folder;
   const mode_t before = ::umask(027);
   write_atomically(folder / "a.txt", "x");

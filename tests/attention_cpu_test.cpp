@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(bf16_activations_and_products_stay_near_the_reference) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_are_added_where_asked) {
+BOOST_AUTO_TEST_CASE(gradients_are_added_to_targets_that_ask_for_it) {
   const auto backend = make_cpu_backend();
   ThreadPool threads(2);
   const auto run = on_crew({threads, cpu::choose_isa()});
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
 }
 
 // What AMX would compute, on any machine: a head of at most one chunk and range.
-BOOST_AUTO_TEST_CASE(modelled_tiles_stay_near_the_reference) {
+BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   const std::vector<Problem> all{{{5}, {5}, 1, 1, 5, 3},
                                  {{150}, {150}, 1, 1, 20, 70, "t"},

@@ -131,7 +131,7 @@ std::vector<double> decode(Kind kind, Backend& backend, const HeadProblem& p, Rn
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(in_any_chunks_the_outputs_are_the_same) {
+BOOST_AUTO_TEST_CASE(outputs_are_the_same_for_any_chunks) {
   struct Setting {
     const char* name;
     DType type;

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(fused_and_composed_agree) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_outside_loop_gives_the_same_numbers) {
+BOOST_AUTO_TEST_CASE(a_plain_loop_gives_the_same_numbers) {
   const SafetensorsFile file =
       SafetensorsFile::open(std::string(test_data) + "/golden/attention.safetensors");
   const auto host = [&](const std::string& name) {
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_checked_backend_names_the_bad_score) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(wrong_arguments_are_told_apart) {
+BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
   const HeadProblem p(*reference(), DType::f64, {3, 4}, 4, 2, 3, 2);
   const auto message = [&](const std::function<void(ScoreVars&, HeadVars&)>& spoil) {
     ScoreVars s = p.scores();
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_told_apart) {
              "attention: v: expected 2 heads, got 1 of 2");
 }
 
-BOOST_AUTO_TEST_CASE(what_forward_keeps_grows_like_the_length) {
+BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {
   // Twice the tokens may take at most about twice the memory: nothing T x T is stored.
   const auto backend = make_backend("cpu");
   const auto peak = [&](const std::string& op, std::int32_t tokens) {

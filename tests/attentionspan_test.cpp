@@ -58,7 +58,7 @@ void check_percent(const RecipeResult& result) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(both_tables_from_scratch_are_made_of_the_same_runs) {
+BOOST_AUTO_TEST_CASE(both_tables_from_scratch_share_their_runs) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table6-smoke");
   with_small_model(options);
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(models_are_scored_on_the_papers_samples) {
 }
 
 // A grid of mechanisms has the plain model's run in common with attentionspan/table6.
-BOOST_AUTO_TEST_CASE(mechanisms_differ_in_heads_and_positions_alone) {
+BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-mechanisms-smoke");
   with_small_model(options);
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_in_heads_and_positions_alone) {
 
 // A model and its repairs are one piece of the work for each task and seed; figures are means over
 // seeds.
-BOOST_AUTO_TEST_CASE(repairs_are_made_of_several_seeds) {
+BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-sec6.4-smoke");
   with_small_model(options);
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(repairs_are_made_of_several_seeds) {
 }
 
 // Attention can be measured and repaired in softmax heads, whatever a task is best learned with.
-BOOST_AUTO_TEST_CASE(heads_without_attention_give_way_to_softmax_where_it_is_measured) {
+BOOST_AUTO_TEST_CASE(heads_without_attention_are_replaced_by_softmax_where_attention_is_measured) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table3-laptop");
   options.scale = app::Scale::laptop;

@@ -9,7 +9,7 @@ BOOST_FIXTURE_TEST_SUITE(audit_command_test, longhand::Program)
 
 using namespace longhand;
 
-BOOST_AUTO_TEST_CASE(every_op_has_its_cases_and_each_gradient_a_quotient) {
+BOOST_AUTO_TEST_CASE(every_op_has_cases_and_every_gradient_a_difference_quotient) {
   const Json report = json("audit --out all --json");
   BOOST_TEST(report["rows"].size() == catalog::operations().size());
   const Json audit = Json::parse(contents(path("all/audit.json"))).value();
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(every_op_has_its_cases_and_each_gradient_a_quotient) {
   BOOST_TEST(contents(path("all/formulas.py")).find("import numpy") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(some_ops_may_be_named) {
+BOOST_AUTO_TEST_CASE(ops_may_be_chosen_by_name) {
   BOOST_TEST(json("audit softmax add --out some --json")["rows"].size() == 2u);
   BOOST_TEST(std::filesystem::exists(folder / "some/softmax-1.npz"));
   BOOST_TEST(!std::filesystem::exists(folder / "some/matmul-1.npz"));

@@ -27,13 +27,13 @@ using Doubles = std::vector<double>;
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_value_used_twice_gets_the_sum_of_both_shares, Fixture) {
+BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_value_used_twice_is_the_sum_of_both, Fixture) {
   const Var x = leaf({2, 3});
   backpropagate([&] { return sum(add(multiply(x, x), x)); });
   BOOST_TEST(grad(x) == Doubles({5, 7}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_shared_first_share_is_copied_before_it_is_added_to, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_shared_first_gradient_is_copied_before_adding, Fixture) {
   // Both inputs of an add are handed the same dy; x then gets a second share, y must not see it.
   const Var x = leaf({1}), y = leaf({1});
   Tape tape;
@@ -115,7 +115,7 @@ BOOST_FIXTURE_TEST_CASE(a_loss_of_more_than_one_element_is_refused, Fixture) {
   BOOST_CHECK_THROW(tape.backward(scale(x, 2)), Error);
 }
 
-BOOST_FIXTURE_TEST_CASE(passed_records_give_their_memory_back_during_backward, Fixture) {
+BOOST_FIXTURE_TEST_CASE(used_records_free_their_memory_during_backward, Fixture) {
   // A chain of n activations saves n tensors going forward. Going backward each one is freed as it
   // is passed, so the peak is the forward's plus a few gradients, not twice the forward's.
   constexpr std::int64_t n = 1 << 16;

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(without_a_set_no_sample_comes_twice) {
   BOOST_TEST(distinct(numbers(1, 0, 100).at(0)).size() == 800u);
 }
 
-BOOST_AUTO_TEST_CASE(a_set_has_its_size_and_all_of_it_is_used_alike) {
+BOOST_AUTO_TEST_CASE(a_set_has_its_size_and_its_samples_are_used_equally_often) {
   const auto drawn = numbers(1, 10, 400).at(0);
   std::map<std::int32_t, double> counts;
   for (const std::int32_t number : drawn) counts[number] += 1;
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_set_has_its_size_and_all_of_it_is_used_alike) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_set_is_named_by_seed_and_size) {
+BOOST_AUTO_TEST_CASE(a_set_depends_on_seed_and_size) {
   const auto small = distinct(numbers(1, 10, 100).at(0));
   const auto large = distinct(numbers(1, 20, 200).at(0));
   BOOST_TEST(large.size() == 20u);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_batch_depends_on_step_and_part_alone) {
   BOOST_TEST(parts == whole(5, 0).tokens);
 }
 
-BOOST_AUTO_TEST_CASE(a_set_of_no_use_is_refused) {
+BOOST_AUTO_TEST_CASE(a_useless_set_is_refused) {
   const auto task = std::make_shared<Echo>(3);
   BOOST_CHECK_THROW(training_batches(task, 1, {.sequences = 8, .set = 2}), Error);
   BOOST_CHECK_THROW(training_batches(task, 1, {.sequences = 8, .set = -1}), Error);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_tokens_holds_whole_sequences_up_to_its_budget) {
   BOOST_TEST(training_batches(task, 1, {.tokens = 1})(1, 0).lengths.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(what_no_target_needs_is_left_out) {
+BOOST_AUTO_TEST_CASE(tokens_that_no_target_needs_are_left_out) {
   const std::shared_ptr<const tasks::Task> task = make_task("sorting");
   const nn::Batch batch = training_batches(task, 1, {.sequences = 50})(1, 0);
   std::size_t end = 0;

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(further_heads_add_their_weights) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_was_added_learns_beside_a_frozen_model) {
+BOOST_AUTO_TEST_CASE(added_biases_learn_in_a_frozen_model) {
   const auto backend = make_cpu_backend();
   for (const char* const kind : kinds) {
     for (const bool recompute : {false, true}) {

@@ -50,9 +50,9 @@ BOOST_AUTO_TEST_CASE(formulas_become_mathml) {
   BOOST_TEST(contains(mathml("a", true), "display=\"block\""));
 }
 
-BOOST_AUTO_TEST_CASE(formulas_that_are_none_are_refused) {
+BOOST_AUTO_TEST_CASE(broken_formulas_are_refused) {
   longhand::expect_refusal([] { mathml("\\nosuch x", false); },
-                           "the command \"\\nosuch\" is not known");
+                           "the command \"\\\\nosuch\" is not known");
   longhand::expect_refusal([] { mathml("{a", false); }, "a brace is not closed");
   longhand::expect_refusal([] { mathml("a}", false); }, "never began");
   longhand::expect_refusal([] { mathml("a_b_c", false); }, "two subscripts");
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(figures_above_those_of_guessing_are_coloured) {
   BOOST_TEST(contains(html, ">20†<"));
 }
 
-BOOST_AUTO_TEST_CASE(mechanisms_read_what_their_formulas_say) {
+BOOST_AUTO_TEST_CASE(drawn_mechanisms_read_what_their_formulas_say) {
   for (const Mechanism& one : mechanisms()) {
     const std::string name(one.name);
     for (std::size_t i = 0; i < one.weights.size(); ++i) {
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_read_what_their_formulas_say) {
 }
 
 /// Every link of every page leads to a page or picture that is there, and no formula stays LaTeX.
-BOOST_AUTO_TEST_CASE(the_book_hangs_together) {
+BOOST_AUTO_TEST_CASE(every_link_in_the_book_leads_somewhere) {
   const longhand::TemporaryFolder folder;
   const fs::path out = folder / "book";
   const BookFacts facts = write_book(

@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(the_printed_samples_are_right) {
   BOOST_TEST(tokens(*make(advanced), advanced_answer) == 24u);
 }
 
-BOOST_AUTO_TEST_CASE(shorter_ones_are_right_where_the_options_say_so) {
+BOOST_AUTO_TEST_CASE(shorter_samples_are_right_if_the_options_allow_them) {
   const auto six = make({{"operations", "6"}});
   BOOST_TEST(!six->check(short_prompt, short_answer).has_value());
   BOOST_TEST(make()->check(short_prompt, short_answer).value() == "expected 32 operations, got 6");
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(shorter_ones_are_right_where_the_options_say_so) {
                   .has_value());
 }
 
-BOOST_AUTO_TEST_CASE(what_contradicts_the_state_or_the_rules_is_told) {
+BOOST_AUTO_TEST_CASE(contradictions_to_the_state_or_the_rules_are_reported) {
   const auto task = make({{"operations", "6"}});
   const auto reason = [&](std::string_view what, std::string_view with) {
     return task->check(replaced(short_prompt, what, with), short_answer).value_or("right");
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(what_contradicts_the_state_or_the_rules_is_told) {
   BOOST_CHECK_THROW(task->answer(""), Error);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_advanced_version_forbids_is_told) {
+BOOST_AUTO_TEST_CASE(violations_of_the_advanced_version_are_reported) {
   const auto task = make(advanced);
   const auto reason = [&](std::string_view what, std::string_view with) {
     return task->check(replaced(small_prompt, what, with), small_answer).value_or("right");
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(wrong_answers_are_told_apart_from_wrong_wording) {
   BOOST_TEST(task->check(short_prompt, ".").value() == "answer: expected \"Box\", got \"\"");
 }
 
-BOOST_AUTO_TEST_CASE(whatever_comes_in_one_line_goes_out) {
+BOOST_AUTO_TEST_CASE(any_input_gives_a_verdict_of_one_line) {
   const auto task = make({{"operations", "6"}});
   const auto line = [&](std::string_view prompt, std::string_view answer) {
     const std::string said = task->check(prompt, answer).value_or("right");
@@ -451,7 +451,7 @@ BOOST_AUTO_TEST_CASE(the_advanced_version_is_distributed_as_it_should_be) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(so_many_proposals_are_needed) {
+BOOST_AUTO_TEST_CASE(the_number_of_proposals_needed_is_as_measured) {
   struct Expected {
     TaskOptions options;
     double proposals;
@@ -575,7 +575,7 @@ BOOST_AUTO_TEST_CASE(depth_counts_operations_on_the_way) {
                               "Box A. Put the egg into Box H.") == "depth 1");
 }
 
-BOOST_AUTO_TEST_CASE(first_states_are_on_one_side_of_the_split) {
+BOOST_AUTO_TEST_CASE(each_first_state_belongs_to_one_side_of_the_split) {
   const TaskOptions small{{"version", "advanced"}, {"boxes", "4"}, {"objects", "8"}};
   const auto starts = [&](std::string_view distribution, std::uint32_t samples) {
     const auto task = make(small, distribution);

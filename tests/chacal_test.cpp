@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(bf16_keeps_what_is_left_beside_gamma) {
+BOOST_AUTO_TEST_CASE(bf16_keeps_the_part_that_gamma_leaves) {
   // 1 - gamma is a factor of everything: read off a gamma in bf16 it is 2% off at 0.9 and nothing
   // at 0.999.
   const auto reference = make_reference_backend(), backend = make_backend("cpu");

@@ -51,7 +51,7 @@ struct ChainProblem {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_row_takes_away_what_it_finds_as_worked_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_of_a_chain_comes_out) {
   for (const auto& [backend, type] :
        {std::pair{make_reference_backend(), DType::f64}, std::pair{make_cpu_backend(), DType::f32},
         std::pair{make_emulated_cuda_backend({}), DType::f32}}) {
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(it_is_a_triangular_system_of_strict_softmax) {
                  [](const catalog::Call& c) { return catalog::find("composed_chain").run(c); });
 }
 
-BOOST_AUTO_TEST_CASE(rows_go_on_from_those_that_are_kept) {
+BOOST_AUTO_TEST_CASE(rows_continue_from_cached_ones) {
   for (const auto& [backend, type, tolerance] :
        {std::tuple{make_reference_backend(), DType::f64, 1e-13},
         std::tuple{make_cpu_backend(), DType::f32, 2e-5},
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference_on_any_number_of_th
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_chain_cannot_be_is_refused) {
+BOOST_AUTO_TEST_CASE(wrong_chains_are_refused) {
   const auto backend = make_reference_backend();
   const ChainProblem p(*backend, DType::f64, {4}, 2, 3, 3);
   const auto refused = [&](const auto& alter) {

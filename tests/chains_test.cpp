@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(each_group_s_target_is_the_chain_s_element_in_its_block) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(values_are_fair_and_every_order_of_a_block_is_as_likely) {
+BOOST_AUTO_TEST_CASE(values_are_fair_and_all_orders_of_a_block_equally_likely) {
   const auto task = make({{"blocks", "3"}, {"size", "4"}});
   std::vector<double> values(4);
   std::map<std::vector<std::int32_t>, double> orders[2];

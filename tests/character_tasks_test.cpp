@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(masks_point_at_what_an_answer_needs) {
                     {7, 4}, {7, 5}, {7, 6}, {8, 4}, {8, 5}, {8, 6}, {8, 7}}));  // 11, no more
 }
 
-BOOST_AUTO_TEST_CASE(samples_are_what_their_rules_say) {
+BOOST_AUTO_TEST_CASE(samples_follow_their_rules) {
   for (std::uint32_t i = 0; i < 300; ++i) {
     for (const std::string_view part : {"train", "ood"}) {
       const bool ood = part == "ood";
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(samples_are_what_their_rules_say) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_drawn_is_uniform) {
+BOOST_AUTO_TEST_CASE(draws_are_uniform) {
   std::vector<double> lengths(10), letters(62), digits(9), starts(90), counts(3), commands(3),
       registers(2), reads(2), values(2), names(52);
   const std::string alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(values_are_distinct_while_there_are_enough) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_sample_is_one_line) {
+BOOST_AUTO_TEST_CASE(a_line_that_is_no_sample_gets_a_one_line_error) {
   const auto says = [](std::string_view name, std::string_view sample, std::string_view what) {
     BOOST_TEST(contains(refusal([&] { make_task(name)->sample_of(sample); }), what));
   };

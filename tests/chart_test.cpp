@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(chart_test)
 using namespace longhand::app::html;
 using longhand::contains;
 
-BOOST_AUTO_TEST_CASE(a_chart_is_drawn_whatever_its_points_are) {
+BOOST_AUTO_TEST_CASE(a_chart_is_drawn_for_any_points) {
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<std::vector<Point>> all{{},
                                             {{1, 0}},
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_short_logarithmic_axis_has_marks_too) {
   BOOST_TEST(contains(svg, ">1.4<"));
 }
 
-BOOST_AUTO_TEST_CASE(a_series_has_the_colour_of_its_place_or_its_own) {
+BOOST_AUTO_TEST_CASE(a_series_has_the_colour_of_its_place_unless_it_has_its_own) {
   const auto drawn = [](std::optional<std::size_t> hue) {
     const Series second{.name = "b", .points = {{0, 2}, {1, 3}}, .dashed = true, .hue = hue};
     return line_chart({.x_label = "x",
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(ticks_are_round_and_inside) {
   for (const double mark : ticks(-0.01, 0.99, 5)) BOOST_TEST(!(mark == 0 && std::signbit(mark)));
 }
 
-BOOST_AUTO_TEST_CASE(points_may_stand_alone_and_without_a_line_of_the_legend) {
+BOOST_AUTO_TEST_CASE(points_need_neither_a_line_nor_a_legend_entry) {
   const std::vector<Point> points{{10, 0.1}, {100, 0.01}, {1000, 0.001}};
   const auto drawn = [&](const Series& series) {
     return line_chart(
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_series_without_a_name_has_no_line_of_the_legend) {
   BOOST_TEST(lines("a") == lines("") + 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_logarithmic_axis_of_many_powers_marks_powers_alone) {
+BOOST_AUTO_TEST_CASE(a_long_logarithmic_axis_marks_only_powers) {
   const std::string svg = line_chart({.x_label = "n",
                                       .y_label = "e",
                                       .series = {{.name = "s", .points = {{800, 1}, {2e6, 0.3}}}},
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_logarithmic_axis_of_many_powers_marks_powers_alone) {
   BOOST_TEST(svg.find(">20k<") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_line_ends_where_it_leaves_the_wanted_range) {
+BOOST_AUTO_TEST_CASE(a_line_is_cut_where_it_leaves_the_range) {
   const std::string svg =
       line_chart({.x_label = "n",
                   .y_label = "e",

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(conversations_are_written_as_transformers_write_them) {
   BOOST_TEST(compared == 38u);
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_and_its_end_go_on_from_the_prompt) {
+BOOST_AUTO_TEST_CASE(an_answer_and_its_end_continue_the_prompt) {
   for (const char* name : {"smollm2", "llama3.2", "gemma"}) {
     const ChatTemplate chat(name);
     std::vector<ChatMessage> all = hello;

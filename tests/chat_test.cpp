@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_chat_template_marks_the_turns) {
   BOOST_TEST(exported["eos_token_id"].is_integer());
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_talked_with_is_refused) {
+BOOST_AUTO_TEST_CASE(runs_that_cannot_chat_are_refused) {
   train("", 1);
   refuses(2, "chat run --template alpaca </dev/null", "alpaca");
   refuses(2, "chat run --template llama3 </dev/null", "<|eot_id|>");

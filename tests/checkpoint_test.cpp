@@ -123,7 +123,7 @@ BOOST_FIXTURE_TEST_CASE(matrices_may_be_held_in_bf16_whatever_the_file_has, Fixt
   expect_refusal([&] { load_checkpoint(folder / "half", wide); }, "\"matrix\"");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_folder_that_was_there_is_replaced_as_a_whole, Fixture) {
+BOOST_FIXTURE_TEST_CASE(an_existing_folder_is_replaced_as_a_whole, Fixture) {
   const Parameters one = make({3, 5}, 1), two = make({3, 5}, 2);
   const AdamOptimizer adam(one, {});
   save_checkpoint(folder / "a", {.step = 1}, one, &adam);
@@ -133,7 +133,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_that_was_there_is_replaced_as_a_whole, Fixture)
   BOOST_TEST(folder.count() == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_an_interrupted_save_left_is_no_checkpoint_and_is_cleaned, Fixture) {
+BOOST_FIXTURE_TEST_CASE(leftovers_of_an_interrupted_save_are_removed_and_never_loaded, Fixture) {
   CheckpointStore store(folder.path(), 1);
   fs::create_directories(folder / ".unfinished-1-step-9");
   std::ofstream(folder / ".unfinished-1-step-9" / "model.safetensors") << "half";
@@ -146,14 +146,14 @@ BOOST_FIXTURE_TEST_CASE(what_an_interrupted_save_left_is_no_checkpoint_and_is_cl
   BOOST_TEST(fs::is_empty(folder / "step-999"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_written_is_told, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_written_is_reported, Fixture) {
   std::ofstream(folder / "file") << "x";
   const Parameters one = make({1, 1}, 1);
   expect_refusal([&] { save_checkpoint(folder / "file" / "a", {.step = 1}, one, nullptr); },
-                 "cannot be made");
+                 "cannot be created");
 }
 
-BOOST_FIXTURE_TEST_CASE(in_parts_it_is_loaded_bit_for_bit_too, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_checkpoint_in_parts_is_loaded_bit_for_bit, Fixture) {
   const auto make_many = [&](std::uint64_t seed) {
     Parameters parameters(*backend, {DType::f32}, seed);
     for (int i = 0; i < 20; ++i) parameters.add(text("w", i), {10, 1 + i}, normal(1), true);
@@ -201,8 +201,7 @@ BOOST_FIXTURE_TEST_CASE(in_parts_it_is_loaded_bit_for_bit_too, Fixture) {
   BOOST_TEST(load_checkpoint(folder / "b", loaded).step == 13);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_tensor_that_fits_into_no_file_is_told_before_there_is_a_checkpoint,
-                        Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_tensor_too_large_for_any_file_is_refused_before_saving, Fixture) {
   const Parameters large = make({30, 50}, 1);
   const AdamOptimizer adam(large, {});
   check_file_size(large, adam, {}, 0);
@@ -366,7 +365,7 @@ BOOST_FIXTURE_TEST_CASE(the_best_is_told_by_its_file_or_refused, Fixture) {
   BOOST_TEST(store.steps() == (std::vector<std::int64_t>{1}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_folder_that_was_moved_is_told_after_it_got_its_checkpoint, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_moved_folder_gets_its_checkpoint_and_an_error, Fixture) {
   const Parameters parameters = make({3, 5}, 1);
   const AdamOptimizer adam(parameters, {});
   CheckpointStore store(folder / "run", 1);

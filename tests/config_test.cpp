@@ -52,7 +52,7 @@ struct Fixture {
 
 BOOST_FIXTURE_TEST_SUITE(config_test, Fixture)
 
-BOOST_AUTO_TEST_CASE(what_is_written_is_read_back_whole) {
+BOOST_AUTO_TEST_CASE(written_settings_read_back_unchanged) {
   const Config config =
       from({"--task", "cycle-tracing", "--task.max-nodes", "12", "--task.min-nodes", "11", "--rate",
             "3e-4", "--heads", "softmax:1,fal:1", "--math", "exact", "--seed", "7"});
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(Config::read(file(partial)).schedule().at(1000) > 0);
 }
 
-BOOST_AUTO_TEST_CASE(flags_and_files_say_what_the_model_is) {
+BOOST_AUTO_TEST_CASE(flags_and_files_determine_the_model) {
   const Config config =
       from({"--task",          "flip-flop",  "--width",       "32",
             "--layers",        "2",          "--heads",       "softmax:4;chacal:4",
@@ -174,7 +174,8 @@ BOOST_AUTO_TEST_CASE(a_file_that_names_a_head_norm_keeps_it_for_heads_with_anoth
   };
   const auto norms = [&](const Config& config) {
     std::vector<nn::HeadNorm> all;
-    for (const nn::AnyMixer& mixer : config.model(*config.task()).mixers.front()) {
+    const nn::DecoderConfig model = config.model(*config.task());
+    for (const nn::AnyMixer& mixer : model.mixers.front()) {
       all.push_back(dynamic_cast<const nn::AttentionHeads&>(*mixer).norm_of_heads());
     }
     return all;
@@ -192,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_names_a_head_norm_keeps_it_for_heads_with_anoth
   BOOST_TEST(same_mixers(read("tra:4", "rms_fixed"), read("tra:4", "default")));
 }
 
-BOOST_AUTO_TEST_CASE(flags_go_over_the_file_and_the_file_over_the_defaults) {
+BOOST_AUTO_TEST_CASE(flags_override_the_file_and_the_file_overrides_defaults) {
   const std::string name = file(
       "# mine\n[task]\nname = flip-flop\n\n[training]\nsteps = 5\n"
       "rate=0.5\n; the end\n");
@@ -205,7 +206,7 @@ BOOST_AUTO_TEST_CASE(flags_go_over_the_file_and_the_file_over_the_defaults) {
   BOOST_TEST(from({"--config", bad, "--steps", "6"}).text("training.steps") == "6");
 }
 
-BOOST_AUTO_TEST_CASE(files_are_refused_with_the_line) {
+BOOST_AUTO_TEST_CASE(broken_files_are_refused_with_the_line) {
   const std::string task = "[task]\nname = flip-flop\n";
   BOOST_TEST(contains(refused_file(task + "[training]\nstep = 5\n"), ":4: unknown setting"));
   BOOST_TEST(contains(refused_file(task + "[traning]\nsteps = 5\n"), ":4: unknown setting"));

@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_token_is_mixed_with_those_before_it_in_its_sequence) {
   BOOST_TEST((weight.grad().to_doubles() == Doubles{23, 2, 1}));
 }
 
-BOOST_AUTO_TEST_CASE(sequences_go_on_where_they_were_left) {
+BOOST_AUTO_TEST_CASE(sequences_continue_from_their_cache) {
   for (const auto& backend :
        {make_reference_backend(), make_cpu_backend(), make_emulated_cuda_backend({})}) {
     BOOST_TEST_CONTEXT(backend->name()) {

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(after_the_mark_come_the_symbols_in_their_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_choice_of_places_is_as_likely_and_symbols_are_independent) {
+BOOST_AUTO_TEST_CASE(all_choices_of_places_are_equally_likely_and_symbols_independent) {
   const auto task = make({{"data", "2"}, {"noise", "6"}, {"symbols", "4"}});
   std::map<std::vector<std::size_t>, double> places;
   std::map<std::vector<std::string>, double> symbols;

@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_repeat_with_other_lengths) {
 
 // Rows on 16-byte boundaries are copied as they lie, and rounded where they come to lie; others are
 // read and converted.
-BOOST_AUTO_TEST_CASE(where_rows_lie_changes_no_bit) {
+BOOST_AUTO_TEST_CASE(the_place_of_rows_changes_no_bit) {
   constexpr std::int32_t tokens = 100;
   for (const Setting& s : settings) {
     const auto backend = make_emulated_cuda_backend({.math = s.math});
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(where_rows_lie_changes_no_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(scores_may_be_turned_round_or_all_alike) {
+BOOST_AUTO_TEST_CASE(scores_may_be_negated_or_all_equal) {
   const auto reference = make_reference_backend();
   const auto backend = make_emulated_cuda_backend({.math = Math::exact});
   const auto attended = [](Backend& on, DType type, double sharpness) {
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(scores_may_be_turned_round_or_all_alike) {
 }
 
 // Where nothing is left of any stick of a block, keys are not read: here those would make NaN.
-BOOST_AUTO_TEST_CASE(a_spent_stick_reads_no_further) {
+BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
   constexpr std::int64_t rows = 320, width = 8, unread = 96, far = 192;
   for (const Math math : {Math::exact, Math::bf16}) {
     const auto backend = make_emulated_cuda_backend({.math = math});

@@ -89,7 +89,7 @@ GenerateOptions ending_apart(std::int64_t most) { return {.most_each = {most, mo
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(recorded_tokens_have_the_bits_of_tokens_that_are_run) {
+BOOST_AUTO_TEST_CASE(recorded_decoding_has_the_bits_of_unrecorded_decoding) {
   const std::vector<DecoderConfig> forms{llama(), config("softmax:2x4,fal:2x4"),
                                          config("chacal:2x8")};
   for (const MakeBackend make : devices()) {
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(recorded_tokens_have_the_bits_of_tokens_that_are_run) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_mixer_is_recorded_or_says_that_it_is_not) {
+BOOST_AUTO_TEST_CASE(every_mixer_can_be_recorded_or_says_that_it_cannot) {
   for (const MakeBackend make : devices()) {
     for (const MixerKind* const kind : mixer_kinds()) {
       BOOST_TEST_CONTEXT(kind->name) {
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(every_mixer_is_recorded_or_says_that_it_is_not) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_mixers_can_be_told_is_recorded_as_well) {
+BOOST_AUTO_TEST_CASE(options_of_mixers_are_recorded_as_well) {
   DecoderConfig learned = config("softmax:2x8"), sinusoidal = learned;
   learned.positions = Positions::learned;
   sinusoidal.positions = Positions::sinusoidal;
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_token_is_one_graph_and_few_copies) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_sampled_text_is_the_same_recorded) {
+BOOST_AUTO_TEST_CASE(a_sampled_text_is_the_same_when_recorded) {
   const GenerateOptions options{
       .most = 24, .sampling = {.repetition_penalty = 1.1, .temperature = 1}, .seed = 5};
   for (const MakeBackend make : devices()) {
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(sequences_that_grow_too_long_are_refused_by_recordings_too)
   }
 }
 
-BOOST_AUTO_TEST_CASE(asked_tokens_are_the_same_recorded) {
+BOOST_AUTO_TEST_CASE(tokens_at_asked_places_are_the_same_when_recorded) {
   // The last tokens of each are asked, and of the longest, now and then, some before.
   std::vector<Tokens> sequences(3), asked(3);
   for (std::size_t i = 0; i < sequences.size(); ++i) {

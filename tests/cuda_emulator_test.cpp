@@ -135,7 +135,7 @@ std::string failure(void (*kernel)(Parameters...), Arguments... arguments) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_missing_barrier_shows_as_another_result_in_another_order) {
+BOOST_AUTO_TEST_CASE(a_missing_barrier_gives_another_result_in_another_order) {
   std::vector<int> x(64), zeros(64);
   for (int i = 0; i < 64; ++i) x[static_cast<std::size_t>(i)] = 3 * i;
   const Array<int> in(x);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_missing_barrier_shows_as_another_result_in_another_order)
   }
 }
 
-BOOST_AUTO_TEST_CASE(barriers_and_warp_operations_that_not_all_reach_are_told) {
+BOOST_AUTO_TEST_CASE(barriers_and_warp_operations_that_some_threads_miss_are_reported) {
   const std::string returned = failure(&uneven_barrier);
   BOOST_TEST(contains(returned, "thread 0 waits at the barrier"));
   BOOST_TEST(contains(returned, "has returned"));
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(barriers_and_warp_operations_that_not_all_reach_are_told) {
   BOOST_TEST(contains(lane, "thread 5 has returned"));
 }
 
-BOOST_AUTO_TEST_CASE(writing_past_shared_memory_and_crooked_packs_are_told) {
+BOOST_AUTO_TEST_CASE(writes_past_shared_memory_and_misaligned_packs_are_reported) {
   const std::string past = failure(&past_the_end, 64 * sizeof(int));
   BOOST_TEST(contains(past, "wrote past its 256 bytes of shared memory"));
   Array<float> x(std::vector<float>(64));
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(writing_past_shared_memory_and_crooked_packs_are_told) {
   BOOST_TEST(contains(crooked, "no multiple of 16"));
 }
 
-BOOST_AUTO_TEST_CASE(copies_arrive_when_they_are_waited_for_and_not_before) {
+BOOST_AUTO_TEST_CASE(copies_arrive_only_once_they_are_waited_for) {
   std::vector<int> x(288), expected(288);
   for (int i = 0; i < 288; ++i) {
     x[static_cast<std::size_t>(i)] = 3 * i;
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(sums_over_a_block_reach_every_thread) {
   for (const float value : got) BOOST_TEST(value == sum);
 }
 
-BOOST_AUTO_TEST_CASE(warp_operations_are_cudas) {
+BOOST_AUTO_TEST_CASE(warp_operations_behave_like_cudas) {
   Array<unsigned> out(std::vector<unsigned>(6 * 32));
   Stream stream;
   launch(stream, 1, 32, 0, &warp_words, out.data());
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(warp_operations_are_cudas) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_recorded_runs_when_it_is_repeated_and_not_before) {
+BOOST_AUTO_TEST_CASE(recorded_work_runs_only_when_repeated) {
   Stream stream;
   Array<int> x(std::vector<int>(64, 1)), y(std::vector<int>(64, 2)), z(std::vector<int>(64, 3));
   stream.begin_recording();
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(what_is_recorded_runs_when_it_is_repeated_and_not_before) {
   BOOST_TEST(!stream.recording());
 }
 
-BOOST_AUTO_TEST_CASE(launches_no_device_would_take_are_errors) {
+BOOST_AUTO_TEST_CASE(launches_that_no_device_accepts_are_errors) {
   Stream stream;
   BOOST_CHECK_THROW(launch(stream, 1, 33, 0, &uneven_barrier), Error);
   BOOST_CHECK_THROW(launch(stream, 1, 2048, 0, &uneven_barrier), Error);

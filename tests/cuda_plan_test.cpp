@@ -32,7 +32,7 @@ struct Bench {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_math_mode_says_what_operands_become) {
+BOOST_AUTO_TEST_CASE(the_math_mode_decides_how_operands_are_converted) {
   Bench b;
   const Matmul wide = b.product(), narrow = b.product(DType::bf16, DType::bf16);
   Matmul mixed = wide;
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(the_math_mode_says_what_operands_become) {
   BOOST_TEST(plan(mixed, Math::exact).operands == DType::f32);
 }
 
-BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_where_cublas_has_it) {
+BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   Bench b;
   const auto plan = [](const Matmul& op, Math math = Math::fast) {
     return cuda::fused_plan(op, math);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_where_cublas_has_it) {
   BOOST_TEST(plan(op).rest);
 }
 
-BOOST_AUTO_TEST_CASE(what_cublas_has_not_is_a_plain_product_in_f32_and_a_kernel) {
+BOOST_AUTO_TEST_CASE(other_epilogues_are_a_plain_f32_product_and_a_kernel) {
   Bench b;
   const cuda::ProductPlan plan =
       cuda::fused_plan(b.product(DType::f32, DType::bf16), Math::exact);  // no f32 into bf16
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_cublas_has_not_is_a_plain_product_in_f32_and_a_kernel)
   BOOST_TEST(cuda::fused_plan(empty, Math::fast).rest);
 }
 
-BOOST_AUTO_TEST_CASE(plans_are_told_apart_by_all_that_matters) {
+BOOST_AUTO_TEST_CASE(plans_differ_by_everything_that_matters) {
   Bench b;
   const auto key = [](const Matmul& op, Math math) { return cuda::fused_plan(op, math).product; };
   const Matmul op = b.product();
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(plans_are_told_apart_by_all_that_matters) {
   BOOST_CHECK(key(op, Math::fast) != key(biased, Math::fast));
 }
 
-BOOST_AUTO_TEST_CASE(uploads_of_any_size_arrive_and_go_round_the_ring) {
+BOOST_AUTO_TEST_CASE(uploads_of_any_size_arrive_and_wrap_around_the_ring) {
   const auto memory = emulator::device_memory(std::size_t{1} << 30);
   cuda::Stream stream;
   cuda::Uploads uploads(stream, *memory);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(uploads_of_any_size_arrive_and_go_round_the_ring) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(used_up_memory_is_told_with_the_request_and_the_figures) {
+BOOST_AUTO_TEST_CASE(running_out_of_memory_reports_the_request_and_the_figures) {
   Bench b;
   const Tensor live = b.tensor(1024, 1024);
   const std::string told = refusal([&] { b.tensor(65536, 65536); });

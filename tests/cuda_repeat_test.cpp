@@ -115,7 +115,7 @@ constexpr double always = 1e9;  // seconds: as many steps are read together as c
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(repeated_steps_have_the_bits_of_steps_that_are_run) {
+BOOST_AUTO_TEST_CASE(repeated_steps_have_the_bits_of_unrecorded_steps) {
   for (const MakeBackend make : devices()) {
     for (const Math math : {Math::fast, Math::bf16}) {
       const Trained run = train(make, of_several_shapes, {.steps = 14, .recorded = 0}, math);
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(repeated_steps_have_the_bits_of_steps_that_are_run) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(steps_of_every_mixer_have_the_same_bits_repeated) {
+BOOST_AUTO_TEST_CASE(repeated_steps_of_every_mixer_have_the_same_bits) {
   for (const MakeBackend make : devices()) {
     for (const MixerKind* const kind : mixer_kinds()) {
       BOOST_TEST_CONTEXT(kind->name) {
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_repeated_step_draws_afresh) {
+BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
   const BatchSource source = [](std::int64_t, std::int64_t part) {
     Rng rng(6, Purpose::data, 0, static_cast<std::uint32_t>(part));  // the same in every step
     Batch batch{.features = {{8, 3}}, .values = {{8, 1}}};
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_repeated_step_draws_afresh) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ragged_batches_are_filled_up_and_mean_the_same) {
+BOOST_AUTO_TEST_CASE(padding_ragged_batches_changes_no_result) {
   for (const MakeBackend make : devices()) {
     const auto ragged = [](std::int64_t step, std::int64_t) {
       const auto more = static_cast<std::int32_t>(step % 4);
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(ragged_batches_are_filled_up_and_mean_the_same) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_is_found_late_and_has_changed_nothing) {
+BOOST_AUTO_TEST_CASE(a_non_finite_loss_is_found_late_but_changes_nothing) {
   for (const MakeBackend make : devices()) {
     const auto source = [](std::int64_t step, std::int64_t) {
       Batch batch = batch_of(step, {6, 6});
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_is_found_late_and_has_changed_not
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_model_is_looked_at_after_the_steps_before_are_reported) {
+BOOST_AUTO_TEST_CASE(earlier_steps_are_reported_before_the_model_is_read) {
   for (const MakeBackend make : devices()) {
     const auto backend = make({});
     Decoder decoder(*backend, config(), 2);
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(repeated_work_sees_other_lengths) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_repeated_is_told_by_name) {
+BOOST_AUTO_TEST_CASE(work_that_cannot_be_repeated_is_refused_by_name) {
   for (const MakeBackend make : devices()) {
     const auto backend = make({});
     const Tensor x = Tensor::zeros(*backend, {2}, DType::f32);
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_repeated_is_told_by_name) {
       }
       return error;
     };
-    const std::string_view recorded = " in work that is recorded to be repeated";
+    const std::string_view recorded = " is not possible in recorded work";
     BOOST_TEST(told([&] { x.item(); }).ends_with("got shape [2]"));
     BOOST_TEST(told([&] { x.to_doubles(); }) == text("cuda: a download", recorded));
     BOOST_TEST(told([&] {
@@ -351,8 +351,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_repeated_is_told_by_name) {
                text("cuda: waiting for the device", recorded));
     Tensor kept;
     BOOST_TEST(told([&] { kept = empty_like(x); }) ==
-               "cuda memory: 1 blocks are still held by what is to be repeated; what lasts is made "
-               "before");
+               "cuda memory: 1 blocks are still in use at the end of the recorded work; allocate "
+               "lasting memory before recording");
     BOOST_TEST(told([&] { (*backend)(Fill{.value = 1, .y = x}); }) == "accepted");
     BOOST_TEST(x.to_doubles() == std::vector<double>({1, 1}));
   }

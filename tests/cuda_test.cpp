@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(training_repeats_bit_for_bit, *needs_device) {
   cuda_parity::check_training_repeats(make_cuda_backend);
 }
 
-BOOST_AUTO_TEST_CASE(what_goes_up_comes_down_whatever_its_size, *needs_device) {
+BOOST_AUTO_TEST_CASE(uploads_of_any_size_download_unchanged, *needs_device) {
   const auto backend = make_cuda_backend();
   for (const std::int64_t size : {0, 1, 1000, 70'000, 600'000, 20'000'000}) {
     std::vector<std::int32_t> values(static_cast<std::size_t>(size));

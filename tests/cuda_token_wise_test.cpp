@@ -370,7 +370,7 @@ BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_finite_stops_every_later_step) {
+BOOST_AUTO_TEST_CASE(a_non_finite_number_stops_every_later_step) {
   for (const auto& backend :
        {make_reference_backend(), make_cpu_backend({.threads = 1}), make_emulated_cuda_backend()}) {
     const auto numbers = [&](std::vector<double> values) {
@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_finite_stops_every_later_step) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_read_in_16_bytes_that_does_not_begin_on_16) {
+BOOST_AUTO_TEST_CASE(reads_of_16_bytes_are_aligned_to_16) {
   const auto backend = make_emulated_cuda_backend();
   Rng rng(9, Purpose::test);
   const Tensor whole =
@@ -445,7 +445,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_read_in_16_bytes_that_does_not_begin_on_16) {
   for (std::size_t i = 0; i < c.size(); ++i) BOOST_TEST(std::abs(c[i] - d[i]) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(append_puts_new_tokens_behind_those_in_the_cache) {
+BOOST_AUTO_TEST_CASE(append_puts_new_tokens_after_the_cached_ones) {
   const auto backend = make_emulated_cuda_backend();
   for (const std::int64_t width : {3, 8}) {
     const std::int64_t columns = 2 * width;
@@ -470,7 +470,7 @@ BOOST_AUTO_TEST_CASE(append_puts_new_tokens_behind_those_in_the_cache) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rotations_write_over_their_input) {
+BOOST_AUTO_TEST_CASE(rotations_may_overwrite_their_input) {
   Rng rng(10, Purpose::test);
   const auto backend = make_emulated_cuda_backend();
   const std::vector<double> values = catalog::normals(rng, {5, 48}).values;

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(both_tokenizations_cut_the_same_text) {
   BOOST_TEST(a.substr(0, a.find('C') + 5) == b.substr(0, b.find('C') + 5));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_prompt_or_answer_is_told_apart) {
+BOOST_AUTO_TEST_CASE(broken_prompts_and_answers_have_different_errors) {
   const auto task = make();
   const auto reason = [&](std::string_view prompt, std::string_view answer) {
     return task->check(prompt, answer).value_or("right");
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_sample_is_one_cycle_and_its_walk) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_budget_is_used_up_in_whole_nodes) {
+BOOST_AUTO_TEST_CASE(the_budget_of_tokens_is_filled_with_whole_nodes) {
   for (const auto& [tokenization, step] : {std::pair{"characters", 4}, {"numbers", 2}}) {
     for (const char* tokens : {"0", "1000", "1001", "1002", "1003"}) {
       const auto task = make({{"tokenization", tokenization}, {"tokens", tokens}});
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(sizes_start_numbers_and_edge_order_are_uniform) {
   BOOST_TEST(chi_square_p(next_edge) > 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(larger_cycles_have_exactly_their_size) {
+BOOST_AUTO_TEST_CASE(longer_distributions_have_exactly_their_size) {
   BOOST_TEST(parts_of(text_of(*make({}, "4x"), 0)).edges.size() == 200u);
   BOOST_TEST(parts_of(text_of(*make({}, "8x"), 0)).edges.size() == 400u);
   BOOST_CHECK_THROW(make({{"max-nodes", "126"}}, "8x"), Error);
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(transitions_count_up_to_the_first_mistake) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_digit_is_found_behind_the_comma_of_its_edge) {
+BOOST_AUTO_TEST_CASE(the_reference_of_a_digit_is_its_edge) {
   const auto task = make();
   const Sample sample = sample_of(*task, "E 984,456 345,984 456,345 C 345", " 984 456");
   const auto rows = task->reference(sample);
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_digit_is_found_behind_the_comma_of_its_edge) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(trained_is_what_was_chosen) {
+BOOST_AUTO_TEST_CASE(the_option_trained_chooses_the_targets) {
   Rng rng(1, Purpose::test);
   const Sample answer = make()->sample(rng, 0);
   Rng again(1, Purpose::test);

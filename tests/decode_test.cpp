@@ -40,7 +40,7 @@ struct Fixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(cached_and_batched_it_says_what_it_says_token_by_token, Fixture) {
+BOOST_FIXTURE_TEST_CASE(cached_and_batched_decoding_agrees_with_token_by_token_decoding, Fixture) {
   const auto answers = generate(decoder, prompts, {.most = 20});
   std::set<std::int32_t> said;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -68,7 +68,7 @@ BOOST_FIXTURE_TEST_CASE(a_cache_takes_no_more_than_it_was_made_for, Fixture) {
   BOOST_CHECK_THROW(cache.extend(Tokens{1, 0}), Error);
 }
 
-BOOST_FIXTURE_TEST_CASE(asked_tokens_are_replaced_by_what_was_said, Fixture) {
+BOOST_FIXTURE_TEST_CASE(asked_tokens_are_replaced_by_the_models_answers, Fixture) {
   // Asked here and there, at the first token, at the last, one after another, never.
   const std::vector<Tokens> sequences{{1, 2, 3, 4, 5, 6, 7, 8}, {4, 4}, {5, 6, 7}, {8, 8, 1, 0, 2}};
   const std::vector<Tokens> asked{{0, 3, 4, 5}, {1}, {}, {1, 4}};
@@ -103,7 +103,7 @@ BOOST_FIXTURE_TEST_CASE(positions_go_on_beyond_the_first_tables, Fixture) {
              boost::test_tools::per_element());
 }
 
-BOOST_FIXTURE_TEST_CASE(matrices_held_in_bf16_say_what_the_same_numbers_in_f32_say, Fixture) {
+BOOST_FIXTURE_TEST_CASE(bf16_matrices_decode_like_the_same_numbers_in_f32, Fixture) {
   DecoderConfig wide = config;  // rows long enough for kernels of few rows
   wide.width = 128;
   wide.inner = 192;

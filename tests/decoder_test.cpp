@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(sinusoids_are_the_formula_at_any_length) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_learned_table_ends_and_says_so) {
+BOOST_AUTO_TEST_CASE(sequences_beyond_a_learned_table_are_refused) {
   const auto backend = make_reference_backend();
   DecoderConfig config = small();
   config.positions = Positions::learned;
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(a_learned_table_ends_and_says_so) {
   BOOST_TEST(contains(refusal(four), "at most 3 tokens"));
 }
 
-BOOST_AUTO_TEST_CASE(what_adds_to_the_stream_starts_smaller_when_asked) {
+BOOST_AUTO_TEST_CASE(outputs_to_the_stream_can_start_smaller) {
   const auto backend = make_reference_backend();
   DecoderConfig config = small();
   const auto deviation = [&](const char* name) {
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(a_tied_model_has_one_table_for_both_ends) {
   BOOST_TEST(tied.output().weight.name() == "embedding.weight");
 }
 
-BOOST_AUTO_TEST_CASE(configurations_without_a_model_are_refused_in_one_line) {
+BOOST_AUTO_TEST_CASE(impossible_configurations_are_refused_in_one_line) {
   const auto starts = [&](const char* begin, auto change) {
     DecoderConfig config = small();
     change(config);
@@ -419,7 +419,7 @@ BOOST_AUTO_TEST_CASE(positions_matter_to_softmax_heads_and_to_fal_heads_only_whe
   BOOST_TEST(loss("fal:2", 1, true) != loss("fal:2", 0, false));
 }
 
-BOOST_AUTO_TEST_CASE(turning_in_place_is_turning) {
+BOOST_AUTO_TEST_CASE(rotating_in_place_gives_the_same_bits) {
   const auto backend = make_reference_backend();
   Rng rng(1, Purpose::test);
   std::vector<double> numbers(6 * 12);
@@ -476,7 +476,7 @@ BOOST_AUTO_TEST_CASE(each_output_layer_learns_from_its_own_batches) {
   BOOST_CHECK_THROW(decoder.loss_of(none), Error);
 }
 
-BOOST_AUTO_TEST_CASE(it_learns_and_a_cut_run_has_the_bits_of_a_whole_one) {
+BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_bits_of_a_whole_one) {
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part, 16); };
   const auto one_thread = make_cpu_backend({.threads = 1});
   Decoder whole(*one_thread, small(), 2);
@@ -540,7 +540,7 @@ BOOST_AUTO_TEST_CASE(every_activation_can_be_watched) {
   BOOST_TEST(seen.at("logits") == Shape({tokens, 7}));
 }
 
-BOOST_AUTO_TEST_CASE(a_step_adds_nothing_up_and_copies_no_gradient) {
+BOOST_AUTO_TEST_CASE(a_step_neither_sums_nor_copies_gradients) {
   // Residuals ride on products, shares of gradients are added where they lie.
   const auto backend = make_reference_backend();
   Decoder decoder(*backend, small(), 2);

@@ -77,7 +77,7 @@ HeadVars rows_from(const HeadVars& x, std::int64_t first, std::int64_t count) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_memory_is_written_corrected_and_turned_as_worked_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_of_a_memory_comes_out) {
   const auto backend = make_reference_backend();
   const auto leaf = [&](const Doubles& values) { return Var(column(*backend, values), true); };
   const HeadVars ones{leaf({1, 1, 1}), 0, 1, 1}, values{leaf({3, 5, 0}), 0, 1, 1};
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_memory_is_written_corrected_and_turned_as_worked_out) {
   check_near(in.q.data.grad().to_doubles(), {0, 0, -5}, 0);
 }
 
-BOOST_AUTO_TEST_CASE(beta_of_2_or_0_follows_parity) {
+BOOST_AUTO_TEST_CASE(a_beta_of_2_or_0_computes_parity) {
   const auto backend = make_cpu_backend();
   // The first token writes 1; after it a bit of 1 turns the sign of what is held.
   const std::int32_t n = 500;
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(it_is_attention_without_softmax_over_a_solved_system) {
                  [](const catalog::Call& c) { return catalog::find("composed_delta").run(c); });
 }
 
-BOOST_AUTO_TEST_CASE(memories_go_on_where_they_were_left) {
+BOOST_AUTO_TEST_CASE(memories_continue_from_their_cache) {
   for (const auto& [backend, type, tolerance] :
        {std::tuple{make_reference_backend(), DType::f64, 1e-13},
         std::tuple{make_cpu_backend(), DType::f32, 2e-5},
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   const Tensor memory = Tensor::zeros(*backend, {1, 12}, DType::f64);
   Tape tape;
   BOOST_TEST(refusal([&] { recorded(tape, [&] { return delta(in, {.before = memory}); }); }) ==
-             "delta: a memory from a cache has no gradient; expected none recorded");
+             "delta: a memory from a cache has no gradient; run it without recording");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_training_begins_with_its_plan) {
   BOOST_TEST(contains((*this)("train --resume run").err, "# goes on after step 4; 4 steps"));
 }
 
-BOOST_AUTO_TEST_CASE(times_are_told_in_the_unit_they_fill) {
+BOOST_AUTO_TEST_CASE(durations_are_shown_in_a_fitting_unit) {
   using app::time_in_words;
   BOOST_TEST(time_in_words(0.01) == "1 s");
   BOOST_TEST(time_in_words(100) == "100 s");
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(times_are_told_in_the_unit_they_fill) {
   BOOST_TEST(time_in_words(4 * 86400) == "4.0 days");
 }
 
-BOOST_AUTO_TEST_CASE(the_version_tells_how_it_was_built) {
+BOOST_AUTO_TEST_CASE(the_version_says_how_it_was_built) {
   const Json facts = json("version --json");
   const Outcome shown = (*this)("version");
   BOOST_TEST(shown.out.starts_with("longhand " + facts["version"].string()));

@@ -51,7 +51,7 @@ struct Trained {
 }  // namespace
 
 // Reading as many tokens as the right answer has is as good as generating one freely to its end.
-BOOST_AUTO_TEST_CASE(exact_match_is_what_generating_finds) {
+BOOST_AUTO_TEST_CASE(exact_match_agrees_with_generating) {
   double seen = 0;
   for (const std::int64_t steps : {0, 10, 20, 30, 40, 60, 100}) {
     Trained run(steps);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(ranks_find_together_what_one_finds_alone) {
 }
 
 // A rank that is interrupted amid its samples: all leave the evaluation.
-BOOST_AUTO_TEST_CASE(all_ranks_leave_an_evaluation_when_one_is_asked_to) {
+BOOST_AUTO_TEST_CASE(all_ranks_abandon_an_evaluation_when_one_is_asked_to) {
   std::atomic<int> left{0};
   nn::run_ranks(4, [&](nn::Communicator& ranks) {
     Trained run(0);

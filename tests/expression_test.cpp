@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(formulas_have_the_values_that_algebra_gives_them) {
   BOOST_TEST((Expression("x*sin(rate)").variables() == std::set<std::string>{"rate", "x"}));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_formula_is_refused_with_its_place) {
+BOOST_AUTO_TEST_CASE(a_broken_formula_is_refused_with_the_position) {
   const auto says = [](const std::string& formula, const char* words) {
     BOOST_TEST(contains(refusal([&] { Expression{formula}; }), words));
   };
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_formula_is_refused_with_its_place) {
   says(std::string(400, '1'), "expected a number at character 1");  // no double is so large
 }
 
-BOOST_AUTO_TEST_CASE(random_text_is_read_or_refused_and_never_more) {
+BOOST_AUTO_TEST_CASE(random_text_is_either_read_or_refused) {
   Rng rng(5, Purpose::test);
   const std::string letters = "x1.e+-*/^(), sincoxpmay";
   for (int i = 0; i < 20'000; ++i) {
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(random_text_is_read_or_refused_and_never_more) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(right_derivatives_are_right_and_wrong_ones_wrong) {
+BOOST_AUTO_TEST_CASE(right_derivatives_pass_and_wrong_ones_fail) {
   BOOST_TEST(is_right("x^3", "3*x^2"));
   BOOST_TEST(is_right("x*sin(x)", "sin(x) + x*cos(x)"));
   BOOST_TEST(is_right("log(x)", "1/x"));  // where x > 0
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(right_derivatives_are_right_and_wrong_ones_wrong) {
   BOOST_TEST(!is_right("x*sin(x)", "cos(x)"));
   BOOST_TEST(!is_right("x^2", "1/0"));
   BOOST_TEST(!is_right("exp(x)", "log(x)"));
-  BOOST_TEST(contains(refusal([] { is_right("log(-1-x^2)", "x"); }), "choose others"));
+  BOOST_TEST(contains(refusal([] { is_right("log(-1-x^2)", "x"); }), "choose another range"));
   const auto hint = [](const char* f, const char* d) {
     return check_derivative(Expression(f), "x", Expression(d), -3, 3, 1).hint;
   };
@@ -98,14 +98,14 @@ BOOST_AUTO_TEST_CASE(right_derivatives_are_right_and_wrong_ones_wrong) {
   BOOST_TEST(hint("x^2", "x^2") == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_student_is_told_with_the_numbers) {
+BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_shown_with_numbers) {
   const auto right = (*this)("gradcheck --expression 'x*sin(x)' --derivative 'sin(x)+x*cos(x)'");
   BOOST_TEST(right.status == 0);
   BOOST_TEST(contains(right.out, "right: d(x*sin(x))/dx = sin(x)+x*cos(x)"));
   const auto wrong = (*this)("gradcheck --expression 'x*sin(x)' --derivative 'cos(x)'");
   BOOST_TEST(wrong.status == 1);
   BOOST_TEST(contains(wrong.out, "wrong"));
-  BOOST_TEST(contains(wrong.err, "the derivative by x is wrong at 12 of 12 points"));
+  BOOST_TEST(contains(wrong.err, "the derivative with respect to x is wrong at 12 of 12 points"));
   const Json facts = json("gradcheck --expression 'x*y^2' --derivative '2*x*y' --by y --json");
   BOOST_TEST(facts["right"].boolean());
   BOOST_TEST(facts["rows"].size() == 12u);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_student_is_told_with_the_numbers) {
   refuses(2, "gradcheck --expression '2x' --derivative 2", "--expression");
   refuses(2, "gradcheck --expression x", "longhand gradcheck: --derivative is missing");
   refuses(2, "gradcheck --derivative x", "--expression");
-  refuses(2, "gradcheck matmul --expression x --derivative 1", "no ops");
+  refuses(2, "gradcheck matmul --expression x --derivative 1", "names of ops");
   refuses(2, "gradcheck --expression x --derivative 1 --from 3 --to 2", "--to");
 }
 

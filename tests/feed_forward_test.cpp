@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_CASE(it_agrees_with_its_composed_twin_in_every_gradient) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(only_what_wants_a_gradient_is_computed) {
+BOOST_AUTO_TEST_CASE(only_required_gradients_are_computed) {
   const auto reference = make_reference_backend();
   const auto ones = [&](const Shape& shape, bool wants_grad) {
     return Var(Tensor::from(*reference, shape, DType::f64,

@@ -36,7 +36,7 @@ struct Fixture {
 
 BOOST_FIXTURE_TEST_SUITE(finetune_test, Fixture)
 
-BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another_and_needs_it_no_more) {
+BOOST_AUTO_TEST_CASE(a_run_starts_from_a_copy_of_anothers_weights) {
   const Json made = longhand.json(
       "train --from first --task.instructions 6 --steps 4 --rate 1e-2 --keep 9 --checkpoint_every "
       "2 --evaluate_samples 2 --quiet --json --out second");
@@ -60,10 +60,10 @@ BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another_and_needs_it_no_mo
   longhand.json("eval second --samples 2 --json");
 }
 
-BOOST_AUTO_TEST_CASE(what_a_run_cannot_begin_with_is_one_line_and_leaves_nothing) {
+BOOST_AUTO_TEST_CASE(an_unusable_start_is_a_one_line_error_and_leaves_nothing) {
   longhand.refuses(1, "train --from nowhere --out second", "holds no run");
   longhand.refuses(1, "train --from first --from-step 2 --out second", "no checkpoint of step 2");
-  longhand.refuses(1, "train --from first --out first", "holds a run already");
+  longhand.refuses(1, "train --from first --out first", "already holds a run");
   longhand.refuses(2, "train --from first --config first/config.ini --out second", "--config");
   longhand.refuses(2, "train --from first --resume first", "--from");
   longhand.refuses(2, "train --from-step 3 --task flip-flop", "--from-step");
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(what_a_run_cannot_begin_with_is_one_line_and_leaves_nothing
   BOOST_TEST(!fs::exists(longhand.path("second")));
 }
 
-BOOST_AUTO_TEST_CASE(only_the_parts_that_were_named_learn) {
+BOOST_AUTO_TEST_CASE(only_the_named_parts_learn) {
   const auto outcome = longhand(
       "train --from first --train 'blocks.1.mixing,*norm1.bias' --steps 4 --rate 1e-2 --keep 9 "
       "--checkpoint_every 2 --evaluate_samples 2 --out second");
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(only_the_parts_that_were_named_learn) {
   BOOST_TEST(contents(longhand.path("second/checkpoints/step-4/model.safetensors")) == whole);
 }
 
-BOOST_AUTO_TEST_CASE(what_lora_adds_learns_alone_and_is_exported_merged_or_by_itself) {
+BOOST_AUTO_TEST_CASE(lora_adapters_learn_alone_and_export_merged_or_separately) {
   longhand.json(
       "train --task flip-flop --task.instructions 8 --heads softmax:2/1 --width 8 --layers 2 "
       "--norm rms --order sequential --gated 1 --activation silu --attention_bias 0 "
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_alone_and_is_exported_merged_or_by_it
   BOOST_TEST(changed(ended, longhand.model("more", 0)).empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_lora_adds_learns_beside_matrices_of_bf16) {
+BOOST_AUTO_TEST_CASE(lora_adapters_learn_in_a_model_of_bf16_matrices) {
   const std::string tuned =
       "train --from first --lora 2 --lora-targets query,output --weights bf16 --steps 4 --rate "
       "1e-2 --keep 9 --checkpoint_every 2 --evaluate_samples 2 ";
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(what_lora_adds_learns_beside_matrices_of_bf16) {
   BOOST_TEST(!fs::exists(longhand.path("other")));
 }
 
-BOOST_AUTO_TEST_CASE(patterns_name_parameters_and_what_they_are_in) {
+BOOST_AUTO_TEST_CASE(patterns_match_parameters_and_their_parents) {
   using nn::matches_part;
   const std::string name = "blocks.12.mixing.out.weight";
   for (const char* pattern :

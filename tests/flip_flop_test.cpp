@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(the_printed_example) {
   BOOST_TEST(!task->check("", "w1w0i0r0").has_value());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_flip_flop_text_is_told_apart) {
+BOOST_AUTO_TEST_CASE(each_broken_flip_flop_text_has_its_own_error) {
   const auto task = make({});
   BOOST_TEST(task->check("i0r", "0").value() == "instruction 2: reads before anything was written");
   BOOST_TEST(task->check("w1i0r", "").value() ==
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(letters_that_drift_have_the_shares_of_their_part) {
   BOOST_TEST(std::abs(rare - rare_expected) < 4 * std::sqrt(rare_expected));
 }
 
-BOOST_AUTO_TEST_CASE(asked_are_the_reads_and_trained_is_what_was_chosen) {
+BOOST_AUTO_TEST_CASE(reads_are_scored_and_the_option_trained_chooses_the_targets) {
   for (const bool all : {false, true}) {
     const auto task = make({{"instructions", "50"}, {"loss", all ? "all" : "reads"}});
     Rng rng(1, Purpose::test);
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_read_looks_at_the_last_write_or_read) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(distributions_change_what_they_say) {
+BOOST_AUTO_TEST_CASE(distributions_change_their_named_options) {
   BOOST_TEST(make({})->longest() == 1024);
   BOOST_TEST(make({}, "2x")->longest() == 2048);
   BOOST_TEST(make({{"instructions", "64"}}, "4x")->longest() == 512);
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(distributions_change_what_they_say) {
   BOOST_TEST(make({{"instructions", "8"}}, "drift")->longest() == 512);
 }
 
-BOOST_AUTO_TEST_CASE(it_is_made_of_options_that_are_no_text) {
+BOOST_AUTO_TEST_CASE(options_may_be_set_without_text) {
   const auto typed = FlipFlop{.instructions = 9, .ignore = 0.8, .every_token = true}.make();
   const auto named = make({{"instructions", "9"}, {"ignore", "0.8"}, {"loss", "all"}});
   Rng a(1, Purpose::test), b(1, Purpose::test);

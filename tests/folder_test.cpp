@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(folder_test)
 using namespace longhand;
 namespace fs = std::filesystem;
 
-BOOST_AUTO_TEST_CASE(what_is_written_follows_the_folder_and_not_its_path) {
+BOOST_AUTO_TEST_CASE(writes_follow_a_moved_folder) {
   const TemporaryFolder scratch;
   const Folder folder = Folder::make(scratch / "a/b");
   BOOST_TEST(folder.in_place());
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_follows_the_folder_and_not_its_path) {
   BOOST_TEST(fs::is_empty(scratch / "a/b"));
 }
 
-BOOST_AUTO_TEST_CASE(names_are_listed_renamed_exchanged_and_removed_with_all_in_them) {
+BOOST_AUTO_TEST_CASE(entries_are_listed_renamed_exchanged_and_removed_with_their_contents) {
   const TemporaryFolder scratch;
   const Folder folder(scratch.path());
   write_atomically(folder.make_folder("x").make_folder("y"), "deep", "1");
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(names_are_listed_renamed_exchanged_and_removed_with_all_in_
   BOOST_TEST(folder.names() == (std::vector<std::string>{"z"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_file_is_nothing_and_one_that_cannot_be_read_is_refused) {
+BOOST_AUTO_TEST_CASE(a_missing_file_reads_as_nothing_and_an_unreadable_one_is_refused) {
   const TemporaryFolder scratch;
   const Folder folder(scratch.path());
   BOOST_TEST(!folder.read("absent", 10));

@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_task_s_own_examples_are_samples_of_it) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_outside_prompt_is_encoded_as_a_sample_s) {
+BOOST_AUTO_TEST_CASE(a_prompt_from_outside_is_encoded_like_a_samples) {
   const auto task = make_task("reversal", with("plain.json", "chatml", {{"instruction", "auto"}}));
   const Sample sample = task->sample_of("the=eht");
   const auto given = static_cast<std::size_t>(sample.asked[0]) + 1;
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(an_outside_prompt_is_encoded_as_a_sample_s) {
   BOOST_TEST(padded->vocabulary().size() == 400);
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_fit_is_one_line) {
+BOOST_AUTO_TEST_CASE(settings_that_do_not_fit_are_refused_in_one_line) {
   const auto says = [&](const std::string& name, const Values& values, std::string_view what) {
     BOOST_CHECK_EXCEPTION(make_task(name, values), Error, [&](const Error& error) {
       const std::string_view message = error.what();

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
 }
 
 /// The golden Llama as GGUF has it, rows of queries and keys in pairs.
-BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_as_in_hugging_faces_form) {
+BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_in_both_formats) {
   const auto backend = make_reference_backend();
   const SafetensorsFile published = SafetensorsFile::open(golden("llama_tied.safetensors"));
   ForeignConfig foreign = parse_config(published.metadata().at("config"), "golden");

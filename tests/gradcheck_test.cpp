@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_broken_backend_is_found) {
   BOOST_TEST(check("rms_norm").passed());
 }
 
-BOOST_AUTO_TEST_CASE(a_function_of_ones_own_is_checked) {
+BOOST_AUTO_TEST_CASE(a_users_own_function_is_checked) {
   const auto reference = make_reference_backend();
   const auto tripled = [](double slope) {
     return [slope](std::span<const Var> x) {

@@ -27,7 +27,7 @@ constexpr app::Scale scales[] = {app::Scale::smoke, app::Scale::laptop, app::Sca
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(parts_of_a_grid_are_all_of_it_each_run_once) {
+BOOST_AUTO_TEST_CASE(the_parts_of_a_grid_run_everything_once) {
   std::vector<GridRun> runs;
   for (int i = 0; i < 7; ++i) runs.push_back({std::to_string(i), Config("chains")});
   for (const std::size_t parts : {1, 2, 3, 7, 9}) {

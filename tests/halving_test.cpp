@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(the_best_settings_go_on_by_their_own_runs) {
   BOOST_TEST(json(halved + "--json")["rows"] == told["rows"]);
 }
 
-BOOST_AUTO_TEST_CASE(it_goes_on_where_it_stopped_and_is_shared) {
+BOOST_AUTO_TEST_CASE(a_halving_resumes_and_can_be_divided) {
   BOOST_TEST(!json(halved + "--max-minutes 0 --json")["finished"].boolean());
   // Each process stops where a stage waits for others.
   BOOST_TEST(!json(halved + "--only 1/2 --json")["finished"].boolean());
@@ -86,12 +86,12 @@ BOOST_AUTO_TEST_CASE(it_goes_on_where_it_stopped_and_is_shared) {
 BOOST_AUTO_TEST_CASE(what_cannot_be_halved_is_refused) {
   refuses(2, halved_with(4, 20), "--halving: halving: expected more steps");
   refuses(2, halved_with(16, 0), "--halving: expected evaluate-samples");
-  refuses(2, halved + "--grid steps=8,16", "--halving: expected no --grid of steps");
+  refuses(2, halved + "--grid steps=8,16", "--halving cannot be combined with a --grid of steps");
   std::filesystem::remove_all(folder / "s");
   std::string whole = halved;
   whole.resize(whole.find("--halving"));
   BOOST_TEST((*this)(whole).status == 0);
-  refuses(1, halved, "expected a folder of this --halving alone");
+  refuses(1, halved, "expected a folder that only this --halving uses");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,7 +20,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(squares_tell_their_values_and_the_reference_is_outlined) {
+BOOST_AUTO_TEST_CASE(squares_show_their_values_and_the_reference_is_outlined) {
   const std::string svg = heat_map({.rows = {"a", "<"},
                                     .columns = {"x", "y"},
                                     .height = 2,
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(labels_can_be_read_at_any_size) {
   BOOST_TEST(count(near, "rotate") == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_map_is_drawn_whatever_its_values_are) {
+BOOST_AUTO_TEST_CASE(a_map_is_drawn_for_any_values) {
   const double infinity = std::numeric_limits<double>::infinity();
   BOOST_TEST(heat_map({}).ends_with("</svg>\n"));
   const std::string svg =

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
 }
 
 // A run that two recipes need is trained once.
-BOOST_AUTO_TEST_CASE(a_name_means_one_configuration) {
+BOOST_AUTO_TEST_CASE(each_name_has_one_configuration) {
   for (const app::Scale scale :
        {app::Scale::smoke, app::Scale::laptop, app::Scale::paper, app::Scale::extended}) {
     std::map<std::string, std::string> seen;
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_name_means_one_configuration) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_paper_scale_is_the_papers) {
+BOOST_AUTO_TEST_CASE(the_paper_scale_has_the_papers_sizes) {
   const auto runs = runs_of("hinting/table2", app::Scale::paper);
   BOOST_TEST(runs.size() == 2u);
   const Config& config = runs.at("sorting-successor-tempered-160M");

@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(an_export_imports_as_the_same_model) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(both_forms_of_a_configuration_say_the_same) {
+BOOST_AUTO_TEST_CASE(both_forms_of_a_configuration_agree) {
   for (const std::string name :
        {"llama_tied", "llama_biased", "qwen2_tied", "qwen2_windowed", "gemma3_tied"}) {
     const Golden golden_file(name);
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(both_forms_of_a_configuration_say_the_same) {
              "softmax:3x8;softmax:3x8{window=4}");
 }
 
-BOOST_AUTO_TEST_CASE(greedy_decoding_says_what_transformers_says) {
+BOOST_AUTO_TEST_CASE(greedy_decoding_agrees_with_transformers) {
   const auto backend = make_cpu_backend({.threads = 1, .math = Math::exact});
   for (const std::string name :
        {"llama_tied", "llama_biased", "qwen2_tied", "qwen2_windowed", "gemma3_tied"}) {
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(greedy_decoding_says_what_transformers_says) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(configurations_say_what_the_goldens_are) {
+BOOST_AUTO_TEST_CASE(configurations_describe_the_golden_models) {
   const Golden tied("gpt2_tied"), separate("gpt2_separate"), neox("gpt_neox_sequential");
   const auto heads = [](const Golden& model) {
     return dynamic_cast<const SoftmaxHeads&>(*model.foreign.config.mixers.front().front());
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_form_are_not_exported) {
+BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
   const auto backend = make_reference_backend();
   const Folder folder;
   const auto refuses = [&](auto change, const std::string& message) {
@@ -363,7 +363,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_form_are_not_exported) {
   refuses([](auto& c) { c.outputs = {5, 5}; }, "one output layer");
   refuses([](auto& c) { set_option(c.mixers, "window", "3"); }, "got a window of 3");
   refuses([](auto& c) { set_option(c.mixers, "temper", "position"); }, "got a temper");
-  refuses([](auto& c) { c.norm = NormKind::rms; }, "no family has a model of this form");
+  refuses([](auto& c) { c.norm = NormKind::rms; }, "no Hugging Face family matches this model");
   refuses([](auto& c) { c.gated = true; }, "expected LayerNorms before plain feed forwards");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2/1", 8); }, "got softmax:2/1x4");
   refuses([](auto& c) { c.positions = Positions::none; }, "gpt_neox: expected rotary positions");
@@ -404,7 +404,7 @@ BOOST_AUTO_TEST_CASE(heads_of_other_kinds_read_the_same_weights) {
   BOOST_TEST(distance(plain, logits_of(chained, expected.batch)) < 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_configuration_is_told_in_one_line) {
+BOOST_AUTO_TEST_CASE(a_wrong_configuration_is_refused_in_one_line) {
   const std::string neox =
       R"("model_type":"gpt_neox","vocab_size":5,"hidden_size":8,"num_hidden_layers":1,)"
       R"("intermediate_size":8,"num_attention_heads":2)";

@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_made) {
   BOOST_TEST(task->vocabulary().size() == 14);
 }
 
-BOOST_AUTO_TEST_CASE(all_nines_grow_by_a_digit) {
+BOOST_AUTO_TEST_CASE(incrementing_all_nines_adds_a_digit) {
   const auto task = make({{"nines", "1"}, {"hint", "carry"}});
   BOOST_TEST(made_of(*task, 0, "9 9") == "0 0 1");
   BOOST_TEST(made_of(*task, 1, "9 9") == "0 ↑ 1 0 ↑ 1 1 ↑ 0");

@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(json_test)
 
 using namespace longhand;
 
-BOOST_AUTO_TEST_CASE(pairs_make_an_object_and_all_else_an_array) {
+BOOST_AUTO_TEST_CASE(a_list_of_pairs_is_an_object_and_any_other_an_array) {
   const Json both{{"b", 1}, {"a", {1, 2.5, "x", nullptr, true}}, {"none", {}}};
   BOOST_TEST(both.dump() == R"({"b":1,"a":[1,2.5,"x",null,true],"none":null})");
   BOOST_TEST((Json{"a", 1}.dump() == R"(["a",1])"));
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(control_characters_are_escaped) {
              "\"\\b\\t\\n\\f\\r\\\"\\\\/\\u0001\\u001f\x7f\"");
 }
 
-BOOST_AUTO_TEST_CASE(numbers_that_json_lacks_are_null_and_broken_text_is_replaced) {
+BOOST_AUTO_TEST_CASE(non_finite_numbers_become_null_and_broken_text_is_replaced) {
   BOOST_TEST(Json(std::nan("")).dump() == "null");
   BOOST_TEST(Json(std::numeric_limits<double>::infinity()).dump() == "null");
   BOOST_TEST(Json("a\xff").dump() == "\"a\xef\xbf\xbd\"");
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(asking_for_what_is_not_there_is_an_error) {
   BOOST_TEST(object["big"].number() == 0x1p64);
 }
 
-BOOST_AUTO_TEST_CASE(outside_text_that_is_no_json_is_nothing) {
+BOOST_AUTO_TEST_CASE(text_that_is_not_json_reads_as_nothing) {
   for (const char* text : {"", " ", "{", "[1,]", "{\"a\" 1}", "nul", "1 2", "\"\xff\"", "[NaN]",
                            "{1:2}", "\"\n\"", "]"}) {
     BOOST_TEST(!Json::parse(text).has_value(), text);

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_run_killed_at_any_moment_loses_nothing) {
   BOOST_TEST(kill_and_go_on(0) == 3);  // model, optimizer and score
 }
 
-BOOST_AUTO_TEST_CASE(nor_does_one_whose_checkpoints_lie_in_parts) {
+BOOST_AUTO_TEST_CASE(a_killed_run_with_checkpoints_in_parts_loses_nothing) {
   BOOST_TEST(kill_and_go_on(2500) >= 6);
 }
 

@@ -92,7 +92,7 @@ BOOST_DATA_TEST_CASE(choices_are_learned_from_floats, data::make(ways), way) {
   BOOST_TEST(train_losses(net, signs, options(way, 600)).back() < 0.3);  // knowing nothing: ln 2
 }
 
-BOOST_DATA_TEST_CASE(a_run_cut_and_resumed_has_the_bits_of_one_that_was_not,
+BOOST_DATA_TEST_CASE(an_interrupted_and_resumed_run_has_the_bits_of_a_whole_one,
                      data::make(ways) * data::make({0.0, 0.25}), way, rate) {
   const auto backend = make_cpu_backend({.threads = 1}), other = make_cpu_backend({.threads = 3});
   TrainerOptions o = options(way, 30);
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_of_another_optimizer_is_refused) {
   o.optimizer = AdamOptions{};
   Trainer adam(net, curve, o);
   BOOST_TEST(contains(refusal([&] { adam.resume_latest(); }),
-                      ": expected what adam remembers, got sgd's"));
+                      ": expected the state of adam, got that of sgd"));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_frozen_stays_and_costs_no_backward) {
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(dropout_is_off_in_evaluation_and_drawn_anew_in_training) {
   BOOST_TEST(net.loss_of(batch).value.value().item() == evaluated);
 }
 
-BOOST_AUTO_TEST_CASE(layers_draw_apart_and_drop_their_share) {
+BOOST_AUTO_TEST_CASE(layers_draw_independently_and_drop_their_share) {
   const auto backend = make_cpu_backend({.threads = 1});
   Parameters parameters(*backend, {DType::f32}, 7);
   const nn::Dropout one(parameters, 0.25), two(parameters, 0.25);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(sequences_are_appended_and_drawn_by_step_and_part) {
   BOOST_TEST(drawn(1, 0) != drawn(1, 1));
 }
 
-BOOST_AUTO_TEST_CASE(what_would_silently_do_nothing_is_refused) {
+BOOST_AUTO_TEST_CASE(settings_without_effect_are_refused) {
   const auto backend = make_cpu_backend({.threads = 1});
   Net net(*backend);
   const auto refused = [](const auto& make, const std::string& words) {

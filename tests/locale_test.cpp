@@ -44,7 +44,7 @@ class Language {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_library_writes_and_reads_numbers_alike_in_every_language) {
+BOOST_AUTO_TEST_CASE(numbers_are_written_and_read_alike_in_every_locale) {
   for (const char* name : languages) {
     const Language language(name);
     BOOST_TEST_CONTEXT(name) {
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(the_library_writes_and_reads_numbers_alike_in_every_languag
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_has_the_same_files_and_figures_in_every_language) {
+BOOST_AUTO_TEST_CASE(files_and_figures_do_not_depend_on_the_locale) {
   const std::string settings =
       " --task flip-flop --task.instructions 8 --task.ignore 0.7 --width 16 --layers 1 "
       "--heads softmax:1,fal:1 --batch 4 --steps 3 --rate 2.5e-3 --evaluate_samples 5 --threads 1";
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_run_has_the_same_files_and_figures_in_every_language) {
   for (const char* name : languages) BOOST_TEST((made_in(name) == plain), name);
 }
 
-BOOST_AUTO_TEST_CASE(tables_and_refusals_have_points_in_every_language) {
+BOOST_AUTO_TEST_CASE(tables_and_errors_use_decimal_points_in_every_locale) {
   for (const char* name : languages) {
     const Program longhand;
     const std::string environment = std::string("LC_ALL=") + name;

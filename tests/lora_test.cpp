@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_block_and_mixer_takes_adapters) {
   BOOST_TEST(parse_lora_targets("up,up,key").size() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(projections_that_are_a_part_of_a_tensor_there_are_refused_by_name) {
+BOOST_AUTO_TEST_CASE(adapters_of_fused_projections_are_refused_by_name) {
   const auto backend = make_cpu_backend();
   DecoderConfig config =
       parse_config(open_golden("gpt2_tied").metadata().at("config"), "golden").config;

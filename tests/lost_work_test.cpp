@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_was_moved_gets_the_checkpoint_and_the_run_end
   BOOST_TEST(json("train --resume b --max-minutes 0 --quiet --json")["step"].integer() > 5);
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_that_was_removed_ends_the_run_and_is_not_made_again) {
+BOOST_AUTO_TEST_CASE(removing_the_folder_ends_the_run_and_it_is_not_created_again) {
   const pid_t child = start_training("a", "--checkpoint_every 1");
   fs::rename(folder / "a", folder / "b");  // at once, whatever is being written
   std::error_code error;
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_was_removed_ends_the_run_and_is_not_made_agai
   BOOST_TEST(!fs::exists(folder / "b"));
 }
 
-BOOST_AUTO_TEST_CASE(every_signal_that_asks_to_end_saves_and_is_told_by_the_status) {
+BOOST_AUTO_TEST_CASE(every_signal_that_asks_to_end_saves_and_sets_the_exit_status) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXCPU}) {
     const std::string out = "run" + std::to_string(signal);
     const pid_t child = start_training(out);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(every_signal_that_asks_to_end_saves_and_is_told_by_the_stat
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_closed_pipe_ends_a_training_with_a_checkpoint_and_a_list_without_a_word) {
+BOOST_AUTO_TEST_CASE(a_closed_pipe_saves_a_training_and_ends_a_list_silently) {
   const std::string loud = tiny.substr(0, tiny.find("--quiet"));
   shell("(" + std::string(built_program) + " " + loud +
         "--steps 1000000 --out a; echo $? >status) 2>&1 | head -1 >/dev/null");
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_closed_pipe_ends_a_training_with_a_checkpoint_and_a_list_
   BOOST_TEST(contents(folder / "err") == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_long_step_is_left_and_the_one_before_it_saved) {
+BOOST_AUTO_TEST_CASE(a_long_step_is_abandoned_and_the_one_before_it_saved) {
   // 2^16 parts of a step: minutes.
   const pid_t child = start(
       "train --task flip-flop --width 64 --layers 2 --batch 65536 --accumulation 65536 --steps 3 "
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_long_step_is_left_and_the_one_before_it_saved) {
   BOOST_TEST((checkpoints("a") == std::set<std::string>{"step-0"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_grid_that_a_signal_stopped_says_so_by_its_status) {
+BOOST_AUTO_TEST_CASE(a_grid_stopped_by_a_signal_exits_with_its_status) {
   const pid_t child = start("repro fal/table1 --scale smoke --quiet --threads 1 --out grid");
   for (int tries = 0; tries < 6000; ++tries) {
     bool running = false;
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(a_signal_while_a_text_is_made_into_tokens_ends_the_run_by_i
   BOOST_TEST(finish(child) == 128 + SIGTERM);
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_told_with_the_last_sound_one_and_the_way_to_it) {
+BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_reported_with_the_last_undamaged_one) {
   json(tiny + "--steps 8 --checkpoint_every 2 --keep 4 --json --out a");
   BOOST_TEST((*this)("check a").status == 0);
   const std::string bits = checkpoint("a", 8);
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_told_with_the_last_sound_one_and_th
   flip(before + "model.safetensors", contents(folder / before / "model.safetensors").size() - 1);
   refuses(1, "train --resume a --quiet", "damaged: its bytes have the checksum ");
   refuses(1, "train --resume a --quiet",
-          "the last sound checkpoint is that of step 4: --from-step 4 goes on from it");
+          "the last undamaged checkpoint is that of step 4: continue from it with --from-step 4");
   const Json check = Json::parse((*this)("check a --json").out).value();
   BOOST_TEST(check["damaged"] == 2);
   BOOST_TEST(check["rows"].size() == 7);
@@ -381,7 +381,7 @@ BOOST_AUTO_TEST_CASE(a_second_process_in_a_run_folder_is_refused_by_name) {
   BOOST_TEST(!fs::exists(folder / "a/lock"));
 }
 
-BOOST_AUTO_TEST_CASE(what_killed_runs_left_is_removed_and_an_empty_checkpoint_is_none) {
+BOOST_AUTO_TEST_CASE(leftovers_of_killed_runs_are_removed_and_empty_checkpoints_ignored) {
   json(tiny + "--steps 4 --checkpoint_every 2 --keep 3 --json --out a");
   fs::remove_all(folder / "a/checkpoints/step-4");
   std::ofstream(folder / "a/.longhand-1-0.tmp") << "half";
@@ -394,7 +394,7 @@ BOOST_AUTO_TEST_CASE(what_killed_runs_left_is_removed_and_an_empty_checkpoint_is
   BOOST_TEST(json("eval a --samples 5 --json")["step"] == 4);
 }
 
-BOOST_AUTO_TEST_CASE(threads_that_cannot_start_are_one_line) {
+BOOST_AUTO_TEST_CASE(failing_to_start_threads_is_a_one_line_error) {
   for (int tries = 0; tries < 5; ++tries) {
     const int err = ::open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     BOOST_REQUIRE(err >= 0);

@@ -26,7 +26,7 @@ Segments lengths_of(Backend& backend, const std::vector<std::int32_t>& lengths) 
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(two_tokens_are_kept_as_worked_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_of_two_tokens_comes_out) {
   const auto backend = make_reference_backend();
   const Doubles values{0, 0, 0, std::atanh(0.5), 0, 0, 0, 0};
   const Var x = Tensor::from(*backend, {2, 4}, DType::f64, values);
@@ -36,12 +36,12 @@ BOOST_AUTO_TEST_CASE(two_tokens_are_kept_as_worked_out) {
   BOOST_TEST(std::abs(y[1] - 0.5 * std::tanh(0.125)) < 1e-15);
 }
 
-BOOST_AUTO_TEST_CASE(it_is_its_composed_form) {
+BOOST_AUTO_TEST_CASE(it_agrees_with_its_composed_form) {
   check_composed("lstm",
                  [](const catalog::Call& c) { return catalog::find("composed_lstm").run(c); });
 }
 
-BOOST_AUTO_TEST_CASE(states_go_on_where_they_were_left) {
+BOOST_AUTO_TEST_CASE(states_continue_from_their_cache) {
   for (const auto& [backend, type] :
        {std::pair{make_reference_backend(), DType::f64}, std::pair{make_cpu_backend(), DType::f32},
         std::pair{make_emulated_cuda_backend({}), DType::f32}}) {

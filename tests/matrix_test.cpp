@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_guess_is_the_most_frequent_answer) {
   BOOST_TEST(score_of(values, *recall.task()) < 0.02);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_is_given_up_by_its_latest_losses) {
+BOOST_AUTO_TEST_CASE(a_run_is_given_up_for_its_latest_losses) {
   std::vector<double> losses(100, 0.1);
   BOOST_TEST(!is_hopeless(losses, 1));
   for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // the last tenth
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_has_their_median_and_spread) {
   BOOST_TEST(found == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(a_part_of_the_cells_is_made_apart) {
+BOOST_AUTO_TEST_CASE(a_part_of_the_cells_can_be_made_separately) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
   const Recipe& recipe = recipes().at("matrix");
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_the_cells_is_made_apart) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_ground_of_a_figure_is_its_share) {
+BOOST_AUTO_TEST_CASE(the_background_of_a_figure_shows_its_share) {
   const std::string html = html::heat_table(
       {.groups = {{"A<", {"x", "y"}}},
        .rows = {

@@ -69,7 +69,7 @@ double measured(const Case& c) {
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(an_estimate_is_near_the_peak_that_is_measured, data::make(cases), c) {
+BOOST_DATA_TEST_CASE(the_estimate_is_near_the_measured_peak, data::make(cases), c) {
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
   const nn::MemoryEstimate whole =
       nn::estimate_training(made, {.threads = 2, .math = c.math}, batch_of(c, c.sequences));
@@ -84,7 +84,7 @@ BOOST_DATA_TEST_CASE(an_estimate_is_near_the_peak_that_is_measured, data::make(c
   BOOST_TEST(from_half.total() == whole.total(), boost::test_tools::tolerance(0.01));
 }
 
-BOOST_AUTO_TEST_CASE(what_a_rank_holds_is_near_the_peak_that_is_measured) {
+BOOST_AUTO_TEST_CASE(the_estimate_for_a_rank_is_near_the_measured_peak) {
   // 4.6 MB of parameters; buckets of 64 KiB.
   const Case c{"ranks", 128, 6, 64, 2, 100, "softmax:4"};
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(what_a_rank_holds_is_near_the_peak_that_is_measured) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_share_is_told_by_what_it_holds) {
+BOOST_AUTO_TEST_CASE(the_estimate_lists_what_a_rank_holds) {
   const Case c = cases[1];
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
   const auto of = [&](nn::Sharing sharing, std::int64_t ranks) {
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_share_is_told_by_what_it_holds) {
   BOOST_TEST(gradients.gradients <= whole.gradients);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_needed_is_told_by_what_it_holds) {
+BOOST_AUTO_TEST_CASE(the_estimate_lists_what_the_memory_holds) {
   const Case c = cases[1];
   const auto made = [&](Backend& backend) { return model_of(c, backend); };
   const nn::MemoryEstimate need = nn::estimate_training(made, {}, batch_of(c, 2));

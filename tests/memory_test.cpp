@@ -32,7 +32,7 @@ class SmallMemory final : public MemorySource {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_class_is_never_smaller_and_at_most_an_eighth_larger) {
+BOOST_AUTO_TEST_CASE(a_size_class_is_at_most_an_eighth_larger_than_the_request) {
   for (std::size_t bytes = 257; bytes < 1'000'000; bytes += 97) {
     const std::size_t size = CachingAllocator::class_size(bytes);
     BOOST_REQUIRE(size >= bytes);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(freed_blocks_are_used_again_and_the_figures_add_up) {
   memory.release(b, 1010);
 }
 
-BOOST_AUTO_TEST_CASE(cached_blocks_are_given_up_before_a_request_fails) {
+BOOST_AUTO_TEST_CASE(cached_blocks_are_freed_before_a_request_fails) {
   CachingAllocator memory("test", std::make_unique<SmallMemory>(4096));
   void* const a = memory.allocate(4096);
   memory.release(a, 4096);
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(large_requests_take_idle_blocks_that_are_not_much_larger) {
 }
 
 // What a repeated piece of work takes is kept for it and its like.
-BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_one_else_until_they_are_given_back) {
+BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
   CachingAllocator memory("test", std::make_unique<SmallMemory>(std::size_t{1} << 20));
   const auto first = std::make_unique<ReservedBlocks>(memory);
   auto second = std::make_unique<ReservedBlocks>(memory);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_one_else_until_they_are_given_back
   BOOST_TEST(take_plain() != before);  // the first has it still
 }
 
-BOOST_AUTO_TEST_CASE(what_was_reserved_is_everybodys_again) {
+BOOST_AUTO_TEST_CASE(released_blocks_serve_any_request_again) {
   CachingAllocator memory("test", host_memory());
   void *idle = nullptr, *live = nullptr;
   {

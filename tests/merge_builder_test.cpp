@@ -89,7 +89,7 @@ TokenTable table_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_text_cut_where_no_merge_reaches_across_has_the_ids_of_the_whole) {
+BOOST_AUTO_TEST_CASE(cutting_a_text_where_no_merge_crosses_changes_no_id) {
   std::size_t cuts = 0;
   for (std::uint32_t seed = 0; seed < 400; ++seed) {
     Rng rng(1, Purpose::test, seed);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_text_cut_where_no_merge_reaches_across_has_the_ids_of_the
   BOOST_TEST(cuts > 1000u);
 }
 
-BOOST_AUTO_TEST_CASE(bytes_are_joined_that_some_merge_joins_or_that_are_one_character) {
+BOOST_AUTO_TEST_CASE(adjacent_bytes_join_if_a_merge_or_a_character_joins_them) {
   const TokenTable tokens = table_of({"ab", ",", "ab,", "c", "cab", "<0x80>", "<0x80>c"});
   MergeBuilder builder(tokens);
   builder.add("ab", ",");
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(bytes_are_joined_that_some_merge_joins_or_that_are_one_char
   BOOST_TEST(joined(',', 'b'));
 }
 
-BOOST_AUTO_TEST_CASE(merges_in_any_order_have_their_place_as_rank) {
+BOOST_AUTO_TEST_CASE(the_rank_of_a_merge_is_its_place_in_the_list) {
   const TokenTable tokens = table_of({"a", "b", "c", "ab", "bc", "abc", "aa"});
   MergeBuilder builder(tokens);
   const std::vector<std::array<std::string, 2>> pairs{
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(merges_in_any_order_have_their_place_as_rank) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_merge_of_what_is_no_token_is_named) {
+BOOST_AUTO_TEST_CASE(a_merge_of_unknown_tokens_is_named) {
   const TokenTable tokens = table_of({"a", "b", "ab"});
   const auto says = [&](std::string_view left, std::string_view right) {
     return refusal([&] {

@@ -43,7 +43,7 @@ struct Fixture {
 
 BOOST_FIXTURE_TEST_SUITE(messages_test, Fixture)
 
-BOOST_AUTO_TEST_CASE(words_of_the_command_line_are_shown_escaped) {
+BOOST_AUTO_TEST_CASE(arguments_are_shown_escaped) {
   for (const std::string before : {"",
                                    "help ",
                                    "repro ",

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(heads_without_a_width_share_what_the_others_leave) {
 
 // Each of the mixers below is softmax attention but for one thing: what it gives is held against
 // softmax heads of the same projection, or against the formula of its weights.
-BOOST_AUTO_TEST_CASE(heads_that_differ_from_softmax_in_one_thing_do_so_by_their_formula) {
+BOOST_AUTO_TEST_CASE(variants_of_softmax_differ_from_it_as_their_formulas_say) {
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
   const Input input = input_of(*backend, lengths);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(options_stand_in_braces_over_those_of_all_mixers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_a_list_of_heads_is_refused) {
+BOOST_AUTO_TEST_CASE(broken_lists_of_heads_are_refused) {
   for (const char* text :
        {"", "softmax", "softmax:", "softmax:0", "softmax:-1", "soft:1", "softmax:1,", ",softmax:1",
         "softmax:1x", "softmax:1x0", "softmax:1x2x3", "softmax:3", "softmax:1x64,fal:1",
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_a_list_of_heads_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(mixers_are_each_by_itself_side_by_side) {
+BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_what_each_does_alone) {
   // With the projection and the last product as identities, the layer is the mechanisms alone.
   const auto backend = make_reference_backend();
   const std::vector<std::int32_t> lengths{5, 1, 9};
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(mixers_decode_in_chunks_of_any_size) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_mixer_shows_is_what_it_did) {
+BOOST_AUTO_TEST_CASE(a_mixer_shows_what_it_computed) {
   const auto backend = make_reference_backend();
   Layer layer(*backend, "softmax:2x3,fal:1x3", 9, DType::f64, true);
   const Input input = input_of(*backend, {5, 2});
@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(what_a_mixer_shows_is_what_it_did) {
   BOOST_TEST(seen.at("") == Shape({7, 9}));
 }
 
-BOOST_AUTO_TEST_CASE(lists_need_no_text) {
+BOOST_AUTO_TEST_CASE(lists_of_mixers_can_be_built_without_text) {
   SoftmaxHeads windowed = heads_of<SoftmaxHeads>(2, 16);
   windowed.window = 7;
   const MixerList typed{windowed, heads_of<FalHeads>(1, 8)};

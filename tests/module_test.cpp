@@ -95,7 +95,7 @@ BOOST_FIXTURE_TEST_CASE(initial_values_are_normal, Fixture) {
   BOOST_TEST(x[0] != x[1 << 14]);
 }
 
-BOOST_AUTO_TEST_CASE(normal_numbers_are_box_mullers_of_their_stream_for_any_number_of_threads) {
+BOOST_AUTO_TEST_CASE(normal_numbers_follow_box_muller_for_any_number_of_threads) {
   const NormalStream numbers{.seed = 3, .stream = 4, .mean = -1, .deviation = 2};
   std::vector<float> values(3 * normal_chunk + 77), again(values.size());
   ThreadPool one(1), three(3);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(normal_numbers_are_box_mullers_of_their_stream_for_any_numb
   BOOST_TEST(worst < 6e-6);  // numbers to 12 in f32, after some eight roundings
 }
 
-BOOST_FIXTURE_TEST_CASE(constants_are_constant, Fixture) {
+BOOST_FIXTURE_TEST_CASE(constant_initial_values_are_constant, Fixture) {
   const nn::LayerNorm norm(Scope(parameters) / "norm", 3, 1e-5);
   BOOST_TEST(norm.weight.value().to_doubles() == std::vector<double>(3, 1.0));
   BOOST_TEST(norm.bias.value().to_doubles() == std::vector<double>(3, 0.0));

@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_code_point_later_than_unicode_9_stays) {
   BOOST_TEST(nfc("\U00011935\U00011930") == "\U00011935\U00011930");  // Unicode 13 composes these
 }
 
-BOOST_AUTO_TEST_CASE(the_parts_rewritten_are_told) {
+BOOST_AUTO_TEST_CASE(the_rewritten_parts_are_listed) {
   const std::string text = "ab e\u0301 cd \u212b!";
   std::string buffer;
   std::vector<Rewritten> changes;

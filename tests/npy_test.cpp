@@ -76,8 +76,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_such_file_is_refused) {
                          const std::string& shape) {
     return "{'descr': '" + type + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
   };
-  says("", "is no NumPy array");
-  says("\x93NUMPY", "is no NumPy array");
+  says("", "not a NumPy array");
+  says("\x93NUMPY", "not a NumPy array");
   says(npy(header("<f8", "True", "(1,)"), eight), "C order");
   says(npy(header("<c8", "False", "(1,)"), eight), "expected float64");
   says(npy(header(">f8", "False", "(1,)"), eight), "little-endian");
@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_such_file_is_refused) {
   says(npy(header("<f8", "False", "(-1,)"), eight), "a shape such as");
   says(npy(header("<f8", "False", "(4611686018427387904, 8)"), eight), "too large");
   says(npy("{'descr': '<f8', }", eight), "expected fortran_order");
-  says("", "is no .npz", "x.npz");
-  says("PK\5\6", "is no .npz", "x.npz");
+  says("", "not an .npz", "x.npz");
+  says("PK\5\6", "not an .npz", "x.npz");
 
   save_numpy(path("y.npz"), some_tensors());
   const std::string good = contents(path("y.npz"));

@@ -67,7 +67,7 @@ BOOST_FIXTURE_TEST_CASE(among_equals_the_first_gets_the_gradient, Fixture) {
   BOOST_TEST(grad(x) == Doubles({2, 1, 0, 0, 1, 1}));
 }
 
-BOOST_FIXTURE_TEST_CASE(what_where_does_not_choose_leaves_no_trace, Fixture) {
+BOOST_FIXTURE_TEST_CASE(values_that_where_does_not_choose_leave_no_trace, Fixture) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Var a = leaf({2, 2}, {1, infinity, NAN, 4}), b = leaf({2}, {7, 8});
   const Var mask = Tensor::from(*backend, {2, 2}, DType::f64, Doubles{1, 0, 0, 1});
@@ -82,7 +82,7 @@ BOOST_FIXTURE_TEST_CASE(what_where_does_not_choose_leaves_no_trace, Fixture) {
   BOOST_TEST(grad(b) == Doubles({5, 3}));
 }
 
-BOOST_FIXTURE_TEST_CASE(parts_put_together_again_are_the_whole, Fixture) {
+BOOST_FIXTURE_TEST_CASE(concatenated_parts_give_the_whole, Fixture) {
   const Var x = leaf({2, 5}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   Tape tape;
   {

@@ -55,7 +55,7 @@ BOOST_FIXTURE_TEST_CASE(clipping_scales_all_gradients_by_one_factor, Fixture) {
   BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.8 / 1.8, close);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_no_loss_reached_stays, Fixture) {
+BOOST_FIXTURE_TEST_CASE(parameters_that_no_loss_reaches_stay, Fixture) {
   AdamOptimizer adam(parameters, {.decay = 0.1});
   for (int step = 1; step <= 2; ++step) {
     send(b, {1, 1});
@@ -65,7 +65,7 @@ BOOST_FIXTURE_TEST_CASE(what_no_loss_reached_stays, Fixture) {
   BOOST_CHECK_THROW(take(adam, 0.1, 3), Error);
 }
 
-BOOST_FIXTURE_TEST_CASE(after_a_loss_or_norm_that_is_not_finite_it_stands_still, Fixture) {
+BOOST_FIXTURE_TEST_CASE(a_non_finite_loss_or_norm_stops_the_optimizer, Fixture) {
   const double infinity = std::numeric_limits<double>::infinity();
   AdamOptimizer adam(parameters, {.decay = 0.1});
   const auto numbers = [&] {
@@ -129,7 +129,7 @@ BOOST_FIXTURE_TEST_CASE(rows_that_do_not_learn_keep_every_bit_and_count_for_noth
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(some_rows_step_as_a_parameter_of_these_alone_would, Fixture) {
+BOOST_FIXTURE_TEST_CASE(learning_rows_step_like_a_parameter_of_these_rows_alone, Fixture) {
   const Parameter c = parameters.add("c", {3, 2}, constant(1), true);
   const AdamOptions options{.decay = 0.25, .clip = 1.5};
   w.freeze();
@@ -151,7 +151,7 @@ BOOST_FIXTURE_TEST_CASE(some_rows_step_as_a_parameter_of_these_alone_would, Fixt
   BOOST_TEST((std::vector<double>(rows.begin() + 2, rows.end()) == w.value().to_doubles()));
 }
 
-BOOST_FIXTURE_TEST_CASE(momentum_goes_on_where_the_gradient_ends, Fixture) {
+BOOST_FIXTURE_TEST_CASE(momentum_continues_when_the_gradient_ends, Fixture) {
   SgdOptimizer sgd(parameters, {.momentum = 0.5, .decay = 0.25});
   send(w, {2, 0, 0, 0});
   send(b, {4, 0});
@@ -210,7 +210,7 @@ BOOST_FIXTURE_TEST_CASE(groups_that_make_no_sense_are_refused, Fixture) {
   refused({{.parameters = {w}, .rate = -1}}, "expected a group's rate of at least 0, got -1");
 }
 
-BOOST_AUTO_TEST_CASE(short_moments_are_the_long_ones_rounded_in_each_step) {
+BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
   const auto cpu = make_cpu_backend({.threads = 2});
   Rng rng(4, Purpose::test);
   for (const Shape& shape : {Shape{1}, Shape{37}, Shape{130, 77}}) {
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(short_moments_are_the_long_ones_rounded_in_each_step) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_short_second_moment_shrinks_without_gradients) {
+BOOST_AUTO_TEST_CASE(a_bf16_second_moment_shrinks_without_gradients) {
   const auto cpu = make_cpu_backend();
   Parameters parameters(*cpu, {}, 1);
   const Parameter w = parameters.add("w", {2}, constant(1), true);

@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(coupled_positions_begin_anywhere_and_end_below_the_range) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_that_cannot_be_told_are_refused_in_one_line) {
+BOOST_AUTO_TEST_CASE(unknown_position_ids_are_refused_in_one_line) {
   const auto refused = [](std::string_view kind, PositionIds ids, std::int64_t range = 64) {
     return refusal([&] { draw(*with_ids(kind, ids, range), 0); });
   };
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(positions_that_cannot_be_told_are_refused_in_one_line) {
 }
 
 // Equal numbers, equal bits: what a position is called is all that a model knows of it.
-BOOST_AUTO_TEST_CASE(positions_that_are_given_as_the_places_change_nothing) {
+BOOST_AUTO_TEST_CASE(position_ids_equal_to_the_places_change_nothing) {
   const auto backend = make_backend("cpu", {.threads = 1});
   const auto task = make_task("reversal");
   for (const nn::Positions positions :
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(batches_carry_positions_and_so_does_what_fills_them_up) {
                       model.loss_of(batch).value.value().item()) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(decoding_with_a_cache_says_what_one_pass_says) {
+BOOST_AUTO_TEST_CASE(decoding_with_a_cache_agrees_with_one_pass) {
   std::vector<std::shared_ptr<Backend>> devices{make_backend("cpu", {.threads = 2}),
                                                 make_emulated_cuda_backend({})};
   for (const auto& backend : devices) {

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_are_counted_where_they_hold) {
   BOOST_TEST(successor < followed);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_probed_is_refused) {
+BOOST_AUTO_TEST_CASE(runs_that_cannot_be_probed_are_refused) {
   const auto other = make_task("increment");
   BOOST_CHECK_THROW(sorting_mechanisms(*model, *other, {}), Error);
   const std::vector<std::int32_t> tokens{1, 2, 4};

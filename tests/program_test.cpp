@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(help_shows_what_is_often_wanted_a_tasks_own_or_all) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_recipe_tells_what_its_runs_compute) {
+BOOST_AUTO_TEST_CASE(a_recipe_describes_its_runs) {
   const Json paper = json("repro fal/table1 --scale paper --list-runs --json");
   BOOST_REQUIRE(paper["rows"].size() == 4u);
   double all = 0;
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(wrong_usage_is_one_line_and_status_2) {
   refuses(2, "op argmax --in a --out b --grad", "no gradient");
 }
 
-BOOST_AUTO_TEST_CASE(a_backend_that_is_not_there_fails_with_its_reason) {
+BOOST_AUTO_TEST_CASE(a_missing_backend_fails_with_the_reason) {
   const Json info = json("info --json");
   for (const Json& backend : info["backends"]) {
     if (backend["available"].boolean()) continue;
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(op_writes_outputs_and_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_op_runs_through_the_door_as_it_does_in_the_library) {
+BOOST_AUTO_TEST_CASE(every_op_gives_the_same_result_as_a_command_and_in_the_library) {
   const auto reference = make_reference_backend();
   for (const catalog::Operation& operation : catalog::operations()) {
     Rng rng(7, Purpose::test);

@@ -21,7 +21,7 @@ const ProgressState half{.step = 500,
 
 BOOST_AUTO_TEST_SUITE(progress_test)
 
-BOOST_AUTO_TEST_CASE(a_line_tells_what_there_is_room_for) {
+BOOST_AUTO_TEST_CASE(a_line_shows_as_much_as_fits) {
   BOOST_TEST(progress_line(half, 0) ==
              "step 500/1000  loss 0.2500  accuracy 87.5%  20.0 ms/step  200000 tokens/s  "
              "43.1% of peak  48 MiB  0:10 left");

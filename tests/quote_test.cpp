@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(plain_and_wide_text_stays_as_it_is) {
   BOOST_TEST(quote("größe 数 😀") == "\"größe 数 😀\"");
 }
 
-BOOST_AUTO_TEST_CASE(what_would_break_a_line_is_escaped) {
+BOOST_AUTO_TEST_CASE(characters_that_break_a_line_are_escaped) {
   BOOST_TEST(quote("a\nb\t\x7f") == "\"a\\x0ab\\x09\\x7f\"");
   BOOST_TEST(quote("say \"hi\" \\") == "\"say \\\"hi\\\" \\\\\"");
 }
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(broken_utf8_is_escaped_byte_by_byte) {
   BOOST_TEST(quote("\xed\xa0\x80") == "\"\\xed\\xa0\\x80\"");  // surrogate
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_seen_or_turns_the_line_round_is_escaped) {
+BOOST_AUTO_TEST_CASE(invisible_and_direction_changing_characters_are_escaped) {
   BOOST_TEST(quote("a\u202eb") == "\"a\\u{202e}b\"");      // right-to-left override
   BOOST_TEST(quote("\xc2\x9b[2J") == "\"\\u{009b}[2J\"");  // C1: the same as ESC [
   BOOST_TEST(quote("\u200b\u2066\u2028\ufeff\u00ad") ==

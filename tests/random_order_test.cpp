@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(each_number_comes_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_order_is_named_by_seed_and_epoch) {
+BOOST_AUTO_TEST_CASE(the_order_depends_on_seed_and_epoch) {
   BOOST_TEST(whole(1000, 1, 2) == whole(1000, 1, 2));
   BOOST_TEST(whole(1000, 1, 2) != whole(1000, 1, 3));
   BOOST_TEST(whole(1000, 1, 2) != whole(1000, 2, 2));
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(large_counts_cost_nothing) {
   BOOST_TEST(std::abs(sum / 1000 - 0.5) < 0.04);  // four deviations of the mean
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_in_the_order_is_refused) {
+BOOST_AUTO_TEST_CASE(places_outside_the_order_are_refused) {
   BOOST_CHECK_THROW(RandomOrder(0, 1, Purpose::test, 0), Error);
   BOOST_CHECK_THROW(RandomOrder(5, 1, Purpose::test, 0)[5], Error);
 }

@@ -119,7 +119,7 @@ RankRun trained(const DecoderConfig& config, const TrainerOptions& options, Comm
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(everyone_hears_everyone_in_order) {
+BOOST_AUTO_TEST_CASE(every_rank_receives_all_messages_in_order) {
   for (const int size : {1, 2, 4, 8}) {
     const auto all = on_ranks(size, [](Communicator& ranks) {
       const std::vector<double> mine{1.0 * ranks.rank(), 0.5};
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(everyone_hears_everyone_in_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(one_yes_is_enough) {
+BOOST_AUTO_TEST_CASE(any_rank_may_say_yes) {
   for (const int yes : {-1, 0, 3}) {
     const auto all =
         on_ranks(4, [&](Communicator& ranks) { return ranks.any(ranks.rank() == yes) ? 1 : 0; });
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_rank_sends_twice_the_numbers_whatever_the_number_of_ranks
   }
 }
 
-BOOST_AUTO_TEST_CASE(who_fails_tells_and_the_others_end) {
+BOOST_AUTO_TEST_CASE(a_failing_rank_reports_and_the_others_end) {
   const auto outcomes = on_ranks(4, [](Communicator& ranks) -> std::string {
     try {
       ranks.together([&] {
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(who_fails_tells_and_the_others_end) {
                                        "disk full on 2", "elsewhere: rank 2 failed"}));
 }
 
-BOOST_AUTO_TEST_CASE(who_waits_for_a_rank_that_is_gone_hears_of_it) {
+BOOST_AUTO_TEST_CASE(waiting_for_a_rank_that_left_ends_with_an_error) {
   const auto work = [](Communicator& ranks) {
     if (ranks.rank() == 1) fail("no more memory");
     ranks.meet();
@@ -292,7 +292,7 @@ std::map<std::string, std::vector<std::byte>> tensors_of(const fs::path& checkpo
   return all;
 }
 
-BOOST_AUTO_TEST_CASE(what_ranks_share_changes_no_bit_and_checkpoints_are_read_on_any_number) {
+BOOST_AUTO_TEST_CASE(sharing_state_changes_no_bit_and_checkpoints_load_on_any_number_of_ranks) {
   for (const DecoderConfig& config : {softmax_fal(), chacal(), llama_like()}) {
     const TemporaryFolder whole_folder;
     TrainerOptions options = cut_in(8, 1, 7);
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
   BOOST_TEST(gradients < moments - 0.4);  // of 1, three quarters but for what is on its way
 }
 
-BOOST_AUTO_TEST_CASE(a_checkpoint_that_ranks_write_is_whole_or_not_there) {
+BOOST_AUTO_TEST_CASE(a_checkpoint_written_by_ranks_is_complete_or_absent) {
   // One rank cannot write its part: no folder with the checkpoint's name, nothing left over.
   const TemporaryFolder folder;
   const auto work = [&](Communicator& ranks) {
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_that_ranks_write_is_whole_or_not_there) {
   BOOST_TEST(fs::is_empty(folder.path()));
 }
 
-BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_bits_of_others) {
+BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_same_bits) {
   for (const int size : {2, 4, 8}) {
     const auto right = on_ranks(size, [&](Communicator& ranks) {
       const auto backend = make_cpu_backend({.threads = 1});
@@ -566,7 +566,7 @@ BOOST_AUTO_TEST_CASE(summed_gradients_lie_on_16_bytes_as_those_of_one_rank_do) {
   BOOST_TEST(odd == std::vector<int>(2, 0));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_on_devices_goes_on_with_another_number_of_them) {
+BOOST_AUTO_TEST_CASE(a_run_on_devices_resumes_on_another_number_of_devices) {
   TrainerOptions options = cut_in(4, 1, 3);
   options.bucket_bytes = 4096;
   const auto backend = make_emulated_cuda_backend();
@@ -591,7 +591,7 @@ BOOST_AUTO_TEST_CASE(a_run_on_devices_goes_on_with_another_number_of_them) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_device_holds_its_share_of_the_gradients_and_what_is_on_its_way) {
+BOOST_AUTO_TEST_CASE(a_device_holds_only_its_share_of_gradients_and_buckets_in_flight) {
   DecoderConfig config = softmax_fal();
   config.layers = 6;
   for (const bool cabled : {false, true}) {
@@ -651,7 +651,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_share_moments_hold_a_share_each) {
   BOOST_TEST(sum < 1.2 * whole[0]);
 }
 
-BOOST_AUTO_TEST_CASE(the_cut_decides_the_bits_and_nothing_else_does) {
+BOOST_AUTO_TEST_CASE(only_the_cut_of_a_step_decides_the_bits) {
   // That the test above can fail: other parts of the same batches are added in another order.
   const RankRun eight = trained(softmax_fal(), cut_in(8, 1, 6), alone());
   const RankRun four = trained(softmax_fal(), cut_in(4, 2, 6), alone());
@@ -661,7 +661,7 @@ BOOST_AUTO_TEST_CASE(the_cut_decides_the_bits_and_nothing_else_does) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_goes_on_with_another_number_of_ranks) {
+BOOST_AUTO_TEST_CASE(a_run_resumes_on_another_number_of_ranks) {
   const RankRun whole = trained(softmax_fal(), cut_in(4, 1, 9), alone());
   const TemporaryFolder folder;
   TrainerOptions options = cut_in(4, 1, 9);
@@ -717,7 +717,7 @@ BOOST_AUTO_TEST_CASE(all_ranks_evaluate_and_the_score_is_rank_0s) {
   BOOST_TEST(read_checkpoint_info(folder / "step-4").score.value() == 1.0);
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_ends_all_ranks_and_one_tells) {
+BOOST_AUTO_TEST_CASE(a_non_finite_loss_ends_all_ranks_and_one_reports_it) {
   std::mutex mutex;
   std::vector<std::string> messages;
   const auto work = [&](Communicator& ranks) {
@@ -743,7 +743,7 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_ends_all_ranks_and_one_tells) {
   BOOST_TEST(messages.size() == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(parts_and_ranks_have_to_fit) {
+BOOST_AUTO_TEST_CASE(numbers_of_parts_and_ranks_that_do_not_fit_are_refused) {
   const auto backend = make_cpu_backend({.threads = 1});
   Decoder model(*backend, softmax_fal(), 3);
   expect_refusal([&] { Trainer(model, ragged_batch, cut_in(6, 1, 1)); }, "power of two, got 6");

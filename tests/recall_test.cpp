@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(slots_are_drawn_in_proportion_to_a_power_without_replacemen
 }
 
 // Of a sample as long as in training: the slot of the first key has the law itself.
-BOOST_AUTO_TEST_CASE(the_first_key_s_slot_follows_the_law_at_any_distance) {
+BOOST_AUTO_TEST_CASE(the_first_keys_slot_follows_the_power_law) {
   const auto task = make({{"tokens", "256"}, {"pairs", "32"}});
   std::vector<double> counts(96), expected;
   for (std::uint32_t index = 0; index < 6000; ++index) {
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(repeated_keys_come_in_any_order) {
   BOOST_TEST(fairness(orders, 3) > 1e-3);  // aabb, abab, abba
 }
 
-BOOST_AUTO_TEST_CASE(lengths_are_even_and_all_as_dense_as_the_longest) {
+BOOST_AUTO_TEST_CASE(lengths_are_even_and_equally_dense) {
   const auto task = make();
   std::map<std::size_t, double> lengths;
   for (std::uint32_t index = 0; index < 3000; ++index) {
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged_place_by_place) {
 }
 
 // The keys of a small vocabulary come by chance too; the text answers them, the sample does not.
-BOOST_AUTO_TEST_CASE(a_key_that_stands_in_a_slot_by_chance_is_not_asked) {
+BOOST_AUTO_TEST_CASE(a_key_drawn_by_chance_is_not_asked_for) {
   const auto task = make({{"tokens", "40"}, {"pairs", "3"}, {"vocabulary", "8"}});
   std::size_t by_chance = 0;
   for (std::uint32_t index = 0; index < 50; ++index) {

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_recomputes_has_the_same_bits_and_takes_less_mem
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_wants_no_gradient_is_not_recorded_and_no_tape_is_needed) {
+BOOST_AUTO_TEST_CASE(values_without_gradients_need_no_tape) {
   const auto backend = make_cpu_backend();
   const double numbers[] = {1, 2, 3};
   const Var x(Tensor::from(*backend, {3}, DType::f32, numbers), false);

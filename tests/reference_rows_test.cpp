@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(causal_softmax_sees_up_to_the_diagonal) {
   check_values(tall, {0, 0, 1});
 }
 
-BOOST_AUTO_TEST_CASE(softmax_keeps_huge_values_hides_no_nan_and_leaves_masked_rows_zero) {
+BOOST_AUTO_TEST_CASE(softmax_handles_huge_values_nan_and_masked_rows) {
   const Tensor y = blank({2, 2});
   run(Softmax{.x = f64({2, 2}, {1e4, 1e4, -infinity, -infinity}), .y = y});
   check_values(y, {0.5, 0.5, 0, 0});
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy_forward_and_backward) {
   check_values(logits, dlogits);
 }
 
-BOOST_AUTO_TEST_CASE(cross_entropy_of_nothing_is_zero_and_targets_beyond_the_classes_are_refused) {
+BOOST_AUTO_TEST_CASE(cross_entropy_of_no_targets_is_zero_and_targets_out_of_range_are_refused) {
   const Tensor logits = f64({1, 2}, {NAN, 1}), loss = blank({1}), total = blank({1});
   const Tensor log_sum = blank({1, 1}), dlogits = blank({1, 2});
   CrossEntropy op{.logits = logits,
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(global_norm_clips_only_what_is_larger) {
   clip(6, 1);
 }
 
-BOOST_AUTO_TEST_CASE(adam_decays_apart_from_the_gradient_or_with_it) {
+BOOST_AUTO_TEST_CASE(adam_decays_weights_separately_or_through_the_gradient) {
   const auto two_steps = [&](bool decoupled, const Values& w_after, const Values& m_after,
                              const Values& v_after) {
     const Tensor w = f64({3}, {1, -2, 0.5}), m = f64({3}, {0, 0, 0}), v = f64({3}, {0, 0, 0});

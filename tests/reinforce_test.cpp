@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(heads_that_add_nothing_keep_every_bit) {
 }
 
 // Weights that vanish in f32 are larger than 0, and those that rounding makes 1 are not above it.
-BOOST_AUTO_TEST_CASE(a_threshold_of_0_takes_all_and_1_nothing) {
+BOOST_AUTO_TEST_CASE(a_threshold_of_0_reinforces_every_pair_and_1_none) {
   const Tokens lengths{40, 3};
   const Reference looks = one_pair_a_token(lengths, 6);
   for (const char* const name : {"reference", "cpu"}) {
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_threshold_of_0_takes_all_and_1_nothing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(pairs_that_lie_nowhere_add_nothing) {
+BOOST_AUTO_TEST_CASE(pairs_outside_the_visible_keys_add_nothing) {
   const Tokens lengths{5, 4};
   for (const char* const name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
 }
 
 // The first group of a layer has columns of 2 queries, 1 key and 1 value, 4 wide.
-BOOST_AUTO_TEST_CASE(the_weights_that_are_shown_are_those_that_count) {
+BOOST_AUTO_TEST_CASE(shown_weights_are_the_ones_used) {
   const auto backend = make_reference_backend();
   Model model(*backend, "reinforce=0");
   model.reinforce(some_amounts);
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(the_weights_that_are_shown_are_those_that_count) {
   BOOST_TEST(most > 1.5);  // a row that is reinforced
 }
 
-BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_what_they_were) {
+BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
   const auto backend = make_cpu_backend({.threads = 2});
   Model plain(*backend, "beta=1"), told(*backend, "reinforce=0");
   BOOST_TEST(!plain.decoder.wants_reference());
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_what_they_were) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cached_and_batched_it_says_what_it_says_token_by_token) {
+BOOST_AUTO_TEST_CASE(cached_and_batched_decoding_agrees_with_token_by_token_decoding) {
   const std::vector<Tokens> sequences{
       {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4}, {5}, {8, 7, 6, 5, 4, 3, 2}};
   const std::vector<Tokens> asked{{4, 5, 6, 8, 10}, {0}, {2, 3, 4, 5}};
@@ -411,7 +411,7 @@ BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
     const Json scored = json("eval some --json --samples 20 --reading " + reading);
     BOOST_TEST(scored["rows"].size() > 0u);
   }
-  refuses(1, "generate some --prompt ab=", "some: its heads are reinforced by the reference");
+  refuses(1, "generate some --prompt ab=", "some: its heads are reinforced by a task's reference");
   refuses(1, "train --task reversal --reinforce 0 --steps 1 --out trained",
           "model.reinforce: expected none in training");
   BOOST_TEST(!std::filesystem::exists(path("trained")));
@@ -423,7 +423,7 @@ BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
   text.set("task.length", "20");
   make("book", text, 1);
   refuses(1, "eval book --samples 5", "reinforced heads: expected a task with reference attention");
-  refuses(1, "chat book", "book: its heads are reinforced by the reference");
+  refuses(1, "chat book", "book: its heads are reinforced by a task's reference");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_repair_prints_every_distribution_before_and_after) {
   BOOST_TEST(one["reading"] == "decoded");
 }
 
-BOOST_AUTO_TEST_CASE(without_rotary_positions_the_weights_stay) {
+BOOST_AUTO_TEST_CASE(turning_rotary_positions_off_keeps_the_weights) {
   repair("--method rope-off --out second");
   const auto first = longhand.model("first", 3), second = longhand.model("second", 0);
   for (const SafetensorsEntry& entry : first.entries()) {
@@ -185,18 +185,18 @@ BOOST_AUTO_TEST_CASE(the_best_settings_of_reinforced_heads_make_the_run) {
   const std::string again = "repair first --method reinforce --out other ";
   longhand.refuses(2, again + "--top 9", "--top: expected an integer from 1 to 8");
   longhand.refuses(2, again + "--delta big", "--delta: expected a number");
-  longhand.refuses(2, again + "--steps 5", "reinforce trains nothing");
+  longhand.refuses(2, again + "--steps 5", "reinforce does not train");
   longhand.refuses(2, again + "--rank-on far", "--rank-on");
   longhand.refuses(2, again + "--figure f.html", "--sweep");
   BOOST_TEST(!fs::exists(longhand.path("other")));
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_repaired_is_one_line_and_leaves_nothing) {
+BOOST_AUTO_TEST_CASE(an_impossible_repair_is_refused_in_one_line_and_leaves_nothing) {
   const std::string columns = "repair first --method columns --out other ";
   longhand.refuses(2, "repair first --out other", "--method");
   longhand.refuses(2, "repair first --method all --out other",
                    "expected columns, rope-off, bias-matrix, bias-heads or reinforce, got \"all\"");
-  longhand.refuses(2, columns + "--columns 4", "--columns: columns: expected some from 0 to 3");
+  longhand.refuses(2, columns + "--columns 4", "--columns: columns: expected numbers from 0 to 3");
   longhand.refuses(2, columns + "--columns 2..1", "a range that ascends");
   longhand.refuses(2, columns + "--columns first", "such as 0,60..63, got \"first\"");
   longhand.refuses(2, columns + "--train blocks.0", "training.train = auto");
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_repaired_is_one_line_and_leaves_nothing) {
   longhand.refuses(1, columns + "--task addition", "vocabulary");
   longhand.refuses(1, "repair nowhere --method columns --out other", "holds no run");
   longhand.refuses(1, columns + "--from-step 7", "no checkpoint of step 7");
-  longhand.refuses(1, "repair first --method columns --out first", "holds a run already");
+  longhand.refuses(1, "repair first --method columns --out first", "already holds a run");
   longhand.refuses(1, "repair first --method bias-matrix --score_bias_longest 20 --out other",
                    "at most 20");
   longhand.json(

@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(a_report_has_curves_with_values_answers_and_links) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(links_are_safe_whatever_a_folder_is_called) {
+BOOST_AUTO_TEST_CASE(links_are_safe_for_any_folder_name) {
   BOOST_TEST(app::html::link("a<b", "x\"y/#1 2.html") ==
              "<a href=\"./x%22y/%231%202.html\">a&lt;b</a>");
   BOOST_TEST(app::html::link("u", "javascript:x") == "<a href=\"./javascript%3Ax\">u</a>");

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_page_has_its_figures_and_keeps_its_notes) {
   BOOST_TEST(paper_table(results, "").find("rank") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_table_stands_last) {
+BOOST_AUTO_TEST_CASE(a_long_table_comes_last) {
   const longhand::TemporaryFolder folder;
   const fs::path page = folder.path() / "matrix.md";
   RecipeResult many = example;
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_long_table_stands_last) {
   BOOST_TEST(with_figures_table(text, results_in(folder.path())["matrix"]) == text);
 }
 
-BOOST_AUTO_TEST_CASE(training_of_seconds_minutes_and_hours_is_told_in_them) {
+BOOST_AUTO_TEST_CASE(training_times_are_given_in_seconds_minutes_or_hours) {
   const longhand::TemporaryFolder folder;
   const fs::path page = folder.path() / "fal-table1.md";
   for (const auto& [hours, told] : {std::pair(0.007, "; 25 s of"), std::pair(0.5, "; 30 min of"),
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(training_of_seconds_minutes_and_hours_is_told_in_them) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_stands_beside_a_figure_is_named) {
+BOOST_AUTO_TEST_CASE(the_values_beside_a_figure_are_named) {
   const longhand::TemporaryFolder folder;
   RecipeResult of_seeds = example;
   of_seeds.bounds = Bounds::seeds;
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(what_stands_beside_a_figure_is_named) {
   BOOST_TEST(contains(table, "| 0.125 to 0.500 (worst to best) | 0.200, 0.300 | 0.151 |"));
 }
 
-BOOST_AUTO_TEST_CASE(of_many_runs_the_least_and_the_greatest_stand_in_the_table) {
+BOOST_AUTO_TEST_CASE(a_table_of_many_runs_shows_the_least_and_the_greatest) {
   const longhand::TemporaryFolder folder;
   const fs::path page = folder.path() / "many.md";
   RecipeResult many{.rows = {{.row = "r", .column = "c", .value = 0.5}}};
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_replaced_and_nothing_else) {
                            "expected a table of figures");
 }
 
-BOOST_AUTO_TEST_CASE(a_large_picture_is_left_out_and_said_to_be) {
+BOOST_AUTO_TEST_CASE(a_large_picture_is_left_out_with_a_note) {
   const longhand::TemporaryFolder folder;
   RecipeResult result;
   result.sections.emplace_back(
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_large_picture_is_left_out_and_said_to_be) {
   BOOST_TEST(!fs::exists(folder.path() / "files/a-1.svg"));
 }
 
-BOOST_AUTO_TEST_CASE(a_block_is_replaced_where_there_is_one) {
+BOOST_AUTO_TEST_CASE(a_block_is_replaced_if_it_exists) {
   BOOST_TEST(replace_block("a\n<!-- x -->\nold\n<!-- end of x -->\nb\n", "x", "new\n") ==
              "a\n<!-- x -->\nnew\n<!-- end of x -->\nb\n");
   longhand::expect_refusal([] { replace_block("a", "x", "new"); },

@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(philox_gives_the_published_words) {
               Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_is_the_blocks_its_name_says) {
+BOOST_AUTO_TEST_CASE(a_stream_consists_of_the_blocks_of_its_name) {
   const std::uint64_t seed = 0x0123456789abcdef;
   const std::uint64_t step = 0x00fedcba98765432;
   Rng rng(seed, Purpose::dropout, step, 77);
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(a_stream_is_the_blocks_its_name_says) {
   BOOST_CHECK_THROW(Rng(1, Purpose::data, std::uint64_t{1} << 56), Error);
 }
 
-BOOST_AUTO_TEST_CASE(many_words_at_once_are_the_same_words) {
+BOOST_AUTO_TEST_CASE(drawing_many_words_at_once_gives_the_same_words) {
   for (const int before : {0, 1, 3}) {
     Rng one(5, Purpose::test, 6, 7), many = one;
     for (int i = 0; i < before; ++i) BOOST_TEST(one.next() == many.next());
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(below_is_uniform_for_small_bounds) {
 
 // With bound 3 * 2^30 a remainder would give the first third twice its share, and a product
 // without rejection the multiples of three.
-BOOST_AUTO_TEST_CASE(below_is_uniform_where_careless_ways_are_not) {
+BOOST_AUTO_TEST_CASE(below_is_uniform_for_bounds_that_bias_simpler_methods) {
   const std::uint32_t bound = 3u << 30;
   Rng rng(3, Purpose::test);
   std::vector<double> thirds(3);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(normal_numbers_are_normal) {
   BOOST_TEST(chi_square_p(counts) > 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(chance_happens_as_often_as_it_says) {
+BOOST_AUTO_TEST_CASE(chance_is_true_as_often_as_its_probability) {
   Rng rng(7, Purpose::test);
   int hits = 0;
   for (int i = 0; i < 100'000; ++i) hits += rng.chance(0.02) ? 1 : 0;

@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
 }
 
 // Scores more than 2 below the largest have no weight, and a largest one that far ahead all of it.
-BOOST_AUTO_TEST_CASE(what_lies_far_below_has_no_weight) {
+BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     const auto of = [&](const Doubles& values) {
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
 }
 
 // Rows of dS that do not sum to 0 leave something to the query's own c.
-BOOST_AUTO_TEST_CASE(a_stick_tells_the_query_s_own_shift) {
+BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   const auto backend = make_reference_backend();
   ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5}, Rule::stick);
   s.shift = Var(column(*backend, Doubles(4, 0.0)), true);
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
 }
 
 // Where nothing is left of any row of a panel, keys are not read: here those would make NaN.
-BOOST_AUTO_TEST_CASE(a_spent_row_reads_no_further) {
+BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   const auto backend = make_cpu_backend();
   const std::int64_t n = 700, width = 4, unread = 256;
   Rng rng(3, Purpose::test);
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_rule_has_no_use_for_is_refused) {
+BOOST_AUTO_TEST_CASE(arguments_that_a_rule_does_not_use_are_refused) {
   const auto backend = make_reference_backend();
   const HeadProblem p(*backend, DType::f64, {3}, 1, 1, 2, 2);
   ScoreVars s = p.scores();

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_written_before_the_logs_are_opened) {
   BOOST_TEST(RunFolder(path).config().ini() == config.ini());
 }
 
-BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_one_is_passed_over) {
+BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_line_is_skipped) {
   {
     RunFolder run = RunFolder::create(path, config);
     run.open();
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_metrics_file_of_rubbish_is_refused_at_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_with_a_run_is_not_taken_for_a_new_one) {
+BOOST_AUTO_TEST_CASE(a_folder_that_holds_a_run_is_refused_for_a_new_one) {
   {
     RunFolder run = RunFolder::create(path, config);
     BOOST_CHECK_THROW(run.open_logs(0), Error);  // it is not held yet
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(only_one_of_two_writes_and_only_one_of_two_new_runs_is_made
   RunFolder(path).open();
 }
 
-BOOST_AUTO_TEST_CASE(an_evaluation_that_will_be_made_again_is_dropped) {
+BOOST_AUTO_TEST_CASE(an_evaluation_that_will_be_repeated_is_dropped) {
   {
     RunFolder run = RunFolder::create(path, config);
     run.open();

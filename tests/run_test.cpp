@@ -104,9 +104,9 @@ BOOST_AUTO_TEST_CASE(wrong_settings_are_one_line_and_leave_no_folder) {
   BOOST_TEST(!fs::exists(folder / "runs"));
 }
 
-BOOST_AUTO_TEST_CASE(folders_that_do_not_fit_are_one_line) {
+BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   train("a");
-  refuses(1, "train " + tiny + "--out a", "a: holds a run already");
+  refuses(1, "train " + tiny + "--out a", "a: already holds a run");
   refuses(1, "train --resume absent", "absent: holds no run");
   refuses(2, "train --resume a --steps 9", "--steps");
   refuses(2, "eval", "run folder");
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(broken_files_of_a_run_are_one_line_naming_them) {
   BOOST_TEST(contents(folder / "none/report.html").ends_with("</html>\n"));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_cut_by_a_signal_ends_with_the_bits_of_one_that_was_not) {
+BOOST_AUTO_TEST_CASE(a_run_interrupted_by_a_signal_resumes_to_the_same_bits) {
   const std::string words =
       "train --task flip-flop --task.instructions 8 --width 16 --layers 1 --batch 4 "
       "--heads softmax:1,fal:1 --evaluate_samples 5 --steps 400 --quiet --json ";
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(eval_reports_every_distribution_with_intervals) {
   BOOST_TEST(table.out.find('\033') == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(generate_goes_on_from_the_prompt) {
+BOOST_AUTO_TEST_CASE(generate_continues_the_prompt) {
   train("a");
   const Outcome one = (*this)("generate a --prompt w1i0r --tokens 5");
   BOOST_TEST(one.status == 0);
@@ -351,8 +351,8 @@ BOOST_AUTO_TEST_CASE(labels_are_learned_and_scored_but_not_decoded) {
     json(train + name + "-3 --threads 3");
     BOOST_TEST((checkpoint(name, 6) == checkpoint(name + "-3", 6)));
     BOOST_TEST(scores.contains("train/above-chance") == (name == "words"));
-    refuses(1, "eval " + name + " --reading decoded", "is not the next token");
-    refuses(1, "generate " + name + " --prompt 1", "does not say the next token");
+    refuses(1, "eval " + name + " --reading decoded", "are not next tokens");
+    refuses(1, "generate " + name + " --prompt 1", "does not predict the next token");
     const Outcome line = (*this)("data --task " + name + " " + options + "--count 1");
     BOOST_TEST(contains(line.out, " -> "));
     const Outcome lines = (*this)("data --task " + name + " " + options + "--count 5 --json");
@@ -396,7 +396,7 @@ BOOST_AUTO_TEST_CASE(repro_lists_its_recipes_and_refuses_what_it_does_not_know) 
   refuses(2, "repro fal/table1 --tasks chains", "there are flip-flop");
   refuses(2, "repro fal/table1 --scale huge", "huge");
   refuses(2, "repro fal/table1 --threads many", "--threads");
-  refuses(2, "repro hinting/theorem5.1 --seeds 3", "no grid of independent runs");
+  refuses(2, "repro hinting/theorem5.1 --seeds 3", "not consist of independent runs");
   refuses(1, "repro fal/table1 --out /proc/x --quiet", "/proc/x");
 }
 

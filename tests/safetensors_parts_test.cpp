@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_larger_than_a_part_is_refused_before_anything_is_w
                       "at most 1000 of them, got 1001"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_index_says_nothing_that_its_parts_do_not_bear_out, Fixture) {
+BOOST_FIXTURE_TEST_CASE(an_index_must_agree_with_its_parts, Fixture) {
   const std::string first = "model-00001-of-00003.safetensors", second = part(2).filename();
   const auto with = [&](const std::string& from, const std::string& to) {
     put(index, replaced(text, from, to));
@@ -173,7 +173,7 @@ BOOST_FIXTURE_TEST_CASE(an_index_says_nothing_that_its_parts_do_not_bear_out, Fi
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(parts_that_are_gone_cut_or_changed_are_refused, Fixture) {
+BOOST_FIXTURE_TEST_CASE(missing_truncated_or_changed_parts_are_refused, Fixture) {
   const std::string whole = contents(part(2));
   fs::remove(part(2));
   expect("model-00002-of-00003.safetensors: cannot be read");

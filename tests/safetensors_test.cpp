@@ -97,7 +97,7 @@ std::string file_of_many(std::size_t count) {
   return file_of(header, std::string(count, 'x'));
 }
 
-BOOST_AUTO_TEST_CASE(as_many_tensors_as_the_limit_says_are_read_and_no_more) {
+BOOST_AUTO_TEST_CASE(the_number_of_tensors_is_limited) {
   constexpr std::size_t most = SafetensorsFile::max_entries;
   const std::string bytes = file_of_many(most);
   const SafetensorsFile file = parse(bytes);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(as_many_tensors_as_the_limit_says_are_read_and_no_more) {
   BOOST_TEST(refusal(file_of_many(most + 1)) == "x: more than 250000 tensors");
 }
 
-BOOST_AUTO_TEST_CASE(a_name_is_as_long_as_the_limit_says_and_no_longer) {
+BOOST_AUTO_TEST_CASE(the_length_of_a_name_is_limited) {
   const auto named = [](std::size_t length) {
     return file_of('{' + entry(std::string(length, 'n'), "U8", "[1]", "[0,1]") + '}', "a");
   };
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(every_truncation_and_every_changed_byte_is_refused_or_read_
   }
 }
 
-BOOST_AUTO_TEST_CASE(types_longhand_lacks_are_listed_and_not_handed_out) {
+BOOST_AUTO_TEST_CASE(unsupported_types_are_listed_but_not_read) {
   const std::string bytes = file_of('{' + entry("h", "F16", "[1]", "[0,2]") + '}', "ab");
   const SafetensorsFile file = parse(bytes);
   BOOST_TEST(file.entries()[0].type == "F16");
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(integers_are_read_as_i32_when_they_fit) {
       "x: tensor \"v\": expected values from -2^31 to 2^31 - 1, got 2147483648 at element 1");
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_refused_and_leaves_no_trace) {
+BOOST_AUTO_TEST_CASE(impossible_files_are_refused_and_leave_no_trace) {
   const TemporaryFolder folder;
   const std::vector<float> one{1};
   const auto refused = [&](std::vector<SafetensorsItem> items,

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(tokens_come_as_often_as_their_probability_says) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_unlikely_is_left_out) {
+BOOST_AUTO_TEST_CASE(unlikely_tokens_are_left_out) {
   const auto tokens = [](const Sampling& sampling) {
     std::vector<std::int32_t> all;
     for (const auto& [token, times] : counts(sampling)) all.push_back(token);
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(what_is_unlikely_is_left_out) {
   BOOST_TEST((tokens({.temperature = 1, .min_p = 1}) == std::vector{1, 4}));
 }
 
-BOOST_AUTO_TEST_CASE(a_penalty_is_for_what_came_before) {
+BOOST_AUTO_TEST_CASE(a_penalty_applies_to_earlier_tokens) {
   Rng rng(1, Purpose::test);
   const std::vector<std::int32_t> before{1, 4, 1};
   BOOST_TEST(choose(logits, before, {.repetition_penalty = 2}, rng).token == 2);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_penalty_is_for_what_came_before) {
   BOOST_TEST(choose(low, std::vector<std::int32_t>{0}, {.repetition_penalty = 2}, rng).token == 1);
 }
 
-BOOST_AUTO_TEST_CASE(logits_that_say_nothing_are_refused) {
+BOOST_AUTO_TEST_CASE(unusable_logits_are_refused) {
   Rng rng(1, Purpose::test);
   BOOST_CHECK_THROW(choose({}, {}, {}, rng), Error);
   BOOST_CHECK_THROW(choose(std::vector<float>{-INFINITY, -INFINITY}, {}, {}, rng), Error);

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(sizes_go_up_by_fours_to_the_papers) {
 }
 
 // Points at 100, 400 and 1600 samples, three each, of which some have nothing or all wrong.
-BOOST_AUTO_TEST_CASE(a_fit_is_given_only_where_it_says_something) {
+BOOST_AUTO_TEST_CASE(a_fit_is_given_only_if_it_is_meaningful) {
   const auto points = [](double first, double second, double third) {
     std::vector<scaling::Scored> all;
     for (const double noise : {0.97, 1.0, 1.03}) {
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_fit_is_given_only_where_it_says_something) {
 }
 
 // With one seed a fit is of three points.
-BOOST_AUTO_TEST_CASE(a_study_has_every_size_a_fit_or_why_there_is_none_and_the_papers_figures) {
+BOOST_AUTO_TEST_CASE(a_study_has_every_size_a_fit_or_its_absence_and_the_papers_figures) {
   const TemporaryFolder folder;
   const RecipeResult result =
       make("scaling/chains", folder,

@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(queries_are_decoded_and_malformed_ones_refused) {
   for (const char* bad : {"a=%", "a=%2", "a=%zz", "%g0=1"}) BOOST_TEST(!parse_query(bad, query));
 }
 
-BOOST_AUTO_TEST_CASE(a_host_is_a_number_or_localhost) {
+BOOST_AUTO_TEST_CASE(a_host_is_a_numeric_address_or_localhost) {
   for (const char* good :
        {"127.0.0.1:8765", "127.0.0.1", "localhost:1", "[::1]:8765", "10.0.0.7:80"}) {
     BOOST_TEST(is_plain_host(good), good);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_host_is_a_number_or_localhost) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_course_keeps_its_room_and_its_values) {
+BOOST_AUTO_TEST_CASE(a_curve_keeps_its_size_limit_and_its_extremes) {
   Course course;
   constexpr std::int64_t steps = 100'000;
   for (std::int64_t step = 1; step <= steps; ++step)
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_course_keeps_its_room_and_its_values) {
   BOOST_TEST(sum == exact);
 }
 
-BOOST_AUTO_TEST_CASE(a_growing_file_is_read_on_and_a_replaced_one_anew) {
+BOOST_AUTO_TEST_CASE(a_growing_file_is_read_further_and_a_replaced_one_again) {
   const std::filesystem::path file = path() / "metrics.jsonl";
   Curves curves;
   BOOST_TEST(curves.read(FileDescriptor(), soon()));  // there is none yet
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(requests_are_taken_within_limits) {
   BOOST_TEST(http_request(echo.port(), "GET", "/b").status == 200);  // all the same
 }
 
-BOOST_AUTO_TEST_CASE(rubbish_of_any_kind_ends_no_server) {
+BOOST_AUTO_TEST_CASE(garbage_never_ends_the_server) {
   const Echo echo;
   Rng rng(3, Purpose::test);
   const std::string start = "GET /api/runs?runs=1,2&from=3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_expects_100_continue_is_told_to_go_on) {
   BOOST_TEST(receive_all(begin("100-continue", "0")).ends_with("POST /a "));
 }
 
-BOOST_AUTO_TEST_CASE(answers_that_nobody_takes_are_bounded) {
+BOOST_AUTO_TEST_CASE(unread_responses_are_bounded) {
   std::atomic<bool> over = false;
   HttpServer server(
       "127.0.0.1", 0,
@@ -470,7 +470,7 @@ BOOST_FIXTURE_TEST_CASE(runs_are_shown_and_only_by_their_numbers, Served) {
   BOOST_TEST((*this)("train --resume runs/small --quiet").status == 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(who_has_the_token_stops_and_resumes_a_run, Served) {
+BOOST_FIXTURE_TEST_CASE(holders_of_the_token_stop_and_resume_runs, Served) {
   const pid_t training = start(
       "train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 --width 8 "
       "--steps 100000 --batch 2 --evaluate-samples 2 --threads 1 --quiet --out runs/long");
@@ -500,7 +500,7 @@ BOOST_FIXTURE_TEST_CASE(who_has_the_token_stops_and_resumes_a_run, Served) {
   wait_for([](const Json& run) { return run["state"] == "stopped" && !run.contains("doing"); });
 }
 
-BOOST_FIXTURE_TEST_CASE(a_lock_that_names_another_process_ends_nobody, Served) {
+BOOST_FIXTURE_TEST_CASE(a_lock_naming_another_process_kills_nothing, Served) {
   BOOST_REQUIRE((*this)("train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 "
                         "--width 8 --steps 2 --batch 2 --evaluate-samples 2 --quiet --out runs/r")
                     .status == 0);
@@ -628,7 +628,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_without_descriptors_rests_and_comes_back, Serve
   BOOST_TEST(get("/").status == 200);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_cannot_be_served_is_refused, Served) {
+BOOST_FIXTURE_TEST_CASE(folders_that_cannot_be_served_are_refused, Served) {
   refuses(1, "serve nowhere", "nowhere");
   refuses(1, "serve --address example.org", "127.0.0.1");
   refuses(2, "serve --port 70000", "--port");

@@ -203,14 +203,14 @@ BOOST_AUTO_TEST_CASE(states_are_those_of_the_derivation) {
   BOOST_TEST(states.at("blocks.1.feed_forward", 8, at.hat(4)) > 1 + construction.successor);
 }
 
-BOOST_AUTO_TEST_CASE(as_printed_it_goes_on_to_the_next_number_too_early) {
+BOOST_AUTO_TEST_CASE(the_printed_construction_moves_on_too_early) {
   const Sorter printed = in_f64(SortingConstruction::as_printed(6, 3));
   const Tokens said = printed.sort({{5, 5, 6}}).front();
   BOOST_TEST(said[0] == 5);
   BOOST_TEST(said[1] == 6);  // of 2 copies before and 1 after the mean is 1/3 < epsilon
 }
 
-BOOST_AUTO_TEST_CASE(more_copies_than_it_is_made_for_are_lost) {
+BOOST_AUTO_TEST_CASE(more_copies_than_designed_for_are_lost) {
   const Sorter sorter = in_f64(SortingConstruction::for_inputs(2, 4));
   const Tokens few = copies({{1, 4}, {2, 1}}, 9), many = copies({{1, 40}, {2, 1}}, 9);
   sorter.sorts({few});
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(more_copies_than_it_is_made_for_are_lost) {
   BOOST_TEST(sorter.sort({many}).front() != sorted);
 }
 
-BOOST_AUTO_TEST_CASE(as_a_run_it_is_loaded_and_sorts) {
+BOOST_AUTO_TEST_CASE(saved_as_a_run_it_loads_and_sorts) {
   const TemporaryFolder folder;
   const Sorter sorter = in_f32(SortingConstruction::for_inputs(5, 20));
   const auto path = folder / "construction";

@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_share_of_inputs_has_few_numbers) {
              50u);  // a test of one length is uniform
 }
 
-BOOST_AUTO_TEST_CASE(rep_repeats_distinct_numbers) {
+BOOST_AUTO_TEST_CASE(the_hint_rep_repeats_distinct_numbers) {
   for (const auto& [length, repeat] :
        {std::pair<std::int64_t, std::int64_t>{100, 3}, {100, 2}, {20, 5}, {7, 7}, {11, 4}}) {
     const auto task = make({{"length", text(length)}, {"repeat", text(repeat)}});

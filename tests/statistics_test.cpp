@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_noisy_power_law_has_students_intervals) {
 }
 
 // Of laws whose noise is normal, 95% of intervals hold the exponent and 95% a further point.
-BOOST_AUTO_TEST_CASE(intervals_of_power_laws_hold_what_they_say) {
+BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_their_coverage) {
   Rng rng(7, Purpose::test);
   int holds_exponent = 0, holds_next = 0, bent = 0;
   constexpr int trials = 2000;
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(intervals_of_power_laws_hold_what_they_say) {
 // Worked by hand: at x = 0, 1, 2 the means of y are 0, 3, 0, so the line is level at 1 and the
 // points' sum of squares around it 2 (1 + 4 + 1) = 12, beside which theirs around their own means
 // is 3: F = 12 of 1 and 3 degrees of freedom, the square of a t.
-BOOST_AUTO_TEST_CASE(a_power_law_that_bends_says_so) {
+BOOST_AUTO_TEST_CASE(a_bending_power_law_is_reported) {
   const double s = std::sqrt(0.5), e = std::exp(1.0);
   std::vector<SizeAndError> points;
   for (const double sign : {-1.0, 1.0}) {
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_power_law_that_bends_says_so) {
   BOOST_TEST(!power_law(std::vector<SizeAndError>{{1, 1}, {1, 0.9}, {4, 0.1}})->straight);
 }
 
-BOOST_AUTO_TEST_CASE(there_is_no_power_law_of_too_little) {
+BOOST_AUTO_TEST_CASE(too_few_points_give_no_power_law) {
   BOOST_TEST(!power_law({}));
   BOOST_TEST(!power_law(std::vector<SizeAndError>{{1, 1}, {2, 0.5}}));
   BOOST_TEST(!power_law(std::vector<SizeAndError>{{8, 1}, {8, 0.5}, {8, 0.7}}));

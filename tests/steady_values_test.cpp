@@ -43,7 +43,7 @@ constexpr Math maths[] = {Math::exact, Math::fast, Math::bf16};
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(products_of_what_stays_have_the_same_bits) {
+BOOST_AUTO_TEST_CASE(products_with_kept_panels_have_the_same_bits) {
   for (const Isa isa : supported_isas()) {
     for (const int threads : {1, 2}) {
       const auto backend = make_cpu_backend({.threads = threads}, isa);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(products_of_what_stays_have_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_written_over_is_packed_anew) {
+BOOST_AUTO_TEST_CASE(overwritten_values_are_packed_again) {
   const auto backend = make_cpu_backend({.threads = 2});
   const std::int64_t count = out_width * in_width;
   const Tensor x = normal_tensor(*backend, {64, in_width}, 2);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(room_for_panels_is_bounded) {
   BOOST_TEST(memory.use().live == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_training_has_the_bits_of_one_that_keeps_nothing) {
+BOOST_AUTO_TEST_CASE(keeping_panels_changes_no_bit_of_training) {
   // What stands before a backend passes no word of what stays on.
   const nn::BatchSource batches = [](std::int64_t step, std::int64_t place) {
     Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));

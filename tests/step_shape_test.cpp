@@ -30,7 +30,7 @@ Batch batch_of(std::vector<std::int32_t> lengths, bool weighted = false, std::in
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(shapes_differ_in_all_that_decides_about_operations) {
+BOOST_AUTO_TEST_CASE(shapes_differ_in_everything_that_affects_operations) {
   const Batch batch = batch_of({6, 6, 6});
   const auto same = [&](const Batch& other) { return shape_of(other) == shape_of(batch); };
   BOOST_TEST(same(batch));
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(batches_of_one_length_stay_as_they_are) {
   BOOST_TEST(batch.real_lengths().size() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(ragged_batches_are_filled_with_what_does_not_count) {
+BOOST_AUTO_TEST_CASE(ragged_batches_are_padded_with_uncounted_tokens) {
   const Batch ragged = batch_of({3, 9, 4}, true, 2), full = filled_up(ragged);
   BOOST_TEST(full.tokens.size() == 256u);
   BOOST_TEST(full.filling == 240);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(ragged_batches_are_filled_with_what_does_not_count) {
   BOOST_TEST(shape_of(full).longest == 16);  // the filling has no positions
 }
 
-BOOST_AUTO_TEST_CASE(filling_is_little_and_leaves_few_shapes) {
+BOOST_AUTO_TEST_CASE(padding_is_small_and_leaves_few_shapes) {
   std::vector<BatchShape> shapes;
   for (std::int32_t more = 0; more < 4000; more += 37) {
     std::vector<std::int32_t> lengths(100, 200);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(filling_is_little_and_leaves_few_shapes) {
   BOOST_TEST(shapes.size() == 8u);  // multiples of 512 from 20480 to 24064
 }
 
-BOOST_AUTO_TEST_CASE(the_one_not_asked_for_longest_goes) {
+BOOST_AUTO_TEST_CASE(the_least_recently_used_shape_is_dropped) {
   Recent<int, std::string> recent(2);
   int made = 0;
   const auto ask = [&](int key) {

@@ -138,8 +138,8 @@ BOOST_AUTO_TEST_CASE(the_data_of_a_step_is_told_in_words_and_json) {
   BOOST_TEST(contains(words.out, "\" wants 2: "));
   refuses(2, "data --task reversal --step 0", "--step");
   refuses(2, "data --task reversal --steps 3 --step 4", "--step");
-  refuses(2, "data --task reversal --step 1 --mask", "--mask: expected none beside --step");
-  refuses(2, "data --task reversal --out x.npz", "--out: expected --step too");
+  refuses(2, "data --task reversal --step 1 --mask", "--mask: cannot be combined with --step");
+  refuses(2, "data --task reversal --out x.npz", "--out needs --step");
   refuses(1, "data --task reversal --step 1 --out x.npy", "a .npy file holds one array");
   refuses(1, "data nothing-here --step 1", "holds no run");
 }
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_step_is_taken_again_from_its_trace) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_trace_changes_no_bit_of_what_is_computed_again_or_in_parts) {
+BOOST_AUTO_TEST_CASE(a_trace_changes_no_bit_with_recomputation_or_parts) {
   for (const char* flags : {"--task sorting --batch 4 --recompute 1",
                             "--task flip-flop --batch 8 --parts 4 --moments bf16 --beta2 0.98"}) {
     BOOST_TEST_CONTEXT(flags) {
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_trace_changes_no_bit_of_what_is_computed_again_or_in_part
   }
 }
 
-BOOST_AUTO_TEST_CASE(who_watches_changes_no_bit_where_classes_are_many) {
+BOOST_AUTO_TEST_CASE(watching_changes_no_bit_with_many_classes) {
   app::Config config("sorting");
   config.set("model.layers", "1");
   config.set("model.width", "16");
@@ -269,15 +269,15 @@ BOOST_AUTO_TEST_CASE(who_watches_changes_no_bit_where_classes_are_many) {
   BOOST_TEST(logits == 4 * shape.vocabulary);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_dumped_is_refused) {
+BOOST_AUTO_TEST_CASE(impossible_dumps_are_refused) {
   const std::string flags = "train --quiet --task reversal " + small;
   refuses(2, flags + "--dump-step 6 --out r", "--dump-step: expected a step from 1 to 5, got 6");
   refuses(2, flags + "--dump-step 0 --out r", "--dump-step");
-  refuses(2, flags + "--dump-out x.npz --out r", "--dump-out: expected --dump-step too");
+  refuses(2, flags + "--dump-out x.npz --out r", "--dump-out needs --dump-step");
   refuses(2, flags + "--dump-step 1 --dump-out x.txt --out r", "ends in .npz or .safetensors");
   BOOST_TEST(!std::filesystem::exists(folder / "r"));
   BOOST_TEST((*this)(flags + "--out r").status == 0);
-  refuses(1, "train --resume r --dump-step 2", "expected a step to come, after 5, got 2");
+  refuses(1, "train --resume r --dump-step 2", "expected a step after 5, got 2");
   // A folder that is not there: told before the step is lost; the run keeps its checkpoint.
   BOOST_TEST((*this)(flags + "--dump-step 3 --dump-out no/x.npz --out s").status == 1);
   BOOST_TEST((*this)("train --resume s --dump-step 4 --quiet").status == 0);

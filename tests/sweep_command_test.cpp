@@ -17,7 +17,7 @@ BOOST_FIXTURE_TEST_SUITE(sweep_command_test, Program)
 
 using sweep_command_test::small;
 
-BOOST_AUTO_TEST_CASE(a_grid_is_trained_and_told) {
+BOOST_AUTO_TEST_CASE(a_grid_is_trained_and_reported) {
   const std::string grid = "--grid rate=1e-3,3e-3 --grid heads='softmax:2|softmax:1,fal:1' ";
   const Json told = json(small + grid + "--seeds 2 --json");
   BOOST_REQUIRE(told["rows"].size() == 4u);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_grid_is_trained_and_told) {
           "holds a run of another configuration: training.warm_up is \"100\" there and \"7\" here");
 }
 
-BOOST_AUTO_TEST_CASE(its_runs_can_be_shared_and_gone_on_with) {
+BOOST_AUTO_TEST_CASE(runs_of_a_sweep_can_be_divided_and_resumed) {
   const std::string grid = "--grid rate=1e-3,2e-3,3e-3 ";
   const auto listed = (*this)(small + grid + "--list-runs");
   BOOST_TEST(listed.out == "s/rate-1e-3-seed-1\ns/rate-2e-3-seed-1\ns/rate-3e-3-seed-1\n");
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(its_runs_can_be_shared_and_gone_on_with) {
   BOOST_TEST(std::filesystem::exists(folder / "s/report.html"));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_grid_is_refused) {
+BOOST_AUTO_TEST_CASE(broken_grids_are_refused) {
   refuses(2, small, "--grid is missing");
   refuses(2, small + "--grid rate", "NAME=VALUE");
   refuses(2, small + "--grid rtae=1", "did you mean rate?");

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(an_axis_is_words_numbers_and_ranges) {
   BOOST_TEST(parse_axis("x=-2..0").values == (Words{"-2", "-1", "0"}));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_axis_is_told) {
+BOOST_AUTO_TEST_CASE(broken_axes_are_reported) {
   BOOST_TEST(refusal("length") == "expected OPTION=VALUES, got \"length\"");
   BOOST_TEST(refusal("=3") == "expected OPTION=VALUES, got \"=3\"");
   BOOST_TEST(refusal("length=") == "expected a value, got none");

@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(reference_attention_looks_back_at_tokens_that_hold_the_answ
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_distribution_leaves_vocabulary_and_outputs_alone) {
+BOOST_AUTO_TEST_CASE(a_distribution_changes_neither_vocabulary_nor_outputs) {
   for (const TaskKind& kind : all_tasks()) {
     const auto training = kind.make(kind.defaults());
     for (const Distribution& distribution : kind.distributions) {
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_distribution_leaves_vocabulary_and_outputs_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_exist_is_refused_by_name) {
+BOOST_AUTO_TEST_CASE(unknown_names_are_refused) {
   const std::string unknown = refusal([] { task_kind("flipflop"); });
   BOOST_TEST(unknown.starts_with("expected a task of flip-flop, cycle-tracing"), unknown);
   BOOST_TEST(unknown.ends_with(", got \"flipflop\"; did you mean flip-flop?"), unknown);
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_exist_is_refused_by_name) {
 }
 
 // A distribution changes options, so what it makes of them is not what the user wrote.
-BOOST_AUTO_TEST_CASE(an_option_that_only_a_distribution_cannot_have_names_it) {
+BOOST_AUTO_TEST_CASE(an_option_that_a_distribution_cannot_have_names_the_distribution) {
   const TaskKind& kind = task_kind("cycle-tracing");
   OptionValues values = kind.defaults();
   values.set("max-nodes", "200");

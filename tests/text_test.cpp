@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(samples_are_windows_of_the_part_they_belong_to) {
   BOOST_TEST(least == 200);  // and the first of what is held out
 }
 
-BOOST_AUTO_TEST_CASE(validation_learns_nothing_twice_and_leaves_nothing_out) {
+BOOST_AUTO_TEST_CASE(validation_covers_every_window_once) {
   write_atomically(folder / "t", places(250));
   const auto task = make({{"text", path("t")}, {"length", "9"}, {"held_out", "0.2"}}, "validation");
   BOOST_TEST(task->count() == 6u);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(what_is_held_out_begins_with_a_document) {
   BOOST_CHECK_THROW(make({{"separator", "\\x1"}}), Error);
 }
 
-BOOST_AUTO_TEST_CASE(of_a_record_the_answer_and_its_end_are_learned) {
+BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_learned) {
   write_atomically(folder / "qa.jsonl",
                    "{\"prompt\": \"1+1=\", \"answer\": \"2\", \"more\": [1]}\n"
                    "\n"
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(of_a_record_the_answer_and_its_end_are_learned) {
   BOOST_CHECK_THROW(make({{"template", "alpaca"}, {"text", file}})->count(), Error);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_learned_from_is_refused_when_it_is_needed) {
+BOOST_AUTO_TEST_CASE(unusable_texts_are_refused_when_they_are_needed) {
   Rng rng(1, Purpose::test);
   BOOST_CHECK_THROW(make({})->sample(rng, 0), Error);
   BOOST_CHECK_THROW(make({{"text", path("absent")}})->sample(rng, 0), Error);

@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(documents_are_encoded_one_by_one_with_their_end_between_the
   BOOST_TEST(refusal([&] { read_with("c", {3}); }).ends_with("byte 5"));
 }
 
-BOOST_AUTO_TEST_CASE(tokens_are_made_once_and_again_when_the_text_or_the_tokenizer_is_another) {
+BOOST_AUTO_TEST_CASE(tokens_are_cached_until_the_text_or_the_tokenizer_changes) {
   write_atomically(text, "abc ab");
   BOOST_TEST((read(open()) == std::vector{4, 2, 3, 4}));
   const auto made = std::filesystem::last_write_time(tokens);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(every_changed_byte_is_noticed) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(broken_utf8_is_refused_by_its_place_or_replaced) {
+BOOST_AUTO_TEST_CASE(broken_utf8_is_refused_with_its_position_or_replaced) {
   write_atomically(text, "ab\xff");
   const std::string message = refusal([&] { open(); });
   BOOST_TEST(message.starts_with(text.string() + ": "), message);

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(wrong_usage_and_broken_input_are_refused_in_one_line) {
   refuses(1, "tokenize broken --tokenizer .", "expected tokenizer.json, or vocab.json");
 }
 
-BOOST_AUTO_TEST_CASE(a_tokenizer_that_asks_for_something_else_is_refused_by_name) {
+BOOST_AUTO_TEST_CASE(unsupported_features_of_a_tokenizer_are_refused_by_name) {
   const auto with = [&](const std::string& kind, auto change, const std::string& message) {
     Json whole = golden["tokenizers"][kind]["tokenizer"];
     change(whole);

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(dropped_bytes_around_a_token_are_outside_its_range) {
   BOOST_TEST(tokens("bb") == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_long_text_is_cut_without_a_trace) {
+BOOST_AUTO_TEST_CASE(cutting_a_long_text_changes_no_id) {
   std::string text, end;
   for (int i = 0; text.size() < 600000; ++i) {
     for (const Json& line : golden()["texts"]) {
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(broken_text_and_unknown_ids_are_refused) {
   BOOST_CHECK_THROW((void)tokenizer.decode(wrong), Error);
 }
 
-BOOST_AUTO_TEST_CASE(training_gives_the_tokenizer_that_was_held_against_hugging_face) {
+BOOST_AUTO_TEST_CASE(training_gives_the_tokenizer_that_was_checked_against_hugging_face) {
   const Json& kind = golden()["tokenizers"]["trained"];
   const std::string& text = golden()["training_text"].string();
   const BpeTraining training{

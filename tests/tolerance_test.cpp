@@ -30,7 +30,7 @@ double used(tolerance::Values y) { return compared({{"y", result(std::move(y))}}
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(equal_values_use_nothing_of_the_bound) { BOOST_TEST(used({1, -2, 0}) == 0); }
+BOOST_AUTO_TEST_CASE(equal_values_use_none_of_the_bound) { BOOST_TEST(used({1, -2, 0}) == 0); }
 
 BOOST_AUTO_TEST_CASE(the_share_of_the_bound_is_reported) {
   BOOST_TEST(std::abs(used({1, -2, 6e-5}) - 0.5) < 0.01);
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(the_share_of_the_bound_is_reported) {
   BOOST_TEST(used({1, -2, 13e-5}) > 1);
 }
 
-BOOST_AUTO_TEST_CASE(sign_factor_nan_infinity_size_and_names_are_seen) {
+BOOST_AUTO_TEST_CASE(wrong_signs_factors_sizes_and_names_are_seen) {
   BOOST_TEST(used({1, 2, 0}) > 1);
   BOOST_TEST(used({2, -2, 0}) > 1);
   BOOST_TEST(used({1, -2, std::nan("")}) > 1);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(sign_factor_nan_infinity_size_and_names_are_seen) {
 }
 
 // Each of a thousand entries may be 12 sigma off; all of them together by a hundredth of that.
-BOOST_AUTO_TEST_CASE(a_factor_is_seen_where_no_single_entry_stands_out) {
+BOOST_AUTO_TEST_CASE(a_common_factor_is_seen_even_if_no_single_entry_stands_out) {
   Rng rng(1, Purpose::test);
   constexpr double sigma = 0.05;
   const auto noisy = [&](tolerance::Values x) {
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_factor_is_seen_where_no_single_entry_stands_out) {
   BOOST_TEST(off.where.find("slope of") != off.where.npos);
 }
 
-BOOST_AUTO_TEST_CASE(integers_are_equal_or_wrong) {
+BOOST_AUTO_TEST_CASE(integers_must_be_equal) {
   tolerance::Comparison comparison(catalog::find("argmax"), DType::f32, 0x1p-24);
   comparison.add({}, {{"y", result({1, 2}, DType::i32)}}, {}, {{"y", result({1, 3}, DType::i32)}});
   BOOST_TEST(comparison.worst().used > 1);

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_schedule_takes_its_steps_from_the_trainer) {
   BOOST_TEST(rates == (std::vector<double>{1, 0.75, 0.5, 0.25}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(parts_add_up_to_the_batch_they_are_cut_from) {
+BOOST_AUTO_TEST_CASE(the_gradients_of_parts_add_up_to_the_batchs) {
   // Three parts of 10 rows against one part of the same 30: the same mean over all targets.
   const auto backend = make_reference_backend();
   Bigrams whole(*backend), cut(*backend);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(parts_add_up_to_the_batch_they_are_cut_from) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_cut_and_resumed_has_the_bits_of_one_that_was_not) {
+BOOST_AUTO_TEST_CASE(an_interrupted_and_resumed_run_has_the_bits_of_a_whole_one) {
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams whole(*backend);
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_that_is_not_finite_is_named) {
   BOOST_TEST(contains(refusal([&] { trainer.run(); }), "inner.bias (32 of 32 entries)"));
 }
 
-BOOST_AUTO_TEST_CASE(what_the_batch_source_throws_ends_the_run) {
+BOOST_AUTO_TEST_CASE(an_error_from_the_batch_source_ends_the_run) {
   const auto backend = make_cpu_backend({.threads = 1});
   Bigrams model(*backend);
   const auto source = [](std::int64_t step, std::int64_t part) {
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
   BOOST_CHECK(values_of(again) == values_of(model));
 }
 
-BOOST_AUTO_TEST_CASE(weights_that_add_up_to_nothing_sensible_are_refused) {
+BOOST_AUTO_TEST_CASE(weights_with_a_useless_sum_are_refused) {
   const auto backend = make_cpu_backend({.threads = 1});
   for (const float weight : {-1.0f, std::numeric_limits<float>::quiet_NaN()}) {
     Bigrams model(*backend);
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(weights_that_add_up_to_nothing_sensible_are_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(whatever_ends_a_run_its_last_finished_step_is_saved) {
+BOOST_AUTO_TEST_CASE(the_last_finished_step_is_saved_whatever_ends_a_run) {
   const auto backend = make_cpu_backend({.threads = 1});
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   const auto ends = [&](TrainerHooks hooks, const BatchSource& data, std::int64_t at) {
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(whatever_ends_a_run_its_last_finished_step_is_saved) {
       5);
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_is_left_changes_nothing) {
+BOOST_AUTO_TEST_CASE(an_abandoned_step_changes_nothing) {
   const auto backend = make_cpu_backend({.threads = 1});
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   Bigrams whole(*backend);
@@ -381,7 +381,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_is_left_changes_nothing) {
   BOOST_TEST(questions > 50);
 }
 
-BOOST_AUTO_TEST_CASE(an_evaluation_that_was_left_is_made_up_for) {
+BOOST_AUTO_TEST_CASE(an_abandoned_evaluation_is_repeated_later) {
   const auto backend = make_cpu_backend({.threads = 1});
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   const TemporaryFolder folder;
@@ -429,7 +429,7 @@ BOOST_AUTO_TEST_CASE(a_signal_raises_the_flag) {
   std::signal(SIGHUP, before);
 }
 
-BOOST_AUTO_TEST_CASE(a_signal_that_was_ignored_stays_so) {
+BOOST_AUTO_TEST_CASE(an_ignored_signal_stays_ignored) {
   std::signal(SIGHUP, SIG_IGN);
   {
     const StopSignals signals;

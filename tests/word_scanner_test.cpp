@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(llama3_and_qwen2) {
   BOOST_TEST(llama("\u00a0\u00a0x") == "\u00a0|\u00a0x");
 }
 
-BOOST_AUTO_TEST_CASE(digits_stand_alone_and_end_the_text_before_them) {
+BOOST_AUTO_TEST_CASE(digits_are_words_of_their_own) {
   const auto words = [](std::string_view text) { return cut(DigitsGpt2Scanner(), text); };
   BOOST_TEST(words("a 12 b") == "a| |1|2| b");
   BOOST_TEST(words("a   1") == "a|   |1");
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(digits_stand_alone_and_end_the_text_before_them) {
   BOOST_TEST(words("x\u0663y") == "x|\u0663|y");
 }
 
-BOOST_AUTO_TEST_CASE(an_expression_is_known_by_its_text_alone) {
+BOOST_AUTO_TEST_CASE(known_expressions_are_recognised_by_their_text) {
   for (const WordPattern pattern : {WordPattern::gpt2, WordPattern::llama3, WordPattern::qwen2}) {
     BOOST_TEST((known_pattern(regular_expression(pattern)) == pattern));
     BOOST_TEST((pattern_named(name_of(pattern)) == pattern));

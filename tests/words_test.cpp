@@ -45,7 +45,7 @@ std::vector<std::string> permutations(int n, bool even_alone) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_token_and_a_class_is_an_element_whatever_the_moves) {
+BOOST_AUTO_TEST_CASE(tokens_and_classes_are_elements_for_any_moves) {
   for (const auto& [group, elements] : {std::pair{"s2", 2},
                                         {"s3", 6},
                                         {"a5", 60},
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(swaps_are_the_ten_elements_that_exchange_two_points) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(lengths_are_uniform_and_asked_is_what_was_chosen) {
+BOOST_AUTO_TEST_CASE(lengths_are_uniform_and_the_asked_places_are_the_chosen_ones) {
   const TaskOptions parity{{"group", "s2"}, {"min", "3"}, {"max", "10"}, {"asked", "last"}};
   const auto task = make(parity);
   std::vector<double> lengths(8);

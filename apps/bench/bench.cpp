@@ -103,7 +103,7 @@ std::vector<std::int64_t> parse_sizes(const std::string& words, std::size_t coun
     start = comma + 1;
   }
   if (sizes.size() != count) {
-    wrong_usage("--size: expected ", count, " numbers with commas between, got '", words, "'");
+    wrong_usage("--size: expected ", count, " numbers separated by commas, got '", words, "'");
   }
   return sizes;
 }

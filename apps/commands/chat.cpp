@@ -146,7 +146,7 @@ class Chat {
       const bool is_last = messages_.size() <= first_ + 1;
       if (size + settings_.generate.most <= settings_.context || is_last) {
         LONGHAND_CHECK(size < settings_.context, "the line is too long: expected at most ",
-                       settings_.context - 1, " tokens with all around it, got ", size);
+                       settings_.context - 1, " tokens with the chat template, got ", size);
         LONGHAND_CHECK(size > 0, "expected a line of at least one token");
         if (forgotten > 0) {
           std::cerr << "(the conversation is too long for the model: its oldest " << forgotten

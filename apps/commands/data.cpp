@@ -198,7 +198,7 @@ void check(const Arguments& arguments, const std::string& file) {
   report.set("wrong", wrong);
   if (wrong || arguments.json()) report.print(std::cout, arguments.json());
   LONGHAND_CHECK(wrong == 0, file, ": ", wrong, " of ", number, " answers are wrong");
-  if (!arguments.json()) std::cout << number << " answers, all right\n";
+  if (!arguments.json()) std::cout << number << " answers, all correct\n";
 }
 
 void run(const Arguments& arguments) {
@@ -206,11 +206,11 @@ void run(const Arguments& arguments) {
   if (arguments.given("step")) {
     if (words.size() > 1) wrong_usage("--step: expected one run folder at most");
     for (const char* other : {"on", "count", "mask", "head"}) {
-      if (arguments.given(other)) wrong_usage("--", other, ": expected none beside --step");
+      if (arguments.given(other)) wrong_usage("--", other, ": cannot be combined with --step");
     }
     return show_step(arguments);
   }
-  if (arguments.given("out")) wrong_usage("--out: expected --step too");
+  if (arguments.given("out")) wrong_usage("--out needs --step");
   if (words.empty()) return show(arguments);
   if (words.size() != 2 || words[0] != "check") {
     wrong_usage("expected nothing, check FILE, or a run folder with --step");

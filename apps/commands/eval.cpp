@@ -41,7 +41,7 @@ void add_skipped(Report& report, const std::string& name, const std::string& why
 void require_alone(const Arguments& arguments) {
   for (const char* other :
        {"on", "text", "sweep", "figure", "samples", "head", "reading", "seed"}) {
-    if (arguments.given(other)) wrong_usage("--", other, ": expected none beside --token-file");
+    if (arguments.given(other)) wrong_usage("--", other, ": cannot be combined with --token-file");
   }
 }
 
@@ -56,16 +56,16 @@ void run(const Arguments& arguments) {
   for (const std::string& axis : arguments.words("sweep")) {
     axes.push_back(as_usage("sweep", [&] { return parse_axis(axis); }));
   }
-  if (!axes.empty() && arguments.given("on")) wrong_usage("--on and --sweep: expected one of them");
+  if (!axes.empty() && arguments.given("on")) wrong_usage("--on and --sweep cannot be combined");
   if (arguments.given("text") && (arguments.given("on") || !axes.empty())) {
-    wrong_usage("--text: expected neither --on nor --sweep with it");
+    wrong_usage("--text cannot be combined with --on or --sweep");
   }
-  if (axes.empty() && arguments.given("figure")) wrong_usage("--figure: expected a --sweep too");
+  if (axes.empty() && arguments.given("figure")) wrong_usage("--figure needs --sweep");
   if (arguments.given("token-file")) require_alone(arguments);
-  if (arguments.given("out") && !axes.empty()) wrong_usage("--out: expected no --sweep beside it");
+  if (arguments.given("out") && !axes.empty()) wrong_usage("--out cannot be combined with --sweep");
   if (arguments.given("out")) array_file_from(arguments, "out");
   if (arguments.flag("logits") && !arguments.given("out")) {
-    wrong_usage("--logits: expected --out too");
+    wrong_usage("--logits needs --out");
   }
   EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),
                             .seed = seed_from(arguments),

@@ -17,7 +17,7 @@ using Tokens = std::vector<std::int32_t>;
 std::vector<std::string> prompts_from(const Arguments& arguments) {
   std::vector<std::string> prompts = arguments.words("prompt");
   if (arguments.given("token-file")) {
-    if (!prompts.empty()) wrong_usage("--prompt and --token-file: expected one of them");
+    if (!prompts.empty()) wrong_usage("--prompt and --token-file cannot be combined");
     return {};
   }
   for (std::string& prompt : prompts) {
@@ -99,7 +99,7 @@ void run(const Arguments& arguments) {
   options.head = arguments.integer("head", 0, loaded.task->heads() - 1);
   options.positions = given_positions(*loaded.model, *loaded.task, options.seed);
   if (!loaded.task->outputs().says_next) {
-    fail(folder, ": its task ", loaded.config.kind().name, " does not say the next token");
+    fail(folder, ": its task ", loaded.config.kind().name, " does not predict the next token");
   }
   const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
   const bool is_text = loaded.config.kind().name == "text";

@@ -58,7 +58,7 @@ class Checker {
 
 /// A derivative somebody typed, held against difference quotients.
 void check_typed(const Arguments& arguments) {
-  if (!arguments.plain().empty()) wrong_usage("--expression: expected no ops beside it");
+  if (!arguments.plain().empty()) wrong_usage("--expression cannot be combined with names of ops");
   const auto parsed = [&](const char* flag) {
     const std::string& typed_text = arguments.word(flag);
     return as_usage(flag, [&] { return Expression(typed_text); });
@@ -70,7 +70,8 @@ void check_typed(const Arguments& arguments) {
   } else if (f.variables().size() == 1) {
     by = *f.variables().begin();
   } else {
-    wrong_usage("--by: expected the variable, as the expression has ", f.variables().size());
+    wrong_usage("--by is needed unless the expression has one variable; it has ",
+                f.variables().size());
   }
   if (!f.variables().contains(by)) {
     wrong_usage("--by: the expression has no variable ", quote(by));
@@ -113,14 +114,14 @@ void check_typed(const Arguments& arguments) {
   if (!arguments.json() && check.right()) {
     std::cout << "right: d(" << f.text() << ")/d" << by << " = " << typed.text() << '\n';
   }
-  LONGHAND_CHECK(check.right(), "the derivative by ", by, " is wrong at ", wrong, " of ",
-                 check.rows.size(), " points", check.hint.empty() ? "" : "; ", check.hint);
+  LONGHAND_CHECK(check.right(), "the derivative with respect to ", by, " is wrong at ", wrong,
+                 " of ", check.rows.size(), " points", check.hint.empty() ? "" : "; ", check.hint);
 }
 
 void run(const Arguments& arguments) {
   if (arguments.given("expression")) return check_typed(arguments);
   for (const char* flag : {"derivative", "by"}) {
-    if (arguments.given(flag)) wrong_usage("--", flag, ": expected --expression beside it");
+    if (arguments.given(flag)) wrong_usage("--", flag, ": needs --expression");
   }
   const auto operations = chosen(arguments.plain());
   const Checker check(arguments);

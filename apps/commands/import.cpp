@@ -139,7 +139,7 @@ void run(const Arguments& arguments) {
   const Source source = open_source(from);
   const nn::ForeignConfig& foreign = source.foreign;
   nn::require_enough(*source.weights, foreign.config);
-  LONGHAND_CHECK(!fs::exists(to / "config.ini"), to.string(), ": holds a run already");
+  LONGHAND_CHECK(!fs::exists(to / "config.ini"), to.string(), ": already holds a run");
   const bool fresh = !fs::exists(to);
   std::int64_t parameters = 0;
   try {

@@ -52,7 +52,7 @@ void run(const Arguments& arguments) {
   if (arguments.plain().size() != 1) wrong_usage("expected one run folder");
   const bool with_reference = arguments.flag("reference");
   if (with_reference && arguments.given("prompt")) {
-    wrong_usage("--prompt: expected no --reference beside it, which is that of a sample");
+    wrong_usage("--prompt cannot be combined with --reference, which only a task's samples have");
   }
   const std::filesystem::path folder = arguments.plain()[0];
   const EvaluationOptions options{.samples = arguments.integer("samples", 1, 1 << 24),

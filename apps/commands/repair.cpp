@@ -29,11 +29,11 @@ Tests tests_of(const Config& config, const Arguments& arguments) {
     tests.axes.push_back(as_usage("sweep", [&] { return parse_axis(axis); }));
   }
   if (!tests.axes.empty()) {
-    if (arguments.given("on")) wrong_usage("--on and --sweep: expected one of them");
+    if (arguments.given("on")) wrong_usage("--on and --sweep cannot be combined");
     tests.before = as_usage("sweep", [&] { return sweep_points(config, tests.axes); });
     for (const SweepPoint& point : tests.before) tests.names.push_back(name_of(point, tests.axes));
   } else {
-    if (arguments.given("figure")) wrong_usage("--figure: expected a --sweep too");
+    if (arguments.given("figure")) wrong_usage("--figure needs --sweep");
     tests.names = arguments.words("on");
     if (tests.names.empty()) {
       for (const auto& distribution : config.kind().distributions) {
@@ -197,7 +197,7 @@ void run(const Arguments& arguments) {
   }
   const bool reinforces = *method == Repair::reinforce;
   if ((reinforces || *method == Repair::rope_off) && arguments.given("steps")) {
-    wrong_usage("--steps: ", arguments.word("method"), " trains nothing");
+    wrong_usage("--steps: ", arguments.word("method"), " does not train");
   }
   for (const char* flag : {"top", "delta", "threshold", "rank-on", "search-on", "search-samples"}) {
     if (!reinforces && arguments.given(flag)) {

@@ -208,7 +208,7 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
   options.manner = manner_from(arguments);
   options.seeds = arguments.integer("seeds", 0, 1000);
   if (options.seeds > 0 && !found->second.runs && !found->second.pieces) {
-    wrong_usage("--seeds: recipe ", id, " is no grid of independent runs");
+    wrong_usage("--seeds: recipe ", id, " does not consist of independent runs");
   }
   for (const auto& [flag, value] : all_taken) {
     if (!arguments.given(flag)) continue;
@@ -264,7 +264,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   if (arguments.flag("list-runs") || arguments.given("only")) {
     if (!found->second.runs && !found->second.pieces) {
       wrong_usage("--", arguments.given("only") ? "only" : "list-runs", ": recipe ", id,
-                  " is no grid of independent runs");
+                  " does not consist of independent runs");
     }
     if (arguments.flag("list-runs")) {
       if (first) list_runs(found->second, options, arguments.json());

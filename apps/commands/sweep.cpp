@@ -36,15 +36,14 @@ GridAxis axis_of(const std::string& word, const Config& config) {
     known.push_back(flag);
   }
   if (axis.key.empty() || axis.key == "task.name" || axis.key == "training.seed") {
-    wrong_usage("--grid: there is no setting ", quote(axis.name), " to go through",
-                did_you_mean(wanted, known));
+    wrong_usage("--grid: there is no setting ", quote(axis.name), did_you_mean(wanted, known));
   }
   const char comma = word.find('|') == std::string::npos ? ',' : '|';
   for (std::size_t begin = sign + 1; begin <= word.size();) {
     const std::size_t end = std::min(word.find(comma, begin), word.size());
     const std::string value = word.substr(begin, end - begin);
     if (value.empty() || std::ranges::count(axis.values, value)) {
-      wrong_usage("--grid ", axis.name, ": expected values, each of them once");
+      wrong_usage("--grid ", axis.name, ": expected different values, none of them empty");
     }
     axis.values.push_back(value);
     begin = end + 1;
@@ -94,7 +93,7 @@ std::vector<GridCell> cells_of(const Config& base, const std::vector<GridAxis>& 
       cell.runs.push_back(folder_name(axes, cell, static_cast<std::int64_t>(seed)));
       cell.configs.push_back(std::move(config));
       LONGHAND_CHECK(names.insert(cell.runs.back()).second, cell.runs.back(),
-                     ": two runs of the grid would have this folder");
+                     ": two runs of the grid would use this folder");
     }
     cells.push_back(std::move(cell));
   }
@@ -143,8 +142,8 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
       std::cerr << "run " << i + 1 << " of " << all.size() << ": " << path.string() << '\n';
     }
     LONGHAND_CHECK(stages.is_last(stage) || !is_finished(path), path.string(),
-                   ": is trained to its end and was not scored after step ",
-                   stages.all[stage].steps, ": expected a folder of this --halving alone");
+                   ": was trained to its end without a score at step ", stages.all[stage].steps,
+                   ": expected a folder that only this --halving uses");
     train(*folder, manner);
     folder.reset();  // nobody writes to it any more
     if (nn::StopSignals::raised() != 0 || !score_of(path, stages, stage)) return false;
@@ -191,7 +190,8 @@ GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t
   if (!arguments.given("halving")) return {.all = {{.settings = settings, .steps = steps}}};
   const std::int64_t eta = arguments.integer("halving", 2, 1000);
   if (base.integer("training.evaluate_samples", 0, 1 << 24) == 0) {
-    wrong_usage("--halving: expected evaluate-samples above 0, by which runs are dropped");
+    wrong_usage(
+        "--halving: expected evaluate-samples above 0, because it drops runs by their scores");
   }
   return {.all = as_usage("halving", [&] { return halving_stages(settings, eta, steps); })};
 }
@@ -215,7 +215,7 @@ Sweep sweep_of(const Arguments& arguments) {
     if (same > 1) wrong_usage("--grid: ", axes.back().name, " is given twice");
   }
   if (arguments.given("halving") && std::ranges::count(axes, "training.steps", &GridAxis::key)) {
-    wrong_usage("--halving: expected no --grid of steps beside it");
+    wrong_usage("--halving cannot be combined with a --grid of steps");
   }
   if (axes.empty()) wrong_usage("--grid is missing: expected NAME=VALUE,VALUE...");
   fs::path out = arguments.word("out");
@@ -251,7 +251,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   TrainingManner manner;
   ranks.together([&] {
     if (ranks.size() > 1 && arguments.given("only")) {
-      wrong_usage("--only: ranks share the runs by themselves");
+      wrong_usage("--only cannot be used on several ranks, which divide the runs themselves");
     }
     made.emplace(sweep_of(arguments));
     manner = manner_from(arguments);

@@ -103,7 +103,7 @@ void encode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   const Form form = form_from(arguments);
   const bool ranges = arguments.flag("offsets");
   if (ranges && form != Form::table && form != Form::json) {
-    wrong_usage("--offsets: expected no --ids or --count with it");
+    wrong_usage("--offsets cannot be combined with --ids or --count");
   }
   Input input(arguments);
   if (arguments.flag("lossy")) input.replace_broken();

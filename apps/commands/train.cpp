@@ -39,13 +39,13 @@ Config with_parts(Config config) {
 
 Plan plan_of(const Arguments& arguments) {
   if (arguments.given("from") && arguments.given("config")) {
-    wrong_usage("--config: a run's settings follow from --from");
+    wrong_usage("--config cannot be combined with --from, which gives the settings");
   }
   if (arguments.given("resume")) {
     const std::vector<Option> others{{"out", "", ""}, {"config", "", ""}, {"from", "", ""}};
     for (const Option& option : join(config_options(), others)) {
       if (option.name != "threads" && arguments.given(option.name)) {
-        wrong_usage(shown_flag(option.name), ": a run goes on with its own settings");
+        wrong_usage(shown_flag(option.name), ": a resumed run keeps its own settings");
       }
     }
     return {.path = arguments.word("resume")};
@@ -100,14 +100,14 @@ TrainingManner manner_of(const Arguments& arguments) {
   }
   TrainingManner manner = manner_from(arguments);
   if (arguments.given("from-step") && !arguments.given("resume") && !arguments.given("from")) {
-    wrong_usage("--from-step: expected --resume or --from too");
+    wrong_usage("--from-step needs --resume or --from");
   }
   if (arguments.given("resume")) manner.from_step = from_step(arguments);
   if (arguments.given("dump-step")) {
     manner.dump_step = arguments.integer("dump-step", 1, longest_training);
   }
   if (arguments.given("dump-out")) {
-    if (!manner.dump_step) wrong_usage("--dump-out: expected --dump-step too");
+    if (!manner.dump_step) wrong_usage("--dump-out needs --dump-step");
     manner.dump_out = arguments.word("dump-out");
     const std::string form = manner.dump_out.extension();
     if (form != ".npz" && form != ".safetensors") {

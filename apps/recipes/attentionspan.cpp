@@ -83,7 +83,7 @@ const Size& size_of(std::string_view task, Scale scale) {
   constexpr std::array<std::span<const Size>, 3> sizes{smoke_sizes, laptop_sizes, paper_sizes};
   const auto all = sizes[static_cast<std::size_t>(scale)];
   const auto found = std::ranges::find(all, task, &Size::task);
-  LONGHAND_CHECK(found != all.end(), "attentionspan: has no model for task ", task);
+  LONGHAND_CHECK(found != all.end(), "attentionspan: there is no model size for task ", task);
   return *found;
 }
 
@@ -117,7 +117,7 @@ std::span<const AlgorithmicTask> algorithmic_tasks() { return tasks_of_paper; }
 
 const AlgorithmicTask& algorithmic_task(std::string_view name) {
   const auto found = std::ranges::find(tasks_of_paper, name, &AlgorithmicTask::name);
-  LONGHAND_CHECK(found != std::end(tasks_of_paper), "attentionspan: has no task ", name);
+  LONGHAND_CHECK(found != std::end(tasks_of_paper), "attentionspan: there is no task ", name);
   return *found;
 }
 

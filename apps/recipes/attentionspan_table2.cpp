@@ -44,7 +44,7 @@ std::int64_t scored_samples(Scale scale) {
 RecipeResult run(const RecipeOptions& options) {
   LONGHAND_CHECK(!options.model.empty(),
                  "attentionspan/table2: expected a pretrained model: `longhand import DIR --out "
-                 "RUN` makes a run of its files, --model RUN takes it");
+                 "RUN` turns its files into a run; then give --model RUN");
   RecipeResult result;
   std::vector<GridRun> runs;
   const std::int64_t seeds = seeds_of(options, 1, 3, 1);

@@ -68,7 +68,7 @@ Runs runs_of(const RecipeOptions& options, std::int64_t number) {
                  "writes one of 11 MB)");
   LONGHAND_CHECK(options.scale != Scale::paper || !options.model.empty(),
                  "chacal/table3: expected GPT-2 at the paper's scale: `longhand import DIR --out "
-                 "RUN` makes a run of its files, --model RUN takes it");
+                 "RUN` turns its files into a run; then give --model RUN");
   const auto finish = [&](Config& config) {
     config.set("training.decay", "0.1");
     config.set("task.text", options.text);
@@ -103,7 +103,7 @@ Runs runs_of(const RecipeOptions& options, std::int64_t number) {
   changed.set("model.heads", with_heads(standard.text("model.heads"), heads), "--heads");
   changed.check();
   LONGHAND_CHECK(changed.text("model.heads") != standard.text("model.heads"),
-                 "chacal/table3: --heads: expected other heads than the model's ",
+                 "chacal/table3: --heads: expected heads that differ from the model's ",
                  standard.text("model.heads"));
   const std::string of = first.empty() ? "-from-" + mark_of(from) : "";
   std::string name = "fine-tuned-" + heads + of;

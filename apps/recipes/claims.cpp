@@ -155,7 +155,7 @@ Found check(const ClaimPart& part, std::int64_t seeds, const Results& results) {
   return {Holds::no, "no page has the figures", false};
 }
 
-constexpr std::array<std::string_view, 3> verdicts{"shown", "part", "open"};
+constexpr std::array<std::string_view, 3> verdicts{"shown", "in part", "not yet"};
 
 /// A page that the claim's first part with figures was read from.
 std::string page_of(const Claim& claim, const Results& results) {
@@ -196,7 +196,7 @@ JudgedClaim judge(const Claim& claim, const Results& results) {
     any = any || found.holds != Holds::no;
     const std::string_view state = found.holds == Holds::yes      ? "shown"
                                    : found.holds == Holds::mostly ? "in part"
-                                                                  : "open";
+                                                                  : "not yet";
     judged.figures +=
         (judged.figures.empty() ? "" : ". ") + text(part.what, " (", state, "): ", found.figures);
   }
@@ -235,7 +235,7 @@ std::string claims_board(std::span<const JudgedClaim> judged, std::string_view f
              : text("[", one.page.substr(0, one.page.size() - 3), "](", folder, one.page, ")")});
   }
   return text(counts[0], " of ", judged.size(), " are shown, ", counts[1], " in part, ", counts[2],
-              " are open.\n\n", html::markdown_table(lines));
+              " not yet.\n\n", html::markdown_table(lines));
 }
 
 }  // namespace longhand::app

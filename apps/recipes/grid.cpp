@@ -141,7 +141,7 @@ RunFolder open_or_create(const fs::path& path, const Config& config,
   }
   RunFolder folder(path);
   const std::string other = difference(folder.config(), config);
-  LONGHAND_CHECK(other.empty(), path.string(), ": holds a run of another configuration: ", other);
+  LONGHAND_CHECK(other.empty(), path.string(), ": holds a run with another configuration: ", other);
   return folder;
 }
 

@@ -268,7 +268,7 @@ void save_as_run(const nn::Decoder& decoder, const SortingConstruction& construc
   }
   const RunFolder folder(path);
   LONGHAND_CHECK(folder.config().ini() == config.ini(), path.string(),
-                 ": expected a run of this construction, got another; give another folder");
+                 ": holds another run; choose another folder");
   const nn::CheckpointStore store(folder.checkpoints(), 1);
   std::filesystem::create_directories(folder.checkpoints());
   nn::save_checkpoint(store.path(0), {.step = 0}, decoder.parameters(), nullptr);

@@ -68,9 +68,8 @@ namespace {
 
 nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
                                  BatchPlan plan) {
-  LONGHAND_CHECK(plan.set == 0,
-                 "--set: expected 0, as the task's samples are numbered: ", task->count(),
-                 " of them; got ", plan.set);
+  LONGHAND_CHECK(plan.set == 0, "--set: expected 0, because the task has a fixed list of ",
+                 task->count(), " samples; got ", plan.set);
   if (plan.tokens) {
     // The last token of a longest sample is a target alone, and cut_tail() drops it.
     const std::int64_t longest = task->longest() - (task->outputs().says_next ? 1 : 0);

@@ -426,8 +426,8 @@ nn::AdamOptions Config::adam() const {
   const bool short_moments = choice("training.moments", types) == 1;
   const double beta2 = number("training.beta2", 0, 0.9999999);
   LONGHAND_CHECK(!short_moments || beta2 <= 0.99,
-                 "training.moments: expected beta2 of at most 0.99 "
-                 "beside bf16, whose rounding swallows what a slower mean loses in a step, got ",
+                 "training.moments: bf16 needs beta2 of at most 0.99, because its rounding loses "
+                 "the small steps of a slower mean; got ",
                  beta2);
   return {.beta1 = number("training.beta1", 0, 0.999999),
           .beta2 = beta2,

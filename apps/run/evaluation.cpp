@@ -92,7 +92,7 @@ std::vector<Tokens> forced(nn::Decoder& model, const tasks::Task& task,
 std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
                             std::span<const tasks::Sample> samples) {
   LONGHAND_CHECK(task.outputs().says_next,
-                 "decoding: what is said at the task's tokens is not the next token");
+                 "decoding: the task's outputs are not next tokens, so nothing can be generated");
   std::vector<Tokens> sequences, asked, positions;
   for (const tasks::Sample& sample : samples) {
     sequences.push_back(sample.tokens);

@@ -54,7 +54,7 @@ std::vector<std::int64_t> parse_head_columns(std::string_view text, std::int64_t
                    "columns: expected last or numbers such "
                    "as 0,60..63, got ",
                    quote(text));
-    LONGHAND_CHECK(number >= 0 && number < width, "columns: expected some from 0 to ", width - 1,
+    LONGHAND_CHECK(number >= 0 && number < width, "columns: expected numbers from 0 to ", width - 1,
                    ", entries of a head of width ", width, ", got ", number);
     return number;
   };
@@ -86,7 +86,8 @@ void check_head_columns(const nn::DecoderConfig& model, std::string_view columns
       any = true;
     }
   }
-  LONGHAND_CHECK(any && model.layers > 0, "columns: expected a model of heads with queries, got ",
+  LONGHAND_CHECK(any && model.layers > 0,
+                 "columns: expected a model whose heads have queries, got ",
                  nn::text_of(model.mixers), " in ", model.layers, " layers");
 }
 

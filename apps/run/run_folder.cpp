@@ -67,7 +67,7 @@ RunFolder RunFolder::create(const fs::path& path, const Config& config,
                             std::optional<fs::path> start) {
   LONGHAND_CHECK(!path.empty(), "run folder: expected a name, got an empty one");
   LONGHAND_CHECK(!fs::exists(path / config_file), path.string(),
-                 ": holds a run already; --resume goes on with it");
+                 ": already holds a run; continue it with --resume");
   config.check();
   return {path, config, std::move(start)};
 }
@@ -80,7 +80,7 @@ void RunFolder::open(const nn::Parameters* values, const std::vector<RunData>& d
   }
   const bool there = folder.contains(config_file);
   LONGHAND_CHECK(there != fresh_, path_.string(), ": ",
-                 there ? "holds a run already; --resume goes on with it" : "its run was removed");
+                 there ? "already holds a run; continue it with --resume" : "its run was removed");
   if (fresh_ && config_.knows(tokenizer_setting) &&
       tasks::names_tokenizer(config_.text(tokenizer_setting))) {
     copy_tokenizer(folder, config_.text(tokenizer_setting));
@@ -187,8 +187,8 @@ LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
 LoadedRun load_run_for_prompts(const fs::path& path, const LoadOptions& options) {
   LoadedRun loaded = load_run(path, options);
   LONGHAND_CHECK(!loaded.model->wants_reference(), path.string(),
-                 ": its heads are reinforced by the reference attention of a task's samples, which "
-                 "a prompt has none of: expected a run of plain attention");
+                 ": its heads are reinforced by a task's reference attention, which a prompt does "
+                 "not have: expected a run with plain attention");
   return loaded;
 }
 

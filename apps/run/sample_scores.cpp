@@ -53,13 +53,13 @@ void require_fits(const nn::Batch& batch, const nn::Decoder& model, const tasks:
   LONGHAND_CHECK(batch.groups == outputs.groups, "targets: expected ", outputs.groups,
                  " for each token, got ", batch.groups);
   for (const std::int32_t target : batch.targets) {
-    LONGHAND_CHECK(target < outputs.classes, "targets: expected them below ", outputs.classes,
+    LONGHAND_CHECK(target < outputs.classes, "targets: expected classes below ", outputs.classes,
                    ", got ", target);
   }
-  LONGHAND_CHECK(batch.head >= 0 && batch.head < model.outputs(), "head: expected one from 0 to ",
-                 model.outputs() - 1, ", got ", batch.head);
+  LONGHAND_CHECK(batch.head >= 0 && batch.head < model.outputs(),
+                 "head: expected a number from 0 to ", model.outputs() - 1, ", got ", batch.head);
   LONGHAND_CHECK(!model.wants_reference(), "tokens: expected a run of plain attention, got ",
-                 "reinforced heads, which are told by samples what to look at");
+                 "reinforced heads, whose references come from a task's samples");
 }
 
 }  // namespace
@@ -136,9 +136,9 @@ TokenScores score_tokens(nn::Decoder& model, const tasks::Task& task,
   std::int64_t hits = 0, counted = 0;
   for (nn::Batch& batch : batches) {
     if (batch.targets.empty()) {
-      LONGHAND_CHECK(outputs.says_next,
-                     "tokens: expected targets too, since the run's task does "
-                     "not say the next token");
+      LONGHAND_CHECK(
+          outputs.says_next,
+          "tokens: expected targets too, since the run's task does not predict the next token");
       want_next_tokens(batch);
     }
     require_fits(batch, model, task);

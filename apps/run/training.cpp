@@ -58,9 +58,9 @@ void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner&
     trainer.resume_latest();
   } catch (const Error& error) {
     const auto sound = store.last_sound_before(store.latest().value_or(0));
-    if (!sound) fail(error.what(), "; no earlier checkpoint is sound");
-    fail(error.what(), "; the last sound checkpoint is that of step ", *sound, ": --from-step ",
-         *sound, " goes on from it");
+    if (!sound) fail(error.what(), "; no earlier checkpoint is undamaged");
+    fail(error.what(), "; the last undamaged checkpoint is that of step ", *sound,
+         ": continue from it with --from-step ", *sound);
   }
 }
 
@@ -151,7 +151,7 @@ void check_dump(const TrainingManner& manner, std::int64_t steps) {
     wrong_usage("--dump-step: expected a step from 1 to ", steps, ", got ", *manner.dump_step);
   }
   LONGHAND_CHECK(manner.ranks->size() == 1,
-                 "--dump-step: expected one rank, which has the same bits, got ",
+                 "--dump-step: expected one rank (the bits are the same on several), got ",
                  manner.ranks->size());
 }
 
@@ -260,7 +260,7 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
   });
   ranks.together([&] { resume(*trainer, folder, manner); });
   LONGHAND_CHECK(!manner.dump_step || *manner.dump_step > trainer->step(),
-                 "--dump-step: expected a step to come, after ", trainer->step(), ", got ",
+                 "--dump-step: expected a step after ", trainer->step(), ", got ",
                  manner.dump_step.value_or(0));
   if (ranks.size() > 1) {
     require_same(ranks, {{"step to go on from", std::to_string(trainer->step())},

@@ -233,8 +233,8 @@ std::optional<Writer> LiveRuns::writer(const LiveRun& run) {
 
 void LiveRuns::stop(const LiveRun& run) {
   const std::optional<Writer> held = writer(run);
-  LONGHAND_CHECK(held, run.name, ": nobody trains it now");
-  LONGHAND_CHECK(held->process != 0, run.name, ": is trained on another machine");
+  LONGHAND_CHECK(held, run.name, ": is not being trained");
+  LONGHAND_CHECK(held->process != 0, run.name, ": is being trained on another machine");
   LONGHAND_CHECK(::kill(held->process, SIGTERM) == 0, run.name,
                  ": its process cannot be signalled: ", std::strerror(errno));
 }
@@ -252,7 +252,7 @@ void LiveRuns::start(LiveRun& run, const std::vector<std::string>& words) {
   arguments.push_back(nullptr);
   const long descriptors = std::min(::sysconf(_SC_OPEN_MAX), 1L << 16);
   const pid_t child = ::fork();
-  LONGHAND_CHECK(child >= 0, run.name, ": no process can be started: ", std::strerror(errno));
+  LONGHAND_CHECK(child >= 0, run.name, ": cannot start a process: ", std::strerror(errno));
   if (child == 0) {  // from here on only what is allowed after fork
     ::setsid();
     const int nothing = ::open("/dev/null", O_RDWR);

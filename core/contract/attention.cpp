@@ -20,7 +20,7 @@ void check(const Attention& op) {
   are.out("y", op.y, s.q.data.rows(), s.q.heads, op.v.width);
   if (op.log_sum) are.out("log_sum", op.log_sum, {s.q.data.rows(), s.q.heads}, are.master());
   if (!op.mean) return;
-  are.require(s.rule == Rule::entmax, "mean", "is of the rule entmax alone");
+  are.require(s.rule == Rule::entmax, "mean", "is only for the rule entmax");
   are.out("mean", op.mean, s.q.data.rows(), s.q.heads, op.v.width);
 }
 

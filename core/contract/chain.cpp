@@ -18,7 +18,7 @@ void check_inputs(HeadArguments& are, const Op& op, bool backward) {
   are.require(static_cast<bool>(op.gain), "gain", "expected a tensor, got none");
   if (op.of == ChainOf::attention) {
     are.in("gain", op.gain, Shape{op.gain.size() == 1 ? 1 : heads}, are.master());
-    are.require(!op.read, "read", "is of a chain of values alone");
+    are.require(!op.read, "read", "is only for chains of values");
     return;
   }
   are.require(!s.tau && !s.shift && !s.sink, "scores",
@@ -38,7 +38,7 @@ void check(const Chain& op) {
   are.require(op.earlier || std::ranges::equal(s.queries.lengths(), s.keys.lengths()), "earlier",
               "expected the rows before the queries, got none");
   are.require(op.of == ChainOf::attention || bool(op.read) == bool(op.log_sum), "read",
-              "expected it beside log_sum, got one of them");
+              "expected both read and log_sum, or neither");
   are.out("y", op.y, rows, s.q.heads, op.v.width);
   if (op.read) are.out("read", op.read, rows, s.q.heads, op.v.width);
   if (op.log_sum) are.out("log_sum", op.log_sum, {rows, s.q.heads}, are.master());

@@ -50,7 +50,7 @@ void check(const Rearrange& op) {
               "expected a float type that goes with ", op.x.dtype(), ", got ", y.dtype());
   are.out("y", op.y, y.shape(), y.dtype());
   are.require(within(op.shape, op.to, y), "to", "expected to stay within ", y.shape());
-  are.require(apart(op.shape, op.to), "to", "expected to lead to no entry twice");
+  are.require(apart(op.shape, op.to), "to", "expected no entry twice");
 }
 
 }  // namespace longhand

@@ -189,8 +189,8 @@ Parameter ScoreOptions::build(MixerScope& layer) const {
 
 void ScoreOptions::check_decoding() const {
   LONGHAND_CHECK(temper != Temper::length,
-                 "decoding: expected rows that do not depend on what comes later, got a model "
-                 "tempered by the whole length");
+                 "decoding: the model's scores depend on the length of the whole sequence, so it "
+                 "cannot generate token by token");
 }
 
 ScoreVars ScoreOptions::scores(const HeadVars& q, const HeadVars& k, const MixerPass& pass,

@@ -52,12 +52,12 @@ void check(const DecoderConfig& c) {
     for (const AnyMixer& mixer : list) mixer->check();
   }
   LONGHAND_CHECK(!c.given_positions || c.positions != Positions::none,
-                 "positions: expected rotary, learned or sinusoidal ones beside positions that are "
-                 "given, got none");
-  LONGHAND_CHECK(!c.given_positions || !most_tokens(c),
-                 "heads: expected ones for sequences of any length beside positions that are "
-                 "given, got ",
-                 text_of(c.mixers));
+                 "positions: expected rotary, learned or sinusoidal for a task with its own "
+                 "positions, got none");
+  LONGHAND_CHECK(
+      !c.given_positions || !most_tokens(c),
+      "heads: expected ones without a length limit for a task with its own positions, got ",
+      text_of(c.mixers));
   LONGHAND_CHECK(!c.norms_after || c.order == Order::sequential,
                  "norms after: expected blocks in sequential order, got parallel ones");
   LONGHAND_CHECK(!c.tied || (c.outputs.size() <= 1 &&

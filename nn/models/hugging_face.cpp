@@ -141,7 +141,7 @@ Json parse_json(std::string_view json, std::string_view source) {
 std::string hugging_face_name(Activation activation) {
   const auto found = std::ranges::find(activations, activation, &ActivationName::f);
   LONGHAND_CHECK(found != activations.end(), "activation ", name_of(activation),
-                 " has no name in Hugging Face's form");
+                 " has no name in Hugging Face's format");
   return std::string(found->name);
 }
 
@@ -255,7 +255,7 @@ void make_model_folder(const fs::path& folder, std::initializer_list<const char*
   }
   std::error_code error;
   fs::create_directories(folder, error);
-  LONGHAND_CHECK(!error, folder.string(), ": cannot be made: ", error.message());
+  LONGHAND_CHECK(!error, folder.string(), ": cannot be created: ", error.message());
 }
 
 namespace {
@@ -320,15 +320,16 @@ std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, 
 }
 
 const Family& family_of(const DecoderConfig& config) {
-  LONGHAND_CHECK(!wants_reference(config),
-                 "export: expected plain attention, got reinforced heads; Hugging Face's form has "
-                 "no other");
-  LONGHAND_CHECK(!config.given_positions,
-                 "export: expected positions that are places, got ones that come with the tokens; "
-                 "Hugging Face's form has no other");
+  LONGHAND_CHECK(
+      !wants_reference(config),
+      "export: expected plain attention, got reinforced heads; Hugging Face's format has no other");
+  LONGHAND_CHECK(
+      !config.given_positions,
+      "export: expected positions that follow the tokens' order, got ones given by the task; "
+      "Hugging Face's format has no other");
   const auto claiming = std::ranges::find_if(
       families(), [&](const Family* family) { return family->claims(config); });
-  LONGHAND_CHECK(claiming != families().end(), "export: no family has a model of this form");
+  LONGHAND_CHECK(claiming != families().end(), "export: no Hugging Face family matches this model");
   return **claiming;
 }
 
@@ -366,7 +367,7 @@ std::string_view export_model(const Decoder& decoder, const fs::path& folder, st
 PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
   const auto other = [&](const std::string& got) {
     fail(family, ": expected softmax heads of one width in all layers, got ", got,
-         "; Hugging Face's form has no other");
+         "; Hugging Face's format has no other");
   };
   PlainHeads all;
   for (const MixerList& mixers : config.mixers) {

@@ -113,7 +113,7 @@ const SoftmaxHeads& heads_of(const DecoderConfig& config, std::int64_t layer) {
   const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*config.mixers_of(layer).front());
   LONGHAND_CHECK(heads && config.mixers_of(layer).size() == 1,
                  "export: expected one group of softmax heads in a layer, got ",
-                 text_of(config.mixers), "; Hugging Face's form has no other");
+                 text_of(config.mixers), "; Hugging Face's format has no other");
   return *heads;
 }
 

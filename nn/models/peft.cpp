@@ -21,7 +21,7 @@ const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::A
     if (tensor.first == part.first && count == part.count && tensor.rows.empty()) return tensor;
     if (tensor.first <= part.first && part.first < tensor.first + count) holder = &tensor;
   }
-  LONGHAND_CHECK(holder, "adapter: ", adapter.weight.name(), " has no tensor in this form");
+  LONGHAND_CHECK(holder, "adapter: ", adapter.weight.name(), " has no tensor in this format");
   fail("adapter: expected projections that are tensors of their own, got ", part.name,
        ", a part of ", holder->names.front());
 }
@@ -61,7 +61,7 @@ std::string_view export_adapter(const Decoder& decoder, const fs::path& folder) 
   const Family& family = family_of(decoder.config());
   const LoraOptions& lora = decoder.config().lora;
   LONGHAND_CHECK(!decoder.adapters().empty(),
-                 "adapter: expected a model with what LoRA added to it, got one without");
+                 "adapter: expected a model with LoRA adapters, got one without");
   const std::vector<Exchange> tensors = family.tensors(decoder);
   std::set<std::string> adapted, others, targets;
   bool transposed = false;

@@ -193,7 +193,7 @@ TokenFile TokenFile::of_tokens(const fs::path& text, const Tokenizer& tokenizer,
   const std::uint64_t ids = opened->size() - sizeof(Header);
   LONGHAND_CHECK(header->header_sum == sum_of(*header) && ids % header->width == 0 &&
                      header->count == ids / header->width && header->ids_sum == sum_of_ids(*opened),
-                 file.string(), ": damaged: remove it, and it is made again");
+                 file.string(), ": damaged: remove it, and it will be made again");
   return {std::move(opened), sizeof(Header), header->width};
 }
 

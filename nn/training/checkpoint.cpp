@@ -170,7 +170,7 @@ Number parse(std::string_view text, const std::string& where) {
 CheckpointInfo info_of(const SafetensorsFile& file) {
   CheckpointInfo info;
   LONGHAND_CHECK(file.metadata().contains("step"), file.name(),
-                 ": metadata step: expected a number, got none; this is no checkpoint");
+                 ": metadata step: expected a number, got none; this is not a checkpoint");
   for (const auto& [key, value] : file.metadata()) {
     const std::string where = text(file.name(), ": metadata ", key);
     if (key == "step") {
@@ -306,8 +306,8 @@ void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
   const CheckpointInfo info = info_of(parts);
   const auto found = info.more.find("optimizer");
   const std::string kind = found == info.more.end() ? "adam" : found->second;  // as once all were
-  LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected what ", optimizer.kind(),
-                 " remembers, got ", kind, "'s");
+  LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected the state of ",
+                 optimizer.kind(), ", got that of ", kind);
 }
 
 }  // namespace

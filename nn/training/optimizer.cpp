@@ -65,8 +65,9 @@ Optimizer::Optimizer(const Parameters& parameters, Shared shared, Groups groups,
                 .decay = 0,
                 .owner = static_cast<int>(least - owned.begin())};
     if (owns(entry)) entry.state = fresh_state(entry);
-    const auto decay = group ? group->decay : std::nullopt;
-    if (parameter.decays()) entry.decay = decay.value_or(shared_.decay);
+    if (parameter.decays()) {
+      entry.decay = group && group->decay ? *group->decay : shared_.decay;
+    }
     rated(group ? group->rate : 1, backend, type).entries.push_back(std::move(entry));
   }
   LONGHAND_CHECK(!all_.empty(), "optimizer: expected a parameter that is not frozen, got none");

@@ -13,7 +13,7 @@ Prefetcher::Prefetcher(BatchSource source, Plan plan) : source_(std::move(source
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
-    fail("data: expected a thread to make batches on, got none: ", error.code().message());
+    fail("data: cannot start the thread that prepares batches: ", error.code().message());
   }
 }
 

@@ -293,7 +293,7 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
                  "training: expected at most as many ranks as a ", "step has parts, ",
                  options_.parts, ", got ", ranks_.size());
   LONGHAND_CHECK(!options_.traced || ranks_.size() == 1, "training: expected one rank where a ",
-                 "step is looked into, got ", ranks_.size(), "; one has the same bits");
+                 "step is traced, got ", ranks_.size(), "; one has the same bits");
   cut_.parts = options_.parts / ranks_.size();
   cut_.first = cut_.parts * ranks_.rank();
   cut_.each = options_.accumulation;
