@@ -12,7 +12,7 @@ namespace longhand {
 struct ScoreVars {
   HeadVars q, k;
   Segments queries;
-  Segments keys = {};                // empty: the queries'
+  Segments keys = {};                // empty: the same as the queries'
   std::optional<double> scale = {};  // none: 1 / sqrt(width)
   Var tau = {}, shift = {}, sink = {};
   std::int64_t window = 0;
@@ -46,7 +46,8 @@ HeadsBackward attention_into(const ScoreVars& scores, const HeadVars& v, const H
 Tensor attention_weights(const ScoreVars& scores);
 Tensor attention_weights(const Scores& scores);
 
-/// When the backend is checked: an Error that names the first score that is NaN or infinite.
+/// If the backend checks scores, throws an Error that names the first score that is NaN or
+/// infinite.
 void check_scores(std::string_view op, const Scores& scores);
 
 }  // namespace longhand

@@ -2,8 +2,8 @@
 
 #include "autograd/variable.h"
 
-/// Differentiable forms of core/contract/combine.h: entry by entry on two operands, of which one is
-/// repeated along axes that it lacks or has one entry along.
+/// Differentiable operations of core/contract/combine.h: entry by entry on two operands, one of
+/// which is broadcast along axes that it lacks or where it has extent 1.
 namespace longhand {
 
 Var add(const Var& a, const Var& b);
@@ -11,11 +11,11 @@ Var subtract(const Var& a, const Var& b);
 Var multiply(const Var& a, const Var& b);
 Var divide(const Var& a, const Var& b);
 
-/// The larger or smaller of the two. Where they are equal, all of the gradient is a's.
+/// Maximum or minimum of both. If they are equal, the gradient goes to a.
 Var maximum(const Var& a, const Var& b);
 Var minimum(const Var& a, const Var& b);
 
-/// 1 where it holds and 0 elsewhere, in the operands' type; no gradient.
+/// 1 where the comparison holds and 0 elsewhere, in the operands' type; without a gradient.
 Var less(const Var& a, const Var& b);
 Var less_or_equal(const Var& a, const Var& b);
 Var equal(const Var& a, const Var& b);

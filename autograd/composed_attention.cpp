@@ -15,7 +15,7 @@
 namespace longhand {
 namespace {
 
-/// Heads of rows first .. first + count - 1 as matrices: [heads, count, width].
+/// Heads of the rows first .. first + count - 1 as matrices: [heads, count, width].
 Var matrices(const HeadVars& x, std::int64_t first, std::int64_t count) {
   const Var rows = columns(slice(x.data, first, count), x.first_column, x.heads * x.width);
   return permute(reshape(rows, {count, x.heads, x.width}), {1, 0, 2});
@@ -25,7 +25,7 @@ Tensor constant(const Var& like, const Shape& shape, const std::vector<double>& 
   return Tensor::from(like.backend(), shape, like.value().dtype(), values);
 }
 
-/// Factors [1] or [batch] as they multiply a tensor [batch, rows, columns].
+/// Reshapes factors [1] or [batch] so that they multiply a tensor [batch, rows, columns].
 Var of_matrices(const Var& factors) { return reshape(factors, {factors.value().size(), 1, 1}); }
 
 struct Sequence {
@@ -38,8 +38,8 @@ Sequence sequence_of(const Segments& queries, const Segments& keys, std::int64_t
           keys.lengths()[at]};
 }
 
-/// Runs body on every sequence and puts the rows it returns, [heads, queries, width], back among
-/// the tokens.
+/// Runs body on every sequence and collects the rows it returns, [heads, queries, width], in token
+/// order.
 template <class Body>
 Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
                   std::int64_t width, const Body& body) {
@@ -56,8 +56,8 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
   return concat(all);
 }
 
-/// The softmax of scores [heads, queries, keys] with one more key, the sink, whose weight is left
-/// out of what it gives.
+/// The softmax of scores [heads, queries, keys] with one more key, the sink, whose weight is
+/// dropped from the result.
 Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   const std::int64_t heads = scores.shape()[0], queries = scores.shape()[1];
   const std::int64_t keys = scores.shape()[2];
@@ -88,13 +88,13 @@ Var broken_sticks(const Var& scores, const Var& seen) {
   return where(seen, activate(Activation::exp, scores - reshape(paid, scores.shape())), none);
 }
 
-/// TRA: which keys are positive, and how many from each to the query, is read from the scores and
-/// then held fixed.
+/// TRA: the scores determine which keys are positive, and how many positive keys are between each
+/// key and the query. Both are then held fixed.
 Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
   const std::int64_t keys = scores.shape()[2];
   std::vector<double> kept = scores.value().to_doubles(), counts(kept.size(), 0.0);
   const std::vector<double> sees = seen.value().to_doubles();
-  std::vector<double> read = kept;  // rows with none keep one, for a softmax to be there
+  std::vector<double> read = kept;  // rows without positive keys keep one, so that a softmax exists
   for (std::size_t row = 0; row < kept.size(); row += static_cast<std::size_t>(keys)) {
     double count = 0;
     for (std::size_t j = row + static_cast<std::size_t>(keys); j-- > row;) {
@@ -110,8 +110,8 @@ Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
   return of_kept * softmax(where(constant(scores, scores.shape(), read), logits, hidden));
 }
 
-/// Entmax in closed form, with the keys that have a weight read from the scores and then held
-/// fixed: with k of them, m the mean of their x and u of (x - m)^2, t = m - sqrt(1 / k - u).
+/// Entmax in closed form. The keys that have a weight are read from the scores and then held fixed.
+/// With k such keys, m the mean of their x and u the mean of (x - m)^2, t = m - sqrt(1 / k - u).
 Var thresholded(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const std::vector<double> sees = seen.value().to_doubles();
@@ -154,7 +154,7 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& m
                                .math = s.rule == Rule::tra ? Math::exact : s.math}),
                        shape);
   const auto position = [&](std::int64_t t) { return at.keys - at.queries + t; };
-  // Columns of [rows, heads], of `count` rows: [heads, count].
+  // Transposes `count` rows of a [rows, heads] tensor: [heads, count].
   const auto by_head = [&](const Var& x, std::int64_t first, std::int64_t count) {
     return permute(slice(x, first, count), {1, 0});
   };
@@ -204,8 +204,8 @@ Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
   return reshape(matmul(grouped, v, {.math = math}), {heads, queries, width});
 }
 
-/// (1 - g) (I - g P-)^-1 x, for x [heads, T, columns]. All of it in the master type: of 1 - g bf16
-/// would keep a few bits or none, and an error of P is multiplied by up to 1 / (1 - g).
+/// (1 - g) (I - g P-)^-1 x, for x [heads, T, columns]. Computed in the master type: bf16 would keep
+/// only a few bits of 1 - g, and an error of P is multiplied by up to 1 / (1 - g).
 Var chained(const Var& weights, const Var& gamma, const Var& x) {
   const DType type = gamma.value().dtype();
   const Var p = cast(weights, type), right = cast(x, type);
@@ -261,7 +261,8 @@ Var composed_chain(const ScoreVars& s, const HeadVars& v, const Var& gain) {
   const DType master = gain.value().dtype();
   return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
     const std::int64_t n = at.keys;
-    // A first row keeps its own key, so that its softmax exists, and loses it with the diagonal.
+    // The first row keeps its own key, so that its softmax exists, and loses the key with the
+    // diagonal.
     const Var p = weight_matrices(s, at, [&](const Shape& shape, std::int64_t) {
       std::vector<double> hidden(static_cast<std::size_t>(shape.size()), 0.0);
       for (std::int64_t h = 0; h < s.q.heads; ++h) {
@@ -290,7 +291,8 @@ Var composed_path(const PathVars& in) {
     const Var q = matrices(in.q, at.query, at.queries), k = matrices(in.k, at.key, n);
     const Var w = matrices(in.w, at.key, n);
     const Var beta = reshape(permute(slice(in.beta, at.key, n), {1, 0}), {heads, n, 1});
-    // What each reflection leaves of the keys before it, by the reflections between them.
+    // The coefficient of each reflection for the keys before it, given the reflections between
+    // them.
     const Var between = beta * triangle(matmul(w, w, products), false, -1);
     const Var met = beta * triangle(matmul(w, k, products), false, -1);
     const Var left = solve_triangular(between, met, {.unit = true});

@@ -2,18 +2,18 @@
 
 #include "autograd/heads.h"
 
-/// Differentiable form of core/contract/convolution.h.
+/// Differentiable operation of core/contract/convolution.h.
 namespace longhand {
 
 struct ConvolutionOptions {
-  /// What came before each sequence, and what the tokens after it need: one tensor may be both.
-  /// They are not differentiated: with one of them no input may want a gradient.
+  /// Rows before each sequence, and rows for the tokens after it; both may be the same tensor. They
+  /// are not differentiated, so no input may require a gradient if one of them is given.
   Tensor before = {}, after = {};
-  /// Nothing else reads these columns of x: their gradient is assigned.
+  /// Nothing else reads these columns of x, so their gradient is assigned.
   bool alone = false;
 };
 
-/// [tokens, heads * width] of x's heads side by side. weight: [taps, heads * width]
+/// Returns [tokens, heads * width], x's heads side by side. weight: [taps, heads * width]
 Var short_convolution(const HeadVars& x, const Segments& segments, const Var& weight,
                       const ConvolutionOptions& options = {});
 

@@ -3,16 +3,16 @@
 #include "autograd/variable.h"
 #include "core/contract/cumulate.h"
 
-/// Differentiable forms of core/contract/cumulate.h.
+/// Differentiable operations of core/contract/cumulate.h.
 namespace longhand {
 
-/// Sums of x over the rows of each segment up to a row, or in reverse from it on.
+/// Sums of x over the rows of each segment up to each row, or, reversed, from each row on.
 Var cumulate(const Var& x, const Segments& segments, bool reverse = false);
-/// The same of sequences that come in pieces: sums begin with memory's row of the segment and end
-/// in it. x may not want a gradient.
+/// The same for sequences that arrive in pieces: sums start from the segment's row of `memory`,
+/// which then receives their end. x may not require a gradient.
 Var cumulate_on(const Var& x, const Segments& segments, const Tensor& memory);
 
-/// ln n of each query, the same in so many columns.
+/// ln n of each query, equal in all columns.
 Tensor log_counts(Backend& backend, DType type, const Segments& queries, const Segments& keys,
                   std::int64_t columns, bool whole = false);
 

@@ -4,24 +4,24 @@
 
 #include "autograd/heads.h"
 
-/// Differentiable form of core/contract/delta.h.
+/// Differentiable operation of core/contract/delta.h.
 namespace longhand {
 
 struct DeltaVars {
   HeadVars q, k, v;
   Segments segments;
-  std::optional<double> scale = {};  // none: 1 / sqrt(width)
+  std::optional<double> scale = {};  // default: 1 / sqrt(width)
   Var beta;                          // [tokens, k.heads]
-  Var decay = {};                    // the same; none: nothing is forgotten
+  Var decay = {};                    // [tokens, k.heads]; empty: the state does not decay
 };
 
-/// What was remembered of earlier tokens, and where it goes on: one tensor may be both. They are
-/// not differentiated: with one of them no input may want a gradient.
+/// The state before these tokens, and where the state after them is stored; both may be the same
+/// tensor. They are not differentiated, so no input may require a gradient if one of them is given.
 struct DeltaMemories {
   Tensor before = {}, after = {};
 };
 
-/// [tokens, q.heads * v.width]
+/// Returns [tokens, q.heads * v.width].
 Var delta(const DeltaVars& inputs, const DeltaMemories& memories = {});
 
 }  // namespace longhand

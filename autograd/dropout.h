@@ -6,7 +6,7 @@
 
 namespace longhand {
 
-/// Which numbers a dropout draws: core/contract/dropout.h.
+/// The random numbers of a dropout, see core/contract/dropout.h.
 struct DropoutDraw {
   double rate = 0;
   std::uint64_t seed = 0;
@@ -14,7 +14,7 @@ struct DropoutDraw {
   Tensor step = {};  // i32 [1]
 };
 
-/// Differentiable form of core/contract/dropout.h.
+/// Differentiable operation of core/contract/dropout.h.
 Var dropout(const Var& x, const DropoutDraw& draw);
 
 }  // namespace longhand

@@ -2,7 +2,7 @@
 
 #include "autograd/variable.h"
 
-/// Differentiable forms of core/contract/elementwise.h.
+/// Differentiable operations of core/contract/elementwise.h.
 namespace longhand {
 
 Var scale(const Var& x, double alpha);

@@ -48,7 +48,7 @@ Var feed_forward(const Var& x, const FeedForwardOptions& o) {
         Backend& run = dy.backend();
         residual.add(dy);
         if (down_bias) run(ColumnSum{.x = dy, .y = down_bias.target()});
-        if (!z) return;  // only the residual wants a gradient
+        if (!z) return;  // only the residual requires a gradient
         if (down.wants_grad()) {
           const Tensor again = empty_like(z);  // h = f(z)
           run(Activate{.f = f, .x = z, .y = again});

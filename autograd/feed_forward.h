@@ -11,10 +11,10 @@ struct FeedForwardOptions {
   Var residual = {};
 };
 
-/// f(x up^T + up_bias) down^T + down_bias + residual. One record: the gradient of f rides on the
-/// product that brings dy back through `down`.
+/// f(x up^T + up_bias) down^T + down_bias + residual, as one record. The derivative of f is fused
+/// into the product with `down` in backward.
 Var feed_forward(const Var& x, const FeedForwardOptions& options);
-/// The same from two matmuls.
+/// The same, composed of two matmuls.
 Var feed_forward_composed(const Var& x, const FeedForwardOptions& options);
 
 }  // namespace longhand

@@ -10,7 +10,7 @@
 namespace longhand {
 namespace {
 
-/// The step. R is off by some h^4 and, by rounding, by some 2^-53 / h: 10^-12 and 10^-13.
+/// Step size. The error of R is about h^4 = 1e-12 by truncation and 2^-53 / h = 1e-13 by rounding.
 constexpr double h = 1e-3;
 
 using catalog::Case;
@@ -18,9 +18,9 @@ using catalog::Operation;
 using catalog::Output;
 using Values = std::vector<double>;
 
-/// L = sum over outputs of r . y, with r drawn anew from the same stream each time.
+/// L = sum over outputs of r . y, with the same random r in each call.
 struct Projection {
-  double sum = 0, squares = 0;  // of r_k y_k
+  double sum = 0, squares = 0;  // of the terms r_k y_k
 };
 
 Projection project(const std::vector<Output>& outputs, Rng weights) {
@@ -36,7 +36,7 @@ Projection project(const std::vector<Output>& outputs, Rng weights) {
   return result;
 }
 
-/// Both quotients of one entry.
+/// Both difference quotients of one entry.
 struct Quotient {
   double plain = 0, extrapolated = 0;  // D(h) and R
 };
@@ -56,13 +56,13 @@ Quotient quotient(const Operation& operation, Case& values, double& x, Backend& 
     x = left;
     const double below = run();
     x = at;
-    return (above - below) / (right - left);  // the step as it was, rounded
+    return (above - below) / (right - left);  // divides by the step after rounding
   };
   const double once = slope(h), twice = slope(2 * h);
   return {once, (4 * once - twice) / 3};
 }
 
-/// One input of one case: its derivatives against the quotients.
+/// Compares the derivatives of one input of one case with the quotients.
 void compare(const std::string& where, const Values& analytic, const std::vector<Quotient>& numeric,
              double rounding, GradcheckResult& result) {
   double largest = 0, squares = 0;
@@ -78,7 +78,7 @@ void compare(const std::string& where, const Values& analytic, const std::vector
     const double truncation = 1e-2 * std::abs(extrapolated - plain) + 1e-3 * typical;
     const double share = error / (truncation + rounding + 1e-300);
     ++result.entries;
-    if (!(error / unit <= result.worst)) result.worst = error / unit;  // NaN counts as worst
+    if (!(error / unit <= result.worst)) result.worst = error / unit;  // NaN counts as the worst
     if (!(share <= result.bound)) {
       result.bound = share;
       result.where = text(where, '[', i, "]: ", analytic[i], ", quotient ", extrapolated);
@@ -96,7 +96,7 @@ GradcheckResult gradcheck(const Operation& operation, Backend& reference, std::u
     const Case& values = cases[number];
     const Rng weights(seed, Purpose::test, 1, static_cast<std::uint32_t>(number));
 
-    // The gradients as the op's backward functions give them.
+    // The gradients from the operation's backward functions.
     const catalog::Call call = prepare(operation, values, reference, DType::f64, true);
     Tape tape;
     std::vector<Output> outputs;

@@ -6,14 +6,14 @@ namespace longhand {
 
 struct LinearCrossEntropyOptions {
   std::int64_t groups = 1;
-  Tensor weights = {};  // as the targets; empty: all 1
-  Tensor hits = {};     // [1], filled when given: the share of targets that are the largest logit
-  Tensor rows = {};     // i32 [n], the rows of x that count; targets are theirs. empty: all
-  std::int64_t at_once = 256;  // rows whose logits are there together
+  Tensor weights = {};  // shape of targets; empty: all 1
+  Tensor hits = {};     // [1], filled if given: the share of targets that have the largest logit
+  Tensor rows = {};     // i32 [n], the scored rows of x, which `targets` belong to; empty: all rows
+  std::int64_t at_once = 256;  // number of rows whose logits are in memory together
 };
 
-/// cross_entropy(x weight^T, targets) without ever holding the logits of all rows: those of some
-/// rows give their share of the loss and of both gradients at once, and make room for the next.
+/// cross_entropy(x weight^T, targets) without storing the logits of all rows. The logits of some
+/// rows at a time contribute to the loss and both gradients, then the next rows reuse their memory.
 /// x [rows, in], weight [groups classes, in], targets i32 [n, groups].
 Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
                          const LinearCrossEntropyOptions& options = {});

@@ -2,18 +2,18 @@
 
 #include "autograd/variable.h"
 
-/// Differentiable forms of core/contract/loss.h.
+/// Differentiable operations of core/contract/loss.h.
 namespace longhand {
 
 struct CrossEntropyOptions {
   std::int64_t groups = 1;
   Tensor weights = {};  // empty: all 1
-  Tensor hits = {};     // [1], filled when given: the share of targets that are the largest logit
-  /// Backward writes the gradient over the logits, which must not be read afterwards.
+  Tensor hits = {};     // [1], filled if given: the share of targets that have the largest logit
+  /// Backward overwrites the logits with their gradient; they must not be read afterwards.
   bool consume_logits = false;
 };
 
-/// The weighted mean over counted targets; a negative target is not counted.
+/// The weighted mean over scored targets; a negative target is not scored.
 Var cross_entropy(const Var& logits, const Tensor& targets,
                   const CrossEntropyOptions& options = {});
 Var binary_cross_entropy(const Var& logits, const Tensor& targets, const Tensor& weights = {});

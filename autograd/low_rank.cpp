@@ -10,7 +10,7 @@
 namespace longhand {
 namespace {
 
-/// Columns of y from `first` on.
+/// Strides of the columns of y from `first` on.
 Steps steps_in(const Tensor& y, std::int64_t first) {
   Steps steps = row_major(y.shape());
   steps.first = first;
@@ -54,37 +54,38 @@ Var added(const Var& y, const Tensor& into, const Var& x, const Var& a, const Va
                       .y = Target(into, true),
                       .to = steps_in(into, o.first_column)});
   }
-  return record(
-      "low_rank", {&y, &x, &a, &b}, into, [y = y.sink(), x, a, b, h, o](const Tensor& dy) {
-        Backend& run = dy.backend();
-        y.add(dy);
-        if (!x.wants_grad() && !a.wants_grad() && !b.wants_grad()) return;
-        const std::int64_t out = b.shape()[0];
-        const bool whole = out == dy.columns();
-        const Tensor dz = whole ? dy : Tensor(run, {dy.rows(), out}, dy.dtype());  // its columns
-        if (!whole) {
-          run(Rearrange{.shape = dz.shape(),
-                        .x = dy,
-                        .from = steps_in(dy, o.first_column),
-                        .y = dz,
-                        .to = row_major(dz.shape())});
-        }
-        const auto product = [&](const Tensor& left, bool transposed, const Tensor& right,
-                                 double alpha, const Target& to) {
-          run(Matmul{.a = left,
-                     .b = right,
-                     .transpose_a = transposed,
-                     .alpha = alpha,
-                     .c = to.tensor,
-                     .beta = to.add ? 1.0 : 0.0});
-        };
-        if (b.wants_grad()) product(dz, true, h, o.scale, b.sink().target());
-        if (!a.wants_grad() && !x.wants_grad()) return;
-        const Tensor dh = empty_like(h);
-        product(dz, false, b.value(), o.scale, dh);
-        if (a.wants_grad()) product(dh, true, x.value(), 1, a.sink().target());
-        if (x.wants_grad()) product(dh, false, a.value(), 1, x.sink().target());
-      });
+  return record("low_rank", {&y, &x, &a, &b}, into,
+                [y = y.sink(), x, a, b, h, o](const Tensor& dy) {
+                  Backend& run = dy.backend();
+                  y.add(dy);
+                  if (!x.wants_grad() && !a.wants_grad() && !b.wants_grad()) return;
+                  const std::int64_t out = b.shape()[0];
+                  const bool whole = out == dy.columns();
+                  // the gradient of the adapted columns
+                  const Tensor dz = whole ? dy : Tensor(run, {dy.rows(), out}, dy.dtype());
+                  if (!whole) {
+                    run(Rearrange{.shape = dz.shape(),
+                                  .x = dy,
+                                  .from = steps_in(dy, o.first_column),
+                                  .y = dz,
+                                  .to = row_major(dz.shape())});
+                  }
+                  const auto product = [&](const Tensor& left, bool transposed, const Tensor& right,
+                                           double alpha, const Target& to) {
+                    run(Matmul{.a = left,
+                               .b = right,
+                               .transpose_a = transposed,
+                               .alpha = alpha,
+                               .c = to.tensor,
+                               .beta = to.add ? 1.0 : 0.0});
+                  };
+                  if (b.wants_grad()) product(dz, true, h, o.scale, b.sink().target());
+                  if (!a.wants_grad() && !x.wants_grad()) return;
+                  const Tensor dh = empty_like(h);
+                  product(dz, false, b.value(), o.scale, dh);
+                  if (a.wants_grad()) product(dh, true, x.value(), 1, a.sink().target());
+                  if (x.wants_grad()) product(dh, false, a.value(), 1, x.sink().target());
+                });
 }
 
 }  // namespace

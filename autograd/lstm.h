@@ -2,22 +2,23 @@
 
 #include "autograd/heads.h"
 
-/// Differentiable form of core/contract/lstm.h.
+/// Differentiable operation of core/contract/lstm.h.
 namespace longhand {
 
 struct LstmOptions {
-  /// What was kept of earlier tokens, and where it goes on: one tensor may be both. They are not
-  /// differentiated: with one of them no input may want a gradient.
+  /// The state before these tokens, and where the state after them is stored; both may be the same
+  /// tensor. They are not differentiated, so no input may require a gradient if one of them is
+  /// given.
   Tensor before = {}, after = {};
-  /// Nothing else reads these columns of x: their gradient is assigned.
+  /// Nothing else reads these columns of x, so their gradient is assigned.
   bool alone = false;
 };
 
-/// x: heads of 4 n columns; u [heads * 4 n, n]. [tokens, heads * n]
+/// Returns [tokens, heads * n]. x: heads of 4 n columns; u: [heads * 4 n, n].
 Var lstm(const HeadVars& x, const Segments& segments, const Var& u,
          const LstmOptions& options = {});
 
-/// The same put together from products and elementwise operations, token by token.
+/// The same, composed of products and elementwise operations, token by token.
 Var composed_lstm(const HeadVars& x, const Segments& segments, const Var& u);
 
 }  // namespace longhand

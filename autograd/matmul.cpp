@@ -38,8 +38,8 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
                   }
                   if (o.bias.wants_grad()) run(ColumnSum{.x = dz, .y = o.bias.sink().target()});
 
-                  // One product of [batch m, k] is the same as one with the batch axis merged into
-                  // the rows.
+                  // If `a` is [batch, m, k] and b is one matrix, the product is that of `a` with
+                  // its batch axis merged into the rows.
                   const auto rows = [&](const Tensor& x) {
                     return flat ? x.reshape({x.rows(), x.columns()}) : x;
                   };

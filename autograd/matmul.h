@@ -12,11 +12,11 @@ struct MatmulOptions {
   Var bias = {};
   std::optional<Activation> f = {};
   Var residual = {};
-  std::optional<DType> out = {};  // none: a's type
-  std::optional<Math> math = {};  // none: the backend's
+  std::optional<DType> out = {};  // default: a's type
+  std::optional<Math> math = {};  // default: the backend's
 };
 
-/// f(alpha op(a) op(b) + bias) + residual: core/contract/matmul.h
+/// f(alpha op(a) op(b) + bias) + residual, see core/contract/matmul.h.
 Var matmul(const Var& a, const Var& b, const MatmulOptions& options = {});
 
 }  // namespace longhand

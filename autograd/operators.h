@@ -5,8 +5,8 @@
 #include "autograd/matmul.h"
 #include "core/backend.h"
 
-/// Values written as formulas: (a - mean) * b / 2.0 + x % w. Operands are repeated as in combine.h,
-/// and a number is a factor or a constant for every entry.
+/// Operators on values: (a - mean) * b / 2.0 + x % w. Operands are broadcast as in combine.h. A
+/// number is a factor or a constant for every entry.
 namespace longhand {
 
 inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
@@ -14,7 +14,7 @@ inline Var operator-(const Var& a, const Var& b) { return subtract(a, b); }
 inline Var operator*(const Var& a, const Var& b) { return multiply(a, b); }
 inline Var operator/(const Var& a, const Var& b) { return divide(a, b); }
 inline Var operator-(const Var& a) { return scale(a, -1); }
-/// The product of matrices.
+/// The matrix product.
 inline Var operator%(const Var& a, const Var& b) { return matmul(a, b); }
 
 /// `value` as a tensor of one entry, of the type of x.

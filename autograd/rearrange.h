@@ -4,26 +4,26 @@
 
 #include "autograd/variable.h"
 
-/// Differentiable forms of core/contract/rearrange.h. Negative axes count from the end.
+/// Differentiable operations of core/contract/rearrange.h. Negative axes count from the end.
 namespace longhand {
 
 /// Axis k of the result is axis axes[k] of x.
 Var permute(const Var& x, const std::vector<int>& axes);
-/// The last two axes exchanged.
+/// Exchanges the last two axes.
 Var transpose(const Var& x);
 
-/// Entries first .. first + count - 1 along an axis, as a tensor of their own. Along the first axis
-/// `slice` shares x's memory instead.
+/// Copies entries first .. first + count - 1 along an axis. Along the first axis, `slice` shares
+/// x's memory instead.
 Var narrow(const Var& x, int axis, std::int64_t first, std::int64_t count);
 inline Var columns(const Var& x, std::int64_t first, std::int64_t count) {
   return narrow(x, -1, first, count);
 }
-/// One part for each size; they add up to x's extent along the axis.
+/// One part per size; the sizes add up to x's extent along the axis.
 std::vector<Var> split(const Var& x, int axis, const std::vector<std::int64_t>& sizes);
-/// The parts one after another along an axis; their other extents are the same.
+/// Joins the parts along an axis; their other extents are equal.
 Var concat(const std::vector<Var>& parts, int axis = 0);
 
-/// x read as if it had that shape, as operands are in combine.h.
+/// Broadcasts x to that shape, as operands are in combine.h.
 Var repeat(const Var& x, const Shape& shape);
 
 }  // namespace longhand

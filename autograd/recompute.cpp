@@ -9,7 +9,8 @@ Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> 
   if (!outer) return f(x);
   Tensor y;
   {
-    Tape dropped;  // recorded all the same, as some operations do otherwise with nothing to keep
+    Tape
+        dropped;  // records all the same, because some operations behave differently without a tape
     dropped.watch_for(*outer);
     const Recording recording(dropped);
     y = f(Var(x.value(), x.wants_grad())).value();

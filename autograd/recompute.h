@@ -6,9 +6,9 @@
 
 namespace longhand {
 
-/// f(x), of whose computation nothing is kept but x: backward computes it again and walks back
-/// through that. f must do the same each time. What else it reads may want gradients too: `other`
-/// is one such value, if there is one.
+/// f(x), storing only x: backward computes f again and differentiates that. f must compute the same
+/// each time. Other values that f reads may also require gradients: `other` is one of them, if any
+/// does.
 Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> f);
 
 }  // namespace longhand

@@ -12,7 +12,7 @@ namespace {
 
 Shape matrix(const Shape& shape) { return {shape.rows(), shape.columns()}; }
 
-/// dx's share is dy, [rows, 1] or [1, n], repeated to [rows, n].
+/// Adds dy, [rows, 1] or [1, n], broadcast to [rows, n], to the gradient of x.
 void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shape& of_dy) {
   if (!dx) return;
   dy.backend()(Rearrange{.shape = shape,
@@ -22,7 +22,7 @@ void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shap
                          .to = row_major(shape)});
 }
 
-/// `of` on the rows of x with that axis as the last one.
+/// Applies `of` to the rows of x after moving that axis to the end.
 Var along(const Var& x, int axis, Var (*of)(const Var& x)) {
   const int rank = x.shape().rank();
   LONGHAND_CHECK(axis >= -rank && axis < rank, "axis: expected one of ", x.shape(), ", got ", axis);

@@ -2,18 +2,18 @@
 
 #include "autograd/variable.h"
 
-/// Differentiable forms of core/contract/reduce.h. Results have the master type.
+/// Differentiable operations of core/contract/reduce.h. Results have the master type.
 namespace longhand {
 
 Var column_sum(const Var& x);  // [rows, n] -> [n]
 Var row_sum(const Var& x);     // [rows, n] -> [rows]
 Var sum(const Var& x);         // -> [1]
 Var mean(const Var& x);        // -> [1]
-Var row_max(const Var& x);     // [rows, n] -> [rows]; the gradient goes to the first largest
+Var row_max(const Var& x);     // [rows, n] -> [rows]; the gradient goes to the first maximum
 
-/// Along one axis, which the result lacks; a negative axis counts from the end.
+/// Along one axis, which the result lacks. A negative axis counts from the end.
 Var sum(const Var& x, int axis);
 Var mean(const Var& x, int axis);
-Var max(const Var& x, int axis);  // the gradient goes to the first largest
+Var max(const Var& x, int axis);  // the gradient goes to the first maximum
 
 }  // namespace longhand

@@ -4,13 +4,13 @@
 
 namespace longhand {
 
-/// What a Sink points to: the shape and type a gradient must have, and the gradient.
+/// The target of a Sink: the shape and type that a gradient must have, and the gradient.
 struct Sink::Slot {
   std::shared_ptr<Backend> backend;
   Shape shape;
   DType dtype;
   Tensor grad;
-  bool shared;  // grad may be someone else's memory too: copy before changing it
+  bool shared;  // grad may be another tensor's memory: copy before changing it
 
   void own();
 };

@@ -11,30 +11,31 @@
 
 namespace longhand {
 
-/// Reverse-mode differentiation. While a Recording stands, each op on values that want gradients
-/// appends one record: its output and a function that turns the output's gradient into the inputs'.
-/// The order of recording is a topological order, so backward is one walk from the last record to
-/// the first. A record is dropped as it is passed, and with it the tensors it saved.
+/// Reverse-mode differentiation. While a Recording exists, each operation on values that require
+/// gradients appends one record: its output, and a function from the output's gradient to the
+/// inputs' gradients. The order of recording is a topological order, so backward walks once from
+/// the last record to the first. Each record is dropped after it was processed, together with the
+/// tensors it saved.
 class Tape {
  public:
   /// Adds d(sum of losses)/d(leaf) to every leaf's gradient and empties the tape.
   void backward(std::initializer_list<Var> losses);
   void backward(const Var& loss) { backward({loss}); }
-  /// The same from a given gradient of y.
+  /// The same, starting from a given gradient of y.
   void backward(const Var& y, const Tensor& dy);
 
-  /// Before anything is recorded: `complete` is called with a leaf's number when backward has
-  /// passed the last record that uses it, so that its gradient has all that this backward adds.
-  /// Leaves that no record uses are not heard of.
+  /// Call before anything is recorded. Backward calls `complete` with a leaf's index after the last
+  /// record that uses the leaf, when its gradient is complete. It is not called for leaves that no
+  /// record uses.
   void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
-  /// What is recorded here will be recorded again by a function that is about to be recorded on
-  /// the other tape: its leaves are in use there until that function is done.
+  /// This tape's operations will be repeated by a function that is about to be recorded on the
+  /// other tape, so its leaves count as used there until that function is done.
   void watch_for(const Tape& other) { watch_ = other.watch_; }
 
   std::size_t size() const { return records_.size(); }
   void clear() { records_.clear(); }
 
-  static Tape* current();  // this thread's, nullptr when nothing is recorded
+  static Tape* current();  // the tape of this thread; nullptr if nothing is recorded
 
  private:
   friend class Recording;
@@ -54,7 +55,7 @@ class Tape {
   std::shared_ptr<Watch> watch_;
 };
 
-/// Makes a tape the current one of this thread for as long as it stands.
+/// Makes a tape the current one of this thread during its lifetime.
 class Recording {
  public:
   explicit Recording(Tape& tape);
@@ -66,8 +67,8 @@ class Recording {
   Tape* outer_;
 };
 
-/// What an op returns: y, recorded if a tape is current and an input wants a gradient. The inputs'
-/// empty ones (optional arguments) do not count.
+/// The result of an operation: y, recorded if a tape is current and an input requires a gradient.
+/// Empty inputs (optional arguments) are ignored.
 template <class Backward>
 Var record(std::string_view op, std::initializer_list<const Var*> inputs, Tensor y,
            Backward&& backward) {

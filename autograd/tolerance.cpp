@@ -12,9 +12,9 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double trial_unit = 0x1p-24;
-/// Inputs are moved by normal numbers times trial_unit, then rounded to f32, which makes it 1.15
-/// units. Rounding to nearest errs by 0.42 units, in root mean square over all significands: what a
-/// move does counts for so much.
+/// Inputs are moved by normal numbers times trial_unit, then rounded to f32, which makes the
+/// move 1.15 units. Rounding to nearest has an error of 0.42 units, in root mean square over all
+/// significands. The effect of a move is scaled by this ratio.
 constexpr double felt_move = 0.42 / 1.15;
 
 double round_to(double value, DType type) {
@@ -84,7 +84,7 @@ std::int64_t number(const catalog::Case& values, const char* name, std::int64_t 
   return found == values.attributes.end() ? otherwise : std::stoll(found->second);
 }
 
-/// Rows of each sequence where the result has a row for each token, else quarters.
+/// One block per sequence if the result has one row per token, otherwise four equal blocks of rows.
 void row_blocks(std::vector<Block>& all, const catalog::Case& values, const std::string& result,
                 const Shape& shape) {
   const std::int64_t rows = shape.rows(), columns = shape.columns();
@@ -97,7 +97,8 @@ void row_blocks(std::vector<Block>& all, const catalog::Case& values, const std:
     std::vector<Block> sequences;
     for (const double length : lengths->second.values) {
       const auto count = static_cast<std::int64_t>(length);
-      // Counted from the last one, so that the last of every case has one name.
+      // Sequences are counted from the last one, so that the last sequence of every case has the
+      // same name.
       sequences.push_back({text("sequence -", left--), row, count, 0, columns});
       row += count;
     }
@@ -113,7 +114,7 @@ void row_blocks(std::vector<Block>& all, const catalog::Case& values, const std:
   }
 }
 
-/// Columns of each head where the op has heads, else quarters.
+/// One block of columns per head if the op has heads, otherwise four equal blocks.
 void column_blocks(std::vector<Block>& all, const catalog::Case& values, const std::string& result,
                    const Shape& shape) {
   const std::int64_t rows = shape.rows(), columns = shape.columns();
@@ -224,7 +225,7 @@ Noise noise(const catalog::Operation& operation, const catalog::Case& drawn, Bac
 std::vector<Block> blocks(const catalog::Operation&, const catalog::Case& values,
                           const std::string& result, const Shape& shape) {
   std::vector<Block> all{{"all", 0, shape.rows(), 0, shape.columns()}};
-  if (shape.rank() < 2) {  // its entries are columns, or rows: either will do
+  if (shape.rank() < 2) {  // treats the entries as columns; rows would do as well
     column_blocks(all, {}, result, shape);
     return all;
   }
@@ -270,7 +271,8 @@ void Comparison::entries(const std::string& name, const Column& c) {
     }
     sigma[i] = deviation(growth_ * std::sqrt(all / trials), std::sqrt(operands / trials));
   }
-  // An entry's deviation in a few trials may be small by luck: the tensor's counts too.
+  // An entry's deviation in a few trials may be small by chance, so the deviation of the whole
+  // tensor is included.
   const double typical = root_mean_square(sigma);
   const double rounding = activations_ == DType::bf16 ? 0x1p-8 : 0x1p-22;
   double worst = 0;

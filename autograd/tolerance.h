@@ -6,18 +6,18 @@
 
 #include "autograd/catalog/catalog.h"
 
-/// Holding a backend against the reference: every output and every gradient of an op. All
-/// tolerances of the parity tests and of `longhand gradcheck --backend` come from here.
+/// Compares a backend with the reference: every output and every gradient of an op. All tolerances
+/// of the parity tests and of `longhand gradcheck --backend` come from here.
 ///
-/// The reference computes in f64 from inputs rounded to the type under test. What rounding does to
-/// a result is measured, not guessed, by trials in which the inputs and the output gradients are
-/// moved at random by the rounding error of f32. A trial's deviation is the reference's result with
-/// all tensors stored in f32 less that in f64, from the same inputs (what is rounded on the way),
-/// plus the change of the f64 result by the move (what is rounded as an operand). The trials give
-/// each entry a standard deviation sigma. Rounding errors are linear in the unit of rounding, so
-/// for other arithmetic sigma grows with `unit`; then only what that arithmetic rounds counts:
-/// activations and weights, not gamma or a bias, which stay in f32, and inputs only where there are
-/// products (elsewhere bf16 inputs are used as they are).
+/// The reference computes in f64 from inputs rounded to the type under test. The effect of rounding
+/// on a result is measured by trials, in which the inputs and the output gradients are moved at
+/// random by the rounding error of f32. A trial's deviation has two parts. The first is the
+/// reference's result with all tensors stored in f32 less its result in f64, from the same inputs
+/// (rounding of stored tensors). The second is the change of the f64 result by the move (rounding
+/// of operands). The trials give each entry a standard deviation sigma. Rounding errors are linear
+/// in the unit of rounding, so for other arithmetic sigma is scaled with `unit`. Then only tensors
+/// that this arithmetic rounds count: activations and weights, not gamma or a bias, which stay in
+/// f32, and inputs only where there are products (elsewhere bf16 inputs are used as they are).
 ///
 /// A result is compared in three ways:
 /// - *entry by entry*: |got - expected| <= entry_factor sigma + bias_units units + the rounding of
@@ -25,22 +25,24 @@
 /// - *by slope*: got regressed on expected, a = <got, expected> / <expected, expected>, must be 1
 /// to
 ///   within slope_factor times the standard deviation of a in the trials, plus bias_units units.
-///   Rounding averages out and a factor of 1.02 does not. For each tensor, each head (or quarter of
-///   the columns) and each sequence (or quarter of the rows).
+///   Rounding averages out and a factor of 1.02 does not. The slope is taken for each tensor, each
+///   head (or quarter of the columns) and each sequence (or quarter of the rows).
 /// - *by mean*: the same for the mean of got - expected over the root mean square of expected.
+///
 /// Slope and mean are also taken over all cases of an op together, each case weighted by 1 /
-/// variance: few entries of one case say little in bf16, those of thirty cases say enough.
+/// variance: the few entries of one case are too few in bf16, those of thirty cases are enough.
 /// Integers must be equal, and so must infinities and NaN.
 ///
-/// The factors. entry_factor: some 10^5 entries are compared and their largest normal deviation is
-/// 4.4 sigma; a kernel that rounds inside (P and dS of attention) has up to twice the trials'
+/// The factors. entry_factor: some 10^5 entries are compared and their largest normal deviation
+/// is 4.4 sigma; a kernel that rounds inside (P and dS of attention) has up to twice the trials'
 /// variance. slope_factor: the deviation is estimated from 10 trials, so a deviation divided by it
-/// follows Student's t, which exceeds 8 once in 10^5. bias_units: TF32 units cut operands off,
+/// follows Student's t, which exceeds 8 once in 10^5. bias_units: TF32 hardware truncates operands,
 /// which makes each 0.7 units smaller on average, and where one product follows another there are
-/// four; bf16 is rounded to nearest everywhere (coarse_bias_units). In f32 itself the trials know
-/// neither approximated functions (exp, erf: function_units units) nor sums: adding n terms one
-/// after the other gathers about 0.4 sqrt(n) times the error that moving the terms has, and n is
-/// taken to be the largest extent of an input. The trials' f32 part grows by the sum of both.
+/// four operands; bf16 is rounded to nearest everywhere (coarse_bias_units). For f32 itself the
+/// trials include neither approximated functions (exp, erf: function_units units) nor sums. Adding
+/// n terms one after the other accumulates about 0.4 sqrt(n) times the error that moving the terms
+/// has, and n is taken to be the largest extent of an input. The trials' f32 part grows by the sum
+/// of both.
 namespace longhand::tolerance {
 
 constexpr double entry_factor = 12, slope_factor = 8, bias_units = 4, coarse_bias_units = 1.5,
@@ -70,7 +72,7 @@ Results run(const catalog::Operation& operation, const catalog::Case& values, Ba
 catalog::Case rounded(const catalog::Operation& operation, const catalog::Case& values,
                       DType activations);
 
-/// What the trials moved every entry by, for a rounding error of 2^-24.
+/// How far the trials moved every entry of a result, for a rounding error of 2^-24.
 struct Noise {
   using Deviations = std::map<std::string, std::vector<Values>>;  // by result, then trial
   Deviations all;       // every input and every stored tensor moved
@@ -78,7 +80,7 @@ struct Noise {
 };
 Noise noise(const catalog::Operation& operation, const catalog::Case& values, Backend& reference);
 
-/// A set of entries that is looked at as a whole.
+/// A set of entries that is compared as a whole.
 struct Block {
   std::string name;
   std::int64_t row, rows, column, columns;
@@ -87,8 +89,9 @@ std::vector<Block> blocks(const catalog::Operation& operation, const catalog::Ca
                           const std::string& result, const Shape& shape);
 
 struct Worst {
-  double used = 0;    // the largest share of its bound; infinity for NaN, shape or a wrong integer
-  std::string where;  // with what was expected and what came
+  // the largest error divided by its bound; infinity for NaN, shape or a wrong integer
+  double used = 0;
+  std::string where;  // where that error is, with the expected and the actual value
 };
 
 /// Gathers the cases of one op on one backend.
@@ -132,15 +135,15 @@ class Comparison {
   Worst worst_;
 };
 
-/// The reference's answers for some cases of an op, with their noise, computed once for all the
-/// backends, types and units that are held against them.
+/// The reference's results for some cases of an op, with their noise, computed once for all
+/// backends, types and units that are compared with them.
 class Standard {
  public:
   Standard(const catalog::Operation& operation, std::vector<catalog::Case> cases,
            Backend& reference);
 
   Worst compare(Backend& backend, DType activations, double unit);
-  /// Results from anywhere, for each case in turn.
+  /// Returns the results of any backend, for each case in turn.
   using Run = std::function<Results(const catalog::Case& values, const Results& expected)>;
   Worst compare(DType activations, double unit, const Run& run);
 

@@ -33,7 +33,7 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                         .y = w});
     db.add(w);
     if (!a.wants_grad()) return;
-    // d op(a) = -w y^T, kept where a is read: its triangle, without the diagonal when unit.
+    // d op(a) = -w y^T, restricted to the triangle of a that is read, without the diagonal if unit.
     const Tensor product = empty_like(a.value());
     run(Matmul{.a = o.transpose ? y : w,
                .b = o.transpose ? w : y,

@@ -6,8 +6,8 @@
 namespace longhand {
 namespace {
 
-/// dy summed over the axes along which a tensor of `shape` is repeated to its shape: sums of rows,
-/// or of columns, if need be after the axes to be summed were brought to the end.
+/// Undoes broadcasting: sums dy down to `shape`. If necessary, the axes to be summed are first
+/// moved to the end.
 Tensor summed(const Tensor& dy, const Shape& shape, DType type) {
   Backend& run = dy.backend();
   const Shape& from = dy.shape();
@@ -89,7 +89,7 @@ Tensor Sink::sum_in_place() const {
 }
 
 void Sink::Slot::own() {
-  if (grad.sole()) shared = false;  // whoever shared it has let go
+  if (grad.sole()) shared = false;  // no other tensor shares the memory any more
   if (!shared) return;
   Tensor copy = empty_like(grad);
   (*backend)(Copy{.x = grad, .y = copy});

@@ -7,24 +7,24 @@
 
 namespace longhand {
 
-/// Where the gradient of one value gathers: the sum of what every use of it sends back. Holding a
-/// Sink does not hold the value, so a backward function keeps only the tensors it names.
+/// Accumulates the gradient of one value over all of its uses. Holding a Sink does not keep the
+/// value alive, so a backward function keeps only the tensors that it names.
 class Sink {
  public:
   Sink() = default;
-  explicit operator bool() const { return slot_ != nullptr; }  // false: no gradient wanted
-  /// The same value's gradient, or both none.
+  explicit operator bool() const { return slot_ != nullptr; }  // false: no gradient is required
+  /// True if both belong to the same value, or to none.
   friend bool operator==(const Sink& a, const Sink& b) { return a.slot_ == b.slot_; }
 
-  /// Where an operation writes its share: assigned if it is the first, else added. Each call must
-  /// be followed by one write. Empty when no gradient is wanted.
+  /// Where an operation writes its contribution: assigned if it is the first, otherwise added. Each
+  /// call must be followed by one write. Empty if no gradient is required.
   Target target() const;
-  /// The share is dy itself. The first one is kept by reference and copied only if another follows.
+  /// Adds dy. The first contribution is kept by reference and copied only if another follows.
   void add(const Tensor& dy) const;
-  /// The share is the sum of dy over the axes along which the value was repeated to dy's shape
+  /// Adds the sum of dy over the axes along which the value was broadcast to dy's shape
   /// (core/contract/steps.h).
   void add_repeated(const Tensor& dy) const;
-  /// The sum so far (zeros if none), to be added to in place, in parts.
+  /// The current sum (zeros if there is none), to be modified in place.
   Tensor sum_in_place() const;
 
  private:
@@ -35,8 +35,8 @@ class Sink {
   std::shared_ptr<Slot> slot_;
 };
 
-/// A value that may want a gradient. Copies share both. Leaves (parameters, inputs) are made here;
-/// all others come from the ops of autograd/.
+/// A value that may require a gradient. Copies share value and gradient. Leaves (parameters,
+/// inputs) are created here; all others come from the operations of autograd/.
 class Var {
  public:
   Var() = default;
@@ -49,8 +49,8 @@ class Var {
   bool wants_grad() const { return static_cast<bool>(sink_); }
   const Sink& sink() const { return sink_; }
 
-  /// The gradient gathered so far; empty if none. A leaf's outlives backward and gathers over
-  /// several until cleared; others' are freed as backward passes them.
+  /// The gradient so far; empty if there is none. A leaf's gradient survives backward and
+  /// accumulates until cleared. Those of other values are freed during backward.
   Tensor grad() const;
   void clear_grad() const;
 

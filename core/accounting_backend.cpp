@@ -8,7 +8,7 @@
 namespace longhand {
 namespace {
 
-/// Addresses that nothing lies behind, each given once.
+/// Returns distinct addresses without memory behind them.
 class NoMemory final : public MemorySource {
  public:
   void* allocate(std::size_t bytes) override {
@@ -35,14 +35,14 @@ class AccountingBackend : public Backend {
   void synchronize() override {}
 };
 
-/// Nothing is done.
+/// Does nothing.
 template <class Op>
 void dispatch(AccountingBackend&, const Op&) {}
 
 }  // namespace
 
 std::shared_ptr<Backend> make_accounting_backend(BackendOptions options) {
-  options.checked = false;  // there are no numbers to look at
+  options.checked = false;  // there are no values to check
   return std::make_shared<Forwarding<AccountingBackend>>(options);
 }
 

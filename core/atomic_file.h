@@ -13,10 +13,10 @@
 
 namespace longhand {
 
-/// A file that appears whole or not at all, also across a crash or a power cut: bytes go to a
-/// hidden temporary file in the same folder; commit() syncs it, renames it over the target and
-/// syncs the folder. Without commit(), or when any step fails, the temporary file is removed and
-/// an older target stays as it was.
+/// A file that appears completely or not at all, even after a crash or power cut. Bytes go to a
+/// hidden temporary file in the same folder. commit() syncs it, renames it over the target and
+/// syncs the folder. Without commit(), or if any step fails, the temporary file is removed and an
+/// older target is unchanged.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& target);
@@ -27,7 +27,7 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  /// Writes over bytes that were written before.
+  /// Overwrites bytes that were written before.
   void rewrite(std::uint64_t offset, std::string_view text);
   void commit();
 
@@ -40,13 +40,13 @@ class AtomicFile {
   Folder folder_;
   std::string name_, temporary_;
   FileDescriptor file_;
-  std::vector<std::byte> buffer_;  // gathers small writes
+  std::vector<std::byte> buffer_;  // collects small writes
 };
 
-/// True for the name of a temporary file that a killed process may have left behind.
+/// True for the name of a temporary file, which a killed process may have left behind.
 bool is_temporary(std::string_view file_name);
 
-/// Writes all of `text` to `target`, whole or not at all.
+/// Writes `text` to `target`, completely or not at all.
 void write_atomically(const std::filesystem::path& target, std::string_view text);
 void write_atomically(const Folder& folder, const std::string& name, std::string_view text);
 

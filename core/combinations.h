@@ -2,8 +2,8 @@
 
 #include "core/formulas.h"
 
-/// Formulas of two numbers, templates on the value type like those of core/formulas.h. Another one
-/// is a struct here, its name in Combination and its type in Combinations.
+/// Formulas of two numbers, templates on the value type like those of core/formulas.h. A new
+/// formula is a struct here, its name in Combination and its type in Combinations.
 namespace longhand {
 
 enum class Combination : std::uint8_t {
@@ -54,7 +54,7 @@ struct Quotient {
   }
 };
 
-/// The larger of the two; NaN if either is.
+/// Maximum of both; NaN if either is NaN.
 struct Largest {
   static constexpr auto kind = Combination::largest;
   template <class V>
@@ -63,7 +63,7 @@ struct Largest {
   }
 };
 
-/// The smaller of the two; NaN if either is.
+/// Minimum of both; NaN if either is NaN.
 struct Smallest {
   static constexpr auto kind = Combination::smallest;
   template <class V>
@@ -72,7 +72,7 @@ struct Smallest {
   }
 };
 
-/// 1 where a < b, else 0.
+/// 1 if a < b, otherwise 0.
 struct Less {
   static constexpr auto kind = Combination::less;
   template <class V>
@@ -81,7 +81,7 @@ struct Less {
   }
 };
 
-/// 1 where a <= b, else 0.
+/// 1 if a <= b, otherwise 0.
 struct LessOrEqual {
   static constexpr auto kind = Combination::less_or_equal;
   template <class V>
@@ -90,7 +90,7 @@ struct LessOrEqual {
   }
 };
 
-/// 1 where a = b, else 0.
+/// 1 if a = b, otherwise 0.
 struct Equal {
   static constexpr auto kind = Combination::equal;
   template <class V>
@@ -99,7 +99,7 @@ struct Equal {
   }
 };
 
-/// a where b is not 0, else 0, whatever a is there.
+/// a if b is not 0, otherwise 0 even if a is NaN.
 struct Kept {
   static constexpr auto kind = Combination::kept;
   template <class V>
@@ -108,7 +108,7 @@ struct Kept {
   }
 };
 
-/// a where b is 0, else 0, whatever a is there.
+/// a if b is 0, otherwise 0 even if a is NaN.
 struct Dropped {
   static constexpr auto kind = Combination::dropped;
   template <class V>

@@ -3,7 +3,7 @@
 
 namespace longhand {
 
-/// Stands in for cuda/ where the build has none.
+/// Replaces cuda/ in builds without CUDA.
 std::shared_ptr<Backend> make_cuda_backend(BackendOptions) {
   fail("cuda: this build has no CUDA backend");
 }

@@ -19,9 +19,9 @@
 namespace longhand {
 namespace {
 
-constexpr std::size_t read_at_once = 1 << 20;  // bytes read at once
+constexpr std::size_t read_at_once = 1 << 20;  // bytes
 
-/// A file in one state: any write to it changes its times.
+/// Identifies the state of a file: any write changes its times.
 using State = std::array<std::int64_t, 5>;  // device, inode, size, mtime and ctime in nanoseconds
 
 std::int64_t nanoseconds(const timespec& time) {
@@ -74,8 +74,8 @@ FileSum sum_of(const FileDescriptor& file, const std::filesystem::path& path, st
   return sum;
 }
 
-/// The sum of a file in a state. Files are read once for all who ask, unless the last write is so
-/// young that another one could leave the same times.
+/// The checksum of a file in this state. Results are cached, unless the last write is so recent
+/// that another write could leave the same times.
 FileSum known_sum(const FileDescriptor& file, const std::filesystem::path& path,
                   const State& state) {
   static std::mutex mutex;

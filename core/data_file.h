@@ -19,21 +19,21 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-/// A file that is read by position while its bytes must stay the same. Nothing is mapped: if
-/// another program cuts the file short, the next read is an Error, not a SIGBUS. A file that
-/// replaces it under the same name changes nothing here.
+/// A file whose contents must not change while it is read by position. The file is not mapped: if
+/// another program truncates it, the next read throws an Error instead of raising SIGBUS. Replacing
+/// the file under the same name has no effect here.
 class DataFile {
  public:
-  /// Reads all of the file once for its checksum.
+  /// Reads the whole file once to compute its checksum.
   explicit DataFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return sum_.bytes; }
   const FileSum& sum() const { return sum_; }
 
-  /// Bytes from `begin` on. An Error if the file has changed since it was opened: its size and
-  /// times are compared after every read, and all of its bytes if these differ. Threads may share
-  /// it.
+  /// Reads bytes from `begin` on. Size and times are compared after every read, and the checksum if
+  /// they differ. Throws an Error if the contents changed after opening. Threads may share the
+  /// object.
   void read(std::uint64_t begin, std::span<std::byte> out) const;
 
  private:
@@ -42,7 +42,7 @@ class DataFile {
   std::filesystem::path path_;
   FileDescriptor file_;
   FileSum sum_;
-  mutable std::atomic<std::uint64_t> times_;  // of size and times, as last compared
+  mutable std::atomic<std::uint64_t> times_;  // hash of the state that was compared last
   mutable std::mutex comparing_;
 };
 

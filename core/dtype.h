@@ -28,7 +28,7 @@ struct bf16 {
   constexpr explicit bf16(float value) {
     const auto word = std::bit_cast<std::uint32_t>(value);
     if ((word & 0x7fffffffu) > 0x7f800000u) {
-      bits = static_cast<std::uint16_t>((word >> 16) | 0x40u);  // keep NaN quiet
+      bits = static_cast<std::uint16_t>((word >> 16) | 0x40u);  // keeps NaN quiet
     } else {
       bits = static_cast<std::uint16_t>((word + 0x7fffu + ((word >> 16) & 1u)) >> 16);
     }

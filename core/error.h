@@ -8,14 +8,14 @@
 
 namespace longhand {
 
-/// The one exception type. Its message is a single line that says what was expected and what came.
+/// The only exception type. Its message is one line that says what was expected and what was found.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A part of a message: anything that operator<< prints. Parts of all types are joined by one
-/// function, compiled once: messages are written everywhere.
+/// A part of a message: anything that operator<< can print. One function, compiled once, joins
+/// parts of all types, because messages are everywhere.
 class MessagePart {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a message is written as its parts

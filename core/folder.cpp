@@ -23,7 +23,8 @@ namespace {
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 std::vector<std::string> names_in(int descriptor, const fs::path& path) {
-  // A descriptor of its own: reading moves the place in the folder, which copies would share.
+  // Reading changes the position in the folder, which duplicated descriptors share, so it uses a
+  // newly opened descriptor.
   const int own = ::openat(descriptor, ".", folder_flags);
   DIR* const folder = own < 0 ? nullptr : ::fdopendir(own);
   if (!folder && own >= 0) ::close(own);
@@ -38,7 +39,7 @@ std::vector<std::string> names_in(int descriptor, const fs::path& path) {
   return names;
 }
 
-/// False (errno set) where something could not be removed.
+/// Returns false with errno set if something could not be removed.
 bool remove_all(int parent, const std::string& name, const fs::path& path) {
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
   if (errno != EISDIR && errno != EPERM) return false;
@@ -101,7 +102,7 @@ FileDescriptor Folder::open(const std::string& name, int flags, unsigned mode) c
 }
 
 FileDescriptor Folder::create_file(const std::string& name) const {
-  ::unlinkat(descriptor(), name.c_str(), 0);  // creating it below fails unless this worked
+  ::unlinkat(descriptor(), name.c_str(), 0);  // creating the file below fails if this did not work
   return open_file(name, O_WRONLY | O_CREAT | O_EXCL, Links::refuse);
 }
 
@@ -135,7 +136,7 @@ void Folder::remove(const std::string& name) const {
 }
 
 void Folder::sync() const {
-  // Some file systems cannot sync a folder and say EINVAL; there is nothing more to do on them.
+  // Some file systems cannot sync a folder and return EINVAL, which is ignored.
   LONGHAND_CHECK(::fsync(descriptor()) == 0 || errno == EINVAL, path_.native(),
                  ": cannot sync the folder: ", std::strerror(errno));
 }

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-/// The elementwise formulas, each once. A formula is a struct of two templates on the value type:
-/// the same text runs on double and float (the reference, CUDA with --expt-relaxed-constexpr) and
-/// on cpu::<isa>::Vec, whose exp, tanh, select, ... are found by argument-dependent lookup.
+/// The elementwise formulas. A formula is a struct of two templates on the value type, so the same
+/// text runs on double and float (the reference, CUDA with --expt-relaxed-constexpr) and on
+/// cpu::<isa>::Vec, whose exp, tanh, select, ... are found by argument-dependent lookup.
 ///
 /// A new formula is one struct here, its name in Activation and its type in Formulas.
 namespace longhand {
@@ -28,7 +28,7 @@ enum class Activation : std::uint8_t {
 std::string_view name_of(Activation activation);
 std::optional<Activation> activation_from_name(std::string_view name);
 
-/// condition ? yes : no, lane by lane where T is a vector.
+/// condition ? yes : no, lane by lane if T is a vector.
 template <class T>
 constexpr T select(bool condition, T yes, T no) {
   return condition ? yes : no;
@@ -64,7 +64,7 @@ struct Relu {
   static constexpr std::string_view name = "relu";
   template <class V>
   static constexpr V value(V x) {
-    return select(x < V(0.0), V(0.0), x);  // this way round NaN stays NaN
+    return select(x < V(0.0), V(0.0), x);  // in this order NaN stays NaN
   }
   template <class V>
   static constexpr V derivative(V x) {
@@ -115,7 +115,7 @@ struct GeluTanh {
   static constexpr V derivative(V x) {
     using std::tanh;
     const V near = select(x > V(16.0), V(16.0), select(x < V(-16.0), V(-16.0), x));
-    const V t = tanh(inner(near));  // beyond 16 all is flat: clamped, x^2 cannot overflow
+    const V t = tanh(inner(near));  // constant beyond 16; clamping avoids overflow of x^2
     const V slope = V(sqrt_2_over_pi) * (V(1.0) + V(3.0 * cubic) * near * near);
     return V(0.5) * (V(1.0) + t) + V(0.5) * near * (V(1.0) - t * t) * slope;
   }
@@ -146,7 +146,7 @@ struct Sigmoid {
   }
   template <class V>
   static constexpr V derivative(V x) {
-    return sigmoid(x) * sigmoid(-x);  // 1 - s as sigmoid(-x): no cancellation where s is near 1
+    return sigmoid(x) * sigmoid(-x);  // 1 - s as sigmoid(-x), without cancellation for s near 1
   }
 };
 
@@ -233,7 +233,7 @@ constexpr bool in_order(TypeList<F...>) {
 static_assert(in_order(Formulas{}), "Formulas and Activation name the same formulas in one order");
 }  // namespace detail
 
-/// Calls body(Formula{}) with the formula of that name; for code that is a template on the formula.
+/// Calls body(Formula{}) with the formula of that name, for code that is a template on the formula.
 template <class Kind, class Body, class First, class... Rest>
 constexpr decltype(auto) with_formula(Kind kind, Body&& body, TypeList<First, Rest...>) {
   if constexpr (sizeof...(Rest) == 0) {

@@ -31,8 +31,9 @@ void plain(const std::byte* block, float* y) {
 }
 void f16(const std::byte* block, float* y) { *y = half(block); }
 
-// Blocks of 32: a factor d, in some also a shift m, then integers. Of the four-bit ones the low
-// halves of 16 bytes come first, then the high ones; fifth bits stand in a word before them.
+// Blocks of 32: a factor d, in some formats a shift m, then integers. Four-bit integers are stored
+// in 16 bytes, first the low halves, then the high halves; fifth bits are in a separate word before
+// them.
 
 /// x = d q, q from -128 to 127.
 void q8_0(const std::byte* block, float* y) {
@@ -80,9 +81,10 @@ void q5_1(const std::byte* block, float* y) {
   }
 }
 
-// Blocks of 256 in eight parts of 32, each with a six-bit factor and shift of its own:
-// x = d f q - d' s. The first four parts' lie in the low six bits of bytes 0 to 7 of twelve; of the
-// others' the low four bits lie in bytes 8 to 11 and the high two in the high bits of 0 to 7.
+// Blocks of 256 in eight parts of 32, each with its own six-bit factor f and shift s: x = d f q -
+// d' s. Of twelve bytes, the low six bits of bytes 0 to 7 hold f and s of the first four parts.
+// Those of the others have their low four bits in bytes 8 to 11 and their high two bits in the high
+// bits of bytes 0 to 7.
 
 struct Part {
   float factor, shift;
@@ -123,9 +125,9 @@ void q5_k(const std::byte* block, float* y) {
   }
 }
 
-/// Two halves of 128 numbers, x = d f (q - 32), f a signed byte for each 16 of them. Of a half the
-/// four quarters share 64 bytes of low bits (two quarters in the low halves, two in the high) and
-/// 32 bytes with the high two bits of all.
+/// Two halves of 128 numbers, x = d f (q - 32), with f a signed byte for each 16 numbers. The four
+/// quarters of a half share 64 bytes of low bits (two quarters in the low halves, two in the high
+/// halves) and 32 bytes with the high two bits of all.
 void q6_k(const std::byte* block, float* y) {
   const float d = half(block + 208);
   for (int i = 0; i < 256; ++i) {

@@ -8,19 +8,20 @@
 
 namespace longhand {
 
-/// How a GGUF file holds a tensor's numbers: blocks of so many numbers in so many bytes.
+/// How a GGUF file stores a tensor's numbers: in blocks of `block` numbers in `bytes` bytes.
 struct GgufType {
   std::uint32_t code;
   std::string_view name;
   std::int64_t block;  // numbers
-  std::size_t bytes;   // of a block
+  std::size_t bytes;   // bytes of a block
   void (*decode)(const std::byte* block, float* numbers);
 };
 
-/// F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K; null for another code.
+/// Supports F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K; null for other
+/// codes.
 const GgufType* gguf_type(std::uint32_t code);
 
-/// Numbers first, first + 1, ... of those that blocks hold.
+/// Decodes numbers first, first + 1, ... of the blocks.
 void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::int64_t first,
                  std::span<double> numbers);
 

@@ -17,11 +17,11 @@
 
 namespace longhand {
 
-/// A GGUF file, version 2 or 3: values by name, then tensors. It comes from outside: whatever its
-/// bytes are, it is read or refused in one line, and takes memory in proportion to its size.
+/// A GGUF file, version 2 or 3: values by name, then tensors. The file is untrusted: it is read, or
+/// refused in one line, with memory in proportion to its size.
 class GgufFile {
  public:
-  /// Values in a row, all of a type; strings are views of the file.
+  /// An array of values of one type; strings are views of the file.
   struct Array {
     std::uint32_t type;
     std::uint64_t count;
@@ -31,25 +31,25 @@ class GgufFile {
 
   struct Entry {
     std::string name;
-    Shape shape;  // rows first, as everywhere here
+    Shape shape;  // slowest axis first
     const GgufType* type;
     std::span<const std::byte> bytes;
   };
 
   static GgufFile open(const std::filesystem::path& path);
-  /// Of bytes that outlive it.
+  /// Parses bytes that must outlive the result.
   static GgufFile parse(std::span<const std::byte> bytes, std::string name);
-  static bool is_gguf(const std::filesystem::path& path);  // by its first four bytes
+  static bool is_gguf(const std::filesystem::path& path);  // checks the first four bytes
 
   const std::string& name() const { return name_; }
   std::span<const Entry> entries() const& { return entries_; }
-  std::span<const Entry> entries() const&& = delete;  // they would be gone
+  std::span<const Entry> entries() const&& = delete;  // they would dangle
   const Entry* find(std::string_view tensor) const;
 
   bool has(std::string_view key) const { return values_.contains(key); }
-  /// Refused where it is missing or of another kind.
+  /// Throws an Error if the value is missing or of another kind.
   std::string_view string(std::string_view key) const;
-  std::uint64_t integer(std::string_view key) const;  // not negative
+  std::uint64_t integer(std::string_view key) const;  // must not be negative
   double number(std::string_view key) const;
   bool boolean(std::string_view key) const;
   std::vector<std::string_view> strings(std::string_view key) const;

@@ -15,8 +15,8 @@
 
 namespace longhand {
 
-/// A JSON value; an object's members keep their order. Asking for what is not there is an Error.
-/// core/json_reader.h reads texts with more values than one wants to hold.
+/// A JSON value. Members of an object keep their order. Accessing a missing member or the wrong
+/// type throws an Error. For large texts, core/json_reader.h reads values without storing them.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -26,7 +26,7 @@ class Json {
   // NOLINTBEGIN(google-explicit-constructor): a value of JSON is written as what it holds
   Json() noexcept;  // null
   Json(std::nullptr_t) noexcept : Json() {}
-  template <std::same_as<bool> Bool>  // no pointers, which would be true
+  template <std::same_as<bool> Bool>  // excludes pointers, which would convert to true
   Json(Bool value) noexcept : Json(Scalar(), value) {}
   template <std::integral Integer>
   requires(!std::same_as<Integer, bool>) Json(Integer value)
@@ -38,10 +38,10 @@ class Json {
   Json(std::string_view text);
   Json(std::string text) noexcept;
   Json(Array elements) noexcept;
-  explicit Json(Object members) noexcept;  // no name twice
+  explicit Json(Object members) noexcept;  // names must be unique
   template <class T>
   Json(const std::vector<T>& elements) : Json(Array(elements.begin(), elements.end())) {}
-  /// An object where each element is a pair that begins with a text, as {{"a", 1}, {"b", 2}};
+  /// An object if each element is a pair that begins with a text, as in {{"a", 1}, {"b", 2}};
   /// otherwise an array.
   Json(std::initializer_list<Json> elements);
   // NOLINTEND(google-explicit-constructor)
@@ -55,18 +55,18 @@ class Json {
   static Json array();
   static Json object();
 
-  /// Nothing where the text is no JSON or is nested more than `deepest` deep. The last of several
-  /// members of one name counts.
+  /// Empty if the text is not JSON or is nested deeper than `deepest`. Of members with equal names
+  /// the last one is used.
   static std::optional<Json> parse(std::string_view text);
   static constexpr int deepest = 100;
-  /// With an indent each element is on a line of its own; without one there is no line break.
-  /// Broken UTF-8 is replaced; infinities and NaN are null.
+  /// With an indent, each element is on its own line; without, there are no line breaks. Invalid
+  /// UTF-8 is replaced; infinities and NaN become null.
   std::string dump(int indent = -1) const;
 
   bool is_null() const;
   bool is_boolean() const;
   bool is_integer() const;
-  bool is_number() const;  // an integer or not
+  bool is_number() const;  // integer or real
   bool is_string() const;
   bool is_array() const;
   bool is_object() const;
@@ -76,7 +76,7 @@ class Json {
   double number() const;
   const std::string& string() const;
 
-  std::size_t size() const;  // of an array or object; otherwise 0
+  std::size_t size() const;  // elements of an array or object; otherwise 0
   bool empty() const { return size() == 0; }
 
   const Array& elements() const;
@@ -90,9 +90,9 @@ class Json {
   const Json* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const Json& operator[](std::string_view name) const;
-  Json& operator[](std::string_view name);  // added if it is new; null becomes an object
+  Json& operator[](std::string_view name);  // adds a missing member; null becomes an object
 
-  /// Numbers by value, whether integers or not; the members of objects in order.
+  /// Compares numbers by value, and members of objects in order.
   friend bool operator==(const Json& a, const Json& b);
   friend std::ostream& operator<<(std::ostream& out, const Json& json);
 
@@ -105,13 +105,13 @@ class Json {
   const T& as(std::string_view expected) const;
   void write(std::string& out, int indent, int depth) const;
 
-  // Integers are in the first of the two types that has them.
+  // An integer uses the first of the two integer types that can hold it.
   std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, Array,
                Object>
       value_;
 };
 
-/// `text`, which is UTF-8, as a string of JSON.
+/// Writes `text`, which is UTF-8, as a JSON string.
 std::string json_string(std::string_view text);
 
 }  // namespace longhand

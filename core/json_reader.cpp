@@ -20,7 +20,7 @@
 namespace longhand {
 namespace {
 
-/// Values in one text. Each takes 40 bytes or more, and two bytes of text are enough for one:
+/// Maximum values in one text. A value takes at least 40 bytes but only two bytes of text, so
 /// without a limit a file of some MiB would take a GiB.
 constexpr std::size_t most_values = 4'000'000;
 
@@ -32,8 +32,8 @@ std::optional<Integer> whole(std::string_view digits) {
   return read.ptr == end && read.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-/// Nothing where it is too large. What is too small is zero: the wider type, read when the double's
-/// range is left, tells them apart.
+/// Empty if the number is too large. Too small numbers become zero; parsing with a wider type
+/// distinguishes the two.
 std::optional<double> real(std::string_view digits) {
   const char* const end = digits.data() + digits.size();
   double value = 0;
@@ -44,10 +44,10 @@ std::optional<double> real(std::string_view digits) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// Where in a string, from `place` on, the first character is that does not stand for itself.
+/// First character of a string, from `place` on, that must be escaped or ends it.
 std::size_t end_of_plain(std::string_view text, std::size_t place) {
-  // Eight at once: most strings are short, and a loop over single characters would end where no
-  // processor foresees it. The lowest bit set is that of the first such character's byte.
+  // Checks eight bytes at once. Most strings are short, and a loop over single characters would be
+  // mispredicted at its end. The lowest set bit marks the first such character.
   constexpr std::uint64_t ones = 0x0101010101010101u, high_bits = 0x80 * ones;
   std::uint64_t eight = 0;
   for (; place + sizeof eight <= text.size(); place += sizeof eight) {
@@ -293,7 +293,8 @@ std::string JsonReader::in_words() {
 std::string_view JsonReader::skip() {
   peek();
   const std::size_t begin = place_;
-  std::array<char, Json::deepest> open{};  // what closes each array and object around
+  // the closing characters of all enclosing arrays and objects
+  std::array<char, Json::deepest> open{};
   std::size_t depth = 0;
   do {
     if (depth > 0 && !(open[depth - 1] == '}' ? next_member() : next_element())) {

@@ -9,9 +9,9 @@
 
 namespace longhand {
 
-/// Reads JSON text from front to back, value by value, and keeps nothing: for files with a great
-/// many small values, where Json would build each of them. What is not there as asked is an Error
-/// that names the file and the byte, and so is a nesting of more than Json::deepest.
+/// Reads JSON text value by value without storing it, for files with very many small values. An
+/// unexpected value, or a nesting deeper than Json::deepest, throws an Error that names the file
+/// and the byte.
 ///
 ///   for (reader.open_object(); reader.next_member();) {
 ///     if (reader.name() == "size") size = reader.integer(); else reader.skip();
@@ -20,34 +20,34 @@ namespace longhand {
 /// The text between the values read is checked as strictly as the values.
 class JsonReader {
  public:
-  /// `file` begins the messages. The text must outlive the reader; an Error if it is not UTF-8.
+  /// Messages begin with `file`. The text must outlive the reader. Throws an Error if it is not
+  /// UTF-8.
   JsonReader(std::string_view text, std::string file);
-  /// A reader of one value that skip() gave: for members that are to be read in another order than
-  /// the file's.
+  /// A reader of a value returned by skip(), to read members in another order than the file's.
   JsonReader at(std::string_view value) const;
 
   void open_object();
-  /// True before each member, false after the last; then the object is closed.
+  /// True before each member; false after the last one, when the object has been closed.
   bool next_member();
-  std::string_view name() const { return name_; }  // until the next member of any object
+  std::string_view name() const { return name_; }  // valid until the next member of any object
 
   void open_array();
   bool next_element();
 
-  std::string_view string();  // until the next string is read; copies only if it has escapes
+  std::string_view string();  // valid until the next string is read; copied only if it has escapes
   std::int64_t integer();
-  std::string_view number();  // its text, whatever its size
+  std::string_view number();  // the text of a number of any size
   bool at_object();
   bool at_array();
   bool at_string();
   bool at_number();
-  /// What comes next, for messages: "an object", "the number 2.0".
+  /// A description of the next value for messages: "an object", "the number 2.0".
   std::string in_words();
-  /// One whole value of any kind; its text.
+  /// Skips one complete value and returns its text.
   std::string_view skip();
-  /// One whole value. Of several members of one name the last counts.
+  /// Reads one complete value. Of members with equal names the last one is used.
   Json value();
-  /// Nothing may follow.
+  /// Throws an Error unless only white space follows.
   void finish();
 
  private:

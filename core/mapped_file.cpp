@@ -88,7 +88,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   LONGHAND_CHECK(::fstat(file.get(), &status) == 0, path.native(),
                  ": cannot be read: ", std::strerror(errno));
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return;  // an empty mapping is an error to the kernel, not to us
+  if (size == 0) return;  // the kernel refuses to map an empty file
   void* const start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   LONGHAND_CHECK(start != MAP_FAILED, path.native(), ": cannot map: ", std::strerror(errno));
   bytes_ = {static_cast<const std::byte*>(start), size};

@@ -13,7 +13,8 @@ namespace longhand {
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::size_t large = std::size_t{1} << 20;  // too much to let lie idle beside a request
+// minimum size of a block that is not left idle while a larger one is requested
+constexpr std::size_t large = std::size_t{1} << 20;
 
 class HostMemory final : public MemorySource {
  public:
@@ -103,7 +104,7 @@ void CachingAllocator::release(void* block, std::size_t bytes) noexcept {
   try {
     (reserved ? free_reserved_ : free_)[size].push_back(block);
     use_.cached += size;
-  } catch (...) {  // no room for the list itself: give the block back
+  } catch (...) {  // no memory for the list itself: return the block
     source_->release(block, size);
   }
 }

@@ -12,33 +12,34 @@
 
 namespace longhand {
 
-/// Where raw memory comes from: the host's, or one device's.
+/// A source of raw memory: the host, or one device.
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  virtual void* allocate(std::size_t bytes) = 0;  // nullptr when there is none left
+  virtual void* allocate(std::size_t bytes) = 0;  // nullptr if there is none left
   virtual void release(void* block, std::size_t bytes) noexcept = 0;
 
-  // Told when a block of `bytes` is handed out for a request of `asked`, and when it comes back: a
-  // source made for tests can watch what is done to it.
+  // Called when a block of `bytes` is returned for a request of `asked` bytes, and when it is
+  // released. Sources made for tests observe memory with it.
   virtual void lent(void* /*block*/, std::size_t /*asked*/, std::size_t /*bytes*/) noexcept {}
   virtual void returned(void* /*block*/, std::size_t /*asked*/, std::size_t /*bytes*/) noexcept {}
 };
 
-/// Host memory on 64-byte boundaries; blocks of 2 MiB and more ask for huge pages.
+/// Host memory aligned to 64 bytes. Blocks of 2 MiB and more request huge pages.
 std::unique_ptr<MemorySource> host_memory();
 
 struct MemoryUse {
-  std::size_t live = 0;    // bytes handed out, whole classes: not what of a larger block is idle
-  std::size_t peak = 0;    // the most `live` has been
+  // bytes in use, rounded up to the size class; slack in reused larger blocks is not counted
+  std::size_t live = 0;
+  std::size_t peak = 0;    // maximum of `live`
   std::size_t cached = 0;  // bytes in blocks kept for reuse
 };
 
-/// Keeps freed blocks for the next request of their size class. A class is one of eight sizes per
-/// power of two, so a block is at most 12.5% larger than asked for. A training step asks for the
-/// same sizes again and again: after the first one no memory is taken from the source. A large
-/// request whose class has no block takes an idle one of up to twice its size: the gradients of a
-/// step then lie where its activations were.
+/// Keeps released blocks for later requests of the same size class. There are eight classes per
+/// power of two, so a block is at most 12.5% larger than requested. A training step requests the
+/// same sizes in every step, so after the first one no memory is taken from the source. A large
+/// request whose class has no free block uses one of up to twice its size; the gradients of a step
+/// then reuse the memory of its activations.
 class CachingAllocator {
  public:
   CachingAllocator(std::string owner, std::unique_ptr<MemorySource> source);
@@ -46,9 +47,9 @@ class CachingAllocator {
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
-  /// Throws Error with the request and the figures when memory is used up.
+  /// Throws an Error with the request and the current figures if memory is used up.
   void* allocate(std::size_t bytes);
-  void release(void* block, std::size_t bytes) noexcept;  // bytes as asked for
+  void release(void* block, std::size_t bytes) noexcept;  // `bytes` as requested
 
   MemoryUse use() const;
   void reset_peak();
@@ -58,28 +59,28 @@ class CachingAllocator {
 
  private:
   friend class ReservedBlocks;
-  using Idle = std::map<std::size_t, std::vector<void*>>;  // by size
+  using Idle = std::map<std::size_t, std::vector<void*>>;  // free blocks by size
 
   void drop_cached_locked();
-  /// An idle block for a request of that class, with its size; null when there is none.
+  /// A free block for a request of that class, with its size; null if there is none.
   std::pair<void*, std::size_t> take_cached(Idle& from, std::size_t own);
 
   std::string owner_;
   std::unique_ptr<MemorySource> source_;
   mutable std::mutex mutex_;
   Idle free_, free_reserved_;
-  std::map<void*, std::size_t> larger_;  // sizes of live blocks that are larger than their class
-  std::map<void*, int> reserved_;        // for how many
-  std::set<void*> reserved_live_;        // of them
-  std::set<void*>* joining_ = nullptr;   // what handed out blocks join
+  std::map<void*, std::size_t> larger_;  // sizes of blocks in use that are larger than their class
+  std::map<void*, int> reserved_;        // number of users of each reserved block
+  std::set<void*> reserved_live_;        // reserved blocks in use
+  std::set<void*>* joining_ = nullptr;   // set that new blocks are added to
   MemoryUse use_;
 };
 
-/// The blocks that a piece of work takes its memory from each time it is done again without being
-/// given anew. What is handed out while a Use stands becomes one of them, and serves from then on
-/// only requests under a Use, of these or of others: such pieces of work come one after the other
-/// and may share blocks, while nobody else's tensor lies where one of them will write. When this
-/// ends, blocks that no other piece reserves are everybody's again.
+/// The memory that a piece of work uses each time it is repeated without new allocations. A block
+/// allocated while a Use exists is added to the set. From then on it serves only requests under a
+/// Use of this or another set: such pieces of work run one after another and may share blocks, but
+/// no other tensor may lie where one of them will write. When this object is destroyed, blocks that
+/// no other set contains become free for all.
 class ReservedBlocks {
  public:
   explicit ReservedBlocks(CachingAllocator& memory) : memory_(memory) {}
@@ -87,14 +88,15 @@ class ReservedBlocks {
   ReservedBlocks(const ReservedBlocks&) = delete;
   ReservedBlocks& operator=(const ReservedBlocks&) = delete;
 
-  /// One at a time.
+  /// At most one exists at a time.
   class Use {
    public:
     explicit Use(ReservedBlocks& blocks);
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    /// Error if something handed out meanwhile has not come back: it would be written over.
+    /// Throws an Error if a block allocated under a Use has not been released; it would be
+    /// overwritten.
     void check() const;
 
    private:

@@ -6,8 +6,9 @@
 
 namespace longhand {
 
-/// "; did you mean NAME?", the known name that is nearest to a mistyped word, or `otherwise` where
-/// none is near: with at most a third of the word's letters changed, added, left out or swapped.
+/// "; did you mean NAME?" with the known name nearest to a mistyped word, or `otherwise` if none is
+/// near. Near means that at most a third of the word's letters are changed, inserted, deleted or
+/// exchanged.
 std::string did_you_mean(std::string_view word, std::span<const std::string> known,
                          std::string_view otherwise = {});
 

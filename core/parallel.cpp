@@ -10,8 +10,8 @@
 namespace longhand {
 namespace {
 
-/// How often a waiting thread looks before it sleeps: some tens of microseconds, so that the gaps
-/// between the operations of a training step cost no system call.
+/// Polls of a waiting thread before it sleeps: some tens of microseconds, so that the gaps between
+/// the operations of a training step need no system call.
 constexpr int spins = 4000;
 
 void pause() {
@@ -28,8 +28,8 @@ int usable_cores() {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-/// Keeps the calling thread off one core. Linux likes to wake a thread on the core of whoever woke
-/// it; a worker would wait there behind the thread it is to help, while its own core idles.
+/// Keeps the calling thread off one core. Linux often wakes a thread on the core of the thread that
+/// woke it. A worker would then wait for the thread it should help, while its own core is idle.
 class ElsewhereThan {
  public:
   ElsewhereThan() { known_ = sched_getaffinity(0, sizeof(all_), &all_) == 0; }
@@ -99,7 +99,7 @@ void ThreadPool::run(std::int64_t chunks, Body body) {
   }
   wake_.notify_all();
   take_chunks(job, 0);
-  // Whoever took a chunk finishes it; nobody waits for workers that never woke.
+  // Each thread finishes the chunks it took. Nobody waits for workers that never woke.
   for (int spin = 0; done_.load(std::memory_order_acquire) != count; ++spin) {
     if (spin < spins) {
       pause();
@@ -145,7 +145,7 @@ void ThreadPool::work(int worker) {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, news);
       lock.unlock();
-      step_aside();  // the caller may have moved meanwhile
+      step_aside();  // the caller may have moved to another core
     }
     if (stop_) return;
     seen = ticket_.load(std::memory_order_acquire) >> 32;

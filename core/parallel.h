@@ -12,7 +12,7 @@
 
 namespace longhand {
 
-/// A reference to something callable; it owns nothing and never allocates.
+/// A non-owning reference to a callable; never allocates.
 template <class Signature>
 class FunctionRef;
 
@@ -33,20 +33,20 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-/// A fixed crew of threads. Work is cut into chunks by the problem alone, never by the number of
-/// threads, and whoever is free takes the next chunk: as long as each chunk writes its own results,
-/// a run is bitwise the same for any number of threads.
+/// A fixed set of threads. Work is divided into chunks by the problem, never by the number of
+/// threads, and a free thread takes the next chunk. If each chunk writes its own results, the bits
+/// are the same for any number of threads.
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);  // 0: one per core this process may use
+  explicit ThreadPool(int threads);  // 0: one per core that this process may use
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls body(chunk, worker) once for each chunk in [0, chunks), worker in [0, threads()).
-  /// Returns when all are done. The first exception thrown is passed on. Not reentrant.
+  /// Calls body(chunk, worker) once for each chunk in [0, chunks), with worker in [0, threads()).
+  /// Returns when all chunks are done and rethrows the first exception. Not reentrant.
   void run(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int worker)> body);
 
  private:
@@ -56,13 +56,13 @@ class ThreadPool {
   void take_chunks(std::uint64_t job, int worker);
 
   std::vector<std::thread> workers_;
-  bool keep_apart_ = false;  // workers from the caller: there are cores enough
+  bool keep_apart_ = false;  // workers avoid the caller's core; only if there are enough cores
   std::atomic<int> caller_core_{-1};
   std::mutex mutex_;
   std::condition_variable wake_;
-  /// The number of the job in the upper half, its next chunk in the lower. A chunk is taken by
-  /// adding one with compare-and-exchange, so nobody can take one of a job that is over: between
-  /// jobs the lower half is `closed`, and only then do body_ and chunks_ change.
+  /// The job's number in the upper half and its next chunk in the lower half. A thread takes a
+  /// chunk by incrementing with compare-and-exchange, so it cannot take one of a finished job.
+  /// Between jobs the lower half is `closed`, and only then do body_ and chunks_ change.
   std::atomic<std::uint64_t> ticket_{closed};
   static constexpr std::uint64_t closed = 0xffffffffu;
   std::atomic<const Body*> body_{nullptr};
@@ -73,7 +73,7 @@ class ThreadPool {
   std::exception_ptr error_;
 };
 
-/// Calls body(begin, end) over [0, count) in pieces of `grain` (the last may be shorter).
+/// Calls body(begin, end) over [0, count) in pieces of `grain`; the last may be shorter.
 template <class Body>
 void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain, Body&& body) {
   if (count <= 0) return;

@@ -7,8 +7,8 @@ namespace longhand {
 
 inline constexpr int philox_rounds = 10;
 
-/// One round: multiply, exchange and xor. Always inlined: kernels for several instruction sets use
-/// it (core/cpu/isa.h).
+/// One round: multiply, exchange and xor. Always inlined, because kernels for several instruction
+/// sets use it (core/cpu/isa.h).
 [[gnu::always_inline]] constexpr void philox_round(std::uint32_t& c0, std::uint32_t& c1,
                                                    std::uint32_t& c2, std::uint32_t& c3,
                                                    std::uint32_t k0, std::uint32_t k1) {
@@ -20,7 +20,7 @@ inline constexpr int philox_rounds = 10;
   c3 = static_cast<std::uint32_t>(p);
 }
 
-/// The next round's key.
+/// Computes the key of the next round.
 [[gnu::always_inline]] constexpr void raise_philox_key(std::uint32_t& k0, std::uint32_t& k1) {
   k0 += 0x9E3779B9u;
   k1 += 0xBB67AE85u;

@@ -7,16 +7,16 @@
 
 namespace longhand {
 
-/// Whether a name that is a symbolic link is followed or refused. Only its last part is meant.
+/// Whether a symbolic link in the last part of a path is followed or refused.
 enum class Links { follow, refuse };
 
-/// Opens a regular file for reading. A pipe, device, socket or folder of that name is an Error that
-/// says so, and no pipe is waited for. A missing file is an Error, too.
+/// Opens a regular file for reading. Throws an Error if the file is missing or is a pipe, device,
+/// socket or folder. Does not wait for a pipe.
 FileDescriptor open_regular_file(const std::filesystem::path& path);
 
-/// Opens a regular file of a folder: `flags` and `mode` as in open(2). The descriptor is not valid
-/// if nothing has the name and O_CREAT is not among the flags; whatever else fails is an Error that
-/// names `folder_path / name`.
+/// Opens a regular file in a folder; `flags` and `mode` as in open(2). Returns an invalid
+/// descriptor if the name does not exist and `flags` lacks O_CREAT. Throws an Error that names
+/// `folder_path / name` in all other cases of failure.
 FileDescriptor open_regular_file(int folder, const std::filesystem::path& folder_path,
                                  const std::string& name, int flags, unsigned mode, Links links);
 

@@ -8,23 +8,24 @@
 
 namespace longhand {
 
-/// What a stream of random numbers is for; part of its name, so that no two uses share numbers.
+/// The purpose of a random stream. It is part of the stream's name, so no two uses share numbers.
 enum class Purpose : std::uint32_t { parameters, data, evaluation, dropout, sampling, test };
 
-/// The stream named (seed, purpose, step, index): at most 2^32 blocks of four words.
-/// Counter: {block, index, step low, purpose * 2^24 + step high}; key: the seed's two halves.
+/// The random stream named (seed, purpose, step, index): at most 2^32 blocks of four words.
+/// Counter: {block, index, low half of step, purpose * 2^24 + high half of step}; key: both halves
+/// of the seed.
 class Rng {
  public:
   Rng(std::uint64_t seed, Purpose purpose, std::uint64_t step = 0, std::uint32_t index = 0);
 
   std::uint32_t next();                       // uniform on all 32-bit words
-  void next(std::span<std::uint32_t> words);  // as many of them, faster
+  void next(std::span<std::uint32_t> words);  // fills `words`; faster than one by one
   std::uint32_t below(std::uint32_t bound);   // uniform on [0, bound), without bias
   double uniform();                           // [0, 1) with 53 bits
   double normal();                            // mean 0, variance 1 (Box-Muller)
   bool chance(double probability) { return uniform() < probability; }
 
-  /// A uniformly random order of [first, last) (Fisher-Yates).
+  /// Shuffles [first, last) uniformly (Fisher-Yates).
   template <class Iterator>
   void shuffle(Iterator first, Iterator last) {
     for (auto n = last - first; n > 1; --n) {

@@ -27,7 +27,8 @@ constexpr std::string_view name_of(Rule rule) {
 constexpr bool strict(Rule rule) { return rule == Rule::stick; }
 /// Whether its keys are taken from right to left.
 constexpr bool leftward(Rule rule) { return rule == Rule::stick || rule == Rule::tra; }
-/// What a score is multiplied by for a rule's text: entmax reads halves, the others bits.
+/// The factor of a score before a rule's formulas: entmax uses half scores, the others scores in
+/// bits.
 constexpr float unit_of(Rule rule) { return rule == Rule::entmax ? 0.5f : 1.44269504088896340736f; }
 
 namespace rules {

@@ -24,52 +24,51 @@ namespace longhand {
 /// padded with spaces; then the tensors' bytes, little-endian and row-major, which the offsets
 /// cover from the header's end to the file's, without gap or overlap.
 
-/// One tensor of a file. Its bytes may start at any address: copy them, never cast the pointer.
+/// A tensor in a file. Its bytes may start at any address, so copy them and never cast the pointer.
 struct SafetensorsEntry {
   std::string name;
-  std::string type;            // as the file has it: "F32"
-  std::optional<DType> dtype;  // none where longhand has no such type: "F16", "I64"
+  std::string type;            // in the file's spelling: "F32"
+  std::optional<DType> dtype;  // empty if longhand has no such type: "F16", "I64"
   Shape shape;
   std::span<const std::byte> bytes;
 };
 
-/// A safetensors file opened for reading. All of its header is checked against the file before
-/// anything is handed out; whatever is wrong is refused in one line naming the file and tensor.
+/// A safetensors file opened for reading. Its header is checked completely against the file before
+/// anything is returned. Every fault is refused in one line that names file and tensor.
 class SafetensorsFile {
  public:
   static constexpr std::uint64_t max_header = 100'000'000;  // bytes, the limit of other readers
-  /// Tensors, and metadata keys: models of 10^12 parameters have about 10^5 tensors in all their
-  /// files together, and so many are read in a fraction of a second.
+  /// Maximum tensors, and metadata keys. Models of 10^12 parameters have about 10^5 tensors in all
+  /// of their files, and reading that many takes a fraction of a second.
   static constexpr std::size_t max_entries = 250'000;
   static constexpr std::size_t max_name = 4096;  // bytes
 
   static SafetensorsFile open(const std::filesystem::path& path);
 
-  /// Reads a file that is already in memory; `bytes` must outlive the object, `name` is what
-  /// messages call it.
+  /// Parses a file in memory. `bytes` must outlive the object; messages use `name`.
   static SafetensorsFile parse(std::span<const std::byte> bytes, std::string name);
 
   const std::string& name() const { return name_; }
   const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
 
-  /// Whether the file has checksums (core/safetensors_checksums.h), as those that longhand writes
-  /// do. The header is compared with its own when the file is opened.
+  /// True if the file has checksums (core/safetensors_checksums.h), as files written by longhand
+  /// have. The header's checksum is compared when the file is opened.
   bool has_checksums() const { return !checksums_.empty() || entries_.empty(); }
-  /// Refused where the bytes of a tensor have another checksum than the file says.
+  /// Throws an Error if the bytes of a tensor do not match its checksum.
   void check_sums() const;
 
   /// The tensors in the order of their bytes.
   std::span<const SafetensorsEntry> entries() const& { return entries_; }
-  std::span<const SafetensorsEntry> entries() const&& = delete;  // they would be gone
-  const SafetensorsEntry* find(std::string_view name) const;     // null where there is none
+  std::span<const SafetensorsEntry> entries() const&& = delete;  // they would dangle
+  const SafetensorsEntry* find(std::string_view name) const;     // null if there is none
 
-  /// The tensor of that name; refused where it is missing or longhand has no such element type.
+  /// The tensor of that name. Throws an Error if it is missing or has an unsupported element type.
   const SafetensorsEntry& at(std::string_view name) const;
 
-  /// The same, refused where its element type or shape is another.
+  /// The same. Throws an Error if its element type or shape differs.
   const SafetensorsEntry& at(std::string_view name, DType dtype, const Shape& shape) const;
 
-  /// The values of an integer tensor (I32, I64, U8, BOOL); refused where one does not fit.
+  /// The values of an integer tensor (I32, I64, U8, BOOL). Throws an Error if one does not fit.
   std::vector<std::int32_t> to_i32(std::string_view name) const;
 
  private:
@@ -78,13 +77,13 @@ class SafetensorsFile {
   std::string name_;
   MappedFile file_;
   std::vector<SafetensorsEntry> entries_;
-  std::vector<std::uint32_t> by_name_;  // places of the entries in the order of their names
+  std::vector<std::uint32_t> by_name_;  // indices of the entries, sorted by name
   std::map<std::string, std::string, std::less<>> metadata_;
-  std::vector<std::string> checksums_;  // of the entries; empty: the file has none
+  std::vector<std::string> checksums_;  // per entry; empty if the file has none
 };
 
-/// One tensor to write. Its bytes are asked for once, when their turn comes, and given piece after
-/// piece: a tensor larger than the memory at hand can be written.
+/// A tensor to write. Its bytes are requested once, when they are needed, and passed in pieces, so
+/// a tensor may be larger than the available memory.
 struct SafetensorsItem {
   using Give = std::function<void(std::span<const std::byte> piece)>;
 
@@ -94,8 +93,9 @@ struct SafetensorsItem {
   std::function<void(const Give& give)> bytes;
 };
 
-/// Writes a file, whole or not at all (AtomicFile), with checksums. The header is padded to 8 bytes
-/// and wider element types go first, otherwise in the order given, so that every tensor is aligned.
+/// Writes a file with checksums, completely or not at all (AtomicFile). The header is padded to 8
+/// bytes and wider element types come first, otherwise in the given order, so every tensor is
+/// aligned.
 void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorsItem> items,
                        const std::map<std::string, std::string, std::less<>>& metadata = {});
 void write_safetensors(const Folder& folder, const std::string& name,

@@ -9,11 +9,12 @@
 
 #include "core/safetensors.h"
 
-/// Checksums in a safetensors file's metadata, where other readers pass them over:
+/// Checksums in the metadata of a safetensors file, which other readers ignore:
 ///   "crc32c": the CRC-32C of each tensor's bytes, in the order of the bytes, as eight hexadecimal
-///             digits each, with a space between two
+///             digits each, separated by spaces
 ///   "crc32c_header": that of names, types, shapes and all other metadata
-/// A file has both keys or neither, so that damage to one key cannot pass for a file without them.
+/// A file has both keys or neither, so that a damaged key cannot make it look like a file without
+/// them.
 namespace longhand::checksums {
 
 using Metadata = std::map<std::string, std::string, std::less<>>;
@@ -22,7 +23,7 @@ inline constexpr std::string_view tensors_key = "crc32c", header_key = "crc32c_h
 
 std::string hexadecimal(std::uint32_t checksum);
 
-/// The checksum of all that a header says. Metadata without the two keys.
+/// The checksum of a header. The metadata must not contain the two keys.
 class OfHeader {
  public:
   explicit OfHeader(const Metadata& metadata);
@@ -34,9 +35,9 @@ class OfHeader {
   std::uint32_t value_ = 0;
 };
 
-/// Takes both keys out of a file's metadata and compares the header's with `entries`. Returns the
-/// tensors' checksums; empty where the file has none. Refused, naming the file, where they do not
-/// fit.
+/// Removes both keys from a file's metadata and compares the header's checksum. Returns the
+/// tensors' checksums; empty if the file has none. Throws an Error that names the file if they do
+/// not match.
 std::vector<std::string> take(Metadata& metadata, std::span<const SafetensorsEntry> entries,
                               const std::string& file);
 

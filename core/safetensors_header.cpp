@@ -107,7 +107,7 @@ class HeaderReader {
     LONGHAND_CHECK(count == 2, subject(), "expected 2 data_offsets, got ", count);
   }
 
-  /// The next value, which is not negative.
+  /// The next value, which must not be negative.
   template <class Integer>
   Integer read_number(std::string_view field, std::string_view wanted) {
     if (!json_.at_number()) unexpected(subject().append(field), wanted);
@@ -120,7 +120,7 @@ class HeaderReader {
     return value;
   }
 
-  /// How a message about the tensor that is being read begins.
+  /// Prefix of messages about the current tensor.
   std::string subject() const {
     return text(file_, ": tensor ", quote(header_.records.back().name), ": ");
   }

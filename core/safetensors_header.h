@@ -10,8 +10,8 @@
 
 namespace longhand {
 
-/// A tensor as the header of a safetensors file describes it: well-formed, but not yet held
-/// against the file's size.
+/// A tensor as described by a safetensors header: well-formed, but not yet compared with the file's
+/// size.
 struct SafetensorsRecord {
   std::string name;
   std::string type;
@@ -21,13 +21,13 @@ struct SafetensorsRecord {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsRecord> records;  // their names not yet compared
+  std::vector<SafetensorsRecord> records;  // names are not yet compared
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
-/// Reads the JSON of a header. Refused in one line that begins with `file`: anything that is not
-/// the format's own structure, a field or metadata key given twice, a missing field, more or longer
-/// names than SafetensorsFile's limits.
+/// Parses the JSON of a header. Refuses in one line that begins with `file`: any other structure, a
+/// field or metadata key that occurs twice, a missing field, more or longer names than
+/// SafetensorsFile's limits.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file);
 
 }  // namespace longhand

@@ -9,21 +9,21 @@
 
 namespace longhand {
 
-/// Where each sequence of a row of tokens begins and how many tokens it has. Sequences may be
-/// empty. In a cache they leave room between them: begins need not be the sum of what came before.
-/// Copies share the memory.
+/// Begin and length of each sequence in a row of tokens. Sequences may be empty. In a cache there
+/// is room between them, so a begin need not be the sum of earlier lengths. Copies share the
+/// memory.
 class Segments {
  public:
   Segments() = default;
-  /// One after another, from row 0 on.
+  /// Consecutive sequences from row 0 on.
   Segments(Backend& backend, std::span<const std::int32_t> lengths);
   Segments(Backend& backend, std::span<const std::int32_t> begins,
            std::span<const std::int32_t> lengths);
 
-  /// Other lengths of as many sequences, one after another, in the same memory. Earlier copies keep
-  /// what they know on the host.
+  /// Replaces the lengths of equally many consecutive sequences, in the same memory. Earlier copies
+  /// keep their values on the host.
   void assign(std::span<const std::int32_t> lengths);
-  /// The same for sequences that begin where they did.
+  /// The same for sequences that keep their begins.
   void assign_lengths(std::span<const std::int32_t> lengths);
 
   explicit operator bool() const { return host_ != nullptr; }
@@ -31,12 +31,12 @@ class Segments {
   std::int64_t longest() const { return host_ ? host_->longest : 0; }
   std::int64_t tokens() const { return host_ ? host_->tokens : 0; }  // the sum of the lengths
   std::int64_t rows() const { return host_ ? host_->rows : 0; }      // the largest begin + length
-  /// Every row from 0 to tokens() - 1 belongs to one sequence, in order.
+  /// True if every row from 0 to tokens() - 1 belongs to exactly one sequence, in order.
   bool tile() const { return host_ && host_->tile; }
 
   std::span<const std::int32_t> begins() const;
   std::span<const std::int32_t> lengths() const;
-  /// The same in the backend's memory, i32 [count].
+  /// The begins in the backend's memory, i32 [count].
   const Tensor& begin() const { return begin_; }
   const Tensor& length() const { return length_; }
 

@@ -8,8 +8,8 @@
 
 namespace longhand {
 
-/// The extents of a row-major tensor, at most four of them. The product is checked against
-/// overflow when the shape is made, so size() is always right.
+/// The extents of a row-major tensor, at most four. Their product is checked for overflow when the
+/// shape is created, so size() is always right.
 class Shape {
  public:
   static constexpr int max_rank = 4;
@@ -24,11 +24,11 @@ class Shape {
   std::int64_t front() const { return (*this)[0]; }
   std::int64_t back() const { return (*this)[-1]; }
 
-  /// The tensor seen as a matrix: the last axis is the row, all others count the rows.
+  /// Views the tensor as a matrix: the last axis is the row, and all others count the rows.
   std::int64_t columns() const { return rank_ == 0 ? 1 : back(); }
   std::int64_t rows() const { return rank_ == 0 ? 1 : rows_; }
 
-  /// The same shape with another first or last extent.
+  /// The same shape with a different first or last extent.
   Shape with_front(std::int64_t extent) const;
   Shape with_back(std::int64_t extent) const;
 

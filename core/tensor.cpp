@@ -6,7 +6,7 @@
 namespace longhand {
 
 struct Tensor::Storage {
-  std::shared_ptr<Backend> backend;  // outlives the memory it lent
+  std::shared_ptr<Backend> backend;  // must outlive the memory it allocated
   void* block;
   std::size_t bytes;
 

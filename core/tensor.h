@@ -12,16 +12,16 @@ namespace longhand {
 
 class Backend;
 
-/// A row-major, contiguous array in a backend's memory. Copying a Tensor copies a reference; views
-/// along the first axis and reshapes share the memory and keep it alive. An empty Tensor (false)
-/// stands for "none" where an argument is optional.
+/// A row-major, contiguous array in a backend's memory. Copying a Tensor copies a reference. Views
+/// along the first axis and reshapes share the memory and keep it alive. An empty Tensor converts
+/// to false and stands for a missing optional argument.
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(Backend& backend, const Shape& shape, DType dtype);  // contents undefined
+  Tensor(Backend& backend, const Shape& shape, DType dtype);  // contents are undefined
 
   static Tensor zeros(Backend& backend, const Shape& shape, DType dtype);
-  /// From host values in row-major order, converted to dtype.
+  /// Copies host values in row-major order, converted to dtype.
   static Tensor from(Backend& backend, const Shape& shape, DType dtype,
                      std::span<const double> values);
   static Tensor from(Backend& backend, const Shape& shape, std::span<const std::int32_t> values);
@@ -35,7 +35,7 @@ class Tensor {
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype_); }
   Backend& backend() const;
 
-  /// The first element's address in the backend's memory. The type is checked.
+  /// Address of the first element in the backend's memory. Checks the type.
   template <class T>
   T* data() const {
     require(dtype_of<T>);
@@ -46,17 +46,18 @@ class Tensor {
   Tensor reshape(const Shape& shape) const;                    // same size
   Tensor slice(std::int64_t first, std::int64_t count) const;  // along the first axis
   bool same_memory(const Tensor& other) const;                 // same address and size
-  bool sole() const;  // no other Tensor refers to this one's memory: it may be written over
+  bool sole() const;  // true if no other Tensor refers to its memory, which may then be overwritten
 
-  /// The same into this one's memory, in the order of the backend's work: what was given to it
-  /// before sees the old values.
+  /// Replaces the values in the same memory, in the order of the backend's work: earlier operations
+  /// still see the old values.
   void assign(std::span<const double> values) const;
   void assign(std::span<const std::int32_t> values) const;
 
-  /// Copies to the host, converted. For small results, tests and files; waits for the device.
+  /// Copies the values to the host as doubles. For small results, tests and files; waits for the
+  /// device.
   std::vector<double> to_doubles() const;
   std::vector<std::int32_t> to_ints() const;
-  double item() const;  // of a tensor with one element
+  double item() const;  // the value of a tensor with one element
 
  private:
   struct Storage;
@@ -69,11 +70,11 @@ class Tensor {
   DType dtype_ = DType::f32;
 };
 
-/// A new tensor like `x`, contents undefined.
+/// A new tensor with the shape and type of `x`; its contents are undefined.
 Tensor empty_like(const Tensor& x);
 
-/// The type of parameters, statistics and losses beside activations of this type: f64 with f64,
-/// else f32.
+/// The type of parameters, statistics and losses for activations of this type: f64 for f64,
+/// otherwise f32.
 inline DType master_type(DType activations) {
   return activations == DType::f64 ? DType::f64 : DType::f32;
 }

@@ -25,7 +25,7 @@ FileDescriptor open_to_read(const std::filesystem::path& path) {
   return file;
 }
 
-/// Adds up to `count` bytes to the text; how many came, 0 at the end.
+/// Appends up to `count` bytes to the text. Returns the number of bytes read, 0 at the end.
 std::size_t read_more(const FileDescriptor& file, const std::string& name, std::string& text,
                       std::size_t count) {
   const std::size_t before = text.size();

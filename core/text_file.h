@@ -19,17 +19,17 @@ std::string read_text(const FileDescriptor& file, const std::string& name, std::
 /// The same for a file that the user names on the command line, which may also be a pipe.
 std::string read_text_or_pipe(const std::filesystem::path& path, std::size_t most);
 
-/// The lines of a file or pipe, in order. A line of more than `longest` bytes is refused when that
-/// many are read: no more is ever held.
+/// Reads the lines of a file or pipe. A line longer than `longest` bytes is refused when that many
+/// are read, so no more is ever in memory.
 class LineReader {
  public:
   LineReader(const std::filesystem::path& path, std::size_t longest);
   /// The lines of an open file; `name` begins the messages.
   LineReader(FileDescriptor file, std::string name, std::size_t longest);
 
-  /// The next line without its line break, valid until the next call; none at the end.
+  /// The next line without its line break, valid until the next call; empty at the end.
   std::optional<std::string_view> next();
-  std::int64_t number() const { return number_; }  // of that line, from 1
+  std::int64_t number() const { return number_; }  // number of the last line, from 1
   /// True after the last line if it has no line break, as a killed writer leaves it.
   bool cut() const { return cut_; }
 
@@ -38,8 +38,8 @@ class LineReader {
   FileDescriptor file_;
   std::size_t longest_;
   std::string buffer_;
-  std::size_t begin_ = 0;  // of what is not handed out yet
-  bool at_end_ = false;    // nothing is left to read into the buffer
+  std::size_t begin_ = 0;  // start of the unread part
+  bool at_end_ = false;    // the file has no more data for the buffer
   bool cut_ = false;
   std::int64_t number_ = 0;
 };

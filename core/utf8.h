@@ -6,11 +6,11 @@
 
 namespace longhand {
 
-/// Where the first byte that is not part of well-formed UTF-8 is; npos: the text is well-formed.
+/// Place of the first byte that is not part of valid UTF-8; npos if the text is valid.
 std::size_t find_broken_utf8(std::string_view text);
 
-/// The text with each broken sequence replaced by U+FFFD: one for each longest part that could have
-/// begun a code point, as Unicode recommends.
+/// The text with each invalid sequence replaced by U+FFFD: one for each longest part that could
+/// have begun a code point, as Unicode recommends.
 std::string replace_broken_utf8(std::string_view text);
 
 void append_utf8(std::string& out, char32_t code_point);
@@ -20,7 +20,7 @@ struct CodePoint {
   std::size_t length;  // bytes
 };
 
-/// The code point that begins at `text`, which is well-formed there.
+/// The code point that begins at `text`, which must be valid there.
 inline CodePoint decode_utf8(const char* text) {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[i]));

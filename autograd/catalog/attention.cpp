@@ -6,7 +6,7 @@
 namespace longhand::catalog {
 namespace {
 
-/// With a window, another scale, what else scores have, all of it.
+/// Adds cases with a window, with another scale, with each score argument, and with all of them.
 void vary(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* keys_back : {"2", "5"}) {
     cases.push_back(head_case(rng, shape));
@@ -50,7 +50,7 @@ std::vector<Case> medium_cases(Rng& rng) {
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases = medium_cases(rng);
   for (Case& c : plain(rng, large_heads())) cases.push_back(std::move(c));
-  // So many keys that `fast` splits operands.
+  // Enough keys that math mode `fast` splits the operands.
   cases.push_back(
       head_case(rng, {.lengths = {40}, .width = 20, .v_width = 36, .key_lengths = {300}}));
   vary(cases, rng, large_heads()[1]);
@@ -61,7 +61,7 @@ std::vector<Case> large_cases(Rng& rng) {
   return cases;
 }
 
-/// Without v.
+/// The same cases without v.
 std::vector<Case> score_cases(Rng& rng) {
   std::vector<Case> cases = small_cases(rng);
   for (Case& c : cases) {

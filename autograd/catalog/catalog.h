@@ -10,22 +10,22 @@
 #include "autograd/variable.h"
 #include "core/rng.h"
 
-/// Every op of autograd/ described once: its formula, arguments, attributes, how to run it and on
-/// which cases to test it. `longhand op`, gradcheck and the parity tests all walk this table.
+/// Describes every op of autograd/ once: its formula, its arguments and attributes, how to run it,
+/// and cases to test it on. `longhand op`, gradcheck and the parity tests all read this table.
 namespace longhand::catalog {
 
-/// What type an argument has when activations are f64, f32 or bf16.
+/// How an argument's type depends on the type of the activations, which is f64, f32 or bf16.
 enum class Role {
-  activation,  // that type
-  master,      // f64 with f64, else f32: parameters, statistics
-  index,       // i32
-  weight,      // as master, and rounded like an activation where it is used
+  activation,  // the activations' type
+  master,      // f64 when activations are f64, else f32: parameters, statistics
+  index,       // always i32
+  weight,      // as master, but rounded to the activations' type when it is used
 };
 DType type_of(Role role, DType activations);
 
 struct Argument {
   std::string name;
-  std::string shape;  // in the formula's symbols, e.g. "[rows, n]"
+  std::string shape;  // in the formula's symbols, such as "[rows, n]"
   Role role = Role::activation;
   bool differentiable = true;
   bool optional = false;
@@ -37,13 +37,13 @@ struct Attribute {
   std::string meaning;
 };
 
-/// Values on the host, of no particular type yet.
+/// Values on the host whose type is chosen later.
 struct HostTensor {
   Shape shape;
   std::vector<double> values;
 };
 
-/// One set of arguments and attributes.
+/// One choice of arguments and attributes.
 struct Case {
   std::map<std::string, HostTensor> inputs;
   std::map<std::string, std::string> attributes = {};
@@ -51,7 +51,7 @@ struct Case {
 
 struct Operation;
 
-/// The arguments of one run, by name.
+/// The arguments of one run, found by name.
 class Call {
  public:
   Call(const Operation& operation, Backend& backend, DType activations,
@@ -59,9 +59,9 @@ class Call {
 
   Backend& backend() const { return *backend_; }
   DType activations() const { return activations_; }
-  const Var& in(const std::string& name) const;  // an Error if it is missing
-  Var maybe(const std::string& name) const;      // empty if it is missing
-  bool flag(const std::string& name) const;      // 0 or 1
+  const Var& in(const std::string& name) const;  // throws if it is missing
+  Var maybe(const std::string& name) const;      // an empty Var if it is missing
+  bool flag(const std::string& name) const;      // an attribute that is 0 or 1
   std::int64_t integer(const std::string& name) const;
   double number(const std::string& name) const;
   const std::string& word(const std::string& name) const;
@@ -88,35 +88,37 @@ struct Operation {
   std::vector<Attribute> attributes;
   std::vector<std::string> outputs;
   std::function<std::vector<Output>(const Call&)> run;
-  /// Small random cases with every branch, edge and odd size among them; the values of a case lie
-  /// away from kinks, so that a difference quotient means something.
+  /// Small random cases that reach every branch, edge and odd size. Values keep away from kinks, so
+  /// that difference quotients are meaningful.
   std::function<std::vector<Case>(Rng&)> cases;
-  bool products = false;  // it contains matrix products: the math mode decides its precision
-  /// More cases, too large for difference quotients; backends are compared on them too.
+  bool products = false;  // the op contains matrix products, so the math mode decides its precision
+  /// More cases, too large for difference quotients, on which backends are compared.
   std::function<std::vector<Case>(Rng&)> large = {};
 };
 
-std::vector<Case> all_cases(const Operation& operation, Rng& rng);  // cases, then large
+std::vector<Case> all_cases(const Operation& operation, Rng& rng);  // first `cases`, then `large`
 
-/// The operations of one file of this folder, NAME.cpp, which defines NAME_family. The build makes
-/// the list of the files.
+/// The operations defined in one file of this folder: NAME.cpp defines NAME_family. The build
+/// collects the list of files.
 struct Family {
   std::vector<Operation> (*operations)();
 };
 std::span<const Family* const> families();
 
-/// All of them, family by family.
+/// All operations, family by family.
 const std::vector<Operation>& operations();
-const Operation& find(std::string_view name);  // an Error that lists near names
+const Operation& find(std::string_view name);  // throws an Error that suggests similar names
 
-/// Puts a case's inputs on a backend; the differentiable ones want gradients when asked for.
+/// Puts a case's inputs on a backend. With `gradients`, the differentiable inputs require
+/// gradients.
 Call prepare(const Operation& operation, const Case& values, Backend& backend, DType activations,
              bool gradients);
 
-/// Helpers for cases.
+/// Helpers to make cases.
 HostTensor normals(Rng& rng, const Shape& shape, double deviation = 1, double mean = 0);
 HostTensor uniforms(Rng& rng, const Shape& shape, double low, double high);
-HostTensor integers(Rng& rng, const Shape& shape, int low, int high);  // both ends included
+// from low to high, both included
+HostTensor integers(Rng& rng, const Shape& shape, int low, int high);
 HostTensor constant(const Shape& shape, double value);
 
 }  // namespace longhand::catalog

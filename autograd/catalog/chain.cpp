@@ -3,12 +3,12 @@
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
 
-/// The two forms of core/contract/chain.h, each by the name of its mechanism: `chacal` is a chain
-/// of attention, `chain` one of values.
+/// The two ops of core/contract/chain.h, each named after its mechanism: `chacal` chains attention,
+/// `chain` chains values.
 namespace longhand::catalog {
 namespace {
 
-/// ChaCAL: one gamma, or one for each head.
+/// A ChaCAL case with one gamma, or with one for each head.
 Case chacal_case(Rng& rng, const HeadShape& shape, const HostTensor& gamma) {
   Case c = head_case(rng, shape);
   c.inputs["gamma"] = gamma;
@@ -30,7 +30,7 @@ std::vector<Case> varied_chacal(Rng& rng, const std::vector<HeadShape>& shapes) 
   return cases;
 }
 
-/// With what else scores may have.
+/// Adds cases with each score argument.
 void add_scored_chacal(std::vector<Case>& cases, Rng& rng, const HeadShape& shape) {
   for (const char* const name : {"tau", "shift", "sink"}) {
     cases.push_back(scored(rng, head_case(rng, shape), {name}));
@@ -43,8 +43,8 @@ std::vector<Case> small_chacal(Rng& rng) {
   add_scored_chacal(cases, rng, small_heads()[2]);
   return cases;
 }
-/// The gradient of each head's gamma is one number: several cases, where 1 / (1 - gamma) does not
-/// make its noise large, say what one cannot.
+/// The gradient of a head's gamma is a single number, so one case says little about rounding.
+/// Several cases are used, with gammas whose 1 / (1 - gamma) does not magnify the noise much.
 std::vector<Case> medium_chacal(Rng& rng) {
   std::vector<Case> cases = varied_chacal(rng, medium_heads());
   const HeadShape four{.lengths = {12, 20}, .heads = 4, .key_heads = 2, .width = 8, .v_width = 8};
@@ -74,7 +74,8 @@ std::vector<Case> continued_chacal(Rng& rng) {
   return cases;
 }
 
-/// Of values: as many key heads as query heads, and a gain of either sign for each row.
+/// A case that chains values: as many key heads as query heads, and a gain of either sign for each
+/// row.
 Case chain_case(Rng& rng, const HeadShape& shape, double least, double most) {
   Case c = ungrouped_case(rng, shape);
   c.inputs["gain"] = uniforms(rng, {total(shape.lengths), shape.heads}, least, most);

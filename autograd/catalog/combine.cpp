@@ -10,8 +10,8 @@ namespace {
 struct ShapePair {
   Shape a, b;
 };
-/// Alike, one repeated along the first, last, outer and a middle axis, both repeated, and sizes
-/// around those of a vector.
+/// Equal shapes; one operand repeated along the first, the last, both outer and a middle axis; both
+/// operands repeated; and sizes near a vector's length.
 std::vector<ShapePair> shape_pairs() {
   return {{{1}, {1}},
           {{7}, {7}},
@@ -28,7 +28,7 @@ std::vector<ShapePair> shape_pairs() {
           {{2, 3, 2, 4}, {3, 1, 4}}};
 }
 
-/// b's entries away from those of a that they meet, and from 0.
+/// Entries of b stay away from 0 and from the entries of a they are combined with.
 std::vector<Case> pairs(Rng& rng) {
   std::vector<Case> cases;
   for (const ShapePair& s : shape_pairs()) {
@@ -40,8 +40,8 @@ std::vector<Case> pairs(Rng& rng) {
   return cases;
 }
 
-/// Numbers that are equal where both are 0 and far from each other elsewhere: rounding turns no
-/// comparison around.
+/// Numbers that are equal where both are 0 and far apart elsewhere, so that rounding never changes
+/// a comparison.
 std::vector<Case> numbers(Rng& rng) {
   std::vector<ShapePair> all = shape_pairs();
   all.push_back({{64, 48}, {48}});

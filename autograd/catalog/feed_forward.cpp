@@ -11,7 +11,7 @@ struct FeedForwardExtents {
   std::int64_t rows, in, hidden, out;
 };
 
-/// Weights of deviation 1/sqrt(in) keep z where f is neither flat nor straight.
+/// With weights of deviation 1/sqrt(in), z stays where f is neither flat nor linear.
 Case layer(Rng& rng, const FeedForwardExtents& e, bool with_biases, bool with_residual,
            const char* f) {
   const auto deviation = [](std::int64_t in) {

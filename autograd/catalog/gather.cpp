@@ -30,7 +30,7 @@ std::vector<Operation> gather_operations() {
              return cases;
            },
        .large =
-           [](Rng& rng) {  // hundreds of rows of one id
+           [](Rng& rng) {  // one id with hundreds of rows
              return std::vector<Case>{
                  {{{"table", normals(rng, {3, 17})}, {"ids", integers(rng, {1500}, 0, 2)}}}};
            }},
@@ -72,7 +72,8 @@ std::vector<Operation> gather_operations() {
              for (const Shape& s : {Shape{1, 1}, Shape{4, 7}, Shape{9, 100}, Shape{2, 3, 16}}) {
                cases.push_back({{{"x", normals(rng, s)}}});
              }
-             cases.push_back({{{"x", integers(rng, {20, 37}, 0, 2)}}});  // ties: the first wins
+             // in a tie, the first entry wins
+             cases.push_back({{{"x", integers(rng, {20, 37}, 0, 2)}}});
              cases.push_back({{{"x", constant({3, 50}, -1)}}});
              return cases;
            }},

@@ -9,7 +9,7 @@ namespace {
 
 struct LossExtents {
   std::int64_t rows, in, groups;
-  int classes, lowest;  // of targets: negative ones are not counted
+  int classes, lowest;  // lowest target: negative targets are not counted
 };
 
 Case choices(Rng& rng, const LossExtents& e, bool weighted, const char* at_once, bool gathered) {

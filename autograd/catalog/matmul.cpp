@@ -8,7 +8,7 @@ namespace longhand::catalog {
 namespace {
 
 struct ProductExtents {
-  std::int64_t batch, m, n, k;  // batch 0: rank 2
+  std::int64_t batch, m, n, k;  // batch 0: matrices without a batch axis
 };
 
 Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
@@ -20,8 +20,9 @@ Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
           {{"transpose_a", ta ? "1" : "0"}, {"transpose_b", tb ? "1" : "0"}}};
 }
 
-/// Odd multiples of 1/4: bf16 holds them and their products exactly, and a sum of five such
-/// products is odd too, so no z lies near relu's kink, where rounding would choose the side.
+/// Fills with odd multiples of 1/4. bf16 holds them and their products exactly, and a sum of five
+/// such products is an odd multiple too. So no z lies near relu's kink, where rounding would decide
+/// the side.
 void make_odd(HostTensor& x) {
   for (double& value : x.values) value = (2 * std::round(2 * value) + 1) / 4;
 }
@@ -36,9 +37,10 @@ std::vector<Case> cases(Rng& rng) {
       for (const bool tb : {false, true}) all.push_back(product(rng, e, ta, tb));
     }
   }
-  Case shared = {{{"a", normals(rng, {3, 5, 7})}, {"b", normals(rng, {7, 4})}}};  // rank 3 times 2
+  // rank 3 times rank 2
+  Case shared = {{{"a", normals(rng, {3, 5, 7})}, {"b", normals(rng, {7, 4})}}};
   all.push_back(shared);
-  // Epilogues, one by one and together.
+  // Epilogues, one at a time and all together.
   for (const char* f : {"none", "relu", "gelu", "gelu_tanh", "silu"}) {
     for (const bool bias : {false, true}) {
       for (const bool residual : {false, true}) {

@@ -29,7 +29,8 @@ std::vector<Operation> norm_operations() {
                                  {"gain", normals(rng, n, 0.5, 1)},
                                  {"bias", normals(rng, n)}}});
              }
-             // Without a bias; a mean far larger than the deviation; an epsilon that counts.
+             // Three cases: without a bias; with a mean far larger than the deviation; with an
+             // epsilon large enough to matter.
              cases.push_back({{{"x", normals(rng, {3, 24})}, {"gain", normals(rng, {24})}}});
              cases.push_back({{{"x", normals(rng, {3, 24}, 1, 30)}, {"gain", normals(rng, {24})}},
                               {{"epsilon", "0.1"}}});

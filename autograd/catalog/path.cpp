@@ -6,7 +6,7 @@
 namespace longhand::catalog {
 namespace {
 
-/// Reflections by vectors of length 1, beta up to 2.
+/// Reflections by vectors of length 1, with beta up to 2.
 Case path_case(Rng& rng, const HeadShape& shape) {
   Case c = ungrouped_case(rng, shape);
   const std::int64_t tokens = total(shape.lengths);
@@ -33,8 +33,8 @@ std::vector<Case> path_cases(Rng& rng, const std::vector<HeadShape>& shapes) {
   return cases;
 }
 
-/// The last for averages: each token and head has one number of beta's gradient, and in bf16 these
-/// tell 2% only where there are many.
+/// The last case is for averages: beta has one gradient for each token and head, and in bf16 an
+/// error of 2% shows only in the mean of many.
 std::vector<Case> medium_paths(Rng& rng) {
   std::vector<Case> cases = path_cases(rng, medium_heads());
   cases.push_back(path_case(rng, {.lengths = std::vector<int>(24, 20),

@@ -10,14 +10,14 @@
 namespace longhand::catalog {
 namespace {
 
-/// Whether a weight lies so far from the threshold, as it is in every head, that rounding does not
-/// carry it to the other side.
+/// True if a weight is so far from the threshold, which all heads share, that rounding cannot move
+/// it across.
 bool is_clear(double weight, double threshold) {
   return threshold == 0 || weight == 0 || std::abs(std::log(weight / threshold)) > 0.25;
 }
 
-/// With pairs that have a clear weight, visible or not: of each query about so many, and all of its
-/// keys in ascending order where `wanted` is more than there are.
+/// Adds pairs whose weight is clearly above or below the threshold, visible or not. Each query gets
+/// about `wanted` of them, or all of its keys in ascending order if there are fewer.
 Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const std::shared_ptr<Backend> reference = make_reference_backend();
   c.inputs["pairs"] = {{0, 2}, {}};
@@ -79,11 +79,11 @@ std::vector<Case> small_cases(Rng& rng) {
     c.attributes["window"] = keys_back;
     cases.push_back(reinforced(rng, c, 100, 0.1));
   }
-  cases.push_back(reinforced(rng, head_case(rng, small_heads()[1]), 0, 0));  // no pair at all
+  cases.push_back(reinforced(rng, head_case(rng, small_heads()[1]), 0, 0));  // no pairs at all
   return cases;
 }
 
-/// Also of more pairs than a kernel takes at a time.
+/// Includes more pairs than a kernel processes at a time.
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases;
   for (const HeadShape& shape : medium_heads()) {

@@ -11,7 +11,8 @@ struct Described {
   std::string formula;
 };
 
-/// With some of tau and shift, and what the rule has of its own; a window now and then.
+/// A case of one rule with its own arguments, with or without tau and shift, and sometimes a
+/// window.
 Case ruled(Rng& rng, const HeadShape& shape, Rule rule, bool tau = false, const char* window = "0",
            bool shift = false) {
   Case c = head_case(rng, shape);
@@ -19,7 +20,8 @@ Case ruled(Rng& rng, const HeadShape& shape, Rule rule, bool tau = false, const 
   if (rule == Rule::tra) c = scored(rng, decided(rng, std::move(c), shape, 0.6), {"pull"});
   if (shift) c = scored(rng, std::move(c), {"shift"});
   if (shift && rule == Rule::tra) {
-    for (double& x : c.inputs.at("shift").values) x *= 0.25;  // decides no sign
+    // keep the shift small: it must not decide any sign
+    for (double& x : c.inputs.at("shift").values) x *= 0.25;
   }
   c.attributes["window"] = window;
   return c;
@@ -73,7 +75,8 @@ std::vector<Case> large_cases(Rng& rng, Rule rule) {
   for (const HeadShape& shape : large_heads()) {
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
   }
-  // Keys that take little: nothing stops before the first block, of several ranges.
+  // Each key takes a small share, so that the walk does not stop within the first block; there are
+  // several ranges.
   cases.push_back(ruled(rng, {.lengths = {300}, .width = 8, .v_width = 8}, rule));
   cases.back().attributes["scale"] = "0.01";
   return cases;

@@ -7,7 +7,8 @@
 namespace longhand::catalog {
 namespace {
 
-/// Off the diagonal of size 1/sqrt(n), on it at least 1: solutions stay moderate.
+/// Entries off the diagonal have size 1/sqrt(n) and those on it at least 1, so that solutions stay
+/// moderate.
 HostTensor well_conditioned(Rng& rng, const Shape& shape) {
   const std::int64_t n = shape.back();
   HostTensor a = normals(rng, shape, 0.5 / std::sqrt(static_cast<double>(n)));

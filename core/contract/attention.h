@@ -73,8 +73,8 @@ struct AttentionBackward {
   ScoreTargets dscores = {};
 };
 
-/// The matrix P itself, for looking at: segment after segment, in each [q.heads, queries, keys],
-/// zeros where a query does not see a key. weights_size() entries, of the master type.
+/// The matrix P itself, for inspection: segment after segment, each as [q.heads, queries, keys],
+/// with zeros where a query does not see a key. It has weights_size() entries of the master type.
 struct AttentionWeights {
   static constexpr std::string_view name = "attention_weights";
   Scores scores;
@@ -82,8 +82,9 @@ struct AttentionWeights {
 };
 std::int64_t weights_size(const Segments& queries, const Segments& keys, std::int64_t heads);
 
-/// Looks for visible scores that are NaN or infinite: found = (segment, query position, key
-/// position, head) of the first in that order, or four times -1. i32 [4]
+/// Finds the first visible score that is NaN or infinite, in the order (segment, query position,
+/// key position, head), and stores these four numbers in found, or -1 four times if there is none.
+/// i32 [4]
 struct FindBadScore {
   static constexpr std::string_view name = "find_bad_score";
   Scores scores;

@@ -9,9 +9,10 @@
 
 namespace longhand {
 
-/// y_i = f(a_i, b_i), a formula of core/combinations.h. y has the common shape of a and b: their
-/// axes are matched from the last one on, and one that lacks an axis, or has one entry along it, is
-/// repeated. All three have one type; y may be the memory of an operand of its shape.
+/// y_i = f(a_i, b_i), a formula of core/combinations.h. y has the common shape of a and b under
+/// broadcasting: axes are matched from the last one on, and an operand that lacks an axis, or has
+/// one entry along it, is repeated. All three have one type; y may share the memory of an operand
+/// of the same shape.
 struct Combine {
   static constexpr std::string_view name = "combine";
   Combination f{};

@@ -8,13 +8,14 @@ namespace longhand {
 
 /// A sum over the last few tokens, column by column:
 ///   y_tc = sum_i weight_ic x_(t-i)c for i < taps
-/// over the tokens of t's own sequence. Of those before it x is `before`'s, or 0. All of x's heads
-/// count, side by side: n columns. `after` gets what the next tokens need, and may be `before`.
+/// over the tokens of t's own sequence. For tokens before its start, x is read from `before`, or is
+/// 0. The heads of x together have n columns. `after` receives the tokens that the next call needs,
+/// and may be `before`.
 struct ShortConvolution {
   static constexpr std::string_view name = "short_convolution";
   static constexpr std::int64_t most_taps = 8;
   Heads x;
-  Segments segments;   // tile the rows
+  Segments segments;   // cover all rows
   Tensor weight;       // [taps, n], of the master type
   Tensor before = {};  // [sequences, (taps - 1) n], the oldest token first; of the master type
   Tensor y;            // [tokens, n]

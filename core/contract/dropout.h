@@ -10,19 +10,19 @@
 
 namespace longhand {
 
-/// y_i = 0 with probability `rate`, else x_i / (1 - rate), so that the mean of y_i over all draws
-/// is x_i. Entry i is dropped where word i mod 4 of
+/// y_i = 0 with probability `rate`, otherwise x_i / (1 - rate), so that the mean of y_i over all
+/// draws is x_i. Entry i is dropped where word i mod 4 of
 ///   philox({i / 4, index, step, Purpose::dropout 2^24}, seed's two halves)
-/// is below rate 2^32: the stream (seed, dropout, step, index) of core/rng.h, the same on every
-/// backend. Nothing needs to be saved: the backward is this operation on dy.
+/// is below rate 2^32. This is the stream (seed, dropout, step, index) of core/rng.h, the same on
+/// every backend. Nothing needs to be saved: the backward is this operation on dy.
 ///
-/// The step lies in the backend's memory, so that recorded work draws other numbers each time.
+/// The step is stored in the backend's memory, so that recorded work draws new numbers each time.
 struct Dropout {
   static constexpr std::string_view name = "dropout";
   Tensor x;
   double rate = 0;  // 0 <= rate < 1
   std::uint64_t seed = 0;
-  std::uint32_t index = 0;  // tells the uses of a step apart
+  std::uint32_t index = 0;  // distinguishes several dropouts in one step
   Tensor step;              // i32 [1]
   Target y;
 

@@ -8,7 +8,7 @@
 namespace longhand {
 namespace {
 
-/// Whether an element of `type` can hold the value.
+/// True if an element of `type` can hold the value.
 bool holds(DType type, double value) {
   if (is_float(type)) return true;
   const double largest = type == DType::u8 ? std::numeric_limits<std::uint8_t>::max()

@@ -4,9 +4,9 @@
 
 #include "core/contract/heads.h"
 
-/// First-After-Last heads: find the last earlier key that agrees with the query, read the value
-/// after it. Whatever the backend's Math, scores are computed with f32 products (f64 for f64):
-/// their sign is a decision.
+/// First-After-Last heads: find the last earlier key that agrees with the query and read the value
+/// after it. Whatever the backend's Math, scores are computed with f32 products (f64 for f64),
+/// because their sign decides the match.
 namespace longhand {
 
 /// For the query at position p of its segment (core/contract/heads.h):
@@ -22,7 +22,7 @@ struct Fal {
   Tensor match;
 };
 
-/// Through the chosen pairs only. For every query with m >= 0, g = dy_p . v_(m+1):
+/// Gradients pass through the chosen pairs only. For every query with m >= 0, g = dy_p . v_(m+1):
 ///   dq_p = g k_m;  dk_m += g q_p;  dv_(m+1) += (q_p . k_m) dy_p
 /// and zeros elsewhere. Sums run over p in order, and for grouped keys over the heads in order.
 struct FalBackward {

@@ -5,8 +5,8 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Reading and writing at given places. An index (i32) out of range is an Error on host backends,
-/// before anything is written; on a device it reads as NaN and its gradient goes nowhere.
+/// Reads and writes at given indices. An index (i32) out of range is an Error on host backends,
+/// before anything is written. On a device, reading it returns NaN and its gradient is dropped.
 namespace longhand {
 
 /// y_i = table_(ids_i), whole rows. table [vocabulary, n], ids [rows], y [rows, n]; y may have
@@ -31,14 +31,14 @@ struct Gather {
   Tensor y;
 };
 
-/// dx_i,(index_ij) += dy_ij over j in order, from zero unless dx adds
+/// dx_i,(index_ij) += dy_ij over j in order, starting from zero unless dx is added to
 struct GatherBackward {
   static constexpr std::string_view name = "gather_backward";
   Tensor index, dy;
   Target dx;
 };
 
-/// y_i = the column of the largest entry of row i, the first among equals. y [rows], i32
+/// y_i = the column of the largest entry of row i, the first one in a tie. y [rows], i32
 struct Argmax {
   static constexpr std::string_view name = "argmax";
   Tensor x, y;

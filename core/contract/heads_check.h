@@ -17,7 +17,7 @@ class HeadArguments {
  public:
   HeadArguments(std::string_view op, const Heads& q);
 
-  /// Heads with so many rows, of q's type. width < 0: any.
+  /// Heads with this many rows, of q's type. width < 0: any width.
   void in(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
           std::int64_t width);
   void out(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,

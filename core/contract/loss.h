@@ -5,13 +5,14 @@
 #include "core/contract/target.h"
 #include "core/tensor.h"
 
-/// Losses are weighted means, one number [1] of the master type; weights have the master type and
-/// are all 1 when empty. Without any weight the loss is 0 and so is its gradient.
+/// Losses are weighted means, one number [1] of the master type. Weights have the master type and
+/// are all 1 when empty. If all weights are 0, the loss and its gradient are 0.
 namespace longhand {
 
 /// logits [rows, groups * classes]: each row holds `groups` independent choices among `classes`.
-/// target t_ig in [0, classes), or negative: not counted (w_ig = 0). A larger one is an Error on
-/// host backends and a loss of NaN on a device. targets, weights [rows, groups].
+/// Targets t_ig are in [0, classes); negative targets are not counted (w_ig = 0). A target >=
+/// classes is an Error on host backends and gives a loss of NaN on a device. targets, weights
+/// [rows, groups].
 ///   log_sum_ig = log sum_c exp logits_igc
 ///   total = sum w_ig;  loss = 1/total sum w_ig (log_sum_ig - logits_ig,t)
 ///   hits = 1/total sum w_ig [t is the (first) largest of its group]
@@ -23,8 +24,8 @@ struct CrossEntropy {
   Tensor loss, hits = {}, log_sum, total;
 };
 
-/// dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - [c = t_ig]).
-/// dlogits may be the logits' memory, so that the gradient needs none of its own.
+/// dlogits_igc = dloss w_ig / total (exp(logits_igc - log_sum_ig) - [c = t_ig]). dlogits may share
+/// the memory of logits, so that the gradient needs no memory of its own.
 struct CrossEntropyBackward {
   static constexpr std::string_view name = "cross_entropy_backward";
   Tensor logits, targets, weights = {};

@@ -32,9 +32,9 @@ struct Matmul {
   double alpha = 1;
   Tensor bias = {};                  // empty: none
   std::optional<Activation> f = {};  // none: c = z
-  Tensor pre = {};                   // z is stored here when given: backward needs it
+  Tensor pre = {};                   // if not empty, stores z, which backward needs
   Tensor residual = {};              // empty: none
-  Tensor at = {};                    // given: the backward epilogue with f', at = the stored z
+  Tensor at = {};  // if not empty: the backward epilogue with f', at = the stored z
   Tensor c;
   double beta = 0;
   std::optional<Math> math = {};  // none: the backend's

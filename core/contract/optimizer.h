@@ -21,16 +21,16 @@ struct SquareSums {
   std::vector<Tensor> tensors, sums;
 };
 
-/// norm = sqrt(sum of squares), of which each is a sum of squares itself;
-/// factor = min(1, largest / norm), which a following Adam or Sgd multiplies into the gradients.
-/// largest = 0: no clipping, factor 1. norm, factor [1]
+/// norm = sqrt(sum of `squares`, which are sums of squares already); factor = min(1, largest /
+/// norm), which a following Adam or Sgd multiplies into the gradients. largest = 0: no clipping,
+/// factor 1. norm, factor [1]
 ///
-/// factor is read as well: it becomes 0 where norm or one of the losses is not finite, and where it
-/// was 0 already. A training whose numbers went bad thus stands still from that step on, though
-/// nobody has looked at them yet.
+/// factor is read as well: it becomes 0 where norm or one of the losses is not finite, and stays 0
+/// where it was 0 already. From the first step with non-finite numbers on, training therefore
+/// changes nothing, even before the host reads these numbers.
 struct GlobalNorm {
   static constexpr std::string_view name = "global_norm";
-  Tensor squares;  // [pieces], those of SquareSums
+  Tensor squares;  // [pieces], from SquareSums
   double largest = 0;
   Tensor norm, factor;
   Tensor losses = {};  // [n], of norm's type
@@ -40,20 +40,20 @@ struct GlobalNorm {
 ///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///   m' = m / (1 - beta1^step);  v' = v / (1 - beta2^step)
 ///   w = w (1 - rate decay) [decoupled] - rate m' / (sqrt(v') + epsilon)
-/// decoupled decay is AdamW, coupled decay is Adam with an L2 penalty. Where factor is 0 nothing
+/// Decoupled decay is AdamW, coupled decay is Adam with an L2 penalty. Where factor is 0 nothing
 /// changes, whatever the gradients are.
 struct Adam {
   static constexpr std::string_view name = "adam";
   std::vector<Tensor> parameters, gradients, m, v;
   std::vector<double> decay;  // one for each parameter
-  Tensor now;                 // [3], adam_now(): what differs from step to step
+  Tensor now;                 // [3], from adam_now(): the numbers that change from step to step
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool decoupled = true;
   Tensor factor = {};  // [1], empty: 1
 };
 
-/// rate, rate / (1 - beta1^step), 1 / (1 - beta2^step), computed in f64: the differences are small
-/// at first.
+/// rate, rate / (1 - beta1^step), 1 / (1 - beta2^step), computed in f64, because 1 - beta^step is
+/// small at first.
 std::array<double, 3> adam_now(double rate, std::int64_t step, double beta1 = 0.9,
                                double beta2 = 0.999);
 

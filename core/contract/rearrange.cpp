@@ -9,7 +9,7 @@
 namespace longhand {
 namespace {
 
-/// Whether every index leads to an entry of x.
+/// True if every index leads to an entry of x.
 bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   if (shape.size() == 0) return true;
   Index last{};
@@ -21,8 +21,8 @@ bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   return forward && steps(last) < x.size();
 }
 
-/// Whether every index leads to an entry of its own: each step passes over all that the smaller
-/// ones reach.
+/// True if no two indices lead to the same entry: each step is larger than the whole range of the
+/// smaller ones.
 bool apart(const Shape& shape, const Steps& steps) {
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // step, extent
   for (int a = 0; a < shape.rank(); ++a) {

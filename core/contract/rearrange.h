@@ -8,9 +8,9 @@
 
 namespace longhand {
 
-/// y[to(i)] = x[from(i)] for every index i of `shape`: parts of tensors, axes in another order,
-/// entries repeated. x and y are floats of one master type, converted where they differ. What of y
-/// no index leads to stays as it is, and no two indices lead to the same entry of it.
+/// y[to(i)] = x[from(i)] for every index i of `shape`: copies parts of tensors, permutes axes or
+/// repeats entries. x and y are floats of one master type, converted where their types differ.
+/// Entries of y that no index writes do not change, and no two indices write the same entry.
 struct Rearrange {
   static constexpr std::string_view name = "rearrange";
   Shape shape;

@@ -19,8 +19,8 @@ enum class Reduction { sum, largest, smallest, square_sum, nonfinite };
 std::string_view name_of(Reduction reduction);
 
 /// y_i = reduction over j of x_ij; y [rows] of the master type. nonfinite counts infinities and
-/// NaNs. A row of no entries gives 0, -infinity, infinity, 0, 0. NaN in a row makes its sum,
-/// largest and smallest NaN.
+/// NaNs. A row without entries gives 0, -infinity, infinity, 0, 0. A NaN in a row makes its sum,
+/// maximum and minimum NaN.
 struct Reduce {
   static constexpr std::string_view name = "reduce";
   Reduction reduction{};

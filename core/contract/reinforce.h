@@ -24,7 +24,7 @@ struct Reinforce {
   Tensor pairs;    // i32 [n, 2]
   Tensor amounts;  // delta, [q.heads], of the master type
   double threshold = 0;
-  Heads y;  // of Attention; added to
+  Heads y;  // the output of Attention, which is added to
 };
 
 void check(const Reinforce& op);

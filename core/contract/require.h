@@ -19,17 +19,17 @@ namespace longhand {
 ///   are.in("gain", op.gain, Shape{n}, master);
 ///   are.out("y", op.y, op.x.shape(), op.x.dtype());
 ///
-/// Each must be given, have its shape and type and lie in the same backend as the first. An output
-/// must not share memory with any other argument, but for being exactly the memory of an input
-/// named in `may_be`. What is wrong is told in one line: "layer_norm: gain: expected [64] f32, got
-/// [63] f32".
+/// Each must exist, have its shape and type and be in the same backend as the first. An output must
+/// not share memory with any other argument, unless it is exactly the memory of an input named in
+/// `may_be`. An error is one line: "layer_norm: gain: expected [64] f32, got [63] f32".
 class Arguments {
  public:
   using Names = std::initializer_list<std::string_view>;
 
   explicit Arguments(std::string_view op) : op_(op) {}
 
-  /// An input of any float type with at least so many axes: the others are measured by it.
+  /// Requires a float type and at least `least_rank` axes. Other arguments are compared with this
+  /// input.
   void floats(std::string_view argument, const Tensor& tensor, int least_rank = 0);
   /// An input of any type and shape.
   void any(std::string_view argument, const Tensor& tensor);
@@ -41,7 +41,7 @@ class Arguments {
            Names may_be = {});
   void out_mixed(std::string_view argument, const Tensor& tensor, const Shape& shape, DType type,
                  Names may_be = {});
-  /// Nothing to check when the target is empty.
+  /// Checks nothing if the target is empty.
   void out(std::string_view argument, const Target& target, const Shape& shape, DType type,
            Names may_be = {});
 
@@ -69,7 +69,7 @@ class Arguments {
   std::size_t arguments_ = 0;
 };
 
-/// For host backends: every index lies in [0, bound), or the message names the first that does not
+/// For host backends: every index must be in [0, bound). The error names the first that is not
 /// ("embedding: ids: expected 0 to 99, got 100 at 7").
 void require_indices(std::string_view op, std::string_view argument, const Tensor& indices,
                      std::int64_t bound);

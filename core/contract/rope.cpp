@@ -30,7 +30,7 @@ void check_heads(const Arguments& are, const Tensor& x, std::int64_t first_colum
       " columns from ", first_column);
 }
 
-/// How many columns angles have.
+/// The number of columns of angles.
 std::int64_t columns_of_angles(const Arguments& are, const Tensor& angles, std::int64_t heads,
                                std::int64_t width) {
   are.require(width > 0 && width % 2 == 0, "width", "expected an even number, got ", width);

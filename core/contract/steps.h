@@ -6,14 +6,14 @@
 
 #include "core/shape.h"
 
-/// How an operation goes over operands whose entries lie in different orders.
+/// How an operation walks over operands whose entries are stored in different orders.
 namespace longhand {
 
-/// An entry's place along each axis of a shape; axes that the shape lacks stay 0.
+/// An entry's index along each axis of a shape; axes that the shape lacks stay 0.
 using Index = std::array<std::int64_t, Shape::max_rank>;
 
-/// Where the entries of a shape lie in memory: entry i is element first + sum_a i_a along[a]. A
-/// step of 0 reads the same entries again all along its axis.
+/// Where the entries of a shape are in memory: entry i is element first + sum_a i_a along[a]. A
+/// step of 0 repeats the same entries along its axis.
 struct Steps {
   std::int64_t first = 0;
   Index along{};
@@ -25,17 +25,18 @@ struct Steps {
   }
 };
 
-/// Those of a tensor of that shape.
+/// The steps of a tensor of this shape in row-major order.
 Steps row_major(const Shape& shape);
-/// Those of a tensor of shape x read as if it had the larger shape y: entries are repeated along
-/// axes that x lacks at the front, and where its extent is 1.
+/// The steps of a tensor of shape x broadcast to shape y: entries are repeated along axes that x
+/// lacks at the front, and where its extent is 1.
 Steps repeated(const Shape& x, const Shape& y);
-/// Whether repeated(x, y) makes sense.
+/// True if x can be broadcast to y.
 bool repeats_to(const Shape& x, const Shape& y);
-/// The smallest shape that both can be read as; an Error, worded for `op`, if there is none.
+/// The smallest shape to which both can be broadcast; throws an Error, worded for `op`, if there is
+/// none.
 Shape common_shape(std::string_view op, const Shape& a, const Shape& b);
 
-/// body(i) for every entry of the shape, in order.
+/// Calls body(i) for every entry of the shape, in order.
 template <class Body>
 void for_each_index(const Shape& shape, Body&& body) {
   Index i{};
@@ -45,10 +46,10 @@ void for_each_index(const Shape& shape, Body&& body) {
   }
 }
 
-/// A walk over several operands with as few axes as it takes: `inner` entries in a line, and three
-/// axes of lines around it. Line (i_0, i_1, i_2) of operand k begins at first[k] + sum_a i_a
-/// outer_step[a][k], and its entries are inner_step[k] apart. Plain arrays: kernels take it as it
-/// is.
+/// A walk over several operands with as few axes as possible: `inner` entries in a line, and three
+/// outer axes of lines. Line (i_0, i_1, i_2) of operand k begins at first[k] + sum_a i_a
+/// outer_step[a][k], and its entries are inner_step[k] apart. It has plain arrays, so that it can
+/// be passed to kernels as it is.
 template <int operands>
 struct Walk {
   std::int64_t outer[3] = {1, 1, 1};
@@ -65,13 +66,13 @@ struct Walk {
   }
 };
 
-/// The walk over a shape in row-major order. Axes of one entry are left out, and neighbouring axes
-/// that every operand goes through as one are joined.
+/// The walk over a shape in row-major order. Axes with one entry are dropped, and neighbouring axes
+/// are merged if every operand can walk them as one.
 template <int operands>
 Walk<operands> walk(const Shape& shape, const Steps (&steps)[operands]) {
   Walk<operands> walk;
   for (int k = 0; k < operands; ++k) walk.first[k] = steps[k].first;
-  int at = 4;  // the axis of the walk that was filled last: 3 is the line
+  int at = 4;  // the axis of the walk filled last; 3 is the line
   const auto extent = [&](int a) -> std::int64_t& { return a == 3 ? walk.inner : walk.outer[a]; };
   const auto step = [&](int a) { return a == 3 ? walk.inner_step : walk.outer_step[a]; };
   for (int a = shape.rank() - 1; a >= 0; --a) {

@@ -4,8 +4,8 @@
 
 namespace longhand {
 
-/// Where a result goes: assigned, or added to what is there. An empty one means: not wanted.
-/// Outputs of the contract that are plain Tensors are always assigned.
+/// Target of a result: assigned, or added to the current values. Empty: not required. Outputs of
+/// the contract that are plain Tensors are always assigned.
 struct Target {
   Tensor tensor;
   bool add = false;

@@ -8,8 +8,8 @@
 /// Triangles of square matrices. Rank 3 tensors are batches.
 namespace longhand {
 
-/// y_ij = alpha x_ij for j <= i + diagonal (lower) or j >= i + diagonal (upper), else 0.
-/// x [..., n, n]. diagonal = -1 with lower keeps what is strictly below the diagonal.
+/// y_ij = alpha x_ij for j <= i + diagonal (lower) or j >= i + diagonal (upper), otherwise 0. x
+/// [..., n, n]. diagonal = -1 with lower keeps the entries strictly below the diagonal.
 struct Triangle {
   static constexpr std::string_view name = "triangle";
   Tensor x;
@@ -19,9 +19,9 @@ struct Triangle {
   Target y;
 };
 
-/// Solves op(a) y = b by substitution. a [..., n, n]: only its lower (or upper) triangle is read,
-/// without the diagonal when that is taken as ones (unit). op transposes where the flag says so.
-/// b, y [..., n, m]; y may be b's memory.
+/// Solves op(a) y = b by substitution. a [..., n, n]: only its lower (or upper) triangle is read;
+/// with `unit` the diagonal is not read but taken as ones. op transposes if the flag is set. b, y
+/// [..., n, m]; y may be b's memory.
 struct SolveTriangular {
   static constexpr std::string_view name = "solve_triangular";
   Tensor a, b;

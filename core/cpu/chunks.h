@@ -8,23 +8,23 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-/// How the token-wise operations cut their work and choose their kernels.
+/// How token-wise operations divide their work and choose their kernels.
 namespace longhand::cpu {
 
-/// Elements one thread takes at a time: enough work to outweigh the hand-over, little enough to
-/// balance. A multiple of 64, so that chunks of an aligned tensor are aligned.
+/// Elements that one thread processes at a time: enough work to outweigh the synchronization,
+/// little enough to balance. A multiple of 64, so that chunks of an aligned tensor are aligned.
 inline constexpr std::int64_t grain = 16384;
 
 inline std::int64_t rows_per_chunk(std::int64_t columns) {
   return std::max<std::int64_t>(1, grain / std::max<std::int64_t>(1, columns));
 }
 
-/// Results of this size and more are written past the caches: the next operation would not find
-/// them there anyway, and the processor is spared reading the lines it overwrites.
+/// Results of at least this size are written past the caches. The next operation would not find
+/// them there anyway, and the processor need not read the lines it overwrites.
 inline constexpr std::size_t stream_from = std::size_t{16} << 20;
 
-/// How a result that is not read by its own operation is stored. Chunks begin at multiples of
-/// `unit` elements.
+/// How to store a result that its own operation does not read. Chunks begin at multiples of `unit`
+/// elements.
 inline Store store_to(const Target& y, std::int64_t unit = grain) {
   const Tensor& tensor = y.tensor;
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.address());
@@ -33,7 +33,7 @@ inline Store store_to(const Target& y, std::int64_t unit = grain) {
   return {.add = y.add, .stream = !y.add && aligned && tensor.bytes() >= stream_from};
 }
 
-/// In place a line is in the cache already when its result is stored.
+/// In place, a line is already in the cache when its result is stored.
 inline Store unless_in_place(Store how, const Target& y, const Tensor& x) {
   if (y.tensor.same_memory(x)) how.stream = false;
   return how;

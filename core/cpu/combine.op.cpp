@@ -9,7 +9,7 @@ namespace longhand::cpu {
 
 template <class T>
 struct CombineKernels {
-  /// n entries of y, by formula in the order of Combination; an operand that is repeated is one
+  /// Computes n entries of y, by formula in the order of Combination. A broadcast operand is one
   /// entry.
   void (*lines[Combinations::size])(const T* a, bool a_repeats, const T* b, bool b_repeats, T* y,
                                     Store how, std::int64_t n);
@@ -26,7 +26,7 @@ namespace {
 
 template <class T>
 [[gnu::always_inline]] inline Vec all_lanes(const T* x) {
-  return Vec(sum(Part{1}.load(x)));  // the other lanes are 0
+  return Vec(sum(Part{1}.load(x)));  // other lanes are 0
 }
 
 template <class F, class T>

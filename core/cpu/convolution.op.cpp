@@ -6,21 +6,21 @@
 
 namespace longhand::cpu {
 
-/// A sequence's rows, each `stride` apart.
+/// The rows of a sequence, `stride` entries apart.
 template <class T>
 struct ConvolutionRows {
   std::int64_t tokens, columns, taps;
   const T* x;
   std::int64_t stride;
   const float* weight;  // [taps, columns]
-  const float* before;  // [taps - 1, columns], or null
+  const float* before;  // [taps - 1, columns]; may be null
 };
 
 template <class T>
 struct ConvolutionKernels {
-  /// The tokens [begin, end).
+  /// Computes tokens [begin, end).
   void (*forward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, T* y);
-  /// The columns [begin, end), of all tokens. dx or dweight may be null; dweight is added to.
+  /// Computes columns [begin, end) for all tokens. dx or dweight may be null; dweight is added to.
   void (*backward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, const T* dy,
                    T* dx, std::int64_t dx_stride, Store dx_how, float* dweight);
 };
@@ -35,7 +35,7 @@ namespace LONGHAND_ISA {
 namespace {
 
 constexpr int most_taps = 8;
-constexpr std::int64_t together = 64;  // tokens whose share of dweight is summed by itself
+constexpr std::int64_t together = 64;  // tokens whose contribution to dweight is summed separately
 
 template <class T>
 void forward(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, T* y) {
@@ -117,7 +117,7 @@ const ConvolutionKernels<bf16>& kernels<ConvolutionKernels<bf16>, Isa::LONGHAND_
 namespace longhand::cpu {
 namespace {
 
-/// Columns of a chunk of backward's work: a line of floats.
+/// Columns per chunk of backward's work: one cache line of floats.
 constexpr std::int64_t columns_together = 16;
 
 template <class T, class Op>
@@ -133,7 +133,7 @@ ConvolutionRows<T> rows_of_segment(const Op& op, std::int64_t segment) {
           .before = nullptr};
 }
 
-/// The last taps - 1 inputs of a sequence, some of which may be from before it.
+/// Stores the last taps - 1 inputs of a sequence, some of which may precede it.
 template <class T>
 void keep_tail(const ConvolutionRows<T>& in, float* after) {
   const std::int64_t tail = in.taps - 1;

@@ -7,11 +7,11 @@
 
 namespace longhand::cpu {
 
-/// The contract made fast: f32 and bf16, all cores, the strongest instruction set at hand.
+/// The contract made fast: f32 and bf16, all cores, the strongest supported instruction set.
 ///
-/// An operation is a function run(CpuBackend&, const Op&) in the file of its family. It cuts its
-/// work into chunks by the problem alone and hands ranges to the kernels that kernels_for(isa())
-/// chose; results are bitwise the same for any number of threads.
+/// An operation is a function run(CpuBackend&, const Op&) in the file of its family. It divides its
+/// work into chunks by the problem alone and passes ranges to the kernels selected by
+/// kernels_for(isa()). Results have the same bits for any number of threads.
 class CpuBackend : public Backend {
  public:
   CpuBackend(BackendOptions options, Isa isa);
@@ -20,7 +20,7 @@ class CpuBackend : public Backend {
   ThreadPool& threads() { return threads_; }
   GemmWorkspace& gemm_workspace() { return gemm_workspace_; }
   KeptPanels& kept_panels() { return kept_panels_; }
-  /// Plain loops over the same memory, for what is looked at rather than trained with.
+  /// The reference backend on the same memory, for inspection rather than training.
   Backend& plain() { return *plain_; }
 
   void require_dtype(DType dtype) const override;
@@ -41,7 +41,7 @@ class CpuBackend : public Backend {
 
 namespace longhand {
 
-/// With the kernels of that instruction set; make_cpu_backend(options) takes the strongest.
+/// Uses the kernels of that instruction set; make_cpu_backend(options) selects the strongest.
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options, cpu::Isa isa);
 
 }  // namespace longhand

@@ -9,7 +9,7 @@
 #include "core/cpu/chunks.h"
 #include "core/cpu/cpu_backend.h"
 
-/// A segment is one thread's: what is done for a token is little beside what attention does.
+/// One thread processes a segment, because the work per token is small compared with attention.
 namespace longhand::cpu {
 namespace {
 

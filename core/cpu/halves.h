@@ -6,15 +6,15 @@
 #define LONGHAND_HAS_BF16_PAIRS
 #endif
 
-/// f32 as bf16 for products: rounded, or split in two parts, and as pairs in 32-bit words.
+/// Converts f32 to bf16 for products: rounded, or split in two parts, and as pairs in 32-bit words.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// Lanes of bf16 values in the upper halves of words: high, and what it leaves.
+/// Lanes of bf16 values in the upper halves of words: the high part and the remainder.
 struct SplitLanes {
   Vec high, low;
 };
-/// To bf16, to nearest even. The processor's instruction takes subnormals for zero, as its products
-/// do.
+/// Rounds to bf16, to nearest even. The processor's instruction treats subnormals as zero, as its
+/// products do.
 [[gnu::always_inline]] inline HalfLanes to_halves(Vec x) {
 #if defined(LONGHAND_HAS_BF16_PAIRS)
   return reinterpret_cast<HalfLanes>(_mm512_cvtneps_pbh(x.v));
@@ -27,7 +27,8 @@ struct SplitLanes {
 [[gnu::always_inline]] inline SplitLanes split(Vec x) {
   const Vec high = rounded(x);
   const Vec rest = x - high;
-  // An infinity or a value that rounds to one leaves NaN or an infinity: its low part is nothing.
+  // For an infinity, or a value that rounds to one, the remainder would be NaN or infinite, so the
+  // low part is 0.
   const Vec finite = select(abs(high) < Vec(__builtin_inff()), rest, Vec(0.0));
   return {high, rounded(finite)};
 }
@@ -37,7 +38,7 @@ struct SplitLanes {
   __builtin_memcpy(to, &half, sizeof half);
 }
 
-/// Two rows, one above the other, as pairs: x in the lower half of each word.
+/// Interleaves two rows as pairs: x is the lower half of each word.
 [[gnu::always_inline]] inline WordLanes pairs_of(Vec x, Vec next) {
   const WordLanes low = reinterpret_cast<WordLanes>(x.v),
                   high = reinterpret_cast<WordLanes>(next.v);

@@ -3,8 +3,8 @@
 #include "core/cpu/simd.h"
 #include "core/cpu/store.h"
 
-/// Loops over rows of any length. The body is written once for a whole vector and for the last
-/// part of a row: it gets the index and a Whole or a Part to load and store with.
+/// Loops over rows of any length. The body is written once for full vectors and for the rest of a
+/// row: it receives the index and a Whole or a Part to load and store with.
 namespace longhand::cpu::LONGHAND_ISA {
 
 struct Whole {
@@ -48,10 +48,10 @@ struct Part {
   void stream(T* to, Vec a) const {
     store_first(to, a, n);
   }
-  Vec keep(Vec a) const { return select(first(n), a, Vec(0.0)); }  // 0 in the other lanes
+  Vec keep(Vec a) const { return select(first(n), a, Vec(0.0)); }  // 0 in other lanes
 };
 
-/// body(i, Whole or Part) for i = 0, lanes, 2 lanes, ... up to n.
+/// Calls body(i, Whole or Part) for i = 0, lanes, 2 lanes, ... below n.
 template <class Body>
 [[gnu::always_inline]] inline void for_each_vector(std::int64_t n, Body&& body) {
   std::int64_t i = 0;
@@ -59,8 +59,8 @@ template <class Body>
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
-/// The sum of term(i, Whole or Part) over a row, as lanes yet to be summed. Four sums run side by
-/// side, so that no addition waits for the one before. A term of a Part has 0 in its unused lanes.
+/// The sum of term(i, Whole or Part) over a row, as lanes to be summed. Four independent sums hide
+/// the latency of additions. A term of a Part must be 0 in unused lanes.
 template <class Term>
 [[gnu::always_inline]] inline Vec sum_over(std::int64_t n, Term&& term) {
   Vec a(0.0), b(0.0), c(0.0), d(0.0);
@@ -76,7 +76,7 @@ template <class Term>
   return (a + b) + (c + d);
 }
 
-/// The largest entry of x; NaNs are passed over; -infinity for n = 0.
+/// The maximum of x; NaNs are ignored; -infinity for n = 0.
 template <class T>
 [[gnu::always_inline]] inline float largest_of(const T* x, std::int64_t n) {
   constexpr float lowest = -__builtin_inff();
@@ -93,7 +93,7 @@ template <class T>
   return max(max(max(a, b), max(c, d)));
 }
 
-/// Where results go, written as `how` says.
+/// Where results are stored, in the way given by `how`.
 template <class T>
 class Output {
  public:

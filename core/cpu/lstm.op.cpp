@@ -5,16 +5,16 @@
 
 namespace longhand::cpu {
 
-/// Sequences of one head that go through time together: rows of a tile of products.
+/// Sequences of one head that are processed together: the rows of a tile of products.
 inline constexpr int lstm_together = 8;
 
-/// One sequence's rows, and its h and c: [2 n], or null.
+/// Rows of one sequence, and its h and c: [2 n], may be null.
 template <class T>
 struct LstmSequence {
   std::int64_t tokens = 0;
   HeadRows<const T> x = {}, dy = {};
   HeadRows<T> y = {}, dx = {};
-  HeadRows<float> gates = {}, cells = {};  // read in backward; forward, or null
+  HeadRows<float> gates = {}, cells = {};  // read in backward; in forward may be null
   HeadRows<float> da = {}, earlier = {};   // backward: dx and h_(t-1) in f32
   const float* before = nullptr;
   float* after = nullptr;
@@ -31,7 +31,7 @@ struct LstmRows {
 template <class T>
 struct LstmKernels {
   std::int64_t (*scratch)(std::int64_t n);
-  /// U of a head, [4 n, n], as forward and backward multiply by it.
+  /// U of a head, [4 n, n], packed for forward and for backward.
   std::int64_t (*packed)(std::int64_t n);
   void (*pack)(const float* u, std::int64_t n, bool transposed, float* to);
   void (*forward)(const LstmRows<T>& rows, float* scratch);
@@ -53,8 +53,8 @@ namespace {
 using delta::Matrix;
 using delta::padded;
 
-/// Rows of h, c and the like, one a sequence, and the four parts of a beside each other, each with
-/// room around it.
+/// Rows of h, c and so on, one per sequence, and the four parts of a next to each other, each
+/// padded.
 struct LstmSpace {
   Matrix h, c, a;
   explicit LstmSpace(float* at, std::int64_t p)
@@ -139,7 +139,7 @@ void lstm_forward(const LstmRows<T>& rows, float* scratch) {
 template <class T>
 void lstm_backward(const LstmRows<T>& rows, float* scratch) {
   const std::int64_t n = rows.n, p = padded(n);
-  const LstmSpace space(scratch, p);  // dh, dc and da of the token after
+  const LstmSpace space(scratch, p);  // dh, dc and da of the next token
   for (std::int64_t i = 0; i < LstmSpace::floats(p); ++i) scratch[i] = 0;
   const Matrix u{const_cast<float*>(rows.u), p};
   for (std::int64_t t = longest_of(rows) - 1; t >= 0; --t) {
@@ -208,7 +208,7 @@ const LstmKernels<bf16>& kernels<LstmKernels<bf16>, Isa::LONGHAND_ISA>() {
 namespace longhand::cpu {
 namespace {
 
-/// Segments, the longest first: those that go together are of nearly one length.
+/// Segments by descending length, so that those processed together have similar lengths.
 std::vector<std::int64_t> lstm_order(const Segments& segments) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(segments.count()));
   std::iota(order.begin(), order.end(), 0);
@@ -218,7 +218,8 @@ std::vector<std::int64_t> lstm_order(const Segments& segments) {
   return order;
 }
 
-/// kernel(rows of some segments of a head) for all of them; fill(segment, head, sequence).
+/// Calls kernel(rows of some segments of a head) for all of them; fill(segment, head, sequence)
+/// sets up a sequence.
 template <class T, class Kernel, class Fill>
 void lstm_walk(CpuBackend& backend, const LstmKernels<T>& kernels, const Segments& segments,
                const Tensor& u, std::int64_t heads, bool transposed, const Kernel& kernel, bool add,

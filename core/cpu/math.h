@@ -2,12 +2,12 @@
 
 #include "core/cpu/simd.h"
 
-/// exp, log, log1p, tanh, erf, sigmoid, sine and cosine on vectors over the whole range, subnormals
-/// included: exp, log and log1p within 1.5 units in the last place of f32, erf 2.1, tanh,
-/// sigmoid, sine and cosine 2.5.
-/// tests/vector_math_test.cpp holds every instruction set to it. NaN stays NaN.
+/// exp, log, log1p, tanh, erf, sigmoid, sine and cosine on vectors over the whole range, including
+/// subnormals. Maximum errors in units in the last place of f32: exp, log and log1p 1.5, erf 2.1,
+/// tanh, sigmoid, sine and cosine 2.5; tests/vector_math_test.cpp checks every instruction set. NaN
+/// stays NaN.
 ///
-/// The coefficients are minimax fits in the relative error of the result (Remez exchange in
+/// The coefficients are minimax fits of the relative error of the result (Remez exchange in
 /// 40-digit arithmetic, then rounded to f32).
 namespace longhand::cpu::LONGHAND_ISA {
 
@@ -30,7 +30,7 @@ template <class... Coefficients>
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON) || \
     defined(LONGHAND_ISA_IS_AVX2)
   (void)n;
-  const IntVec half = n_int >> 1;  // both factors normal, and the first product exact
+  const IntVec half = n_int >> 1;  // both factors are normal, and the first product is exact
   const Vec a = from_bits((half + IntVec(127)) << 23);
   const Vec b = from_bits((n_int - half + IntVec(127)) << 23);
   return p * a * b;
@@ -40,7 +40,7 @@ template <class... Coefficients>
 #endif
 }
 
-/// e^x = 2^n (1 + p) with n the integer nearest x / ln 2, so |ln(1 + p)| <= ln 2 / 2.
+/// e^x = 2^n (1 + p) with n the integer nearest to x / ln 2, so |ln(1 + p)| <= ln 2 / 2.
 struct ReducedExp {
   Vec n, p;
   IntVec n_int;
@@ -56,7 +56,7 @@ struct ReducedExp {
 }
 
 [[gnu::always_inline]] inline Vec exp(Vec x) {
-  // Beyond these the result is 0 or infinity; this way round NaN stays.
+  // Beyond these bounds the result is 0 or infinity; in this order of arguments NaN is preserved.
   const ReducedExp e = reduce_exp(min(Vec(89.0), max(Vec(-105.0), x)));
   return scale_by_power(e.p + Vec(1.0), e.n, e.n_int);
 }
@@ -116,9 +116,9 @@ struct ReducedExp {
   return select(x < Vec(0.0), e, Vec(1.0)) / (Vec(1.0) + e);
 }
 
-/// sin x and cos x: x = n pi/2 + r with n the nearest integer, then the quadrant n mod 4 says which
-/// of sin r and cos r is which, and their signs. pi/2 is taken away in four parts, of which three
-/// are so short that their products with n are exact; angles from 2^14 on go through libm.
+/// sin x and cos x: x = n pi/2 + r with n the nearest integer; the quadrant n mod 4 selects sin r
+/// or cos r and the signs. pi/2 is subtracted in four parts, of which three are so short that their
+/// products with n are exact. Angles from 2^14 on use libm.
 [[gnu::always_inline]] inline void sine_cosine(Vec x, Vec& sine, Vec& cosine) {
   const Vec magic(12582912.0);  // as in reduce_exp
   const Vec shifted = fma(x, Vec(0.63661977236758134308), magic);

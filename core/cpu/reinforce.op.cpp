@@ -6,15 +6,15 @@
 
 namespace longhand::cpu {
 
-/// One query of one head, which sees the keys from `first` to `last` of its segment, and its pairs,
-/// of which the second numbers are keys.
+/// One query of one head, which sees the keys `first` to `last` of its segment, and its pairs,
+/// whose second numbers are keys.
 template <class T>
 struct ReinforcedQuery {
-  HeadRows<const T> k, v;  // from the segment's first key on
+  HeadRows<const T> k, v;  // start at the segment's first key
   const T* q;
   T* y;
   std::int64_t width, value_width, first, last;
-  HeadRows<const float> shift;  // c of the segment's keys; or null
+  HeadRows<const float> shift;  // c of the segment's keys; may be null
   float factor, log_sum;        // tau scale
   float log_threshold, amount;
   const std::int32_t* pairs;
@@ -35,7 +35,7 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Whether the weight of a key is one to be made larger.
+/// True if the weight of a key exceeds the threshold.
 template <class T>
 bool grows(const ReinforcedQuery<T>& task, std::int64_t key) {
   if (key < task.first || key > task.last) return false;
@@ -45,7 +45,7 @@ bool grows(const ReinforcedQuery<T>& task, std::int64_t key) {
   return (log_weight < 0 ? log_weight : 0) > task.log_threshold;
 }
 
-/// Pairs are taken 64 at a time, each with its bit: first which of them count, then the sum of
+/// Processes 64 pairs at a time, with one bit each: first finds which of them count, then sums
 /// their values.
 template <class T>
 void query(const ReinforcedQuery<T>& task) {
@@ -102,7 +102,7 @@ std::int64_t segment_of(const Segments& queries, std::int32_t row) {
   return std::ranges::upper_bound(queries.begins(), row) - queries.begins().begin() - 1;
 }
 
-/// All heads of the query that has these pairs.
+/// Processes all heads of the query that has these pairs.
 template <class T>
 void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op, float log_threshold,
                      const std::int32_t* pairs, std::int64_t count) {

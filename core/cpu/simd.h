@@ -11,12 +11,12 @@
 #include <arm_neon.h>
 #endif
 
-/// A vector of floats as wide as the instruction set has, over the compiler's vector extensions.
-/// For *.simd.cpp files only: LONGHAND_ISA names the namespace, see core/cpu/isa.h.
+/// A vector of floats with the width of the instruction set, using the compiler's vector
+/// extensions. For *.simd.cpp files only: LONGHAND_ISA names the namespace, see core/cpu/isa.h.
 ///
-/// Comparisons give a Mask; select(mask, yes, no) chooses lane by lane. Whole-vector sums and
-/// maxima fold halves together, so their order is fixed. A partial load or store of n lanes touches
-/// no memory beyond them.
+/// Comparisons give a Mask, and select(mask, yes, no) chooses lane by lane. Sums and maxima over a
+/// vector fold halves, so their order is fixed. A partial load or store of n lanes accesses no
+/// memory beyond them.
 namespace longhand::cpu::LONGHAND_ISA {
 
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON)
@@ -29,14 +29,14 @@ inline constexpr int lanes = 16;
 #define LONGHAND_SIMD_AVX512  // undefined at the end of this file
 #endif
 
-/// Vector registers to plan for.
+/// Number of vector registers.
 #if defined(LONGHAND_ISA_IS_NEON) || defined(LONGHAND_SIMD_AVX512)
 inline constexpr int registers = 32;
 #else
 inline constexpr int registers = 16;
 #endif
 
-/// True where multiply-add rounds once.
+/// True if multiply-add rounds once.
 #if defined(LONGHAND_ISA_IS_PORTABLE)
 inline constexpr bool fused_multiply_add = false;
 #else
@@ -48,7 +48,7 @@ using IntLanes [[gnu::vector_size(lanes * 4)]] = std::int32_t;
 using WordLanes [[gnu::vector_size(lanes * 4)]] = std::uint32_t;
 using HalfLanes [[gnu::vector_size(lanes * 2)]] = std::uint16_t;
 
-/// All bits of a lane set or none.
+/// All bits of a lane are set or none.
 struct Mask {
   IntLanes v;
   friend Mask operator&(Mask a, Mask b) { return {a.v & b.v}; }
@@ -106,7 +106,7 @@ struct Vec {
 inline Vec select(Mask mask, Vec yes, Vec no) { return mask.v ? yes.v : no.v; }
 inline IntVec select(Mask mask, IntVec yes, IntVec no) { return mask.v ? yes.v : no.v; }
 
-/// The bits of one seen as the other.
+/// Reinterprets the bits.
 inline IntVec bits(Vec a) { return reinterpret_cast<IntLanes>(a.v); }
 inline Vec from_bits(IntVec a) { return reinterpret_cast<FloatLanes>(a.v); }
 
@@ -127,7 +127,7 @@ inline Vec fma(Vec a, Vec b, Vec c) {
 #endif
 }
 
-/// a > b ? a : b and a < b ? a : b: where a or b is NaN, the result is b.
+/// a > b ? a : b and a < b ? a : b. If a or b is NaN, the result is b.
 inline Vec max(Vec a, Vec b) {
 #if defined(LONGHAND_SIMD_AVX512)
   return reinterpret_cast<FloatLanes>(_mm512_max_ps(a.v, b.v));
@@ -168,7 +168,7 @@ inline Vec sqrt(Vec a) {
 
 inline Vec abs(Vec a) { return from_bits(bits(a) & IntVec(0x7fffffff)); }
 
-/// The size of a with the sign of b.
+/// The magnitude of a with the sign of b.
 inline Vec copysign(Vec a, Vec b) {
   return from_bits((bits(a) & IntVec(0x7fffffff)) |
                    (bits(b) & IntVec(static_cast<std::int32_t>(0x80000000u))));
@@ -183,7 +183,7 @@ inline IntVec lane_indices() {
 /// True in the first n lanes.
 inline Mask first(int n) { return lane_indices() < IntVec(n); }
 
-// Memory. No alignment is asked of any address but where it is said.
+// Memory access. Addresses need no alignment unless stated.
 
 template <class Lanes>
 inline Lanes load_raw(const void* from) {
@@ -210,7 +210,7 @@ inline Vec widen(HalfLanes a) {
 #endif
   return from_bits(reinterpret_cast<IntLanes>(words << 16));
 }
-/// To nearest, ties to even; NaN stays NaN. Not vcvtneps2bf16, which flushes subnormals.
+/// Rounds to nearest, ties to even; NaN stays NaN. Not vcvtneps2bf16, which flushes subnormals.
 inline HalfLanes narrow(Vec a) {
   const WordLanes word = reinterpret_cast<WordLanes>(a.v);
   const WordLanes rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
@@ -223,11 +223,11 @@ inline void store(bf16* to, Vec a) {
   __builtin_memcpy(static_cast<void*>(to), &half, sizeof half);
 }
 
-/// The value the store would leave behind.
+/// The value that a store would leave.
 inline Vec round_to(const float*, Vec a) { return a; }
 inline Vec round_to(const bf16*, Vec a) { return widen(narrow(a)); }
 
-/// The first n lanes, 0 <= n <= lanes, and 0 in the others.
+/// Loads the first n lanes, 0 <= n <= lanes, with 0 in the others.
 inline Vec load_first(const float* from, int n) {
 #if defined(LONGHAND_SIMD_AVX512)
   return reinterpret_cast<FloatLanes>(
@@ -280,9 +280,9 @@ inline void store_first(bf16* to, Vec a, int n) {
 #endif
 }
 
-/// Past the caches, for results too large to be read from them again: without this the processor
-/// first reads each line it is about to overwrite. `to` is aligned to the size of the store; a
-/// fence must follow before another thread reads.
+/// Stores past the caches, for results that are too large to be read from them again: otherwise the
+/// processor first reads each line it overwrites. `to` must be aligned to the size of the store,
+/// and a fence must follow before another thread reads.
 inline void stream(float* to, Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   _mm512_stream_ps(to, a.v);
@@ -311,7 +311,7 @@ inline void stream_fence() {
 
 // Pairs of neighbours.
 
-/// even = x0, x2, ... and odd = x1, x3, ... of the 2 lanes numbers low, high.
+/// Splits the 2 lanes numbers low, high into even = x0, x2, ... and odd = x1, x3, ...
 inline void split_pairs(Vec low, Vec high, Vec& even, Vec& odd) {
 #if defined(LONGHAND_SIMD_AVX512)
   even = __builtin_shufflevector(low.v, high.v, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,
@@ -342,9 +342,9 @@ inline void join_pairs(Vec even, Vec odd, Vec& low, Vec& high) {
 #endif
 }
 
-// Whole-vector results.
+// Reductions of a vector.
 
-/// Lane i meets lane i + half, then the halves of that, ...
+/// Adds lane i and lane i + half, then the halves of the result, and so on.
 inline float sum(Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
@@ -361,7 +361,7 @@ inline float sum(Vec a) {
 #endif
 }
 
-/// The greatest lane; unspecified if one is NaN.
+/// The maximum lane; unspecified if one is NaN.
 inline float max(Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   const __m256 h = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));

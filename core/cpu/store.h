@@ -4,8 +4,9 @@ namespace longhand::cpu {
 
 /// How a kernel writes its results.
 struct Store {
-  bool add = false;     // to what is there
-  bool stream = false;  // past the caches; every row, or every chunk, starts on a 64-byte boundary
+  bool add = false;  // add to the existing contents
+  // write past the caches; requires every row, or every chunk, to start on a 64-byte boundary
+  bool stream = false;
 };
 
 }  // namespace longhand::cpu

@@ -15,7 +15,7 @@ void run(ReferenceBackend&, const ShortConvolution& op) {
   std::int64_t number = 0;
   for (const Sequence& s : sequences(op.segments, op.segments)) {
     for (std::int64_t c = 0; c < n; ++c) {
-      // Of a token t >= 1 - taps, those below 0 being before the sequence.
+      // x of token t >= 1 - taps; t < 0 is before the sequence.
       const auto at = [&](std::int64_t t) {
         if (t >= 0) return x(s.key + t, c / op.x.width, c % op.x.width);
         return op.before ? before(number, (taps - 1 + t) * n + c) : 0.0;
@@ -25,7 +25,8 @@ void run(ReferenceBackend&, const ShortConvolution& op) {
         for (std::int64_t i = 0; i < taps; ++i) sum += weight(i, c) * at(t - i);
         y.put(s.key + t, c, sum);
       }
-      for (std::int64_t i = 0; i < taps - 1; ++i) {  // ascending: in place nothing is lost
+      // in ascending order, so that nothing is lost in place
+      for (std::int64_t i = 0; i < taps - 1; ++i) {
         after.put(number, i * n + c, at(s.keys - (taps - 1) + i));
       }
     }

@@ -12,7 +12,7 @@ namespace {
 
 using Matrix = std::vector<double>;  // [width, v_width]
 
-/// The keys of an operation, and what is known of a token beside them.
+/// The keys of an operation, and the other inputs of a token.
 struct DeltaTokens {
   HeadRows q, k;
   Rows beta, decay;
@@ -94,7 +94,7 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
   for (const Sequence& s : sequences(op.segments, op.segments)) {
     for (std::int64_t h = 0; h < op.k.heads; ++h) {
       const auto w = [&](std::int64_t row, std::int64_t c) { return error(row, h * v_width + c); };
-      // The memory before each token, and after the last.
+      // The memory before each token, and after the last one.
       std::vector<Matrix> memories{Matrix(static_cast<std::size_t>(width * v_width), 0.0)};
       for (std::int64_t row = s.key; row < s.key + s.keys; ++row) {
         Matrix next = memories.back();
@@ -139,7 +139,8 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
           for (std::int64_t c = 0; c < v_width; ++c) {
             double& entry = d[r * v_width + c];
             sum += entry * beta * w(row, c) - a * old[r * v_width + c] * dw[c];
-            entry = a * (entry - in.scale * in.k(row, h, r) * dw[c]);  // to the token before
+            // passed on to the token before
+            entry = a * (entry - in.scale * in.k(row, h, r) * dw[c]);
             sum_decay += old[r * v_width + c] * entry;
           }
           dk.put(row, h, r, in.scale * sum);

@@ -10,7 +10,7 @@ namespace longhand::reference {
 
 void run(ReferenceBackend&, const Fill& op) {
   const auto fill = [&]<class T>(T) {
-    if constexpr (!std::is_same_v<T, bf16>) {  // require_dtype() lets none be made
+    if constexpr (!std::is_same_v<T, bf16>) {  // require_dtype() rejects bf16
       for (std::int64_t i = 0; i < op.y.size(); ++i) op.y.data<T>()[i] = static_cast<T>(op.value);
     }
   };
@@ -72,7 +72,8 @@ void run(ReferenceBackend&, const GateBackward& op) {
   with_formula(op.f, [&](auto f) {
     for (std::int64_t i = 0; i < op.x.rows(); ++i) {
       for (std::int64_t j = 0; j < w; ++j) {
-        const double gated = x(i, j), by = x(i, w + j);  // both before dx, which may be x
+        // both are read before dx is written, which may be x
+        const double gated = x(i, j), by = x(i, w + j);
         dx.put(i, j, dy(i, j) * f.derivative(gated) * by);
         dx.put(i, w + j, dy(i, j) * f.value(gated));
       }

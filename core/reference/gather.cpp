@@ -7,7 +7,8 @@
 namespace longhand::reference {
 namespace {
 
-/// Before results are added up entry by entry: zeros, unless they are to be added to what is there.
+/// Sets results that are summed entry by entry to zero first, unless they are added to the current
+/// values.
 void clear_unless_adding(Backend& backend, const Target& target) {
   if (!target.add) backend(Fill{.value = 0, .y = target.tensor});
 }

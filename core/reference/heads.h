@@ -46,7 +46,7 @@ class HeadResult {
 /// One sequence: its first row among queries and keys, and how many it has of each.
 struct Sequence {
   std::int64_t query, queries, key, keys;
-  std::int64_t position(std::int64_t t) const { return keys - queries + t; }  // of query t
+  std::int64_t position(std::int64_t t) const { return keys - queries + t; }  // position of query t
 };
 std::vector<Sequence> sequences(const Segments& queries, const Segments& keys);
 

@@ -22,7 +22,7 @@ double start(Reduction reduction) {
   }
 }
 
-/// The reduction of what `sofar` stands for and one more entry x.
+/// Combines the result so far, `sofar`, with one more entry x.
 double reduce(Reduction reduction, double sofar, double x) {
   switch (reduction) {
     case Reduction::sum:

@@ -23,7 +23,7 @@ void ReferenceBackend::download(void* host, const void* device, std::size_t byte
   if (bytes > 0) std::memcpy(host, device, bytes);
 }
 
-/// run() stands in the file of Op's family: a missing one is found by the linker.
+/// run() is in the file of Op's family; the linker reports a missing one.
 template <class Op>
 void dispatch(ReferenceBackend& backend, const Op& op) {
   void run(ReferenceBackend&, const Op&);

@@ -5,8 +5,8 @@
 namespace longhand::reference {
 
 /// The contract in plain loops, to be read and audited: f64 and f32 floats, i32 and u8, one thread,
-/// every sum and formula in f64, and Math is exact whatever is asked for. It is the only backend
-/// with f64, so gradients are checked here; the others are held against it.
+/// every sum and formula in f64, and Math is always exact. It is the only backend with f64, so
+/// gradients are checked here, and the other backends are compared with it.
 ///
 /// An operation is a function run(ReferenceBackend&, const Op&) in the file of its family.
 class ReferenceBackend : public Backend {

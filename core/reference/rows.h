@@ -7,8 +7,9 @@
 
 namespace longhand::reference {
 
-/// Reads a tensor as a matrix of doubles: x(i, j) is entry j of row i, x(i) entry i of all. All
-/// arithmetic of the reference is f64; an f32 result is rounded once, where it is stored.
+/// Reads a tensor as a matrix of doubles: x(i, j) is entry j of row i, x(i) is entry i of the whole
+/// tensor. All arithmetic of the reference is f64; an f32 result is rounded once, when it is
+/// stored.
 class Rows {
  public:
   explicit Rows(const Tensor& x)
@@ -26,8 +27,8 @@ class Rows {
   std::int64_t columns_;
 };
 
-/// Where an operation writes: put(i, j, value) assigns, or adds when the target says so. Nothing
-/// happens when there is no tensor.
+/// Output of an operation: put(i, j, value) assigns, or adds if the target requires it. It does
+/// nothing if there is no tensor.
 class Result {
  public:
   explicit Result(const Target& y)

@@ -19,7 +19,7 @@ struct Backward {
   bool of(ChainOf what) const { return chain && chain->of == what; }
 };
 
-/// Rows of dq_sums.
+/// Number of rows of dq_sums.
 std::int64_t panel_rows(std::int64_t queries) {
   return (queries + attention_panel - 1) / attention_panel * attention_panel;
 }
@@ -77,7 +77,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
   // neighbours, so that threads seldom follow each other on one head.
   WorkList list;
   struct Segment {
-    std::size_t first_item;  // of its last range, head 0, when it has several
+    std::size_t first_item;  // item of the last range, head 0, if there are several ranges
     std::int64_t parts, parts_before;
     std::int64_t sums, chain_rows;  // where its rows lie in the shared memory
   };

@@ -5,23 +5,23 @@
 #include "core/cpu/attention/rows.h"
 #include "core/cpu/attention/single.h"
 
-/// Entmax, forward: the scores of a panel with all its keys lie in a strip, [key][query], while the
-/// rows' thresholds are looked for. Newton's steps from below the largest score less 1 never pass
-/// the threshold, so that keys below the one so far are out for good: they are dropped after the
-/// first step. Blocks of keys without a weight are not mixed.
+/// Entmax, forward. The scores of a panel with all its keys stay in a strip, [key][query], while
+/// the thresholds of the rows are computed. Newton's method starts at the largest score less 1 and
+/// never exceeds the threshold. Keys below the current estimate therefore have weight 0 and are
+/// dropped after the first step. Blocks of keys without a weight are not mixed.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// The scratch of one call.
 template <class Product>
 struct StripSpace {
-  float *keys, *values;              // words of a block of them
+  float *keys, *values;              // packed words of one block
   float *p, *w;                      // words of a block's weights, and of their square roots
-  float *queries, *outputs, *means;  // of the panel
-  float* counts;                     // [panel]: keys that have a weight
-  float *times, *maxima, *sums;      // [panel]: of the scores, the threshold, sum of w
+  float *queries, *outputs, *means;  // one row per query of the panel
+  float* counts;                     // [panel]: number of keys that have a weight
+  float *times, *maxima, *sums;      // [panel]: factor of the scores, the threshold, sum of w
   float *shifts, *key_shifts;        // c of the panel's queries, and of a block of keys
   float* strip;                      // [keys][panel]
-  std::int32_t* rows;                // keys that matter to a vector of queries
+  std::int32_t* rows;                // keys that may have a weight for a vector of queries
   std::int64_t depth, key_stride, value_stride, floats;
 
   StripSpace(std::int64_t width, std::int64_t value_width, std::int64_t key_count, float* at) {
@@ -102,7 +102,8 @@ class EntmaxRows {
     if (task_.mean) clear(space_.means, round_up(n_, tile_rows) * space_.value_stride);
   }
 
-  /// Half the scores of a block, minus infinity where unseen, and the largest so far.
+  /// Stores half the scores of a block, minus infinity where unseen, and updates the largest score
+  /// so far.
   void score(std::int64_t j) {
     const Sight there = sight(j);
     pack_left<Product>(source(task_.k, j, there.keys, shape_.width), there.keys, shape_.width,
@@ -132,7 +133,7 @@ class EntmaxRows {
     }
   }
 
-  /// Of a vector of queries: where their weights sum to 1.
+  /// Finds, for a vector of queries, the thresholds at which their weights sum to 1.
   void find_threshold(std::int64_t t) {
     const std::int64_t count = last_key_ - first_key_;
     const float* const s = space_.strip + t;
@@ -184,7 +185,7 @@ class EntmaxRows {
     mix_keys<Product>(space_.w, space_.values, space_.value_stride, there, space_.means, width);
   }
 
-  /// Weights and their square roots as words; whether there is one.
+  /// Writes weights and their square roots as words. Returns true if any weight is not 0.
   bool weigh(const Sight& there, const float* s) {
     Mask some = Vec(0.0f) > Vec(0.0f);
     for (std::int64_t t = 0; t < n_; t += lanes) {
@@ -196,7 +197,7 @@ class EntmaxRows {
         Vec w = rules::Entmax::weight(load(s + r * panel + t), threshold);
         const Mask has = w > Vec(0.0f);
         some = some | has;
-        w = select(alone & has, Vec(1.0f), w);  // to the last bit
+        w = select(alone & has, Vec(1.0f), w);  // exact to the last bit
         sum += w;
         return w;
       };

@@ -4,9 +4,10 @@
 
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// 2^x within 2 units in the last place for x <= 126; 0 under -150; NaN stays NaN. Softmax in
-/// powers of two spares a multiplication per score: log2(e) rides on the queries' scale.
-/// 2^x = 2^n 2^r with n the integer nearest x; the polynomial is the minimax fit of relative error.
+/// 2^x within 2 units in the last place for x <= 126; 0 below -150; NaN stays NaN. Softmax in
+/// powers of two saves a multiplication per score, because log2(e) is part of the scale of the
+/// queries. 2^x = 2^n 2^r, where n is the integer nearest x; the polynomial minimizes the maximum
+/// relative error.
 [[gnu::always_inline]] inline Vec exp2(Vec x) {
   const Vec near = max(Vec(-160.0f), x);
   const Vec magic(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
@@ -19,8 +20,8 @@ namespace longhand::cpu::LONGHAND_ISA {
 
 namespace attention {
 
-/// The same, and 0 below -126: where many results are too small for normal numbers, each would cost
-/// a hundred cycles.
+/// The same, but 0 below -126. Results too small for normal numbers would cost a hundred cycles
+/// each.
 [[gnu::always_inline]] inline Vec exp2_or_zero(Vec x) {
   const Vec lowest(-126.0f);
   return select(x < lowest, Vec(0.0f), exp2(max(lowest, x)));

@@ -6,11 +6,11 @@
 namespace longhand::cpu {
 namespace {
 
-constexpr std::int64_t query_rows = 4 * attention_panel;  // queries of an item
-constexpr std::int64_t key_range = 4096;                  // keys of an item, backward
+constexpr std::int64_t query_rows = 4 * attention_panel;  // queries per item
+constexpr std::int64_t key_range = 4096;                  // keys per item, backward
 constexpr std::int64_t no_window = std::int64_t{1} << 40;
 
-/// Items of `step` of a segment's rows, the costly last ones first.
+/// Items of `step` rows of a segment. The last ones cost most and come first.
 WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
                FunctionRef<std::int64_t(std::int64_t segment)> length, double cost_of_row) {
   WorkList list;
@@ -32,7 +32,8 @@ WorkList items(std::int64_t segments, std::int64_t heads, std::int64_t step,
   return list;
 }
 
-/// How rows of heads are stored that are written once: see store_to. Whole lines only.
+/// The kind of store for rows of heads that are written once: see store_to. Only for whole cache
+/// lines.
 Store store_to_heads(const Heads& y, bool add) {
   if (!y) return {.add = add};
   const auto size = static_cast<std::int64_t>(size_of(y.data.dtype()));

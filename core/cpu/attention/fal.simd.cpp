@@ -5,17 +5,17 @@
 #include "core/cpu/isa.h"
 
 /// First-After-Last: m(i) = max { j < i : q_i . k_j > 0 }. Most matches are near, so each query
-/// asks the keys up to `reach` before it, four at a time. Those without a match among them go back
-/// further in panels, through blocks of keys, where scores come in tiles and a vector of queries
-/// stops when all have theirs: without any match it all costs little more than a matrix product.
-/// How a score is summed depends on the distance alone, so that no cut of the work, no cache and no
-/// number of threads can change a decision.
+/// first tries the keys up to `reach` before it, four at a time. Queries without a match there
+/// search further back in panels, through blocks of keys, where scores are computed in tiles and a
+/// vector of queries stops when all have a match. Even without any match the search costs little
+/// more than a matrix product. The order of a score's sum depends on the distance alone, so the
+/// division of work, caches and the number of threads cannot change a decision.
 namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
 constexpr std::int64_t reach = 8;
-constexpr std::int64_t ahead = 8;  // rows that are asked for before they are needed
+constexpr std::int64_t ahead = 8;  // prefetch distance in rows
 
 struct Space {
   float *keys, *turned, *scores, *ones, *found;
@@ -57,7 +57,8 @@ class Search {
   }
 
  private:
-  /// The keys up to `reach` before each query. True if no query has to look further.
+  /// Tries the keys up to `reach` before each query. Returns true if no query has to search
+  /// further.
   bool near() {
     bool all = true;
     for (std::int64_t t = 0; t < n_; ++t) {
@@ -100,7 +101,7 @@ class Search {
     }
   }
 
-  /// Vector t / lanes has queries without a match yet.
+  /// True if the vector of queries from t on contains one without a match.
   bool open(std::int64_t t) const { return t < n_ && any(load(space_.match + t) < IntVec(0)); }
   bool done() const {
     for (std::int64_t t = 0; t < n_; t += lanes) {
@@ -113,7 +114,7 @@ class Search {
     const std::int64_t count = end - begin;
     pack_left<Exact>(Source<T>{{task_.k.row(begin), task_.k.stride}, count, width_}, count, width_,
                      space_.keys, space_.key_stride);
-    // Further back than `reach`: as if the queries stood that many positions earlier.
+    // Beyond `reach` the search works as if the queries were that many positions earlier.
     const Sight sight{count, n_, position_ - 1 - reach - begin, std::int64_t{1} << 40};
     for (std::int64_t t = 0; t < n_; t += 2 * lanes) {
       for (std::int64_t r = (count - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
@@ -138,14 +139,15 @@ class Search {
     }
   }
 
-  /// The last of the keys [r, end) with a positive score, for queries that have none later.
+  /// Stores the last of the keys [r, end) with a positive score, for queries that have no later
+  /// match.
   void take(std::int64_t r, std::int64_t end, std::int64_t t, std::int64_t begin,
             const Sight& sight) {
     const float* const scores = space_.scores + t;
     IntVec match = load(space_.match + t);
     Vec highest = load(scores + r * panel);
     for (std::int64_t j = r + 1; j < end; ++j) highest = max(load(scores + j * panel), highest);
-    // A NaN may hide what is positive: then, too, one by one.
+    // A NaN may hide a positive score, so the keys are then tested one by one, too.
     if (!any(~(highest <= Vec(0.0f)) & (match < IntVec(0)))) return;
     Vec found = load(space_.found + t);
     const std::int64_t all = sight.keys_of_all(t, lanes).end;

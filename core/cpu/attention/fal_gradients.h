@@ -3,8 +3,8 @@
 #include "core/cpu/attention/pack.h"
 #include "core/cpu/attention/rows.h"
 
-/// First-After-Last, backward: who chose key m is listed for every m, in the order of heads and
-/// positions; then one walk over the keys writes each gradient row once, complete.
+/// First-After-Last, backward. The queries that chose key m are listed for every m, in the order of
+/// heads and positions. One walk over the keys then writes each complete gradient row once.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T>
@@ -28,7 +28,7 @@ class FalGradientWork {
 
   void run() {
     list();
-    // dv of key j comes from those who chose j - 1.
+    // dv of key j is the sum over the queries that chose j - 1.
     const std::int64_t all = starts_[end_ - begin_ + 1];
     for (std::int64_t m = begin_ - 1; m < end_; ++m) {
       const std::int64_t slot = m - begin_ + 1;
@@ -42,13 +42,14 @@ class FalGradientWork {
     return task_.heads == 1 ? 0 : number / task_.shape.queries;
   }
 
-  /// readers_ [starts_[s], starts_[s + 1]): head * queries + row of those with m = begin - 1 + s.
-  /// Those without a match get their zeros.
+  /// readers_ [starts_[s], starts_[s + 1]) holds head * queries + row of the queries with m = begin
+  /// - 1 + s. The gradients of queries without a match are set to zero here.
   void list() {
     const SegmentShape& shape = task_.shape;
     const std::int64_t slots = end_ - begin_ + 1;
     for (std::int64_t s = 0; s < slots + 2; ++s) starts_[s] = 0;
-    const std::int64_t first = most(0, begin_ - shape.offset);  // a match lies before its query
+    const std::int64_t first =
+        most(0, begin_ - shape.offset);  // a match is always before its query
     const auto each = [&](auto&& body) {
       for (std::int64_t h = 0; h < task_.heads; ++h) {
         for (std::int64_t t = first; t < shape.queries; ++t) {
@@ -74,8 +75,9 @@ class FalGradientWork {
     }
   }
 
-  /// Rows for a key some way on: of its readers most are near. Not inlined, a function that only
-  /// prefetches counts as one without effect, and calls of it are dropped.
+  /// Prefetches rows for a key a few steps ahead; most of its readers are near. This must be
+  /// inlined: the compiler treats a function that only prefetches as one without effect and drops
+  /// calls of it.
   [[gnu::always_inline]] void fetch_after(std::int64_t m) const {
     constexpr std::int64_t ahead = 8;
     fetch(task_.k, m + ahead, width_);
@@ -87,9 +89,11 @@ class FalGradientWork {
     if (task_.dv && !task_.to_dv.stream) fetch(task_.dv, m + ahead, value_width_);
   }
 
-  /// dk_m, dv_(m+1) and the dq of those who chose m, as far as they are this range's.
+  /// Writes dk_m, dv_(m+1) and the dq of the queries that chose key m, limited to the rows of this
+  /// range.
   void write_key(std::int64_t m, const std::int32_t* numbers, std::int64_t count) {
-    // Few keys have more than three readers; how many, hard to foresee, decides one branch.
+    // Few keys have more than three readers. The number is hard to predict, so only one branch
+    // depends on it.
     bool first = true;
     for (; count > 3; count -= 4, numbers += 4, first = false) {
       readers<4>(m, numbers, first, count == 4);
@@ -107,7 +111,7 @@ class FalGradientWork {
     }
   }
 
-  /// The next n of those who chose m. The rows are written with the last of them.
+  /// Adds the next n queries that chose m. The last call writes the rows.
   template <int n>
   void readers(std::int64_t m, const std::int32_t* numbers, bool first, bool last) {
     const T *q[n + 1], *dy[n + 1];
@@ -139,7 +143,7 @@ class FalGradientWork {
     }
   }
 
-  /// sums_c (+)= sum_r times_r x_r,c, in the order of r; the last time into y instead.
+  /// sums_c (+)= sum_r times_r x_r,c, in the order of r. The last call writes to y instead.
   template <int n>
   static void add_up(const float* times, const T* const* x, bool first, bool last, float* sums,
                      T* y, std::int64_t width, Store how) {

@@ -16,7 +16,8 @@ struct Forward {
   const Chain* chain = nullptr;
 };
 
-/// Rows of queries that pass over the keys together: each packed block of keys serves them all.
+/// Rows of queries that pass over the keys together, so that each packed block of keys serves all
+/// of them.
 constexpr std::int64_t rows = 4 * attention_panel;
 
 template <class T>

@@ -208,7 +208,7 @@ class Rows {
   void before(std::int64_t from, std::int64_t to) {
     if constexpr (leftward(rule)) return;  // after its own keys
     const InUse<Product> in_use;
-    const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;  // the first key
+    const std::int64_t seen = shape_.offset + begin_ - shape_.window + 1;  // the first visible key
     for (std::int64_t j = from; j < to; j += block) {
       const std::int64_t count = least(block, to - j);
       if (j + count <= seen) continue;
@@ -250,7 +250,7 @@ class Rows {
   }
 
  private:
-  /// The chunk's own keys, which are packed, then all before them.
+  /// Processes the chunk's own keys, which are packed, then all earlier ones.
   void leftwards() {
     for (std::int64_t row = begin_; row < end_; row += panel) {
       for (std::int64_t other = row; other >= begin_; other -= panel) {
@@ -258,7 +258,8 @@ class Rows {
                shifts_of(other), values_of(other));
       }
     }
-    const std::int64_t seen = most(0, shape_.offset + begin_ - shape_.window + 1);  // the first key
+    // the first visible key
+    const std::int64_t seen = most(0, shape_.offset + begin_ - shape_.window + 1);
     if constexpr (rule == Rule::tra) bound_scores(seen);
     for (std::int64_t end = shape_.offset + begin_; end > seen && !spent();) {
       const std::int64_t j = (end - 1) / block * block, count = end - j;
@@ -322,11 +323,12 @@ class Rows {
     return {{x.row(row), x.stride}, rows, width};
   }
   std::int64_t queries(std::int64_t row) const { return least(panel, end_ - row); }
-  /// The chunk's own keys, from a query row's on.
+  /// The chunk's own keys, from the key of a query row on.
   HeadRows<const float> keys_of(std::int64_t row) const {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }
-  /// Keys from j on. Wide ones are read once each in long pieces: no copy is quicker than they are.
+  /// Keys from j on. Wide keys are read in place, once each and in long pieces: copying them would
+  /// not be faster.
   HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
       if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
@@ -387,7 +389,7 @@ class Rows {
     clear_query_sums<Product>(outputs_of(row), n, shape_.value_width);
   }
 
-  /// c of the keys from j on.
+  /// Packs c of the keys from j on.
   void pack_shifts(std::int64_t j, std::int64_t count) {
     if (!task_.shift) return;
     for (std::int64_t r = 0; r < count; ++r) space_.key_shifts[r] = *task_.shift.row(j + r);
@@ -418,7 +420,7 @@ class Rows {
   void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys,
              const float* shifts) {
     score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
-    mix();  // the block before
+    mix();  // the previous block
     float *const s = space_.scores, *const p = space_.p;
     clear_unseen<Product>(sight, p);
     if constexpr (rule == Rule::stick) {

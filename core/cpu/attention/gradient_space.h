@@ -8,20 +8,21 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 template <class Product>
 struct GradientSpace {
   // Of the range: words to be summed along (left) and over (right). ChaCAL: U for the values.
-  float *keys_left, *keys_right, *values_left;  // keys_right: of each block
+  float *keys_left, *keys_right, *values_left;  // keys_right: one per block
   float *key_sums, *value_sums;                 // dk / beta and dv (ChaCAL: A of one head)
   float* all_value_sums;                        // dv of all heads (ChaCAL)
   // Of the panel: words of q, and dy or W, also transposed; dy or W in f32; dq / beta.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
-  float* query_rows;                   // dq / beta by rows
-  float *p, *ds;                       // [panel][panel], f32
-  float *p_rows, *ds_rows, *ds_keys;   // words [panel][panel / depth] and [panel / depth][panel]
-  float *scale, *times, *logs, *sums;  // [panel]: of the scores, of dS, log_sum in bits, D
-  float *tau, *shifts;                 // [panel]: those of the queries
-  float* turned_means;                 // words of entmax's means, transposed
+  float* query_rows;                  // dq / beta by rows
+  float *p, *ds;                      // [panel][panel], f32
+  float *p_rows, *ds_rows, *ds_keys;  // words [panel][panel / depth] and [panel / depth][panel]
+  // [panel]: factor of the scores, factor of dS, log_sum in bits, D
+  float *scale, *times, *logs, *sums;
+  float *tau, *shifts;                               // [panel]: tau and c of the queries
+  float* turned_means;                               // words of entmax's means, transposed
   float *bounds, *longest_key, *least_shift;         // of TRA: see there
   float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: see Work
-  float *key_shifts, *key_shift_sums;                // of the range: c, and sums of dS as vectors
+  float *key_shifts, *key_shift_sums;                // the range's c, and sums of dS as vectors
   std::int64_t depth, value_depth;                   // words along the widths
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 

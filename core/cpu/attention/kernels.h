@@ -21,8 +21,8 @@ struct HeadRows {
   T* row(std::int64_t i) const { return at + i * stride; }
 };
 
-/// Queries are taken in panels of so many, whatever the instruction set: chunks of work begin at
-/// multiples of it.
+/// Number of queries in a panel, for every instruction set. Chunks of work begin at multiples of
+/// it.
 inline constexpr std::int64_t attention_panel = 64;
 
 /// What rules that go leftward know of a row on its way: what is left of a stick or the keys kept,
@@ -32,8 +32,8 @@ inline constexpr int walked_numbers = 3;
 /// Queries of a segment that are better taken one by one, as in decoding.
 inline constexpr std::int64_t attention_few = 4;
 
-/// Query row i of the segment stands at position offset + i and sees the keys
-/// (offset + i - window, offset + i]; window is larger than any position when there is none.
+/// Query row i of the segment is at position offset + i and sees the keys (offset + i - window,
+/// offset + i]. Without a window, window is larger than any position.
 struct SegmentShape {
   std::int64_t queries, keys, offset, window;
   std::int64_t width, value_width;
@@ -78,23 +78,24 @@ struct AttentionGradients {
   HeadRows<const float> tau, shift, pull;  // null: none
   bool sink = false;
   float scale;
-  HeadRows<T> dq, dk, dv;  // null: not wanted
-  HeadRows<float> dtau;    // the same
-  HeadRows<float> dshift;  // of the keys: what the sums over queries take away
+  HeadRows<T> dq, dk, dv;  // null: not required
+  HeadRows<float> dtau;    // null: not required
+  HeadRows<float> dshift;  // per key: minus the sums of dS over queries
   HeadRows<float> dots;    // D_i; of rules that go leftward the sum of dS_i
   HeadRows<float> dpull;
   bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
   bool add_dpull = false;
   float* dq_sums = nullptr;
-  float* walked = nullptr;  // of leftward rules, between ranges: [heads][queries][walked_numbers]
+  // state of leftward rules between ranges: [heads][queries][walked_numbers]
+  float* walked = nullptr;
   HeadRows<const T> read = {};      // of a chain with a gain
   HeadRows<const float> gain = {};  // the same
   HeadRows<float> dgain = {};
   bool add_dgain = false;
   const float* gamma = nullptr;  // of head 0; null unless ChaCAL
-  std::int64_t gamma_step = 0;   // 0 when one serves all heads
+  std::int64_t gamma_step = 0;   // 0 if one gamma serves all heads
   float* chain_rows = nullptr;
-  float* dgamma = nullptr;  // [heads], of this segment, key head and range
+  float* dgamma = nullptr;  // [heads], for this segment, key head and range
 
   std::int64_t begin = 0, end = 0, range = 0;  // keys; ranges begin at multiples of `range`
 };
@@ -110,7 +111,7 @@ struct AttentionKernels {
   struct Chunk {
     std::int64_t begin, end;
   };
-  /// Floats of scratch that rows of these widths need, at most `chunk` of them with `keys` keys.
+  /// Floats of scratch for rows of these widths, at most `chunk` rows with `keys` keys.
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t chunk,
                           std::int64_t keys);
   void (*begin)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
@@ -121,8 +122,8 @@ struct AttentionKernels {
   void (*row)(const AttentionRows<T>& task, std::int64_t row, float* scratch);
 };
 
-/// For each range: begin; for each head: begin_head, panels from the last that sees the range to
-/// the first, end_head; end. All with the same scratch.
+/// For each range, call with the same scratch: begin; for each head: begin_head, panels from the
+/// last that sees the range to the first, end_head; finally end.
 template <class T>
 struct AttentionGradientKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
@@ -140,8 +141,8 @@ struct AttentionGradientKernels {
   void (*end)(const AttentionGradients<T>& task, float* scratch);
 };
 
-/// Kernels by how products are made: of f32 operands, of operands split in two bf16 parts where
-/// there are tile registers (else exact ones), or of operands rounded to bf16.
+/// Kernels by kind of product: f32 operands; operands split in two bf16 parts where there are tile
+/// registers (elsewhere exact products); or operands rounded to bf16.
 template <class Kernels>
 struct ByProduct {
   static constexpr Isa strongest = Isa::amx;
@@ -160,25 +161,25 @@ struct ByRule {
   }
 };
 
-/// First-After-Last, one segment and head; the same shapes with no window.
+/// First-After-Last, one segment and head; the same shapes without a window.
 template <class T>
 struct FalRows {
   SegmentShape shape;
   HeadRows<const T> q, k, v;
   HeadRows<T> y;
   HeadRows<std::int32_t> match;
-  bool stream = false;  // y, past the caches
+  bool stream = false;  // write y past the caches
 };
 
-/// Of one key head and the `heads` query heads that read it, as in AttentionGradients; match of
-/// head g lies g further.
+/// Gradients for one key head and the `heads` query heads that read it, as in AttentionGradients;
+/// match of head g starts g further.
 template <class T>
 struct FalGradients {
   SegmentShape shape;
   std::int64_t heads = 1;
   HeadRows<const T> q, k, v, dy;
   HeadRows<const std::int32_t> match;
-  HeadRows<T> dq, dk, dv;  // null: not wanted
+  HeadRows<T> dq, dk, dv;  // null: not required
   Store to_dq, to_dk, to_dv;
 };
 
@@ -189,11 +190,11 @@ struct FalKernels {
   std::int64_t (*scratch)(std::int64_t width);
   /// Query rows [begin, end); begin is a multiple of attention_panel.
   void (*rows)(const FalRows<T>& task, std::int64_t begin, std::int64_t end, float* scratch);
-  /// For ranges of so many keys, read by so many queries in all their heads.
+  /// Floats of scratch for ranges of this many keys, read by this many queries in all their heads.
   std::int64_t (*gradient_scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range,
                                    std::int64_t readers);
-  /// dk and dv of the keys [begin, end), and dq of the queries that chose one of them; the queries
-  /// that chose none belong to the range with their position.
+  /// Writes dk and dv of the keys [begin, end), and dq of the queries that chose one of them.
+  /// Queries that chose none belong to the range that contains their own position.
   void (*gradients)(const FalGradients<T>& task, std::int64_t begin, std::int64_t end,
                     float* scratch);
 };

@@ -7,11 +7,11 @@
 #include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
-/// Copies of blocks of heads into scratch, as the words that the tiles take.
+/// Packs blocks of heads into scratch, as the words that the tiles read.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr int panel = static_cast<int>(attention_panel);
-inline constexpr std::int64_t block = panel;  // keys that are taken together
+inline constexpr std::int64_t block = panel;  // keys processed together
 
 constexpr std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 constexpr std::int64_t most(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
@@ -22,7 +22,7 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Words of so many entries; of tiled products whole tiles of them.
+/// Number of words for this many entries; for tiled products, rounded up to whole tiles.
 template <class Product>
 constexpr std::int64_t words(std::int64_t entries) {
   const std::int64_t needed = (entries + Product::depth - 1) / Product::depth;
@@ -38,7 +38,7 @@ constexpr std::int64_t packed_width(std::int64_t width) {
   return (pieces + 1 - pieces % 2) * 64;
 }
 
-/// Words of a packed block of keys or values `width` wide that are to be summed over.
+/// Number of words in a packed block of keys or values, `width` wide, to be summed over.
 template <class Product>
 constexpr std::int64_t key_block(std::int64_t width) {
   const std::int64_t row = Product::tiled ? round_up(width, 16) : packed_width(width);
@@ -71,7 +71,7 @@ struct ChainSource {
   }
 };
 
-/// Rows times a factor each.
+/// Rows, each multiplied by a factor.
 template <class T>
 struct ScaledSource {
   Source<T> x;
@@ -82,7 +82,7 @@ struct ScaledSource {
   }
 };
 
-/// One step of a transpose: lanes of `a` and `b` whose index has the bit `half` change places.
+/// One step of a transpose: exchanges the lanes of `a` and `b` whose index has the bit `half`.
 template <int half>
 [[gnu::always_inline]] inline void exchange(FloatLanes& a, FloatLanes& b) {
   [&]<int... i>(std::integer_sequence<int, i...>) {
@@ -102,7 +102,7 @@ template <int half = lanes / 2>
   if constexpr (half > 1) transpose<half / 2>(rows);
 }
 
-/// Words c, c + 1, ... of row t, along the row.
+/// Packs words c, c + 1, ... of row t, along the row.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline Vec words_of(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::depth == 1) {
@@ -112,7 +112,7 @@ template <class Product, class Rows>
   }
 }
 
-/// to[t][c]: rows, summed along themselves (a left operand of score_tiles).
+/// to[t][c]: rows to be summed along (a left operand of score_tiles).
 template <VectorProduct Product, class Rows>
 void pack_left(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t stride) {
@@ -144,8 +144,8 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   pack_right<Product>(x, rows, width, to, packed_width(width));
 }
 
-/// to[c][t]: columns of words, for t < panel, times times[t] unless the product rounds; zeros for
-/// t >= rows. Only the vectors with rows in them are written.
+/// to[c][t]: columns of words, for t < panel, times times[t] unless the product rounds; zeros for t
+/// >= rows. Writes only the vectors that contain rows.
 template <VectorProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {

@@ -5,15 +5,15 @@
 #include "core/cpu/attention/sight.h"
 #include "core/cpu/attention/tile.h"
 
-/// The products of a panel of queries with a block of keys. Scores lie transposed, [key][query],
-/// so that maxima, sums and masks of 16 queries are one vector operation.
+/// The products of a panel of queries with a block of keys. Scores are stored transposed,
+/// [key][query], so that maxima, sums and masks of 16 queries are one vector operation.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Contractions longer than this are done in pieces, so that the right operand's columns stay in
-/// the first-level cache.
+/// Longer contractions are split in pieces of this length, so that the right operand's columns stay
+/// in the first-level cache.
 inline constexpr std::int64_t depth_piece = 128;
 
-/// s[r][t] = sum_c left_r,c right[c][t], where there are scores. depth and left_stride in words.
+/// s[r][t] = sum_c left_r,c right[c][t], for visible scores. depth and left_stride are in words.
 template <VectorProduct Product>
 void score_tiles(const float* left, std::int64_t left_stride, const float* right,
                  std::int64_t depth, const Sight& sight, float* s) {
@@ -35,13 +35,14 @@ void score_tiles(const float* left, std::int64_t left_stride, const float* right
   }
 }
 
-/// Words that hold the entries of a range.
+/// The words that contain the entries of a range.
 template <class Product>
 Range words_around(Range entries) {
   return {entries.begin / Product::depth, (entries.end + Product::depth - 1) / Product::depth};
 }
 
-/// out[t] += sum_r p(r, t) values_r, for every query t; p's words lie as [r / depth][t].
+/// out[t] += sum_r p(r, t) values_r, for every query t; the words of p are stored as [r /
+/// depth][t].
 template <VectorProduct Product>
 void mix_keys(const float* p, const float* values, std::int64_t stride, const Sight& sight,
               float* out, std::int64_t width) {
@@ -55,7 +56,7 @@ void mix_keys(const float* p, const float* values, std::int64_t stride, const Si
   }
 }
 
-/// out[r] += sum_t p(r, t) rows_t, for every key r; p's words lie as [r][t / depth].
+/// out[r] += sum_t p(r, t) rows_t, for every key r; the words of p are stored as [r][t / depth].
 template <VectorProduct Product>
 void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
                  float* out, std::int64_t width) {
@@ -70,11 +71,13 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
   }
 }
 
-/// Before words of P or dS are made: vectors read no others.
+/// Called before words of P or dS are written. Vectors never read unwritten words, so nothing is
+/// cleared here.
 template <VectorProduct Product, class... Words>
 void clear_unseen(const Sight&, Words*...) {}
 
-/// What mix_keys makes for a panel of queries: floats, the same as rows, multiplied row by row.
+/// The sums that mix_keys computes for a panel of queries: their number of floats, the sums as
+/// rows, and the rows times one factor each.
 template <class Product>
 constexpr std::int64_t query_sums(std::int64_t queries, std::int64_t width) {
   return Product::tiled ? round_up(width, 16) * panel
@@ -99,8 +102,8 @@ void scale_queries(float* sums, std::int64_t queries, std::int64_t width, const 
   }
 }
 
-/// A score as a rule's text reads it, from a product that packing may have left without its factor
-/// `times`; where scores are shifted, with c_i - c_j.
+/// The score that a rule expects, from a product that packing may have left without its factor
+/// `times`. Shifted scores also receive c_i - c_j.
 template <class Product, Rule rule, bool shifted>
 [[gnu::always_inline]] inline Vec score_of(Vec product, Vec times, Vec shift,
                                            const float* key_shift) {
@@ -108,8 +111,8 @@ template <class Product, Rule rule, bool shifted>
   return shifted ? fma(Vec(unit_of(rule)), shift - Vec(*key_shift), x) : x;
 }
 
-/// to[t] = x(row + t) of a column for t < rows, `otherwise` from there to the panel's end and where
-/// there is no column.
+/// to[t] = x(row + t) of a column for t < rows. The rest of the panel is filled with `otherwise`,
+/// and so is everything if there is no column.
 inline void gather(HeadRows<const float> x, std::int64_t row, std::int64_t rows, float otherwise,
                    float* to) {
   for (int t = 0; t < panel; t += lanes) store(to + t, Vec(otherwise));

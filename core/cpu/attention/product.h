@@ -2,19 +2,19 @@
 
 #include "core/cpu/simd.h"
 
-/// The ways to multiply. Operands are packed as 32-bit words, each holding `depth` entries that
-/// follow each other in the summed direction.
+/// The kinds of product. Operands are packed as 32-bit words, each with `depth` entries that are
+/// neighbours in the summed direction.
 ///
 ///   fold(a, b, c)        c + a b, summed over the entries of a word
-///   rounded(x)           what packing makes of an entry
+///   rounded(x)           the value that packing stores for an entry
 ///   neighbours(lo, hi)   depth 2: lanes hold x0 x1, x2 x3, ... of lo's entries, then hi's
 ///   across(a, b)         depth 2: lane i holds a_i b_i
 ///   put_across(to, a, b)           the same, stored
-///   put_rows(a_to, a, b_to, b)     depth 2: a's entries, as in a row of words, and b's
-///   begin(), end()       around products of one thread
+///   put_rows(a_to, a, b_to, b)     depth 2: a's entries and b's, each as in a row of words
+///   begin(), end()       called before and after the products of one thread
 ///
 /// Where packing rounds, the scale of the scores is applied to the products, not to an operand.
-/// Products on tile registers (`tiled`) have layouts of their own: tile_products.h.
+/// Products on tile registers (`tiled`) have their own layouts: see tile_products.h.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// f32 products.
@@ -81,7 +81,7 @@ concept VectorProduct = !Product::tiled;
 template <class Product>
 concept TiledProduct = Product::tiled;
 
-/// Products are made while this stands.
+/// Products may be used while this object exists.
 template <class Product>
 struct InUse {
   InUse() { Product::begin(); }

@@ -3,7 +3,7 @@
 #include "core/cpu/attention/kernels.h"
 #include "core/cpu/simd.h"
 
-/// Rows of heads one at a time: what is bound by memory, not by products.
+/// Operations on single rows of heads, which are limited by memory and not by products.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline void clear(float* at, std::int64_t n) {
@@ -26,7 +26,7 @@ float dot(const A* a, const B* b, std::int64_t n) {
   return sum(even + odd);
 }
 
-/// y_c (+)= x_c: the vector of columns c on, `width - c` of them if that is less.
+/// y_c (+)= x_c for the vector of columns from c on, or for `width - c` columns if fewer remain.
 template <class T>
 [[gnu::always_inline]] inline void put(Vec x, T* y, std::int64_t c, std::int64_t width, Store how) {
   if (width - c >= lanes) {
@@ -38,8 +38,9 @@ template <class T>
   }
 }
 
-/// Asks for a row that will be read soon: rows of one head lie too far apart for the processor to
-/// guess. Long rows only into the second-level cache: the first can wait for few lines at a time.
+/// Prefetches a row that will be read soon: the rows of one head are too far apart for the hardware
+/// prefetcher. Long rows are fetched only into the second-level cache, because the first-level
+/// cache can wait for only a few lines at a time.
 template <class T>
 [[gnu::always_inline]] inline void fetch(const HeadRows<T>& x, std::int64_t row,
                                          std::int64_t width) {
@@ -52,7 +53,7 @@ template <class T>
   }
 }
 
-/// x_c of the vector from column c on, zeros beyond `width`.
+/// The vector x_c from column c on, zeros beyond `width`.
 template <class T>
 [[gnu::always_inline]] inline Vec get(const T* x, std::int64_t c, std::int64_t width) {
   return width - c >= lanes ? load(x + c) : load_first(x + c, static_cast<int>(width - c));
@@ -72,7 +73,7 @@ void dots(const X* const* x, const Y* y, std::int64_t width, float* s) {
   for (int r = 0; r < n; ++r) s[r] = sum(sums[r]);
 }
 
-/// The length of the longest of these rows, or a little more.
+/// An upper bound, close to exact, on the length of the longest of these rows.
 template <class T>
 float longest_row(const HeadRows<const T>& x, std::int64_t begin, std::int64_t end,
                   std::int64_t width) {
@@ -84,7 +85,7 @@ float longest_row(const HeadRows<const T>& x, std::int64_t begin, std::int64_t e
   return 1.001f * __builtin_sqrtf(most);
 }
 
-/// The least entry of a column's rows; 0 where there is no column.
+/// The smallest entry of a column's rows; 0 if there is no column.
 inline float least_entry(const HeadRows<const float>& x, std::int64_t begin, std::int64_t end) {
   if (!x) return 0;
   float least = *x.row(begin);

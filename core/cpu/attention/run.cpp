@@ -17,7 +17,7 @@ void copy_entries(const From* x, To* y, std::int64_t count) {
   }
 }
 
-/// The scores with queries and keys as f32, which is what the plain loops read.
+/// The scores with queries and keys in f32, the type that the reference loops read.
 Scores in_f32(Backend& backend, Scores scores) {
   for (Tensor* x : {&scores.q.data, &scores.k.data}) {
     if (x->dtype() == DType::f32) continue;

@@ -6,14 +6,14 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// The rows that tiles may read around those that `seen` has, an even number of them.
+/// `seen`, widened by the rows that tiles may also read; both ends are even.
 inline Range widened(Range seen, std::int64_t keys) {
   const Range wide =
       Sight::clip(seen.begin - tile_rows, seen.end + tile_rows, round_up(keys, tile_rows));
   return {wide.begin & ~1, (wide.end + 1) & ~1};
 }
 
-/// P and dS of the rows r and r + 1, where the products want them.
+/// Stores P and dS of the rows r and r + 1 in the layouts that the products read.
 template <class Product, bool make_p, bool make_ds>
 [[gnu::always_inline]] inline void put_gradients(const GradientSpace<Product>& space, int r,
                                                  std::int64_t t, Vec p0, Vec p1, Vec d0, Vec d1) {
@@ -125,7 +125,7 @@ void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
     const Vec shift = load(space.shifts + t);
     Vec known = load(space.walked[0] + t), sum = load(space.walked[1] + t);
     Vec row_sum = load(space.walked[2] + t);
-    // Lanes beyond the last query have walked along what is not there.
+    // Lanes beyond the last query contain meaningless numbers.
     const Mask queries = lane_indices() < IntVec(static_cast<std::int32_t>(sight.queries - t));
     const auto gradient = [&](Vec s, Vec dp, Vec& p) {
       if constexpr (rule == Rule::stick) {

@@ -5,7 +5,7 @@
 #include "core/cpu/attention/pack.h"
 #include "core/cpu/attention/tile.h"
 
-/// Which scores of a block exist, so that tiles and loops skip the rest.
+/// Computes which scores of a block are visible, so that tiles and loops skip the others.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 struct Range {
@@ -13,16 +13,16 @@ struct Range {
   bool empty() const { return begin >= end; }
 };
 
-/// A block of `keys` keys (rows r) against a panel of `queries` queries (columns t). Row r is seen
-/// by column t when t + ahead - window < r <= t + ahead, where ahead is the first query's position
-/// less the first key's.
+/// A block of `keys` keys (rows r) against a panel of `queries` queries (columns t). Column t sees
+/// row r when t + ahead - window < r <= t + ahead, where ahead is the first query's position less
+/// the first key's.
 struct Sight {
   std::int64_t keys, queries, ahead, window;
 
   static Range clip(std::int64_t begin, std::int64_t end, std::int64_t limit) {
     return {static_cast<int>(between(begin, 0, limit)), static_cast<int>(between(end, 0, limit))};
   }
-  /// Keys seen by any, and by all, of the queries [t, t + n).
+  /// Keys seen by any, or by all, of the queries [t, t + n).
   Range keys_of(std::int64_t t, std::int64_t n) const {
     return clip(t + ahead - window + 1, t + n + ahead, keys);
   }
@@ -41,10 +41,10 @@ struct Sight {
   }
   bool empty() const { return keys_of(0, queries).empty(); }
 
-  /// Queries whose keys are looked at together: a tile's at least.
+  /// Number of queries whose keys are looked up together: at least one tile.
   static constexpr std::int64_t unit = lanes < tile_rows ? tile_rows : lanes;
 
-  /// Which of the queries t, t + 1, ... (a vector) see key r.
+  /// Mask of the queries t, t + 1, ... (a vector) that see key r.
   Mask sees(std::int64_t r, std::int64_t t) const {
     const IntVec place = lane_indices();
     const auto limit = [](std::int64_t x) {

@@ -3,9 +3,9 @@
 #include "core/cpu/attention/panel.h"
 #include "core/cpu/attention/rows.h"
 
-/// Attention of one query, as in decoding. Its keys and values are read once, where they
-/// lie, with vectors along the head: packed for a panel of queries they would cost several times as
-/// much. The sums go key by key, the running maximum by blocks of 64 keys.
+/// Attention of one query, as in decoding. Its keys and values are read once, in place, with
+/// vectors along the head: packing them for a panel of queries would cost several times as much.
+/// Sums are accumulated key by key, the running maximum in blocks of 64 keys.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 inline constexpr std::int64_t single_block = panel;
@@ -58,7 +58,7 @@ class Single {
 
  private:
   static constexpr std::int64_t block = single_block;
-  static constexpr int vectors = 8;  // of a value's columns, summed together
+  static constexpr int vectors = 8;  // vectors of a value's columns, summed together
   static constexpr std::int64_t ahead = 8;
 
   /// Entmax: all scores first, after the outputs in scratch, then blocks that have a weight.
@@ -113,7 +113,7 @@ class Single {
     }
   }
 
-  /// s_j = q . k_j; keys beyond the last have none.
+  /// s_j = q . k_j; keys beyond the last have no score.
   void score(std::int64_t j, std::int64_t count) {
     for (std::int64_t r = count; r < block; ++r) scores_[r] = -__builtin_inff();
     std::int64_t r = 0;
@@ -154,7 +154,7 @@ class Single {
     }
   }
 
-  /// p_j = 2^(s_j - m); what was summed before shrinks by 2^(m - m').
+  /// p_j = 2^(s_j - m); earlier sums are multiplied by 2^(m - m').
   void weigh() {
     Vec greatest = load(scores_);
     for (std::int64_t r = lanes; r < block; r += lanes) greatest = max(greatest, load(scores_ + r));
@@ -189,7 +189,8 @@ class Single {
   template <int n, bool ragged>
   [[gnu::always_inline]] void mix(std::int64_t j, std::int64_t count, std::int64_t c) {
     Vec sums[n];
-    const int rest = static_cast<int>(value_width_ - c) - (n - 1) * lanes;  // in the last vector
+    // columns in the last vector
+    const int rest = static_cast<int>(value_width_ - c) - (n - 1) * lanes;
     for (int i = 0; i < n; ++i) sums[i] = load(outputs_ + c + i * lanes);
     for (std::int64_t r = 0; r < count; ++r) {
       const T* const value = task_.v.row(j + r) + c;
@@ -223,7 +224,7 @@ class Single {
   std::int64_t row_, position_, width_, value_width_;
   float *query_, *scores_, *outputs_;
   float left_ = 1, pull_ = 0, count_ = 0;
-  float maximum_ = -1e38f, sum_ = 0;  // finite: nothing seen yet must not make inf - inf
+  float maximum_ = -1e38f, sum_ = 0;  // finite: before any key, inf - inf must not occur
 };
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention

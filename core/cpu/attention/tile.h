@@ -5,10 +5,10 @@
 #include "core/cpu/attention/product.h"
 #include "core/cpu/simd.h"
 
-/// The one product attention is made of: a few rows, broadcast word by word, times vectors.
+/// The product on which attention is built: a few rows, broadcast word by word, times vectors.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Rows of scratch matrices come in multiples of this.
+/// The number of rows of scratch matrices is a multiple of this.
 inline constexpr int tile_rows = 8;
 
 // A tile keeps rows x vectors sums in registers: 24 of 32, or 12 of 16.
@@ -21,12 +21,12 @@ struct Left {
   std::int64_t row, step;
 };
 
-/// c_r (+)= sum_k a(r, k) b_k for a tile of rows and vectors, k < depth words. The sum is made
-/// first and then added: long sums come in pieces, which keeps their rounding errors small.
+/// c_r (+)= sum_k a(r, k) b_k for a tile of rows and vectors, k < depth words. The sum is computed
+/// first and then added, so long sums are added in pieces, which keeps rounding errors small.
 ///
-/// The left operand comes as three numbers: a struct would be copied to the stack by a vector
-/// store, which queues up behind all products of the tile before, and the next could not start
-/// until they are done (a fourteenth of the time of a tile 64 deep).
+/// The left operand is passed as three numbers. A struct would be copied to the stack by a vector
+/// store, which waits for all earlier products of the tile, and the next tile could not start
+/// before they are done. That costs a fourteenth of the time of a tile 64 deep.
 template <class Product, int rows, int vectors>
 [[gnu::noinline]] void tile(const float* a, std::int64_t a_row, std::int64_t a_step, const float* b,
                             std::int64_t b_stride, std::int64_t depth, float* c,

@@ -7,20 +7,21 @@
 #include "core/cpu/halves.h"
 
 /// The products of a panel of queries with a block of keys on tile registers: 64 by 64 scores are
-/// four squares of 32 by 32, four tiles each, which are computed where they have a score in sight.
+/// four squares of 32 by 32, four tiles each. Only squares with a visible score are computed.
 ///
-/// A tile of a left operand is 16 rows of 32 summed entries, one of a right operand 16 pairs of
-/// them by 16 columns. Words are pairs as in Bf16, and so are most layouts: scores are made
-/// transposed, and turned words of P multiply values from the left only if those come turned too.
-/// So values (and keys, for dq) lie as words [column][keys / 2], and sums over keys are made
-/// transposed, [column][query].
+/// A tile of a left operand is 16 rows of 32 summed entries, a tile of a right operand 16 pairs of
+/// summed entries by 16 columns. Words are pairs as in Bf16, and most layouts are those of Bf16.
+/// Scores are computed transposed, so P is transposed too and can multiply values only if the
+/// values are also transposed. Values (and keys, for dq) are therefore stored as words
+/// [column][keys / 2], and sums over keys are computed transposed, [column][query].
 ///
-/// Each operand is rounded to bf16, or split in a high and a low part: then a product is high high
-/// + high low + low high, and what is dropped is below 2^-16 of it.
+/// Each operand is rounded to bf16, or split in a high and a low part. A split product is high high
+/// + high low + low high; the dropped term is below 2^-16 of the product.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-inline constexpr int side = 16;    // of a tile of sums
-inline constexpr int square = 32;  // scores that are made and multiplied together; summed entries
+inline constexpr int side = 16;  // rows and columns of a tile of sums
+// side of a square of scores that are computed together; entries per summing step
+inline constexpr int square = 32;
 inline constexpr std::int64_t granule = square / 2;  // words along the sum
 
 /// Pairs of bf16, in `Parts` parts, multiplied by tile registers.
@@ -29,7 +30,7 @@ struct Tiled {
   using Registers = Registers_;
   static constexpr int depth = 2, parts = Parts;
   static constexpr bool rounds = true, tiled = true;
-  /// From the high parts of a block of P or dS to the low ones.
+  /// Distance from the high parts of a block of P or dS to the low parts.
   static constexpr std::int64_t apart = block * panel / depth;
 
   static void begin() { Registers().configure(); }
@@ -96,7 +97,7 @@ struct Tiled {
 #endif
 };
 
-/// Words c, c + 1, ... of row t, along the row. Rows of bf16 are words already.
+/// Packs words c, c + 1, ... of row t, along the row. Rows of bf16 are words already.
 template <class Product, class Rows>
 [[gnu::always_inline]] inline auto words_along(const Rows& x, std::int64_t t, std::int64_t c) {
   if constexpr (Product::parts == 1 && std::is_same_v<Rows, Source<bf16>>) {
@@ -134,7 +135,7 @@ void pack_right(const Rows& x, std::int64_t rows, std::int64_t width, float* to,
   }
 }
 
-/// to[part][c][t]; the factors are left to the products.
+/// to[part][c][t]; the products apply the factors.
 template <TiledProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float*,
                      float* to) {
@@ -158,7 +159,7 @@ void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const
   }
 }
 
-/// Blocks of keys to be summed over: of each to[c][part][r / 2], zeros beyond the last key.
+/// Blocks of keys to be summed over, each as to[c][part][r / 2], zeros beyond the last key.
 template <TiledProduct Product, class Rows>
 void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float* to) {
   constexpr std::int64_t half = block / 2, row = Product::parts * half;
@@ -183,8 +184,8 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
   }
 }
 
-/// An operand: tiles of it are 16 rows, `row` words apart; the next granule of the sum and the low
-/// parts lie so many words further.
+/// An operand. Its tiles are 16 rows, `row` words apart; the other members are the distances in
+/// words to the next granule of the sum and to the low parts.
 struct TileOperand {
   const float* at;
   std::int64_t row, granule, part;
@@ -261,7 +262,7 @@ template <class Product, int m, int n>
   product.put(c, stride);
 }
 
-/// For up to 32 rows and columns of c.
+/// The same for up to 32 rows and columns of c.
 template <class Product>
 void multiply_square(const TileOperand& a, const TileOperand& b, std::int64_t granules, float* c,
                      std::int64_t stride, bool add, std::int64_t rows, std::int64_t columns) {
@@ -273,17 +274,17 @@ void multiply_square(const TileOperand& a, const TileOperand& b, std::int64_t gr
   multiply_tiles<Product, 1, 1>(a, b, granules, c, stride, add);
 }
 
-/// Whether a square of keys from r and queries from t on has a score in sight.
+/// True if a square of keys from r and queries from t on contains a visible score.
 inline bool in_sight(const Sight& sight, std::int64_t r, std::int64_t t) {
   if (t >= sight.queries) return false;
   const Range keys = sight.keys_of(t, least(square, sight.queries - t));
   return keys.begin < r + square && keys.end > r;
 }
 
-/// Words of the left and right operand whose sums stay in the first-level cache.
+/// Words per piece of the sum, so that the left and right operand stay in the first-level cache.
 inline constexpr std::int64_t tile_depth_piece = 64;
 
-/// s[r][t] = sum_c left_r,c right[c][t] for squares in sight.
+/// s[r][t] = sum_c left_r,c right[c][t] for squares with visible scores.
 template <TiledProduct Product>
 void score_tiles(const float* left, std::int64_t left_stride, const float* right,
                  std::int64_t depth, const Sight& sight, float* s) {
@@ -301,7 +302,7 @@ void score_tiles(const float* left, std::int64_t left_stride, const float* right
   }
 }
 
-/// out[c][t] += sum_r p(r, t) values_r,c; p's words lie as [r / 2][t].
+/// out[c][t] += sum_r p(r, t) values_r,c; the words of p are stored as [r / 2][t].
 template <TiledProduct Product>
 void mix_keys(const float* p, const float* values, std::int64_t, const Sight& sight, float* out,
               std::int64_t width) {
@@ -319,7 +320,7 @@ void mix_keys(const float* p, const float* values, std::int64_t, const Sight& si
   }
 }
 
-/// out[r][c] += sum_t p(r, t) rows_t,c; p's words lie as [r][t / 2].
+/// out[r][c] += sum_t p(r, t) rows_t,c; the words of p are stored as [r][t / 2].
 template <TiledProduct Product>
 void mix_queries(const float* p, const float* rows, std::int64_t stride, const Sight& sight,
                  float* out, std::int64_t width) {
@@ -337,7 +338,7 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
   }
 }
 
-/// Zeros in so many rows of a block of words, each part.
+/// Clears these rows of a block of words, in each part.
 template <class Product>
 void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t width) {
   for (std::int64_t i = 0; i < Product::parts; ++i) {
@@ -345,8 +346,8 @@ void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t
   }
 }
 
-/// Zeros where tiles will read words of P or dS that are nobody's: those that lie as [r / 2][t],
-/// and those as [r][t / 2].
+/// Clears the words of P or dS that tiles read but nobody writes, in both layouts: [r / 2][t] and
+/// [r][t / 2].
 template <TiledProduct Product, class... Words>
 void clear_unseen(const Sight& sight, float* across, Words*... rows) {
   const Range by_all = sight.keys_of_all(0, panel);
@@ -365,7 +366,7 @@ void clear_query_sums(float* sums, std::int64_t queries, std::int64_t width) {
   }
 }
 
-/// Sums over keys as rows of queries.
+/// The sums over keys as one row per query.
 template <TiledProduct Product>
 HeadRows<const float> query_rows(const float* sums, std::int64_t queries, std::int64_t width,
                                  float* space) {

@@ -6,7 +6,7 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-/// What vectors do, but for products that tiles make. One query by itself stays with vectors.
+/// The same as on vectors, except that products use tiles. Single queries still use vectors.
 template <class T>
 ByProduct<AttentionKernels<T>> forward_on_tiles() {
   ByProduct<AttentionKernels<T>> all = kernels<ByProduct<AttentionKernels<T>>, Isa::avx512bf16>();

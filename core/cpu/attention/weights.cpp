@@ -7,15 +7,16 @@
 #include "core/cpu/cpu_backend.h"
 #include "core/cpu/softmax/kernels.h"
 
-/// The weights themselves, for looking at: scores as products of matrices, then each row's weights,
-/// where they lie.
+/// Computes the weights themselves, for inspection: scores as matrix products, then each row's
+/// weights in place.
 namespace longhand::cpu {
 namespace {
 
-/// Queries whose scores are one product, with the keys up to the last one's own.
+/// Queries whose scores are one product, with all keys up to the last query's own.
 constexpr std::int64_t rows_at_once = 256;
 
-/// What the sink leaves of a row of scores' softmax: sum_j exp(s_j) / (sum_j exp(s_j) + exp(b)).
+/// The share of a row's softmax that the sink leaves to the keys: sum_j exp(s_j) / (sum_j exp(s_j)
+/// + exp(b)).
 float left_by(float sink, const float* scores, std::int64_t count) {
   const float top = std::max(sink, *std::max_element(scores, scores + count));
   double sum = 0;

@@ -7,7 +7,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// Multiplications worth a hand-over between threads: some tens of microseconds.
+/// Number of multiplications for which a hand-over between threads pays: some tens of microseconds.
 constexpr double chunk_cost = 2e6;
 
 }  // namespace

@@ -10,40 +10,42 @@
 #include "core/cpu/isa.h"
 #include "core/parallel.h"
 
-/// How the attention family cuts its work: by segment, head and rows, from the problem alone.
+/// Divides the work of the attention family by segment, head and rows. The division depends on the
+/// problem alone.
 namespace longhand::cpu {
 
-/// Who computes: the threads, with which kernels.
+/// The threads that compute, and their kernels.
 struct Crew {
   ThreadPool& threads;
   Isa isa;
 };
 
-/// A part of one segment, for the heads [head, head_end): of its rows or keys [begin, end).
+/// A part of one segment: for the heads [head, head_end), its rows or keys [begin, end).
 struct WorkItem {
   std::int32_t segment, head, head_end;
   std::int64_t begin, end;
-  std::int64_t part;  // counts the segment's ranges
+  std::int64_t part;  // index of this range in the segment
 };
 
-/// Items in the order they are taken; chunk c of the threads' work is [starts[c], starts[c + 1]).
+/// Items in processing order; chunk c of the threads' work is [starts[c], starts[c + 1]).
 struct WorkList {
   std::vector<WorkItem> items;
   std::vector<std::size_t> starts{0};
 
   void add(const WorkItem& item, double cost);
-  /// Small items share a chunk; call when all are added.
+  /// Groups small items into chunks; call after all items are added.
   void close();
   void run(ThreadPool& threads, FunctionRef<void(const WorkItem&, int worker)> body) const;
 
  private:
-  double open_ = 0;  // cost in the chunk not yet closed
+  double open_ = 0;  // cost of the chunk still open
 };
 
-/// How many of the heads of a segment make an item worth handing out.
+/// Number of heads of a segment that together make an item large enough for a thread.
 std::int64_t heads_together(double cost_of_head, std::int64_t heads);
 
-/// Sequences that gain more by products of split operands than packing those costs.
+/// Minimum sequence length at which products of split operands save more time than packing them
+/// costs.
 inline constexpr std::int64_t least_split_keys = 256;
 
 /// Whether products are made on tile registers where there are any. TRA wants f32 products, entmax
@@ -72,7 +74,7 @@ struct SegmentRows {
 };
 SegmentRows segment_rows(const Segments& queries, const Segments& keys, std::int64_t segment);
 
-/// Head `head` of x from `row` on.
+/// Head `head` of x from row `row` on.
 template <class T>
 HeadRows<T> rows_of(const Heads& x, std::int64_t head, std::int64_t row) {
   if (!x) return {};
@@ -105,8 +107,8 @@ Tensor floats(Backend& backend, std::int64_t count);
 
 std::int64_t window_of(const Scores& scores);
 
-/// How far another item has come. Waiting is for items earlier in the list only: those are taken
-/// before, so the earliest one running never waits.
+/// Tracks how far other items have progressed. An item may wait only for items earlier in the list.
+/// Those are started first, so the earliest running item never waits.
 class Progress {
  public:
   explicit Progress(std::size_t items) : done_(items) {}

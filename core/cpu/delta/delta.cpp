@@ -8,7 +8,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// A segment's tokens come in order, its heads and the segments in parallel.
+/// The tokens of a segment are processed in order; heads and segments run in parallel.
 WorkList delta_work(const Segments& segments, std::int64_t heads, double cost_of_token) {
   WorkList list;
   for (std::int64_t s = 0; s < segments.count(); ++s) {
@@ -23,7 +23,7 @@ WorkList delta_work(const Segments& segments, std::int64_t heads, double cost_of
   return list;
 }
 
-/// Multiplications of a token, as they are when its chunk is whole.
+/// Multiplications per token in a full chunk.
 double delta_cost(const Heads& k, std::int64_t v_width, std::int64_t group) {
   const auto wide = static_cast<double>(k.width + delta_chunk);
   return wide * static_cast<double>(v_width + delta_chunk) * static_cast<double>(1 + group);

@@ -4,8 +4,8 @@
 #include "core/cpu/loop.h"
 #include "core/cpu/math.h"
 
-/// With c_i the sum of a chunk's decays up to token i, E_ij = e^(c_i - c_j) and S the memory before
-/// the chunk, what its tokens write is U = diag(beta) W, where
+/// With c_i the sum of a chunk's decays up to token i, E_ij = e^(c_i - c_j) and S the state before
+/// the chunk, its tokens write U = diag(beta) W, where
 ///   (I + A diag(beta)) W = V - diag(e^c) K S,  A = strictly lower part of E * K K^T
 /// and then
 ///   Y = diag(e^c) Q S + O U,  O = lower part of E * Q K^T
@@ -21,7 +21,7 @@ using Entries = delta::Part;
 
 constexpr std::int64_t chunk = delta_chunk;
 
-/// Hands out scratch; without memory it counts.
+/// Allocates parts of the scratch memory; without memory it only counts.
 class DeltaSpace {
  public:
   explicit DeltaSpace(float* at = nullptr) : at_(at) {}
@@ -42,7 +42,7 @@ class DeltaSpace {
 
 /// What both passes need of a chunk.
 struct DeltaChunk {
-  std::int64_t first = 0, tokens = 0, rows = 0;  // rows: padded
+  std::int64_t first = 0, tokens = 0, rows = 0;  // rows: tokens, padded
   Matrix k, k_transposed, between, keys, reads;  // E; -A; O
   float *beta, *since, *until;                   // e^c_i, e^(c_n - c_i)
   float *high, *low;                             // c_i = high_i + low_i
@@ -61,7 +61,7 @@ struct DeltaChunk {
         low(space.floats(chunk)) {}
 };
 
-/// Rows of a head, times a factor; zeros beyond the last row and column.
+/// Rows of a head times a factor, with zeros beyond the last row and column.
 template <class T>
 void read_rows(const HeadRows<const T>& x, std::int64_t first, std::int64_t tokens,
                std::int64_t rows, std::int64_t width, float factor, const Matrix& to) {
@@ -96,7 +96,7 @@ HeadRows<T> head_of(const HeadRows<T>& x, std::int64_t g, std::int64_t width) {
   return x ? HeadRows<T>{x.at + g * width, x.stride} : x;
 }
 
-/// Keys and decays.
+/// Loads keys and decays.
 template <class T>
 void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
   c.first = first;
@@ -121,7 +121,7 @@ void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
   c.decay = c.since[c.rows - 1];
 }
 
-/// The decays between tokens, and the products of keys with each other.
+/// Computes the decays between tokens and the products of keys with each other.
 void relate(DeltaChunk& c, std::int64_t width) {
   delta::transpose(c.k, c.rows, c.k.stride, c.k_transposed);
   for (std::int64_t i = 0; i < c.rows; ++i) {
@@ -155,8 +155,8 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// The same, and flow += sign scores * (a b): what passes from token j to token i, of which ddecay
-/// is made.
+/// The same, and flow += sign scores * (a b): the contribution from token j to token i, from which
+/// ddecay is computed.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -169,12 +169,12 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// ddecay_t = what passes from the memory to token t and later ones, from tokens before t to those,
-/// and from tokens before t and the memory on to the next: nothing that would have to cancel.
-/// `held` is e^c_n <S, dS'>.
+/// ddecay_t sums everything that flows across token t: from the state to token t and later ones,
+/// from tokens before t to these, and from tokens before t and the state to the next state. No
+/// terms cancel. `held` is e^c_n <S, dS'>.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
-  Vec columns[chunk / lanes];  // of flow, summed over the rows from t on
+  Vec columns[chunk / lanes];  // columns of flow, summed over the rows from t on
   for (Vec& sum : columns) sum = Vec(0.0f);
   double asked = 0, told = static_cast<double>(held);
   for (std::int64_t i = 0; i < c.tokens; ++i) {
@@ -194,7 +194,7 @@ void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory
   }
 }
 
-/// memory = decay memory + K^T written
+/// state = decay * state + K^T written
 void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, std::int64_t rows) {
   for (std::int64_t i = 0; i < rows * memory.stride; i += lanes) {
     store(memory.at + i, Vec(c.decay) * load(memory.at + i));
@@ -203,9 +203,9 @@ void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, 
                  c.tokens, true);
 }
 
-constexpr std::int64_t solved = 8;  // rows
+constexpr std::int64_t solved = 8;  // rows solved together
 
-/// Forward substitution: right becomes W and `written` U.
+/// Forward substitution: turns `right` into W and `written` into U.
 void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written) {
   const std::int64_t columns = right.stride;
   for (std::int64_t block = 0; block < c.rows; block += solved) {
@@ -226,8 +226,8 @@ void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written)
   }
 }
 
-/// Backward substitution: du, without what later tokens of the chunk say, becomes whole, and `dw`
-/// diag(beta) du.
+/// Backward substitution: completes du, which lacks the contributions of later tokens of the chunk,
+/// and sets `dw` to diag(beta) du.
 void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   const std::int64_t columns = du.stride;
   for (std::int64_t block = c.rows - solved; block >= 0; block -= solved) {
@@ -249,7 +249,7 @@ void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   }
 }
 
-/// A memory [width, v_width] with room around it, from rows without any and back.
+/// Copies a state [width, v_width] to padded rows, and back.
 void read_memory(const float* from, std::int64_t width, std::int64_t v_width, const Matrix& to,
                  std::int64_t rows) {
   const HeadRows<const float> all{from, v_width};
@@ -323,12 +323,13 @@ void forward(const DeltaForward<T>& head, float* scratch) {
 
 struct BackwardSpace {
   DeltaChunk c;
-  Matrix d, turned;  // dS of the memory behind the chunk; a memory transposed
-  Matrix error, written, dw, du, dy, across;  // [tokens, v_width]; of them one transposed
-  Matrix q, dq, dk_row, dk_column;            // [tokens, width]
-  Matrix products, flow;                      // [tokens, tokens]
+  Matrix d, turned;  // dS of the state after the chunk; a transposed state
+  // [tokens, v_width]; `across` is the transpose of one of them
+  Matrix error, written, dw, du, dy, across;
+  Matrix q, dq, dk_row, dk_column;  // [tokens, width]
+  Matrix products, flow;            // [tokens, tokens]
   float *from_memory, *to_next, *ddecay;
-  float* memories;  // before each chunk
+  float* memories;  // the state before each chunk
 
   BackwardSpace(DeltaSpace& space, std::int64_t tokens, std::int64_t w, std::int64_t v)
       : c(space, w),
@@ -359,7 +360,7 @@ std::int64_t backward_scratch(std::int64_t tokens, std::int64_t width, std::int6
   return space.used();
 }
 
-/// Its keys and what its tokens wrote.
+/// Reads its keys and what its tokens wrote.
 template <class T>
 void begin_backward(const DeltaGradients<T>& head, std::int64_t first, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;

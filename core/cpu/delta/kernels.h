@@ -6,11 +6,12 @@
 
 namespace longhand::cpu {
 
-/// Tokens that are taken together.
+/// Tokens processed together.
 inline constexpr std::int64_t delta_chunk = 64;
 
-/// One key head of a segment and the `group` query heads that read it: query head g's columns lie
-/// g width further (of y and dy g v_width). Rows of beta and decay have one number; no decay: null.
+/// One key head of a segment and the `group` query heads that read it. The columns of query head g
+/// are offset by g width (for y and dy by g v_width). Rows of beta and decay have one number; decay
+/// may be null.
 template <class T>
 struct DeltaInput {
   std::int64_t tokens, width, v_width, group;
@@ -24,9 +25,9 @@ struct DeltaForward {
   DeltaInput<T> in;
   HeadRows<const T> v;
   HeadRows<T> y;
-  HeadRows<float> error;  // or null
-  const float* before;    // or null
-  float* after;           // or null; may be `before`
+  HeadRows<float> error;  // may be null
+  const float* before;    // may be null
+  float* after;           // may be null, or equal `before`
 };
 
 template <class T>
@@ -34,15 +35,15 @@ struct DeltaGradients {
   DeltaInput<T> in;
   HeadRows<const T> dy;
   HeadRows<const float> error;
-  HeadRows<T> dq, dk, dv;  // or null
+  HeadRows<T> dq, dk, dv;  // may be null
   Store dq_how, dk_how, dv_how;
-  HeadRows<float> dbeta, ddecay;  // or null
+  HeadRows<float> dbeta, ddecay;  // may be null
   Store dbeta_how, ddecay_how;
 };
 
 template <class T>
 struct DeltaKernels {
-  /// Floats of scratch for segments up to so long.
+  /// Floats of scratch memory for segments up to this length.
   std::int64_t (*forward_scratch)(std::int64_t width, std::int64_t v_width);
   std::int64_t (*backward_scratch)(std::int64_t tokens, std::int64_t width, std::int64_t v_width);
   void (*forward)(const DeltaForward<T>& head, float* scratch);

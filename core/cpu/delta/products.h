@@ -2,8 +2,8 @@
 
 #include "core/cpu/simd.h"
 
-/// Products of small matrices in f32. Rows are whole vectors of every instruction set: their
-/// lengths, and the numbers of rows, are multiples of `unit`, with zeros beyond what is there.
+/// Products of small matrices in f32. Row lengths and numbers of rows are multiples of `unit`, a
+/// multiple of every instruction set's vector length, and padded with zeros.
 namespace longhand::cpu::LONGHAND_ISA::delta {
 
 inline constexpr std::int64_t unit = 16;
@@ -15,7 +15,7 @@ struct Matrix {
   float* row(std::int64_t i) const { return at + i * stride; }
 };
 
-/// A left operand: its entry (i, k) is at[i row + k step].
+/// A left operand; its entry (i, k) is at[i row + k step].
 struct Left {
   const float* at;
   std::int64_t row, step;
@@ -23,7 +23,7 @@ struct Left {
 inline Left plain(const Matrix& a) { return {a.at, a.stride, 1}; }
 inline Left transposed(const Matrix& a) { return {a.at, 1, a.stride}; }
 
-/// Which entries (i, k) of the left operand are read. The others are 0 within `unit` of the
+/// The entries (i, k) of the left operand that are read. The others must be 0 within `unit` of the
 /// diagonal.
 enum class Part { all, lower, upper };
 
@@ -58,8 +58,8 @@ template <int rows, int vectors>
   }
 }
 
-/// Rows [from, to) of c (+)= a b, of `columns` columns, summed over k < depth. There are 8 n of
-/// them.
+/// Rows [from, to) of c (+)= a b, with `columns` columns, summed over k < depth. Their number is a
+/// multiple of 8.
 inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, std::int64_t from,
                     std::int64_t to, std::int64_t columns, std::int64_t depth, bool add) {
   constexpr int few = registers == 32 ? 8 : 4, wide = registers == 32 ? 4 : 2;
@@ -100,7 +100,7 @@ inline void transpose(const Matrix& from, std::int64_t rows, std::int64_t column
   }
 }
 
-/// Row i of x times factors[i]; x may be `to`.
+/// Multiplies row i of x by factors[i]; x may be `to`.
 inline void scale_rows(const Matrix& x, const float* factors, std::int64_t rows,
                        std::int64_t columns, const Matrix& to) {
   for (std::int64_t i = 0; i < rows; ++i) {

@@ -7,9 +7,9 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-constexpr std::int64_t blocks = 64;  // of four words, made side by side
+constexpr std::int64_t blocks = 64;  // blocks of four words, generated together
 
-/// factors[i]: what entry 4 first + i is multiplied by, 0 or `kept`.
+/// factors[i] is the factor of entry 4 first + i: 0 or `kept`.
 void draw_factors(const DropoutStream& stream, std::uint32_t first, float* factors) {
   std::uint32_t c0[blocks], c1[blocks], c2[blocks], c3[blocks];
   for (std::uint32_t i = 0; i < blocks; ++i) {
@@ -44,7 +44,7 @@ void dropout(const DropoutStream& stream, const T* x, T* y, Store how, std::int6
     const std::int64_t rest = end - at;
     for_each_vector(rest < 4 * blocks ? rest : 4 * blocks, [&](auto i, auto v) {
       const Vec factor = v.load(factors + i), zero(0.0);
-      // A dropped infinity is 0.
+      // A dropped infinity becomes 0, hence the selection.
       out.put(at + i, v, select(factor == zero, zero, factor * v.load(x + at + i)));
     });
   }

@@ -7,9 +7,9 @@
 
 namespace longhand::cpu {
 
-/// The stream of core/contract/dropout.h with what is the same for all entries worked out.
+/// The stream of core/contract/dropout.h with the parts that are equal for all entries precomputed.
 struct DropoutStream {
-  std::uint32_t counter[3];  // its last three words
+  std::uint32_t counter[3];  // last three words of the counter
   std::uint32_t key[2];
   std::uint32_t threshold;
   float kept;  // 1 / (1 - rate)

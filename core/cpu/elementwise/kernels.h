@@ -9,16 +9,16 @@
 
 namespace longhand::cpu {
 
-/// Element by element over ranges; T is float or bf16, all arithmetic f32.
+/// Kernels over ranges of entries. T is float or bf16, and all arithmetic is f32.
 template <class T>
 struct ElementwiseKernels {
   void (*scale)(const T* x, float alpha, T* y, Store how, std::int64_t n);
 
-  /// By formula, in the order of Activation.
+  /// One per formula, in the order of Activation.
   struct Formula {
     void (*activate)(const T* x, T* y, Store how, std::int64_t n);
     void (*activate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t n);
-    /// Rows of 2 width entries in x and dx, of width in y and dy.
+    /// Rows of 2 width entries in x and dx, and of width entries in y and dy.
     void (*gate)(const T* x, T* y, Store how, std::int64_t rows, std::int64_t width);
     void (*gate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t rows,
                           std::int64_t width);

@@ -12,7 +12,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// As longhand::require_indices, which is called only to name what is wrong.
+/// A fast check of indices. longhand::require_indices is called only to describe an error.
 void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::string_view argument,
                      const Tensor& indices, std::int64_t bound) {
   const auto& k = kernels_for<IndexKernels>(isa);
@@ -24,11 +24,10 @@ void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::str
   if (!sound) longhand::require_indices(op, argument, indices, bound);
 }
 
-/// Rows sorted by their id, in order where ids are equal.
+/// Rows sorted stably by id.
 struct Sorted {
   std::vector<std::int64_t> order;  // of the rows
-  std::vector<std::int64_t>
-      first;  // where the rows of each id begin in `order`; one more at the end
+  std::vector<std::int64_t> first;  // start of each id's rows in `order`; one more at the end
 };
 
 Sorted sort_by_id(const std::int32_t* ids, std::int64_t rows, std::int64_t vocabulary) {
@@ -44,7 +43,7 @@ Sorted sort_by_id(const std::int32_t* ids, std::int64_t rows, std::int64_t vocab
   return s;
 }
 
-/// Each chunk of rows adds into a table of its own.
+/// Each chunk of rows adds to a table of its own.
 template <class T>
 void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);
@@ -60,8 +59,8 @@ void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& o
   sums.combine(threads, isa, 1);
 }
 
-/// Each chunk of the vocabulary adds up the rows of its ids. Chunks are cut where the work, one
-/// unit a row of either, passes multiples of a fixed amount.
+/// Each chunk of the vocabulary sums the rows of its ids. Chunks are cut where the work, one unit
+/// per row of either, passes multiples of a fixed amount.
 template <class T>
 void scatter_by_id(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);
@@ -119,7 +118,7 @@ void run(CpuBackend& backend, const EmbeddingBackward& op) {
   require_indices(backend.threads(), backend.isa(), EmbeddingBackward::name, "ids", op.ids,
                   vocabulary);
   visit_activation(op.dy.dtype(), [&]<class T>(T) {
-    // Tables of their own pay where they are small beside the rows.
+    // Separate tables pay off if they are small compared with the rows.
     if (op.dy.rows() >= 16 * vocabulary) {
       scatter_into_parts<T>(backend.threads(), backend.isa(), op);
     } else {

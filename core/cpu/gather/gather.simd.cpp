@@ -40,7 +40,7 @@ void gather(const T* x, const std::int32_t* index, T* y, std::int64_t rows, std:
   }
 }
 
-/// A row is added up in f32 and rounded once.
+/// Sums a row in f32 and rounds once.
 template <class T>
 void gather_backward(const std::int32_t* index, const T* dy, T* dx, bool add, float* sums,
                      std::int64_t rows, std::int64_t n, std::int64_t k) {
@@ -53,13 +53,13 @@ void gather_backward(const std::int32_t* index, const T* dy, T* dx, bool add, fl
   }
 }
 
-/// Whole vectors keep their largest entries and where those stood; strictly larger only, so that
-/// each lane holds its first.
+/// Each lane keeps its maximum and its index. Only strictly larger entries replace it, so each lane
+/// holds its first maximum.
 template <class T>
 void argmax(const T* x, std::int32_t* y, std::int64_t rows, std::int64_t n) {
   for (std::int64_t i = 0; i < rows; ++i) {
     const T* row = x + i * n;
-    // An entry that compares with none (NaN) in front stays the largest, as in a plain loop.
+    // A leading NaN, which compares with nothing, stays the maximum, as in a plain loop.
     const float front = value_of(row[0]);
     if (front != front) {
       y[i] = 0;

@@ -8,7 +8,7 @@
 
 namespace longhand::cpu {
 
-/// Tables of From, rows of To.
+/// From: type of the table; To: type of the rows.
 template <class From, class To>
 struct EmbeddingKernels {
   /// y_i = table_(ids_i) for `rows` rows of n entries
@@ -30,7 +30,7 @@ struct GatherKernels {
   void (*argmax)(const T* x, std::int32_t* y, std::int64_t rows, std::int64_t n);
 };
 
-/// Whether all n indices lie in [0, bound).
+/// Checks whether all n indices are in [0, bound).
 struct IndexKernels {
   bool (*in_range)(const std::int32_t* index, std::int64_t n, std::int64_t bound);
 };

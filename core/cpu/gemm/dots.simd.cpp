@@ -16,12 +16,12 @@ template <bool Round, class T>
   return Round ? round_to(static_cast<const bf16*>(nullptr), x) : x;
 }
 
-/// Bytes from where B is read to where it is asked for: B goes by in one stream, which the
-/// processor by itself does not follow from one column to the next soon enough.
+/// Prefetch distance of B in bytes. B is read as one stream, but the processor's prefetcher does
+/// not follow it from column to column in time.
 constexpr std::int64_t ahead = 1024;
-constexpr int partial_sums = 4;  // side by side, since each waits for its last addition
+constexpr int partial_sums = 4;  // independent sums, to hide the latency of additions
 
-/// M entries of a column of c. Each is summed in the same order whatever M is.
+/// M entries of a column of c. The order of summation does not depend on M.
 template <int M, bool Round, class T>
 void dot_column(const Dots& d, const float* a, const T* b, float* c) {
   constexpr std::int64_t step = partial_sums * lanes, step_bytes = step * sizeof(T);

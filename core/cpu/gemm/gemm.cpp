@@ -22,7 +22,7 @@ void* at(void* data, DType type, std::int64_t index) {
   return static_cast<std::byte*>(data) + size_in(type, index);
 }
 
-/// A range of rows of A, columns of B, or both, or of k.
+/// A range of rows of A, columns of B, or k.
 struct Range {
   std::int64_t begin, end;
   std::int64_t size() const { return end - begin; }
@@ -31,7 +31,7 @@ Range piece(std::int64_t index, std::int64_t step, std::int64_t total) {
   return {index * step, std::min(total, (index + 1) * step)};
 }
 
-/// Whether c, written in a single pass over k, goes past the caches.
+/// True if c, written in a single pass over k, is streamed past the caches.
 bool streams(const Gemm& g, const GemmPlan& plan) {
   constexpr std::int64_t line = 64 / sizeof(float);
   const auto address = reinterpret_cast<std::uintptr_t>(g.c.data);
@@ -40,7 +40,7 @@ bool streams(const Gemm& g, const GemmPlan& plan) {
          static_cast<std::size_t>(g.batch * g.m * g.n) * sizeof(float) >= stream_from;
 }
 
-/// One product on its way: where its scratch lies and how its parts are made.
+/// A product in progress: its scratch memory and how its parts are computed.
 class GemmRun {
  public:
   GemmRun(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace)
@@ -62,7 +62,8 @@ class GemmRun {
     find_kept();
     if (!plan_.share_b && !kept_)
       b_bytes_ = padded(round_up(plan_.task_cols, format_.nr) * panel_units * bytes);
-    ld_sums_ = plan_.task_cols + 16;  // not a power of two: rows would meet in the cache's sets
+    // not a power of two, so that rows do not collide in cache sets
+    ld_sums_ = plan_.task_cols + 16;
     const std::int64_t block = plan_.direct ? 0 : plan_.task_rows * ld_sums_ * 4;
     const std::int64_t total = plan_.chunks > 1 ? finish_rows() * g_.n * 4 : 0;
     const std::int64_t all_units = divide_up(g_.k, plan_.block_k) * panel_units;
@@ -100,7 +101,7 @@ class GemmRun {
   }
 
  private:
-  /// Panels of B that stay from product to product lie as if shared by all tasks of one.
+  /// Panels of B that are kept between products have the layout of shared panels.
   void find_kept() {
     KeptPanels* const all = workspace_.kept();
     if (!all || g_.batch != 1 || g_.m > KeptPanels::most_rows || plan_.b_in_place) return;
@@ -143,16 +144,16 @@ class GemmRun {
             .out = nullptr};
   }
 
-  /// Where panel `index` of an operand packed ahead begins, in the block of k from k_first on. All
-  /// but the last block are whole, so what is before them is known.
+  /// Start of panel `index` of a shared operand, in the block of k from k_first on. All blocks but
+  /// the last are full, so the size of the preceding ones is known.
   std::int64_t shared_offset(std::int64_t k_first, std::int64_t k_size, std::int64_t padded_width,
                              std::int64_t index) const {
     const std::int64_t before = k_first / plan_.block_k * units(plan_.block_k);
     return (before * padded_width + index * units(k_size)) * format_.unit_bytes;
   }
 
-  /// Sums of rows x cols of c over a range of k, to sums (+ beta sums, in the first pass).
-  /// group: the columns of B that are packed ahead, if they are.
+  /// Computes sums of rows x cols of c over a range of k, to sums (+ beta sums, in the first pass).
+  /// group: the shared columns of B, if any.
   void multiply(std::int64_t batch, Range rows, Range cols, Range ks, float* sums, std::int64_t ld,
                 float beta, int worker, Range group) {
     std::byte* scratch = workspace_.of_worker(worker);
@@ -176,7 +177,8 @@ class GemmRun {
                                                 cols.begin - group.begin);
         multiply_rows(block, batch, rows, cols, part, sums, scratch);
       } else {
-        // In place up to the last whole panel; the rest, reaching past its columns, is packed.
+        // Uses B in place up to the last full panel; the rest is packed because kernels read beyond
+        // its columns.
         const std::int64_t whole = plan_.b_in_place ? cols.size() / format_.nr * format_.nr : 0;
         if (whole > 0) {
           BlockProduct direct = block;
@@ -249,7 +251,7 @@ class GemmRun {
 
   std::byte* shared_a() { return workspace_.packed() + shared_b_bytes_; }
 
-  /// c from the sums of a block.
+  /// Computes c from the sums of a block.
   void finish(std::int64_t batch, Range rows, Range cols, const float* sums, std::int64_t ld) {
     const Epilogue& e = g_.epilogue;
     const auto corner = [&](const auto& matrix) {
@@ -279,7 +281,7 @@ class GemmRun {
                        .beta = g_.beta});
   }
 
-  /// One task: rows x cols of c, from all of k.
+  /// Computes rows x cols of c from all of k; one task.
   void make(std::int64_t batch, Range rows, Range cols, int worker, Range group) {
     const Range all{0, g_.k};
     if (plan_.direct) {

@@ -14,10 +14,10 @@
 #include "core/formulas.h"
 #include "core/parallel.h"
 
-/// Matrix products of the CPU backend, without tensors: pointers, sizes and leading dimensions.
+/// Matrix products of the CPU backend without tensors: pointers, sizes and leading dimensions.
 namespace longhand::cpu {
 
-/// A matrix stored by rows, f32 or bf16; `ld` and `batch_stride` count elements.
+/// A row-major matrix of f32 or bf16; `ld` and `batch_stride` count elements.
 struct GemmOperand {
   const void* data = nullptr;
   DType type = DType::f32;
@@ -53,15 +53,15 @@ struct Gemm {
   Math math = Math::exact;
 };
 
-/// Scratch that grows and stays: one piece for each worker, two that all share.
+/// Scratch memory that grows and is kept: one piece per worker, two shared by all.
 class GemmWorkspace {
  public:
-  /// Where operands whose values stay keep their panels; null: nothing is kept.
+  /// `kept` stores the panels of steady operands; null: none are kept.
   explicit GemmWorkspace(KeptPanels* kept = nullptr) : kept_(kept) {}
   GemmWorkspace(const GemmWorkspace&) = delete;
   GemmWorkspace& operator=(const GemmWorkspace&) = delete;
 
-  /// Makes the pieces at least this large; what they held is lost.
+  /// Grows the pieces to at least these sizes; their contents are lost.
   void reserve(int workers, std::size_t bytes_each, std::size_t packed_bytes,
                std::size_t partial_bytes);
   std::byte* of_worker(int worker) { return workers_[static_cast<std::size_t>(worker)].data; }
@@ -69,9 +69,10 @@ class GemmWorkspace {
   std::byte* partial() { return partial_.data; }
   KeptPanels* kept() { return kept_; }
 
-  /// body(task, worker) once for each of [0, tasks). Each worker begins with its own stretch of the
-  /// tasks, the same in every call, and helps the others when done: what it packed, read and wrote
-  /// last time is still in its cache. Tasks are independent, so who does which changes no result.
+  /// Calls body(task, worker) once per task in [0, tasks). Each worker starts with its own range of
+  /// tasks, the same in every call, and then helps the others, so that it finds what it packed,
+  /// read and wrote last time in its cache. Tasks are independent, so their distribution does not
+  /// affect results.
   void run(ThreadPool& pool, std::int64_t tasks,
            FunctionRef<void(std::int64_t task, int worker)> body);
 
@@ -88,7 +89,7 @@ class GemmWorkspace {
   KeptPanels* kept_;
   std::vector<Buffer> workers_;
   Buffer packed_, partial_;
-  struct alignas(64) Stretch {  // a cache line each
+  struct alignas(64) Stretch {  // one cache line each
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
   };
@@ -98,9 +99,9 @@ class GemmWorkspace {
 
 struct GemmKernels;
 
-/// Bitwise the same for any number of threads: every cut is made by the shape alone.
+/// The bits are the same for any number of threads, because the blocking depends only on the shape.
 void gemm(const Gemm& g, Isa isa, ThreadPool& pool, GemmWorkspace& workspace);
-/// The same over a given table of kernels.
+/// The same with a given table of kernels.
 void gemm(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace);
 
 }  // namespace longhand::cpu

@@ -3,8 +3,8 @@
 
 namespace longhand::cpu {
 
-/// The table of the sets up to avx512. A stronger set's is that of the next weaker one with what it
-/// does better: paired.simd.cpp, tiles.simd.cpp.
+/// The table for the sets up to avx512. A stronger set copies the table of the next weaker one and
+/// replaces what it does better: paired.simd.cpp, tiles.simd.cpp.
 template <>
 const GemmKernels& kernels<GemmKernels, Isa::LONGHAND_ISA>() {
   using namespace LONGHAND_ISA;

@@ -6,7 +6,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// A tensor of `batch` matrices, each of `rows` rows; empty tensors give null data.
+/// A tensor as `batch` matrices of `rows` rows each; an empty tensor gives null data.
 GemmOperand operand(const Tensor& tensor, std::int64_t rows, bool transposed = false) {
   if (!tensor) return {};
   const std::int64_t width = tensor.shape()[-1];

@@ -4,7 +4,7 @@
 
 #include "core/cpu/gemm/panels.h"
 
-/// The innermost loops: a tile of c in registers, one step along k at a time.
+/// The innermost loops: a tile of c in registers, and one step along k at a time.
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// sum + a b on f32 units.
@@ -31,8 +31,8 @@ struct PairStep {
   return x - FloatLanes{};
 }
 
-/// Lines to ask for while steps along k go by, one a step: `count` of them `stride` apart, then, in
-/// the next pass, as many `next` further on.
+/// Cache lines to prefetch during the steps along k, one per step: `count` lines `stride` apart,
+/// then, in the next pass, the lines `next` further on.
 struct Ahead {
   const float* from;
   std::int64_t stride, next, count, passes;
@@ -46,15 +46,14 @@ struct MicroJob {
   int cols;
   float alpha, beta;
   bool stream;
-  Ahead ahead;  // of the A that follows
+  Ahead ahead;  // prefetches the rows of A that follow
 };
 
-/// c[M][cols] = alpha a b + beta c with M rows and (V - 1) * lanes < cols <= V * lanes. Rows: the
-/// units of a row of A are contiguous (a_unit = 1), else the rows of a unit (a_row = 1).
+/// c[M][cols] = alpha a b + beta c with M rows and (V - 1) * lanes < cols <= V * lanes. With Rows,
+/// the units of a row of A are contiguous (a_unit = 1), otherwise the rows of a unit (a_row = 1).
 template <class Step, int M, int V, bool Rows>
 void micro(const MicroJob& job) {
-  // Written out, and so for every use of the sums: a single place that counts in a loop would keep
-  // all of them in memory.
+  // Fully unrolled: indexing the accumulators at run time would spill all of them to memory.
   const auto each = [](auto body) __attribute__((always_inline)) {
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {
@@ -74,7 +73,8 @@ void micro(const MicroJob& job) {
     b += b_unit;
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {
-      // Rows are reached from every third by one or two strides: few enough pointers for registers.
+      // Addresses rows from every third one by one or two strides, so that the pointers fit in
+      // registers.
       const FloatLanes x =
           Rows ? broadcast(group[i / 3] + (i % 3) * a_row + offset) : broadcast(a + i);
       for (int v = 0; v < V; ++v) sum[i][v] = Step::apply(x, row[v], sum[i][v]);
@@ -98,8 +98,8 @@ void micro(const MicroJob& job) {
       }
     }
   };
-  // On the way to the cache meanwhile: c, which is needed at the end, then A's next rows. One line
-  // a step, as more at once than the core can wait for would hold up the loads of this tile.
+  // Meanwhile prefetches c, which is needed at the end, then A's next rows. One line per step,
+  // because more outstanding requests than the core supports would delay the loads of this tile.
   Ahead ahead = job.ahead;
   for (int pass = job.stream ? V : 0; left > 0; ++pass) {
     if (pass < V) {
@@ -173,7 +173,7 @@ void multiply_layout(const BlockProduct& p) {
                .beta = p.beta,
                .stream = p.stream,
                .ahead = {}};
-  // A in place comes from wherever it lies: a strip ahead, a share of it with each tile.
+  // A in place may be anywhere in memory: prefetches one strip ahead, a share with each tile.
   const bool fetch = p.a_row != 1 || p.a_unit != mr;
   const std::int64_t tiles = (p.cols + nr - 1) / nr;
   constexpr std::int64_t line = 64 / sizeof(float);
@@ -183,7 +183,7 @@ void multiply_layout(const BlockProduct& p) {
     if (Rows) return {next + first * p.a_row, p.a_row, line, count, (p.units + line - 1) / line};
     return {next + first * p.a_unit + mr - 1, p.a_unit, 0, count, 1};
   };
-  // A panel of A stays in the first-level cache while the block of B passes from the second.
+  // A panel of A stays in the first-level cache while the block of B streams from the second level.
   const float* a = static_cast<const float*>(p.a);
   for (std::int64_t i = 0; i < p.rows; i += mr, a += p.a_panel) {
     const int m = p.rows - i < mr ? static_cast<int>(p.rows - i) : mr;

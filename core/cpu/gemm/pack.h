@@ -4,12 +4,12 @@
 
 #include "core/cpu/gemm/panels.h"
 
-/// Copies of operands in panel order; transposing, converting and filling up with zeros on the way.
+/// Copies operands into panels; transposes, converts and pads with zeros on the way.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// Ways to make units from elements. `along` gives `lanes` units of one row, next to each other in
-/// k, of which the first n elements of k exist; `across` one unit for each of n rows, from one step
-/// of k (per_unit = 2: and the next, null past the end).
+/// Makes units from elements. `along` gives `lanes` units of one row, adjacent in k, of which the
+/// first n elements of k exist. `across` gives one unit for each of n rows, from one step of k
+/// (per_unit = 2: and the next one, null past the end).
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>
@@ -34,8 +34,8 @@ struct RoundedUnits {
   }
 };
 
-/// The transpose of lanes x lanes values: step by step, the off-diagonal quarters of every square
-/// of 2, 4, 8, ... change places.
+/// Transposes lanes x lanes values: step by step, the off-diagonal quarters of every square of 2,
+/// 4, 8, ... are exchanged.
 template <int Distance, int... I>
 [[gnu::always_inline]] inline void swap_quarters(FloatLanes (&rows)[lanes],
                                                  std::integer_sequence<int, I...>) {
@@ -56,7 +56,7 @@ template <int Distance, int... I>
   swap_quarters<1>(rows, all);
 }
 
-/// The first N lanes, N known to the compiler.
+/// The first N lanes, with N known to the compiler.
 template <int N>
 [[gnu::always_inline]] inline void store_lanes(float* to, FloatLanes v) {
   if constexpr (N >= lanes) {
@@ -68,8 +68,9 @@ template <int N>
   }
 }
 
-/// `steps` units of up to `lanes` rows, turned: unit u of row i goes to out[u W + i]. Where Whole,
-/// all rows and units exist, and room to write beyond Rows, over what the next unit then fills.
+/// Transposes `steps` units of up to `lanes` rows: unit u of row i goes to out[u W + i]. With
+/// Whole, all rows and units exist, and writing beyond Rows is allowed, because the next unit
+/// overwrites it.
 template <class Units, int W, int Rows, bool Whole, class T>
 [[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
                                         std::int64_t k_left, int steps, float* out) {
@@ -90,7 +91,7 @@ template <class Units, int W, int Rows, bool Whole, class T>
   }
 }
 
-/// Panels of W rows (of A; or columns, of B) from a source contiguous along k.
+/// Panels of W rows of A (or columns of B) from a source contiguous along k.
 template <class Units, int W, class T>
 void pack_along(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.first * job.ld + job.k_first;
@@ -100,7 +101,7 @@ void pack_along(const PackJob& job, float* out) {
   for (std::int64_t panel = 0; panel < job.count; panel += W) {
     const T* row = source + panel * job.ld;
     const std::int64_t left = job.count - panel;
-    // In units. Not the panel's last one: full stores there would reach past the panel.
+    // Counts units. Excludes the panel's last one, where a full store would reach past the panel.
     const std::int64_t reach = W < lanes ? job.k_count - 1 : job.k_count;
     const std::int64_t whole = left >= W ? reach / per_vector * lanes : 0;
     std::int64_t u = 0;
@@ -134,7 +135,8 @@ void pack_across(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.k_first * job.ld + job.first;
   const std::int64_t units = (job.k_count + Units::per_unit - 1) / Units::per_unit;
   constexpr int tail = W % lanes == 0 ? lanes : W % lanes;
-  constexpr std::int64_t ahead = 8;  // steps of k: each may start a new page
+  // prefetch distance in steps of k, each of which may start a new page
+  constexpr std::int64_t ahead = 8;
   for (std::int64_t u = 0; u < units; ++u) {
     const std::int64_t k = u * Units::per_unit;
     const T* row = source + k * job.ld;
@@ -151,7 +153,7 @@ void pack_across(const PackJob& job, float* out) {
 #pragma GCC unroll 8
       for (int w = 0; w < W; w += lanes) {
         const bool whole = w + lanes <= W;
-        // Masks only where they must be: a full store reaches into the unit written next.
+        // Uses masks only where necessary: a full store reaches into the unit written next.
         const int n = whole || i + w + lanes <= job.count ? lanes : tail;
         const FloatLanes v = Units::across(row + i + w, next ? next + i + w : nullptr, n);
         whole || u + 1 < units ? store(to + w, Vec(v)) : store_lanes<tail>(to + w, v);

@@ -7,7 +7,7 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Two bf16 neighbours along k; the lower half of the word is the earlier.
+/// Two bf16 neighbours along k; the earlier one is the lower half of the word.
 struct PairedUnits {
   static constexpr int per_unit = 2;
 
@@ -45,7 +45,7 @@ struct PairedUnits {
                                             static_cast<__mmask16>((1u << n) - 1u), from));
     return __builtin_convertvector(half, WordLanes);
   }
-  // vcvtneps2bf16 takes subnormals for 0; so does vdpbf16ps, so nothing is lost by it here.
+  // vcvtneps2bf16 treats subnormals as 0. vdpbf16ps does too, so nothing is lost here.
   static WordLanes rounded(Vec x) {
     return reinterpret_cast<WordLanes>(
         _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x.v))));
@@ -59,7 +59,7 @@ const PanelFormat paired_format{.mr = mr,
                                 .granule = 1,
                                 .unit_bytes = 4,
                                 .block_units = 512,
-                                .block_rows = 112,  // 8 tiles of 14, 18 of 6
+                                .block_rows = 112,  // 8 tiles of 14 rows, 18 of 6
                                 .most_task_cols = 2048,
                                 .in_place_f32 = false,
                                 .in_place_bf16_rows = true,

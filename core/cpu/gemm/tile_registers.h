@@ -4,19 +4,19 @@
 
 #include "core/cpu/simd.h"
 
-/// The processor's tile registers: eight of 16 rows of 64 bytes. Two classes with one interface, so
-/// that everything above them runs on any machine: the dozen instructions used, and a model of
-/// them.
+/// The processor's tile registers: eight tiles of 16 rows of 64 bytes. Two classes share one
+/// interface: the dozen instructions used, and a model of them, so that everything above runs on
+/// any machine.
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr int tile_rows = 16;
 inline constexpr int tile_row_bytes = 64;
 
 #if defined(LONGHAND_ISA_IS_AMX)
-/// AMX. Tile registers are named by immediates, and stay as they are between calls of one thread.
-/// In assembly, for the compiler's own intrinsics take only literal register numbers.
+/// AMX. Tile registers are named by immediates and keep their contents between calls of one thread.
+/// Written in assembly, because the compiler's intrinsics accept only literal register numbers.
 struct TileRegisters {
-  /// Palette 1, all eight tiles whole.
+  /// Palette 1, all eight tiles at full size.
   void configure() {
     struct alignas(64) {
       std::uint8_t palette = 1, start_row = 0, reserved[14] = {};

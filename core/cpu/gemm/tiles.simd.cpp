@@ -6,8 +6,8 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-const PanelFormat rounded_tiles = tile_format<TileRegisters, 1>;  // operands rounded to bf16
-const PanelFormat split_tiles = tile_format<TileRegisters, 2>;    // operands as two bf16 parts
+const PanelFormat rounded_tiles = tile_format<TileRegisters, 1>;  // operands are rounded to bf16
+const PanelFormat split_tiles = tile_format<TileRegisters, 2>;    // operands are two bf16 parts
 
 }  // namespace
 }  // namespace LONGHAND_ISA

@@ -8,12 +8,12 @@
 
 namespace longhand::cpu {
 
-/// What a range of choices adds to the loss; ranges are added up in their order.
+/// The contribution of a range of choices to the loss; ranges are added in order.
 struct LossSums {
   double weight = 0, loss = 0, hits = 0;
 };
 
-/// Choices i in [0, count) of `classes` logits each, one after the other; weights may be null.
+/// For each of `count` choices, one after another: it has `classes` logits. weights may be null.
 template <class T>
 struct LossKernels {
   LossSums (*cross_entropy)(const T* logits, const std::int32_t* targets, const float* weights,

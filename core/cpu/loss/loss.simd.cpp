@@ -12,7 +12,7 @@ float entry(const T* x) {
   return load_first(x, 1).v[0];
 }
 
-/// Whether x_t is the first among the largest.
+/// True if x_t is the first maximum.
 template <class T>
 bool is_first_largest(const T* x, std::int64_t t, float largest) {
   if (entry(x + t) != largest) return false;
@@ -39,7 +39,7 @@ LossSums cross_entropy(const T* logits, const std::int32_t* targets, const float
     if (t < 0) continue;
     const double w = weights ? weights[i] : 1.0;
     sums.weight += w;
-    // log_sum - x_t in this order: no digits of a small loss are lost in a large log_sum
+    // In this order, a small loss does not lose its digits in a large log_sum.
     sums.loss +=
         w * (static_cast<double>(log_total) + (static_cast<double>(largest) - entry(x + t)));
     if (is_first_largest(x, t, largest)) sums.hits += w;

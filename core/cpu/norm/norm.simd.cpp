@@ -8,7 +8,7 @@ namespace {
 
 float one_over_root(float mean_square) { return 1.0f / __builtin_sqrtf(mean_square); }
 
-/// The row is read from memory once: the second and third pass find it in the cache.
+/// The row is read from memory once; the second and third pass find it in the cache.
 template <bool centered, class T>
 void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin, std::int64_t end,
                   std::int64_t n) {
@@ -37,7 +37,8 @@ void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin,
   }
 }
 
-/// First pass: the row's two sums, and its part in the gradients of gain and bias. Second: dx.
+/// First pass: the row's two sums, and its contribution to the gradients of gain and bias. Second
+/// pass: dx.
 template <bool centered, class T>
 void backward_rows(const typename NormKernels<T>::Backward& r, std::int64_t begin, std::int64_t end,
                    std::int64_t n, float* dgain, float* dbias) {

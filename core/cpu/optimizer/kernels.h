@@ -7,11 +7,11 @@
 
 namespace longhand::cpu {
 
-/// The step of core/contract/optimizer.h with what is the same for all entries worked out.
+/// The step of core/contract/optimizer.h with everything precomputed that is equal for all entries.
 struct AdamFactors {
   float gradient;      // factor
-  float coupled;       // decay where it is coupled, else 0
-  float kept;          // 1 - rate decay where it is decoupled, else 1
+  float coupled;       // coupled weight decay, otherwise 0
+  float kept;          // 1 - rate decay for decoupled weight decay, otherwise 1
   float beta1, rest1;  // beta1, 1 - beta1
   float beta2, rest2;
   float rate;     // rate / (1 - beta1^step)

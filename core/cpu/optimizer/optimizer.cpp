@@ -18,7 +18,8 @@ struct Piece {
   std::int64_t begin, size;
 };
 
-/// All tensors cut in chunks of `grain`: many small ones cost one hand-over, not one each.
+/// Cuts all tensors into chunks of `grain`, so many small ones need one synchronization instead of
+/// one each.
 std::vector<Piece> pieces_of(const std::vector<Tensor>& tensors) {
   std::vector<Piece> pieces;
   for (std::size_t k = 0; k < tensors.size(); ++k) {
@@ -29,7 +30,7 @@ std::vector<Piece> pieces_of(const std::vector<Tensor>& tensors) {
   return pieces;
 }
 
-/// body(piece's number, piece); runs of small pieces are taken together.
+/// Calls body(index of the piece, piece); runs of small pieces are processed together.
 template <class Body>
 void for_each_piece(ThreadPool& threads, const std::vector<Piece>& pieces, Body&& body) {
   std::vector<std::int64_t> cuts{0};

@@ -11,10 +11,10 @@ namespace longhand::cpu {
 
 template <class T>
 struct ReduceKernels {
-  /// y_j += sum over rows of x_ij, j in [0, columns); rows lie `stride` entries apart.
+  /// y_j += sum over rows of x_ij, j in [0, columns); rows are `stride` entries apart.
   void (*add_rows)(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,
                    float* y);
-  /// The reduction of n entries, as in the contract; the largest or smallest is NaN if an entry is.
+  /// The reduction of n entries, as in the contract. The maximum or minimum is NaN if an entry is.
   float (*reduce)(Reduction reduction, const T* x, std::int64_t n);
   /// y_ij = alpha x_i for rows of n entries.
   /// y_j = alpha x_j, or += .

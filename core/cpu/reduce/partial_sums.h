@@ -9,19 +9,19 @@
 
 namespace longhand::cpu {
 
-/// Rows summed by one chunk when rows are added up into one: at least 16, so that the partial sums
-/// are small beside the rows, and no more than 64 chunks.
+/// Rows summed by one chunk when rows are added: at least 16, so that the partial sums are small
+/// compared with the rows, and at most 64 chunks.
 std::int64_t partial_rows(std::int64_t rows);
 std::int64_t partial_chunks(std::int64_t rows);
 
-/// A row of sums for each chunk, added up in the order of the chunks at the end: the result does
-/// not depend on who computed which.
+/// One row of sums per chunk, added in the order of the chunks at the end, so the result does not
+/// depend on the distribution over threads.
 class PartialSums {
  public:
-  /// Does nothing when the target is empty.
+  /// Does nothing if the target is empty.
   PartialSums(const Target& y, std::int64_t chunks, std::int64_t columns);
 
-  /// The sums of one chunk, zero at first; null when the target is empty.
+  /// The sums of one chunk, initially zero; null if the target is empty.
   float* part(std::int64_t chunk) {
     return sums_.empty() ? nullptr : sums_.data() + chunk * columns_;
   }

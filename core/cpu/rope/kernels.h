@@ -26,8 +26,8 @@ struct RopeKernels {
 template <class T>
 struct RotateKernels {
   struct Arguments {
-    const T *x, *dy;      // of backward: y and dy
-    const float* angles;  // of forward
+    const T *x, *dy;      // in backward: y and dy
+    const float* angles;  // of the forward pass
     std::int64_t columns, first_column, heads, width, groups;
     float direction;  // -1: inverse
     T* y;

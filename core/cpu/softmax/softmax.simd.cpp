@@ -8,12 +8,12 @@ namespace LONGHAND_ISA {
 namespace {
 
 /// One row of n entries of which the first `visible` count. The exponentials are computed twice,
-/// for the sum and for the result: cheaper than writing them out and reading them back.
+/// for the sum and for the result, which is faster than storing and reloading them.
 template <class T>
 [[gnu::always_inline]] inline void forward_row(const T* x, const Output<T>& out, std::int64_t at,
                                                std::int64_t visible, std::int64_t n) {
   const float largest = largest_of(x, visible);
-  const bool nothing = largest == -__builtin_inff();  // no entry but -infinities and NaNs
+  const bool nothing = largest == -__builtin_inff();  // only -infinities and NaNs
   const Vec shift(nothing ? 0.0f : largest);
   const float total =
       sum(sum_over(visible, [&](auto j, auto v) { return v.keep(exp(v.load(x + j) - shift)); }));
