@@ -7,7 +7,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Each token's place in its sequence.
+/// The place of each token in its sequence.
 std::vector<std::int32_t> places_of(std::span<const std::int32_t> lengths,
                                     std::span<const std::int32_t> totals, std::size_t tokens) {
   std::vector<std::int32_t> places;
@@ -24,7 +24,7 @@ std::int64_t largest(std::span<const std::int32_t> totals) {
   return totals.empty() ? 0 : *std::ranges::max_element(totals);
 }
 
-/// The pairs as a tensor has them. The tokens have these places.
+/// Pairs in the form of Input::reference. `places` are those of the tokens.
 std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
                                   std::span<const std::int32_t> places) {
   std::vector<std::int32_t> numbers;
@@ -43,7 +43,8 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   return numbers;
 }
 
-/// Sets the tokens' positions: their places, in sequences of up to `longest`, or those given.
+/// Sets the tokens' positions: the given ones, or the places in sequences of up to `longest`
+/// tokens.
 void give_positions(Input& input, std::span<const std::int32_t> given,
                     std::span<const std::int32_t> places, std::int64_t longest) {
   input.gives_positions = !given.empty();

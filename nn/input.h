@@ -5,56 +5,56 @@
 
 namespace longhand::nn {
 
-/// Tokens in the backend's memory, with their positions: places in their sequences, or numbers that
-/// were given.
+/// Tokens in the backend's memory, with their positions.
 struct Input {
   Tensor ids, positions;  // i32 [tokens]
   Segments segments;
-  std::int64_t longest = 0;      // one more than the largest position
-  bool gives_positions = false;  // they are not the places
-  Tensor reference = {};         // i32 [pairs, 2], as ReferencePair; or empty
+  std::int64_t longest = 0;      // largest position + 1
+  bool gives_positions = false;  // positions were given and are not the places in the sequences
+  Tensor reference = {};         // i32 [pairs, 2], see ReferencePair; may be empty
 
-  /// As many other tokens, of as many sequences and with as many pairs, in the same memory: see
-  /// make_input().
+  /// Replaces the tokens, in the same memory, by equally many tokens with as many sequences and
+  /// pairs. The arguments are those of make_input().
   void assign(std::span<const std::int32_t> tokens, std::span<const std::int32_t> lengths,
               std::span<const std::int32_t> totals = {}, std::span<const ReferencePair> pairs = {},
               std::span<const std::int32_t> given_positions = {});
 };
-/// The tokens are the last `lengths` of sequences that have `totals` tokens; those before lie in a
-/// cache. Without totals each sequence is whole, without positions they are the places. Refused
-/// where a token is to look at a later one.
+/// The tokens are the last `lengths` tokens of sequences with `totals` tokens; earlier ones are in
+/// a cache. Without totals each sequence is complete. Without positions, positions are places.
+/// Refuses a reference pair whose token attends to a later one.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> lengths, std::span<const std::int32_t> totals = {},
                  std::span<const ReferencePair> reference = {},
                  std::span<const std::int32_t> given_positions = {});
-/// A batch's tokens, all that is said of them included.
+/// The tokens of a batch with its positions and reference pairs.
 Input make_input(Backend& backend, const Batch& batch);
 
-/// One whole sequence.
+/// One complete sequence.
 Input make_input(Backend& backend, std::span<const std::int32_t> tokens);
 
-/// A batch in the backend's memory. What it does not have is empty.
+/// A batch in the backend's memory. Parts that the batch does not have are empty.
 struct PlacedBatch {
-  Input input;           // its tokens
+  Input input;           // the batch's tokens
   Tensor features = {};  // [rows, ...], of the parameters' type
   Tensor targets = {};   // i32 [rows, groups]
   Tensor values = {};    // [rows, ...], of the parameters' type
-  Tensor weights = {};   // as targets, of the parameters' type
+  Tensor weights = {};   // shape of targets, of the parameters' type
   std::int64_t head = 0;
-  /// The rows that have a counted target, where the batch lists them, and what they are to say. A
-  /// row that fills the list up is row 0, with nothing to say.
+  /// Rows with a scored target and their targets, if the batch lists them. Rows that only pad the
+  /// list are row 0 with a target of -1.
   struct Counted {
     Tensor rows = {};                   // i32 [n]
-    Tensor targets = {}, weights = {};  // [n, groups], as those of all rows
+    Tensor targets = {}, weights = {};  // [n, groups], the entries of these rows
   } counted = {};
 
-  /// Another batch of the same shape (nn/training/step_shape.h), into the same memory.
+  /// Replaces the batch by another of the same shape (nn/training/step_shape.h), in the same
+  /// memory.
   void assign(const Batch& batch);
 
  private:
   void assign_counted(const Batch& batch);
 };
-/// `master`: the type of parameters and losses, f32 or f64.
+/// `master` is the type of parameters and losses, f32 or f64.
 PlacedBatch place(Backend& backend, const Batch& batch, DType master);
 
 }  // namespace longhand::nn

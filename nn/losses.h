@@ -2,23 +2,23 @@
 
 #include "nn/model.h"
 
-/// Losses of what a model says about a batch (autograd/loss.h), as a trainer wants them.
+/// Losses of a model's outputs on a batch (autograd/loss.h), in the form that a trainer needs.
 namespace longhand::nn {
 
 struct ChoiceOptions {
-  bool consume_logits = false;  // CrossEntropyOptions has the meaning
+  bool consume_logits = false;  // see CrossEntropyOptions
 };
 
-/// Of the batch's targets: logits [rows, groups * classes].
+/// Cross entropy of the batch's targets. logits [rows, groups * classes]
 Loss cross_entropy(const Var& logits, const PlacedBatch& batch, const ChoiceOptions& options = {});
-/// Of outputs that are a product of x and `weight`, the logits of some rows at a time, and of the
-/// counted rows alone where the batch lists them (autograd/linear_cross_entropy.h). It pays where
-/// the classes are many.
+/// Cross entropy of logits x weight^T, computed for some rows at a time, and only for rows with a
+/// scored target if the batch lists them (autograd/linear_cross_entropy.h). Pays off for many
+/// classes.
 Loss linear_cross_entropy(const Var& x, const Var& weight, const PlacedBatch& batch);
 inline constexpr std::int64_t many_classes = 4096;
-/// Of its values as yes-or-no choices, each in [0, 1]: logits as values.
+/// Binary cross entropy of the batch's values, each in [0, 1]. logits [rows, ...]
 Loss binary_cross_entropy(const Var& logits, const PlacedBatch& batch);
-/// Of its values: y as they are.
+/// Mean squared difference between y and the batch's values.
 Loss squared_error(const Var& y, const PlacedBatch& batch);
 
 }  // namespace longhand::nn

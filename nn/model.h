@@ -10,14 +10,14 @@
 
 namespace longhand::nn {
 
-/// The mean loss of a batch and, when the task is a choice, the share of right answers.
+/// The mean loss of a batch. If targets are choices, also the share of right answers.
 struct Loss {
   Var value;         // [1]
   Tensor hits = {};  // [1] or empty
 };
 
-/// What can be trained: parameters, and a loss of a batch. A model's layers are its members, made
-/// in scope():
+/// Something to train: parameters, and the loss of a batch. The layers of a model are its members,
+/// made in scope():
 ///
 ///   class Line final : public nn::Model {
 ///    public:
@@ -29,7 +29,7 @@ struct Loss {
 ///   };
 class Model {
  public:
-  /// Initial values and what layers draw in training are a matter of the seed.
+  /// The seed determines initial values and the random numbers that layers draw in training.
   Model(Backend& backend, std::uint64_t seed, Storage storage = {})
       : parameters_(backend, storage, seed) {}
   virtual ~Model() = default;
@@ -38,30 +38,31 @@ class Model {
 
   const Parameters& parameters() const { return parameters_; }
   Backend& backend() const { return parameters_.backend(); }
-  /// Called before loss() for sequences of up to `longest` tokens: checks that the model can read
-  /// them, and makes the tables in which it looks positions up, for all up to the next power of
-  /// two. What was made stays: recorded steps go on reading it.
+  /// Called before loss() for sequences of up to `longest` tokens. Checks that the model can read
+  /// them, and makes the tables of positions up to the next power of two. Older tables stay,
+  /// because recorded steps still read them.
   virtual void prepare(std::int64_t /*longest*/) {}
-  /// Operations on the batch's and the parameters' tensors alone, the same ones for every batch of
-  /// a shape: a trainer may have them recorded, and repeated without asking again (Repeat in
-  /// core/backend.h).
+  /// Uses only tensors of the batch and of the parameters, with the same operations for every batch
+  /// of a shape. A trainer can therefore record the operations and repeat them without calling
+  /// loss() again (Repeat in core/backend.h).
   virtual Loss loss(const PlacedBatch& batch) = 0;
-  /// The same of a batch on the host; its `value.value().item()` is the number.
+  /// The loss of a batch on the host; `value.value().item()` is the number.
   Loss loss_of(const Batch& batch) {
     const PlacedBatch placed = place(backend(), batch, parameters().type());
     prepare(placed.input.longest);
     return loss(placed);
   }
 
-  /// Whether loss() does the same operations for every batch of a shape; else no step is recorded.
+  /// True if loss() uses the same operations for every batch of a shape. Otherwise no step is
+  /// recorded.
   virtual bool repeats() const { return true; }
-  /// Whether that is so, the backend can record it, and nobody looks at the operations from within.
+  /// True if repeats(), the backend can record, and no observer needs to see single operations.
   bool recordable() const {
     const Backend& on = backend();
     return on.repeats() && repeats() && !watch && !on.observer && !on.options().checked;
   }
 
-  /// Told every activation with its name, in the order of computation, when set.
+  /// If set, called with every activation and its name, in the order of computation.
   std::function<void(const std::string& name, const Tensor& x)> watch;
 
  protected:

@@ -14,7 +14,7 @@
 
 namespace longhand::nn {
 
-/// What a parameter holds at first: one value everywhere, or normal numbers around it.
+/// Initial contents of a parameter: one value everywhere, or normal numbers around it.
 struct Initial {
   double mean = 0;
   double deviation = 0;
@@ -22,33 +22,34 @@ struct Initial {
 inline Initial constant(double value) { return {value, 0}; }
 inline Initial normal(double deviation) { return {0, deviation}; }
 
-/// Rows first .. first + count - 1 of a parameter: entries along its first axis.
+/// Rows first .. first + count - 1 of a parameter, counted along its first axis.
 struct Rows {
   std::int64_t first = 0, count = 0;
 };
 
-/// A named value that training changes. Copies are the same parameter: the layer that uses it and
-/// the model's list both hold one, and freezing it in one place holds everywhere.
+/// A named value that training changes. Copies refer to the same parameter: the layer that uses it
+/// and the model's list both hold one, and freezing one freezes both.
 class Parameter {
  public:
   Parameter() = default;
 
   explicit operator bool() const { return state_ != nullptr; }
   operator const Var&() const { return var(); }  // NOLINT: a layer hands it to ops as it is
-  const Var& var() const;                        // empty when there is no parameter
+  const Var& var() const;                        // empty if there is no parameter
   const std::string& name() const { return state_->name; }
   const Tensor& value() const { return state_->var.value(); }
-  bool decays() const { return state_->decays; }  // weight decay is for matrices
+  bool decays() const { return state_->decays; }  // true for matrices: weight decay applies
 
   bool frozen() const { return !state_->var.wants_grad(); }
   /// A frozen parameter gets no gradient and no optimizer step.
   void freeze(bool frozen = true) const;
-  /// Only these rows learn, from the next optimizer on; no bit of the others changes. They ascend
-  /// and are apart.
+  /// Trains only these rows, in optimizers created from now on. No bit of the other rows changes.
+  /// Ranges are ascending and disjoint.
   void learn_only(std::vector<Rows> rows) const;
-  const std::vector<Rows>& learning_rows() const { return state_->rows; }  // empty: all of it
-  std::int64_t learning() const;                                           // how many numbers learn
-  friend bool operator==(const Parameter&, const Parameter&) = default;    // the same one
+  const std::vector<Rows>& learning_rows() const { return state_->rows; }  // empty: all rows
+  std::int64_t learning() const;  // number of trained entries
+  // true if both refer to the same parameter
+  friend bool operator==(const Parameter&, const Parameter&) = default;
 
  private:
   friend class Parameters;
@@ -61,40 +62,40 @@ class Parameter {
   std::shared_ptr<State> state_;
 };
 
-/// Whether the backend has tensors of that type.
+/// True if the backend has tensors of that type.
 bool supports(const Backend& backend, DType type);
 
-/// How a model's numbers are held.
+/// Types in which a model's parameters are stored.
 struct Storage {
-  DType type = DType::f32;  // what training changes: f32 or f64
-  /// bf16, beside f32: matrices take half the room, and get no gradient.
+  DType type = DType::f32;  // type of trained parameters: f32 or f64
+  /// bf16 in an f32 model: matrices take half the memory and have no gradient.
   std::optional<DType> matrices = {};
-  /// false: parameters are not set at first, since a file has their values.
+  /// If false, parameters are not initialized, because a file will fill them.
   bool initial = true;
 };
 
-/// All parameters of a model, in the order they were made. Names are unique.
+/// All parameters of a model, in order of creation. Names are unique.
 class Parameters {
  public:
   Parameters(Backend& backend, Storage storage, std::uint64_t seed);
 
-  /// Initial values are a pure function of (seed, name, shape, initial): another model option does
-  /// not change them, nor does the backend or the number of threads. The name is the released one
-  /// (nn/released_names.h).
-  /// With `learns_beside_bf16` a matrix is of the other numbers' type whatever matrices are.
+  /// Initial values depend only on (seed, name, shape, initial), not on other options of the model,
+  /// the backend or the number of threads. `name` is mapped to the released one
+  /// (nn/released_names.h). With `learns_beside_bf16`, a matrix has the type of the other
+  /// parameters even if matrices are bf16.
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false);
 
   std::span<const Parameter> all() const { return all_; }
-  const Parameter* find(std::string_view name) const;  // null where there is none
-  /// Those of a scope: "blocks.0" has blocks.0.mixing.out.weight but not blocks.01.weight.
+  const Parameter* find(std::string_view name) const;  // null if there is no such parameter
+  /// Parameters of a scope: "blocks.0" has blocks.0.mixing.out.weight, but not blocks.01.weight.
   std::vector<Parameter> under(std::string_view scope) const;
-  std::int64_t count() const;  // of numbers, in all parameters
+  std::int64_t count() const;  // number of entries of all parameters
   void clear_gradients() const;
 
   Backend& backend() const { return *backend_; }
   DType type() const { return storage_.type; }
-  /// What layers draw from in training.
+  /// The random numbers that layers draw in training.
   const std::shared_ptr<Noise>& noise() const { return noise_; }
 
  private:
@@ -105,7 +106,7 @@ class Parameters {
   std::shared_ptr<Noise> noise_;
 };
 
-/// A place in the tree of names: Scope(parameters) / "layers" / 0 / "mlp" makes parameters whose
+/// A node in the tree of names: Scope(parameters) / "layers" / 0 / "mlp" makes parameters whose
 /// names begin with "layers.0.mlp.".
 class Scope {
  public:

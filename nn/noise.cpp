@@ -7,7 +7,7 @@
 namespace longhand::nn {
 namespace {
 
-constexpr int layer_bits = 16;  // of an index; the others tell parts apart
+constexpr int layer_bits = 16;  // lower bits hold the index, the others the part
 
 }  // namespace
 

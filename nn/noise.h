@@ -7,18 +7,18 @@
 
 namespace longhand::nn {
 
-/// The random numbers that a model's layers draw in training: a pure function of its seed, the
-/// step, the part of the step and the layer, so that a run that was cut and resumed draws the same
-/// ones. Nothing is drawn in evaluation: only while a Drawing stands.
+/// The random numbers that a model's layers draw in training. They depend only on the seed, the
+/// step, the part of the step and the layer, so a resumed run draws the same numbers. Layers draw
+/// only while a Drawing exists; evaluation has none.
 class Noise {
  public:
   Noise(Backend& backend, std::uint64_t seed) : backend_(backend), seed_(seed) {}
 
-  /// A number for a new layer that draws.
+  /// Returns the number of a new layer that draws.
   std::uint32_t add_layer();
-  /// Which step comes. Recorded work reads it where it lies.
+  /// Sets the current step. Recorded work reads it from the same memory.
   void prepare(std::int64_t step) const;
-  /// What the layer draws now; none in evaluation.
+  /// The layer's draw for the current step; empty in evaluation.
   std::optional<DropoutDraw> draw(std::uint32_t layer, double rate) const;
 
   class Drawing {
@@ -35,7 +35,7 @@ class Noise {
  private:
   Backend& backend_;
   std::uint64_t seed_;
-  Tensor step_;  // i32 [1]; empty where no layer draws
+  Tensor step_;  // i32 [1]; empty if no layer draws
   std::uint32_t layers_ = 0;
   std::optional<std::uint32_t> part_;
 };

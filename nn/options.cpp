@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// All of the text as a number; an Error that says what was expected.
+/// Parses all of the text as a number. Throws an Error that states what was expected.
 template <class Number>
 Number parsed(std::string_view name, std::string_view text, Number low, Number high,
               std::string_view what) {

@@ -11,30 +11,31 @@
 
 namespace longhand::nn {
 
-/// Names of an enumeration's values, in its order.
+/// Names of the values of an enumeration, in order.
 template <class E>
 inline constexpr std::array<std::string_view, 0> names_of{};
 
 /// An option of a part, bound to the member that it sets.
 struct Option {
   std::string_view name, placeholder, meaning;
-  std::function<std::string()> text;                  // the member's value
-  std::function<void(std::string_view text)> assign;  // an Error where the text is no value of it
+  std::function<std::string()> text;  // returns the member's value as text
+  // throws an Error if the text is not a valid value
+  std::function<void(std::string_view text)> assign;
 };
 
-/// Gathers a part's options. A part declares each of them in one line, next to its members, whose
-/// first values are the defaults:
+/// Collects the options of a part. The part declares each option in one line next to its members,
+/// whose initial values are the defaults:
 ///   void declare(Options& options) override {
 ///     options.integer("window", window, 0, 1 << 24, "keys that a head sees; 0: all");
 ///   }
-/// Flags, config.ini and help all follow from that.
+/// Flags, config.ini and help follow from the declaration.
 class Options {
  public:
   void integer(std::string_view name, std::int64_t& value, std::int64_t low, std::int64_t high,
                std::string_view meaning);
   void number(std::string_view name, double& value, double low, double high,
               std::string_view meaning);
-  /// Or "none".
+  /// A number or "none".
   void number(std::string_view name, std::optional<double>& value, double low, double high,
               std::string_view meaning);
   void flag(std::string_view name, bool& value, std::string_view meaning);
@@ -46,7 +47,7 @@ class Options {
   }
 
   std::span<const Option> all() const { return all_; }
-  const Option* find(std::string_view name) const;  // null where there is none
+  const Option* find(std::string_view name) const;  // null if there is no such option
 
  private:
   void add_choice(std::string_view name, std::span<const std::string_view> names,
@@ -56,7 +57,7 @@ class Options {
   std::vector<Option> all_;
 };
 
-/// The shortest text that reads back as the same number.
+/// The shortest text that parses to the same number.
 std::string shortest(double value);
 /// "a, b or c"
 std::string listed(std::span<const std::string_view> names);

@@ -5,10 +5,10 @@
 
 namespace longhand::nn {
 
-/// The name that a parameter of a decoder had in version 0.1, which used GPT-NeoX's; other names
-/// are their own. Checkpoints of that version are read by it, it names the stream of a parameter's
-/// initial values, so that a seed goes on giving the same model, and GPT-NeoX files are written
-/// with it.
+/// The name of a decoder's parameter in version 0.1, which used GPT-NeoX's names; unknown names are
+/// returned unchanged. Checkpoints of that version are read with it and GPT-NeoX files are written
+/// with it. It also names the random stream of a parameter's initial values, so a seed still gives
+/// the same model.
 std::string released_name(std::string_view name);
 
 }  // namespace longhand::nn

@@ -24,7 +24,7 @@ class Addition final : public CharacterTask {
         operands_(operands),
         pad_(pad) {}
 
-  /// Up to 64 numbers add two digits at most; then the end.
+  /// A sum of up to 64 numbers has at most two more digits, followed by the end.
   std::int64_t coupled_positions() const override { return digits_.most + 4; }
 
  private:
@@ -54,7 +54,7 @@ class Addition final : public CharacterTask {
     return sample;
   }
 
-  /// By columns, where the generator adds number after number.
+  /// Solves column by column; the generator adds number after number.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::vector<std::string> numbers;
     if (prompt.ends_with('=')) {

@@ -4,9 +4,9 @@
 
 namespace longhand::tasks {
 
-/// Numbers, their digits from the last to the first, and their sum: 12400+43350+34400=89160.
-/// Padded, all have the digits of the longest and one more. To say digit i of the sum one looks at
-/// digit i of every number.
+/// Numbers with their digits from last to first, and their sum: 12400+43350+34400=89160. With
+/// padding, all have one digit more than the longest. Digit i of the sum depends on digit i of
+/// every number.
 TaskKind addition();
 
 }  // namespace longhand::tasks

@@ -6,13 +6,14 @@
 
 namespace longhand::tasks {
 
-/// A line of an outside file of answers: {"prompt": "...", "answer": "..."}, other members aside.
+/// A line of a file of answers from outside: {"prompt": "...", "answer": "..."}. Other members are
+/// ignored.
 struct Answer {
   static constexpr std::size_t longest_line = std::size_t{16} << 20;  // bytes
 
   std::string prompt, answer;
 
-  /// Anything else is refused in one line that begins with `source`.
+  /// Throws an Error that begins with `source` if the line is anything else.
   static Answer parse(std::string_view line, std::string_view source);
 };
 

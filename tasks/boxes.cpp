@@ -20,7 +20,7 @@ class Writer {
         box_(vocabulary.at(" A")),
         object_(vocabulary.size() - rules.objects) {}
 
-  /// Words with a space between each two.
+  /// Writes words, with a space between them.
   void say(std::string_view words) {
     for (std::size_t space = 0; space != words.npos;) {
       space = words.find(' ');
@@ -44,7 +44,7 @@ class Writer {
 
  private:
   const Vocabulary& vocabulary_;
-  std::int32_t box_, object_;  // the first of each
+  std::int32_t box_, object_;  // first token of each kind
 };
 
 class Boxes final : public Task {
@@ -56,7 +56,7 @@ class Boxes final : public Task {
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::int64_t longest() const override {
-    return rules_.longest_prompt() + rules_.longest_answer() + 3;  // and the marks
+    return rules_.longest_prompt() + rules_.longest_answer() + 3;  // plus the special tokens
   }
   std::string_view main_metric() const override { return "exact"; }
 
@@ -82,10 +82,10 @@ class Boxes final : public Task {
     return sample;
   }
 
-  /// `exact`: answers without a mistake, their end included. With as many tokens as the right
-  /// answer has, decoding stops there: an answer that is longer differs where that one ends. The
-  /// same by depth, and where lengths differ by number of operations; `tokens` counts each by
-  /// itself.
+  /// `exact`: answers without a mistake, including their end. Decoding stops after as many tokens
+  /// as the right answer has, so a longer answer is wrong where the right one ends. Also reported
+  /// by depth and, if lengths differ, by number of operations. `tokens` counts each token
+  /// separately.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -99,7 +99,7 @@ class Boxes final : public Task {
     }
   }
 
-  /// An object in the answer is found where the prompt names it last.
+  /// The reference of an object in the answer is its last occurrence in the prompt.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const std::int32_t first_object = vocabulary_.size() - rules_.objects;
     std::vector<ReferenceRow> rows;
@@ -190,9 +190,9 @@ class Boxes final : public Task {
     writer.mark(".");
   }
 
-  /// How long a sample's story is, and how deep: a box's depth is one more with every operation on
-  /// it; a move's target is one deeper than the deeper of the two, and a source that is emptied is
-  /// at 0 again. The sample's depth is that of its deepest box that holds something in the end.
+  /// Length and depth of a sample. Every operation on a box adds one to its depth. The target of a
+  /// move becomes one deeper than the deeper of the two boxes, and a source that is emptied returns
+  /// to 0. The depth of the sample is that of its deepest box that contains something at the end.
   struct Story {
     int operations = 0, depth = 0;
   };
@@ -211,7 +211,7 @@ class Boxes final : public Task {
         while (!is(i, " Box")) ++i;
         int& depth = depths[box_at(sample, ++i)];
         if (moves) {
-          int& target = depths[box_at(sample, i + 3)];  // "A to Box B"
+          int& target = depths[box_at(sample, i + 3)];  // the words "A to Box B"
           target = std::max(target, depth) + 1;
         }
         depth = whole ? 0 : depth + 1;
@@ -225,7 +225,7 @@ class Boxes final : public Task {
     return static_cast<std::size_t>(sample.tokens[i] - vocabulary_.at(" A"));
   }
 
-  /// The numbers of as many binary digits: what 2^L - 1, the reach of L layers, tells apart.
+  /// Groups numbers by their count of binary digits, because L layers reach 2^L - 1.
   static std::string class_of(int number) {
     const int digits = std::bit_width(static_cast<unsigned>(number));
     const int last = (1 << digits) - 1;

@@ -12,7 +12,7 @@ namespace {
 
 using Items = std::vector<std::string>;
 
-/// The pieces between separators; empty ones where two stand together.
+/// The pieces between separators; adjacent separators give empty pieces.
 std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> pieces;
   while (true) {
@@ -25,7 +25,7 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 
 std::vector<std::string_view> words_of(std::string_view text) { return split(text, " "); }
 
-/// A sentence, or a clause of one, read word by word. `where` begins every message.
+/// Reads a sentence or clause word by word. Messages begin with `where`.
 class Words {
  public:
   Words(std::string where, std::string_view text, const BoxesRules& rules,
@@ -43,7 +43,7 @@ class Words {
 
   bool at_end() const { return at_ == words_.size(); }
   std::string_view here() const { return at_end() ? std::string_view() : words_[at_]; }
-  /// Passes over these words, all of them or none.
+  /// Skips these words, all of them or none.
   bool accept(std::string_view text) {
     const std::vector<std::string_view> wanted = words_of(text);
     const auto left = std::span(words_).subspan(at_);
@@ -69,7 +69,7 @@ class Words {
     ++at_;
     return word[0];
   }
-  /// "the x and the y and the z", in the order of spelling.
+  /// Reads "the x and the y and the z", sorted alphabetically.
   Items list() {
     Items items;
     do {
@@ -86,7 +86,7 @@ class Words {
  private:
   std::string got() const { return at_end() ? "its end" : quote(words_[at_]); }
 
-  /// Grammar words of lower case are no objects; everything else of lower case is one.
+  /// Lower-case words are objects unless they are words of the grammar.
   bool is_object(std::string_view word) const {
     static const std::set<std::string_view> grammar{"the",   "is",       "in",    "and",     "are",
                                                     "there", "nothing",  "to",    "from",    "of",
@@ -103,10 +103,10 @@ class Words {
   std::size_t at_ = 0;
 };
 
-/// More than 26 boxes with nine objects each need.
+/// Larger than any sentence about 26 boxes with nine objects each.
 constexpr std::size_t longest_sentence = 10'000;
 
-/// Cuts the first sentence off the text, without its full stop.
+/// Removes the first sentence from the text and returns it without its full stop.
 std::string_view next_sentence(const std::string& where, std::string_view& text) {
   const std::size_t stop = text.find('.');
   LONGHAND_CHECK(stop != text.npos, where, ": expected a full stop, got ", quote(text));
@@ -246,7 +246,8 @@ class Replay {
   const Vocabulary& vocabulary_;
   BoxesContents contents_;
   std::set<std::string> inside_;
-  std::size_t entered_ = 0, left_ = 0;  // objects, moved ones too
+  // numbers of objects that entered or left, including moved ones
+  std::size_t entered_ = 0, left_ = 0;
 };
 
 std::string list_of(const std::set<std::string, std::less<>>& items) {
@@ -255,7 +256,7 @@ std::string list_of(const std::set<std::string, std::less<>>& items) {
   return list.empty() ? "nothing" : list;
 }
 
-/// A text without the marks that may stand around it.
+/// A text without optional special tokens at its ends.
 std::string_view without(std::string_view text, std::string_view before, std::string_view after) {
   if (text.starts_with(before)) text.remove_prefix(before.size());
   if (text.starts_with(' ')) text.remove_prefix(1);

@@ -7,7 +7,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// Kim and Schuster's objects, the most frequent word first.
+/// The objects of Kim and Schuster, the most frequent word first.
 constexpr std::string_view words[] = {
     "book",       "car",      "paper",    "letter",   "game",   "computer",  "picture", "plant",
     "cup",        "machine",  "bill",     "glass",    "note",   "stone",     "fish",    "drug",
@@ -24,11 +24,11 @@ constexpr std::string_view words[] = {
     "tissue",     "pot",      "brick",    "bell"};
 static_assert(std::size(words) == 100);
 
-/// The choice, or the version's where the option says `version`.
+/// The option's choice, or the version's default if the option is `version`.
 template <class T>
 T choice_or(const OptionValues& options, std::string_view name,
             std::initializer_list<std::string_view> choices, T otherwise) {
-  const std::size_t place = options.choice(name, choices);  // `version` is the first
+  const std::size_t place = options.choice(name, choices);  // `version` is the first choice
   return place == 0 ? otherwise : static_cast<T>(place - 1);
 }
 
@@ -96,9 +96,10 @@ std::int64_t BoxesRules::longest_prompt() const {
   // "the x and the y are in Box L," and "there is nothing in Box L,"
   const int clause = std::max(7, 3 * (one_at_start ? 1 : most_items) + 4);
   const int clauses = occupied == Occupied::any || !advanced ? boxes : half();
-  // "Move the contents of Box A to Box B.", and "Put the x and the y into Box A." of as many as a
-  // box can take: one fewer than the most where it must hold something already. A move names fewer
-  // than a whole box, with "to Box B" besides.
+  // The longest operations: "Move the contents of Box A to Box B.", and "Put the x and the y into
+  // Box A." with as many objects as a box can receive, one fewer than the maximum if it must
+  // already contain something. A move that names objects names fewer than all of a box, plus "to
+  // Box B".
   const int named = advanced && occupied == Occupied::exactly ? most_items - 1 : most_items;
   return clauses * clause + std::int64_t{operations} * std::max(10, 3 * named + 4);
 }

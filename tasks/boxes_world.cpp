@@ -7,7 +7,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// Knuth's way: how many uniform numbers can be multiplied before the product is below e^-mean.
+/// Knuth's method: counts uniform numbers until their product is below e^-mean.
 int poisson(double mean, Rng& rng) {
   const double least = std::exp(-mean);
   int count = 0;
@@ -19,12 +19,13 @@ int below(Rng& rng, std::size_t bound) {
   return static_cast<int>(rng.below(static_cast<std::uint32_t>(bound)));
 }
 
-/// A number that names a state: FNV-1a over the boxes and what they hold, then splitmix64's mixing.
+/// A hash of a state: FNV-1a over the boxes and their contents, then the mixing function of
+/// splitmix64.
 std::uint64_t name_of(const std::vector<std::vector<int>>& boxes) {
   std::uint64_t name = 0xcbf29ce484222325;
   const auto add = [&](std::uint64_t byte) { name = (name ^ byte) * 0x100000001b3; };
   for (const std::vector<int>& box : boxes) {
-    add(255);  // a box begins
+    add(255);  // marks the start of a box
     for (const int item : box) add(static_cast<std::uint64_t>(item));
   }
   name = (name ^ (name >> 30)) * 0xbf58476d1ce4e5b9;
@@ -73,7 +74,7 @@ std::vector<int> BoxesWorld::take_outside(int count, Rng& rng) {
   return taken;
 }
 
-/// A subset that is not empty, each as likely.
+/// A uniform random non-empty subset.
 std::vector<int> BoxesWorld::some_of(int box, Rng& rng) {
   std::vector<int> some;
   while (some.empty()) {
@@ -95,7 +96,8 @@ bool BoxesWorld::allowed(Kind kind, int box, int target, int count) const {
   using Occupied = BoxesRules::Occupied;
   if (rules_.occupied == Occupied::exactly && occupied != rules_.half()) return false;
   if (rules_.occupied == Occupied::at_most && occupied > rules_.half()) return false;
-  return occupied > 0 || !rules_.advanced;  // there it must have something to say at the end
+  // the advanced version needs something to report at the end
+  return occupied > 0 || !rules_.advanced;
 }
 
 std::vector<BoxesOperation::Kind> BoxesWorld::possible() const {

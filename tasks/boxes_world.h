@@ -11,24 +11,24 @@ namespace longhand::tasks {
 struct BoxesOperation {
   enum class Kind { move, remove, put };
   Kind kind = Kind::move;
-  int box = 0, target = 0;      // target: of a move
-  std::vector<int> items = {};  // ascending
-  bool whole = false;           // all that the box held
+  int box = 0, target = 0;      // target: only for a move
+  std::vector<int> items = {};  // in ascending order
+  bool whole = false;           // the operation takes everything in the box
 };
 
-/// What is in which box, and how it changes: the random part of the boxes task.
+/// The contents of all boxes and random operations on them.
 class BoxesWorld {
  public:
-  /// Draws the first state, on the side of the split that the rules want.
+  /// Draws an initial state in the part of the split that the rules select.
   BoxesWorld(const BoxesRules& rules, Rng& rng);
 
-  /// Draws an operation as Kim and Schuster do, kind, boxes and objects together and all of them
-  /// again where the rules forbid it, and carries it out.
+  /// Draws an operation as Kim and Schuster do: kind, boxes and objects together, again until the
+  /// rules allow it. Then applies it.
   BoxesOperation step(Rng& rng);
 
   /// The objects in each box, ascending.
   const std::vector<std::vector<int>>& boxes() const { return boxes_; }
-  std::int64_t proposals() const { return proposals_; }  // so far, the forbidden ones too
+  std::int64_t proposals() const { return proposals_; }  // so far, including forbidden ones
 
  private:
   using Kind = BoxesOperation::Kind;
@@ -36,7 +36,7 @@ class BoxesWorld {
   void draw_first(Rng& rng);
   std::vector<int>& items(int box) { return boxes_[static_cast<std::size_t>(box)]; }
   int size(int box) const { return static_cast<int>(boxes_[static_cast<std::size_t>(box)].size()); }
-  /// Whether so many of the box's objects (for a put: outside ones) may take part.
+  /// True if `count` of the box's objects (of outside objects, for a put) may take part.
   bool allowed(Kind kind, int box, int target, int count) const;
   std::vector<Kind> possible() const;
   std::vector<int> take_outside(int count, Rng& rng);
@@ -48,7 +48,7 @@ class BoxesWorld {
   std::int64_t proposals_ = 0;
 };
 
-/// How many operations a sample has.
+/// Draws the number of operations of a sample.
 int boxes_operations(const BoxesRules& rules, Rng& rng);
 
 }  // namespace longhand::tasks

@@ -18,7 +18,7 @@ WordVocabulary make_vocabulary(std::int64_t blocks, std::int64_t size) {
   return WordVocabulary(std::move(texts), " ");
 }
 
-/// The words of a text, parted by spaces.
+/// The words of a text separated by spaces.
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
@@ -57,7 +57,8 @@ class Chains final : public Task {
           static_cast<std::int32_t>(rng.below(static_cast<std::uint32_t>(size_))));
     }
     for (std::int64_t block = 1; block < blocks_; ++block) {
-      std::iota(order.begin(), order.end(), block * size_);  // size_ more than the position
+      // positions are written as tokens size_ + position
+      std::iota(order.begin(), order.end(), block * size_);
       rng.shuffle(order.begin(), order.end());
       sample.tokens.insert(sample.tokens.end(), order.begin(), order.end());
     }
@@ -77,7 +78,7 @@ class Chains final : public Task {
     return sample;
   }
 
-  /// `choices`: all of them. `depth d`: those that lie d references away.
+  /// `choices`: all answers. `depth d`: answers that are d references away.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -95,8 +96,8 @@ class Chains final : public Task {
     }
   }
 
-  /// One step of its chain: the token a token refers to. With it a layer that follows chains knows
-  /// all of them.
+  /// A token refers to one token, a single step of its chain. From it, a layer that follows chains
+  /// can compute the whole chain.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     for (std::int64_t i = size_; i < static_cast<std::int64_t>(sample.tokens.size()); ++i) {
@@ -106,7 +107,7 @@ class Chains final : public Task {
     return rows;
   }
 
-  /// The answer is every token's chain, parted by "; ".
+  /// The answer lists the chain of every token, separated by "; ".
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::string chains;
     for (std::int64_t i = 0; i < longest(); ++i) {
@@ -155,7 +156,7 @@ class Chains final : public Task {
   }
 
  private:
-  /// Reads a prompt by the definition above; says why it is none.
+  /// Parses a prompt by the definition above. Returns what is wrong with it, or nothing.
   std::string read(std::string_view prompt, std::vector<std::string_view>& words) const {
     words = words_of(prompt);
     if (static_cast<std::int64_t>(words.size()) != longest()) {

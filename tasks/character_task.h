@@ -10,9 +10,9 @@
 
 namespace longhand::tasks {
 
-/// A task whose samples are written in single characters, each a token: a prompt, its answer and,
-/// of most, a line break that ends it. The answer is asked, and the end with it. A framing puts
-/// them before a pretrained model; the task's text is the same with and without.
+/// A task whose samples are single characters, each a token: a prompt, its answer and, in most
+/// tasks, a line break at the end. The answer and the end are asked. A framing embeds them for a
+/// pretrained model; the task's text is the same with and without it.
 class CharacterTask : public Task {
  public:
   const Vocabulary& vocabulary() const override { return framing_.vocabulary(); }
@@ -21,7 +21,7 @@ class CharacterTask : public Task {
   std::string_view main_metric() const override { return "sequences"; }
   Sample sample(Rng& rng, int head) const override;
   Sample sample_of(std::string_view text) const override;
-  /// None under a tokenizer, where a character is not always the same token.
+  /// Empty with a tokenizer, because a character is not always the same token.
   std::vector<std::int32_t> couplings(std::span<const std::int32_t> tokens) const override;
   std::vector<std::int32_t> digit_places(std::span<const std::int32_t> tokens) const override;
   void score(const Sample& sample, std::span<const std::int32_t> said, Tally& tally) const override;
@@ -29,7 +29,7 @@ class CharacterTask : public Task {
   std::int64_t instruction_tokens() const override { return std::ssize(framing_.before()); }
   std::pair<std::string, std::string> as_text(const Sample& sample) const override;
   std::string answer(std::string_view prompt, int head) const override;
-  /// With or without the end.
+  /// Accepts answers with or without the end.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int head) const override;
 
@@ -37,39 +37,40 @@ class CharacterTask : public Task {
   struct Written {
     std::string prompt = {}, answer = {};
   };
-  /// What is asked is the answer, and where it is `ended` the end. `longest`: characters of prompt
-  /// and answer.
+  /// The answer is asked, and the end if `ended`. `longest`: maximum characters of prompt and
+  /// answer.
   CharacterTask(const OptionValues& options, const Framing::Own& own, std::int64_t longest);
 
   virtual Written draw(Rng& rng) const = 0;
-  /// Answers a prompt by the task's definition; says what is wrong with the prompt, or nothing.
+  /// Answers a prompt by the task's definition. Returns what is wrong with the prompt, or nothing.
   virtual std::string solve(std::string_view prompt, std::string& answer) const = 0;
-  /// Says what is wrong with an answer to a sound prompt, of which `right` is the answer.
+  /// Judges an answer to a valid prompt whose right answer is `right`. Returns what is wrong with
+  /// the answer, or nothing.
   virtual std::string judge(std::string_view prompt, std::string_view answer,
                             std::string_view right) const;
-  /// Where the answer begins in a whole sample; npos: nowhere.
+  /// Start of the answer in a whole sample; npos if there is none.
   virtual std::size_t answer_in(std::string_view sample) const;
 
-  /// What couplings() and digit_places() are of these characters, of which a line break may be one;
-  /// or nothing.
+  /// couplings() and digit_places() of these characters, which may include a line break; empty if
+  /// the task defines none.
   virtual std::vector<std::int32_t> coupled(std::string_view) const { return {}; }
   virtual std::vector<std::int32_t> places_of_digits(std::string_view) const { return {}; }
 
-  /// To predict the character at `place`, what is to be looked at: characters before it.
+  /// The earlier characters on which the character at `place` depends.
   struct Look {
     std::size_t place;
-    std::vector<std::size_t> at;  // ascending; empty: nothing
+    std::vector<std::size_t> at;  // in ascending order; may be empty
   };
-  /// Of the characters of a right sample's answer, which begins at `begin`.
+  /// The dependencies of each character of a right sample's answer, which begins at `begin`.
   virtual std::vector<Look> looks(std::string_view sample, std::size_t begin) const = 0;
 
  private:
   Sample made_of(const Written& written) const;
   bool has_own_tokens() const { return framing_.before().empty() && framing_.between().empty(); }
 
-  /// Where a sample's characters stand among its tokens.
+  /// Positions of a sample's characters among its tokens.
   struct Places {
-    std::size_t prompt, answer;  // the first tokens
+    std::size_t prompt, answer;  // position of the first token of each part
     std::size_t answer_end;
   };
   Places places_in(const Sample& sample) const;
@@ -80,24 +81,26 @@ class CharacterTask : public Task {
   std::int64_t longest_;
 };
 
-/// A kind of such tasks: its own options, joined by those of the framing.
+/// A kind of such tasks. Adds the options of the framing to the task's own.
 TaskKind character_kind(TaskKind kind);
 
-/// Numbers as their digits, the last one first.
+/// Numbers as digits, the last digit first.
 namespace digits {
 
-/// A number of so many digits, all equally likely; of more than one the first is not 0.
+/// A uniform number with this many digits; if it has more than one, the first is not 0.
 std::string draw(std::int64_t count, Rng& rng);
-/// With zeros, which change nothing, up to so many digits.
+/// The number padded with zeros to this many digits.
 std::string padded(std::string number, std::size_t width);
-/// Without zeros that change nothing; "0" where there are no others.
+/// The number without redundant zeros; at least "0".
 std::string trimmed(std::string_view number);
-std::string sum(std::string_view a, std::string_view b);  // as long as needed, or as the longer
+// as many digits as needed, at least those of the longer number
+std::string sum(std::string_view a, std::string_view b);
 bool less(std::string_view a, std::string_view b);
-/// Of each digit its place in its number, 1 being that of the first one after a sign; of signs 0.
-/// An end counts as one more digit, or, where it is not `counted`, as a sign.
+/// The place of each digit in its number, 1 for the first digit after an operator; 0 for operators.
+/// An end counts as one more digit, or as an operator if not `counted`.
 std::vector<std::int32_t> places(std::string_view text, bool counted);
-/// Numbers parted by a sign, of at most so many digits each; empty where they are not that.
+/// Numbers separated by an operator, with a maximum of digits each; empty if the text is anything
+/// else.
 std::vector<std::string> split(std::string_view text, char sign, std::size_t most);
 
 }  // namespace digits

@@ -25,7 +25,8 @@ std::string chat_template_name(const OptionValues& options) {
                    " names none (in tokenizer_config.json or chat_template.jinja)");
     name = nn::ChatTemplate::recognize(jinja, tokenizer);
   }
-  if (name != "none") nn::ChatTemplate(name, options.text("date"));  // refused where it is none
+  // throws an Error for an unknown name
+  if (name != "none") nn::ChatTemplate(name, options.text("date"));
   return name;
 }
 

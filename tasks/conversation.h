@@ -13,22 +13,22 @@
 
 namespace longhand::tasks {
 
-/// The chat template that a task's option `template` names, or "none"; `auto` is that of the folder
-/// which its option `tokenizer` names. Refused where it is none that is known.
+/// The chat template named by a task's option `template`, or "none". `auto` is that of the folder
+/// in the option `tokenizer`. Throws an Error for an unknown template.
 std::string chat_template_name(const OptionValues& options);
 
-/// Conversations in a model's tokens: by a chat template, or, without one, what was said one after
-/// another with an end after each answer.
+/// Conversations in a model's tokens: with a chat template, or without one as a sequence of
+/// messages with an end after each answer.
 class ConversationFormat {
  public:
-  /// `end`: the tokens after an answer where there is no template. The vocabulary must outlive it.
+  /// `end`: tokens after an answer if there is no template. The vocabulary must outlive the object.
   ConversationFormat(const Vocabulary& vocabulary, std::optional<nn::ChatTemplate> chat,
                      std::vector<std::int32_t> end);
 
-  /// Up to where the next answer begins.
+  /// The tokens up to the start of the next answer.
   std::vector<std::int32_t> prompt(std::span<const nn::ChatMessage> messages) const;
-  /// An answer with its end. Where a text is encoded by itself, as here, and not as a part of the
-  /// whole conversation, a merge across its beginning is missing: so it is in generating, too.
+  /// An answer with its end. It is encoded separately from the prompt, so no merge crosses its
+  /// start; generation has the same property.
   std::vector<std::int32_t> answer(std::string_view text) const;
   const std::vector<std::int32_t>& end() const { return end_; }
 

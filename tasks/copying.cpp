@@ -43,8 +43,8 @@ class Copying final : public Task {
     return (data_ == 0 ? places_.most : data_) + 1;
   }
 
-  /// A symbol and its copy have the number that it has among the symbols, noise that of the symbol
-  /// before it, the mark 0.
+  /// A symbol and its copy have the symbol's index, noise has that of the preceding symbol, and the
+  /// mark has 0.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -65,7 +65,7 @@ class Copying final : public Task {
     Tokens data;
     std::int64_t missing = data_ == 0 ? places : data_;
     for (std::int64_t left = places; left > 0; --left) {
-      // So every choice of places is as likely.
+      // Makes every choice of places equally likely.
       const bool holds_one = rng.below(static_cast<std::uint32_t>(left)) < missing;
       if (holds_one) {
         const std::uint32_t symbol = rng.below(static_cast<std::uint32_t>(symbols_));
@@ -90,7 +90,7 @@ class Copying final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// A symbol is found where it stands before the mark.
+  /// The reference of each symbol of the answer is its place before the mark.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     std::int32_t place = 0;
@@ -102,7 +102,7 @@ class Copying final : public Task {
     return rows;
   }
 
-  /// With the space before it.
+  /// Starts with a space.
   std::string answer(std::string_view prompt, int) const override {
     Tokens data;
     const std::string wrong = read_prompt(prompt, data);
@@ -125,7 +125,7 @@ class Copying final : public Task {
   }
 
  private:
-  /// Reads a prompt of any length by its definition; says why it is none.
+  /// Parses a prompt of any length. Returns what is wrong with it, or nothing.
   std::string read_prompt(std::string_view text, Tokens& data) const {
     std::string wrong = vocabulary_.encode(text, data);
     if (!wrong.empty()) return wrong;
@@ -149,7 +149,7 @@ class Copying final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Exactly `factor` times as many places as at most in training, and as many symbols among them.
+/// Exactly `factor` times the maximum places of training, with equally many symbols.
 Distribution more_places(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             const Range places = Range::of(values, "noise", 1, most_places / factor);

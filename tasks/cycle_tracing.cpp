@@ -25,7 +25,7 @@ WordVocabulary make_vocabulary(bool numbers) {
   return WordVocabulary(std::move(texts));
 }
 
-/// The words of a text with a single space between each two; an empty word where there is more.
+/// The words of a text separated by single spaces; additional spaces give empty words.
 std::vector<std::string_view> cut_at_spaces(std::string_view text) {
   std::vector<std::string_view> words;
   for (;;) {
@@ -40,13 +40,13 @@ bool is_node(std::string_view word) {
   return word.size() == 3 && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// A prompt as a reader understands it: who follows whom, and where to begin.
+/// A parsed prompt: the successor of each node, and the start.
 struct Graph {
   std::map<std::string_view, std::string_view> next;
   std::string_view start;
 };
 
-/// Reads a prompt by the definition above; `wrong` says why it is none.
+/// Parses a prompt by the definition above; `wrong` says what is wrong with it.
 Graph read_prompt(std::string_view prompt, std::string& wrong) {
   Graph graph;
   const std::vector<std::string_view> words = cut_at_spaces(prompt);
@@ -136,12 +136,12 @@ class CycleTracing final : public Task {
     return sample;
   }
 
-  /// `transitions`: of the nodes said while all before them were right, the share that are right
-  /// too. `nodes`: of all nodes, whatever came before. `sequences`: walks without a mistake. A node
-  /// is right if its space and all its digits are.
+  /// `transitions`: among the nodes predicted while all earlier ones were right, the share that are
+  /// right. `nodes`: among all nodes. `sequences`: walks without a mistake. A node is right if its
+  /// space and all its digits are.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
-    (void)count_right(sample, said);  // checks the sizes
+    (void)count_right(sample, said);  // only to check the sizes
     const auto step = static_cast<std::size_t>(1 + width_);
     std::int64_t total = 0;
     std::int64_t right = 0;
@@ -158,7 +158,8 @@ class CycleTracing final : public Task {
     tally.add_share("sequences", unbroken == total, 1);
   }
 
-  /// A digit of the next node stands in the edge that leaves the present one, after the comma.
+  /// A digit of the next node is found in the edge that starts at the current node, after the
+  /// comma.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto node_at = [&](std::int32_t token) {
       return vocabulary_.decode(
@@ -167,7 +168,8 @@ class CycleTracing final : public Task {
     };
     const auto width = static_cast<std::int32_t>(width_);
     const std::int32_t given = sample.asked.front() + 1;
-    std::map<std::string, std::int32_t> target_of;  // node -> where its successor is written
+    // node -> position of its successor in the prompt
+    std::map<std::string, std::int32_t> target_of;
     for (std::int32_t edge = 2; edge + 2 + width < given; edge += 2 * width + 2) {
       target_of[node_at(edge)] = edge + width + 1;
     }
@@ -182,7 +184,7 @@ class CycleTracing final : public Task {
     return rows;
   }
 
-  /// One walk around the cycle, with the space before each node.
+  /// One walk around the cycle, with a space before each node.
   std::string answer(std::string_view prompt, int) const override {
     std::string wrong;
     const Graph graph = read_prompt(prompt, wrong);
@@ -197,7 +199,7 @@ class CycleTracing final : public Task {
     return walk;
   }
 
-  /// The answer may be of any length, with or without the space that parts it from the prompt.
+  /// The answer may have any length, with or without the space after the prompt.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     std::string wrong;
@@ -221,13 +223,13 @@ class CycleTracing final : public Task {
   }
 
   std::int64_t least_, most_;
-  std::int64_t width_;  // tokens of a node
+  std::int64_t width_;  // tokens per node
   bool every_token_;
   WordVocabulary vocabulary_;
   std::int64_t budget_ = 0;
 };
 
-/// Cycles of `factor` times the largest size, with a budget to match.
+/// Cycles of `factor` times the maximum size, with a matching budget.
 Distribution larger(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             const std::string nodes = text(factor * values.integer("max-nodes", 1, ids / factor));

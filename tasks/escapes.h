@@ -7,7 +7,7 @@
 
 namespace longhand::tasks {
 
-/// A text in an option: \n, \t, \r, \\ and \xHH stand for what they do in C, \s for a space.
+/// The text of an option: \n, \t, \r, \\ and \xHH have their meaning in C, \s is a space.
 std::string unescaped(const OptionValues& options, std::string_view name);
 
 }  // namespace longhand::tasks

@@ -4,10 +4,10 @@
 
 namespace longhand::tasks {
 
-/// Flip-flop with registers of a bit, 0 at first: w11i11f10r10f10r1 is answered by 1. A command is
-/// a letter, a register and a bit: w writes it, r reads it, f flips the register's, whatever bit is
-/// written beside it, and i changes nothing. To answer the last read one looks at its register, at
-/// that register's flips, and at the write before them.
+/// Flip-flop with registers of one bit, initially 0: w11i11f10r10f10r1 is answered by 1. A command
+/// is a letter, a register and a bit: w writes the bit, r reads the register, f flips it and
+/// ignores the bit, and i changes nothing. The answer to the last read depends on its register, on
+/// the flips of this register, and on the last write before these flips.
 TaskKind ffml();
 
 }  // namespace longhand::tasks

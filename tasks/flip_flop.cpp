@@ -9,8 +9,8 @@ namespace {
 
 enum Token : std::int32_t { write, read, ignore, zero, one };  // in the vocabulary's order
 
-/// Carries out instructions as the language defines them; `stored` ends as the register's bit, 0 if
-/// nothing was written. Says what is wrong, if anything is.
+/// Executes instructions by the definition of the language. Afterwards `stored` is the register's
+/// bit, 0 if nothing was written. Returns what is wrong, or nothing.
 std::string run_register(std::string_view instructions, char& stored) {
   for (std::size_t at = 0; at < instructions.size(); at += 2) {
     const std::string where = text("instruction ", at / 2 + 1, ": ");
@@ -30,13 +30,13 @@ std::string run_register(std::string_view instructions, char& stored) {
 
 constexpr std::int64_t most_instructions = 1 << 20;
 
-/// Where a letter's draw from [0, 1) is less than the first it is an ignore, less than the second a
-/// read, else a write.
+/// Thresholds for a letter's uniform draw: below the first it is an ignore, below the second a
+/// read, otherwise a write.
 struct Shares {
   double ignores, reads;
 };
 
-/// The parts of a sample whose letters drift.
+/// Lengths of the first and last part of a sample with drifting letters.
 constexpr Range first_part{1, 16}, last_part{16, 64};
 constexpr Shares first_shares{0.5, 0.5}, middle_shares{0.995, 0.9975}, last_shares{0.1, 1};
 
@@ -94,7 +94,7 @@ class FlipFlopTask final : public Task {
     return sample;
   }
 
-  /// `sequences` counts those with all their reads right; one without reads says nothing.
+  /// `sequences` counts samples whose reads are all right; a sample without reads is not counted.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -103,7 +103,7 @@ class FlipFlopTask final : public Task {
     tally.add_share("reads", right, reads);
   }
 
-  /// A read needs the last write or read: its letter, then its bit.
+  /// A read depends on the letter and the bit of the last write or read.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     std::int32_t last = 0;
@@ -115,7 +115,7 @@ class FlipFlopTask final : public Task {
     return rows;
   }
 
-  /// Cut before the last read's bit; a sample without reads has nothing to answer.
+  /// Split before the last read's bit. A sample without reads has nothing to answer.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     const auto tokens = std::span(sample.tokens);
     const std::size_t given =
@@ -147,7 +147,7 @@ class FlipFlopTask final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Samples of `factor` times the instructions.
+/// Samples with `factor` times the instructions.
 Distribution longer(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             values.set("instructions", text(factor * values.integer("instructions", 1,
@@ -177,7 +177,7 @@ TaskKind flip_flop() {
                             {"sparse", "F(0.98)", [](OptionValues& v) { v.set("ignore", "0.98"); }},
                             longer(2),
                             longer(4),
-                            // Apart from the others, so as not to choose checkpoints for it.
+                            // Not compared, so that it never chooses a checkpoint.
                             {"drift", "Drift", let_drift, false}},
           .make_with = [](const OptionValues& values) {
             return FlipFlop{.instructions = values.integer("instructions", 1, most_instructions),

@@ -7,19 +7,20 @@
 namespace longhand::tasks {
 
 /// The Flip-Flop language F(p) of Liu et al. 2023: a register of one bit. An instruction is a
-/// letter and a bit, a token each: w writes the bit, r reads it back, i is to be ignored;
-/// `w1w0i0r0`. Instructions are independent: ignore with probability p, read and write with (1 - p)
-/// / 2; bits of w and i are fair. The first instruction is a write, for a read before any has no
-/// answer. Asked are the bits of the reads.
+/// letter and a bit, one token each: w writes the bit, r reads it back, i is ignored; `w1w0i0r0`.
+/// Instructions are independent: an ignore with probability p, a read or a write with (1 - p) / 2
+/// each. The bits of w and i are uniform. The first instruction is a write, because an earlier read
+/// would have no answer. The bits of the reads are asked.
 ///
-/// Or the letters drift within a sample: at first 1 to 16 instructions are writes and ignores, as
-/// likely; then they are ignored with probability 0.995, else read or written, as likely; of the
-/// last 16 to 64, reads are 0.9 and ignores 0.1. All lengths of either end are equally likely.
+/// With drifting letters, the first 1 to 16 instructions are writes and ignores with equal
+/// probability. The middle ones are ignores with probability 0.995, otherwise reads or writes with
+/// equal probability. The last 16 to 64 are reads with probability 0.9, otherwise ignores. Lengths
+/// of both ends are uniform.
 struct FlipFlop {
-  std::int64_t instructions = 512;  // in a sample; each is two tokens
-  double ignore = 0.6;              // p
-  bool every_token = false;         // trained is every token, not the bits of reads alone
-  bool drift = false;               // in place of p
+  std::int64_t instructions = 512;  // in a sample; two tokens each
+  double ignore = 0.6;              // the probability p
+  bool every_token = false;         // train on every token, not only on the bits of reads
+  bool drift = false;               // letters drift, and p is not used
 
   std::unique_ptr<Task> make() const;
 };

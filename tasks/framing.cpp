@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t largest_config = std::size_t{64} << 20;  // bytes
 
-/// A tokenizer's tokens, with a text encoded as a sample's prompt: framed.
+/// The tokens of a tokenizer. Text is encoded as the prompt of a sample, with its frame.
 class FramedVocabulary final : public Vocabulary {
  public:
   FramedVocabulary(const TokenizerVocabulary& tokens, const Framing& framing)
@@ -50,7 +50,7 @@ class FramedVocabulary final : public Vocabulary {
   const Framing& framing_;
 };
 
-/// The token that tokenizer_config.json has under a name such as eos_token; none: it has none.
+/// The token under a name such as eos_token in tokenizer_config.json; empty if there is none.
 std::optional<std::int32_t> named_token(const std::filesystem::path& folder, std::string_view name,
                                         const Vocabulary& tokens) {
   const std::filesystem::path file = folder / "tokenizer_config.json";

@@ -14,27 +14,27 @@
 
 namespace longhand::tasks {
 
-/// How a sample that is written in single characters stands in a model's tokens:
+/// How a sample of single characters is written in a model's tokens:
 ///
 ///   before  prompt  between  answer  after
 ///
-/// Prompt and answer have one token for each character. Of a task's own vocabulary, the characters
-/// and a line break, nothing stands before or between, and after is the line break.
+/// Prompt and answer have one token per character. With a task's own vocabulary, the characters and
+/// a line break, before and between are empty, and after is the line break.
 ///
-/// For a pretrained model the tokens are a tokenizer's. By a chat template, before is what comes
-/// before the user's words, with what the tokenizer puts around a text; then the instruction,
-/// encoded as any text; then lines of examples, one token a character. Between and after are the
-/// template's. Without a template before begins with the tokenizer's first token of a text, and
-/// after is its end of one. A task whose answers have no end has nothing after.
+/// For a pretrained model the tokens are those of a tokenizer. With a chat template, before is what
+/// precedes the user's message, with the tokens that the tokenizer puts around a text; then the
+/// instruction, encoded as text; then example lines, one token per character. Between and after
+/// come from the template. Without a template, before starts with the tokenizer's first token of a
+/// text, and after is its last token. If answers of the task have no end, after is empty.
 class Framing {
  public:
-  /// The options, for every task of single characters.
+  /// The options of every task of single characters.
   static std::vector<Option> options();
 
   struct Own {
     std::string_view characters;
     bool ended = true;
-    std::string_view instruction, examples;  // where these options are `auto`
+    std::string_view instruction, examples;  // used if these options are `auto`
   };
   Framing(const OptionValues& options, const Own& own);
   Framing(const Framing&) = delete;
@@ -45,7 +45,7 @@ class Framing {
   std::span<const std::int32_t> between() const { return between_; }
   std::span<const std::int32_t> after() const { return after_; }
 
-  /// One for each character; refused where it is none of the task's.
+  /// One token per character. Throws an Error for a character that the task lacks.
   std::vector<std::int32_t> tokens_of(std::string_view characters) const;
   std::string characters_of(std::span<const std::int32_t> tokens) const;
 
@@ -54,7 +54,7 @@ class Framing {
   void frame_for(const OptionValues& options, const Own& own);
 
   std::unique_ptr<const Vocabulary> vocabulary_;
-  std::array<std::int32_t, 256> tokens_;  // of characters; -1: none of the task's
+  std::array<std::int32_t, 256> tokens_;  // token of each character; -1 if the task lacks it
   std::unordered_map<std::int32_t, char> characters_;
   std::vector<std::int32_t> before_, between_, after_;
 };

@@ -40,8 +40,8 @@ class Increment final : public Task {
   std::string_view main_metric() const override { return "sequences"; }
   std::int64_t coupled_positions() const override { return lengths_.longest() + 2; }
 
-  /// Up to the mark and down again, so that digits of one place share a number; a carry has that of
-  /// the digit before it.
+  /// Numbers rise up to the mark and fall after it, so digits of the same place share a number. A
+  /// carry has the number of the digit before it.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -80,14 +80,15 @@ class Increment final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// A digit follows from the one of its place and those below it; where the carry into the place
-  /// has been said, from the two; a mark from nothing but the digit before it.
+  /// A digit depends on the digits of its place and below or, once the carry into its place was
+  /// predicted, on two of them. The mark of a carry depends only on the digit before it.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const std::int32_t digits = sample.asked.front();
     std::vector<ReferenceRow> rows;
     for (const std::int32_t output : sample.asked) {
       const std::int32_t step = sample.head == 1 ? 3 : 1;
-      const std::int32_t place = (output - digits) / step;  // of the digit said last or now
+      // place of the last or current predicted digit
+      const std::int32_t place = (output - digits) / step;
       ReferenceRow row{.row = output, .columns = {}};
       if (sample.head == 1 && (output - digits) % step == 1) {
         row.columns = {output};
@@ -104,7 +105,7 @@ class Increment final : public Task {
     return rows;
   }
 
-  /// With the space before it.
+  /// Starts with a space.
   std::string answer(std::string_view prompt, int head) const override {
     Tokens digits;
     const std::string wrong = read_prompt(prompt, digits);
@@ -129,7 +130,7 @@ class Increment final : public Task {
   }
 
  private:
-  /// Of the mix's numbers a share ends with nines, from one of them to all.
+  /// In the mix, a share of the numbers ends in nines: from one nine up to all digits.
   Tokens draw_number(Rng& rng) const {
     const std::int64_t length = lengths_.draw(rng);
     Tokens digits{1 + static_cast<std::int32_t>(rng.below(9))};
@@ -143,7 +144,7 @@ class Increment final : public Task {
     return digits;
   }
 
-  /// Reads a prompt by its definition; says why it is none.
+  /// Parses a prompt. Returns what is wrong with it, or nothing.
   std::string read_prompt(std::string_view text, Tokens& digits) const {
     std::string wrong = vocabulary_.encode(text, digits);
     if (!wrong.empty()) return wrong;
@@ -155,7 +156,7 @@ class Increment final : public Task {
     return digits.front() == 0 ? "expected a first digit from 1 to 9, got 0" : std::string();
   }
 
-  /// By the nines at the end, where the generator carries: they turn to zeros, the digit before
+  /// Uses the nines at the end, where the generator carries: they become zeros, the digit before
   /// them grows by one, the others stay.
   static Tokens solve(const Tokens& digits, int head) {
     const auto last = std::find_if(digits.rbegin(), digits.rend(), [](int d) { return d != 9; });

@@ -9,14 +9,14 @@
 
 namespace longhand::tasks {
 
-/// Lengths of a training set that is rich in short samples: four times in five a length from 2 to
-/// `short`, else one from `short` + 1 to `long`, all lengths of either equally likely. Or, for
-/// testing, one exact length.
+/// Lengths of a training set with many short samples: with probability 4/5 a length from 2 to
+/// `short`, otherwise one from `short` + 1 to `long`, uniform within each. Or one exact length, for
+/// tests.
 class LengthMix {
  public:
   static constexpr std::int64_t most = 1 << 14;
 
-  /// Reads length (0: the mix), short and long.
+  /// Reads the options length (0: the mix), short and long.
   explicit LengthMix(const OptionValues& options);
   static std::vector<Option> options(int short_length, int long_length);
   /// The test set of one length.

@@ -9,7 +9,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// A digit's product with a number, `shift` places higher.
+/// The product of a number and a digit, shifted by `shift` places.
 std::string times(std::string_view number, char digit, std::size_t shift) {
   if (digit == '0') return "0";
   std::string row(shift, '0');
@@ -35,7 +35,7 @@ class Multiplication final : public CharacterTask {
                             "digit of the second, then their sum. All are written from the last "
                             "digit to the first.\n",
              .examples = "70*60=24+00=24\n2100*3000=6300+0000+0000+0000=6300"},
-            // Rows of twice the digits: the two numbers, as many, and the product.
+            // Rows of twice the digits: the two numbers, equally many rows, and the product.
             (2 * digits.most + 1) * (2 * digits.most + 3)),
         digits_(digits),
         pad_(pad) {}
@@ -67,8 +67,8 @@ class Multiplication final : public CharacterTask {
     return sample;
   }
 
-  /// A row by adding the number again and again and the product by columns, where the generator
-  /// multiplies digit by digit and adds rows.
+  /// Computes a row by repeated addition and the product by columns; the generator multiplies digit
+  /// by digit and adds rows.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::vector<std::string> numbers;
     if (prompt.ends_with('=')) {
@@ -114,7 +114,7 @@ class Multiplication final : public CharacterTask {
     for (std::size_t place = begin; place < rows_end; ++place, ++digit) {
       if (sample[place] == '+') {
         ++row;
-        digit = static_cast<std::size_t>(-1);  // the next one is 0
+        digit = static_cast<std::size_t>(-1);  // 0 after the increment of the loop
         continue;
       }
       Look look{place, {}};
@@ -125,7 +125,7 @@ class Multiplication final : public CharacterTask {
     return all;
   }
 
-  /// To what all numbers are padded; 0: they are not.
+  /// Digits to which all numbers are padded; 0: no padding.
   static std::size_t width_of(const std::string& first, const std::string& second) {
     const bool padded =
         first.size() == second.size() && first.size() >= 2 * digits::trimmed(first).size();

@@ -4,10 +4,10 @@
 
 namespace longhand::tasks {
 
-/// Two numbers, the larger one first, their digits from the last to the first; their product as it
-/// is made on paper: 9900*9900=1980+0198+0000+0000=1089. There is a row for each digit of the
-/// second number, and all numbers are padded to twice the digits of the first. To say digit j of
-/// row i one looks at digit j of the first number and digit i of the second.
+/// Two numbers, the larger one first, their digits from last to first, and their product as
+/// computed on paper: 9900*9900=1980+0198+0000+0000=1089. There is a row for each digit of the
+/// second number, and all numbers are padded to twice the digits of the first. Digit j of row i
+/// depends on digit j of the first number and digit i of the second.
 TaskKind multiplication();
 
 }  // namespace longhand::tasks

@@ -9,16 +9,16 @@
 
 namespace longhand::tasks {
 
-/// An option of a task: a flag `--task.NAME VALUE` and a line of a configuration file.
+/// An option of a task: a flag `--task.NAME VALUE` and a line in a configuration file.
 struct Option {
   std::string name;
-  std::string otherwise;  // the default
+  std::string otherwise;  // default value
   std::string meaning;
-  std::string flag = {};  // in place of --task.NAME
+  std::string flag = {};  // another name of the flag
 };
 
-/// The values of a task's options: the defaults until set. Values are text; who reads one says what
-/// it must be, and what it is not is refused in one line naming the task and the option.
+/// The values of a task's options, initially the defaults. Values are text. The reader of an option
+/// states its valid values, and an invalid one is refused in one line that names task and option.
 class OptionValues {
  public:
   OptionValues(std::string task, std::vector<Option> options);
@@ -28,7 +28,7 @@ class OptionValues {
   const std::string& text(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most) const;
   double number(std::string_view name, double least, double most) const;
-  /// The place of the value among the choices.
+  /// Index of the value among the choices.
   std::size_t choice(std::string_view name, std::initializer_list<std::string_view> choices) const;
 
   const std::string& task() const { return task_; }
@@ -39,7 +39,7 @@ class OptionValues {
 
   std::string task_;
   std::vector<Option> options_;
-  std::vector<std::string> values_;  // beside options_
+  std::vector<std::string> values_;  // parallel to options_
 };
 
 }  // namespace longhand::tasks

@@ -10,8 +10,8 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// `count` different numbers below `range`, ascending: each choice of them is as likely. Floyd's
-/// way, with as many draws.
+/// `count` distinct numbers below `range` in ascending order, uniformly chosen. Floyd's algorithm,
+/// with `count` draws.
 Ids drawn_ascending(std::int64_t count, std::int64_t range, Rng& rng) {
   std::set<std::int32_t> chosen;
   for (std::int64_t last = range - count; last < range; ++last) {
@@ -21,7 +21,7 @@ Ids drawn_ascending(std::int64_t count, std::int64_t range, Rng& rng) {
   return {chosen.begin(), chosen.end()};
 }
 
-/// A task that is another one but for the positions of its samples.
+/// Another task with different positions of its samples.
 class PositionedTask final : public Task {
  public:
   PositionedTask(std::unique_ptr<Task> task, PositionIds ids, std::int64_t range)
@@ -107,7 +107,7 @@ class PositionedTask final : public Task {
                    " positions, their range (--longest), got ", positions);
   }
 
-  /// Couplings or places of digits, `start` further on.
+  /// Couplings or places of digits, offset by `start`.
   Ids started(std::span<const std::int32_t> tokens, std::int32_t start) const {
     const bool coupled = ids_ == PositionIds::coupled;
     Ids ids = coupled ? task_->couplings(tokens) : task_->digit_places(tokens);

@@ -9,20 +9,21 @@
 
 namespace longhand::tasks {
 
-/// Which numbers tell where tokens stand. Other than places they are drawn for each sample, below a
-/// range that is larger than training's samples are long, so that longer ones have no number that
-/// was not trained.
+/// Which numbers are used as positions. Numbers other than places are drawn for each sample from a
+/// range that exceeds the length of training samples, so longer samples have no untrained number.
 enum class PositionIds {
   places,   // 0, 1, 2, ... in each sequence
-  random,   // as many different ones of the range, ascending
-  coupled,  // tokens that belong together share one (Task::couplings), from a random start on
-  abacus,   // of each digit in its number (Task::digit_places), from a random start on; others 0
+  random,   // distinct random numbers of the range, ascending
+  coupled,  // shared by tokens that belong together (Task::couplings), with a random offset
+  // place of each digit in its number (Task::digit_places), with a random offset; 0 for other
+  // tokens
+  abacus,
 };
 inline constexpr std::array<std::string_view, 4> position_ids_names{"places", "random", "coupled",
                                                                     "abacus"};
 
-/// The task with such positions in its samples, numbers below `range`: the same samples, for they
-/// are drawn first. Refused where the task cannot tell them.
+/// The task with such positions, which are below `range`. The samples stay the same, because they
+/// are drawn first. Throws an Error if the task does not define such positions.
 std::unique_ptr<Task> with_position_ids(std::unique_ptr<Task> task, PositionIds ids,
                                         std::int64_t range);
 

@@ -8,7 +8,7 @@
 
 namespace longhand::tasks {
 
-/// A whole number from least to most, all equally likely. An option's value: "1-10", or "7".
+/// A uniform integer from a minimum to a maximum. The value of an option: "1-10", or "7".
 struct Range {
   std::int64_t least = 0, most = 0;
 

@@ -4,8 +4,8 @@
 
 namespace longhand::tasks {
 
-/// A string and its characters from the last to the first: dh13=31hd. To say character i of the
-/// answer one looks at character i from the string's end.
+/// A string and its characters from last to first: dh13=31hd. Character i of the answer depends on
+/// character i from the end of the string.
 TaskKind reversal();
 
 }  // namespace longhand::tasks

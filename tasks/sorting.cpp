@@ -28,10 +28,12 @@ WordVocabulary make_vocabulary(std::int64_t largest) {
 
 std::uint32_t bound(std::int64_t size) { return static_cast<std::uint32_t>(size); }
 
-/// The fewest insertions, removals and replacements that make one of the other (Levenshtein).
+/// The Levenshtein distance: the minimum number of insertions, removals and replacements that turn
+/// one sequence into the other.
 std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   if (std::ranges::equal(a, b)) return 0;
-  std::vector<std::int64_t> row(b.size() + 1);  // distances of a's beginning from b's beginnings
+  // distances between a prefix of a and all prefixes of b
+  std::vector<std::int64_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::int64_t diagonal = row[0];
@@ -45,7 +47,7 @@ std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std:
   return row.back();
 }
 
-/// An outside prompt: the numbers before the first mark, and those after it.
+/// A prompt from outside: the numbers before and after the first mark.
 struct Prompt {
   Numbers input, after;
 };
@@ -110,8 +112,8 @@ class Sorting final : public Task {
     return sample;
   }
 
-  /// Beside shares, `edit-distance`: between the right answer and what was said, the mean over
-  /// sequences.
+  /// Adds `edit-distance` to the shares: the mean over sequences of the edit distance between the
+  /// right answer and the model's.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     add_answer(sample, said, tally);
@@ -119,7 +121,8 @@ class Sorting final : public Task {
     tally.add_value("edit-distance", static_cast<double>(edit_distance(answer, said)));
   }
 
-  /// Each number said is one of the input: all its places there. To count takes the whole input.
+  /// An answered number depends on all its places in the input. Counting depends on the whole
+  /// input.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto input =
         static_cast<std::int32_t>(std::ranges::find(sample.tokens, mark_) - sample.tokens.begin());
@@ -138,7 +141,7 @@ class Sorting final : public Task {
     return rows;
   }
 
-  /// With the space before it.
+  /// The answer, starting with a space.
   std::string answer(std::string_view prompt, int head) const override {
     Prompt read;
     const std::string wrong = read_prompt(prompt, kind(head), read);
@@ -203,7 +206,7 @@ class Sorting final : public Task {
     return input;
   }
 
-  // What is given goes to `tokens`; returned is the answer.
+  // Each generator below writes the prompt to `tokens` and returns the answer.
 
   Numbers sort(Rng& rng, Numbers& tokens) const {
     tokens = draw_input(rng);
@@ -213,7 +216,8 @@ class Sorting final : public Task {
     return answer;
   }
 
-  /// A number at a random place of the input that has a successor.
+  /// Asks for the successor of a number at a random place of the input; the number must have a
+  /// successor.
   Numbers successor(Rng& rng, Numbers& tokens) const {
     for (int tries = 0;; ++tries) {
       LONGHAND_CHECK(tries < 1000,
@@ -234,7 +238,7 @@ class Sorting final : public Task {
     return {after};
   }
 
-  /// The successor of a number of the input; 0 where it has none.
+  /// The successor of a number of the input; 0 if it has none.
   std::int32_t follower(std::span<const std::int32_t> input, std::int32_t number) const {
     if (copies_follow_ && std::ranges::count(input, number) > 1) return number;
     std::int32_t least = 0;
@@ -244,8 +248,8 @@ class Sorting final : public Task {
     return least;
   }
 
-  /// Each number half the length times, rounded down; every second time one of them 1 to 5 times
-  /// less, but at least once.
+  /// Each of two numbers occurs half the length times, rounded down. In every second sample one of
+  /// them occurs 1 to 5 times less, but at least once.
   Numbers count(Rng& rng, Numbers& tokens) const {
     const std::int64_t each = lengths_.draw(rng) / 2;
     const Numbers both = draw_distinct(rng, 2);
@@ -260,8 +264,8 @@ class Sorting final : public Task {
     return {fewer > 0 ? both[rarer] : std::ranges::min(both)};
   }
 
-  /// A number up to half the length times, all counts equally likely, and so are all shorter
-  /// beginnings.
+  /// A number is repeated at most half the length times. All counts are equally likely, and so are
+  /// all shorter beginnings.
   Numbers fill(Rng& rng, Numbers& tokens) const {
     const std::int64_t times = 1 + rng.below(bound(lengths_.draw(rng) / 2));
     const std::int64_t begun = rng.below(bound(times));
@@ -273,7 +277,7 @@ class Sorting final : public Task {
     return Numbers(static_cast<std::size_t>(times - begun), number);
   }
 
-  /// Reads a prompt by its definition; says why it is none.
+  /// Parses a prompt. Returns what is wrong with it, or nothing.
   std::string read_prompt(std::string_view text, Kind kind, Prompt& prompt) const {
     Numbers tokens;
     std::string wrong = vocabulary_.encode(text, tokens);
@@ -330,7 +334,7 @@ class Sorting final : public Task {
     return {};
   }
 
-  /// The right answer by the definition: by counting, where the generator sorts.
+  /// The right answer by the definition. Counts numbers, whereas the generator sorts them.
   Numbers solve(Kind kind, const Prompt& prompt) const {
     std::vector<std::size_t> times(static_cast<std::size_t>(largest_) + 1);
     for (const std::int32_t number : prompt.input) ++times[static_cast<std::size_t>(number)];
@@ -369,7 +373,7 @@ class Sorting final : public Task {
   WordVocabulary vocabulary_;
   std::int32_t mark_;
   bool copies_follow_;                   // the successor of a number that has a copy is the copy
-  std::vector<Kind> kinds_{Kind::sort};  // of the heads
+  std::vector<Kind> kinds_{Kind::sort};  // kind of task of each head
 };
 
 }  // namespace

@@ -19,9 +19,9 @@ double coefficient(double a, double b, double x, int n) {
   return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
 }
 
-/// 1 / (1 + c_1 / (1 + c_2 / (1 + ...))), cut off where the next term changes nothing. The ratios
-/// of successive numerators and of successive denominators of its approximants stay within range,
-/// which those themselves do not.
+/// 1 / (1 + c_1 / (1 + c_2 / (1 + ...))), truncated when the next term changes nothing. Computed
+/// with ratios of successive numerators and denominators of the approximants, which would
+/// themselves overflow.
 double continued_fraction(double a, double b, double x) {
   constexpr int most_terms = 100'000;
   constexpr double tiny = std::numeric_limits<double>::min();
@@ -67,7 +67,8 @@ double incomplete_beta(double a, double b, double x) {
   LONGHAND_CHECK(a > 0 && b > 0 && x >= 0 && x <= 1,
                  "incomplete_beta: expected a, b > 0 and x from 0 to 1, got ", a, ", ", b, ", ", x);
   if (x == 0 || x == 1) return x;
-  // The fraction converges fast below the distribution's mean; above it, the other tail is taken.
+  // The fraction converges fast below the distribution's mean; above it, the other tail is
+  // computed.
   if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
   const double log_factor =
       a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);

@@ -4,9 +4,9 @@
 
 namespace longhand::tasks {
 
-/// A number and those that follow it, each with a space: 234 235 236 . Nothing says how many are
-/// wanted, so no end is asked. To say a character one looks at the number before, with its space,
-/// and at what is written of the present one.
+/// A number and its successors, each followed by a space: 234 235 236 . The number of successors is
+/// not specified, so no end is asked. A character depends on the previous number with its space,
+/// and on the part of the current number already written.
 TaskKind successor();
 
 }  // namespace longhand::tasks

@@ -83,7 +83,7 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
     return make_with(values);
   } catch (const Error& error) {
     if (&changed == &distributions.front()) throw;
-    fail(error.what(), " (distribution ", wanted, ')');  // its values are not the user's own
+    fail(error.what(), " (distribution ", wanted, ')');  // the user did not set these values
   }
 }
 

@@ -18,108 +18,108 @@
 
 namespace longhand::tasks {
 
-/// What a model says at each token: `groups` choices, each among `classes`. In a task of text that
-/// is one choice among the vocabulary, the next token; in others it labels the token it stands at,
-/// and nothing that was said stands among the tokens.
+/// What a model predicts at each token: `groups` choices among `classes` each. In a task of text
+/// that is one choice among the vocabulary, the next token. In other tasks it labels the current
+/// token, and labels are not tokens of the sequence.
 struct Outputs {
   std::int64_t groups = 1;
   std::int64_t classes = 0;
   bool says_next = true;
 };
 
-/// One sequence of a task. Output o = i * groups + g is choice g at token i; where outputs say the
-/// next token, output i says token i + 1.
+/// One sequence of a task. Output o = i * groups + g is choice g at token i. If outputs predict the
+/// next token, output i predicts token i + 1.
 struct Sample {
   static constexpr std::int32_t not_counted = -1;
 
   std::vector<std::int32_t> tokens;
-  std::vector<std::int32_t> targets;  // of each output: what it is to say, or not_counted
-  std::vector<float> weights = {};    // beside targets; empty: all 1
+  std::vector<std::int32_t> targets;  // per output: the right class, or not_counted
+  std::vector<float> weights = {};    // parallel to targets; empty: all 1
   std::vector<std::int32_t> positions =
-      {};  // of the tokens, where they are not their places (tasks/position_ids.h)
-  std::vector<std::int32_t> asked =
-      {};        // the outputs that are scored, ascending, all with a target
-  int head = 0;  // the output head that answers
+      {};  // positions of the tokens, unless they are places (tasks/position_ids.h)
+  std::vector<std::int32_t> asked = {};  // the scored outputs, ascending; all have a target
+  int head = 0;                          // the output head
 };
 
-/// Where an output finds what it needs.
+/// The tokens on which an output depends.
 struct ReferenceRow {
-  std::int32_t row = 0;               // the token at which the output stands
-  std::vector<std::int32_t> columns;  // tokens at or before it
+  std::int32_t row = 0;               // the token of the output
+  std::vector<std::int32_t> columns;  // tokens at or before `row`
 };
 
-/// A task under given options: a source of samples, and the judge of answers to them.
-/// Nothing here changes after it was made, so threads may share it.
+/// A task with given options: it generates samples and scores answers. Tasks are immutable, so
+/// threads may share them.
 class Task {
  public:
   virtual ~Task() = default;
 
   virtual const Vocabulary& vocabulary() const = 0;
   virtual Outputs outputs() const { return {1, vocabulary().size()}; }
-  /// Heads take turns in training, one a step; the first is the task itself, others are helpers.
+  /// Output heads, which take turns in training, one per step. The first is the task itself; others
+  /// are auxiliary.
   virtual int heads() const { return 1; }
   virtual std::string_view head_name(int /*head*/) const { return "task"; }
-  virtual std::int64_t longest() const = 0;  // tokens a sample can have
+  virtual std::int64_t longest() const = 0;  // maximum tokens of a sample
 
-  /// Tokens after which there is no more to be said.
+  /// Tokens that end an answer.
   virtual std::vector<std::int32_t> ends() const { return {}; }
 
-  /// Drawn from the stream alone; `head` below heads().
+  /// Draws a sample, which depends only on the stream; `head` is below heads().
   virtual Sample sample(Rng& rng, int head) const = 0;
 
-  /// Numbers by which tokens of a sequence belong together, such as digits of the same place in two
-  /// numbers and in their sum: each follows from the tokens up to its own. Empty: the task names
-  /// none.
+  /// Numbers shared by tokens that belong together, such as digits of the same place in two numbers
+  /// and in their sum. Each depends only on the tokens up to its own. Empty: the task defines none.
   virtual std::vector<std::int32_t> couplings(std::span<const std::int32_t>) const { return {}; }
-  /// Of each digit its place in its number, from 1 on; 0 of what is no digit. Empty: the task has
-  /// no numbers whose last digit comes first.
+  /// The place of each digit in its number, from 1 on; 0 for other tokens. Empty: the task has no
+  /// numbers with the last digit first.
   virtual std::vector<std::int32_t> digit_places(std::span<const std::int32_t>) const { return {}; }
-  /// Of all samples one more than the largest of either.
+  /// One more than the maximum of couplings() and digit_places() over all samples.
   virtual std::int64_t coupled_positions() const { return longest(); }
-  /// Positions of a sequence that begins with these tokens and has up to `room` of them, where they
-  /// are not places (tasks/position_ids.h); else none.
+  /// Positions of a sequence that begins with these tokens and has at most `room` tokens, if they
+  /// are not places (tasks/position_ids.h); otherwise empty.
   virtual std::vector<std::int32_t> positions(std::span<const std::int32_t> /*tokens*/,
                                               std::int64_t /*room*/, std::uint64_t /*seed*/) const {
     return {};
   }
-  /// Of all samples one more than the largest position, wherever that is drawn to begin.
+  /// One more than the maximum position over all samples and offsets.
   virtual std::int64_t position_count() const { return longest(); }
 
-  /// A task of finite data has its samples numbered, so many of them; 0: it draws without end.
+  /// Number of samples of a task with finite data; 0: samples are drawn without end.
   virtual std::uint64_t count() const { return 0; }
-  /// Sample `number` below count(). Where samples are cut out of something longer, `shift` in
-  /// [0, 1) says where the first one begins; it is the same for all samples of an epoch.
+  /// Sample `number`, which is below count(). If samples are cut from a longer text, `shift` in [0,
+  /// 1) is the offset of the first one, equal for all samples of an epoch.
   virtual Sample sample_at(std::uint64_t number, double shift) const;
 
-  /// The sample that an outside text is, prompt and answer; refused where it is none.
+  /// Parses a text from outside, prompt and answer, as a sample. Throws an Error if it is not one.
   virtual Sample sample_of(std::string_view text) const;
 
-  /// Adds to the tally what a model said at sample.asked. Under teacher forcing the model saw the
-  /// sample's own tokens. In decoding (outputs say the next token) it saw, in place of token o + 1
-  /// for every asked output o, what it had said there, and the sample's tokens elsewhere.
+  /// Adds the score of a model's predictions at sample.asked to the tally. Under teacher forcing,
+  /// the model read the sample's own tokens. In decoding (if outputs predict the next token), it
+  /// read its own prediction in place of token o + 1 for every asked output o, and the sample's
+  /// tokens elsewhere.
   virtual void score(const Sample& sample, std::span<const std::int32_t> said,
                      Tally& tally) const = 0;
   /// The metric by which models are compared.
   virtual std::string_view main_metric() const = 0;
   virtual bool less_is_better() const { return false; }
-  /// Bytes of the text that a sample's targets stand for; 0: the task is not about text. Where it
-  /// is, its metrics are joined by those of the loss: loss, perplexity and bits_per_byte.
+  /// Bytes of text that a sample's targets represent; 0: the task is not text. A task of text also
+  /// reports loss, perplexity and bits_per_byte.
   virtual std::int64_t target_bytes(const Sample&) const { return 0; }
 
-  /// The attention a perfect model would need at the asked outputs, ascending by row.
+  /// The attention that a perfect model needs at the asked outputs, ascending by row.
   virtual std::vector<ReferenceRow> reference(const Sample& sample) const = 0;
 
-  /// Tokens before every prompt, which only say what is wanted: attention to them is not counted.
+  /// Tokens of an instruction before every prompt; attention to them is not counted.
   virtual std::int64_t instruction_tokens() const { return 0; }
 
-  /// The sample's text, cut in two: what is given and what is to be answered. Where outputs say the
-  /// next token they are the whole, one after the other.
+  /// The sample's text as prompt and answer. If outputs predict the next token, both concatenated
+  /// are the whole text.
   virtual std::pair<std::string, std::string> as_text(const Sample& sample) const;
-  /// The right answer to an outside prompt, put to an output head below heads().
+  /// The right answer to a prompt from outside, for an output head below heads().
   virtual std::string answer(std::string_view prompt, int head) const = 0;
   std::string answer(std::string_view prompt) const { return answer(prompt, 0); }
-  /// Judges an outside answer by the task's definition, not by the generator: what is wrong, in one
-  /// line, or nothing.
+  /// Checks an answer from outside by the task's definition, independently of the generator.
+  /// Returns one line that says what is wrong, or nothing.
   virtual std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                            int head) const = 0;
   std::optional<std::string> check(std::string_view prompt, std::string_view answer) const {
@@ -127,41 +127,43 @@ class Task {
   }
 
  protected:
-  /// How many entries of `said` are the sample's own targets.
+  /// The number of entries of `said` that equal the sample's targets.
   static std::int64_t count_right(const Sample& sample, std::span<const std::int32_t> said);
-  /// For tasks whose answer is what is asked: `sequences`, answers right as a whole, and `tokens`,
+  /// For tasks in which the answer is asked: `sequences`, completely right answers, and `tokens`,
   /// the share of right tokens.
   static void add_answer(const Sample& sample, std::span<const std::int32_t> said, Tally& tally);
 };
 
-/// A change of the options that makes a test set: longer, sparser, larger.
+/// A change of the options that defines a test set: longer, sparser, larger.
 struct Distribution {
   std::string name;
-  std::string title;  // as a table's column has it
+  std::string title;  // the column's title in tables
   std::function<void(OptionValues&)> change;
-  bool compared = true;  // by its main metric a checkpoint may be the best
+  bool compared = true;  // its main metric may choose the best checkpoint
 };
 
 using NamedPaths = std::vector<std::pair<std::string, std::filesystem::path>>;
 
-/// A task before its options are known.
+/// A task before its options are set.
 struct TaskKind {
   std::string name;
   std::string summary;
   std::vector<Option> options;
-  std::vector<Distribution> distributions;  // the first is that of training
+  std::vector<Distribution> distributions;  // the first is the training distribution
   std::function<std::unique_ptr<Task>(const OptionValues&)> make_with;
-  /// The files that the samples are made of, by name, but not a tokenizer's. None: there are none.
+  /// The files that the samples are made of, by name, without those of a tokenizer. Unset: the task
+  /// reads no files.
   std::function<NamedPaths(const OptionValues&)> files = {};
 
   OptionValues defaults() const { return {name, options}; }
-  const Distribution& distribution(std::string_view wanted) const;  // refused where there is none
-  /// The task under these options, changed to a distribution; none: the training one.
+  // throws an Error if there is none
+  const Distribution& distribution(std::string_view wanted) const;
+  /// The task with these options and the changes of a distribution; without one, the training task.
   std::unique_ptr<Task> make(OptionValues values, std::string_view distribution = {}) const;
 };
 
-/// Every task there is.
+/// All tasks.
 std::span<const TaskKind> all_tasks();
-const TaskKind& task_kind(std::string_view name);  // refused where there is none
+const TaskKind& task_kind(std::string_view name);  // throws an Error if there is none
 
 }  // namespace longhand::tasks

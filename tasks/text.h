@@ -4,8 +4,8 @@
 
 namespace longhand::tasks {
 
-/// Text of one's own, each next token learned from those before it. What is not for training is
-/// held out: another file, or the last part of the text (tasks/text_source.h).
+/// The user's own text; each next token is predicted from those before it. Validation uses another
+/// file or the end of the text (tasks/text_source.h).
 TaskKind own_text();
 
 }  // namespace longhand::tasks

@@ -8,7 +8,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// The lines of a file that are not empty; where each begins is all that is kept.
+/// The non-empty lines of a file. Only their offsets are kept in memory.
 class Lines {
  public:
   explicit Lines(const std::filesystem::path& path) : name_(path.string()), file_(path) {
@@ -90,7 +90,8 @@ class Records final : public TextSource {
                    settings.validates ? "validation" : "training", ", got ", lines_.size(),
                    " in all, ", settings.examples, " of them examples");
     count_ = part.end - begin_;
-    for (std::uint64_t i = 0; i < count_; ++i) sample_at(i, 0);  // refused now, not in training
+    // report errors now, not during training
+    for (std::uint64_t i = 0; i < count_; ++i) sample_at(i, 0);
   }
 
   std::uint64_t count() const override { return count_; }
@@ -132,9 +133,9 @@ class Records final : public TextSource {
   Lines lines_;
   std::size_t length_;
   bool cuts_;
-  std::int32_t size_;  // of the vocabulary
+  std::int32_t size_;  // size of the vocabulary
   ConversationFormat format_;
-  std::string before_;  // every prompt: the instruction and the examples
+  std::string before_;  // precedes every prompt: the instruction and the examples
   std::uint64_t begin_ = 0, count_ = 0;
 };
 

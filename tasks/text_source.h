@@ -8,30 +8,30 @@
 
 namespace longhand::tasks {
 
-/// The samples of a text, by number.
+/// The numbered samples of a text.
 class TextSource {
  public:
   virtual ~TextSource() = default;
   virtual std::uint64_t count() const = 0;
-  /// As Task::sample_at() has it.
+  /// See Task::sample_at().
   virtual Sample sample_at(std::uint64_t number, double shift) const = 0;
 };
 
-/// Windows of the text's tokens, which follow one another: a window's last token is the next one's
-/// first, so that each is learned once. Before each stands what the tokenizer puts before a text,
-/// which is only read: a model that was trained with it says little without.
+/// Adjacent windows of the text's tokens. The last token of a window is the first of the next, so
+/// each token is predicted once. Each window starts with the tokens that the tokenizer puts before
+/// a text. They are only read, but models trained with them need them.
 ///
-/// In training all have the same length, and the shift moves them all by a part of what is left
-/// over, which is about a window. In validation they begin at the part's first token, and the last
-/// may be shorter.
+/// In training all windows have the same length, and `shift` offsets them by a part of the
+/// remainder, which is about a window. In validation they start at the first token of the part, and
+/// the last may be shorter.
 ///
-/// Documents stand one after another, each with its end, and windows are cut without regard to
-/// them: a token sees what is before it in its window, of earlier documents too. What is held out
-/// begins with a document.
+/// Documents follow one another, each with its end, and windows ignore their boundaries: a token
+/// sees everything before it in its window, including earlier documents. The held-out part begins
+/// with a document.
 std::unique_ptr<TextSource> windows_of(const TextSettings& settings, const Vocabulary& vocabulary);
 
-/// Questions and answers. The answer and its end are learned, the prompt is only read. All records
-/// are looked at when the file is opened.
+/// Questions and answers. The answer and its end are trained; the prompt is only read. All records
+/// are checked when the file is opened.
 std::unique_ptr<TextSource> records_of(const TextSettings& settings, const Vocabulary& vocabulary);
 
 }  // namespace longhand::tasks

@@ -9,7 +9,7 @@
 
 namespace longhand::tasks {
 
-/// 256 tokens, the bytes.
+/// 256 tokens, one per byte.
 class ByteVocabulary final : public Vocabulary {
  public:
   std::int32_t size() const override { return 256; }
@@ -19,11 +19,11 @@ class ByteVocabulary final : public Vocabulary {
   std::vector<std::int32_t> encode(std::string_view text) const override;
 };
 
-/// A tokenizer's tokens, as many as a model has: where those are more, the rest stand for no text;
-/// where they are fewer, a text with one that is missing is refused.
+/// The tokens of a tokenizer, but as many as a model has. Additional tokens of the model have no
+/// text. If the model has fewer, a text that needs a missing token is refused.
 class TokenizerVocabulary final : public Vocabulary {
  public:
-  /// `size` 0: the tokenizer's.
+  /// `size` 0: as many as the tokenizer has.
   TokenizerVocabulary(std::shared_ptr<const nn::Tokenizer> tokenizer, std::int64_t size);
 
   const nn::Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -31,7 +31,7 @@ class TokenizerVocabulary final : public Vocabulary {
   std::string text(std::int32_t token) const override;
   std::optional<std::int32_t> find(std::string_view text) const override;
   using Vocabulary::encode;
-  /// With what the tokenizer puts around a text, as a model was shown it.
+  /// Includes the tokens that the tokenizer puts around a text.
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::vector<std::int32_t> encode_part(std::string_view text) const override;
   std::vector<std::int32_t> beginning() const override;
@@ -44,13 +44,13 @@ class TokenizerVocabulary final : public Vocabulary {
   std::int32_t size_;
 };
 
-/// Whether a task's option `tokenizer` names files; `bytes` and `characters` need none.
+/// True if a task's option `tokenizer` names files; `bytes` and `characters` need none.
 inline bool names_tokenizer(std::string_view tokenizer) {
   return tokenizer != "bytes" && tokenizer != "characters";
 }
 
-/// The tokenizer of a file or folder; the same one for all who ask while one of them holds it and
-/// the files are unchanged.
+/// The tokenizer of a file or folder. Callers share one object while any of them holds it and the
+/// files are unchanged.
 std::shared_ptr<const nn::Tokenizer> shared_tokenizer(const std::filesystem::path& path);
 
 }  // namespace longhand::tasks

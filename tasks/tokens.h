@@ -4,9 +4,9 @@
 
 namespace longhand::tasks {
 
-/// Random tokens, written as their numbers, each as likely: "12 7 7 3". The next one follows from
-/// nothing; the least loss is ln vocabulary. For models whose own text is not known here: those
-/// imported, which then read and say token numbers.
+/// Uniform random tokens, written as numbers: "12 7 7 3". No token can be predicted, so the minimum
+/// loss is ln vocabulary. Used for models whose text is unknown, such as imported ones, which then
+/// read and write token numbers.
 TaskKind tokens();
 
 }  // namespace longhand::tasks

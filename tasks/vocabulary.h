@@ -12,42 +12,42 @@
 
 namespace longhand::tasks {
 
-/// The tokens of a task, numbered from 0, and how text is cut into them.
+/// The tokens of a task, numbered from 0, and how text is split into them.
 class Vocabulary {
  public:
   virtual ~Vocabulary() = default;
 
   virtual std::int32_t size() const = 0;
-  /// The bytes of text that a token stands for; refused unless it is one.
+  /// The text of a token. Throws an Error for an invalid token.
   virtual std::string text(std::int32_t token) const = 0;
   virtual std::optional<std::int32_t> find(std::string_view text) const = 0;
-  std::int32_t at(std::string_view text) const;  // refused where there is none
-  /// What stands between the texts of two tokens.
+  std::int32_t at(std::string_view text) const;  // throws an Error if there is none
+  /// Text between the texts of two tokens.
   virtual std::string_view separator() const { return {}; }
 
-  /// Refused, with the place, where no token fits.
+  /// Throws an Error that names the place where no token fits.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  /// A part of a text: without what a tokenizer puts around a whole one.
+  /// Encodes a part of a text, without the tokens that a tokenizer puts around a whole text.
   virtual std::vector<std::int32_t> encode_part(std::string_view text) const {
     return encode(text);
   }
-  /// What stands before every whole text.
+  /// The tokens before every whole text.
   virtual std::vector<std::int32_t> beginning() const { return {}; }
-  /// encode() for text from outside: says what is wrong with it, or nothing.
+  /// encode() for text from outside: returns what is wrong with it, or nothing.
   std::string encode(std::string_view text, std::vector<std::int32_t>& tokens) const;
   virtual std::string decode(std::span<const std::int32_t> tokens) const;
 };
 
-/// A list of words: token i is written texts[i]. With a separator, one stands between each two
-/// tokens, and text is cut there; further separators are passed over. Without one, text is cut
-/// greedily, the longest token that fits first, so a vocabulary may hold both "345" and "3".
+/// A list of words: token i is written texts[i]. With a separator, tokens are joined by it and text
+/// is split at it; repeated separators are ignored. Without one, text is split greedily, the
+/// longest matching token first, so a vocabulary may contain both "345" and "3".
 class WordVocabulary final : public Vocabulary {
  public:
   explicit WordVocabulary(std::vector<std::string> texts, std::string separator = {});
 
-  /// One token for each character.
+  /// One token per character.
   static WordVocabulary of_characters(std::string_view characters);
-  /// The numbers from 0, with spaces between them: token k is written as k.
+  /// The numbers from 0, separated by spaces: token k is written as k.
   static WordVocabulary of_numbers(std::int64_t count);
 
   std::int32_t size() const override { return static_cast<std::int32_t>(texts_.size()); }

@@ -11,14 +11,14 @@ namespace longhand::tasks {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
-using Permutation = std::vector<std::int32_t>;  // where each point goes
+using Permutation = std::vector<std::int32_t>;  // image of each point
 
 constexpr std::int64_t longest_word = 1 << 20, largest_modulus = 4096;
 
-/// What an option's value says of a group.
+/// The group named by an option's value.
 struct GroupName {
   bool cyclic = false;
-  bool even = false;  // even permutations alone
+  bool even = false;  // only even permutations
   std::int32_t points = 0;
 
   static GroupName of(const OptionValues& options) {
@@ -51,7 +51,7 @@ bool is_even(const Permutation& permutation) {
   return inversions % 2 == 0;
 }
 
-/// A group as the generator has it: every product in a table, unless it is a sum.
+/// A group for the generator: a table of all products, except for zN, which adds numbers.
 class Group {
  public:
   explicit Group(const GroupName& name) {
@@ -100,8 +100,8 @@ class Group {
   Tokens products_;
 };
 
-/// For readers of outside words, who have no list of permutations: that of a rank in lexicographic
-/// order. The rank's digits, to the bases n, n - 1, ..., pick among the points that are left.
+/// The permutation of a rank in lexicographic order, for checks that have no list of permutations.
+/// The digits of the rank in bases n, n - 1, ... pick among the remaining points.
 Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   Tokens digits;
   for (std::int64_t base = 1; base <= points; ++base) {
@@ -118,7 +118,7 @@ Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   return picked;
 }
 
-/// And back: a digit counts the later points that are smaller.
+/// The inverse of permutation_of(). Each digit counts the later points that are smaller.
 std::int64_t rank_of(const Permutation& permutation) {
   std::int64_t rank = 0;
   for (std::size_t i = 0; i < permutation.size(); ++i) {
@@ -172,8 +172,8 @@ class Words final : public Task {
     return sample;
   }
 
-  /// `above-chance`: the share of right tokens as one that is 0 for guesses, (share - 1/n) / (1 -
-  /// 1/n) with n elements.
+  /// `above-chance`: the share of right tokens rescaled so that guessing gives 0, (share - 1/n) /
+  /// (1 - 1/n) with n elements.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     add_answer(sample, said, tally);
@@ -183,10 +183,10 @@ class Words final : public Task {
     tally.add_ratio("above-chance", (right - total * chance) / (1 - chance), std::ssize(said));
   }
 
-  /// All that was read counts: there is no place to look at.
+  /// The output depends on every token, so there is no reference attention.
   std::vector<ReferenceRow> reference(const Sample&) const override { return {}; }
 
-  /// The answer is every asked product.
+  /// The answer lists every asked product.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     Tokens products;
     for (const std::int32_t output : sample.asked) {
@@ -217,8 +217,8 @@ class Words final : public Task {
   }
 
  private:
-  /// Reads a word of any length by the definition: adds numbers up, or moves points along. Says why
-  /// it is none.
+  /// Solves a word of any length by the definition: adds numbers, or moves points. Returns what is
+  /// wrong with it, or nothing.
   std::string solve(std::string_view prompt, Tokens& products) const {
     Tokens word;
     std::string wrong = vocabulary_.encode(prompt, word);
@@ -232,7 +232,7 @@ class Words final : public Task {
   std::string add_up(const Tokens& word, Tokens& sums) const {
     std::int64_t sum = 0;
     for (std::size_t t = 0; t < word.size(); ++t) {
-      if (swaps_ && word[t] != 1) return no_swap(t, word[t]);  // in z2
+      if (swaps_ && word[t] != 1) return no_swap(t, word[t]);  // only for the group z2
       sum += word[t];
       sums.push_back(static_cast<std::int32_t>(sum % name_.points));
     }
@@ -255,8 +255,8 @@ class Words final : public Task {
     return {};
   }
 
-  /// Of the permutations 2k and 2k + 1, which differ in the order of the last two points, one is
-  /// even.
+  /// Exactly one of the permutations 2k and 2k + 1, which differ in the order of the last two
+  /// points, is even.
   Permutation element(std::int64_t number) const {
     if (!name_.even) return permutation_of(number, name_.points);
     Permutation first = permutation_of(2 * number, name_.points);
@@ -271,11 +271,11 @@ class Words final : public Task {
   Group group_;
   std::int64_t most_, least_;
   bool swaps_, last_;
-  Tokens moves_;  // what a word is made of
+  Tokens moves_;  // the elements of which words consist
   WordVocabulary vocabulary_;
 };
 
-/// Words of exactly `factor` times the longest.
+/// Words of exactly `factor` times the maximum length.
 Distribution longer_words(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             values.set("max", text(factor * values.integer("max", 1, longest_word / factor)));
@@ -283,7 +283,7 @@ Distribution longer_words(std::int64_t factor) {
           }};
 }
 
-/// Of all lengths from the longest in training to 6.4 times it: 40 to 256.
+/// All lengths from the training maximum to 6.4 times it: 40 to 256.
 void from_the_longest(OptionValues& values) {
   const std::int64_t longest = values.integer("max", 1, longest_word / 8);
   values.set("min", text(longest));

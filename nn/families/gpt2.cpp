@@ -1,8 +1,8 @@
 #include "core/error.h"
 #include "nn/models/hugging_face.h"
 
-/// GPT-2. Matrices of the blocks are kept transposed there, [in, out] (Conv1D); the output layer is
-/// the embedding unless the configuration says otherwise.
+/// GPT-2. The file stores the matrices of blocks transposed, [in, out] (Conv1D). The output layer
+/// is the embedding unless the configuration says otherwise.
 namespace longhand::nn {
 namespace {
 
@@ -62,7 +62,8 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// Theirs: all queries, all keys, all values, each head by head; ours mixer after mixer.
+/// The file stores all queries, then all keys, then all values, each head by head; this library
+/// stores one mixer after another.
 std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   const std::int64_t all = columns(mixing.mixers());
   std::vector<std::int64_t> rows;
@@ -76,8 +77,8 @@ std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   return rows;
 }
 
-/// GPT2LMHeadModel's name first; GPT2Model's, which the first published files have, goes without
-/// the prefix.
+/// The name in GPT2LMHeadModel, then the name in GPT2Model, which the first published files have
+/// and which lacks the prefix.
 std::vector<std::string> names(const std::string& name) { return {"transformer." + name, name}; }
 
 std::vector<Exchange> tensors_of(const Decoder& decoder) {

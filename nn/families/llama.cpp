@@ -1,7 +1,7 @@
 #include "core/error.h"
 #include "nn/models/llama_form.h"
 
-/// Llama: no biases unless the configuration asks for them.
+/// Llama: biases only if the configuration has them.
 namespace longhand::nn {
 namespace {
 

@@ -5,7 +5,7 @@
 
 namespace longhand::nn {
 
-/// Rows of a table, times `scale`. weight [vocabulary, width]
+/// Selects rows of a table and multiplies them by `scale`. weight [vocabulary, width]
 class Embedding {
  public:
   Embedding() = default;

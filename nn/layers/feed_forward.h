@@ -5,7 +5,7 @@
 
 namespace longhand::nn {
 
-/// How wide the feed forward of a block is and what it computes.
+/// Widths and activation of a block's feed forward.
 struct FeedForwardShape {
   std::int64_t width = 0, inner = 0;
   Activation f = Activation::gelu;
@@ -24,7 +24,7 @@ class FeedForward {
   Activation f = Activation::gelu;
 };
 
-/// y = (f(x G^T + a) * (x U^T + c)) D^T + b + residual. `gate_up` holds G's rows, then U's.
+/// y = (f(x G^T + a) * (x U^T + c)) D^T + b + residual. The rows of `gate_up` are G's, then U's.
 class GatedFeedForward {
  public:
   GatedFeedForward() = default;

@@ -11,20 +11,21 @@ namespace longhand::nn {
 class Linear {
  public:
   Linear() = default;
-  /// Weights at first: normal numbers of deviation 1/sqrt(in), unless said otherwise.
+  /// The default initial weights are normal numbers of standard deviation 1/sqrt(in).
   Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true,
          std::optional<Initial> initial = {});
 
   struct Options {
     std::optional<Activation> f = {};
     Var residual = {};
-    std::optional<DType> out = {};  // none: x's type
+    std::optional<DType> out = {};  // default: the type of x
   };
   Var operator()(const Var& x) const { return (*this)(x, Options{}); }
   Var operator()(const Var& x, const Options& options) const;
 
   Parameter weight, bias;
-  std::vector<Lora> adapters = {};  // added to the product; without an activation only
+  // low-rank products added to the result; only without an activation
+  std::vector<Lora> adapters = {};
 };
 
 }  // namespace longhand::nn

@@ -7,34 +7,36 @@
 
 namespace longhand::nn {
 
-/// What is added to the products of a model's blocks, and learns in their place.
+/// Options of the low-rank products that are added to a model's matrices and trained instead of
+/// them.
 struct LoraOptions {
-  std::int64_t rank = 0;                  // 0: nothing
-  double alpha = 0;                       // 0: as the rank
-  std::vector<std::string> targets = {};  // of the projections below
+  std::int64_t rank = 0;                  // 0: no low-rank products
+  double alpha = 0;                       // 0: alpha = rank
+  std::vector<std::string> targets = {};  // names from lora_targets()
 
   double scale() const { return alpha == 0 ? 1 : alpha / static_cast<double>(rank); }
   bool has(std::string_view target) const;
 };
-/// query, key, value and output of the mixing; gate, up and down of the feed forward.
+/// All possible targets: query, key, value and output of the mixing; gate, up and down of the feed
+/// forward.
 std::span<const std::string_view> lora_targets();
-/// "query,value" as targets; an Error for another name.
+/// Parses a list such as "query,value". Throws an Error for an unknown name.
 std::vector<std::string> parse_lora_targets(std::string_view list);
 
-/// Columns of a layer's output that are a projection of their own.
+/// The columns of a layer's output that belong to one named projection.
 struct Projected {
   std::string_view name;  // one of lora_targets()
   std::int64_t first = 0, count = 0;
 };
 
-/// y + scale (x a^T) b^T in the projection's columns. b is 0 at first, so y stays as it is.
+/// Adds scale (x a^T) b^T to the projection's columns of y. b is initially 0, so y does not change.
 class Lora {
  public:
   Lora(const Scope& scope, std::int64_t in, const Projected& projected, const LoraOptions& options);
 
-  /// In y's memory (autograd/low_rank.h).
+  /// Writes the result into y's memory (autograd/low_rank.h).
   Var operator()(const Var& y, const Var& x) const;
-  /// weight += scale b a, in the projection's rows.
+  /// Adds scale b a to the projection's rows of `weight`.
   void merge_into(const Parameter& weight) const;
 
   Projected projected;

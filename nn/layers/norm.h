@@ -6,7 +6,7 @@
 
 namespace longhand::nn {
 
-/// weight (gain) ones, bias zeros. core/contract/norm.h has the formula.
+/// Initially the weight (gain) is 1 and the bias 0. The formula is in core/contract/norm.h.
 class LayerNorm {
  public:
   LayerNorm() = default;
@@ -18,7 +18,8 @@ class LayerNorm {
   double epsilon = 1e-5;
 };
 
-/// x / rms(x) times its gain: weight (ones), or 1 + weight (zeros), or ones that are not learned.
+/// Multiplies x / rms(x) by a gain: `weight` (initially 1), 1 + `weight` (initially 0), or fixed
+/// ones.
 class RmsNorm {
  public:
   RmsNorm() = default;
@@ -28,7 +29,7 @@ class RmsNorm {
   Var operator()(const Var& x) const;
 
   Parameter weight;
-  Var fixed = {};  // the gain where it is not learned
+  Var fixed = {};  // the gain if it is not trained
   double epsilon = 1e-6;
   bool plus_one = false;
 };
@@ -36,19 +37,19 @@ class RmsNorm {
 enum class NormKind {
   layer,
   rms,
-  rms_plus_one,  // its weight is the gain's distance from one
+  rms_plus_one,  // the gain is 1 + weight
 };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<NormKind>{"layer", "rms", "rms_plus_one"};
 
-/// One of them, as a model's configuration says.
+/// One of these norms, as selected by a model's configuration.
 class Norm {
  public:
   Norm() = default;
   Norm(const Scope& scope, std::int64_t width, NormKind kind, double epsilon);
 
   Var operator()(const Var& x) const;
-  /// The gain's parameter, and LayerNorm's bias; empty in an RmsNorm.
+  /// The parameter of the gain, and the bias of LayerNorm, which is empty for RmsNorm.
   const Parameter& weight() const { return layer_.weight ? layer_.weight : rms_.weight; }
   const Parameter& bias() const { return layer_.bias; }
   explicit operator bool() const { return layer_.weight || rms_.weight; }

@@ -8,7 +8,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Rows of a new table, whatever the configuration says is the longest sequence.
+/// Maximum initial rows of a table, whatever maximum length is configured.
 constexpr std::int64_t most_at_first = 1 << 14;
 
 }  // namespace

@@ -8,33 +8,35 @@
 
 namespace longhand::nn {
 
-/// Rotary positions (core/contract/rope.h): which entries of a head turn, and how fast.
+/// Options of rotary positions (core/contract/rope.h): which entries of a head are rotated, and how
+/// fast.
 struct RopeOptions {
-  double share = 1;          // of a head's entries; 0: none turn
-  double base = 10000;       // of the wavelengths
-  bool interleaved = false;  // pairs (2p, 2p + 1) instead of (p, p + dims/2)
-  /// Long wavelengths are stretched, as Llama 3 does it: with w the wavelength of f, those with
-  /// w < original / high stay, those with w > original / low become f / factor, and between them
+  double share = 1;          // share of a head's entries that are rotated; 0: none
+  double base = 10000;       // base of the wavelengths
+  bool interleaved = false;  // rotate pairs (2p, 2p + 1) instead of (p, p + dims/2)
+  /// Stretches long wavelengths as Llama 3 does. With w the wavelength of frequency f, frequencies
+  /// with w < original / high are unchanged, those with w > original / low become f / factor, and
+  /// between them
   ///   f' = (1 - s) f / factor + s f,   s = (original / w - low) / (high - low)
   double factor = 1, low = 1, high = 4;
   std::int64_t original = 8192;
 
   void declare(Options& options);
-  /// Entries of a head of this width that turn, as the frequencies count them: where the number is
-  /// odd one more turns with it, if there is one.
+  /// Number of rotated entries of a head of this width. An odd number is rotated as the next even
+  /// one, if the head is wide enough.
   std::int64_t dims(std::int64_t width) const;
-  /// base^(-2p/dims) for all p with 2p < dims, stretched; computed in f32 as the original models
+  /// base^(-2p/dims) for all p with 2p < dims, stretched. Computed in f32, as the original models
   /// do.
   std::vector<double> frequencies(std::int64_t dims) const;
 };
 
-/// Tables of cosines and sines by their frequencies, grown when a later position is met. What a
-/// larger table replaces stays: a recorded step may read it. Sizes double, so it is less than the
-/// last.
+/// Tables of cosines and sines, one per set of frequencies. A table is replaced by a larger one
+/// when a later position is needed. Replaced tables stay, because a recorded step may still read
+/// them; since sizes double, together they are smaller than the current one.
 class RopeTables {
  public:
   RopeTables() = default;
-  /// rows: of a new table, at least.
+  /// `rows`: minimum rows of a new table.
   explicit RopeTables(std::int64_t rows) : rows_(rows) {}
 
   const Tensor& table(Backend& backend, DType type, const std::vector<double>& frequencies,

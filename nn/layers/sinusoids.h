@@ -6,9 +6,9 @@
 
 namespace longhand::nn {
 
-/// The fixed table of positions: with f_i = base^(-2i/width), row p is
+/// The fixed table of sinusoidal positions. With f_i = base^(-2i/width), row p is
 ///   sin p f_0, cos p f_0, sin p f_1, ...
-/// Grown as RopeTables are.
+/// It grows as RopeTables do.
 class Sinusoids {
  public:
   Sinusoids() = default;

@@ -7,9 +7,9 @@
 namespace longhand::nn {
 namespace {
 
-/// ALiBi heads (docs/math/forgetting.md): forgetting attention whose gates do not change, so that a
-/// score loses m_h for each token of distance, m_h = 2^(-8 h / H) for h = 1 .. H, all of the
-/// layer's alibi heads.
+/// ALiBi heads (docs/math/forgetting.md): forgetting attention with constant gates. A score loses
+/// m_h for each token of distance, m_h = 2^(-8 h / H) for h = 1 .. H, where H counts all alibi
+/// heads of the layer.
 class AlibiHeads final : public AttentionHeads {
  public:
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<AlibiHeads>(*this); }
@@ -38,7 +38,7 @@ class AlibiHeads final : public AttentionHeads {
   bool turns() const override { return false; }
 
  private:
-  Var logs_;  // of the gates
+  Var logs_;  // logarithms of the gates
 };
 
 }  // namespace

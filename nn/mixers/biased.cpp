@@ -11,7 +11,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Scores of one sequence in all heads of a layer: a GiB of f32.
+/// Maximum scores of one sequence in all heads of a layer: a GiB of f32.
 constexpr std::int64_t most_scores = 1 << 28;
 
 }  // namespace
@@ -49,7 +49,7 @@ void BiasedHeads::build(MixerScope& layer, const MixerPlace& place) {
     matrix_ = own.add("matrix", {heads, longest, longest}, nn::constant(0), true, true);
     return;
   }
-  // All keys are alike to a query of 0, so that nothing is preferred at first.
+  // A query of 0 has equal scores for all keys, so the bias is initially neutral.
   const std::int64_t in = layer.width();
   const double deviation = 1 / std::sqrt(static_cast<double>(in));
   query_ = own.add("query", {heads * width, in}, nn::constant(0), true, true);
@@ -126,7 +126,7 @@ std::vector<LearnedNumber> BiasedHeads::learned_numbers() const {
 }
 
 double BiasedHeads::operations_of_pair() const {
-  // Two products forward and five backward; of the further heads' scores one and two.
+  // Two products forward and five backward; for the scores of additional heads one and two.
   return (bias == ScoreBias::heads ? 20 : 14) * static_cast<double>(columns());
 }
 

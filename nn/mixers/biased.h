@@ -6,21 +6,21 @@ namespace longhand::nn {
 
 /// What is added to the scores of softmax heads.
 enum class ScoreBias {
-  matrix,  // a number for each head, query's position and key's position
-  heads,   // the weights of further heads of the same layer, which read the stream themselves
+  matrix,  // a number for each head, position of the query and position of the key
+  heads,   // the weights of additional heads of the same layer, which read the stream
 };
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<ScoreBias>{"matrix", "heads"};
 
 /// Softmax heads with a trainable bias added to their scores (docs/math/biased.md), for a model
-/// that is frozen otherwise. Columns and parameters are those of SoftmaxHeads, so that its weights
-/// are theirs; with the bias as it is at first they do what these do.
+/// that is otherwise frozen. Columns and parameters are those of SoftmaxHeads, so their weights can
+/// be loaded. With the initial bias both compute the same.
 ///
-/// Nothing here is fused: sequence by sequence, every score of a layer's heads is in memory.
+/// The bias is not fused: for each sequence, all scores of a layer's heads are in memory.
 class BiasedHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
-  std::int64_t window = 0;  // keys that a head sees; 0: all
+  std::int64_t window = 0;  // number of visible keys; 0: all
   ScoreBias bias = ScoreBias::heads;
   std::int64_t longest = 256;  // rows and columns of a matrix
 
@@ -33,7 +33,7 @@ class BiasedHeads final : public AttentionHeads {
   void check_decoding() const override { scores.check_decoding(); }
   std::int64_t cached_columns() const override;
   std::optional<std::int64_t> most_tokens() const override;
-  /// Sequences of other lengths in tensors of the same shapes are other operations.
+  /// Sequences of other lengths need other operations, even if tensors have the same shapes.
   bool repeats() const override { return false; }
   void build(MixerScope& layer, const MixerPlace& place) override;
   HeadsBackward forward(const MixerPass& pass) const override;
@@ -43,12 +43,12 @@ class BiasedHeads final : public AttentionHeads {
   double operations_of_pair() const override;
 
  private:
-  /// The further heads' scores; keys of earlier tokens come from the cache.
+  /// The scores of the additional heads. Keys of earlier tokens come from the cache.
   ScoreVars further_scores(const MixerPass& pass) const;
 
   Parameter beta_;
-  Parameter matrix_;       // [heads, longest, longest]; or empty
-  Parameter query_, key_;  // [heads * width, width of the stream]; or empty
+  Parameter matrix_;       // [heads, longest, longest]; may be empty
+  Parameter query_, key_;  // [heads * width, width of the stream]; may be empty
 };
 
 }  // namespace longhand::nn

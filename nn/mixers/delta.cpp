@@ -11,9 +11,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Delta heads (docs/math/delta.md), known as Gated DeltaNet: each has a matrix that tokens read,
-/// let fade and correct, and no keys of earlier tokens. No positions are needed: a convolution over
-/// the last few tokens tells what is near.
+/// Delta heads (docs/math/delta.md), known as Gated DeltaNet. Each head has a matrix as its state,
+/// which tokens read, let decay and correct; keys of earlier tokens are not stored. Positions are
+/// not needed, because a convolution over the last few tokens distinguishes near tokens.
 class DeltaHeads final : public AttentionHeads {
  public:
   bool gate = true, negative = true;
@@ -41,7 +41,7 @@ class DeltaHeads final : public AttentionHeads {
     AttentionHeads::build(layer, place);
     const Scope own = layer.scope() / place.index / "delta";
     if (convolution > 0) {
-      // As deep as uniform numbers up to 1/2.
+      // The standard deviation equals that of uniform numbers up to 1/2.
       taps_ =
           own.add("taps", {convolution, projection_columns()}, normal(std::sqrt(1 / 12.)), false);
     }
@@ -102,16 +102,16 @@ class DeltaHeads final : public AttentionHeads {
   }
   double operations_of_pair() const override { return 0; }
   double operations_of_token() const override {
-    return 20 * static_cast<double>(columns() * width);  // ten products with the memory
+    return 20 * static_cast<double>(columns() * width);  // ten products with the state
   }
 
  protected:
   bool turns() const override { return false; }
 
  private:
-  /// How fast heads forget at first, decay = -A softplus(w . x + d), as published: A uniform over
-  /// (0, 16), and softplus(d) over (0.001, 0.1) by its logarithm, one whatever the other. The
-  /// parameters hold normal numbers: what share of them is less is uniform.
+  /// Initializes the decay -A softplus(w . x + d) as published: A is uniform over (0, 16), and the
+  /// logarithm of softplus(d) is uniform over (0.001, 0.1), independently. The parameters hold
+  /// normal numbers; the normal distribution function makes them uniform.
   void spread() const {
     const auto uniform = [](double normal) { return std::erfc(-normal / std::sqrt(2.0)) / 2; };
     std::vector<double> fade = fade_.value().to_doubles(), rate = rate_.value().to_doubles();

@@ -8,9 +8,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Entmax heads (docs/math/rules.md): weights that can be 0, so that what a head looks at does not
-/// thin out with the length. Scores are times 1 + softplus(a_t) (ln n_t)^(2 tanh(g_t)), a and g
-/// linear in the token, n the keys that it sees.
+/// Entmax heads (docs/math/rules.md). Weights can be 0, so attention does not spread out as the
+/// length grows. Scores are multiplied by 1 + softplus(a_t) (ln n_t)^(2 tanh(g_t)), where a and g
+/// are linear in the token and n is the number of keys it sees.
 class EntmaxHeads final : public RuleHeads {
  public:
   bool scaled = true, turned = false;
@@ -54,7 +54,8 @@ class EntmaxHeads final : public RuleHeads {
     const Var a = longhand::columns(z, 0, heads), g = longhand::columns(z, heads, heads);
     const Var log_log = activate(Activation::log, log_counts_of(pass, heads));
     const Var power = 2.0 * activate(Activation::tanh, g) * log_log;
-    return 1.0 - log_sigmoid(-a) * activate(Activation::exp, power);  // -ln sigmoid(-a): softplus
+    // softplus(a) = -ln sigmoid(-a)
+    return 1.0 - log_sigmoid(-a) * activate(Activation::exp, power);
   }
 
   Parameter weight_, bias_;

@@ -3,8 +3,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Forgetting attention (docs/math/forgetting.md): softmax heads with gates that let what lies far
-/// back fade, as far as the tokens between say so. No other positions are needed.
+/// Forgetting attention (docs/math/forgetting.md): softmax heads with gates. The tokens in between
+/// decide how far earlier tokens fade. Other positions are not needed.
 class FoxHeads final : public AttentionHeads {
  public:
   bool turned = false;

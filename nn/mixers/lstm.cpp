@@ -9,8 +9,8 @@
 namespace longhand::nn {
 namespace {
 
-/// LSTM heads (docs/math/lstm.md): what is kept goes through every token, one after another, with
-/// gates that read it. What a transformer of bounded depth cannot follow at any length they can.
+/// LSTM heads (docs/math/lstm.md): the state passes through every token in order, with gates that
+/// read it. They can track state over any length, which a transformer of fixed depth cannot.
 class LstmHeads final : public Mixer {
  public:
   double forget = 1;

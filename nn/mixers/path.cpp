@@ -12,12 +12,12 @@
 namespace longhand::nn {
 namespace {
 
-/// Scores of one sequence in all heads of a layer: a GiB of f32.
+/// Maximum scores of one sequence in all heads of a layer: a GiB of f32.
 constexpr std::int64_t most_path_scores = 1 << 28;
 
-/// PaTH heads (docs/math/path.md): softmax attention in which each token reflects what later
-/// queries ask of earlier keys. Positions are what lies between, not how much. Composed: every
-/// T x T matrix is in memory.
+/// PaTH heads (docs/math/path.md): softmax attention in which each token applies a reflection to
+/// the queries of later tokens for earlier keys. Positions depend on the tokens in between, not on
+/// their number. Composed of other operations: every T x T matrix is in memory.
 class PathHeads final : public AttentionHeads {
  public:
   std::int64_t rank = 32, convolution = 3;
@@ -44,7 +44,7 @@ class PathHeads final : public AttentionHeads {
     return static_cast<std::int64_t>(
         std::sqrt(static_cast<double>(most_path_scores) / static_cast<double>(heads)));
   }
-  bool repeats() const override { return false; }  // shapes follow the sequences
+  bool repeats() const override { return false; }  // shapes depend on the sequences
 
   void build(MixerScope& layer, const MixerPlace& place) override {
     AttentionHeads::build(layer, place);
@@ -52,7 +52,7 @@ class PathHeads final : public AttentionHeads {
     const auto deviation = [](std::int64_t in) { return 1 / std::sqrt(static_cast<double>(in)); };
     down_ = own.add("down", {rank, layer.width()}, normal(deviation(layer.width())), true, true);
     up_ = own.add("up", {columns(), rank}, normal(deviation(rank)), true, true);
-    // As deep as uniform numbers up to 1 / sqrt(taps).
+    // The standard deviation equals that of uniform numbers up to 1 / sqrt(taps).
     taps_ = own.add("taps", {convolution, columns()}, normal(deviation(3 * convolution)), false);
     weight_ = own.add("weight", {heads, layer.width()}, normal(0.02), true, true);
     bias_ = own.add("bias", {heads}, constant(0), false);
@@ -102,7 +102,7 @@ class PathHeads final : public AttentionHeads {
   }
 
   std::vector<Var> learned() const override { return {down_, up_, taps_, weight_, bias_}; }
-  double operations_of_pair() const override {  // with the products that make the reflections
+  double operations_of_pair() const override {  // includes the products that make the reflections
     return 30 * static_cast<double>(columns());
   }
 

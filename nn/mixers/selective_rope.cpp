@@ -14,9 +14,10 @@
 namespace longhand::nn {
 namespace {
 
-/// Softmax heads that turn as far as tokens say (docs/math/selective_rope.md): a token adds angles
-/// made from itself and those just before, so a query and a key differ by the angles of what lies
-/// between. Plain rotary positions are the case in which all tokens add the same.
+/// Softmax heads with data-dependent rotation (docs/math/selective_rope.md): each token adds angles
+/// computed from itself and the tokens just before, so a query and a key differ by the angles of
+/// the tokens in between. Plain rotary positions are the case in which all tokens add the same
+/// angles.
 class SelectiveRopeHeads final : public AttentionHeads {
  public:
   std::int64_t rank = 16, convolution = 4;
@@ -52,7 +53,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
                    "selective_rope heads: expected a number of heads that divides the width ",
                    layer.width(), ", got ", heads);
     const Scope own = layer.scope() / place.index / "angle";
-    // As deep as uniform numbers up to 1 / sqrt(in).
+    // The standard deviation equals that of uniform numbers up to 1 / sqrt(in).
     const auto deviation = [](std::int64_t in) {
       return std::sqrt(1 / (3.0 * static_cast<double>(in)));
     };
@@ -94,12 +95,12 @@ class SelectiveRopeHeads final : public AttentionHeads {
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
 
  protected:
-  bool turns() const override { return false; }  // not by positions
+  bool turns() const override { return false; }  // rotation does not depend on positions
 
  private:
   std::int64_t angles() const { return heads * width / 2; }
 
-  /// The sums of what the tokens up to each add: [tokens, heads * width / 2].
+  /// The sums of the angles of all tokens up to each token: [tokens, heads * width / 2].
   Var angles_of(const MixerPass& pass) const {
     const Segments& rows = pass.input.segments;
     const std::int64_t tokens = pass.y.rows();
@@ -107,7 +108,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
     const auto memory = [&](std::size_t which) {
       return pass.cache ? pass.cache->memories[which] : Tensor();
     };
-    // Parts of length 1, one for each head.
+    // Unit vectors, one per head.
     const Var parts = length_(reshape(*pass.x, {tokens * heads, part_}));
     const Var x =
         (1 / std::sqrt(static_cast<double>(part_))) * reshape(parts, {tokens, part_ * heads});

@@ -3,8 +3,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Softmax heads with a sink (docs/math/attention.md): exp(b_h) is added to each row's denominator,
-/// so that a token may look at nothing. b = 0 that is not learned is known as softmax1.
+/// Softmax heads with a sink (docs/math/attention.md): exp(b_h) is added to the denominator of each
+/// row, so a token can attend to nothing. A fixed b = 0 is known as softmax1.
 class SinkHeads final : public AttentionHeads {
  public:
   double sink = 0;

@@ -5,14 +5,15 @@
 
 namespace longhand::nn {
 
-/// Softmax attention (core/contract/attention.h), tempered or not, over all keys or a window.
-/// Reinforced heads give more weight to what a token is to look at, where the input tells them
-/// (core/contract/reinforce.h). That is an intervention in a trained model: they are not trained.
+/// Softmax attention (core/contract/attention.h), optionally tempered or with a window. Reinforced
+/// heads add to the weights of the tokens that the input's reference pairs name
+/// (core/contract/reinforce.h). This is an intervention in a trained model; such heads are not
+/// trained.
 class SoftmaxHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
-  std::int64_t window = 0;               // keys that a head sees; 0: all
-  std::optional<double> reinforce = {};  // the threshold C of reinforced heads
+  std::int64_t window = 0;               // number of visible keys; 0: all
+  std::optional<double> reinforce = {};  // threshold C of reinforced heads
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SoftmaxHeads>(*this); }
   std::string_view kind() const override { return "softmax"; }
@@ -24,16 +25,16 @@ class SoftmaxHeads final : public AttentionHeads {
   std::vector<Var> learned() const override { return {beta_}; }
   std::vector<Parameter> added() const override;
   std::vector<LearnedNumber> learned_numbers() const override;
-  /// Two products forward, five backward, of a pair's queries and keys or values.
+  /// Per pair, two products forward and five backward.
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
-  /// Of reinforced heads: what is added to the weights of each, at first 0; frozen. Or empty.
+  /// Amount added to the weights of each reinforced head, initially 0; frozen. May be empty.
   const Parameter& reinforcement() const { return reinforcement_; }
 
  private:
   Parameter beta_, reinforcement_;
 };
 
-/// These heads in all layers.
+/// A configuration's mixers with these heads in all layers.
 std::vector<MixerList> softmax_layers(const SoftmaxHeads& heads);
 
 }  // namespace longhand::nn

@@ -4,11 +4,12 @@
 namespace longhand::nn {
 namespace {
 
-/// SSMax heads (docs/math/attention.md, tau): scores times s_h ln n, n the keys that a token sees
-/// and s_h a learned number of each head. The weights of a head then do not flatten as n grows.
+/// SSMax heads (docs/math/attention.md, tau): scores are multiplied by s_h ln n, where n is the
+/// number of visible keys and s_h a trained number of each head. The weights of a head then do not
+/// flatten as n grows.
 class SsmaxHeads final : public AttentionHeads {
  public:
-  // 1 over the mean of ln n for n up to 1024: training there begins as plain softmax.
+  // 1 / mean of ln n for n up to 1024, so training starts like plain softmax.
   double first = 0.168;
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SsmaxHeads>(*this); }

@@ -3,9 +3,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Stick-breaking heads (docs/math/rules.md): going back from a token, each key takes the share
-/// sigmoid(s) of what those after it have left. The nearest that agrees is read; no positions are
-/// needed, and a token that finds nothing reads nothing.
+/// Stick-breaking heads (docs/math/rules.md): from a token backward, each key takes the share
+/// sigmoid(s) of what later keys have left. The nearest agreeing key is read. Positions are not
+/// needed, and a token without an agreeing key reads nothing.
 class StickHeads final : public RuleHeads {
  public:
   bool turned = false;

@@ -3,9 +3,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Threshold relative attention (docs/math/rules.md): a softmax of the positive scores alone. Each
-/// loses a number for every positive one from it to the token, ln sigmoid(w . x_t + b), so that
-/// distance is counted in what agrees. Queries and keys are normed.
+/// Threshold relative attention (docs/math/rules.md): a softmax over the positive scores only. Each
+/// score is reduced by ln sigmoid(w . x_t + b) for every positive score from its key to the token,
+/// so distance is counted in agreeing tokens. Queries and keys are normed.
 class TraHeads final : public RuleHeads {
  public:
   double bias = 0;

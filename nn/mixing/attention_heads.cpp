@@ -95,7 +95,7 @@ Var AttentionHeads::turned(Var x, std::int64_t first_column, std::int64_t count,
 }
 
 Var AttentionHeads::turn(Var projection, const Input& input, RopeTables& tables) const {
-  if (norm_of_heads() != HeadNorm::none) return projection;  // turned after they are normed
+  if (norm_of_heads() != HeadNorm::none) return projection;  // rotated after they are normed
   return turned(std::move(projection), place_.projection, heads + key_heads, input, tables);
 }
 

@@ -6,14 +6,14 @@
 namespace longhand::nn {
 
 /// The gates of heads that forget (docs/math/forgetting.md): token t has f_t = sigmoid(w . x_t + b)
-/// in (0, 1) for each head, and the score of key j for query i gets the sum of ln f over j + 1 ..
-/// i.
+/// in (0, 1) for each head, and the sum of ln f over j + 1 .. i is added to the score of key j for
+/// query i.
 struct ForgetGates {
-  double bias = 0;  // b at first
+  double bias = 0;  // initial b
 
   void declare(Options& options);
   void build(const Scope& own, std::int64_t heads, std::int64_t width);
-  /// c of the keys of a pass, whose ln f the cache keeps.
+  /// c of the keys of a pass; the cache stores their ln f.
   Var shift(const MixerPass& pass) const;
   std::vector<Var> learned() const { return {weight_, bias_}; }
 
@@ -21,7 +21,7 @@ struct ForgetGates {
   Parameter weight_, bias_;
 };
 
-/// Heads with another rule than softmax (docs/math/rules.md), which may forget as well.
+/// Heads with another rule than softmax (docs/math/rules.md), which may also forget.
 class RuleHeads : public AttentionHeads {
  public:
   bool forgets = false;
@@ -37,7 +37,7 @@ class RuleHeads : public AttentionHeads {
 
  protected:
   explicit RuleHeads(Rule rule) : rule_(rule) {}
-  /// Scores for the rule, to which a mixer adds what is its own.
+  /// Scores for the rule, which a mixer can modify.
   ScoreVars ruled_scores(const Operands& operand, const MixerPass& pass) const;
 
  private:

@@ -7,12 +7,12 @@
 namespace longhand::nn {
 namespace {
 
-/// Head `head` of x by itself, in rows [begin, begin + length).
+/// Rows [begin, begin + length) of head `head` of x.
 Heads alone(const Heads& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
   return {x.data.slice(begin, length), x.first_column + head * x.width, 1, x.width};
 }
 
-/// Column `head` of a tensor [rows, heads] by itself, in rows [begin, begin + length).
+/// Rows [begin, begin + length) of column `head` of a tensor [rows, heads].
 Tensor alone(const Tensor& x, std::int64_t head, std::int64_t begin, std::int64_t length) {
   return x ? columns(Var(x.slice(begin, length)), head, 1).value() : x;
 }
@@ -28,7 +28,8 @@ Tensor softmax_weights(Scores scores, std::int64_t head, std::int32_t begin, std
   return attention_weights(scores).reshape({length, length});
 }
 
-/// The amount of head `head` more where P exceeds the threshold and a pair of the sequence says so.
+/// Adds the amount of head `head` where P exceeds the threshold and a reference pair of the
+/// sequence names the entry.
 Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t head,
                   std::int32_t begin, std::int32_t length) {
   const double amount = by.amounts.to_doubles()[static_cast<std::size_t>(head)];
@@ -45,10 +46,10 @@ Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t h
   return Tensor::from(weights.backend(), weights.shape(), weights.dtype(), grown);
 }
 
-/// Its part of the matrices of all sequences and heads.
+/// The matrix of one head and sequence among those of all sequences and heads.
 Tensor part_of(const Tensor& weights, const Segments& sequences, std::size_t sequence,
                std::int64_t head) {
-  std::int64_t before = 0, all = 0;  // entries of a head in the sequences before, and in all
+  std::int64_t before = 0, all = 0;  // entries per head in earlier sequences, and in all
   for (std::size_t s = 0; s < sequences.lengths().size(); ++s) {
     if (s == sequence) before = all;
     all += std::int64_t{sequences.lengths()[s]} * sequences.lengths()[s];

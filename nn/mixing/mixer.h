@@ -20,47 +20,49 @@
 
 namespace longhand::nn {
 
-/// Where a mixer's heads lie in their layer.
+/// Position of a mixer's heads in their layer.
 struct MixerPlace {
-  std::int64_t projection = 0;    // its first column of the layer's projection
-  std::int64_t output = 0;        // and of the layer's output
-  std::int64_t heads_before = 0;  // of its kind, in the layer's mixers before it
-  std::int64_t heads_alike = 0;   // of its kind, in all of the layer's mixers
-  std::int64_t index = 0;         // among the layer's mixers
+  std::int64_t projection = 0;    // first column in the layer's projection
+  std::int64_t output = 0;        // first column in the layer's output
+  std::int64_t heads_before = 0;  // heads of its kind in earlier mixers of the layer
+  std::int64_t heads_alike = 0;   // heads of its kind in all mixers of the layer
+  std::int64_t index = 0;         // index among the layer's mixers
 };
 
-/// What a mixer keeps of the tokens it has read, one row a token of each sequence, or of a whole
-/// sequence whatever its length.
+/// What a mixer stores of the tokens it has read: rows per token, or per sequence of any length.
 struct MixerCache {
   Tensor keys_values = {};  // [rows, keys and values]
-  Tensor outputs = {};      // [rows, columns()], where later outputs are made of earlier ones
+  Tensor outputs = {};      // [rows, columns()], for mixers whose outputs depend on earlier outputs
   Tensor numbers = {};      // [rows, cached_numbers()], of the parameters' type
-  std::vector<Tensor> memories = {};  // [sequences, n], n of cached_memories(); so too, 0 at first
+  // [sequences, n] with n from cached_memories(), initially 0; for states of fixed size
+  std::vector<Tensor> memories = {};
 };
 
-/// What can be seen of a pass. A mixer fills in one of these, or none.
+/// What a pass shows for inspection. A mixer fills in one of these, or none.
 struct MixerView {
-  std::optional<Scores> scores = {};  // what P is made of: it is computed when it is asked for
-  std::optional<Reinforcement> reinforcement = {};  // what is added to P
-  Tensor gamma = {};  // of chains along P (core/contract/chain.h): one number, or one for each head
-  Tensor weights = {};   // P, as AttentionWeights in core/contract/attention.h; or empty
-  Tensor selected = {};  // the key that each head chose, -1: none; i32 [tokens, heads]; or empty
+  std::optional<Scores> scores = {};                // the inputs of P, which is computed on request
+  std::optional<Reinforcement> reinforcement = {};  // amounts added to P
+  Tensor gamma = {};                                // of ChaCAL: one number, or one per head
+  // P in the layout of AttentionWeights (core/contract/attention.h); may be empty
+  Tensor weights = {};
+  // i32 [tokens, heads], the key that each head selected, -1 for none; may be empty
+  Tensor selected = {};
 
-  /// P of all heads and sequences, without what is added; empty where the mixer has none.
+  /// P of all heads and sequences, without reinforcement; empty if the mixer has none.
   Tensor all_weights() const;
 };
 
 /// One pass of a layer over the tokens of a batch.
 struct MixerPass {
   const Var& projection;  // [tokens, columns of all mixers], after turn()
-  const Input& input;     // the tokens' positions and sequences
+  const Input& input;     // positions and sequences of the tokens
   RopeTables& tables;
-  const Tensor& y;  // [tokens, columns of all mixers]: a mixer writes its own columns
-  // In decoding: the mixer's cache and its sequences, these tokens' room included.
+  const Tensor& y;  // [tokens, columns of all mixers]; a mixer writes its own columns
+  // In decoding: the mixer's cache and its sequences, including room for these tokens.
   const MixerCache* cache = nullptr;
   const Segments* cached = nullptr;
-  MixerView* view = nullptr;  // to be filled, when somebody looks
-  const Var* x = nullptr;     // what the projection is of, for mixers with products of their own
+  MixerView* view = nullptr;  // filled if not null
+  const Var* x = nullptr;     // input of the projection, for mixers with products of their own
 };
 
 /// What the mixers of a layer share: its scope, and parameters that several of them use.
@@ -69,13 +71,13 @@ class MixerScope {
   MixerScope(Scope scope, std::int64_t width, bool rotary, double epsilon)
       : scope_(std::move(scope)), width_(width), rotary_(rotary), epsilon_(epsilon) {}
 
-  /// A parameter of the layer, made by the first mixer that asks for it.
+  /// A parameter of the layer. The first mixer that requests it creates it.
   Parameter shared(std::string_view name, const Shape& shape, double initial);
-  /// Numbers that are not learned, of the parameters' type.
+  /// Constant numbers of the parameters' type.
   Tensor constants(std::span<const double> values) const;
-  std::int64_t width() const { return width_; }  // of the stream
-  bool rotary() const { return rotary_; }        // the model tells positions by turning
-  double epsilon() const { return epsilon_; }    // of the model's norms
+  std::int64_t width() const { return width_; }  // width of the stream
+  bool rotary() const { return rotary_; }        // true if the model uses rotary positions
+  double epsilon() const { return epsilon_; }    // epsilon of the model's norms
   const Scope& scope() const { return scope_; }
 
  private:
@@ -86,76 +88,76 @@ class MixerScope {
   std::vector<std::pair<std::string, Parameter>> shared_;
 };
 
-/// A number that training changes, as reports name it.
+/// A trained number, with the name that reports use.
 struct LearnedNumber {
   std::string_view name;
-  std::optional<std::int64_t> head = {};  // none: of the whole layer
+  std::optional<std::int64_t> head = {};  // empty: shared by the whole layer
   double value = 0;
 };
 
-/// Some heads of one mechanism that moves information between tokens: what a layer's mixing is
-/// made of. A mechanism is one file in nn/mixers/, which is all that nn knows of it.
+/// Some heads of one mechanism that moves information between tokens. Mixers side by side form a
+/// layer's mixing. A mechanism is one file in nn/mixers/; nothing else in nn names it.
 class Mixer {
  public:
   virtual ~Mixer() = default;
   virtual std::unique_ptr<Mixer> clone() const = 0;
   virtual std::string_view kind() const = 0;
   virtual void declare(Options&) {}
-  virtual void check() const {}  // an Error where its options make no mixer
+  virtual void check() const {}  // throws an Error if the options are invalid
 
   std::int64_t heads = 1;
   std::int64_t key_heads =
       1;  // a divisor of heads: query head h reads key head h / (heads / key_heads)
-  std::int64_t width = 0;  // of a head
+  std::int64_t width = 0;  // width of a head
 
-  /// Columns that it needs of the layer's projection, and columns that it gives.
+  /// Number of columns in the layer's projection, and in its output.
   virtual std::int64_t projection_columns() const = 0;
   virtual std::int64_t columns() const { return heads * width; }
-  /// Those of the projection's columns, counted from its own first one, that are queries and the
-  /// like.
+  /// The named projections among its columns of the projection, counted from its own first column.
   virtual std::vector<Projected> projected() const { return {}; }
-  /// Keys and values it keeps of a token; whether it keeps its outputs as well.
+  /// Columns of keys and values that it caches per token, and whether it also caches its outputs.
   virtual std::int64_t cached_columns() const = 0;
   virtual bool caches_outputs() const { return false; }
-  /// Numbers that it keeps of a token beside them, in full.
+  /// Additional numbers that it caches per token, in the parameters' type.
   virtual std::int64_t cached_numbers() const { return 0; }
-  /// Numbers that it keeps of a sequence, one count for each tensor of them.
+  /// Numbers that it stores per sequence: the size of each state tensor.
   virtual std::vector<std::int64_t> cached_memories() const { return {}; }
-  /// An Error where a token's output depends on what comes later, so that it cannot be decoded.
+  /// Throws an Error if a token's output depends on later tokens, so that the model cannot decode.
   virtual void check_decoding() const {}
-  /// Tokens of the longest sequence that it reads; none: any.
+  /// Maximum tokens of a sequence; empty: no limit.
   virtual std::optional<std::int64_t> most_tokens() const { return std::nullopt; }
-  /// Whether it does the same operations for every batch of a shape (nn/training/step_shape.h), and
-  /// in decoding whatever the cache holds (nn/models/cached_decoder.h); else neither is recorded.
+  /// True if it runs the same operations for every batch of a shape (nn/training/step_shape.h), and
+  /// in decoding for any contents of the cache (nn/models/cached_decoder.h). Otherwise neither is
+  /// recorded.
   virtual bool repeats() const { return true; }
 
-  /// Whether it computes something else where the input tells what tokens are to look at.
+  /// True if reference pairs change its output.
   virtual bool wants_reference() const { return false; }
 
-  /// Makes the parameters of its own, which come after the matrices of its block.
+  /// Creates its own parameters, which follow the matrices of its block.
   virtual void build(MixerScope& layer, const MixerPlace& place) = 0;
-  /// Makes the tables it needs for sequences of up to `longest` tokens.
+  /// Makes tables for sequences of up to `longest` tokens.
   virtual void prepare(RopeTables&, Backend&, DType, std::int64_t /*longest*/) const {}
-  /// The projection with its own columns told their positions, in place. All mixers of a layer do
+  /// Applies positions to its own columns of the projection, in place. All mixers of a layer do
   /// this before any of them computes.
   virtual Var turn(Var projection, const Input&, RopeTables&) const { return projection; }
-  /// Writes its columns of the output, and what it keeps of the tokens into its cache. The backward
-  /// function, when there is one, fills its columns of the projection's gradient.
+  /// Writes its columns of the output, and stores the tokens in its cache. The returned backward
+  /// function, if there is one, writes its columns of the projection's gradient.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
-  /// Values that the layer's record must know of: those of its own parameters.
+  /// The values of its own parameters, which the layer's record on the tape needs.
   virtual std::vector<Var> learned() const { return {}; }
-  /// Those of its own parameters that are added to a model that has learned, as LoRA's are: they
-  /// learn in its place, and where the model takes another's values they begin anew.
+  /// Parameters added to a trained model, like low-rank products: they are trained instead of the
+  /// model, and are not copied when another model's values are loaded.
   virtual std::vector<Parameter> added() const { return {}; }
   virtual std::vector<LearnedNumber> learned_numbers() const { return {}; }
-  /// Operations of a training step for a pair of a token and one that it sees.
+  /// Operations of a training step per pair of a token and a token it sees.
   virtual double operations_of_pair() const = 0;
-  /// Those of a token, beside products with the layer's matrices.
+  /// Operations of a training step per token, besides products with the layer's matrices.
   virtual double operations_of_token() const { return 0; }
 };
 
-/// So many heads of a kind, each of this width: heads_of<FalHeads>(2, 16).
+/// `count` heads of a kind with this width: heads_of<FalHeads>(2, 16).
 template <std::derived_from<Mixer> M>
 M heads_of(std::int64_t count, std::int64_t width) {
   M mixer;
@@ -164,7 +166,7 @@ M heads_of(std::int64_t count, std::int64_t width) {
   return mixer;
 }
 
-/// A mixer by value: copies are clones.
+/// A mixer with value semantics; copies are clones.
 class AnyMixer {
  public:
   AnyMixer(std::unique_ptr<Mixer> mixer) : mixer_(std::move(mixer)) {}  // NOLINT: what it holds
@@ -183,13 +185,13 @@ class AnyMixer {
   std::unique_ptr<Mixer> mixer_;
 };
 
-/// What lies in nn/mixers/: a file NAME.cpp there defines `constinit const MixerKind NAME_mixer`,
-/// which is there before anything runs.
+/// A kind of mixer. A file NAME.cpp in nn/mixers/ defines `constinit const MixerKind NAME_mixer`,
+/// which is initialized at compile time.
 struct MixerKind {
   std::string_view name;
   std::unique_ptr<Mixer> (*make)();
 };
-std::span<const MixerKind* const> mixer_kinds();  // by name
+std::span<const MixerKind* const> mixer_kinds();  // sorted by name
 
 template <class M>
 constexpr MixerKind mixer_kind(std::string_view name) {

@@ -24,7 +24,7 @@ std::optional<std::int64_t> positive(std::string_view digits) {
   return value;
 }
 
-/// The parts of a text between separators that do not lie within braces.
+/// Splits a text at separators outside of braces.
 std::vector<std::string_view> cut(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -53,7 +53,7 @@ void assign_those_it_has(Mixer& mixer, const MixerOptions& given) {
   }
 }
 
-/// "name=value,..." into the mixer's options.
+/// Parses "name=value,..." into the mixer's options.
 void assign(Mixer& mixer, std::string_view text, std::string_view settings) {
   const Options options = declared(mixer);
   for (const std::string_view setting : cut(settings, ',')) {
@@ -67,7 +67,7 @@ void assign(Mixer& mixer, std::string_view text, std::string_view settings) {
   }
 }
 
-/// Null where there is none.
+/// Null if there is no such kind.
 const MixerKind* find_kind(std::string_view name) {
   for (const MixerKind* const kind : mixer_kinds()) {
     if (kind->name == name) return kind;
@@ -107,7 +107,7 @@ AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOp
   return mixer;
 }
 
-/// A fresh mixer of the same kind, for its defaults.
+/// A default-constructed mixer of the same kind.
 AnyMixer fresh(const Mixer& mixer) { return find_kind(mixer.kind())->make(); }
 
 }  // namespace
@@ -172,7 +172,7 @@ std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& ot
   std::vector<std::string> texts;
   for (const MixerList& mixers : layers) texts.push_back(text_of(mixers, otherwise));
   if (std::ranges::adjacent_find(texts, std::ranges::not_equal_to{}) == texts.end()) {
-    return texts.empty() ? "" : texts.front();  // of all layers
+    return texts.empty() ? "" : texts.front();  // the same for all layers
   }
   std::string all;
   for (const std::string& one : texts) all += (all.empty() ? "" : ";") + one;

@@ -14,18 +14,18 @@ namespace longhand::nn {
 class Mixing {
  public:
   struct Settings {
-    std::int64_t width = 0;  // of the stream
+    std::int64_t width = 0;  // width of the stream
     bool projection_bias = true, out_bias = true;
-    bool rotary = true;     // mixers that can turn do
-    double epsilon = 1e-5;  // of the norms
+    bool rotary = true;     // use rotary positions in mixers that support them
+    double epsilon = 1e-5;  // epsilon of the norms
   };
   Mixing() = default;
   Mixing(const Scope& scope, const Settings& settings, const MixerList& mixers, Initial projection,
          Initial out);
-  /// Makes the mixers' own parameters.
+  /// Creates the mixers' own parameters.
   void build();
 
-  /// A pass's cache: one of each mixer's, and the sequences whose keys they hold.
+  /// The caches of a pass: one per mixer, and the sequences whose keys they hold.
   struct Cache {
     std::span<const MixerCache> mixers;
     const Segments& keys;
@@ -35,8 +35,8 @@ class Mixing {
     const Input& input;
     RopeTables& tables;
     std::optional<Cache> cache = {};
-    Show show = {};                           // told what is computed on the way
-    std::vector<MixerView>* views = nullptr;  // gets one of each mixer
+    Show show = {};                           // called with intermediate results
+    std::vector<MixerView>* views = nullptr;  // receives one view per mixer
   };
   /// mixing(x) + residual
   Var operator()(const Var& x, const Var& residual, const Pass& pass) const;

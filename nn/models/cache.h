@@ -9,20 +9,20 @@
 
 namespace longhand::nn {
 
-/// What every layer's mixers keep of the tokens that a model has read, so that a new token costs
-/// one row. Each sequence has room for its capacity of tokens.
+/// What the mixers of every layer store of the tokens that a model has read, so that a new token
+/// costs one row. Each sequence has room for a fixed number of tokens, its capacity.
 class KeyValueCache {
  public:
   KeyValueCache(Backend& backend, std::span<const std::int32_t> capacities);
-  /// The caches of the next layer's mixers, of rows() each.
+  /// Adds the caches of the next layer's mixers, with rows() rows each.
   void add_layer(std::vector<MixerCache> mixers) { layers_.push_back(std::move(mixers)); }
   std::int64_t rows() const { return rows_; }
 
-  /// Makes room for so many new tokens of each sequence: the queries of the coming pass. An Error
-  /// when one outgrows its capacity.
+  /// Makes room for `lengths` new tokens of each sequence, the queries of the next pass. Throws an
+  /// Error if a sequence exceeds its capacity.
   void extend(std::span<const std::int32_t> lengths);
 
-  /// How many tokens of each sequence there are, the newest included.
+  /// Tokens of each sequence, including the newest.
   std::span<const std::int32_t> lengths() const { return lengths_; }
   const Segments& keys() const { return keys_; }
   Mixing::Cache layer(std::int64_t index) const {

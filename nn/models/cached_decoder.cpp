@@ -5,10 +5,10 @@
 namespace longhand::nn {
 namespace {
 
-/// Passes of a shape before it is worth a recording, which takes as long as some of them.
+/// Passes of a shape before it is recorded. Recording takes as long as some passes.
 constexpr std::int64_t passes_alone = 2;
 
-/// The rows of tokens that end a sequence.
+/// Rows of the last token of each sequence.
 std::vector<std::int32_t> last_rows(std::span<const std::int32_t> lengths) {
   std::vector<std::int32_t> rows;
   std::int32_t end = 0;
@@ -33,7 +33,7 @@ Tensor CachedDecoder::read(const NewTokens& fresh) {
     return next_;
   }
   if (!repeat_) repeat_ = decoder_.backend().repeat();
-  decoder_.prepare(input_.longest);  // a recording does not ask whether sequences are too long
+  decoder_.prepare(input_.longest);  // a recording does not check the length of sequences
   repeat_->run([this] { pass(); });
   return next_;
 }
@@ -73,7 +73,7 @@ void CachedDecoder::pass() {
   if (wanted_ == Wanted::likeliest) {
     backend(Argmax{.x = logits, .y = next_});
   } else if (repeat_) {
-    backend(Copy{.x = logits, .y = next_});  // where those of the pass before lay
+    backend(Copy{.x = logits, .y = next_});  // to where the previous pass put its result
   } else {
     next_ = logits;
   }

@@ -8,7 +8,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The likeliest class of each choice; the lowest among equals.
+/// The most likely class of each choice, the lowest of equal ones.
 std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) {
   const Tensor best(logits.backend(), {choices}, DType::i32);
   logits.backend()(Argmax{
@@ -37,7 +37,7 @@ std::vector<std::vector<std::int32_t>> generate(Decoder& decoder,
   std::vector<std::int32_t> tokens, fresh(count), capacities(count);
   for (std::size_t i = 0; i < count; ++i) {
     LONGHAND_CHECK(!prompts[i].empty(), "decoding: prompt ", i, " is empty");
-    if (left[i] <= 0) continue;  // nothing to be done for this one
+    if (left[i] <= 0) continue;  // this sequence is finished
     tokens.insert(tokens.end(), prompts[i].begin(), prompts[i].end());
     fresh[i] = static_cast<std::int32_t>(prompts[i].size());
     capacities[i] = fresh[i] + static_cast<std::int32_t>(left[i]) - 1;
@@ -119,7 +119,7 @@ std::vector<std::vector<std::int32_t>> decode_asked(
   CachedDecoder reader(decoder, capacities, head, CachedDecoder::Wanted::likeliest);
   std::vector<std::vector<std::int32_t>> said(count);
   while (true) {
-    // Each sequence is read from where it stands up to its next asked output.
+    // Each sequence is read from its current token up to its next asked output.
     std::vector<std::int32_t> tokens, places, fresh(count);
     std::vector<ReferencePair> looks;
     for (std::size_t i = 0; i < count; ++i) {

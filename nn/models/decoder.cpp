@@ -114,7 +114,7 @@ void Decoder::add_adapters(Block& block, const Scope& scope) const {
 
 namespace {
 
-/// The products of a block, those that its form has.
+/// The products that a block of this form has.
 template <class Block>
 auto linears(Block& block) {
   return std::array{&block.mixing.projection, &block.mixing.out,      &block.gated.gate_up,
@@ -227,8 +227,8 @@ Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
     const Var h = mix(block, normed, x, pass);
     return feed(block, block.norm2(h), h);
   }
-  // Both norms come first on the tape: backward then adds their shares to the gradient of x where
-  // it lies.
+  // Both norms come first on the tape, so backward adds their contributions to the gradient of x in
+  // place.
   const Var normed2 = block.norm2(x);
   return feed(block, normed2, mix(block, normed, x, pass));
 }
@@ -294,7 +294,8 @@ Loss Decoder::loss(const PlacedBatch& batch) {
   const Parameter& weight = output(batch.head).weight;
   // The fused loss multiplies by the weight alone: a bias takes the composed one.
   if (weight.value().rows() >= many_classes && batch.targets && !config_.output_bias) {
-    if (watch) logits(x.value(), batch.head);  // to be seen; the loss makes some at a time
+    // only for observers; the loss computes some logits at a time
+    if (watch) logits(x.value(), batch.head);
     return linear_cross_entropy(x, weight, batch);
   }
   return cross_entropy(logits(x, batch.head), batch, {.consume_logits = !watch});

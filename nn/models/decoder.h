@@ -18,15 +18,16 @@ namespace longhand::nn {
 
 class Decoder final : public Model {
  public:
-  /// A block and its parts; DecoderConfig says how they are joined. `feed_forward` or `gated`.
+  /// A block and its parts. DecoderConfig says how they are joined. Either `feed_forward` or
+  /// `gated` is used.
   struct Block {
-    Norm norm1, norm2;              // of what mixing and feed forward read
-    Norm norm1_after, norm2_after;  // of what they add; or empty
+    Norm norm1, norm2;              // norms of the inputs of mixing and feed forward
+    Norm norm1_after, norm2_after;  // norms of their outputs; may be empty
     Mixing mixing;
     FeedForward feed_forward;
     GatedFeedForward gated;
 
-    /// The block's mixer of this place, which must be of that class.
+    /// The block's mixer number `place`, which must have this class.
     template <class M>
     const M& mixer(std::size_t place = 0) const {
       LONGHAND_CHECK(place < mixing.mixers().size(), "model: expected a mixer of place 0 to ",
@@ -38,61 +39,62 @@ class Decoder final : public Model {
     }
   };
 
-  /// Activations are bf16 where the backend computes in bf16, else of the parameters' type.
+  /// Activations are bf16 if the backend computes in bf16, otherwise they have the type of the
+  /// parameters.
   Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Storage storage = {});
 
-  /// In training blocks keep what they read alone, and backward computes them again: less memory,
-  /// a third more work, the same bits.
+  /// In training, blocks store only their input, and backward recomputes the rest: less memory, a
+  /// third more work, the same bits.
   bool recompute = false;
 
   const DecoderConfig& config() const { return config_; }
-  /// Whether inputs that tell what tokens are to look at (Input::reference) change what it says.
+  /// True if reference pairs (Input::reference) change the output.
   bool wants_reference() const { return nn::wants_reference(config_); }
   DType activations() const { return activations_; }
 
   const Embedding& embedding() const { return embedding_; }
-  const Embedding& positions() const { return positions_; }  // learned ones; or empty
+  const Embedding& positions() const { return positions_; }  // learned positions; may be empty
   const Block& block(std::int64_t layer) const { return blocks_[static_cast<std::size_t>(layer)]; }
   const Norm& final_norm() const { return final_norm_; }
-  /// An output layer. Where the model is tied its weight is the embedding's.
+  /// An output layer. In a tied model its weight is the embedding's.
   const Linear& output(std::int64_t head = 0) const;
   std::int64_t outputs() const { return static_cast<std::int64_t>(outputs_.size()); }
 
-  /// What LoRA added: to which matrix, and what.
+  /// A low-rank product and the matrix it is added to.
   struct Adapter {
     Parameter weight;
     Lora lora;
   };
   std::vector<Adapter> adapters() const;
-  /// Puts it into these matrices; from then on the model goes without.
+  /// Adds the low-rank products to their matrices and removes them.
   void merge_adapters();
 
   void prepare(std::int64_t longest) override;
   Loss loss(const PlacedBatch& batch) override;
   bool repeats() const override;
-  /// For sequences of at most so many tokens. Refused where a token's row depends on what comes
-  /// later: tempered by the length.
+  /// A cache for sequences of at most `capacities` tokens. Refused if a token's row depends on
+  /// later tokens, as with scores tempered by the length.
   KeyValueCache make_cache(std::span<const std::int32_t> capacities) const;
-  /// The residual stream after the final norm: [tokens, width]. With a cache, extended by the
-  /// input's lengths, its tokens are read as well and the input's are stored in it.
+  /// The residual stream after the final norm, [tokens, width]. With a cache, which must have been
+  /// extended by the input's lengths, attends to its tokens as well and stores those of the input.
   Var features(const Input& input, KeyValueCache* cache = nullptr);
   /// [tokens, classes], of the parameters' type.
   Var logits(const Var& features, std::int64_t head = 0) const;
-  /// What the mixers do with these tokens, by layer and mixer.
+  /// The weights and choices of the mixers on these tokens, by layer and mixer.
   std::vector<std::vector<MixerView>> look(const Input& input);
-  /// What training has made of the mixers' numbers: "gamma 0.3" of layer 0's head 3 (or "gamma 0"
-  /// of all its heads), "beta 1" of layer 1.
+  /// The trained numbers of mixers, with names such as "gamma 0.3" for head 3 of layer 0 ("gamma 0"
+  /// if all its heads share it) or "beta 1" for layer 1.
   std::vector<std::pair<std::string, double>> learned_numbers() const;
 
  private:
   using Views = std::vector<std::vector<MixerView>>;
-  /// One pass through the blocks: what all of them see alike.
+  /// What all blocks share in one pass.
   struct Pass {
     const Input& input;
     KeyValueCache* cache = nullptr;
     Views* views = nullptr;
     std::int64_t layer = 0;
-    std::string name = {};  // of the block, when somebody watches
+    std::string name = {};  // name of the block, if there is an observer
   };
   Block make_block(const Scope& scope, std::int64_t layer) const;
   void add_adapters(Block& block, const Scope& scope) const;

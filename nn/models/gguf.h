@@ -9,14 +9,14 @@
 
 namespace longhand::nn {
 
-/// What a GGUF file of a llama, qwen2 or gemma3 model says, in Hugging Face's form.
+/// Converts a GGUF file of a llama, qwen2 or gemma3 model to Hugging Face's form.
 
-/// Its config.json.
+/// The model's config.json.
 Json gguf_config(const GgufFile& file);
-/// Its tokenizer.json: of models with byte-level merges, and of Gemma.
+/// The model's tokenizer.json, for byte-level merges and for Gemma.
 std::string gguf_tokenizer(const GgufFile& file);
-/// Its tensors under Hugging Face's names. GGUF has the rows of a llama's queries and keys in
-/// another order, and norms of Gemma with the 1 added: both are undone.
+/// The model's tensors under Hugging Face's names. GGUF permutes the rows of a llama's queries and
+/// keys and adds 1 to Gemma's norms; both are undone.
 std::unique_ptr<Weights> gguf_weights(GgufFile file);
 
 }  // namespace longhand::nn

@@ -22,7 +22,7 @@ struct ActivationName {
   std::string_view name;
   Activation f;
 };
-/// The first name of an activation is the one that is written.
+/// If an activation has several names, the first one is written.
 constexpr std::array<ActivationName, 6> activations{{{"gelu", Activation::gelu},
                                                      {"gelu_new", Activation::gelu_tanh},
                                                      {"gelu_fast", Activation::gelu_tanh},
@@ -35,7 +35,7 @@ Shape shape_there(const Exchange& tensor) {
   return tensor.transposed ? Shape{shape[1], shape[0]} : shape;
 }
 
-/// Entry i of ours is entry place(i) of theirs.
+/// Entry i of our tensor is entry place(i) of theirs.
 template <class F>
 void for_each_place(const Exchange& tensor, F visit) {
   const Shape shape = tensor.piece(tensor.ours.value()).shape();
@@ -51,7 +51,7 @@ void for_each_place(const Exchange& tensor, F visit) {
 
 std::string shown(const Json* value) { return value ? quote(value->dump()) : "none"; }
 
-/// Numbers in the parameters of a model, or fewer; computed without overflow.
+/// A lower bound on the parameters of a model, computed without overflow.
 double at_least(const DecoderConfig& c) {
   const auto size = [](std::int64_t n) { return static_cast<double>(n); };
   double sum = size(c.vocabulary) * size(c.width) * (c.tied ? 1 : 2);
@@ -159,13 +159,13 @@ std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ou
 
 namespace {
 
-/// That come to about a quarter of a million numbers.
+/// Rows with about a quarter of a million numbers in total.
 std::int64_t rows_at_once(const Tensor& value) {
   const std::int64_t width = value.size() / value.shape().front();
   return std::max<std::int64_t>(1, (1 << 18) / width);
 }
 
-/// Rows first, first + 1, ... of our piece, of so many numbers each.
+/// Reads rows first, first + 1, ... of our piece, with `width` numbers each.
 void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t first,
                std::int64_t width, std::span<double> ours) {
   const std::int64_t rows = std::ssize(ours) / std::max<std::int64_t>(1, width);
@@ -179,7 +179,7 @@ void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t 
   }
 }
 
-/// All of a tensor that is transposed there: no row of ours lies in one piece.
+/// Reads all of a transposed tensor, in which none of our rows is contiguous.
 std::vector<double> read_transposed(const Exchange& tensor, const StoredTensor& stored) {
   std::vector<double> theirs(static_cast<std::size_t>(stored.shape.size())), ours(theirs.size());
   stored.read(0, theirs);
@@ -260,7 +260,7 @@ void make_model_folder(const fs::path& folder, std::initializer_list<const char*
 
 namespace {
 
-/// A number, a list of them, or nothing.
+/// A number, a list of numbers, or nothing.
 std::vector<std::int32_t> ends_of(const Fields& fields) {
   constexpr const char* key = "eos_token_id";
   const Json* const found = fields.find(key);
@@ -377,7 +377,7 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
     const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*mixer);
     if (!heads) other(text_of(config.mixers));
     if (!all.options) all.options = heads;
-    // Alike but for how many they are.
+    // The same options except for the number of heads.
     SoftmaxHeads same = *all.options;
     same.heads = heads->heads;
     same.key_heads = heads->heads;

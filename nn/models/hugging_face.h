@@ -14,12 +14,12 @@
 #include "nn/models/weights.h"
 
 /// Models in Hugging Face's form: a folder with config.json and model.safetensors, or with the
-/// shards that model.safetensors.index.json names. What the families share; each has a file of its
-/// own. Folders come from outside: whatever is wrong is told in one line, and no more memory is
-/// taken than the folder's files have bytes for.
+/// shards that model.safetensors.index.json names. This file has what the families share; each
+/// family has a file of its own. Folders are untrusted: every fault is reported in one line, and no
+/// more memory is allocated than the folder's files have bytes for.
 namespace longhand::nn {
 
-/// Fields of a configuration, each refused in one line where it is of another kind.
+/// Fields of a configuration. A field of the wrong kind is refused in one line.
 class Fields {
  public:
   Fields(const Json& object, std::string_view source);
@@ -33,8 +33,8 @@ class Fields {
   bool flag(const char* key, bool otherwise) const;
   std::string word(const char* key, const char* otherwise) const;
   Activation activation(const char* key, const char* otherwise) const;
-  const Json* find(const char* key) const;  // null where there is none, or JSON's null
-  /// Refused unless it is missing or has this value.
+  const Json* find(const char* key) const;  // null if it is missing or JSON's null
+  /// Refuses a field that is present with another value.
   void must_be(const char* key, bool value, bool otherwise) const;
 
  private:
@@ -44,47 +44,49 @@ class Fields {
 Json parse_json(std::string_view json, std::string_view source);
 std::string hugging_face_name(Activation activation);
 
-/// Refused where the weights hold fewer numbers than the model has.
+/// Refuses weights with fewer numbers than the model has.
 void require_enough(const Weights& weights, const DecoderConfig& model);
 
-/// A parameter, or some of its rows, and the tensor that holds them there.
+/// A parameter, or some of its rows, and the file's tensor that holds it.
 struct Exchange {
   Parameter ours;
-  std::vector<std::string> names;       // written under the first, read from any
-  bool transposed = false;              // theirs is [in, out]
-  std::vector<std::int64_t> rows = {};  // our row r is their row rows[r]; empty: in one order
-  std::int64_t first = 0, count = 0;    // of our rows; count 0: all of them
+  std::vector<std::string> names;  // written under the first name, read under any
+  bool transposed = false;         // the file's matrix is [in, out]
+  // our row r is row rows[r] in the file; empty: the same order
+  std::vector<std::int64_t> rows = {};
+  std::int64_t first = 0, count = 0;  // range of our rows; count 0: all of them
 
-  /// Those rows of a tensor shaped like ours.
+  /// These rows of a tensor shaped like ours.
   Tensor piece(const Tensor& whole) const { return count == 0 ? whole : whole.slice(first, count); }
 };
-/// A piece's numbers in their layout.
+/// The numbers of a piece in the file's layout.
 std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours);
-/// Copies all of them out of the files, some rows at a time. Nothing is changed unless all fit.
+/// Copies all tensors from the files, some rows at a time. Changes nothing unless all of them fit.
 void read_tensors(const Weights& weights, std::span<const Exchange> tensors);
-/// model.safetensors in f32, or its parts of at most `most` bytes (0: no limit) and their index.
+/// Writes model.safetensors in f32, or parts of at most `most` bytes (0: no limit) with their
+/// index.
 void write_tensors(const std::filesystem::path& folder, std::span<const Exchange> tensors,
                    std::uint64_t most = 0, const std::string& name = "model");
-/// Makes a folder to write into, where it is missing; an Error if one of these files is there.
+/// Creates a folder to write into if it is missing. Throws an Error if one of these files exists.
 void make_model_folder(const std::filesystem::path& folder,
                        std::initializer_list<const char*> files);
 
-/// A family: its configuration both ways and its tensors. What lies in nn/families/: a file
-/// NAME.cpp there defines `const Family NAME_family`.
+/// A published family: its configuration in both directions, and its tensors. A file NAME.cpp in
+/// nn/families/ defines `const Family NAME_family`.
 struct Family {
-  std::string_view type;  // model_type of config.json
+  std::string_view type;  // model_type in config.json
   DecoderConfig (*config)(const Fields& fields);
-  /// A model of this configuration is written in this family's form: of all families one claims it.
+  /// True for the one family in whose form a model of this configuration is written.
   bool (*claims)(const DecoderConfig& config);
   /// Its config.json, without the tokens' ids. An Error where the model has no such form.
   Json (*json)(const DecoderConfig& config);
   std::vector<Exchange> (*tensors)(const Decoder& decoder);
 };
 std::span<const Family* const> families();
-/// The one that claims a model of this configuration; an Error where none does.
+/// The family that claims a model of this configuration. Throws an Error if there is none.
 const Family& family_of(const DecoderConfig& config);
 
-/// The family of a folder's config.json, and the model it tells of.
+/// The family of a folder's config.json, and the configuration it describes.
 struct ForeignConfig {
   const Family* family = nullptr;
   DecoderConfig config;
@@ -109,13 +111,14 @@ std::unique_ptr<Decoder> import_model(const std::filesystem::path& folder, Backe
 std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder,
                               std::uint64_t most = 0, const TextTokens& tokens = {});
 
-/// The softmax heads, alike in all layers, that make up the width, of a model with plain blocks:
-/// two LayerNorms, a feed forward without a gate, biases. What GPT-2 and GPT-NeoX have in common.
-/// An Error, beginning with `family`, for any other model, and for windows, tempers and several
+/// The softmax heads, equal in all layers and as wide as the stream, of a model with plain blocks:
+/// two LayerNorms, a feed forward without a gate, biases. GPT-2 and GPT-NeoX have this form. Throws
+/// an Error that begins with `family` for any other model, and for windows, tempers and several
 /// outputs.
 struct PlainHeads {
   std::int64_t heads = 0, width = 0;
-  const SoftmaxHeads* options = nullptr;  // of all of them; they live as long as the configuration
+  // options of all heads; valid while the configuration exists
+  const SoftmaxHeads* options = nullptr;
 };
 PlainHeads plain_heads(const DecoderConfig& config, std::string_view family);
 

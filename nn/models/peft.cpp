@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-/// The tensor of the published form that holds a projection, all of it and nothing else.
+/// The published tensor that holds exactly this projection.
 const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::Adapter& adapter) {
   const Projected& part = adapter.lora.projected;
   const Exchange* holder = nullptr;
@@ -26,7 +26,7 @@ const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::A
        ", a part of ", holder->names.front());
 }
 
-/// model.layers.0.self_attn.q_proj.weight without its last part.
+/// The name without its last part: model.layers.0.self_attn.q_proj.
 std::string module_of(const Exchange& tensor) {
   const std::string& name = tensor.names.front();
   return name.substr(0, name.rfind('.'));

@@ -12,19 +12,19 @@ namespace {
 
 struct Candidate {
   std::int32_t token;
-  double score;  // the logit, later the probability up to a factor
+  double score;  // the logit, later the unnormalized probability
 };
 
 bool likelier(const Candidate& a, const Candidate& b) {
   return a.score != b.score ? a.score > b.score : a.token < b.token;
 }
 
-/// The fewest that together have the share p of the whole, likeliest first.
+/// Keeps the smallest set of most likely candidates with share p of the total.
 void keep_nucleus(std::vector<Candidate>& all, double p) {
   double whole = 0;
   for (const Candidate& c : all) whole += c.score;
-  // What is below this has less than the share 1 - p together, so none of it is kept: most of a
-  // large vocabulary need not be sorted.
+  // Candidates below this score together have a share below 1 - p, so none of them is kept. This
+  // avoids sorting most of a large vocabulary.
   const double least = whole * (1 - p) / static_cast<double>(all.size());
   std::erase_if(all, [&](const Candidate& c) { return c.score < least; });
   std::ranges::sort(all, likelier);
@@ -70,10 +70,10 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
   const double top = std::ranges::min_element(all, likelier)->score;
   for (Candidate& c : all) c.score = std::exp((c.score - top) / sampling.temperature);
   if (sampling.top_p < 1) keep_nucleus(all, sampling.top_p);
-  if (sampling.min_p > 0) {  // the likeliest has the score 1
+  if (sampling.min_p > 0) {  // the most likely candidate has score 1
     std::erase_if(all, [&](const Candidate& c) { return c.score < sampling.min_p; });
   }
-  // In the order of their numbers, so that the choice does not hang on how they were picked out.
+  // Sorted by token, so that the choice does not depend on how candidates were selected.
   std::ranges::sort(all, {}, &Candidate::token);
   double whole = 0;
   for (const Candidate& c : all) whole += c.score;
@@ -82,7 +82,7 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
     left -= c.score;
     if (left < 0) return chosen(c.token);
   }
-  return chosen(std::ranges::min_element(all, likelier)->token);  // rounding left a rest
+  return chosen(std::ranges::min_element(all, likelier)->token);  // rounding left a remainder
 }
 
 }  // namespace longhand::nn

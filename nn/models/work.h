@@ -4,17 +4,17 @@
 
 namespace longhand::nn {
 
-/// What a training step of a decoder cannot do without.
+/// Lower bounds on the work of a decoder's training step.
 struct StepWork {
-  double operations = 0;  // multiplications and additions in products and softmax attention
-  double bytes = 0;       // to and from memory
+  double operations = 0;  // multiplications and additions of products and softmax attention
+  double bytes = 0;       // bytes to and from memory
 };
 
-/// Products: 2 operations for each entry of a matrix and token, three times over (forward, and
-/// backward to both operands); softmax and ChaCAL 14 for each column of a pair of tokens. FAL's
-/// search and what is done token by token are not counted. Bytes: what backward needs is written
-/// once and read once, and so are the gradients of the same sizes; of a parameter are read its
-/// value twice, its gradient and both moments, and written its value, gradient and moments.
+/// Products count 2 operations per matrix entry and token, three times (forward, and backward to
+/// both operands). Softmax and ChaCAL count 14 per column of a pair of tokens. FAL's search and
+/// token-wise operations are not counted. Bytes: everything that backward needs, and each gradient
+/// of the same size, is written once and read once. Of each parameter the value is read twice, the
+/// gradient and both moments once, and value, gradient and moments are written.
 StepWork work_of(const Decoder& model, double tokens, double pairs);
 
 }  // namespace longhand::nn

@@ -16,14 +16,14 @@
 namespace longhand::nn {
 namespace {
 
-/// Tensors are summed in pieces of so many bytes, all tensors one after another: small enough for
-/// the processor's cache, large enough to make a message worth its while.
+/// Tensors are summed in pieces of this size, across tensor boundaries: small enough for the
+/// processor's cache, large enough for efficient messages.
 constexpr std::size_t piece_bytes = 4 << 20;
 
-/// Entries [first, end) of the tensors, taken one after another.
+/// Visits entries [first, end) of the concatenated tensors.
 template <class T, class F>
 void for_pieces(std::span<const Tensor> tensors, std::size_t first, std::size_t end, F&& f) {
-  std::size_t at = 0;  // of the tensor
+  std::size_t at = 0;  // index of the tensor
   for (const Tensor& tensor : tensors) {
     const auto size = static_cast<std::size_t>(tensor.size());
     const std::size_t from = std::max(first, at), to = std::min(end, at + size);
@@ -32,7 +32,7 @@ void for_pieces(std::span<const Tensor> tensors, std::size_t first, std::size_t 
   }
 }
 
-/// mine[i] += theirs[i], in blocks of constant length, which compilers make vectors of.
+/// mine[i] += theirs[i], in blocks of constant length, which compilers vectorize.
 template <class T>
 void add_to(std::span<T> mine, std::span<const T> theirs) {
   constexpr std::size_t block = 64;
@@ -45,7 +45,7 @@ void add_to(std::span<T> mine, std::span<const T> theirs) {
   for (; i < mine.size(); ++i) a[i] += b[i];
 }
 
-/// Whether the processor reads the backend's memory as its own.
+/// True if the processor can read the backend's memory directly.
 bool on_host(const Backend& backend) { return backend.devices().empty(); }
 
 /// Entries [first, end) of numbers.
@@ -60,7 +60,7 @@ struct Range {
 
 }  // namespace
 
-/// Does one piece of work after another: on a thread of its own, or all in wait().
+/// Runs pieces of work in order, on its own thread or, without a thread, in wait().
 class Communicator::Background {
  public:
   explicit Background(bool own_thread) {
@@ -112,7 +112,7 @@ class Communicator::Background {
   void do_next(std::unique_lock<std::mutex>& lock) {
     std::function<void()> piece = std::move(pieces_.front());
     pieces_.pop_front();
-    const bool skipped = static_cast<bool>(failed_);  // what follows a failure has no meaning
+    const bool skipped = static_cast<bool>(failed_);  // after a failure, later work is skipped
     lock.unlock();
     const auto start = std::chrono::steady_clock::now();
     std::exception_ptr failed;
@@ -121,7 +121,7 @@ class Communicator::Background {
     } catch (...) {
       failed = std::current_exception();
     }
-    piece = nullptr;  // and with it what it held, before anybody hears that it is done
+    piece = nullptr;  // release what the piece holds before reporting it as finished
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     lock.lock();
     if (failed) failed_ = failed;
@@ -192,7 +192,7 @@ void Communicator::finish(std::uint64_t count) {
   if (background_) background_->wait(count);
 }
 
-/// One sum at a time uses it.
+/// Only one sum at a time uses this buffer.
 template <class T>
 std::span<T> Communicator::room(std::size_t count) {
   if (room_bytes_ < count * sizeof(T)) {
@@ -212,7 +212,7 @@ void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> sh
   }
 }
 
-/// The way there of sum_chunk(), with pieces of other lengths.
+/// The reducing half of sum_chunk(), with pieces of other lengths.
 template <class F>
 void Communicator::walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const {
   std::size_t first = 0, end = static_cast<std::size_t>(size());
@@ -252,7 +252,7 @@ void Communicator::sum_shares_over_host(const Tensor& x, std::span<const std::si
 std::vector<std::byte> Communicator::gather(std::span<const std::byte> mine) {
   finish();
   std::vector<std::byte> all(mine.begin(), mine.end());
-  for (int d = 1; d < size(); d *= 2) {  // what 1, 2, 4 ... ranks have, doubled
+  for (int d = 1; d < size(); d *= 2) {  // each round doubles the number of known ranks
     std::vector<std::byte> both(2 * all.size());
     const bool low = (rank() & d) == 0;
     const std::size_t half = all.size();
@@ -299,7 +299,7 @@ void Communicator::together(const std::function<void()>& work) {
   try {
     work();
   } catch (const RankLost&) {
-    throw;  // nobody is there to be told
+    throw;  // no caller is left to receive the error
   } catch (...) {
     failed = std::current_exception();
   }
@@ -348,9 +348,9 @@ void Communicator::sum_as(std::span<const Tensor> tensors) {
   }
 }
 
-/// Each rank first adds up a share of the numbers, halving it with every exchange: with the
-/// neighbour first, so that the sums are those of the tree. Then the shares go back the same way. A
-/// rank thus sends 2 (N-1)/N of all numbers, whatever their tree.
+/// Each rank first sums a share of the numbers, halving the range with every exchange. It begins
+/// with its neighbour, so the sums are those of the tree. Then the shares are sent back the same
+/// way. Each rank thus sends 2 (N-1)/N of all numbers.
 template <class T>
 void Communicator::sum_chunk(std::span<T> numbers) {
   struct Half {
@@ -366,7 +366,7 @@ void Communicator::sum_chunk(std::span<T> numbers) {
     const std::span<T> theirs = room<T>(n);
     exchange(rank() ^ d, std::as_bytes(numbers.subspan(half.given, half.given_end - half.given)),
              std::as_writable_bytes(theirs));
-    // Of two numbers a + b is b + a, bit for bit; only what kind of NaN it is may differ.
+    // a + b and b + a have equal bits; only the payload of a NaN may differ.
     add_to(numbers.subspan(half.kept, n), std::span<const T>(theirs));
     halves.push_back(half);
     first = half.kept;
@@ -386,7 +386,7 @@ void Communicator::exchange_on_device(int peer, const Tensor& give, const Tensor
   sent_ += give.bytes();
 }
 
-/// As sum_shares(), by the backend's own additions.
+/// sum_shares() with the backend's own additions.
 void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
@@ -407,11 +407,11 @@ void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::si
   });
 }
 
-/// As sum_chunk(), by the backend's own additions.
+/// sum_chunk() with the backend's own additions.
 void Communicator::sum_on_device(const Tensor& x) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
-  const Tensor room(backend, {(x.size() + 1) / 2}, x.dtype());  // the larger half
+  const Tensor room(backend, {(x.size() + 1) / 2}, x.dtype());  // room for the larger half
   struct Half {
     Tensor kept, given;
   };
@@ -438,7 +438,7 @@ void Communicator::sum_on_device(const Tensor& x) {
 
 void Communicator::share(std::span<const Tensor> tensors, std::span<const int> owners) {
   finish();
-  // Some at a time, so that what is on its way takes little memory.
+  // Sends some tensors at a time, to limit the memory in transit.
   for (std::size_t first = 0; first < tensors.size();) {
     std::size_t count = 0, bytes = 0;
     for (; first + count < tensors.size() && bytes < 4 * piece_bytes; ++count) {
@@ -451,7 +451,7 @@ void Communicator::share(std::span<const Tensor> tensors, std::span<const int> o
 
 void Communicator::share_some(std::span<const Tensor> tensors, std::span<const int> owners) {
   std::vector<std::byte> send, receive;
-  // Ranks [first, first + d) know what they own; with every exchange they are twice as many.
+  // Ranks [first, first + d) know each other's tensors; every exchange doubles d.
   for (int d = 1; d < size(); d *= 2) {
     const auto in_group = [&](int owner, int first) { return owner >= first && owner < first + d; };
     const int mine = rank() / d * d, theirs = mine ^ d;

@@ -8,15 +8,15 @@
 
 namespace longhand::nn {
 
-/// Whether mpirun or srun started this process as one of several, or as the only one.
+/// True if mpirun or srun started this process, alone or as one of several.
 bool ranks_asked_for();
 
-/// The ranks that were started together with this process. An Error where there is no plug-in, or
-/// the launcher and MPI do not agree.
+/// Connects the ranks started together with this process. Throws an Error if there is no plug-in,
+/// or if the launcher and MPI disagree.
 std::unique_ptr<Transport> connect_mpi();
 
-/// The plug-in's file, where there is one: $LONGHAND_MPI_PLUGIN, next to the program, or
-/// ../lib/longhand from there.
+/// Path of the MPI plug-in, if it exists: $LONGHAND_MPI_PLUGIN, next to the program, or
+/// ../lib/longhand relative to it.
 std::optional<std::string> find_mpi_plugin();
 
 }  // namespace longhand::nn

@@ -1,4 +1,4 @@
-// In place of mpi.cpp and nccl.cpp in a static program, which cannot load a plug-in.
+// Replaces mpi.cpp and nccl.cpp in a static program, which cannot load plug-ins.
 #include "nn/ranks/mpi.h"
 #include "nn/ranks/nccl.h"
 

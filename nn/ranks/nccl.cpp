@@ -62,7 +62,7 @@ std::unique_ptr<DeviceTransport> connect_nccl(Communicator& ranks) {
                    "ranks: ", error.data());
   });
   id = ranks.gather(std::span<const std::byte>(id));
-  id.resize(devices->id_bytes);  // rank 0's
+  id.resize(devices->id_bytes);  // the id of rank 0
   ranks.together([&] {
     LONGHAND_CHECK(
         devices->join(id.data(), ranks.rank(), ranks.size(), error.data(), error.size()) == 0,

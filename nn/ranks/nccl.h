@@ -8,12 +8,12 @@
 
 namespace longhand::nn {
 
-/// The plug-in's file, where there is one: $LONGHAND_NCCL_PLUGIN, next to the program, or
-/// ../lib/longhand from there.
+/// Path of the NCCL plug-in, if it exists: $LONGHAND_NCCL_PLUGIN, next to the program, or
+/// ../lib/longhand relative to it.
 std::optional<std::string> find_nccl_plugin();
 
-/// The devices of these ranks, by NCCL: all ranks call it, after each has made its backend. Null
-/// where there is no plug-in: what lies on devices then goes through the host's memory.
+/// Connects the devices of the ranks by NCCL. All ranks call this after creating their backends.
+/// Returns null if there is no plug-in; tensors on devices then travel through the host's memory.
 std::unique_ptr<DeviceTransport> connect_nccl(Communicator& ranks);
 
 }  // namespace longhand::nn

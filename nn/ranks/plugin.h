@@ -2,23 +2,24 @@
 
 #include <cstddef>
 
-/// What the plug-in for MPI (mpi/) gives the program that loads it: plain C, so that neither sees
-/// the other's libraries.
+/// Interface of the MPI plug-in (mpi/) in plain C, so that the program and the plug-in do not see
+/// each other's libraries.
 extern "C" {
 
 struct LonghandRanks {
-  int version;  // longhand_ranks_version, of the plug-in
+  int version;  // longhand_ranks_version of the plug-in
   int rank, size;
-  int any_thread;  // whether `exchange` may be called by any thread, one at a time
-  /// Transport::exchange. 0, or not and why in `error`, of so many characters.
+  int any_thread;  // 1 if any thread may call `exchange`, one at a time
+  /// Implements Transport::exchange. Returns 0, or another value with a message of at most
+  /// error_size characters in `error`.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,
                   std::size_t receive_bytes, char* error, std::size_t error_size);
-  /// Takes leave of the others, which do the same.
+  /// Leaves the group of ranks; all ranks do.
   void (*finish)();
 };
 
-/// Joins the ranks that were started together; the plug-in's one symbol. Null, and why in `error`,
-/// where that fails.
+/// The type of the plug-in's one symbol, which joins the ranks that were started together. Returns
+/// null with a message in `error` if that fails.
 using LonghandConnect = const LonghandRanks*(char* error, std::size_t error_size);
 }
 

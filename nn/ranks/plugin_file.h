@@ -5,8 +5,8 @@
 
 namespace longhand::nn {
 
-/// A plug-in's file, where there is one: what the environment's variable names, or the file next to
-/// the program or in ../lib/longhand from there.
+/// Path of a plug-in, if it exists: the value of the environment variable, or the file next to the
+/// program or in ../lib/longhand relative to it.
 std::optional<std::string> find_plugin(const char* variable, const std::string& file);
 
 }  // namespace longhand::nn

@@ -11,7 +11,7 @@
 namespace longhand::nn {
 namespace {
 
-/// What is on its way between threads.
+/// Messages in transit between threads.
 class Mail {
  public:
   explicit Mail(int ranks) : gone_(static_cast<std::size_t>(ranks)) {}

@@ -6,9 +6,9 @@
 
 namespace longhand::nn {
 
-/// Ranks that are threads of this process: runs `rank` on so many, each with its communicator.
-/// Returns when all have ended; the exception of the first rank that threw one of its own is passed
-/// on. What the others wait for from it then is RankLost.
+/// Runs `rank` on `size` threads of this process, each with its communicator. Returns when all have
+/// ended, and rethrows the exception of the first rank that threw one. Ranks that wait for a failed
+/// rank throw RankLost.
 void run_ranks(int size, const std::function<void(Communicator&)>& rank);
 
 }  // namespace longhand::nn

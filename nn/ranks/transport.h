@@ -7,23 +7,22 @@
 
 namespace longhand::nn {
 
-/// How a rank reaches another one. All that ranks do together (nn/ranks/communicator.h) is made of
-/// exchanges between two, so a new way to reach them is this one class.
+/// Exchanges bytes with another rank. All collective operations (nn/ranks/communicator.h) consist
+/// of such exchanges, so a new connection between ranks is one such class.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Sends these bytes to a rank that calls the same for this one, and receives what it sends,
-  /// which is as long as `receive`. Waits for both. RankLost where the other one is gone.
+  /// Sends these bytes to rank `peer`, which makes the same call for this rank, and receives
+  /// `receive.size()` bytes from it. Waits for both. Throws RankLost if the other rank is gone.
   virtual void exchange(int peer, std::span<const std::byte> send,
                         std::span<std::byte> receive) = 0;
-  /// Whether any thread may call exchange(), one at a time.
+  /// True if any thread may call exchange(), one at a time.
   virtual bool serves_any_thread() const { return true; }
 };
 
-/// How a rank's device reaches another's: the same exchange between two, of memory of their
-/// backends, in which no work is under way.
+/// Exchanges memory of two ranks' devices. No work on this memory may be in progress.
 class DeviceTransport {
  public:
   virtual ~DeviceTransport() = default;
@@ -31,12 +30,12 @@ class DeviceTransport {
                         std::size_t receive_bytes) = 0;
 };
 
-/// Another rank ended, so that what all do together cannot be done.
+/// Another rank ended, so a collective operation cannot be completed.
 struct RankLost : Error {
   using Error::Error;
 };
 
-/// Another rank has an error that it tells itself; this one ends without a word.
+/// Another rank reports an error; this rank ends silently.
 struct FailedElsewhere : Error {
   using Error::Error;
 };

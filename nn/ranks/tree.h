@@ -6,10 +6,10 @@
 
 namespace longhand::nn {
 
-/// Adds up values in a binary tree of neighbours as they come: 0 and 1, 2 and 3, then these sums.
-/// What is held meanwhile is one value for each level of the tree. `add(a, b)` is their sum, in
-/// this order. After a power of two of values there is one sum, and it is this subtree's in any
-/// larger tree.
+/// Sums values in a binary tree of neighbours as they arrive: 0 and 1, 2 and 3, then these sums. It
+/// stores one value per level of the tree. `add(a, b)` returns their sum in this order. After a
+/// power of two of values one sum is left, which equals that of the same subtree in any larger
+/// tree.
 template <class Value, class Add>
 class Tree {
  public:
@@ -22,7 +22,7 @@ class Tree {
     }
     held_.push_back(std::move(value));
   }
-  Value take() {  // the sum
+  Value take() {  // returns the sum
     Value sum = std::move(held_.front());
     held_.clear();
     count_ = 0;

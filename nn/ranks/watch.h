@@ -10,14 +10,14 @@
 
 namespace longhand::nn {
 
-/// Looks several times a second whether the other ranks on this machine still live, on a thread of
-/// its own: whoever waits for a rank that was killed would wait for ever.
+/// Checks several times a second, on its own thread, whether the other ranks on this machine are
+/// alive. Otherwise a rank that waits for a killed one would wait forever.
 class RankWatch {
  public:
-  /// Told which ranks are gone ("rank 3, process 4711 on node2"), once. `first`: no rank before
-  /// this one is left on this machine, so it is the one to tell.
+  /// Called once with the ranks that are gone ("rank 3, process 4711 on node2"). `first` is true on
+  /// the first remaining rank of this machine, which reports the loss.
   using Lost = std::function<void(const std::string& ranks, bool first)>;
-  /// All ranks make one at the same time.
+  /// All ranks create one at the same time.
   RankWatch(Communicator& ranks, Lost lost);
   ~RankWatch() { stop(); }
   RankWatch(const RankWatch&) = delete;
@@ -33,7 +33,7 @@ class RankWatch {
   };
   void work(int own, const Lost& lost) const;
 
-  std::vector<Peer> peers_;  // on this machine
+  std::vector<Peer> peers_;  // the other ranks on this machine
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -11,14 +11,14 @@
 
 namespace longhand::nn {
 
-/// A token that is looked for in the text itself, before it is cut into words.
+/// A token that is searched for in the text itself, before it is split into words.
 struct AddedToken {
   TokenId id;
   std::string content;
   bool special;  // may be left out of decoded text
 };
 
-/// Finds added tokens in texts: the leftmost, and of those that begin there the longest.
+/// Finds added tokens in texts: the leftmost, and of those with the same start the longest.
 class AddedTokenFinder {
  public:
   AddedTokenFinder() = default;
@@ -30,7 +30,7 @@ class AddedTokenFinder {
     std::size_t begin, end;
     TokenId id;
   };
-  /// The first at or after `from`.
+  /// The first match at or after `from`.
   std::optional<Match> find(std::string_view text, std::size_t from) const;
 
   bool empty() const { return tokens_.empty(); }
@@ -38,11 +38,11 @@ class AddedTokenFinder {
  private:
   std::optional<Match> match_at(std::string_view text, std::size_t place) const;
 
-  std::vector<AddedToken> tokens_;  // by content
-  /// Where in tokens_ those that begin with a byte or a higher one start.
+  std::vector<AddedToken> tokens_;  // sorted by content
+  /// Start of the tokens in tokens_ that begin with this byte or a higher one.
   std::array<std::uint32_t, 257> first_ = {};
-  std::array<bool, 256> begins_ = {};    // whether one begins with a byte
-  std::optional<char> only_first_byte_;  // of all
+  std::array<bool, 256> begins_ = {};    // true if a token begins with this byte
+  std::optional<char> only_first_byte_;  // first byte of all tokens, if they share it
 };
 
 }  // namespace longhand::nn

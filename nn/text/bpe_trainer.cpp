@@ -14,7 +14,7 @@
 namespace longhand::nn {
 namespace {
 
-/// A word of the text as the tokens it consists of so far.
+/// A word of the text, as the tokens it currently consists of.
 struct Word {
   std::vector<TokenId> symbols;
   std::uint64_t count;
@@ -36,7 +36,7 @@ const char* end_of_word(WordPattern pattern, const char* p, const char* end) {
   fail("training: expected the pattern gpt2, llama3, qwen2 or digits-gpt2, got ", name_of(pattern));
 }
 
-/// The words between special tokens, each once, in the order of the text.
+/// The distinct words between special tokens, in the order of the text.
 std::vector<Word> count_words(std::string_view text, const BpeTraining& training,
                               TokenId first_byte) {
   std::vector<AddedToken> special;
@@ -74,7 +74,7 @@ std::vector<Word> count_words(std::string_view text, const BpeTraining& training
   return words;
 }
 
-/// How often each pair of neighbours stands in the words, and where.
+/// How often each pair of neighbours occurs in the words, and in which words.
 class PairCounts {
  public:
   explicit PairCounts(std::vector<Word>& words) : words_(words) {
@@ -86,7 +86,7 @@ class PairCounts {
     TokenId left, right;
     std::uint64_t count;
   };
-  /// The most frequent pair; count 0: there is none.
+  /// The most frequent pair; its count is 0 if there is none.
   Best best() {
     while (!queue_.empty()) {
       const Entry entry = queue_.top();
@@ -94,7 +94,8 @@ class PairCounts {
       if (now == entry.count) {
         return {static_cast<TokenId>(entry.pair >> 32), static_cast<TokenId>(entry.pair), now};
       }
-      // Pairs that become more frequent are put in anew, others only become less so.
+      // Pairs that become more frequent are inserted again, so an outdated entry can only be too
+      // high.
       queue_.pop();
       if (now > 0) push(entry.pair, now);
     }
@@ -127,7 +128,7 @@ class PairCounts {
  private:
   struct Counted {
     std::uint64_t count = 0;
-    std::vector<std::size_t> words;  // at least those that hold the pair
+    std::vector<std::size_t> words;  // indices of words; includes all that contain the pair
   };
   struct Entry {
     std::uint64_t count, pair;
@@ -172,8 +173,8 @@ class PairCounts {
   };
   std::vector<Word>& words_;
   std::unordered_map<std::uint64_t, Counted, Hash> pairs_;
-  TokenId whole_ = 0xffffffff;         // what the pair being merged becomes
-  std::vector<std::uint64_t> raised_;  // pairs with it: they alone become more frequent
+  TokenId whole_ = 0xffffffff;         // the token that replaces the pair being merged
+  std::vector<std::uint64_t> raised_;  // pairs with the new token; only these become more frequent
   std::priority_queue<Entry> queue_;
 };
 
@@ -236,7 +237,7 @@ TrainedBpe train_bpe(std::string_view text, const BpeTraining& training) {
   while (trained.tokens.size() < training.size) {
     const auto [left, right, count] = pairs.best();
     if (count < std::max<std::uint64_t>(training.least_count, 1)) break;
-    // Two pairs may join to the same bytes: one token, reached by two merges.
+    // Two pairs may produce the same bytes: one token with two merges.
     const std::string whole = trained.tokens[left] + trained.tokens[right];
     const auto [known, is_new] =
         ids.try_emplace(whole, static_cast<TokenId>(trained.tokens.size()));

@@ -9,15 +9,15 @@
 namespace longhand::nn {
 
 /// How GPT-2's tokenizer files write bytes as printable characters: 33-126, 161-172 and 174-255
-/// stand for themselves, the other 68 in order for U+0100, U+0101, ...
+/// represent themselves, and the other 68 are U+0100, U+0101, ... in order.
 class ByteMap {
  public:
   ByteMap();
 
-  /// The bytes that a token's text in such a file stands for; nothing, if a character of it
-  /// stands for no byte.
+  /// The bytes that a token's text in such a file represents; empty if one of its characters
+  /// represents no byte.
   std::optional<std::string> bytes(std::string_view text) const;
-  /// The other way.
+  /// The inverse of bytes().
   std::string text(std::string_view bytes) const;
 
  private:

@@ -19,8 +19,8 @@ using Role = ChatMessage::Role;
 
 constexpr std::size_t largest_file = std::size_t{64} << 20;  // bytes
 
-/// Jinja texts are told by the CRC-32C of their characters but for white space and "\n", as
-/// published copies differ in these.
+/// Jinja texts are identified by the CRC-32C of their characters without white space and the escape
+/// \n, in which published copies differ.
 struct Text {
   std::uint32_t sum;
   std::string_view name;
@@ -45,10 +45,10 @@ std::uint32_t sum_of(std::string_view jinja) {
   return crc32c(plain);
 }
 
-/// What Python's str.strip() takes off: White_Space and four separators of old.
+/// The characters that Python's str.strip() removes: White_Space and four ASCII separators.
 bool is_stripped(char32_t c) { return class_of(c) == CodeClass::space || (c >= 0x1c && c <= 0x1f); }
 
-/// `text`, which is UTF-8, without white space at its ends.
+/// `text`, which is UTF-8, without white space at both ends.
 std::string_view stripped(std::string_view text) {
   while (!text.empty()) {
     const CodePoint first = decode_utf8(text.data());
@@ -111,7 +111,7 @@ std::string ChatTemplate::jinja_of(const fs::path& folder) {
   const Json* const field = json->find("chat_template");
   if (!field || field->is_null()) return {};
   if (field->is_string()) return field->string();
-  if (field->is_array()) {  // several, by name
+  if (field->is_array()) {  // several templates, by name
     for (const Json& one : field->elements()) {
       const Json* const name = one.is_object() ? one.find("name") : nullptr;
       const Json* const jinja = one.is_object() ? one.find("template") : nullptr;
@@ -130,7 +130,7 @@ std::string ChatTemplate::prompt(std::span<const ChatMessage> messages) const {
   std::string out;
   const bool has_system = !messages.empty() && messages[0].role == Role::system;
   std::string_view system = has_system ? std::string_view(messages[0].text) : known_->system;
-  std::string before_user;  // Gemma's
+  std::string before_user;  // text before a user's message, for Gemma
   if (known_->form == Form::gemma) {
     out = "<bos>";
     if (has_system) before_user = text(system, "\n\n");

@@ -14,35 +14,37 @@ struct ChatMessage {
   std::string text;
 };
 
-/// How a family of models was shown conversations. Each template is written out here; what a
-/// published model says of it in Jinja is only recognised.
+/// The form in which a family of models was trained on conversations. The templates are implemented
+/// here; the Jinja text of a published model is only recognized.
 ///
 ///   chatml    <|im_start|>ROLE\nTEXT<|im_end|>\n
-///   smollm2   chatml; a conversation without a system message is given one of its own
-///   qwen2     the same with another (Qwen 2.5)
+///   smollm2   chatml with a default system message
+///   qwen2     chatml with another default system message (Qwen 2.5)
 ///   llama3    <|begin_of_text|>, then <|start_header_id|>ROLE<|end_header_id|>\n\nTEXT<|eot_id|>
 ///   llama3.2  llama3; the system message begins with two dates (Llama 3.1 as well)
 ///   gemma     <bos>, then <start_of_turn>ROLE\nTEXT<end_of_turn>\n; the assistant is called model,
-///             the system message stands before the first message of the user
+///             the system message precedes the first message of the user
 ///
-/// Llama's and Gemma's texts lose white space at both ends.
+/// Texts of Llama and Gemma lose white space at both ends.
 class ChatTemplate {
  public:
   static std::string names();  // "chatml, smollm2, ..."
-  /// Refused where there is none. `date`: the day of llama3.2's system message, as "26 Jul 2024".
+  /// Throws an Error for an unknown name. `date`: the day in llama3.2's system message, such as "26
+  /// Jul 2024".
   explicit ChatTemplate(std::string_view name, std::string date = "26 Jul 2024");
 
-  /// The name of the template that this Jinja text is; refused where it is none, with `source`.
+  /// The name of the template that this Jinja text implements. Throws an Error that names `source`
+  /// if it is unknown.
   static std::string_view recognize(std::string_view jinja, std::string_view source);
-  /// The Jinja text of a tokenizer's folder: chat_template.jinja, or what tokenizer_config.json has
-  /// for it; empty where it has none.
+  /// The Jinja text in a tokenizer's folder, from chat_template.jinja or tokenizer_config.json;
+  /// empty if there is none.
   static std::string jinja_of(const std::filesystem::path& folder);
 
-  /// The conversation up to where the assistant's next answer begins.
+  /// The conversation up to the start of the assistant's next answer.
   std::string prompt(std::span<const ChatMessage> messages) const;
-  /// An answer as it stands in a conversation, without the end of its turn.
+  /// An answer as it appears in a conversation, without the end of its turn.
   std::string answer(std::string_view text) const;
-  /// The first exchange of a conversation, cut where the user's words and the answer stand.
+  /// The first exchange of a conversation, split around the user's message and the answer.
   struct Frame {
     std::string before, between, after;
   };
@@ -55,13 +57,13 @@ class ChatTemplate {
   struct Known {
     std::string_view name;
     Form form;
-    std::string_view system;  // the message of a conversation that has none
+    std::string_view system;  // default system message
   };
   static const Known all[];
 
   std::string turn(ChatMessage::Role role, std::string_view text) const;
   std::string header(ChatMessage::Role role) const;
-  std::string_view after_turn() const;  // what stands between two turns
+  std::string_view after_turn() const;  // text between two turns
 
   const Known* known_;
   std::string date_;

@@ -11,9 +11,9 @@
 namespace longhand::nn {
 namespace {
 
-constexpr std::size_t block_size = 1 << 16;  // bytes of a text worked on at once, at least
+constexpr std::size_t block_size = 1 << 16;  // minimum bytes of a text that are processed together
 
-/// A word ends wherever no merge reaches across.
+/// A word ends at every place that no merge can cross.
 struct SpacesScanner {
   const JoinedBytes& joined;
 
@@ -65,7 +65,7 @@ void Encoder::encode(std::string_view text, Options options, Sink sink) {
   flush();
 }
 
-/// Room for the words of a text of that length.
+/// Makes room for the words of a text of this length.
 void Encoder::remember_more(std::size_t bytes) {
   const std::size_t places =
       std::clamp(std::bit_ceil(bytes / 16 + 1), fewest_known_places, most_known_places);
@@ -100,13 +100,13 @@ void Encoder::encode_normalized(std::string_view text, std::size_t begin) {
   }
 }
 
-/// A place where the text may be cut: no word, no merge and no normalization reaches across.
+/// A place where the text can be split, because no word, merge or normalization crosses it.
 std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) const {
   if (text.size() - begin <= 2 * block_size) return text.size();
   std::size_t at = begin + block_size;
   while (continues_utf8(text[at])) ++at;
   if (tokenizer_.byte_level()) {
-    // Every pattern ends a word where letters end.
+    // Every pattern ends a word after letters.
     bool after_letter = false;
     while (at < text.size()) {
       const CodePoint point = decode_utf8(text.data() + at);
@@ -173,7 +173,8 @@ void Encoder::encode_block(std::string_view text, std::size_t begin) {
 
 template <class Scanner>
 void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
-  // Some words at once: where one is remembered is fetched while the next ones are cut.
+  // Processes several words at once: the cache entries of some are fetched while the next are
+  // split.
   std::array<Word, 32> words;
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {
@@ -202,12 +203,12 @@ void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
   }
 }
 
-/// The first `readable` bytes from the word's beginning may be read.
+/// Bytes up to `readable` from the start of the word may be read.
 inline void Encoder::set(Word& word, std::string_view text, std::size_t readable) {
   word.text = text;
   word.known = nullptr;
   if (text.size() > known_length) return;
-  // The word as numbers, with zeros after it.
+  // The bytes of the word as integers, padded with zeros.
   std::uint64_t(&key)[4] = word.key;
   key[0] = key[1] = key[2] = key[3] = 0;
   if (const std::size_t length = text.size(); length <= 16 && readable >= 16) {
@@ -353,7 +354,7 @@ bool Encoder::can_begin_part(std::string_view word, std::size_t place) const {
   return !continues_utf8(word[place]);
 }
 
-/// What merges of each symbol with the one after it say.
+/// Looks up the merge of each symbol with the next one.
 void Encoder::find_merges(std::string_view word) {
   const MergeTable& merges = tokenizer_.parts().merges;
   next_.resize(symbols_.size());
@@ -425,7 +426,7 @@ void Encoder::put(TokenId id, ByteRange range) {
   ++count_;
 }
 
-/// Room for `count` more; the loop over words writes up to 7 beyond what it counts.
+/// Makes room for `count` more ids. The loop over words writes up to 7 beyond the count.
 void Encoder::make_room(std::size_t count) {
   if (count_ >= block_size / 4) flush();
   if (ids_.size() < count_ + count + 8) ids_.resize(2 * (count_ + count) + 8);

@@ -30,8 +30,8 @@ class Encoder {
   explicit Encoder(const Tokenizer& tokenizer, std::size_t piece = std::size_t{1} << 16);
 
   struct Options {
-    bool around = true;   // with the ids that the tokenizer puts before and after each text
-    bool ranges = false;  // also which bytes of the text each token stands for
+    bool around = true;   // include the ids that the tokenizer puts before and after each text
+    bool ranges = false;  // also return the bytes of the text that each token represents
   };
   /// Called with the next tokens, some ten thousand at a time; no ranges unless they are wanted.
   /// The ids around a text have empty ranges; where normalization rewrote a part of the text,
@@ -39,17 +39,18 @@ class Encoder {
   /// are outside its range.
   using Sink = FunctionRef<void(std::span<const TokenId> ids, std::span<const ByteRange> ranges)>;
 
-  /// An Error with the place of the first byte that is no UTF-8, if there is one, before anything
-  /// is encoded.
+  /// Throws an Error with the place of the first byte that is not UTF-8, before anything is
+  /// encoded.
   void encode(std::string_view text, Options options, Sink sink);
   std::vector<TokenId> encode(std::string_view text, Options options = {true, false});
 
-  /// Bytes of all texts so far that were dropped because the vocabulary has no token for them.
+  /// Number of bytes in all texts so far that were dropped because the vocabulary has no token for
+  /// them.
   std::uint64_t dropped_bytes() const { return dropped_bytes_; }
 
  private:
-  /// A word of at most 31 bytes, its length in the last byte of its text; and its tokens. One line
-  /// of a CPU's cache.
+  /// A cached word of at most 31 bytes, with its length in the last byte of its key, and its
+  /// tokens. Occupies one cache line.
   struct alignas(64) Known {
     std::uint64_t text[4];
     TokenId ids[7];
@@ -58,8 +59,8 @@ class Encoder {
   static constexpr std::size_t known_length = 31;
   struct Word {
     std::string_view text;
-    std::uint64_t key[4];  // as in Known
-    Known* known;          // its place; null: too long for one
+    std::uint64_t key[4];  // see Known
+    Known* known;          // its cache entry; null if it is too long
   };
   static constexpr std::size_t fewest_known_places = 1 << 10, most_known_places = 1 << 16;
 
@@ -105,9 +106,9 @@ class Encoder {
 
   const Tokenizer& tokenizer_;
   std::size_t piece_;
-  std::vector<Known> known_;  // each word has one place; a power of two of them
+  std::vector<Known> known_;  // direct-mapped cache; its size is a power of two
   Merger merger_;
-  std::vector<Symbol> symbols_;  // of one word
+  std::vector<Symbol> symbols_;  // symbols of one word
   std::vector<MergeTable::Merge> next_;
   std::vector<std::uint32_t> dropped_;  // with ranges: places in the word whose byte has no token
   // Of the text that was normalized last.
@@ -117,10 +118,10 @@ class Encoder {
   std::size_t next_rewritten_ = 0;  // the first that ends after the last range's beginning
   std::uint64_t dropped_bytes_ = 0;
 
-  // Of the text being encoded.
+  // State of the text being encoded.
   Options options_;
   const Sink* sink_ = nullptr;
-  std::vector<TokenId> ids_;  // the first count_ wait for the sink
+  std::vector<TokenId> ids_;  // the first count_ ids have not been passed to the sink
   std::vector<ByteRange> ranges_;
   std::size_t count_ = 0;
 };

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <string_view>
 
-/// Hashes for tables that hold what a file from outside says. They depend on secrets drawn when
-/// the program starts, so that no file can be made whose entries all fall on one place; nothing
-/// that leaves the program depends on them.
+/// Hash functions for tables that contain untrusted data. They depend on secrets drawn when the
+/// program starts, so no file can be constructed whose entries all collide. Nothing that leaves the
+/// program depends on them.
 namespace longhand::nn {
 
 struct HashSecrets {
@@ -25,8 +25,8 @@ inline std::uint64_t hash_of(std::uint64_t a, std::uint64_t b) {
   return fold_product(a ^ hash_secrets.first, b ^ hash_secrets.second);
 }
 
-/// At most 16 bytes as two numbers, others for any other bytes of that length: their first and last
-/// eight, which overlap, or four, or three single ones.
+/// Maps at most 16 bytes to two integers, injectively for each length: the first and last eight
+/// bytes, which may overlap, or four, or three single bytes.
 inline std::array<std::uint64_t, 2> as_words(std::string_view bytes) {
   const auto read = [&]<class Word>(std::size_t place, Word word) -> std::uint64_t {
     std::memcpy(&word, bytes.data() + place, sizeof word);

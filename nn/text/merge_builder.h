@@ -11,10 +11,9 @@
 
 namespace longhand::nn {
 
-/// Which bytes may come to lie in one token when they stand next to each other: (left, right) is
-/// in it if some merge joins a token that ends in `left` to one that begins with `right`, or if
-/// `right` continues a character. Where a pair is not in it a text may be cut, and no merge
-/// notices.
+/// The pairs of adjacent bytes that may lie within one token: (left, right) is in the set if some
+/// merge joins a token that ends in `left` to one that begins with `right`, or if `right` continues
+/// a character. Between other bytes a text can be split without affecting merges.
 class JoinedBytes {
  public:
   JoinedBytes();
@@ -29,20 +28,20 @@ class JoinedBytes {
   std::bitset<std::size_t{1} << 16> joined_;
 };
 
-/// Makes a MergeTable of merges that come by name, the first to be done first. Vocabularies have
-/// half a million of them, in tables larger than a CPU's caches: they are looked up many at once.
+/// Builds a MergeTable from merges given by name in order of priority. Vocabularies have half a
+/// million of them, in tables larger than the caches, so many are looked up at once.
 class MergeBuilder {
  public:
-  /// The tokens must outlive it.
+  /// `tokens` must outlive the builder.
   explicit MergeBuilder(const TokenTable& tokens) : tokens_(tokens) {}
 
-  /// The next merge, by the bytes of its two tokens. An Error, here or later, if one of them or
-  /// both joined are no token.
+  /// Adds the next merge, given the bytes of its two tokens. Throws an Error, here or later, if one
+  /// of them or their concatenation is not a token.
   void add(std::string_view left, std::string_view right);
-  /// What was added, which is then gone from here.
+  /// Returns the table and leaves the builder empty.
   MergeTable table();
-  /// Of what was added, as of table(). In a vocabulary of characters tokens <0xNN> stand for bytes,
-  /// which their names do not show: with a merge of one of these all bytes are joined.
+  /// The joined bytes of the merges in table(). In a vocabulary of characters, tokens <0xNN>
+  /// represent bytes that their names do not show. A merge of one of these joins all bytes.
   const JoinedBytes& joined() const { return joined_; }
 
  private:
@@ -54,8 +53,8 @@ class MergeBuilder {
 
   static constexpr std::size_t at_once = 512;
   const TokenTable& tokens_;
-  std::string pool_;  // the bytes of those that wait to be found: left, right, left, ...
-  std::vector<std::size_t> ends_;  // of each in the pool
+  std::string pool_;               // bytes of pending merges: left, right, left, ...
+  std::vector<std::size_t> ends_;  // end of each of them in the pool
   std::vector<std::string_view> names_;
   std::vector<TokenId> ids_;
   std::vector<Found> found_;

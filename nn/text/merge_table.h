@@ -9,21 +9,22 @@
 
 namespace longhand::nn {
 
-/// The merges of a byte-pair encoding: which two tokens become which one, and how early.
+/// The merges of a byte-pair encoding: the two tokens, the token they become, and their priority.
 class MergeTable {
  public:
   struct Merge {
-    std::uint32_t rank;  // the lower is done first
+    std::uint32_t rank;  // the lowest rank is merged first
     TokenId whole;
   };
   static constexpr Merge none{0xffffffff, 0xffffffff};
 
   explicit MergeTable(std::size_t count = 0);
 
-  /// At most `count` times. Of two merges of one pair the later counts.
+  /// Call at most `count` times. If a pair is added twice, the later merge replaces the earlier
+  /// one.
   void add(TokenId left, TokenId right, Merge merge);
 
-  /// none, if the two do not merge.
+  /// Returns `none` if the two tokens do not merge.
   Merge find(TokenId left, TokenId right) const {
     const std::uint64_t pair = std::uint64_t{left} << 32 | right;
     for (std::size_t at = place(left, right);; at = (at + 1) & mask_) {
@@ -32,8 +33,8 @@ class MergeTable {
     }
   }
 
-  /// Begins to fetch from memory what find() of the same pair will read: large tables lie outside
-  /// the CPU's caches, and several fetches at once take little longer than one.
+  /// Starts to fetch the memory that find() of the same pair will read. Large tables exceed the
+  /// caches, and several fetches at once take little longer than one.
   void prefetch(TokenId left, TokenId right) const {
     __builtin_prefetch(&slots_[place(left, right)]);
   }

@@ -61,7 +61,7 @@ void Merger::merge_long(const MergeTable& merges, std::vector<Symbol>& symbols,
     heap_.push_back({merge.rank, left});
     std::ranges::push_heap(heap_, std::greater<>());
   };
-  constexpr TokenId gone = 0xffffffff;  // joined to the symbol before it
+  constexpr TokenId gone = 0xffffffff;  // merged into the symbol before it
   while (!heap_.empty()) {
     std::ranges::pop_heap(heap_, std::greater<>());
     const auto [rank, place] = heap_.back();
@@ -69,7 +69,7 @@ void Merger::merge_long(const MergeTable& merges, std::vector<Symbol>& symbols,
     const std::uint32_t right = links_[place].after;
     if (symbols[place].id == gone || right == none) continue;
     const auto merge = merges.find(symbols[place].id, symbols[right].id);
-    if (merge.rank != rank) continue;  // one of the two has changed since
+    if (merge.rank != rank) continue;  // outdated: one of the two symbols has changed
     symbols[place].id = merge.whole;
     symbols[right].id = gone;
     const std::uint32_t after = links_[right].after, before = links_[place].before;

@@ -9,19 +9,19 @@
 
 namespace longhand::nn {
 
-/// A token of a word: it begins at byte `begin` of what was encoded.
+/// A token of a word. It begins at byte `begin` of the encoded text.
 struct Symbol {
   TokenId id;
   std::uint32_t begin;
 };
 
-/// Byte-pair encoding of one word: of all neighbours that merge the pair of lowest rank, the
-/// leftmost among equals, becomes one token, until no two neighbours merge. Short words by looking
-/// through them for each merge, O(n²); long ones with a heap, O(n log n).
+/// Byte-pair encoding of one word. Repeatedly merges the neighbours with the lowest rank, the
+/// leftmost of equal ones, until no neighbours merge. Short words are searched for each merge,
+/// O(n²); long ones use a heap, O(n log n).
 class Merger {
  public:
-  /// `symbols` are the word's tokens of one character or byte each; what remains is left there.
-  /// `next[i]` is what merges of i and i + 1 say; it is overwritten.
+  /// `symbols` are initially the word's tokens of one character or byte each, and contain the
+  /// result afterwards. `next[i]` is the merge of i and i + 1; it is overwritten.
   void merge(const MergeTable& merges, std::vector<Symbol>& symbols,
              std::vector<MergeTable::Merge>& next);
 
@@ -35,7 +35,7 @@ class Merger {
   struct Link {
     std::uint32_t before, after;
   };
-  struct Candidate {  // the symbol at `place` with the one after it, when its rank was `rank`
+  struct Candidate {  // a merge of the symbol at `place` with the next one, which had this rank
     std::uint32_t rank, place;
     friend bool operator>(const Candidate& a, const Candidate& b) {
       return a.rank != b.rank ? a.rank > b.rank : a.place > b.place;

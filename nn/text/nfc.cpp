@@ -13,12 +13,12 @@ namespace {
 
 using unicode_tables::Decomposition;
 
-// Hangul syllables are computed: S = L, V, T by place.
+// Hangul syllables are composed arithmetically: S = L, V, T by index.
 constexpr char32_t first_syllable = 0xac00, first_lead = 0x1100, first_vowel = 0x1161,
-                   first_tail = 0x11a7;  // the tail before the first: none
+                   first_tail = 0x11a7;  // one before the first tail: no tail
 constexpr char32_t leads = 19, vowels = 21, tails = 28, syllables = leads * vowels * tails;
 
-/// The canonical combining class.
+/// Canonical combining class of a code point.
 std::uint8_t combining(char32_t c) {
   const std::uint8_t attention = attention_of(c);
   return attention == attended ? 0 : attention;
@@ -39,12 +39,12 @@ void decompose(char32_t c, std::vector<char32_t>& out) {
     return;
   }
   decompose(found->first, out);
-  if (found->second) out.push_back(found->second);  // which has no decomposition itself
+  if (found->second) out.push_back(found->second);  // it has no decomposition itself
 }
 
 std::pair<char32_t, char32_t> parts_of(const Decomposition& d) { return {d.first, d.second}; }
 
-/// Those that can be undone, by their parts.
+/// Decompositions that can be composed again, sorted by their parts.
 const std::vector<Decomposition> compositions = [] {
   std::vector<Decomposition> all;
   std::ranges::copy_if(unicode_tables::decompositions(), std::back_inserter(all),
@@ -67,7 +67,7 @@ std::optional<char32_t> compose(char32_t first, char32_t second) {
   return found->whole;
 }
 
-/// Marks by combining class, those of one class in their order.
+/// Sorts marks by combining class, stably.
 void sort_marks(std::vector<char32_t>& points) {
   for (auto begin = points.begin(); begin != points.end();) {
     begin = std::find_if(begin, points.end(), combining);
@@ -78,12 +78,12 @@ void sort_marks(std::vector<char32_t>& points) {
   }
 }
 
-/// Each mark joins the last base where the two have a composition and nothing between them has the
-/// mark's class or is a base.
+/// Composes each mark with the last base if the two have a composition and nothing between them is
+/// a base or has the mark's class.
 void compose_all(std::vector<char32_t>& points) {
   std::size_t kept = 0, base = 0;
   bool has_base = false;
-  int last = -1;  // the class before; -1: the base itself
+  int last = -1;  // class of the previous mark; -1: the base itself
   for (const char32_t c : points) {
     const int mark = combining(c);
     if (has_base && last < mark) {
@@ -125,8 +125,8 @@ std::string_view to_nfc(std::string_view text, std::string& buffer,
   if (changes) changes->clear();
   buffer.clear();
   bool changed = false;
-  std::size_t copied = 0;  // of the text
-  std::size_t base = 0;    // the last code point that begins anew
+  std::size_t copied = 0;  // bytes of the text that were copied
+  std::size_t base = 0;    // the last code point at which composition starts anew
   for (std::size_t at = 0; at < text.size();) {
     if (static_cast<signed char>(text[at]) >= 0) {
       base = at++;
@@ -138,7 +138,7 @@ std::string_view to_nfc(std::string_view text, std::string& buffer,
       at += point.length;
       continue;
     }
-    // From the base up to the next that begins anew nothing outside has a say.
+    // Nothing outside the range from this base to the next one affects it.
     std::size_t end = at;
     while (end < text.size()) {
       const CodePoint next = decode_utf8(text.data() + end);

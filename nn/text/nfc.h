@@ -7,8 +7,8 @@
 
 namespace longhand::nn {
 
-/// A part of a text that was rewritten: bytes [begin, end) of the result stand for bytes
-/// [original_begin, original_end).
+/// A rewritten part of a text: bytes [begin, end) of the result replace bytes [original_begin,
+/// original_end).
 struct Rewritten {
   std::size_t begin, end, original_begin, original_end;
 };

@@ -29,15 +29,15 @@ static_assert(std::endian::native == std::endian::little, "ids and numbers are s
 struct Header {
   std::array<char, 8> magic = {'L', 'H', 'T', 'O', 'K', 'E', 'N', 'S'};
   std::uint32_t version = 1;
-  std::uint32_t width = 0;  // bytes of an id
-  std::uint64_t count = 0;  // of ids
-  // What was made into tokens, and how.
+  std::uint32_t width = 0;  // bytes per id
+  std::uint64_t count = 0;  // number of ids
+  // The source of the tokens.
   std::uint64_t text_size = 0;
   std::int64_t text_changed = 0;  // nanoseconds since 1970
   std::uint32_t tokenizer = 0;
   std::uint32_t lossy = 0;
   std::uint32_t ids_sum = 0;     // CRC-32C of the ids
-  std::uint32_t header_sum = 0;  // and of what is before this
+  std::uint32_t header_sum = 0;  // CRC-32C of the header before this member
   std::uint32_t documents = 0;   // Key::documents_sum()
   std::array<char, 4> unused = {};
 };
@@ -55,7 +55,7 @@ std::uint32_t sum_of(const Header& header) {
   return crc32c(bytes_of(header).first(offsetof(Header, header_sum)));
 }
 
-/// The header that a file of this text's tokens has, but for what is known only at its end.
+/// The header of a token file of this text, except for the members known only at its end.
 Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, const TokenFile::Key& key) {
   struct stat status = {};
   LONGHAND_CHECK(::stat(text.c_str(), &status) == 0, text.string(), ": ", std::strerror(errno));
@@ -69,7 +69,7 @@ Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, const Tok
   return header;
 }
 
-/// Of one that can be read; nothing where there is no token file of this version.
+/// Parses a header; empty if this is not a token file of this version.
 std::optional<Header> read_header(std::span<const std::byte> bytes) {
   Header header;
   if (bytes.size() < sizeof header) return std::nullopt;
@@ -111,10 +111,10 @@ void append(std::vector<std::byte>& bytes, std::span<const TokenId> ids) {
   }
 }
 
-/// Encodes document after document; between two of them the sink is given the end's tokens.
+/// Encodes one document after another, and passes the end tokens to the sink between them.
 void encode_documents(Encoder& encoder, std::string_view whole, const TokenFile::Key& key,
                       Encoder::Sink sink) {
-  const std::size_t broken = find_broken_utf8(whole);  // where it is in the text, not in a document
+  const std::size_t broken = find_broken_utf8(whole);  // position in the text, not in a document
   LONGHAND_CHECK(broken == std::string_view::npos, "broken UTF-8 at byte ", broken);
   for (;;) {
     const std::size_t end =

@@ -23,25 +23,25 @@ class TokenFile {
   /// Each byte of the text is a token.
   static TokenFile of_bytes(const std::filesystem::path& text);
 
-  /// What a token file depends on, beside its text.
+  /// Everything that determines a token file, besides its text.
   struct Key {
-    std::uint32_t tokenizer = 0;  // tokenizer_sum()
-    bool lossy = false;           // broken UTF-8 was replaced by U+FFFD; otherwise it is an Error
-    /// What stands between two documents, each of which is encoded by itself; empty: the text is
-    /// one. Its place is taken by the tokens `end`.
+    std::uint32_t tokenizer = 0;  // from tokenizer_sum()
+    bool lossy = false;           // invalid UTF-8 was replaced by U+FFFD; otherwise it is an Error
+    /// The text between two documents, which are encoded separately; empty: one document. It is
+    /// replaced by the tokens `end`.
     std::string separator = {};
     std::vector<TokenId> end = {};
 
-    std::uint32_t documents_sum() const;  // of the last two; 0 without a separator
+    std::uint32_t documents_sum() const;  // checksum of separator and end; 0 without a separator
   };
-  /// Opens `file`; where there is none, or it holds another text or other tokens, it is made first,
-  /// whole or not at all. A damaged one is an Error.
+  /// Opens `file`. If it is missing, or has another text or other tokens, it is created first,
+  /// completely or not at all. A damaged file is an Error.
   static TokenFile of_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
                              const Key& key, const std::filesystem::path& file);
 
   std::uint64_t size() const { return size_; }
   std::int32_t operator[](std::uint64_t place) const;
-  /// The tokens from a place on, as many as `out` has room for.
+  /// Reads tokens from a place on, as many as fit in `out`.
   void read(std::uint64_t begin, std::span<std::int32_t> out) const;
 
  private:
@@ -53,7 +53,7 @@ class TokenFile {
 
   std::unique_ptr<const DataFile> file_;
   std::uint64_t begin_, size_;  // the byte of the first id, and how many there are
-  std::size_t width_;           // bytes of an id
+  std::size_t width_;           // bytes per id
 };
 
 /// A tokenizer's files, and the checksum of all of them: `path` is as read_tokenizer() has it.

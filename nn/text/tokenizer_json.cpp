@@ -23,10 +23,10 @@ std::string_view chars(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-/// The members of one object, each by its text, to be read in whatever order is useful.
+/// The members of an object as text, to be parsed in any order.
 using Sections = std::map<std::string, std::string_view, std::less<>>;
 
-/// A member of an object, or null; anything but an object has none.
+/// A member of an object, or null if it is missing or the value is not an object.
 const Json& member(const Json& object, std::string_view name) {
   static const Json null;
   const Json* const found = object.is_object() ? object.find(name) : nullptr;
@@ -39,8 +39,8 @@ bool is(const Json& object, std::string_view name, const Json& value) {
 
 bool is_true(const Json& object, std::string_view name) { return is(object, name, true); }
 
-/// The elements of `list` in {"type": "Sequence", list: [...]}; of anything else the value itself;
-/// of null nothing.
+/// The elements of `list` in {"type": "Sequence", list: [...]}, otherwise the value itself; nothing
+/// for null.
 std::vector<Json> steps(const Json& value, std::string_view list) {
   if (value.is_null()) return {};
   if (!is(value, "type", "Sequence") || !member(value, list).is_array()) return {value};
@@ -81,7 +81,7 @@ class Reader {
     bool special, normalized;
   };
 
-  /// What `body` gives; an Error of it with the file's name, and `where`, before it.
+  /// Returns the result of `body`. Its Errors are prefixed with the file's name and `where`.
   template <class Body>
   std::invoke_result_t<Body> in_file(std::string_view where, Body body) const {
     try {
@@ -91,7 +91,7 @@ class Reader {
     }
   }
 
-  /// The members of the whole and of the model, in one pass over the text.
+  /// Reads the members of the whole and of the model in one pass over the text.
   void read_sections() {
     JsonReader reader = whole_;
     read_sections(reader, all_, [&](std::string_view name) {
@@ -111,7 +111,7 @@ class Reader {
       found.emplace(std::move(name), value);
     }
   }
-  /// null, where there is none.
+  /// null if it is missing
   Json member_of(const Sections& all, std::string_view name) const {
     const auto found = all.find(name);
     return found == all.end() ? Json() : whole_.at(found->second).value();
@@ -128,7 +128,7 @@ class Reader {
     if (changes_one_text) refuse(file_, "padding", padding, "none or BatchLongest");
   }
 
-  /// Which of the known pre-tokenizers it is.
+  /// Recognizes the pre-tokenizer.
   void read_pattern() {
     const Json whole = member_of(all_, "pre_tokenizer");
     const std::vector<Json> list = steps(whole, "pretokenizers");
@@ -154,7 +154,7 @@ class Reader {
         return;
       }
     }
-    // Gemma's never finds a space: the normalizer has replaced them all.
+    // Gemma's split never finds a space, because the normalizer has replaced them all.
     if (list.size() == 1 && is(list[0], "type", "Split") &&
         is(member(list[0], "pattern"), "String", " ")) {
       parts_.pattern = WordPattern::spaces;
@@ -192,7 +192,7 @@ class Reader {
     if (!known) refuse(file_, "decoder", whole, "that of Gemma (Replace, ByteFallback, Fuse)");
   }
 
-  /// Ids lie close together: an id may not make the tables much larger than the file.
+  /// Ids must be dense, so that an id cannot make the tables much larger than the file.
   static constexpr std::int64_t allowed_gaps = 1 << 12;
 
   TokenId checked_id(std::int64_t id, std::string_view content) const {
@@ -215,7 +215,7 @@ class Reader {
         LONGHAND_CHECK(!is_true(token, flag), file_, ": added token ", quote(content.string()),
                        ": ", flag, " is not supported");
       }
-      if (content.string().empty()) continue;  // matches nothing
+      if (content.string().empty()) continue;  // it would match nothing
       added.push_back({checked_id(id.integer(), content.string()), content.string(),
                        is_true(token, "special"), is_true(token, "normalized")});
     }
@@ -228,7 +228,7 @@ class Reader {
     struct Named {
       TokenId id;
       TokenTable::Found found;
-      std::size_t begin, end;  // in `pool`
+      std::size_t begin, end;  // range in `pool`
     };
     std::vector<Named> tokens;
     std::string pool;
@@ -258,14 +258,14 @@ class Reader {
     }
   }
 
-  /// Adds the bytes of a token named in the file, as the table has them, to `out`.
+  /// Appends the bytes of a token in the file to `out`, in the form of the table.
   TokenTable::Found append_bytes(std::string& out, std::string_view text) const {
     if (is_printable(text)) {
       out += text;
       return TokenTable::Found::yes;
     }
     if (spaces()) {
-      // After normalization there are no spaces: a token with one is never found.
+      // Normalized text has no spaces, so a token that contains one is never found.
       const bool found = text.find(' ') == std::string_view::npos;
       for (std::size_t mark = 0; (mark = text.find(space_mark)) != std::string_view::npos;) {
         out.append(text.substr(0, mark)) += ' ';
@@ -285,7 +285,7 @@ class Reader {
     return bytes;
   }
 
-  /// Such a text is its own bytes.
+  /// The bytes of such a text are the text itself.
   static bool is_printable(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
   }
@@ -351,7 +351,7 @@ class Reader {
   void read_post_processor() {
     const Json whole = member_of(all_, "post_processor");
     for (const Json& step : steps(whole, "processors")) {
-      if (is(step, "type", "ByteLevel")) continue;  // changes offsets alone
+      if (is(step, "type", "ByteLevel")) continue;  // it changes offsets only
       if (!is(step, "type", "TemplateProcessing") || !member(step, "single").is_array()) {
         refuse(file_, "post_processor", step, "ByteLevel or TemplateProcessing");
       }
@@ -394,7 +394,7 @@ class Reader {
     const Json unknown = member_of(model_, "unk_token");
     if (!unknown.is_string() || !parts_.tokens.find(table_bytes(unknown.string()))) return;
     for (unsigned byte = 0; byte < 0xf5; ++byte) {
-      if (byte == 0xc0 || byte == 0xc1) continue;  // in no text
+      if (byte == 0xc0 || byte == 0xc1) continue;  // never occurs in UTF-8
       LONGHAND_CHECK(parts_.tokens.find(std::string(1, static_cast<char>(byte))), file_,
                      ": unk_token ", quote(unknown.string()),
                      " is not supported where the vocabulary lacks a byte, here ", byte);
@@ -415,7 +415,7 @@ Tokenizer parse_tokenizer_json(std::string_view text, const std::string& file) {
 
 Tokenizer parse_vocabulary_and_merges(std::string_view vocabulary, std::string_view merges,
                                       const std::string& folder) {
-  // As the tokenizer.json they are the older form of.
+  // Converts the older form to that of tokenizer.json.
   Json list = Json::array();
   while (!merges.empty()) {
     const std::size_t end = std::min(merges.find('\n'), merges.size());

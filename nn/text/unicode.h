@@ -8,19 +8,18 @@
 
 namespace longhand::nn {
 
-/// What the patterns that cut texts into words ask of a code point: \p{L}, \p{N}, \s, as Unicode
-/// 16.0 has them.
+/// The classes of code points that word patterns distinguish, \p{L}, \p{N}, \s, as in Unicode 16.0.
 enum class CodeClass : std::uint8_t { other, letter, number, space };
 
-const std::vector<CodeClass>& code_classes();  // of every code point; made on first use
+const std::vector<CodeClass>& code_classes();  // of every code point; computed on first use
 inline CodeClass class_of(char32_t c) {
   static const CodeClass* const all = code_classes().data();
   return all[c];
 }
 
-/// 0: the code point begins anew and normalization leaves it alone wherever it stands. 1 .. 254:
-/// its combining class. `attended`: combining class 0, but it may combine with what stands before
-/// it or has a decomposition that normalization keeps.
+/// 0: the code point starts a new composition and normalization never changes it. 1 .. 254: its
+/// combining class. `attended`: combining class 0, but it may combine with an earlier code point or
+/// has a decomposition that normalization keeps.
 inline constexpr std::uint8_t attended = 255;
 const std::vector<std::uint8_t>& code_attention();
 inline std::uint8_t attention_of(char32_t c) {
@@ -28,7 +27,7 @@ inline std::uint8_t attention_of(char32_t c) {
   return all[c];
 }
 
-/// The classes of ASCII, a byte each; `beyond` for bytes of longer code points.
+/// The classes of ASCII, one byte each; `beyond` for bytes of longer code points.
 inline constexpr std::uint8_t beyond = 255;
 inline constexpr auto byte_classes = [] {
   std::array<std::uint8_t, 256> classes{};
@@ -46,7 +45,7 @@ inline constexpr auto byte_classes = [] {
 
 struct ClassedCodePoint {
   CodeClass value;
-  std::size_t length;  // bytes
+  std::size_t length;  // bytes of the code point
 };
 
 /// The class of the code point at `text`.

@@ -5,28 +5,28 @@
 
 #include "nn/text/unicode.h"
 
-/// Cuts texts into words: the parts of a text that a tokenizer treats each by itself. Tokenizers
-/// say how with a regular expression; each one known here is a scanner written by hand, which never
-/// looks at a character more than a few times. A scanner's end(p, end) is where the word that
-/// begins at p ends; p < end. In the comments L, N, S are \p{L}, \p{N}, \s.
+/// Splits texts into words, which a tokenizer processes separately. Tokenizers define words by a
+/// regular expression. Each known expression is implemented here as a hand-written scanner that
+/// visits a character only a few times. A scanner's end(p, end) is the end of the word that begins
+/// at p; p < end. In the comments L, N, S are \p{L}, \p{N}, \s.
 namespace longhand::nn {
 
 enum class WordPattern {
   gpt2,         // 's|'t|'re|'ve|'m|'ll|'d| ?L+| ?N+| ?[^SLN]+|S+(?!\S)|S+
   llama3,       // (?i:...)|[^\r\nLN]?L+|N{1,3}| ?[^SLN]+[\r\n]*|S*[\r\n]+|S+(?!\S)|S+
-  qwen2,        // the same with N instead of N{1,3}
-  digits_gpt2,  // each N alone; gpt2 on the texts between
-  spaces,       // Gemma's: a word ends wherever no merge reaches across, see Encoder
+  qwen2,        // llama3 with N instead of N{1,3}
+  digits_gpt2,  // each N alone; gpt2 for the text between
+  spaces,       // Gemma's: a word ends at every place that no merge can cross, see Encoder
 };
 
-/// The pattern of a regular expression, recognised by its text.
+/// The pattern of a regular expression, recognized by its text.
 std::optional<WordPattern> known_pattern(std::string_view expression);
-/// The other way; empty for those that are no single expression.
+/// The inverse of known_pattern(); empty for patterns that are not a single expression.
 std::string_view regular_expression(WordPattern pattern);
 std::string_view name_of(WordPattern pattern);
 std::optional<WordPattern> pattern_named(std::string_view name);
 
-/// The end of the run of `wanted` that begins at p.
+/// End of the run of class `wanted` that begins at p.
 inline const char* end_of_run(CodeClass wanted, const char* p, const char* end) {
   while (p != end) {
     const std::uint8_t known = byte_classes[static_cast<unsigned char>(*p)];
@@ -42,7 +42,7 @@ inline const char* end_of_run(CodeClass wanted, const char* p, const char* end) 
   return p;
 }
 
-/// The start of the code point that ends at p.
+/// Start of the code point that ends at p.
 inline const char* code_point_before(const char* p) {
   do {
     --p;
@@ -50,15 +50,15 @@ inline const char* code_point_before(const char* p) {
   return p;
 }
 
-/// S+(?!\S)|S+: a run of white space without its last character, unless the run ends the text
-/// or is that character.
+/// S+(?!\S)|S+: a run of white space without its last character, unless the run ends the text or
+/// has one character.
 inline const char* end_of_spaces(const char* p, const char* run_end, const char* end) {
   if (run_end == end) return end;
   const char* const last = code_point_before(run_end);
   return last == p ? run_end : last;
 }
 
-/// Where the contraction whose apostrophe is at p ends ('s 't 're 've 'm 'll 'd); null: there is
+/// End of the contraction whose apostrophe is at p ('s 't 're 've 'm 'll 'd); null if there is
 /// none.
 template <bool any_case>
 const char* end_of_contraction(const char* p, const char* end) {
@@ -78,7 +78,7 @@ const char* end_of_contraction(const char* p, const char* end) {
       return letter(2) == 'e' ? p + 3 : nullptr;
     case 'l':
       return letter(2) == 'l' ? p + 3 : nullptr;
-    default:  // U+017F, the long s, is an s in any case
+    default:  // U+017F, the long s, equals s if case is ignored
       return any_case && letter(1) == '\xc5' && letter(2) == '\xbf' ? p + 3 : nullptr;
   }
 }
@@ -102,7 +102,7 @@ struct Gpt2Scanner {
   }
 };
 
-/// `digits`: how many numbers make a word at most.
+/// `digits`: maximum digits of a word.
 template <int digits>
 struct Llama3Scanner {
   static const char* word_end(const char* p, const char* end) {
@@ -133,7 +133,7 @@ struct Llama3Scanner {
     }
     if (first.value == CodeClass::other) return with_line_breaks(after, end);
     const char* const run_end = end_of_run(CodeClass::space, after, end);
-    for (const char* q = run_end; q != p; --q) {  // no byte of a longer space is a line break
+    for (const char* q = run_end; q != p; --q) {  // no byte of a longer space equals a line break
       if (line_break(q[-1])) return q;
     }
     return end_of_spaces(p, run_end, end);

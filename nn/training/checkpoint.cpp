@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-const std::string model_file = "model", optimizer_file = "optimizer";  // .safetensors
+// Each is one file NAME.safetensors, or parts with an index.
+const std::string model_file = "model", optimizer_file = "optimizer";
 const std::string score_file = "score";
 constexpr std::string_view checkpoint_prefix = "step-";
 
@@ -41,7 +42,8 @@ std::vector<NamedTensor> named(const Optimizer& optimizer) {
   return all;
 }
 
-/// Under their released names where the file has those (nn/released_names.h).
+/// The tensors under the names that the file uses: the released names (nn/released_names.h) if it
+/// has those, else ours.
 std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts,
                                      std::vector<NamedTensor> tensors) {
   for (NamedTensor& n : tensors) {
@@ -70,7 +72,8 @@ SafetensorsParts open(const fs::path& folder, const std::string& name) {
   return parts;
 }
 
-/// The type of a tensor in the file: its own, or for values the other of f32 and bf16.
+/// The type in which the tensor is read: the file's, where it is one of f32 and bf16 and ours is
+/// the other; else our own.
 DType stored_type(const SafetensorsParts& parts, const NamedTensor& n) {
   const SafetensorsEntry* const entry = parts.find(n.name).entry;
   const auto is_either = [](DType type) { return type == DType::f32 || type == DType::bf16; };
@@ -105,7 +108,7 @@ void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors
       backend.upload(n.tensor.address(), bytes.data(), bytes.size());
       continue;
     }
-    // Some rows at a time, so that no tensor is held twice.
+    // Copies a few rows at a time, so that no tensor is ever held twice.
     const std::int64_t rows = n.tensor.shape().front();
     const std::int64_t width = n.tensor.size() / std::max<std::int64_t>(1, rows);
     const std::int64_t step =
@@ -175,7 +178,7 @@ CheckpointInfo info_of(const SafetensorsFile& file) {
     const std::string where = text(file.name(), ": metadata ", key);
     if (key == "step") {
       info.step = parse<std::int64_t>(value, where);
-    } else if (key == "score") {  // before it had a file of its own
+    } else if (key == "score") {  // older checkpoints keep the score here
       info.score = parse<double>(value, where);
     } else {
       info.more[key] = value;
@@ -184,7 +187,7 @@ CheckpointInfo info_of(const SafetensorsFile& file) {
   return info;
 }
 
-/// Of the folder's model or optimizer. Parts have it all alike.
+/// What the metadata of the folder's model or optimizer says. All parts carry the same metadata.
 CheckpointInfo info_of(const SafetensorsParts& parts) {
   const SafetensorsFile& first = parts.files().front();
   for (const SafetensorsFile& file : parts.files()) {
@@ -240,16 +243,17 @@ std::string unfinished_name(const std::string& name) {
 void remove_silently(const Folder& parent, const std::string& name) {
   try {
     parent.remove(name);
-  } catch (const Error&) {  // what came first is the one to tell
+  } catch (const Error&) {  // the first error is the one to report
   }
 }
 
-/// Gives a folder that has all its files its name.
+/// Renames a folder to its final name once all of its files are written.
 void finish_folder(const Folder& parent, const Folder& folder, const std::string& unfinished,
                    const std::string& name, const CheckpointInfo& info) {
   if (info.score) save_score(folder, *info.score);
   folder.sync();
-  // What is there already is replaced in one step, or else moved out of the way first.
+  // Replaces an existing folder in one step where the system can, and otherwise moves it out of the
+  // way first.
   if (!parent.contains(name)) {
     parent.rename(unfinished, name);
   } else if (!parent.exchange(unfinished, name)) {
@@ -263,8 +267,8 @@ void finish_folder(const Folder& parent, const Folder& folder, const std::string
   parent.remove(unfinished);
 }
 
-/// Each rank writes its own tensors, in parts that are numbered over all ranks, and rank 0 the
-/// index.
+/// Each rank writes its own tensors in its own parts, which are numbered over all ranks. Rank 0
+/// writes the index.
 void write_own(const Folder& folder, const std::string& name,
                const std::vector<NamedTensor>& tensors, const Metadata& metadata,
                std::uint64_t most, Communicator& ranks) {
@@ -280,7 +284,7 @@ void write_own(const Folder& folder, const std::string& name,
     if (r < static_cast<std::size_t>(ranks.rank())) first += count;
     all += count;
   }
-  std::string lines;  // for the index: name, file and bytes of each tensor
+  std::string lines;  // what the index needs: the name, file and size of each tensor
   ranks.together([&] {
     for (const IndexedTensor& t : write_parts(folder, name, parts, metadata, first, all)) {
       lines += text(t.name, '\n', t.file, '\n', t.bytes, '\n');
@@ -305,7 +309,8 @@ void write_own(const Folder& folder, const std::string& name,
 void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
   const CheckpointInfo info = info_of(parts);
   const auto found = info.more.find("optimizer");
-  const std::string kind = found == info.more.end() ? "adam" : found->second;  // as once all were
+  // older checkpoints do not say; they were all written by Adam
+  const std::string kind = found == info.more.end() ? "adam" : found->second;
   LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected the state of ",
                  optimizer.kind(), ", got that of ", kind);
 }
@@ -409,7 +414,7 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
 void load_values(const fs::path& folder, const Parameters& parameters,
                  std::span<const Parameter> own) {
   const auto model = open(folder, model_file);
-  info_of(model, folder);  // it is a checkpoint
+  info_of(model, folder);  // throws unless the folder is a checkpoint
   auto values = as_named_in(model, named(parameters));
   std::erase_if(values, [&](const NamedTensor& n) {
     return !model.find(n.name).entry && std::ranges::count(own, n.name, &Parameter::name) > 0;
@@ -452,7 +457,8 @@ bool is_checkpoint(const fs::path& folder) {
 
 void check_file_size(const Parameters& parameters, const Optimizer& optimizer, const Metadata& more,
                      std::uint64_t most) {
-  // The longest metadata that a save may have, so that none later takes more room.
+  // The longest metadata that a save may write. Room is reserved for it, so that no later save
+  // needs more.
   const CheckpointInfo longest{.step = std::numeric_limits<std::int64_t>::min(), .more = more};
   cut_into_parts(model_file, items_of(named(parameters)), metadata_of(longest), most);
   cut_into_parts(optimizer_file, items_of(named(optimizer)), metadata_of(longest.step, optimizer),

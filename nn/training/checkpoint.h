@@ -16,31 +16,32 @@ namespace longhand::nn {
 
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
-/// How names of folders begin that are not a whole checkpoint, whatever they hold.
+/// Names of folders that are not a whole checkpoint begin with this, whatever the folder holds.
 inline constexpr std::string_view unfinished_prefix = ".unfinished-";
 
 /// "step-N", the name of a run's checkpoint of step N; none for other names.
 std::string checkpoint_name(std::int64_t step);
 std::optional<std::int64_t> step_of(std::string_view name);
 
-/// What a checkpoint says beside its tensors.
+/// What a checkpoint stores besides its tensors.
 struct CheckpointInfo {
   std::int64_t step = 0;
   std::optional<double> score = {};  // of the evaluation at this step; never NaN
-  Metadata more = {};                // whatever the caller wants back
+  Metadata more = {};                // anything else that the caller wants to store
 };
 
-/// A checkpoint is a folder: model.safetensors, with the parameters by name, and, when it is for
-/// going on, optimizer.safetensors with what the optimizer remembers, both with checksums; and the
-/// file `score` once there is one. Either all of model and optimizer is there or none. Where one of
-/// the two would be larger than `most` bytes (0: no limit) it lies in parts with an index
-/// (core/safetensors_parts.h).
+/// Writes a checkpoint: a folder with model.safetensors, which holds the parameters by name, and,
+/// if training is to go on from it, optimizer.safetensors, which holds the optimizer's state. Both
+/// carry checksums. The file `score` is added once the checkpoint has been evaluated. The folder
+/// appears under its name only when it is complete. Where one of the two files would exceed `most`
+/// bytes (0: no limit), it is split into parts with an index (core/safetensors_parts.h).
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer* optimizer,
                      std::uint64_t most = 0);
-/// The same, written by ranks that share the optimizer's state, all at once: each writes the values
-/// and the state of the parameters that it owns, in parts of its own, and rank 0, when all parts
-/// are there, the indices and the folder's name. All ranks see the same folder.
+/// The same, for ranks that share the optimizer's state; all of them call it at once. Each rank
+/// writes the values and the state of the parameters that it owns into its own parts. When all
+/// parts are written, rank 0 writes the indices and names the folder. All ranks must see the same
+/// file system.
 void save_checkpoint(const Folder& parent, const std::string& name, const CheckpointInfo& info,
                      const Parameters& parameters, const Optimizer& optimizer, std::uint64_t most,
                      Communicator& ranks);
@@ -48,11 +49,11 @@ void save_checkpoint(const std::filesystem::path& folder, const CheckpointInfo& 
                      const Parameters& parameters, const Optimizer* optimizer = nullptr,
                      std::uint64_t most = 0);
 
-/// Refused where a tensor is larger than a file of a checkpoint may be.
+/// Throws if a tensor is larger than a file of a checkpoint may be.
 void check_file_size(const Parameters& parameters, const Optimizer& optimizer, const Metadata& more,
                      std::uint64_t most);
 
-/// Writes the score of a checkpoint that is there, `folder`.
+/// Writes the score into the existing checkpoint `folder`.
 void save_score(const Folder& folder, double score);
 
 /// Reads it into parameters (and moments, if wanted) of the same names, types and shapes; values of
@@ -62,21 +63,22 @@ void save_score(const Folder& folder, double score);
 /// step-N that holds another step.
 CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parameters& parameters,
                                const Optimizer* optimizer = nullptr);
-/// The parameters alone, for a model that begins with another's. Those of `own` that the checkpoint
-/// lacks stay as they are.
+/// Reads the parameters alone, for a model that starts from another one. Parameters of `own` that
+/// the checkpoint lacks stay as they are.
 void load_values(const std::filesystem::path& folder, const Parameters& parameters,
                  std::span<const Parameter> own = {});
 CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
-/// Whether matrices are stored in bf16.
+/// Whether the checkpoint stores matrices in bf16.
 bool has_bf16_matrices(const std::filesystem::path& folder);
 
-/// Reads all of it and compares it with its checksums; refused in one line where it is damaged.
+/// The result of reading a whole checkpoint and comparing it with its checksums. Damage is an error
+/// of one line.
 struct CheckedCheckpoint {
-  bool checksums = false;  // false: it was written without; only sizes and steps were compared
-  bool optimizer = false;  // false: there are no moments, so training cannot go on from it
+  bool checksums = false;  // false: it was written without any; only sizes and steps were compared
+  bool optimizer = false;  // false: it holds no moments, so training cannot go on from it
 };
 CheckedCheckpoint check_checkpoint(const std::filesystem::path& folder);
-/// Whether a folder holds files of a checkpoint, sound or not.
+/// Whether the folder holds files of a checkpoint, sound or damaged.
 bool is_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace longhand::nn

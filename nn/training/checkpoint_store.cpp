@@ -34,7 +34,7 @@ void CheckpointStore::open() {
     if (name.starts_with(unfinished_prefix) || is_temporary(name)) {
       held().remove(name);
     } else if (step_of(name) && fs::is_directory(folder_ / name)) {
-      // A score that was being written.
+      // Removes a score file that was never finished.
       const Folder checkpoint = held().make_folder(name);
       for (const std::string& file : checkpoint.names()) {
         if (is_temporary(file)) checkpoint.remove(file);
@@ -48,7 +48,7 @@ void CheckpointStore::save(const CheckpointInfo& info, const Parameters& paramet
   try {
     save_checkpoint(held(), checkpoint_name(info.step), info, parameters, optimizer, most_);
   } catch (const Error&) {
-    held().require_in_place();  // that it was removed says more
+    held().require_in_place();  // if the folder itself was removed, say that instead
     throw;
   }
   after_save(info.step);
@@ -148,7 +148,7 @@ std::optional<std::int64_t> CheckpointStore::last_sound_before(std::int64_t step
     if (*at >= step) continue;
     try {
       if (check_checkpoint(path(*at)).optimizer) return *at;
-    } catch (const Error&) {  // that one is damaged too
+    } catch (const Error&) {  // that one is damaged too: try the one before
     }
   }
   return std::nullopt;
@@ -164,7 +164,7 @@ void CheckpointStore::prune() {
   }
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < all.size(); ++i) {
     if (all[i] == kept) continue;
-    // Renamed first: a folder that is half removed must not look like a checkpoint.
+    // Rename it first: a half-removed folder must not look like a checkpoint.
     const std::string doomed = text(unfinished_prefix, "old-", checkpoint_name(all[i]));
     held().remove(doomed);
     held().rename(checkpoint_name(all[i]), doomed);

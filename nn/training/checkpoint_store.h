@@ -9,21 +9,22 @@
 
 namespace longhand::nn {
 
-/// checkpoints/ of a run: step-N folders and the file `best`, which names one of them. The last
-/// `keep` and the best are kept. Files have at most `most` bytes; 0: no limit.
+/// The folder checkpoints/ of a run. It holds a folder step-N for each checkpoint and a file `best`
+/// that names one of them. The last `keep` checkpoints and the best one are kept; older ones are
+/// removed. No file exceeds `most` bytes (0: no limit).
 ///
-/// From the first write on, the folder is held open: nothing is ever written to another one that
-/// took its place.
+/// The folder is held open from the first write on, so that nothing is ever written into another
+/// folder that took its place.
 class CheckpointStore {
  public:
   CheckpointStore(std::filesystem::path folder, int keep, std::uint64_t most = 0);
 
-  /// Makes the folder where it is missing, and removes what killed runs left in it.
+  /// Creates the folder if it is missing, and removes what killed runs left in it.
   void open();
 
   void save(const CheckpointInfo& info, const Parameters& parameters,
             const Optimizer* optimizer = nullptr);
-  /// By all ranks that share the optimizer's state.
+  /// Called by all ranks that share the optimizer's state.
   void save(const CheckpointInfo& info, const Parameters& parameters, const Optimizer& optimizer,
             Communicator& ranks);
   void save_score(std::int64_t step, double score);
@@ -33,11 +34,12 @@ class CheckpointStore {
   void set_aside_after(std::int64_t step);
 
   std::filesystem::path path(std::int64_t step) const;
-  std::vector<std::int64_t> steps() const;  // ascending
+  std::vector<std::int64_t> steps() const;  // in ascending order
   std::optional<std::int64_t> latest() const;
   /// The step that `best` names; none where there is no such file. An Error if it names none.
   std::optional<std::int64_t> best() const;
-  /// The last one before `step` that is sound and has the moments to go on with.
+  /// The last checkpoint before `step` that is undamaged and holds the moments that training needs
+  /// to go on.
   std::optional<std::int64_t> last_sound_before(std::int64_t step) const;
 
   /// The checkpoint up to `step` with the highest score, the first of equal ones; none if none has

@@ -11,51 +11,54 @@
 
 namespace longhand::nn {
 
-/// Adds a step's gradients up over the ranks while backward still runs. Parameters lie in buckets,
-/// in the reverse of their order, about as backward gets to them; a bucket goes on its way when
-/// all of its gradients are there and the buckets before it have gone, so all ranks exchange the
-/// same ones in the same order. Bits do not depend on the buckets: each number is added up by
-/// itself.
+/// Sums a step's gradients over the ranks while backward is still running. Parameters lie in
+/// buckets, in reverse order, which is about the order in which backward completes their gradients.
+/// A bucket is sent when all of its gradients are complete and all earlier buckets have been sent,
+/// so all ranks exchange the same buckets in the same order. Each number is summed separately, so
+/// its bits do not depend on the buckets.
 ///
-/// Where owners are given, a rank gets the sums of the parameters that it owns and no others: what
-/// it has sent is freed bucket by bucket. On a device nothing is exchanged while it computes: it
-/// waits for a bucket's exchange as soon as too many are held, and for the rest at the end.
+/// If owners are given, a rank receives only the sums of its own parameters, and frees other
+/// gradients bucket by bucket after sending them. On a device nothing is exchanged while it
+/// computes: it waits for the exchange of a bucket once too many are in memory, and exchanges the
+/// rest at the end.
 class GradientExchange {
  public:
   static constexpr std::size_t bucket_bytes = std::size_t{4} << 20;
-  static constexpr std::size_t most_under_way = 4;  // buckets, where each rank keeps a share alone
+  // maximum buckets in transit if each rank keeps only its share
+  static constexpr std::size_t most_under_way = 4;
 
-  /// owners: the rank of each parameter; empty: every rank gets all sums.
+  /// `owners`: the rank that owns each parameter; empty: every rank receives all sums.
   GradientExchange(Communicator& ranks, const Parameters& parameters, std::vector<int> owners = {},
                    std::size_t bytes = bucket_bytes);
 
-  /// Takes this rank's sum of a parameter's gradients, maybe empty: one call for each parameter
-  /// and step.
+  /// Adds this rank's gradient of a parameter, which may be empty. Called once per parameter and
+  /// step.
   void add(std::size_t parameter, const Tensor& gradient);
-  /// After the last: waits until all is added up and puts the sums where the parameters have their
-  /// gradients. A parameter that no rank reached has none. Returns the losses' sum over the ranks.
+  /// Called after the last add(). Waits until everything is summed and stores the sums as the
+  /// parameters' gradients. A parameter that no rank used has none. Returns the sum of the losses
+  /// over the ranks.
   Tensor finish(const Tensor& losses);
 
-  /// Which parameters have a gradient, on whatever rank; of the last step.
+  /// For each parameter, true if it had a gradient on any rank in the last step.
   const std::vector<bool>& reached() const { return reached_; }
-  /// Seconds of the last step in which ranks exchanged gradients, and those of them, or of waiting,
-  /// that backward did not hide.
+  /// Seconds that the last exchange took, and seconds of the exchange or of waiting that backward
+  /// did not hide.
   double seconds() const { return seconds_; }
   double exposed() const { return exposed_; }
-  /// Of these, the ones before finish().
+  /// The part of exposed() before finish().
   double waited() const { return waited_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Bucket {
-    std::vector<std::size_t> members = {};  // in the order in which they lie
-    std::vector<std::int64_t> at = {};      // where each begins; then the end
-    bool gaps = false;                      // between some of them
+    std::vector<std::size_t> members = {};  // parameters in the order in which they lie
+    std::vector<std::int64_t> at = {};      // start of each member, then the end
+    bool gaps = false;                      // members are padded
     std::vector<std::size_t> shares =
-        {};                   // where each rank's part begins; empty: all is everyone's
-    std::size_t missing = 0;  // members whose gradients are not there yet
+        {};                   // start of each rank's share; empty: every rank needs all
+    std::size_t missing = 0;  // members whose gradients are not complete
     Tensor flat = {};
-    std::uint64_t ticket = 0;  // of the sum that was begun
+    std::uint64_t ticket = 0;  // number of the sum that was started
   };
   void close(Bucket bucket);
   void begin_ready();
@@ -69,13 +72,13 @@ class GradientExchange {
   struct Place {
     std::size_t bucket, member;
   };
-  std::vector<Place> places_;  // of each parameter that learns
-  std::size_t next_ = 0;       // the first bucket that has not begun
-  std::size_t kept_ = 0;       // the first of which more than the own share is held
-  std::vector<double> here_;   // 1 for each parameter that has a gradient on this rank
+  std::vector<Place> places_;  // of each trained parameter
+  std::size_t next_ = 0;       // first bucket that has not been sent
+  std::size_t kept_ = 0;       // first bucket of which more than the own share is in memory
+  std::vector<double> here_;   // per parameter: 1 if it has a gradient on this rank
   std::vector<bool> reached_;
-  std::vector<Tensor> own_;  // sums of buckets that were freed
-  bool adding_ = false;      // a step's first gradient was given
+  std::vector<Tensor> own_;  // own sums of freed buckets
+  bool adding_ = false;      // the step's first gradient has been added
   double seconds_ = 0, exposed_ = 0, waited_ = 0, seconds_before_ = 0;
 };
 

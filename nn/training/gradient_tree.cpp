@@ -52,7 +52,7 @@ void GradientTree::end_part() {
 Tensor GradientTree::Add::operator()(Tensor a, Tensor b) const {
   if (!b) return a;
   if (!a) return b;
-  // Two parameters may have one tensor for their gradients, as the terms of a sum do.
+  // Two parameters can share one gradient tensor, as the terms of a sum do.
   const Tensor sum = a.sole() ? a : b.sole() ? b : empty_like(a);
   sum.backend()(Combine{.f = Combination::sum, .a = a, .b = b, .y = sum});
   return sum;
@@ -72,12 +72,12 @@ Tensor sum_over_ranks(Communicator& ranks, const Parameters& parameters, const T
   Backend& backend = parameters.backend();
   std::vector<Tensor> sums;
   std::vector<const Var*> summed;
-  std::vector<double> here;  // 1 for each parameter that has a gradient on this rank
+  std::vector<double> here;  // per parameter: 1 if it has a gradient on this rank
   for (const Parameter& p : parameters.all()) {
     const Var& var = p.var();
     if (!var.wants_grad()) continue;
     here.push_back(var.grad() ? 1 : 0);
-    if (!var.grad()) {  // x + -0 is x for every x; x + 0 is not, for -0
+    if (!var.grad()) {  // -0 is the neutral element: x + -0 is x for every x, but -0 + 0 is 0
       const Tensor nothing = empty_like(var.value());
       backend(Fill{.value = -0.0, .y = nothing});
       var.sink().add(nothing);

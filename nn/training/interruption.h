@@ -8,11 +8,11 @@
 
 namespace longhand::nn {
 
-/// Thrown between two operations of work that is to be left unfinished.
+/// Thrown between two operations to leave the current work unfinished.
 struct Interrupted {};
 
-/// While it stands, an operation of the backend is preceded by a question: where the answer is yes,
-/// Interrupted is thrown in its place.
+/// While an object of this class lives, the backend asks a question before each operation. If the
+/// answer is yes, it throws Interrupted instead of running the operation.
 class Interruptible {
  public:
   Interruptible(Backend& backend, std::function<bool()> asked)

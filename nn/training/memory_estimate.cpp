@@ -12,7 +12,7 @@ namespace longhand::nn {
 
 namespace {
 
-/// The batch and itself again.
+/// The batch with all of its contents twice.
 Batch twice(const Batch& batch) {
   Batch all = batch;
   const auto append = [](auto& to, const auto& from) {
@@ -31,12 +31,12 @@ Batch twice(const Batch& batch) {
   return all;
 }
 
-/// The most that is live until backward begins, and during the whole step.
+/// Peak of live memory until backward begins, and of the whole step.
 struct Peaks {
   double forward = 0, step = 0;
 };
 
-/// What gradients there are adds to `gradients`.
+/// Adds the size of existing gradients to `gradients`.
 Peaks peaks_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, double& gradients) {
   Backend& backend = model.parameters().backend();
   const DType type = model.parameters().type();
@@ -62,7 +62,7 @@ Peaks peaks_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, doubl
   return peaks;
 }
 
-/// One of so many ranks, none of which can be reached.
+/// The transport of one of `size` ranks, without any connection.
 class Unreachable final : public Transport {
  public:
   Unreachable(int rank, int size) : rank_(rank), size_(size) {}
@@ -76,7 +76,7 @@ class Unreachable final : public Transport {
   int rank_, size_;
 };
 
-/// What the rank holds that holds most of them.
+/// Moments on the rank that holds most of them.
 double shared_moments(const Parameters& parameters, const AdamOptions& adam, std::int64_t count) {
   const CachingAllocator& memory = parameters.backend().memory();
   const auto live = [&] { return static_cast<double>(memory.use().live); };
@@ -90,7 +90,8 @@ double shared_moments(const Parameters& parameters, const AdamOptions& adam, std
   return most;
 }
 
-/// Both ways that a weight is read, in f32 or two halves, or in one half.
+/// Bytes of packed panels, in both orientations of each weight: f32 or two bf16 halves, or one
+/// half.
 double panels_of(const Parameters& parameters, Math math) {
   double bytes = 0;
   for (const Parameter& p : parameters.all()) {
@@ -113,7 +114,7 @@ MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Back
   const double lasting = live();
   need.moments = lasting - need.parameters;
 
-  double set = 0;  // of gradients
+  double set = 0;  // bytes of one set of gradients
   Peaks peaks = peaks_of(*model, optimizer, batch, set);
   if (times > 1) {
     double again = 0;
@@ -121,8 +122,8 @@ MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Back
     peaks.forward += (times - 1) * (more.forward - peaks.forward);
     peaks.step += (times - 1) * (more.step - peaks.step);
   }
-  // A rank's last part adds its gradients to a set for each level of the tree of its parts. Where
-  // ranks share them, it then keeps its own and those that are on their way.
+  // The last part of a rank adds its gradients to one set per level of the tree of its parts. Ranks
+  // that share gradients then keep their own and those in transit.
   const std::int64_t parts = spread.parts / spread.ranks;
   const int levels = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(parts))) - 1;
   const double below = set * levels;

@@ -11,35 +11,36 @@
 
 namespace longhand::nn {
 
-/// Bytes that training takes at its peak, by what they hold.
+/// Bytes of a training at its peak, by purpose.
 struct MemoryEstimate {
   double parameters = 0;
   double gradients = 0;
-  double moments = 0;      // of the optimizer
-  double panels = 0;       // of weights, which the processor's products keep between batches
-  double activations = 0;  // of one batch of a step, with their gradients and the batch itself
+  double moments = 0;  // optimizer moments
+  double panels = 0;   // packed weights that matrix products keep between batches
+  // activations of one batch of a step, their gradients, and the batch itself
+  double activations = 0;
 
   double total() const { return parameters + gradients + moments + panels + activations; }
 };
 
-/// How a step is spread over ranks and batches: what is estimated is what one rank holds.
+/// How a step is distributed over ranks and batches. The estimate is for one rank.
 struct StepSpread {
   std::int64_t ranks = 1;
-  std::int64_t parts = 1, accumulation = 1;  // as in TrainerOptions
+  std::int64_t parts = 1, accumulation = 1;  // see TrainerOptions
   Sharing sharing = Sharing::nothing;
   std::size_t bucket_bytes = GradientExchange::bucket_bytes;
-  bool keeps_panels = false;  // on the cpu backend
+  bool keeps_panels = false;  // true on the cpu backend
 };
 
-/// The need of a step with this batch and Adam, found by taking the step on a backend that computes
-/// nothing (core/accounting_backend.h): the model's own code asks for the memory, so the account is
-/// that of any model, with parameters frozen or not. `options` are those of the backend to come.
-/// For one batch on one rank it is the allocator's own peak to a thousandth
-/// (tests/memory_estimate_test.cpp holds the others too). Not in either:
-/// what matrix products keep for themselves, batches on the host, evaluation.
+/// Estimates the memory of a step with this batch and Adam by taking the step on a backend that
+/// computes nothing (core/accounting_backend.h). The model's own code allocates, so the estimate
+/// holds for any model and for frozen parameters. `options` are those of the real backend. For one
+/// batch on one rank the estimate equals the allocator's peak to a thousandth
+/// (tests/memory_estimate_test.cpp also tests the others). It does not include scratch memory of
+/// matrix products, batches on the host, or evaluation.
 ///
-/// `times`: the batch stands for one of so many times its size. From a batch to two of it in one,
-/// the peak grows by as much as for each further one.
+/// `times`: actual batch size / size of this batch; the peak is extrapolated linearly from one and
+/// two copies of the batch.
 MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Backend&)>& make_model,
                                  const BackendOptions& options, const Batch& batch,
                                  double times = 1, const AdamOptions& adam = {},

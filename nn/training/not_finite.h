@@ -8,17 +8,17 @@
 
 namespace longhand::nn {
 
-/// How many entries of a tensor are infinite or NaN; 0 where its type is no float.
+/// Number of infinite or NaN entries; 0 if the tensor's type is not a float.
 std::int64_t count_nonfinite(const Tensor& x);
 
-/// How a training ends whose loss or gradient is not finite.
+/// Thrown by a training whose loss or gradient is not finite.
 struct NotFinite : Error {
   using Error::Error;
 };
 
-/// Computes the step's gradients once more and looks at everything on the way: parameters,
-/// activations, gradients. The first tensor that is not finite, in words: "gradient of in.weight
-/// (112 of 112 entries)". Nothing may have changed since the step was taken.
+/// Computes the step's gradients again and checks parameters, activations and gradients on the way.
+/// Returns a description of the first tensor that is not finite: "gradient of in.weight (112 of 112
+/// entries)". Nothing may have changed since the step was taken.
 std::string first_nonfinite(Model& model, const Step& step, Communicator& ranks);
 
 }  // namespace longhand::nn

@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The group that holds the parameter, if one does.
+/// The group that contains the parameter, or null.
 const ParameterGroup* group_of(const Parameter& parameter, std::span<const ParameterGroup> groups) {
   const ParameterGroup* found = nullptr;
   for (const ParameterGroup& group : groups) {
@@ -35,7 +35,7 @@ void check(std::span<const ParameterGroup> groups, const Parameters& parameters)
   }
 }
 
-/// Those of a parameter that learn.
+/// The trained rows of a parameter.
 std::vector<Rows> rows_of(const Parameter& parameter) {
   if (!parameter.learning_rows().empty()) return parameter.learning_rows();
   return {{0, parameter.value().shape()[0]}};
@@ -131,9 +131,9 @@ std::vector<int> Optimizer::owners() const {
   return owners;
 }
 
-/// Each rank has some of the gradients, or all: sums of squares of pieces are taken where the
-/// gradients are, and all of them lie in one order everywhere. sizes: of all gradients, in that
-/// order; gradients: likewise, empty where another rank has it.
+/// Computes the norm of all gradients, of which each rank has some or all. Sums of squares of
+/// pieces are computed where the gradients are, and all sums are in the same order on every rank.
+/// `sizes`: of all gradients, in that order; `gradients`: likewise, empty if on another rank.
 void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std::int64_t> sizes,
                          const Tensor& losses, bool over_ranks) {
   std::int64_t count = 0;
@@ -152,7 +152,7 @@ void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std:
     at += pieces;
   }
   backend(sums);
-  if (over_ranks) ranks_->sum({&squares, 1});  // of each piece one is not 0
+  if (over_ranks) ranks_->sum({&squares, 1});  // exactly one rank has a non-zero sum for each piece
   backend(GlobalNorm{.squares = squares,
                      .largest = shared_.clip,
                      .norm = norm_,
@@ -171,7 +171,7 @@ void Optimizer::step(const Tensor& losses, const std::vector<bool>* reached) {
     for (const Entry& entry : one.entries) {
       const Tensor gradient = entry.parameter.var().grad();
       if (reached ? !(*reached)[entry.number] : !gradient) continue;
-      std::int64_t before = 0;  // rows of the state
+      std::int64_t before = 0;  // rows of the state before these
       for (const Rows& rows : entry.rows) {
         gradients.push_back(gradient ? gradient.slice(rows.first, rows.count) : Tensor());
         values.push_back(entry.parameter.value().slice(rows.first, rows.count));

@@ -14,110 +14,108 @@
 
 namespace longhand::nn {
 
-/// AdamW: see Adam in core/contract/optimizer.h.
+/// AdamW, see Adam in core/contract/optimizer.h.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double decay = 0;            // of the parameters that decay (Parameter::decays)
-  bool decoupled = true;       // false: Adam, decay as an L2 penalty
-  double clip = 0;             // largest global norm of the gradients; 0: no clipping
-  bool short_moments = false;  // bf16 beside f32 parameters
+  double decay = 0;            // weight decay of parameters with Parameter::decays
+  bool decoupled = true;       // false: Adam with weight decay as an L2 penalty
+  double clip = 0;             // maximum global norm of the gradients; 0: no clipping
+  bool short_moments = false;  // store moments in bf16 if parameters are f32
 };
 
-/// Gradient descent with momentum: see Sgd in core/contract/optimizer.h.
+/// Gradient descent with momentum, see Sgd in core/contract/optimizer.h.
 struct SgdOptions {
   double momentum = 0.9;
   double decay = 0;
   double clip = 0;
 };
 
-/// What ranks that train together share, in place of each having all of it: nothing, the moments,
-/// or these and the gradients.
+/// What ranks distribute among themselves instead of each storing all of it.
 enum class Sharing { nothing, moments, gradients };
 
 using OptimizerOptions = std::variant<AdamOptions, SgdOptions>;
 
-/// Parameters that learn differently from the others. A parameter is in one group at most.
+/// Parameters with their own rate or weight decay. A parameter is in at most one group.
 struct ParameterGroup {
   std::vector<Parameter> parameters;
-  double rate = 1;                   // times the schedule's
-  std::optional<double> decay = {};  // none: the optimizer's; of those that decay
-  bool frozen = false;               // they stay as they are: no gradient, no step
+  double rate = 1;                   // factor of the schedule's rate
+  std::optional<double> decay = {};  // default: the optimizer's; applies to parameters that decay
+  bool frozen = false;               // true: no gradient and no update
 };
 
-/// Changes all parameters that are not frozen by their gradients. A parameter that no loss of the
-/// step reached (another task's output head) is left alone in that step. Of one that learns in some
-/// rows only, the other rows count for nothing: they have no step, no decay, no share in the norm,
-/// and nothing is remembered of them.
+/// Updates all parameters that are not frozen. A parameter that no loss of the step used (such as
+/// another task's output head) is not changed in that step. If only some rows of a parameter are
+/// trained, the other rows have no update, no decay, no part in the norm and no state.
 ///
-/// Where the norm of the gradients or a loss is not finite, nothing changes in that step nor in any
-/// later one until go_on(): whoever reads norm() and the losses may come late.
+/// If the norm of the gradients or a loss is not finite, neither that step nor any later one
+/// changes anything until go_on(). norm() and the losses can therefore be read late.
 ///
-/// Ranks may share what is remembered of parameters: each holds it for those it owns, whole tensors
-/// and about as many numbers as others, takes their steps, and hears of the other ones' values.
+/// Ranks may share the optimizer's state: each stores the state of the parameters that it owns,
+/// updates them, and broadcasts their new values. Parameters are not split, and ranks own about
+/// equally many numbers.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   virtual std::string_view kind() const = 0;
 
-  /// Brings what differs from step to step to the backend's memory; steps count from 1.
+  /// Writes what changes from step to step to the backend's memory. Steps count from 1.
   void prepare(double rate, std::int64_t step);
-  /// Takes the step that was prepared, without looking at anything, and clears the gradients.
-  /// losses [n]
-  /// reached: where each rank has the gradients of the parameters that it owns alone, which of all
-  /// have one.
+  /// Takes the prepared step without reading any number, and clears the gradients. losses [n].
+  /// `reached`: which parameters have a gradient on some rank, if each rank has only the gradients
+  /// of its own parameters.
   void step(const Tensor& losses, const std::vector<bool>* reached = nullptr);
-  /// The global norm of the last step's gradients, before clipping. [1]
+  /// Global norm of the last step's gradients before clipping. [1]
   const Tensor& norm() const { return norm_; }
-  /// What the last step multiplied the gradients by, for clipping. [1]
+  /// Factor by which the last step multiplied the gradients for clipping. [1]
   const Tensor& factor() const { return factor_; }
   void go_on();
 
   struct State {
-    std::string name;  // the parameter's, with ".m" and the like
+    std::string name;  // name of the parameter with a suffix such as ".m"
     Tensor tensor;
   };
-  /// What it remembers from step to step, to be saved and restored; of what ranks share, what this
-  /// one holds.
+  /// State to be saved and restored. If ranks share it, the part on this rank.
   std::vector<State> state() const;
 
-  /// For whoever takes a step again by its formula: the numbers that stand in it at a step of this
-  /// rate, by name; and what is each parameter's own.
+  /// The numbers in the optimizer's formula at a step with this rate, by name, and those of each
+  /// parameter. They allow a step to be recomputed elsewhere.
   using Numbers = std::vector<std::pair<std::string, std::vector<double>>>;
   Numbers numbers(double rate, std::int64_t step) const;
   struct Learning {
     Parameter parameter;
-    double rate;  // times the schedule's
+    double rate;  // factor of the schedule's rate
     double decay;
   };
   std::vector<Learning> learning() const;
 
-  /// The rank that holds what is remembered of each parameter; 0 of those that are frozen.
+  /// The rank that stores the state of each parameter; 0 for frozen ones.
   std::vector<int> owners() const;
 
-  /// Where ranks share it: from here on this one holds all, so that it can be read from a file.
+  /// If ranks share the state: stores all of it on this rank from now on, so that it can be read
+  /// from a file.
   void hold_all();
-  void hold_own();  // and no more
+  void hold_own();  // stores only this rank's part again
   bool holds_all() const;
 
  protected:
   using Groups = std::span<const ParameterGroup>;
   struct Shared {
     double decay, clip;
-    std::vector<std::string_view> state;  // what is remembered of each parameter, by name
-    std::int64_t numbers;                 // that differ from step to step
-    bool short_state = false;             // bf16 beside f32 parameters
+    std::vector<std::string_view> state;  // names of the state tensors of a parameter
+    std::int64_t numbers;                 // count of numbers that change from step to step
+    bool short_state = false;             // store state in bf16 if parameters are f32
   };
-  /// ranks: those that share what is remembered; none where each rank has all of it.
+  /// `ranks` share the state; null if each rank has all of it.
   Optimizer(const Parameters& parameters, Shared shared, Groups groups, Communicator* ranks);
 
-  /// Parameters that take a step alike. state[k][i]: of kind k, parameter i's.
+  /// Parameters that are updated together. state[k][i]: state tensor k of parameter i.
   struct Update {
     std::vector<Tensor> parameters = {}, gradients = {};
     std::vector<std::vector<Tensor>> state = {};
     std::vector<double> decay = {};
     Tensor now, factor;
   };
-  /// The numbers of a step at this rate.
+  /// The numbers of a step with this rate.
   virtual std::vector<double> now(double rate, std::int64_t step) const = 0;
   virtual Numbers constants() const = 0;
   virtual void apply(const Update& update) const = 0;
@@ -125,13 +123,14 @@ class Optimizer {
  private:
   struct Entry {
     Parameter parameter;
-    std::size_t number;         // of the parameter, among all
-    std::vector<Rows> rows;     // of it, that learn
-    std::vector<Tensor> state;  // of these rows, one after another; none where another rank's
+    std::size_t number;      // index of the parameter
+    std::vector<Rows> rows;  // trained rows
+    // state of these rows, concatenated; empty on ranks that do not own it
+    std::vector<Tensor> state;
     double decay;
     int owner;
   };
-  /// Those whose rate is `rate` times the schedule's.
+  /// Parameters whose rate is `rate` times the schedule's.
   struct Rated {
     double rate;
     Tensor now;
@@ -145,8 +144,8 @@ class Optimizer {
 
   Shared shared_;
   Communicator* ranks_;
-  std::size_t parameters_ = 0;  // of the model, frozen ones included
-  DType kept_;                  // the type of what is remembered
+  std::size_t parameters_ = 0;  // count of the model's parameters, including frozen ones
+  DType kept_;                  // type of the state
   std::vector<Rated> all_;
   Tensor norm_, factor_;
 };

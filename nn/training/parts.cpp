@@ -8,8 +8,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Each star takes as little as it can; where what follows fails, the last star takes one character
-/// more. So the time is at most the product of the lengths.
+/// Each star first matches as few characters as possible. If the rest does not match, the last star
+/// takes one more, so the time is at most the product of the lengths.
 bool matches(std::string_view name, std::string_view pattern) {
   std::size_t n = 0, p = 0, star = std::string_view::npos, taken = 0;
   while (n < name.size()) {

@@ -6,18 +6,18 @@
 
 #include "nn/module.h"
 
-/// Parts of a model by name, for a user who says what is to learn.
+/// Selects parts of a model by name.
 namespace longhand::nn {
 
-/// A parameter's name, or the name of something it is in ("blocks.0" for blocks.0.norm1.weight),
-/// is the pattern, in which * stands for any characters, dots too.
+/// True if the pattern matches the parameter's name or the name of something that contains it
+/// ("blocks.0" contains blocks.0.norm1.weight). * matches any characters, including dots.
 bool matches_part(std::string_view name, std::string_view pattern);
 
-/// Those that one of the patterns names: "embedding,blocks.*.mixing,*.bias".
-/// An Error for a pattern that names none.
+/// Parameters matched by one of the patterns: "embedding,blocks.*.mixing,*.bias". Throws an Error
+/// for a pattern without a match.
 std::vector<Parameter> find_parts(const Parameters& parameters, std::string_view patterns);
 
-/// Freezes all others.
+/// Freezes all other parameters.
 void train_only(const Parameters& parameters, std::span<const Parameter> learning);
 
 }  // namespace longhand::nn

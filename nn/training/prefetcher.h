@@ -13,21 +13,21 @@
 
 namespace longhand::nn {
 
-/// Makes the batches of coming steps on a thread of its own, a few steps ahead.
+/// Makes the batches of coming steps on its own thread, a few steps ahead.
 class Prefetcher {
  public:
   struct Plan {
     std::int64_t first_step = 1, last_step = 0;
-    std::int64_t first_batch = 0, batches = 1;  // of every step
-    std::size_t ahead = 2;                      // steps
+    std::int64_t first_batch = 0, batches = 1;  // of each step
+    std::size_t ahead = 2;                      // maximum steps ahead
   };
   Prefetcher(BatchSource source, Plan plan);
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// The batches of the next step. What the source threw is thrown here; Interrupted where that is
-  /// asked for while they are being made.
+  /// Returns the batches of the next step. Rethrows an exception of the source. Throws Interrupted
+  /// if `interrupted` returns true while waiting.
   std::vector<Batch> next(const std::function<bool()>& interrupt = {});
 
  private:

@@ -6,13 +6,13 @@
 
 namespace longhand::nn {
 
-/// A few values by key. When there are too many, the one asked for longest ago goes.
+/// A small cache. If it is full, the least recently used value is dropped.
 template <class Key, class Value>
 class Recent {
  public:
   explicit Recent(std::size_t most) : most_(most) {}
 
-  /// The key's value, made by make() if there is none. Room is made first.
+  /// Returns the key's value, made by make() if missing. Room is made first.
   template <class Make>
   Value& at(const Key& key, Make&& make) {
     for (auto i = values_.begin(); i != values_.end(); ++i) {
@@ -29,7 +29,7 @@ class Recent {
 
  private:
   std::size_t most_;
-  std::list<std::pair<Key, Value>> values_;  // the last one asked for first
+  std::list<std::pair<Key, Value>> values_;  // most recently used first
 };
 
 }  // namespace longhand::nn

@@ -9,18 +9,18 @@
 
 namespace longhand::nn {
 
-/// Where the backend can repeat recorded work (Repeat in core/backend.h), a step like an earlier
-/// one in shape is repeated: the host brings up its batch and waits for nothing. A few shapes are
-/// kept, each with memory for its batch.
+/// If the backend can repeat recorded work (Repeat in core/backend.h), a step of a known shape is
+/// repeated: the host uploads its batch and waits for nothing. A few shapes are kept, each with
+/// memory for its batch.
 class RecordedSteps {
  public:
-  /// shapes: how many are kept; 0: nothing is recorded.
+  /// `shapes`: maximum shapes kept; 0: record nothing.
   explicit RecordedSteps(std::size_t shapes) : shapes_(shapes), kept_(shapes) {}
 
-  /// Whether the model's steps can be recorded, as things are: nobody looks at them from within.
+  /// True if the model's steps can be recorded and no observer looks at single operations.
   bool possible(const Model& model) const { return shapes_ > 0 && model.recordable(); }
-  /// Brings the step's batch up and runs the operations on it, or the recording of them: true then.
-  /// Its numbers are the step's.
+  /// Uploads the step's batch and runs its operations or their recording. Returns true for a
+  /// recording, whose numbers are then those of the step.
   bool take(Model& model, Step& step, const std::function<void(PlacedStep&)>& operations);
 
  private:

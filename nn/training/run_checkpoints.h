@@ -9,31 +9,32 @@
 namespace longhand::nn {
 
 struct CheckpointOptions {
-  std::filesystem::path folder = {};  // empty: none are written
-  int keep = 2;                       // of the latest; the best stays as well
-  std::uint64_t most_file_bytes = 0;  // of a checkpoint's files; 0: no limit
-  Metadata metadata = {};             // written into every checkpoint
+  std::filesystem::path folder = {};  // empty: no checkpoints are written
+  int keep = 2;  // how many of the latest to keep; the best one is kept as well
+  std::uint64_t most_file_bytes = 0;  // the size limit of a checkpoint's files; 0: no limit
+  Metadata metadata = {};             // stored in every checkpoint
 };
 
-/// The checkpoints that a training writes and goes on from: which step was saved last, and which
-/// had the best score.
+/// Writes the checkpoints of a training run, and remembers which step was saved last and which
+/// checkpoint scored best.
 class RunCheckpoints {
  public:
-  /// writes: false on ranks that leave the files to rank 0.
+  /// writes: false on ranks that leave writing to rank 0.
   RunCheckpoints(CheckpointOptions options, const Parameters& parameters,
                  const Optimizer& optimizer, bool writes);
 
-  void open();  // before the first is written
+  void open();  // call before the first checkpoint is written
   CheckpointInfo load(const std::filesystem::path& checkpoint);
   std::optional<std::filesystem::path> latest() const;
 
-  /// Whether save() would write it.
+  /// Whether save() would write this step.
   bool wants(std::int64_t step) const { return writes() && saved_ != step; }
-  /// Where the step was saved; none where it was already, or none are written.
-  /// sharing: the ranks that write it together, all of which call this.
+  /// Writes the checkpoint of this step and returns its folder; returns nothing if the step is
+  /// saved already or no checkpoints are written. sharing: the ranks that write it together; all of
+  /// them call this.
   std::optional<std::filesystem::path> save(std::int64_t step, Communicator* sharing = nullptr);
   void score(std::int64_t step, double score);
-  std::optional<std::int64_t> saved() const { return saved_; }  // the last step that was
+  std::optional<std::int64_t> saved() const { return saved_; }  // the step saved last
 
  private:
   bool writes() const { return store_ && writes_; }

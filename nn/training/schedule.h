@@ -25,23 +25,25 @@ namespace longhand::nn {
 struct Schedule {
   enum class Curve {
     constant,
-    linear,     // straight down to `last`
-    cosine,     // half a cosine down to `last`
-    one_cycle,  // half a cosine up during warm-up, half a cosine down to `last`
+    linear,     // falls linearly to `last`
+    cosine,     // falls to `last` along half a cosine
+    one_cycle,  // rises along half a cosine during warm-up, then falls to `last` along half a
+                // cosine
   };
-  /// The point of the curve whose rate a step has.
+  /// Which point of the curve determines the rate of a step.
   enum class Place { start, end };
 
   Curve curve = Curve::linear;
   double peak = 1e-3;
-  /// The rates at both ends of the curve. Default: 0; of one_cycle with Place::start peak / 25 and
-  /// peak / 250000, as OneCycleLR has them.
+  /// The rates at both ends of the curve. Default: 0; for one_cycle with Place::start peak / 25 and
+  /// peak / 250000, as in OneCycleLR.
   std::optional<double> first = {}, last = {};
-  std::int64_t warm_up = 0;  // steps
-  std::int64_t steps = 0;    // of the whole run; 0: those of the trainer that is given it
+  std::int64_t warm_up = 0;  // length of the warm-up, in steps
+  std::int64_t steps =
+      0;  // length of the whole run, in steps; 0: the trainer's own number of steps
   Place place = Place::start;
 
-  /// The rate of step s = 1 .. steps. An Error if the curve needs `steps` and has none.
+  /// The rate of step s = 1 .. steps. Throws an Error if the curve needs `steps` and it is not set.
   double at(std::int64_t step) const;
 };
 std::string_view name_of(Schedule::Curve curve);

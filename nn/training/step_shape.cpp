@@ -6,7 +6,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The next multiple of n's share 1 / parts, or of `least`.
+/// Rounds n up to a multiple of n / parts, or of `least` if that is larger.
 std::int64_t rounded_up(std::int64_t n, std::int64_t parts, std::int64_t least) {
   const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
   const std::int64_t step = std::max(least, power / parts);

@@ -9,37 +9,37 @@
 #include "nn/training/optimizer.h"
 #include "nn/training/step.h"
 
-/// A training step from within, as arrays that any other program can read.
+/// All values of a training step as arrays that other programs can read.
 namespace longhand::nn {
 
-/// What a batch holds, of what it has: tokens, lengths, positions, features, targets [rows, groups]
-/// (negative: not counted), values, weights (as targets), head [1]; each name behind the prefix.
+/// The contents of a batch, as far as they exist: tokens, lengths, positions, features, targets
+/// [rows, groups] (negative: not scored), values, weights (shape of targets), head [1]. Each name
+/// starts with the prefix.
 std::vector<NamedTensor> arrays_of(const Batch& batch, Backend& host, const std::string& prefix);
 
-/// "batches.2.", of the batch at that place in its step.
+/// The prefix of the batch at this place of its step, such as "batches.2.".
 std::string batch_prefix(std::int64_t place);
 
-/// One step: what it read, what came of it, what it changed.
+/// One step: its inputs, results and updates.
 ///
 ///   batches.K.*                    each of its batches (arrays_of), and its share in the loss
-///   batches.K.activations.NAME     all that the model shows of itself (Model::watch)
-///   batches.K.loss                 the mean over its targets
+///   batches.K.activations.NAME     all activations that the model shows (Model::watch)
+///   batches.K.loss                 mean over its targets
 ///   gradients.NAME                 of the whole loss, the sum of share times loss; not clipped
 ///   parameters.before.NAME, parameters.after.NAME
 ///   optimizer.before.NAME.m, ...   Optimizer::state(), and optimizer.after
-///   rates.NAME, decays.NAME        of a parameter that learns; rows.NAME: those that do, if not
-///   all step, loss, norm, factor       factor: what the gradients are multiplied by, for clipping
-///   and what the optimizer's formula has besides (Optimizer::numbers)
+///   rates.NAME, decays.NAME        of a trained parameter; rows.NAME: its trained rows, if not all
+///   all step, loss, norm, factor   factor: multiplier of the gradients for clipping
+///   and the other numbers of the optimizer's formula (Optimizer::numbers)
 struct StepTrace {
   std::int64_t step = 0;
   std::vector<NamedTensor> tensors;
 };
 
-/// Looks into one step as it is taken; nothing about the step is otherwise than without. Steps are
-/// those of one rank alone.
+/// Observes one step without changing it. Works on a single rank only.
 class StepTracer {
  public:
-  /// Before the step, whose numbers the optimizer was given.
+  /// Create it before the step, after the optimizer was prepared.
   StepTracer(Model& model, const Optimizer& optimizer, const Step& step);
   ~StepTracer();
   StepTracer(const StepTracer&) = delete;
@@ -47,7 +47,7 @@ class StepTracer {
 
   void begin_batch(std::int64_t place);
   void gradients_are_there();
-  /// After the step.
+  /// Call it after the step.
   StepTrace trace(const PlacedStep& placed);
 
  private:
@@ -57,9 +57,9 @@ class StepTracer {
 
   Model& model_;
   const Optimizer& optimizer_;
-  std::vector<double> shares_;  // of the batches, as told
+  std::vector<double> shares_;  // shares of the batches, as given
   std::shared_ptr<Backend> host_;
-  std::function<void(const std::string&, const Tensor&)> watch_;  // the model's own
+  std::function<void(const std::string&, const Tensor&)> watch_;  // the model's previous observer
   std::string batch_;
   StepTrace trace_;
 };

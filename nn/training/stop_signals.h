@@ -5,10 +5,11 @@
 
 namespace longhand::nn {
 
-/// While it stands, the signals that ask a program to end set a flag instead: SIGINT, SIGTERM,
-/// SIGHUP, SIGPIPE and SIGXCPU. A second SIGINT or SIGTERM ends the process at once; the others
-/// come in numbers by their nature (a line to a closed pipe, a second past the limit) and change
-/// nothing more. A signal that was ignored before, as nohup has it, stays so.
+/// While an object of this class lives, the signals that ask a program to end only set a flag:
+/// SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU. A second SIGINT or SIGTERM ends the process at
+/// once. The other three may arrive many times (SIGPIPE at each line written to a closed pipe,
+/// SIGXCPU at each second past the limit), so their repeats do nothing. A signal that was ignored
+/// before, as under nohup, stays ignored.
 class StopSignals {
  public:
   StopSignals();

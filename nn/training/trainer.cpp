@@ -22,7 +22,7 @@ Outcome Trainer::take_steps() {
     return due(options_.evaluate_every) || step_ == options_.evaluate_at;
   };
   checkpoints_.open();
-  if (step_ > 0 && evaluates()) evaluate();  // it ended before that was done
+  if (step_ > 0 && evaluates()) evaluate();  // the run ended before this evaluation was done
   Prefetcher data(source_, {.first_step = step_ + 1,
                             .last_step = options_.steps,
                             .first_batch = cut_.first_batch(),
@@ -78,7 +78,8 @@ void Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
                       StepTracer* tracer) {
   if (tracer) step.begins = [tracer](std::int64_t place) { tracer->begin_batch(place); };
   {
-    // To the optimizer, which changes parameters, it comes whole or not at all.
+    // Only the gradients can be interrupted: the optimizer changes parameters, so its step is done
+    // whole or not at all.
     const Interruptible gradients(model_.parameters().backend(), interrupt);
     step.add_gradients(model_);
   }
@@ -87,7 +88,7 @@ void Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
   step.put_norm(optimizer_->norm());
 }
 
-/// Gradients are added up over the ranks while backward runs.
+/// Sums gradients over the ranks while backward is still running.
 void Trainer::compute_on_ranks(PlacedStep& placed, Step& step) {
   const Step::Clock::time_point start = Step::Clock::now();
   const std::uint64_t sent = ranks_.sent();
@@ -105,7 +106,7 @@ void Trainer::compute_on_ranks(PlacedStep& placed, Step& step) {
                           .bytes = ranks_.sent() - sent};
 }
 
-/// None where a rank is asked to stop.
+/// The next step's batches; nothing if any rank is asked to stop.
 std::optional<Step> Trainer::next_step(Prefetcher& data) {
   const bool stop = began_ && hooks_.stop && hooks_.stop();
   if (stop && ranks_.size() == 1) return std::nullopt;
@@ -120,8 +121,9 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
   std::vector<Batch> batches = data.next(interrupt());
   report.waited = step.seconds();
 
-  // The step's loss is one weighted mean over all its targets, however they are spread over batches
-  // and ranks: with W the weight of all and w a batch's, loss = sum w/W loss_batch.
+  // The loss of a step is one weighted mean over all of its targets, however they are spread over
+  // batches and ranks. With W the total weight and w the weight of one batch, loss = sum over
+  // batches of (w/W) loss_batch.
   const auto parts = static_cast<std::size_t>(cut_.parts);
   // Each part's weight, then rows, pairs, whether to stop and whether to save.
   std::vector<double> mine(parts + 4);
@@ -167,11 +169,12 @@ void Trainer::skip(Step step) {
   if (hooks_.report) hooks_.report(step.report);
 }
 
-/// Waits for all steps taken, and reports them.
+/// Waits for all steps that were started, and reports them.
 void Trainer::read() {
   const std::vector<Step> steps = unread_.read(ranks_);
   const auto bad = std::ranges::find_if_not(steps, is_finite);
-  if (bad != steps.end()) step_ = bad->report.step - 1;  // neither it nor a later one did anything
+  // neither this step nor any later one changed the model
+  if (bad != steps.end()) step_ = bad->report.step - 1;
   for (auto step = steps.begin(); step != bad; ++step) {
     if (hooks_.report) hooks_.report(step->report);
   }
@@ -202,7 +205,7 @@ void Trainer::evaluate() {
   if (scored) checkpoints_.score(step_, std::isnan(*scored) ? worst : *scored);
 }
 
-/// Rank 0's, on all ranks.
+/// Rank 0's score, sent to all ranks.
 std::optional<double> Trainer::score() {
   std::optional<double> score;
   bool left = false;
@@ -243,13 +246,13 @@ Outcome Trainer::run() {
   } catch (const NotFinite&) {
     throw;
   } catch (...) {
-    if (ranks_.size() > 1) throw;  // others wait for something else, or are gone
+    if (ranks_.size() > 1) throw;  // the other ranks wait for a different message, or are gone
     const std::exception_ptr error = std::current_exception();
     try {
-      save();  // what was taken is reported and kept whatever came after it
+      save();  // report and keep the finished steps, whatever happened after them
     } catch (const NotFinite&) {
       throw;
-    } catch (const std::exception&) {  // what came first is the one to tell
+    } catch (const std::exception&) {  // the first error is the one to report
     }
     std::rethrow_exception(error);
   }

@@ -22,74 +22,78 @@
 namespace longhand::nn {
 
 struct TrainerOptions {
-  std::int64_t steps = -1;  // must be given
-  /// A step is cut into so many parts, a power of two, and each of them into so many batches: see
-  /// StepCut. The parts are spread over the ranks; what comes out depends on these two numbers
-  /// alone.
+  std::int64_t steps = -1;  // must be set
+  /// A step is cut into this many parts, a power of two, and each part into this many batches (see
+  /// StepCut). Parts are spread over the ranks. The result depends on these two numbers, not on the
+  /// number of ranks.
   std::int64_t parts = 1, accumulation = 1;
-  Sharing sharing = Sharing::nothing;  // among ranks: less memory, the same bits
-  /// Gradients are exchanged in buckets of about so many bytes.
+  Sharing sharing = Sharing::nothing;  // what ranks share to save memory; the bits stay the same
+  /// Gradients are exchanged in buckets of about this many bytes.
   std::size_t bucket_bytes = GradientExchange::bucket_bytes;
-  Schedule schedule = {};  // over these steps, where it does not say another number
+  Schedule schedule = {};  // runs over these steps unless it names its own number
   OptimizerOptions optimizer = AdamOptions{};
-  std::vector<ParameterGroup> groups = {};       // of parameters that learn differently
-  std::int64_t evaluate_every = 0;               // steps; 0: only after the last
-  std::optional<std::int64_t> evaluate_at = {};  // after this step too
-  std::int64_t checkpoint_every = 0;             // steps; 0: only after the last and when stopped
-  double checkpoint_seconds = 0;                 // the longest time without a checkpoint; 0: any
+  std::vector<ParameterGroup> groups = {};  // parameters with a learning rate or decay of their own
+  std::int64_t evaluate_every = 0;          // in steps; 0: only after the last one
+  std::optional<std::int64_t> evaluate_at = {};  // also evaluate after this step
+  std::int64_t checkpoint_every = 0;  // in steps; 0: only after the last one and when stopped
+  double checkpoint_seconds = 0;      // the longest time without a checkpoint; 0: any
   CheckpointOptions checkpoints = {};
-  std::int64_t look_every = 0;              // steps whose report finds the model as they left it
-  std::optional<std::int64_t> traced = {};  // the step that hooks.traced is told of; of one rank
+  // in steps: after each of them the report comes at once, and finds the model as that step left it
+  std::int64_t look_every = 0;
+  std::optional<std::int64_t> traced = {};  // the step that hooks.traced receives; on one rank only
 
-  // Where the backend repeats recorded work: how many shapes of steps are kept ready, 0 for none,
-  // and about how many seconds' steps are read together.
+  // Where the backend can record work and repeat it: how many shapes of steps to keep recorded (0:
+  // none), and about how many seconds of steps to read back together.
   std::size_t recorded = 16;
   double together = 0.25;
 };
 
 struct TrainerHooks {
-  /// Told every step in order; some steps late where the backend repeats recorded ones.
+  /// Receives every step in order. Where the backend repeats recorded steps, reports come some
+  /// steps late.
   std::function<void(const StepReport&)> report = {};
-  /// Scores the model as it is; more is better. The best one's checkpoint is kept. Called on all
-  /// ranks at the same time; what rank 0 returns is the score.
+  /// Scores the current model; a higher score is better, and the best checkpoint is kept. It is
+  /// called on all ranks at once, and the score is what rank 0 returns.
   std::function<std::optional<double>(std::int64_t step)> evaluate = {};
   std::function<void(std::int64_t step, const std::filesystem::path& folder)> saved = {};
-  /// Told the step of options.traced from within, when it was taken.
+  /// Receives the operations inside step options.traced once that step was taken.
   std::function<void(const StepTrace&)> traced = {};
-  /// Asked after every step: true writes a checkpoint and returns from run().
+  /// Asked after every step. If it returns true, run() writes a checkpoint and returns.
   std::function<bool()> stop = {};
-  /// Asked between operations: true leaves a step or an evaluation unfinished, writes a checkpoint
-  /// of the last finished step and returns from run(). Not asked while recorded work is repeated,
-  /// nor where there are several ranks: there the step is finished. An evaluation is left.
+  /// Asked between operations. If it returns true, run() abandons the step or evaluation in
+  /// progress, writes a checkpoint of the last finished step and returns. It is not asked while
+  /// recorded work is repeated. With several ranks, a step in progress is finished, and only an
+  /// evaluation is abandoned.
   std::function<bool()> interrupt = {};
 };
 
 enum class Outcome { finished, stopped };
 
-/// The loop: data made ahead, loss, backward, clipping, the optimizer's step, evaluation and
-/// checkpoints on their schedules. A run depends on its options, seeds and step number alone, so
-/// one that was cut and resumed has the bits of one that was not, and one on several ranks those of
-/// one on a single one. Rank 0 writes; all stop after the same step.
+/// The training loop: it takes prepared batches, computes the loss and its gradients, clips them,
+/// takes the optimizer's step, and evaluates and saves checkpoints on schedule. A run depends only
+/// on its options, its seeds and the step number. So an interrupted and resumed run has the same
+/// bits as an uninterrupted one, and a run on several ranks the same bits as one on a single rank.
+/// Rank 0 writes the files; all ranks stop after the same step.
 ///
 /// A checkpoint is written before every evaluation and before run() ends, whatever ends it, so that
-/// neither a failing evaluation nor a full log loses what was trained. One exception: a loss or
-/// gradient that is not finite ends the run with an Error naming the step and the first such
-/// tensor; parameters and checkpoints stay as they were before that step.
+/// neither a failing evaluation nor a full log loses training. There is one exception: when a loss
+/// or gradient is not finite, the run ends with an Error that names the step and the first such
+/// tensor, and parameters and checkpoints stay as they were before that step.
 ///
 /// Where steps are recorded and repeated (nn/training/recorded_steps.h), their numbers are read
-/// some steps later, but before anything else is done with the model.
+/// some steps later, but always before anything else uses the model.
 class Trainer {
  public:
   Trainer(Model& model, BatchSource source, TrainerOptions options, TrainerHooks hooks = {},
           Communicator& ranks = alone());
 
-  /// Goes on from a checkpoint folder; the next step is the one after its own.
+  /// Continues from a checkpoint folder, with the step after the saved one.
   void resume(const std::filesystem::path& checkpoint);
-  /// From the latest in options.checkpoints; false when there is none.
+  /// Continues from the latest checkpoint in options.checkpoints; returns false if there is none.
   bool resume_latest();
 
   Outcome run();
-  std::int64_t step() const { return step_; }  // the last one taken
+  std::int64_t step() const { return step_; }  // the last step taken
   bool evaluated() const { return evaluated_ == step_; }
 
  private:
@@ -113,17 +117,17 @@ class Trainer {
   TrainerOptions options_;
   TrainerHooks hooks_;
   Communicator& ranks_;
-  StepCut cut_;  // this rank's
+  StepCut cut_;  // this rank's share
   std::unique_ptr<Optimizer> optimizer_;
-  std::optional<GradientExchange> exchange_;  // where there are other ranks
+  std::optional<GradientExchange> exchange_;  // empty on a single rank
   RunCheckpoints checkpoints_;
   RecordedSteps recorded_;
   UnreadSteps unread_;
   std::int64_t step_ = 0;
-  bool began_ = false;                     // run() has taken a step
+  bool began_ = false;                     // whether run() has taken a step
   bool is_save_due_ = false;               // after this step, by the time of rank 0
   Step::Clock::time_point saved_at_ = {};  // the last save, or when run() began
-  std::optional<std::int64_t> evaluated_;  // the step of the last evaluation
+  std::optional<std::int64_t> evaluated_;  // the step evaluated last
 };
 
 }  // namespace longhand::nn

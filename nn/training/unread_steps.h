@@ -7,16 +7,18 @@
 
 namespace longhand::nn {
 
-/// Steps that were taken but not looked at. To read a number is to wait for the backend, so a few
-/// steps are read together.
+/// Steps that were taken but not read. Reading a number waits for the backend, so several steps are
+/// read together.
 class UnreadSteps {
  public:
-  /// About how many seconds' steps are read together.
+  /// Reads the steps of about this many seconds together.
   explicit UnreadSteps(double seconds) : seconds_(seconds) {}
 
   void add(Step step) { steps_.push_back(std::move(step)); }
-  bool enough() const { return steps_.size() >= together_; }  // to be read
-  /// Waits for all of them. Their reports are then complete.
+  bool enough() const {
+    return steps_.size() >= together_;
+  }  // true if the steps should be read now
+  /// Waits for all steps. Their reports are then complete.
   std::vector<Step> read(Communicator& ranks);
 
  private:
@@ -25,6 +27,6 @@ class UnreadSteps {
   std::size_t together_ = 1;
 };
 
-bool is_finite(const Step& step);  // its loss and its norm
+bool is_finite(const Step& step);  // true if its loss and norm are finite
 
 }  // namespace longhand::nn
