@@ -41,7 +41,7 @@ HostTensor indices(const SafetensorsFile& file, const std::string& name) {
   return {file.find(name)->shape, {values.begin(), values.end()}};
 }
 
-/// The names a file may hold, as a message lists them.
+/// The names that a file may contain, as a list for messages.
 std::string known_names(const Operation& operation) {
   std::string names;
   for (const Argument& input : operation.inputs) names += input.name + ", ";
@@ -52,7 +52,7 @@ std::string known_names(const Operation& operation) {
 
 bool has_gradient(const Output& output) { return output.value.wants_grad(); }
 
-/// Hands the outputs their gradients.
+/// Sets the gradients of the outputs.
 void seed_gradients(const Operation& operation, const AuditFile& file, Backend& backend,
                     const std::vector<Output>& outputs) {
   LONGHAND_CHECK(std::ranges::any_of(outputs, has_gradient), operation.name, ": has no gradient");
@@ -86,7 +86,7 @@ AuditFile read_audit_file(const std::filesystem::path& path, const Operation& op
   std::optional<DType> first_activation, first_float;
   for (const Argument& input : operation.inputs) {
     const SafetensorsEntry* const entry = file.find(input.name);
-    if (entry == nullptr) continue;  // Call says which of the missing ones are needed
+    if (entry == nullptr) continue;  // Call refuses missing inputs that are required
     const bool index = input.role == Role::index;
     result.values.inputs[input.name] = index ? indices(file, input.name) : floats(file, input.name);
     if (index) continue;
@@ -129,7 +129,7 @@ std::vector<NamedTensor> audit(const Operation& operation, const AuditFile& file
   for (const Argument& input : operation.inputs) {
     const Var x = call.maybe(input.name);
     if (!x || !x.wants_grad()) continue;
-    // An input no output depends on (a loss without any weight) has gathered nothing.
+    // An input on which no output depends (such as weights that are all 0) has no gradient.
     results.push_back({"d" + input.name,
                        x.grad() ? x.grad() : Tensor::zeros(backend, x.shape(), x.value().dtype())});
   }

@@ -13,15 +13,15 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr const char* plain_words = "[words]";  // Boost wants a name for what has none
+constexpr const char* plain_words = "[words]";  // Boost requires a name for positional words
 
 std::map<std::string, Command, std::less<>>& command_registry() {
   static std::map<std::string, Command, std::less<>> all;
   return all;
 }
 
-/// The options as Boost knows them. Arguments applies defaults, so that what was given and what was
-/// not can be told apart.
+/// The options in Boost's form. Arguments applies defaults, to distinguish given options from
+/// defaults.
 po::options_description describe(const Command& command) {
   po::options_description all;
   for (const Option& option : command.options) {
@@ -35,7 +35,7 @@ po::options_description describe(const Command& command) {
   return all;
 }
 
-/// A flag as the command names it: --batch-tokens is --batch-tokens.
+/// A flag in the spelling of the command: --batch_tokens becomes --batch-tokens.
 std::string as_named(const std::string& word, const std::vector<Option>& options) {
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());
@@ -49,7 +49,7 @@ std::string as_named(const std::string& word, const std::vector<Option>& options
   return word;
 }
 
-/// The nearest option to one that is not there.
+/// A hint at the known option nearest to an unknown one.
 std::string did_you_mean_flag(const std::string& flag, const std::vector<Option>& options) {
   std::vector<std::string> known{"--help"};
   for (const Option& option : options) known.push_back(shown_flag(option.name));
@@ -58,7 +58,7 @@ std::string did_you_mean_flag(const std::string& flag, const std::vector<Option>
 
 constexpr std::size_t help_columns = 80, most_flag_columns = 26;
 
-/// A flag and what it means, in two columns.
+/// Writes a flag and its help in two columns.
 void write_option(std::ostream& out, const std::string& flag, std::string_view meaning,
                   std::size_t width) {
   out << "  " << flag << std::string(flag.size() < width ? width - flag.size() : 0, ' ');

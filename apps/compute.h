@@ -15,7 +15,7 @@ namespace longhand::app {
 std::vector<Option> compute_options(std::string backend = "cpu");
 
 BackendOptions backend_options(const Arguments& arguments);
-/// The backend those flags ask for.
+/// The backend selected by these flags.
 std::shared_ptr<Backend> backend_from(const Arguments& arguments);
 /// The file in which an option has arrays written; wrong usage unless its name says in which form.
 const std::string& array_file_from(const Arguments& arguments, std::string_view option);

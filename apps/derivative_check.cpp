@@ -13,7 +13,7 @@ namespace {
 
 constexpr int points_wanted = 12, points_tried = 200;
 
-/// What all rows' typed values are of the quotients, where that is one simple number.
+/// The ratio of the given derivative to the quotients, if it is the same simple number in all rows.
 std::string common_factor(const std::vector<DerivativeCheck::Row>& rows) {
   double factor = 0;
   for (const DerivativeCheck::Row& row : rows) {
@@ -84,7 +84,7 @@ DerivativeCheck check_derivative(const Expression& f, const std::string& variabl
     row.quotient = difference_quotient(f, variable, row.at);
     const double value = f(row.at);
     const double scale = std::max({std::abs(row.quotient.value), std::abs(value), 1e-3});
-    // A quotient that cannot tell four digits, as next to a kink or a pole, tells nothing.
+    // A quotient with fewer than four reliable digits, as near a kink or a pole, is not compared.
     if (!std::isfinite(value) || !(row.quotient.error < 1e-4 * scale)) {
       ++check.without;
       continue;

@@ -9,17 +9,18 @@
 
 namespace longhand::app {
 
-/// A derivative as difference quotients have it, and how far that may be off.
+/// A difference quotient and its possible error.
 struct Quotient {
   double value = 0, error = 0;
 };
 
-/// d f / d variable at a point: central quotients over ever smaller steps, extrapolated to none
-/// (Ridders); the error is how far neighbouring extrapolations are apart.
+/// d f / d variable at a point: central quotients with ever smaller steps, extrapolated to 0
+/// (Ridders). The error is the distance of neighbouring extrapolations.
 Quotient difference_quotient(const Expression& f, const std::string& variable,
                              std::map<std::string, double> at);
 
-/// A typed derivative beside the quotients, at points drawn between low and high where both exist.
+/// Compares a given derivative with quotients, at random points between low and high where both
+/// exist.
 struct DerivativeCheck {
   struct Row {
     std::map<std::string, double> at;
@@ -29,7 +30,8 @@ struct DerivativeCheck {
   };
   std::vector<Row> rows;
   std::int64_t without = 0;  // points where f or its quotient has no value
-  std::string hint;          // what the typed one is everywhere, such as "the negative"; or empty
+  // ratio of the given derivative to the right one, such as "the negative"; may be empty
+  std::string hint;
   bool right() const;
 };
 DerivativeCheck check_derivative(const Expression& f, const std::string& variable,

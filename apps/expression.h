@@ -8,12 +8,12 @@
 
 namespace longhand::app {
 
-/// A formula as one types it, such as "x^2 * sin(2*y) - exp(-x)/3": numbers, + - * / ^ ( ), the
-/// constants pi and e, functions by their names (functions() lists them), and variables, which are
-/// all other names. ^ binds to the right and before a sign: -x^2 is -(x^2).
+/// A formula in the usual notation, such as "x^2 * sin(2*y) - exp(-x)/3": numbers, + - * / ^ ( ),
+/// the constants pi and e, functions (see functions()), and variables, which are all other names. ^
+/// is right-associative and binds stronger than a sign: -x^2 is -(x^2).
 class Expression {
  public:
-  /// An Error that tells the place where the text cannot be read on.
+  /// Throws an Error that names the place where parsing fails.
   explicit Expression(std::string_view text);
   Expression(Expression&&) noexcept;
   Expression& operator=(Expression&&) noexcept;
@@ -21,14 +21,14 @@ class Expression {
 
   const std::string& text() const { return text_; }
   const std::set<std::string>& variables() const { return variables_; }
-  /// NaN or infinity where there is no value.
+  /// Returns NaN or infinity if there is no value.
   double operator()(const std::map<std::string, double>& values) const;
 
   /// "abs, acos, ...", for help.
   static std::string functions();
 
   static constexpr std::size_t longest = 4096;  // characters
-  static constexpr int deepest = 100;           // of brackets and signs within one another
+  static constexpr int deepest = 100;           // nesting of brackets and signs
 
   struct Node;
 

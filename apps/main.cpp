@@ -72,7 +72,7 @@ void run(const std::vector<std::string>& words) {
   }
 }
 
-/// Errors are one line of printable text, whatever is in the file or flag they quote.
+/// Errors are one line of printable text, whatever file or flag they quote.
 int report(int status, std::string_view message, const std::vector<std::string>& words) {
   std::string who = "longhand";
   if (!words.empty() && commands().contains(words.front())) who += ' ' + words.front();
@@ -81,13 +81,13 @@ int report(int status, std::string_view message, const std::vector<std::string>&
   return status;
 }
 
-/// Holds descriptors 0 to 2 where they are closed, so that no file of ours becomes standard error.
-/// They are opened the wrong way round: what is read or written there fails, as it should.
+/// Opens descriptors 0 to 2 if they are closed, so that no file of the program becomes standard
+/// error. They are opened in the opposite direction, so reading or writing them fails.
 void hold_standard_streams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
     const int held = ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
-    if (held != descriptor) std::_Exit(failed);  // nobody could be told anything
+    if (held != descriptor) std::_Exit(failed);  // there is no descriptor to report an error on
   }
 }
 
@@ -99,11 +99,11 @@ int guarded(const std::vector<std::string>& words) {
     return signal == 0 ? done : 128 + signal;
   } catch (const UsageError& error) {
     const int status = report(misused, error.what(), words);
-    if (words.size() == 1 && commands().contains(words[0])) {  // the bare command
+    if (words.size() == 1 && commands().contains(words[0])) {  // a command without arguments
       std::cerr << "usage\n" << commands().find(words[0])->second.forms();
     }
     return status;
-  } catch (const nn::FailedElsewhere&) {  // another rank tells it
+  } catch (const nn::FailedElsewhere&) {  // another rank reports it
     return failed;
   } catch (const std::bad_alloc&) {
     return report(failed, "memory is used up", words);
@@ -118,7 +118,7 @@ int guarded(const std::vector<std::string>& words) {
 int main(int count, char** words) {
   longhand::app::hold_standard_streams();
   longhand::explain_bus_errors();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to tell, not the end
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then reported as an error
   return longhand::app::guarded(
       std::vector<std::string>(words + std::min(count, 1), words + count));
 }

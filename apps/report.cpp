@@ -45,7 +45,7 @@ void Report::print_table(std::ostream& out) const {
   }
   for (const std::vector<std::string>& line : lines) {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
-      // Words are set flush left, numbers flush right, and no spaces are left at a line's end.
+      // Aligns words left and numbers right, without trailing spaces.
       std::size_t width = 0;
       for (const auto& other : lines) width = std::max(width, other[c].size());
       const bool number = std::ranges::any_of(rows_, [&](const Json& row) {

@@ -8,22 +8,22 @@
 
 namespace longhand::app {
 
-/// The figures of a command, printed either as an aligned table or as one JSON object: the same
-/// values, so that neither can drift from the other.
+/// The figures of a command, printed as an aligned table or as one JSON object from the same
+/// values.
 class Report {
  public:
   struct Column {
-    std::string key;          // in the JSON rows
-    std::string title;        // over the table's column
-    std::string format = {};  // printf format of a number, "%.4g" if empty
+    std::string key;          // name in the JSON rows
+    std::string title;        // title of the table's column
+    std::string format = {};  // printf format of a number; default "%.4g"
   };
 
   explicit Report(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// A figure of the whole; the table does not show it.
+  /// Sets a figure of the whole report, which the table does not show.
   void set(const std::string& key, Json value) { head_[key] = std::move(value); }
-  /// One value for each column, null where there is none. Values beyond the columns' keys appear
-  /// only in the JSON.
+  /// Adds a row with one value per column, null if there is none. Values with other keys appear in
+  /// the JSON only.
   void add(Json row) { rows_.push_back(std::move(row)); }
   const std::vector<Json>& rows() const { return rows_; }
 

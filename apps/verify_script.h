@@ -4,8 +4,8 @@
 
 namespace longhand::app {
 
-/// verify.py and the formulas.py that it reads, as `longhand audit` writes them. CMake puts them
-/// into the program.
+/// The texts of verify.py and formulas.py, which `longhand audit` writes and CMake embeds in the
+/// program.
 extern const std::string_view verify_script, verify_formulas;
 
 }  // namespace longhand::app

@@ -1,5 +1,5 @@
-// A model is trained and saved, then loaded and taught something like it: its first layer stays as
-// it is, its second learns slowly, its last one at full rate.
+// Trains and saves a model, then loads it and trains it on a similar task: its first layer is
+// frozen, its second has a low rate, its last the full rate.
 #include <longhand/longhand.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ class Wave final : public nn::Model {
   nn::Linear last{scope() / "last", 32, 1};
 };
 
-/// y = f(x) at 128 places from -2 to 2.
+/// y = f(x) at 128 points from -2 to 2.
 nn::BatchSource points_of(double (*f)(double)) {
   return nn::drawn_batches(/*seed=*/2, [f](Rng& rng) {
     nn::Batch batch{.features = {{128, 1}}, .values = {{128, 1}}};

@@ -1,5 +1,5 @@
-// A transformer with First-After-Last heads learns to remember a bit. In `w1 i0 i1 r1` the read has
-// to say what was last written, however much is to be ignored in between.
+// A transformer with First-After-Last heads learns to remember a bit. In `w1 i0 i1 r1` the read
+// must return the bit last written, however many instructions are ignored in between.
 #include <longhand/longhand.h>
 #include <longhand/tasks/flip_flop.h>
 
@@ -7,7 +7,7 @@
 
 using namespace longhand;
 
-/// Samples of a task; asked are the bits of the reads alone.
+/// Samples of a task; only the bits of reads are targets.
 nn::Batch samples(const tasks::Task& task, Rng& rng) {
   nn::Batch batch;
   for (int i = 0; i < 16; ++i) {

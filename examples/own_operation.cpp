@@ -1,5 +1,5 @@
-// An operation of one's own: y = relu(x)^2 (So et al. 2021), its derivative, the check of it, and a
-// network that uses it. Written over the contract's operations, it runs on every backend.
+// A custom operation: y = relu(x)^2 (So et al. 2021), its derivative, its gradient check, and a
+// network that uses it. It is composed of the contract's operations, so it runs on every backend.
 #include <longhand/longhand.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ nn::Batch points(Rng& rng) {
 }
 
 int main() {
-  // Each derivative against difference quotients, in f64.
+  // Compares each derivative with difference quotients, in f64.
   const auto reference = make_reference_backend();
   const GradcheckResult check =
       gradcheck([](std::span<const Var> x) { return squared_relu(x[0]); },

@@ -1,4 +1,4 @@
-// A curve is fitted to noisy points: floats in, floats out, gradient descent with momentum.
+// Fits a curve to noisy points: float inputs and targets, gradient descent with momentum.
 #include <longhand/longhand.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ class Curve final : public nn::Model {
   nn::Linear third{scope() / "third", 32, 1};
 };
 
-/// y = sin(2 x) + noise, at 128 places from -2 to 2.
+/// y = sin(2 x) + noise, at 128 points from -2 to 2.
 nn::Batch points(Rng& rng) {
   nn::Batch batch{.features = {{128, 1}}, .values = {{128, 1}}};
   for (int i = 0; i < 128; ++i) {

@@ -1,4 +1,4 @@
-// A network of two layers learns which points of a square lie inside the unit circle.
+// A network of two layers learns which points of a square are inside the unit circle.
 #include <longhand/longhand.h>
 
 #include <iostream>
@@ -19,7 +19,7 @@ class Circle final : public nn::Model {
   nn::Linear second{scope() / "second", 32, 2};
 };
 
-/// 256 points, and which of them lie inside: class 1.
+/// 256 points; those inside have class 1.
 nn::Batch points(Rng& rng) {
   nn::Batch batch{.features = {{256, 2}}};
   for (int i = 0; i < 256; ++i) {

@@ -1,4 +1,4 @@
-// Ranks by MPI, for the program to load where mpirun or srun started it: nn/ranks/plugin.h.
+// Ranks by MPI. The program loads this plug-in if mpirun or srun started it: nn/ranks/plugin.h.
 #include <mpi.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -26,7 +26,7 @@ int told(int status, const char* doing, char* error, std::size_t size) {
   return 1;
 }
 
-/// Whether more ranks than cores are on this machine: one that waits then keeps another from
+/// True if this machine has more ranks than cores. A waiting rank then keeps another from
 /// computing.
 bool crowded() {
   static const bool more = [] {
@@ -42,11 +42,11 @@ bool crowded() {
   return more;
 }
 
-/// The thread that joined the ranks: it has nothing else to do while it waits.
+/// The thread that joined the ranks, which has nothing else to do while it waits.
 std::thread::id first_thread;
 
-/// MPI's own waiting takes a core for as long as it lasts. Another thread than the first waits
-/// while the first computes, and ranks wait for long while one evaluates: they leave it the cores.
+/// MPI's own waiting occupies a core. If another thread waits while the first computes, or ranks
+/// wait long while one evaluates, they sleep instead.
 class Patience {
  public:
   void wait() const {
@@ -67,7 +67,7 @@ class Patience {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Short sleeps of this thread end on time: by default they last 50 microseconds more.
+/// Makes short sleeps of this thread end on time; by default they last 50 microseconds longer.
 void wake_on_time() {
   thread_local const bool set = prctl(PR_SET_TIMERSLACK, 1000UL) == 0;
   static_cast<void>(set);
@@ -115,8 +115,7 @@ extern "C" const LonghandRanks* longhand_connect(char* error, std::size_t error_
   first_thread = std::this_thread::get_id();
   static LonghandRanks ranks{longhand_ranks_version, 0, 1, 0, exchange, finish};
   int given = 0;
-  // Calls come from one thread at a time: from the one that computes, or, while it does, from
-  // another.
+  // One thread at a time makes calls: the one that computes or, during that, another one.
   if (told(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given), "starting", error,
            error_size)) {
     return nullptr;
@@ -125,6 +124,6 @@ extern "C" const LonghandRanks* longhand_connect(char* error, std::size_t error_
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks.size);
-  crowded();  // all ranks ask at once
+  crowded();  // a collective call of all ranks
   return &ranks;
 }

@@ -7,14 +7,14 @@
 namespace longhand::app::attention_benchmark {
 namespace {
 
-/// So many sequences of lengths from shortest to longest, spread evenly.
+/// Number of sequences, with lengths spread evenly from shortest to longest.
 struct Shapes {
   std::int64_t sequences, heads, shortest, longest, width;
 
   std::vector<std::int32_t> lengths() const {
     std::vector<std::int32_t> all;
     for (std::int64_t s = 0; s < sequences; ++s) {
-      // A stride coprime to the number of lengths, so that neighbours differ.
+      // The stride is coprime to the number of lengths, so neighbours differ.
       const std::int64_t step = s * 7919 % (longest - shortest + 1);
       all.push_back(static_cast<std::int32_t>(shortest + step));
     }
@@ -22,13 +22,13 @@ struct Shapes {
   }
 };
 
-/// Narrow heads, many short sequences, a language model's, one very wide head, sorting's ragged
-/// batches, one long document.
+/// Narrow heads, many short sequences, a language model, one very wide head, ragged batches of
+/// sorting, one long document.
 constexpr std::array shapes{Shapes{32, 4, 1024, 1024, 16}, Shapes{64, 8, 128, 128, 64},
                             Shapes{8, 12, 1024, 1024, 64}, Shapes{4, 1, 1024, 1024, 768},
                             Shapes{1024, 16, 5, 41, 64},   Shapes{1, 4, 16384, 16384, 64}};
 
-/// A mechanism, forward and backward, over tensors of one shape.
+/// A mechanism, forward and backward, on tensors of one shape.
 struct Mechanism {
   const char* name;
   std::function<void()> forward, backward;
@@ -47,7 +47,7 @@ struct Tensors {
     dq = heads(empty_like(q.data));
     dk = heads(empty_like(q.data));
     dv = heads(empty_like(q.data));
-    // Keys that no query agrees with: the search goes back to the first one.
+    // Keys that agree with no query: the search goes back to the first one.
     against = heads(empty_like(q.data));
     b(Activate{Activation::relu, q.data, against.data});
     positive = against;
@@ -74,7 +74,7 @@ struct Tensors {
     ddecay = empty_like(pull);
   }
 
-  /// A chain among the keys, and softmax attention over what it leaves of the values.
+  /// A chain among the keys, then softmax attention over the remaining values.
   Mechanism deltaformer(Backend& b) const {
     const auto more_of = [](const Heads& x) {
       return Heads{empty_like(x.data), 0, x.heads, x.width};
@@ -139,7 +139,8 @@ struct Tensors {
       own.q = query;
       own.k = key;
       own.rule = rule;
-      if (key.data.address() != k.data.address()) own.scale = 1;  // below -10: keys take nothing
+      // gates below -10: keys remove nothing
+      if (key.data.address() != k.data.address()) own.scale = 1;
       if (rule == Rule::tra) own.pull = pull;
       const Target wanted = rule == Rule::tra ? Target(dpull) : Target();
       return Mechanism{

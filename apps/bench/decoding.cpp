@@ -16,7 +16,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// A published model, by the numbers of its config.json that give it its shape.
+/// The shape of a published model, from its config.json.
 struct Subject {
   std::string name, config;
 };
@@ -56,8 +56,8 @@ std::vector<Subject> wanted_subjects(const Arguments& arguments) {
   return wanted;
 }
 
-/// Bytes per second of reading memory with all threads, one number of every cache line; on a GPU of
-/// copying there.
+/// Bytes per second of reading memory with all threads, one number per cache line; on a GPU, of
+/// copying.
 double read_rate(Backend& backend, double budget) {
   if (backend.name() == "cuda") return copy_rate(backend, budget, std::size_t{512} << 20);
   constexpr std::size_t line = 64 / sizeof(std::uint64_t), count = (std::size_t{512} << 20) / 8;
@@ -94,11 +94,11 @@ void set_numbers(const nn::Parameters& parameters, std::uint64_t seed) {
 }
 
 struct Times {
-  double prompt;               // seconds up to the first token
-  std::vector<double> tokens;  // seconds for each later one, ascending
+  double prompt;               // seconds until the first token
+  std::vector<double> tokens;  // seconds of each later token, ascending
 };
 
-/// Greedy decoding after a prompt of so many tokens.
+/// Greedy decoding after a prompt of `context` tokens.
 Times decode(nn::Decoder& model, std::int64_t prompt, std::int64_t tokens) {
   std::vector<std::int32_t> words(static_cast<std::size_t>(prompt));
   std::iota(words.begin(), words.end(), 0);
@@ -124,7 +124,8 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   set_numbers(model.parameters(), seed);
   double bytes = 0, numbers = 0;
   for (const nn::Parameter& p : model.parameters().all()) {
-    if (!foreign.config.tied && p == model.embedding().weight) continue;  // a row of it is read
+    // only one row of it is read
+    if (!foreign.config.tied && p == model.embedding().weight) continue;
     bytes += static_cast<double>(p.value().bytes());
     if (p.value().shape().rank() >= 2) numbers += static_cast<double>(p.value().size());
   }
@@ -153,13 +154,13 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   add("a token, bytes", 1, median, times.tokens.front(), bytes / median, ceiling);
 
   const double least = std::min(decode(model, prompt, 1).prompt, decode(model, prompt, 1).prompt);
-  // The output layer reads the last row alone.
+  // The output layer reads the last row only.
   const double work = 2 * (static_cast<double>(prompt) * (numbers - output) + output);
   add("a prompt of 512, flops", prompt, least, least, work / least,
       product_rate(backend, budget, prompt, matrices));
 
   if (!model.recordable()) return;
-  backend.observer = [](std::string_view) {};  // what is observed is not recorded
+  backend.observer = [](std::string_view) {};  // an observer prevents recording
   const Times alone = decode(model, context, count + 1);
   backend.observer = nullptr;
   const double slow = alone.tokens[alone.tokens.size() / 2];

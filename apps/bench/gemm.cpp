@@ -12,14 +12,14 @@ struct Size {
   std::int64_t m, n, k;
 };
 
-/// Products as models meet them: large and square, projections of many tokens, narrow heads, a
+/// Shapes of products in models: large and square, projections of many tokens, narrow heads, a
 /// vocabulary.
 constexpr std::array products{
     Size{2048, 2048, 2048}, Size{16384, 512, 512},  Size{16384, 2048, 512},
     Size{16384, 512, 2048}, Size{4096, 1024, 1024}, Size{8192, 192, 64},
     Size{131072, 64, 64},   Size{1024, 1024, 41},   Size{100000, 103, 1024}};
 
-/// How the operands lie in memory: a forward product, and the two of its backward.
+/// Layout of the operands: a forward product, and the two products of its backward.
 struct Layout {
   const char* name;
   bool transpose_a, transpose_b;
@@ -27,7 +27,7 @@ struct Layout {
 constexpr std::array layouts{Layout{"a b", false, false}, Layout{"a b^T", false, true},
                              Layout{"a^T b", true, false}};
 
-/// The largest |c_ij - sum_k a_ik b_kj| / (|a_i| |b_j|) over a few entries of c, summed in double.
+/// Maximum of |c_ij - sum_k a_ik b_kj| / (|a_i| |b_j|) over a few entries of c, summed in double.
 double sampled_error(const Matmul& op, const Size& p) {
   const std::vector<double> a = op.a.to_doubles(), b = op.b.to_doubles(), c = op.c.to_doubles();
   const auto at = [](const std::vector<double>& x, std::int64_t row, std::int64_t column,

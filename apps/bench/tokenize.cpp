@@ -9,7 +9,7 @@
 namespace longhand::app::tokenize_benchmark {
 namespace {
 
-/// Each --tokenizer loaded, and the --text encoded by it, on one thread.
+/// Loads each --tokenizer and encodes the --text with it, on one thread.
 void run(const Arguments& arguments, Backend& backend, Report& report) {
   const double budget = budget_from(arguments);
   if (!arguments.given("tokenizer")) wrong_usage("--tokenizer is missing");
@@ -21,7 +21,7 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
     const Timing load = measure(backend, budget, [&] { nn::read_tokenizer(path); });
     const nn::Tokenizer tokenizer = nn::read_tokenizer(path);
     std::uint64_t tokens = 0;
-    // A fresh encoder each time: what it remembers is part of the work.
+    // A new encoder in each round, so that filling its cache is included.
     const Timing time = measure(backend, budget, [&] {
       tokens = 0;
       nn::Encoder(tokenizer).encode(text, {.around = true, .ranges = false},

@@ -4,14 +4,14 @@
 namespace longhand::app::tokenwise_benchmark {
 namespace {
 
-/// Something timed: its name, the bytes it cannot avoid reading and writing, and how to run it.
+/// A timed kernel: its name, the bytes it must read and write, and a function that runs it.
 struct Kernel {
   const char* name;
   double bytes;
   std::function<void()> run;
 };
 
-/// The kernels over activations [rows, n] and parameters of as many entries.
+/// The kernels, for activations [rows, n] and parameters [n].
 std::vector<Kernel> kernels(Backend& b, std::int64_t rows, std::int64_t n, DType type,
                             std::uint64_t seed) {
   const DType master = master_type(type);
@@ -104,7 +104,7 @@ std::vector<Kernel> kernels(Backend& b, std::int64_t rows, std::int64_t n, DType
 void run(const Arguments& arguments, Backend& backend, Report& report) {
   const double budget = budget_from(arguments);
   const DType type = type_from(arguments);
-  // By default 64 MiB of activations: more than any cache holds.
+  // The default is 64 MiB of activations, which exceeds any cache.
   std::vector<std::vector<std::int64_t>> sizes{
       {(std::int64_t{64} << 20) / 1024 / static_cast<std::int64_t>(size_of(type)), 1024}};
   if (arguments.given("size")) {

@@ -13,16 +13,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A model in training: its task and the settings that differ from the defaults.
+/// A model to train: its task and the settings that differ from the defaults.
 struct Subject {
   std::string name, task, heads;
   std::map<std::string, std::string> settings;
 };
 
-/// Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper, but for the batch, the
-/// model of fal/table1 at the smoke scale, the toy models of the ChaCAL paper as they are, its
-/// boxes models of two layers at batch 32, and the sorting model of the task-hinting paper as it
-/// is.
+/// Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper except for the batch; the
+/// model of fal/table1 at the smoke scale; the toy models of the ChaCAL paper, and its boxes models
+/// of two layers with batch 32; the sorting model of the task-hinting paper.
 std::vector<Subject> all_subjects() {
   const std::map<std::string, std::string> flip_flop{{"training.batch", "8"}};
   const std::map<std::string, std::string> small{{"task.instructions", "64"},
@@ -81,7 +80,7 @@ std::vector<Subject> wanted_subjects(const Arguments& arguments) {
   return wanted;
 }
 
-/// Adds up the time from each operation's beginning to that of the next.
+/// Sums the time from the start of each operation to that of the next.
 class Stopwatch {
  public:
   void start(std::string_view name) {
@@ -119,11 +118,12 @@ void time_subject(const Subject& subject, Backend& backend, double budget, std::
   nn::Decoder model(backend, config.model(*task), seed);
   const double making = std::chrono::duration<double>(Clock::now() - start).count();
 
-  // The first step also takes memory from the system; it is reported, but not a round.
-  std::vector<double> seconds, rates;  // rates: tokens a second, where steps differ in length
+  // The first step also allocates memory from the system. It is reported but not counted as a
+  // round.
+  std::vector<double> seconds, rates;  // rates: tokens per second, if steps differ in length
   nn::StepReport first, last;
   Stopwatch watch;
-  // Where operations run on a device, theirs is not the time between two calls.
+  // On a device, the time between two calls is not the time of an operation.
   if (backend.devices().empty()) {
     backend.observer = [&](std::string_view name) { watch.start(name); };
   }

@@ -29,14 +29,14 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t largest_document = 4U << 20;
-constexpr std::string_view mark = "book.json";  // makes a folder a book
+constexpr std::string_view mark = "book.json";  // marks a folder as a book
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// What one operation's derivatives and kernels were found to be, on this machine.
+/// Measurements of one operation's derivatives and kernels on this machine.
 struct Checked {
   const catalog::Operation* operation = nullptr;
   GradcheckResult derivative = {}, f32 = {}, bf16 = {};
-  std::int64_t entries = 0;  // of the inputs of the case that was timed
+  std::int64_t entries = 0;  // entries of the inputs of the timed case
   double milliseconds = 0;
 };
 
@@ -46,7 +46,7 @@ std::int64_t entries_of(const catalog::Case& example) {
   return sum;
 }
 
-/// The fastest of some runs, forward and backward, of the operation's largest case.
+/// Minimum time of several runs, forward and backward, of the operation's largest case.
 void time(const catalog::Operation& operation, Backend& backend, std::uint64_t seed,
           Checked& checked) {
   Rng rng(seed, Purpose::test);
@@ -77,7 +77,7 @@ void time(const catalog::Operation& operation, Backend& backend, std::uint64_t s
   }
 }
 
-/// Two digits: 2.0e-11.
+/// Two significant digits: 2.0e-11.
 std::string power_text(double value) {
   char digits[32];
   const auto end =
@@ -85,7 +85,7 @@ std::string power_text(double value) {
   return {digits, end};
 }
 
-/// A site's pages and how they refer to each other.
+/// The pages of a site and their links.
 class Book {
  public:
   explicit Book(const BookOptions& options) : options_(options) {}
@@ -99,7 +99,7 @@ class Book {
     for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/studies"}) {
       documents(folder);
     }
-    // Sources come last: the pages before say which are wanted. Pages of sources name none.
+    // Pages of sources come last, because earlier pages select them. They link to no other sources.
     for (const std::string& file : sources_) source_page(file);
     contents();
     for (const char* file : {"book.css", "book.js"}) {
@@ -157,7 +157,7 @@ class Book {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  /// The chapters in the order in which the index of docs/math names them.
+  /// The chapters in the order of the index of docs/math.
   std::vector<std::string> reading_order() {
     std::vector<std::string> order{"README"};
     const MarkdownPage index =
@@ -170,7 +170,7 @@ class Book {
     return order;
   }
 
-  /// Where a link of a document of the repository leads in the book. `from` is the document.
+  /// The target in the book of a link in document `from` of the repository.
   std::string resolve(const std::string& link, const fs::path& from, const fs::path& page) {
     if (link.starts_with("http") || link.starts_with("#")) return link;
     const std::size_t hash = link.find('#');
@@ -182,7 +182,7 @@ class Book {
     return there.lexically_relative(page.parent_path()).generic_string() + anchor;
   }
 
-  /// The book's page of a file of the repository; none for what has no page.
+  /// The book's page of a file of the repository; empty if it has none.
   fs::path page_of(const fs::path& file) {
     const std::string name = file.generic_string();
     if (name == "docs/math") return "math/README.html";
@@ -197,7 +197,7 @@ class Book {
   }
 
   struct Place {
-    std::string title, previous = {}, next = {};  // links, as seen from the page
+    std::string title, previous = {}, next = {};  // links relative to the page
   };
 
   void page(const fs::path& file, const Place& place, const std::string& content,
@@ -249,7 +249,7 @@ class Book {
     page(file, place, content, document.plain);
   }
 
-  /// What this machine says of the page's operations.
+  /// This machine's measurements of the page's operations.
   std::string audit_section(const std::string& chapter) const {
     const auto found = checked_.find(chapter);
     if (found == checked_.end()) return {};
@@ -286,7 +286,7 @@ class Book {
         html::paragraph("The same again, with other numbers by --seed:"), html::code(commands));
   }
 
-  /// The reference loop and the autograd function that the page names, next to each other.
+  /// The page's reference loop and autograd function, side by side.
   std::string side_by_side(const MarkdownPage& document, const fs::path& from,
                            const fs::path& file) {
     std::string columns;
@@ -304,7 +304,8 @@ class Book {
     return "<h2 id=\"as-code\">As code</h2>\n<div class=\"sources\">\n" + columns + "</div>\n";
   }
 
-  /// Code with numbered lines; the numbers link to `page`'s lines, or are the anchors themselves.
+  /// Code with numbered lines. The numbers link to the lines of `page`, or are the anchors
+  /// themselves.
   static std::string numbered(std::string_view code, const std::string& link) {
     std::string html = "<pre class=\"code\">";
     for (std::size_t line = 1; !code.empty(); ++line) {

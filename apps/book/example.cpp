@@ -58,7 +58,7 @@ std::string number_text(double value) {
   return text == "-0" ? "0" : text;
 }
 
-/// As the example writes them: [[1, 2], [3, 4]].
+/// In the notation of examples: [[1, 2], [3, 4]].
 std::string list_text(const HostTensor& tensor, int axis, std::size_t& next) {
   if (axis == tensor.shape.rank()) return number_text(tensor.values[next++]);
   std::string text = "[";

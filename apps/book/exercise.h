@@ -5,18 +5,18 @@
 
 namespace longhand::app::book {
 
-/// A derivative to find, a block of docs/exercises.md between ```exercise and ```:
+/// A derivative to find, in a block of docs/exercises.md between ```exercise and ```:
 ///
 ///     x*z by x
 ///     right: z
 ///     wrong: x
 struct Exercise {
-  std::string function, by;  // the variable; the only one if the block names none
-  std::string right, wrong;  // the answer, and a likely mistake that a check must notice
+  std::string function, by;  // the variable; default: the only one
+  std::string right, wrong;  // the answer, and a likely mistake that a check must detect
 };
 Exercise parse_exercise(std::string_view text);
 
-/// By difference quotients, as `longhand gradcheck --expression` has it.
+/// Checks with difference quotients, as `longhand gradcheck --expression` does.
 bool is_derivative(const Exercise& exercise, std::string_view typed);
 
 /// The function, the command that checks an answer, and the answer folded away.

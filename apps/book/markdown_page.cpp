@@ -15,9 +15,10 @@
 namespace longhand::app::book {
 namespace {
 
-constexpr std::size_t long_formula = 14;  // characters, beyond which it may be wider than a phone
+// characters beyond which a formula may be wider than a phone
+constexpr std::size_t long_formula = 14;
 
-/// What may be wider than a phone scrolls by itself: browsers break no formula.
+/// Makes a formula scroll if it may be wider than a phone, because browsers do not break formulas.
 std::string scrolling_formula(std::string_view latex, bool display) {
   const std::string math = mathml(latex, display);
   if (!display && latex.size() <= long_formula) return math;
@@ -30,7 +31,7 @@ std::string_view without_indent(std::string_view line) {
   return line.substr(std::min(line.find_first_not_of(' '), line.size()));
 }
 
-/// How long the mark of a list's item is, "- " or "12. "; 0: none.
+/// Length of a list item's mark, "- " or "12. "; 0 if there is none.
 std::size_t item_mark(std::string_view line) {
   if (line.starts_with("- ") || line.starts_with("* ")) return 2;
   std::size_t digits = 0;
@@ -76,7 +77,7 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-/// Where "](" closes the bracket that opens at `open`; none if it is no link's.
+/// Position of the "](" that closes the bracket opened at `open`; empty if it is not a link.
 std::size_t closing_bracket(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {
@@ -234,7 +235,7 @@ class Converter {
         }
         if (!line.starts_with(" ")) {
           if (item_mark(line) > 0 || is_blank(lines[i - 1]) || line.starts_with("#")) break;
-          inside.push_back(line);  // a line that goes on without its indent
+          inside.push_back(line);  // a continuation line without indent
           continue;
         }
         inside.push_back(line.substr(std::min(line.find_first_not_of(' '), indent)));
@@ -257,7 +258,7 @@ class Converter {
 
   std::string paragraph(const Lines& lines, std::size_t& i) {
     Lines inside;
-    bool formula = false;  // between double dollars, where a line may begin with anything
+    bool formula = false;  // inside double dollars, where a line may begin with anything
     for (; i < lines.size() && !is_blank(lines[i]); ++i) {
       const std::string_view line = lines[i];
       const bool begins_block = line.starts_with("```") || line.starts_with("#") ||
@@ -282,7 +283,7 @@ class Converter {
     return all;
   }
 
-  /// Text with its formulas, code, links and stress.
+  /// Converts text with formulas, code, links and emphasis.
   std::string inline_html(std::string_view rest, int depth = 0) {
     LONGHAND_CHECK(depth < deepest, "a link is nested too deep");
     std::string html;

@@ -41,7 +41,7 @@ const Table fences{{"langle", "⟨"}, {"rangle", "⟩"}, {"lfloor", "⌊"}, {"rf
                    {"lvert", "|"},  {"rvert", "|"},  {"{", "{"},      {"}", "}"},
                    {"|", "‖"}};
 
-/// What a limit stands under in a formula of its own.
+/// Operators whose limits are above and below in a displayed formula.
 const Table large{{"sum", "∑"}, {"prod", "∏"}, {"bigcup", "⋃"}, {"int", "∫"}};
 const Table limits{{"max", "max"}, {"min", "min"}, {"lim", "lim"}, {"sup", "sup"}, {"inf", "inf"}};
 
@@ -63,11 +63,11 @@ std::string element(std::string_view name, std::string_view content,
 
 std::string row(std::string_view content) { return element("mrow", content); }
 
-/// One thing with what scripts need to know of it.
+/// A converted symbol or group, with the properties that its scripts need.
 struct Atom {
   std::string mathml;
-  bool limits = false;      // scripts stand above and below it in a formula of its own
-  bool under_only = false;  // of \underbrace: its subscript stands below it everywhere
+  bool limits = false;      // scripts are above and below it in a displayed formula
+  bool under_only = false;  // \underbrace: the subscript is always below
 };
 
 class Parser {
@@ -99,7 +99,7 @@ class Parser {
     return true;
   }
 
-  /// After a backslash: letters, or a single other character.
+  /// The text after a backslash: letters, or a single other character.
   std::string_view command() {
     std::size_t length = 0;
     while (length < rest_.size() && std::isalpha(static_cast<unsigned char>(rest_[length]))) {
@@ -132,7 +132,7 @@ class Parser {
     return content;
   }
 
-  /// {...} as it stands, braces inside it balanced.
+  /// Text between balanced braces, unconverted.
   std::string_view raw_group() {
     skip_spaces();
     if (!take("{")) wrong("a brace is missing");
@@ -152,7 +152,7 @@ class Parser {
   std::string group() {
     skip_spaces();
     if (!rest_.empty() && std::isdigit(static_cast<unsigned char>(rest_.front()))) {
-      return element("mn", take_one());  // of 12 without braces the 1
+      return element("mn", take_one());  // without braces only one digit is taken: 12 gives 1
     }
     if (!take("{")) return atom().mathml;
     const std::string content = list();
@@ -295,7 +295,7 @@ class Parser {
     wrong(text("the command ", quote(text("\\", name)), " is not known"));
   }
 
-  /// A function's name with the space that parts it from its argument.
+  /// The name of a function with the space before its argument.
   std::string function(std::string_view word) {
     skip_spaces();
     const bool alone = rest_.empty() || std::string_view("({[^_,.)}]&").find(rest_.front()) !=
@@ -319,7 +319,7 @@ class Parser {
         text("stretchy=\"true\" symmetric=\"true\" minsize=\"", size, "\" maxsize=\"", size, "\""));
   }
 
-  /// A bracket of \left and \right; "." is none.
+  /// A bracket of \left or \right; "." is no bracket.
   std::string stretchy_bracket() {
     skip_spaces();
     if (rest_.empty()) wrong("\\left wants a bracket");
@@ -332,7 +332,7 @@ class Parser {
     return row(open + inside + stretchy_bracket());
   }
 
-  /// Upright words. Formulas inside \text{...} stand between dollars, as outside.
+  /// Upright words. Formulas inside \text{...} are enclosed in dollars.
   std::string words(std::string_view name) {
     const std::string_view inside = raw_group();
     if (name != "text") {
@@ -355,7 +355,7 @@ class Parser {
         all += row(Parser(inside.substr(i + 1, end - i - 1), false).formula());
         i = end;
       } else if (inside[i] == ' ') {
-        plain += "\u00a0";  // MathML drops spaces at the ends of a text
+        plain += "\u00a0";  // MathML drops spaces at both ends of a text
       } else if (inside[i] != '\\') {
         plain += html::escape(std::string(1, inside[i]));
       }

@@ -5,8 +5,8 @@
 
 namespace longhand::app::book {
 
-/// A formula in the LaTeX that docs/math uses, as a MathML element. A command that is not known is
-/// an Error that names it: nothing stays LaTeX in a page.
+/// Converts a formula in the LaTeX subset of docs/math to a MathML element. An unknown command is
+/// an Error that names it, so no LaTeX remains in a page.
 std::string mathml(std::string_view latex, bool display);
 
 }  // namespace longhand::app::book

@@ -31,7 +31,7 @@ HostTensor filled(const Shape& shape, const std::function<double(std::int64_t)>&
   return tensor;
 }
 
-/// A number for each token of the one head.
+/// Sets one number per token of the only head.
 void by_token(Case& example, const std::string& name,
               const std::function<double(std::int64_t)>& value) {
   example.inputs[name] = filled({tokens, 1}, value);
@@ -161,7 +161,7 @@ Case example() {
   for (const char* name : {"q", "k"}) {
     example.inputs[name] = catalog::normals(rng, {tokens, width}, 1.4);
   }
-  // The delta rule wants keys of length 1; the same keys serve all.
+  // The delta rule needs keys of length 1; all mechanisms use the same keys.
   HostTensor& keys = example.inputs["k"];
   for (std::int64_t i = 0; i < tokens; ++i) {
     double square = 0;

@@ -6,22 +6,21 @@
 
 namespace longhand::app::book {
 
-/// What one kind of head reads on an example, seen as weights on its values.
+/// What one kind of head reads in an example, as weights on its values.
 struct Mechanism {
-  std::string_view name;  // of its page
+  std::string_view name;  // title of its page
   std::string_view title;
   std::string_view chapter;                  // its page in docs/math
-  std::string_view heads;                    // as --heads names it
+  std::string_view heads;                    // its name in --heads
   std::string_view says;                     // how to read the picture
-  std::vector<std::vector<double>> weights;  // row by row: what query i reads of value j
+  std::vector<std::vector<double>> weights;  // weights[i][j]: weight of value j for query i
 };
 
-/// All of them on the same queries and keys. An operation is linear in its values, so that with
-/// value j being 1 in column j alone its output is the weights.
+/// All mechanisms on the same queries and keys. Their operations are linear in the values, so if
+/// value j is 1 in column j only, the output is the matrix of weights.
 std::vector<Mechanism> mechanisms();
 
-/// The weights as a picture to step through, a query at a time; without scripts the last one is
-/// seen.
+/// The weights as a picture with one step per query. Without scripts the last step is shown.
 std::string steps_picture(const Mechanism& mechanism, std::size_t number);
 
 }  // namespace longhand::app::book

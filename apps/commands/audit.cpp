@@ -15,8 +15,8 @@ namespace {
 using catalog::HostTensor;
 using catalog::Operation;
 
-/// How far an input is moved to either side. The quotient is off by some step^2 and, by rounding,
-/// by 2^-53 / step: 10^-10 and 10^-11.
+/// Distance by which an input is moved to either side. The error of the quotient is about step^2 =
+/// 1e-10 by truncation and 2^-53 / step = 1e-11 by rounding.
 constexpr double step = 1e-5;
 
 HostTensor moved(const HostTensor& x, const HostTensor& direction, double by) {
@@ -27,7 +27,7 @@ HostTensor moved(const HostTensor& x, const HostTensor& direction, double by) {
   return there;
 }
 
-/// What one case of an op gives: a file of arrays and its entry in audit.json.
+/// The output of one case of an operation: a file of arrays and its entry in audit.json.
 class CaseWriter {
  public:
   CaseWriter(const Operation& operation, const catalog::Case& values, Rng rng)
@@ -85,7 +85,7 @@ class CaseWriter {
       arrays_.push_back({name, Tensor::from(*reference_, host.shape, DType::f64, values)});
     }
   }
-  /// An output's name in the file: "w.after" where an input is called w too.
+  /// An output's name in the file: "w.after" if an input is also called w.
   std::string stored(const std::string& output) const {
     const bool taken = std::ranges::find(operation_.inputs, output, &catalog::Argument::name) !=
                        operation_.inputs.end();
@@ -97,7 +97,7 @@ class CaseWriter {
   std::vector<NamedTensor> run(bool gradients) const {
     return audit(operation_, file_, *reference_, DType::f64, gradients);
   }
-  /// The outputs with one input moved along a random direction, to both sides.
+  /// Adds the outputs with one input moved along a random direction, to both sides.
   void probe(const std::string& input, const Json& seeded) {
     HostTensor& x = file_.values.inputs[input];
     const HostTensor at = x, direction = catalog::normals(rng_, at.shape);
@@ -112,7 +112,7 @@ class CaseWriter {
     }
     x = at;
   }
-  /// All of the op's attributes, numbers as such.
+  /// All attributes of the operation, with numbers as JSON numbers.
   Json attributes() const {
     Json all = Json::object();
     for (const catalog::Attribute& attribute : operation_.attributes) {

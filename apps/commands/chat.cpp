@@ -27,8 +27,8 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a handler may use it");
 
 extern "C" void on_interrupt(int) { interrupted = true; }
 
-/// From here on Ctrl-C sets a flag, and a read that waits for a line returns. Where the signal was
-/// ignored, as nohup has it, it stays so.
+/// From now on Ctrl-C sets a flag and interrupts a read that waits for a line. An ignored signal,
+/// as under nohup, stays ignored.
 void catch_interrupts() {
   struct sigaction action {
   }, before{};
@@ -44,7 +44,7 @@ class Input {
  public:
   bool is_terminal() const { return is_terminal_; }
 
-  /// The next line without its line break; an empty one where Ctrl-C came first; none at the end.
+  /// The next line without its line break; an empty one if Ctrl-C came first; no value at the end.
   std::optional<std::string> next() {
     if (is_terminal_) std::cout << "> " << std::flush;
     for (;;) {
@@ -81,7 +81,7 @@ class Input {
 class Chat {
  public:
   struct Settings {
-    std::string system;  // empty: none
+    std::string system;  // empty: no system message
     nn::GenerateOptions generate;
     std::int64_t context = 0;
   };
@@ -105,8 +105,8 @@ class Chat {
     first_ = messages_.size();
   }
 
-  /// Says the answer to a line as it comes. An Error, and the line is not part of the
-  /// conversation, where it cannot be read.
+  /// Prints the answer to a line as it is generated. If the line is too long, throws an Error and
+  /// does not add it to the conversation.
   void answer(const std::string& line) {
     const std::vector<nn::ChatMessage> before = messages_;
     messages_.push_back({Role::user, line});
@@ -136,8 +136,9 @@ class Chat {
   }
 
  private:
-  /// The conversation in tokens. Where it and the longest answer are more than the model reads, the
-  /// oldest questions are forgotten with their answers; the last one has what room there is.
+  /// The conversation in tokens. If it and the longest answer exceed the context, the oldest
+  /// questions are dropped with their answers. The last question gets the remaining room for its
+  /// answer.
   Tokens prompt_that_fits() {
     std::size_t forgotten = 0;
     for (;;) {
@@ -163,9 +164,9 @@ class Chat {
   const LoadedRun& loaded_;
   tasks::ConversationFormat format_;
   Settings settings_;
-  std::string cut_;  // an answer ends before this text; empty: at a token
+  std::string cut_;  // an answer ends before this text; empty: at an end token
   std::vector<nn::ChatMessage> messages_;
-  std::size_t first_ = 0;  // the first message that may be forgotten
+  std::size_t first_ = 0;  // first message that may be dropped
   std::int64_t answers_ = 0;
 };
 

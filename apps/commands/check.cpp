@@ -8,10 +8,10 @@
 namespace longhand::app::check_command {
 namespace {
 
-/// One line for each thing that was looked at.
+/// One line per checked thing.
 class Findings {
  public:
-  /// What `look` returns is said of a sound one; its Error of a damaged one.
+  /// Adds the result of `look`, or its Error as damage.
   template <class Look>
   void add(const std::string& what, Look look) {
     bool sound = true;

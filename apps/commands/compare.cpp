@@ -17,11 +17,11 @@ struct Compared {
   Config config;
   std::vector<Json> metrics;
 
-  /// A setting's value; "-" where its task has none such.
+  /// The value of a setting; "-" if its task has no such setting.
   std::string setting(const std::string& key) const {
     return config.knows(key) ? config.text(key) : "-";
   }
-  /// In the last line that has it.
+  /// Value in the last line that has it.
   std::optional<double> last(const std::string& figure) const {
     std::optional<double> value;
     for (const Json& line : metrics) {
@@ -31,7 +31,7 @@ struct Compared {
   }
 };
 
-/// The folders' own names where they tell the runs apart, else their paths.
+/// Names runs by their folders' names if these are unique, otherwise by their paths.
 void name(std::vector<Compared>& runs) {
   Texts short_names;
   for (const Compared& run : runs) {
@@ -62,7 +62,7 @@ Texts differing(const std::vector<Compared>& runs) {
   return keys;
 }
 
-/// The figures of the runs' evaluations, and the loss before them.
+/// The figures of the runs' evaluations, after the loss.
 Texts figures_of(const std::vector<Compared>& runs) {
   Texts figures{"loss"};
   for (const Compared& run : runs) {
@@ -76,7 +76,7 @@ Texts figures_of(const std::vector<Compared>& runs) {
   return figures;
 }
 
-/// To the reports of the runs that have one, from a page in this file.
+/// Links from a page in this file to the reports of runs that have one.
 std::string links_of(const std::vector<Compared>& runs, const std::filesystem::path& file) {
   const auto here = std::filesystem::absolute(file).lexically_normal().parent_path();
   std::string links;

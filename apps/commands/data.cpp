@@ -12,16 +12,16 @@
 namespace longhand::app::data_command {
 namespace {
 
-/// A sample's text, on lines of its own. An answer that does not continue the prompt has an arrow
-/// before it.
+/// Prints a sample's text on its own lines. An answer that does not continue the prompt is preceded
+/// by an arrow.
 void print(const tasks::Task& task, const tasks::Sample& sample) {
   const auto [prompt, answer] = task.as_text(sample);
   std::cout << prompt << (task.outputs().says_next ? "" : " -> ") << answer
             << (answer.ends_with('\n') ? "" : "\n");
 }
 
-/// An outside sample, and with --mask the characters, by number from 0, that are to be looked at
-/// for each of its answer: {"pairs": [[predicted, looked at], ...]}, or in words.
+/// Prints a sample from outside. With --mask, also prints the reference attention of each answered
+/// character, counted from 0: {"pairs": [[predicted, looked at], ...]}, or as text.
 void show_sample(const tasks::Task& task, const Arguments& arguments) {
   const tasks::Sample sample = task.sample_of(arguments.word("text"));
   const auto rows =
@@ -54,9 +54,10 @@ void show_sample(const tasks::Task& task, const Arguments& arguments) {
   std::cout << Json{{"pairs", pairs}} << '\n';
 }
 
-/// Samples of a task on standard output: text, or one JSON object a line.
+/// Prints samples of a task: text, or one JSON object per line.
 void show(const Arguments& arguments) {
-  if (arguments.given("text")) {  // of task text it is the file to learn, of others a sample
+  // for task text this is the file to train on, for other tasks a sample
+  if (arguments.given("text")) {
     const Config config = Config::from(arguments.without("text"));
     if (config.text("task.name") != "text") return show_sample(*config.task(), arguments);
   }
@@ -86,7 +87,7 @@ void show(const Arguments& arguments) {
   }
 }
 
-/// The run's settings, or those of the flags.
+/// The settings of the run, or those of the flags.
 Config config_of_run(const Arguments& arguments) {
   if (arguments.plain().empty()) return Config::from(arguments);
   for (const Option& option : join(config_options(), {{"config", "", ""}})) {
@@ -97,8 +98,8 @@ Config config_of_run(const Arguments& arguments) {
   return RunFolder(arguments.plain()[0]).config();
 }
 
-/// What each choice of a sequence is to say, where it counts: the token's place, a colon, the
-/// answer's number and its text; the place of a task of several choices has two numbers.
+/// The scored targets of a sequence: the token's place, a colon, the answer's number and its text.
+/// In a task with several choices the place has two numbers.
 std::string wanted_text(const nn::Batch& batch, std::int64_t first, std::int64_t length,
                         const tasks::Task& task) {
   std::string all;
@@ -142,7 +143,7 @@ Json json_of(const nn::Batch& batch) {
   return all;
 }
 
-/// The batches that a training takes at a step.
+/// Prints the batches of a training step.
 void show_step(const Arguments& arguments) {
   const Config config = config_of_run(arguments);
   const std::int64_t step = arguments.integer(
@@ -176,7 +177,7 @@ void show_step(const Arguments& arguments) {
   std::cout << all << '\n';
 }
 
-/// Outside pairs, one JSON object {"prompt", "answer"} a line, each judged by the task's rules.
+/// Checks pairs from outside, one JSON object {"prompt", "answer"} per line, by the task's rules.
 void check(const Arguments& arguments, const std::string& file) {
   const Config config = Config::from(arguments);
   const auto task = config.task();

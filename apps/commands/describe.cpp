@@ -13,14 +13,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// blocks.7.norm1.weight as blocks.*.norm1.weight
+/// Maps blocks.7.norm1.weight to blocks.*.norm1.weight.
 std::string of_any_block(const std::string& name) {
   const std::string_view start = "blocks.";
   if (!name.starts_with(start)) return name;
   return text(start, '*', name.substr(std::min(name.find('.', start.size()), name.size())));
 }
 
-/// The model's parameters: those of one name and shape in several blocks are one row.
+/// The model's parameters. Those of equal name and shape in several blocks share a row.
 Json parameters_of(const nn::Parameters& parameters) {
   Json rows = Json::array();
   for (const nn::Parameter& p : parameters.all()) {
@@ -38,7 +38,7 @@ Json parameters_of(const nn::Parameters& parameters) {
   return rows;
 }
 
-/// Each figure of the last line that has it, with its 95% interval where there is one.
+/// Each figure from the last line that has it, with its 95% interval if there is one.
 Json figures_of(const std::vector<Json>& metrics) {
   Json figures = Json::object();
   for (const Json& line : metrics) {
@@ -57,7 +57,7 @@ Json figures_of(const std::vector<Json>& metrics) {
 
 std::uintmax_t bytes_below(const fs::path& folder) {
   std::uintmax_t bytes = 0;
-  std::error_code ignored;  // what goes away meanwhile counts nothing
+  std::error_code ignored;  // files that disappear meanwhile are not counted
   for (fs::recursive_directory_iterator it(folder, ignored), end; it != end;
        it.increment(ignored)) {
     const std::uintmax_t size = it->is_regular_file(ignored) ? it->file_size(ignored) : 0;
@@ -66,7 +66,7 @@ std::uintmax_t bytes_below(const fs::path& folder) {
   return bytes;
 }
 
-/// What a run is, without its values: the model is built where nothing takes memory.
+/// A description of a run without its values; the model is built on a backend that takes no memory.
 Json facts_of(const fs::path& path) {
   const RunSummary summary = summarize(path);
   const Config& config = summary.config;

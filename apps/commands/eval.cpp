@@ -37,7 +37,7 @@ void add_skipped(Report& report, const std::string& name, const std::string& why
               {"count", 0}});
 }
 
-/// Flags that say how samples are drawn or what is drawn of them, beside tokens from a file.
+/// Refuses flags about samples together with tokens from a file.
 void require_alone(const Arguments& arguments) {
   for (const char* other :
        {"on", "text", "sweep", "figure", "samples", "head", "reading", "seed"}) {

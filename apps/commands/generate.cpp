@@ -13,7 +13,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// As typed; none where a file has them.
+/// The prompts on the command line; empty if they come from a file.
 std::vector<std::string> prompts_from(const Arguments& arguments) {
   std::vector<std::string> prompts = arguments.words("prompt");
   if (arguments.given("token-file")) {
@@ -28,7 +28,7 @@ std::vector<std::string> prompts_from(const Arguments& arguments) {
   return prompts;
 }
 
-/// The logits at every token of a prompt, as a file.
+/// Writes the logits at every token of a prompt to a file.
 void write_logits(const LoadedRun& loaded, const Tokens& prompt, const nn::GenerateOptions& options,
                   const std::string& file) {
   Backend& backend = *loaded.backend;
@@ -43,7 +43,7 @@ void write_logits(const LoadedRun& loaded, const Tokens& prompt, const nn::Gener
   save_arrays(file, tensors);
 }
 
-/// What was said, as arrays; a .npy file has the tokens alone, [prompts, tokens].
+/// Writes the generated tokens as arrays; a .npy file has only the tokens, [prompts, tokens].
 void write_answers(const std::vector<Continuation>& all, const std::string& file) {
   const auto host = make_reference_backend();
   std::vector<Tokens> prompts, said;
@@ -126,9 +126,10 @@ void run(const Arguments& arguments) {
     write_logits(loaded, read[0], options, arguments.word("logits"));
   }
 
-  // One prompt's words are shown as they come.
+  // The text of a single prompt is streamed.
   const bool streams = prompts.size() == 1 && !arguments.json();
-  // As typed, where the tokens may have more: what a tokenizer puts around a text.
+  // Shows the prompt as given, because the tokens may include those that a tokenizer puts around a
+  // text.
   const auto shown = [&](std::size_t i) {
     return is_text ? prompts[i] : vocabulary.decode(read[i]);
   };

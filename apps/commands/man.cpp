@@ -10,10 +10,10 @@
 namespace longhand::app::man_command {
 namespace {
 
-/// Text as roff takes it: nothing in it is a request or an escape.
+/// Escapes text for roff, so that it contains no requests or escapes.
 std::string roff(std::string_view text) {
   std::string safe;
-  bool fresh = true;  // at a line's start
+  bool fresh = true;  // at the start of a line
   for (const char c : text) {
     if (fresh && (c == '.' || c == '\'')) safe += "\\&";
     if (c == '\\') {

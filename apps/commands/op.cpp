@@ -111,7 +111,7 @@ void print_description(const Json& facts) {
                "converted.\n";
 }
 
-/// NAME=VALUE words as a map; a number is asked for where the default is one.
+/// Parses NAME=VALUE words. If the default is a number, the value must be one.
 std::map<std::string, std::string> attributes(const Operation& operation,
                                               const std::vector<std::string>& words) {
   const auto is_number = [](const std::string& word) {
@@ -137,7 +137,7 @@ std::map<std::string, std::string> attributes(const Operation& operation,
   return values;
 }
 
-/// --dtype, if it was given.
+/// --dtype, if given.
 std::optional<DType> wanted_type(const Arguments& arguments) {
   if (!arguments.given("dtype")) return std::nullopt;
   const auto type = dtype_from_name(arguments.word("dtype"));
@@ -160,7 +160,7 @@ std::shared_ptr<Backend> backend_for(DType type, const Arguments& arguments) {
   return make_reference_backend(backend_options(arguments));
 }
 
-/// The Euclidean norm: enough to see that something other than zeros came out.
+/// The Euclidean norm, which shows that results are not all zero.
 double norm(const Tensor& tensor) {
   double sum = 0;
   const auto add = [&](const auto& values) {

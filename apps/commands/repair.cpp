@@ -18,8 +18,8 @@ namespace {
 
 /// What is scored before and after: distributions, or the points of a sweep.
 struct Tests {
-  std::vector<SweepAxis> axes;     // of a sweep; else empty
-  std::vector<std::string> names;  // of each point
+  std::vector<SweepAxis> axes;     // axes of a sweep; may be empty
+  std::vector<std::string> names;  // of the points
   std::vector<SweepPoint> before, after;
 };
 
@@ -98,7 +98,7 @@ void write_figure(const Tests& tests, const std::string& title, const Config& co
   write_atomically(file, page.render());
 }
 
-/// "1,2,8..12" or "0.5,1" as numbers.
+/// Parses "1,2,8..12" or "0.5,1" as numbers.
 template <class Number>
 std::vector<Number> list(const Arguments& arguments, const std::string& flag,
                          const std::function<Number(const std::string&)>& number) {
@@ -131,15 +131,15 @@ ReinforcementGrid grid_of(const Arguments& arguments, std::int64_t heads) {
   return grid;
 }
 
-/// A run, its checkpoint that is repaired, and its model.
+/// A run, its checkpoint to repair, and its model.
 struct Start {
   RunFolder folder;
   LoadOptions loading;
   std::filesystem::path checkpoint;
 };
 
-/// Ranks the heads, tries all settings, and writes the run with the best ones. `config` is that of
-/// the task without reinforcement. Returns the table of what was tried.
+/// Ranks the heads, tries all settings, and writes the run with the best ones. `config` is the
+/// configuration without reinforcement. Returns the table of tried settings.
 Report write_reinforced(const Config& config, const Start& start, nn::Decoder& model,
                         const std::filesystem::path& to, const Arguments& arguments,
                         std::uint64_t seed) {
@@ -147,7 +147,7 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
       as_usage("rank-on", [&] { return config.task(arguments.word("rank-on")); });
   const auto searched =
       as_usage("search-on", [&] { return config.task(arguments.word("search-on")); });
-  // Other samples than those that are scored.
+  // These samples differ from the scored ones.
   const EvaluationOptions options{.samples = arguments.integer("search-samples", 1, 1 << 24),
                                   .seed = seed + 1};
   const std::vector<HeadScore> ranking =
@@ -226,7 +226,7 @@ void run(const Arguments& arguments) {
                                   .reading = *reading};
   const std::int64_t step = find_step(start.folder, start.loading.step);
   start.checkpoint = nn::CheckpointStore(start.folder.checkpoints(), 1).path(step);
-  RunFolder::create(to, config, start.checkpoint);  // refused before anything is computed
+  RunFolder::create(to, config, start.checkpoint);  // refuse errors before anything is computed
 
   Report report({{"on", tests.axes.empty() ? "distribution" : "sample"},
                  {"metric", "metric"},

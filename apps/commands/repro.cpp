@@ -22,7 +22,7 @@
 namespace longhand::app::repro_command {
 namespace {
 
-/// Flags that only some recipes take.
+/// Flags that only some recipes accept.
 struct Taken {
   const char* flag;
   std::string RecipeOptions::*value;
@@ -42,7 +42,7 @@ void list(bool json) {
   report.print(std::cout, json);
 }
 
-/// What can be made apart: the runs of a grid, or its pieces.
+/// The parts that can be computed separately: the runs of a grid, or its pieces.
 std::vector<GridPiece> pieces_of(const Recipe& recipe, const RecipeOptions& options) {
   if (recipe.pieces) return recipe.pieces(options);
   std::vector<GridPiece> pieces;
@@ -53,7 +53,7 @@ std::vector<GridPiece> pieces_of(const Recipe& recipe, const RecipeOptions& opti
   return pieces;
 }
 
-/// Names what can be made apart, and tells how much each computes.
+/// Lists these parts with their operations.
 void list_runs(const Recipe& recipe, const RecipeOptions& options, bool json) {
   Report report({{"number", "number"},
                  {"run", "run"},
@@ -95,7 +95,7 @@ std::vector<std::size_t> chosen_pieces(const std::vector<GridPiece>& pieces,
               did_you_mean(only, names, "; --list-runs lists them"));
 }
 
-/// Trains one part of the grid; the table is made when all are done.
+/// Trains one part of the grid. The table is made when all are finished.
 void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
               const RecipeOptions& options) {
   Report report({{"run", "run"}, {"finished", "finished"}});
@@ -107,7 +107,7 @@ void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
   report.print(std::cout, arguments.json());
 }
 
-/// What has to be the same on ranks that spread a recipe's runs.
+/// What must be equal on ranks that share a recipe's runs.
 RankFacts facts_of(const std::string& id, const Arguments& arguments,
                    const RecipeOptions& options) {
   RankFacts facts = program_facts();
@@ -123,8 +123,8 @@ RankFacts facts_of(const std::string& id, const Arguments& arguments,
   return facts;
 }
 
-/// Trains what is missing of the grid, each rank every so manieth run by itself. False when one was
-/// stopped.
+/// Trains the missing runs of the grid, each rank every N-th run separately. Returns false if one
+/// was stopped.
 bool run_on_ranks(nn::Communicator& ranks, const std::vector<GridPiece>& pieces) {
   bool finished = true;
   ranks.together([&] {
@@ -145,7 +145,7 @@ std::string today() {
   return std::strftime(digits, sizeof digits, "%F", &date) > 0 ? digits : "";
 }
 
-/// The seeds and hours of the recipe's runs; without any, the command's own.
+/// Sets the seeds and hours of the recipe's runs; without runs, those of the command.
 void count_runs(const RecipeOptions& options, std::span<const std::filesystem::path> runs,
                 double seconds, Provenance& made) {
   std::set<std::uint64_t> seeds;
@@ -160,7 +160,7 @@ void count_runs(const RecipeOptions& options, std::span<const std::filesystem::p
   made.hours = (seeds.empty() ? seconds : trained) / 3600;
 }
 
-/// To the reports of the runs below a recipe's folder.
+/// Links to the reports of the runs below a recipe's folder.
 std::string links_to_runs(const std::filesystem::path& folder) {
   std::string links;
   if (!std::filesystem::is_directory(folder)) return links;
@@ -172,7 +172,7 @@ std::string links_to_runs(const std::filesystem::path& folder) {
   return links.empty() ? links : "<p>" + links + "</p>\n";
 }
 
-/// Empty: none is wanted.
+/// Empty if no page is requested.
 std::filesystem::path page_from(const Arguments& arguments) {
   if (!arguments.given("page")) return {};
   std::filesystem::path page = arguments.word("page");
@@ -182,7 +182,7 @@ std::filesystem::path page_from(const Arguments& arguments) {
   return page;
 }
 
-/// A recipe, and how it is to be made.
+/// A recipe and its options.
 struct Chosen {
   decltype(recipes().begin()) recipe;
   RecipeOptions options;
@@ -229,7 +229,7 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
     options.settings["training.part_mib"] =
         std::to_string(arguments.integer("part_mib", 0, largest_part_mib));
   }
-  backend_from(arguments);  // refuses wrong flags before anything is made
+  backend_from(arguments);  // refuses wrong flags before anything is computed
 
   if (ranks > 1 && (arguments.given("only") || (!found->second.runs && !found->second.pieces))) {
     wrong_usage("repro on ", ranks,
@@ -344,7 +344,7 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   const auto file = options.out / "report.html";
   const bool reported = !result.stopped || result.partial;
   if (reported) {
-    std::filesystem::create_directories(options.out);  // a recipe may have used runs made before
+    std::filesystem::create_directories(options.out);  // a recipe may only have used existing runs
     write_atomically(file, page.render());
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A row for a run; one that cannot be read has what is wrong with it.
+/// A row for a run. A run that cannot be read has an error message instead.
 Json row_of(const fs::path& path) {
   Json row{{"run", path.string()}, {"task", {}},  {"heads", {}},   {"layers", {}},
            {"width", {}},          {"step", {}},  {"steps", {}},   {"state", {}},

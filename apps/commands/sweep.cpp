@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_runs = 10'000;
 
-/// "rate=1e-3,3e-3"; with values that have commas themselves "heads=softmax:4|softmax:3,fal:1".
+/// Parses "rate=1e-3,3e-3"; for values that contain commas, "heads=softmax:4|softmax:3,fal:1".
 GridAxis axis_of(const std::string& word, const Config& config) {
   const std::size_t sign = word.find('=');
   if (sign == std::string::npos) {
@@ -116,7 +116,7 @@ std::optional<double> score_of(const fs::path& path, const GridStages& stages, s
   return score;
 }
 
-/// Trains what a stage lacks; false when a signal or the time stopped it.
+/// Trains the missing runs of a stage. Returns false if a signal or the time limit stopped it.
 bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridPart part,
                  const GridStages& stages, std::size_t stage, TrainingManner manner) {
   if (!stages.is_last(stage)) {
@@ -131,7 +131,8 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
   }
   for (const std::size_t i : part_of(all.size(), part)) {
     const auto& [config, path] = all[i];
-    std::optional<RunFolder> folder = open_or_create(path, *config);  // refused if it is another's
+    // refuses a folder of another run
+    std::optional<RunFolder> folder = open_or_create(path, *config);
     if (score_of(path, stages, stage)) continue;
     if (manner.is_over()) return false;
     if (!manner.quiet) {
@@ -145,14 +146,14 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
                    ": was trained to its end without a score at step ", stages.all[stage].steps,
                    ": expected a folder that only this --halving uses");
     train(*folder, manner);
-    folder.reset();  // nobody writes to it any more
+    folder.reset();  // releases the lock
     if (nn::StopSignals::raised() != 0 || !score_of(path, stages, stage)) return false;
   }
   return true;
 }
 
-/// Trains all stages, and drops cells after each but the last, when all ranks have ended theirs.
-/// False where runs are left, for another process or another time.
+/// Trains all stages and drops cells after each but the last, when all ranks have finished it.
+/// Returns false if runs are left to another process or a later call.
 bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const fs::path& out,
                   GridPart part, const GridStages& stages, bool less,
                   const TrainingManner& manner) {
@@ -168,7 +169,7 @@ bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const f
       cell->scores.clear();
       for (const std::string& run : cell->runs) {
         const std::optional<double> score = score_of(out / run, stages, stage);
-        if (!score) return false;  // another process's
+        if (!score) return false;  // trained by another process
         cell->scores.push_back(*score);
         losses.push_back(loss_before(out / run, stages.all[stage].steps));
       }
@@ -177,7 +178,7 @@ bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const f
     }
     if (stages.is_last(stage)) break;
     std::vector<std::size_t> best = best_of(judged, less, stages.all[stage + 1].settings);
-    std::ranges::sort(best);  // in the grid's order, as parts are taken
+    std::ranges::sort(best);  // back in the order of the grid, in which parts are numbered
     std::vector<GridCell*> next;
     for (const std::size_t i : best) next.push_back(left[i]);
     left = std::move(next);
@@ -196,7 +197,7 @@ GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t
   return {.all = as_usage("halving", [&] { return halving_stages(settings, eta, steps); })};
 }
 
-/// What a sweep is of, from its flags.
+/// A sweep as described by its flags.
 struct Sweep {
   Config base;
   std::vector<GridAxis> axes;
@@ -233,7 +234,7 @@ Sweep sweep_of(const Arguments& arguments) {
           std::move(cells), std::move(stages)};
 }
 
-/// What has to be the same on ranks that share a sweep.
+/// What must be equal on ranks that share a sweep.
 RankFacts facts_of(const Arguments& arguments, const Sweep& sweep) {
   RankFacts facts = program_facts();
   facts.emplace_back("out", sweep.out.string());

@@ -21,7 +21,7 @@ namespace {
 using nn::ByteRange;
 using nn::TokenId;
 
-/// What the user wants read: a file, standard input, or the words after "--".
+/// The input of the user: a file, standard input, or the words after "--".
 class Input {
  public:
   explicit Input(const Arguments& arguments) {
@@ -64,7 +64,7 @@ class Input {
   std::string_view view_;
 };
 
-/// Writes a great many numbers to standard output.
+/// Writes many numbers to standard output.
 class Numbers {
  public:
   ~Numbers() { write(); }
@@ -109,7 +109,7 @@ void encode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   if (arguments.flag("lossy")) input.replace_broken();
   nn::Encoder encoder(tokenizer);
   std::uint64_t count = 0;
-  // Offsets follow the ids in one object, which is written as it comes: kept until then.
+  // Offsets follow the ids in the same object, which is streamed, so they are kept until then.
   std::vector<ByteRange> kept;
   if (form == Form::json) std::cout << R"({"ids": [)";
   {
@@ -151,7 +151,7 @@ void encode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   }
 }
 
-/// Ids with anything between them that is no digit.
+/// Parses ids separated by anything that is not a digit.
 std::vector<TokenId> parse_ids(const Input& input) {
   std::vector<TokenId> ids;
   const std::string_view text = input.text();
@@ -183,7 +183,7 @@ void decode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   }
 }
 
-/// train FILE: a new tokenizer made from a text.
+/// train FILE: trains a tokenizer on a text.
 void train(const Arguments& arguments) {
   if (arguments.plain().size() != 2) wrong_usage("expected train FILE");
   nn::BpeTraining training;

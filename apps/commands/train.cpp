@@ -22,14 +22,14 @@ std::optional<std::int64_t> from_step(const Arguments& arguments) {
   return arguments.integer("from-step", 0, std::int64_t{1} << 40);
 }
 
-/// What a run is to be, before its folder is looked at.
+/// What to train, before the folder is examined.
 struct Plan {
   std::filesystem::path path;
-  std::optional<Config> config = {};  // none: it goes on
+  std::optional<Config> config = {};  // empty: resume
   std::optional<std::filesystem::path> start = {};
 };
 
-/// The parts of a step, if nobody says, where the run begins on ranks.
+/// Sets the default number of parts for a run that starts on ranks.
 Config with_parts(Config config) {
   if (nn::ranks_asked_for() && config.is_default("training.parts")) {
     config.set("training.parts", std::to_string(default_parts(config)));

@@ -10,28 +10,29 @@
 namespace longhand::app::html {
 namespace {
 
-constexpr double font = 11, letter = 0.62 * font;  // pixels; the width of a letter about
-constexpr std::size_t longest_label = 12;          // letters
-constexpr double faintest = 0.004;                 // of the full colour: less is not painted
+// font size in pixels; approximate width of a letter
+constexpr double font = 11, letter = 0.62 * font;
+constexpr std::size_t longest_label = 12;  // letters
+constexpr double faintest = 0.004;  // share of the full colour below which nothing is painted
 
 std::size_t letters(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return !continues_utf8(c); }));
 }
 
-/// At most so many letters, the last a mark where some are left out.
+/// Shortens a text to the maximum number of letters, with a mark at the end.
 std::string shortened(const std::string& text) {
   if (letters(text) <= longest_label) return text;
   std::size_t end = 0;
   for (std::size_t taken = 0; taken < longest_label; ++end) taken += !continues_utf8(text[end]);
-  return text.substr(0, end - 1) + "\u2026";  // without the letter that began last
+  return text.substr(0, end - 1) + "\u2026";  // without the last letter
 }
 
 /// The labels along one side.
 struct Side {
   std::vector<std::string> labels;  // shortened
   double longest = 0;               // pixels
-  std::size_t stride = 1;           // every so many of them is written
+  std::size_t stride = 1;           // every stride-th label is written
 
   Side(const std::vector<std::string>& all, double cell) {
     for (const std::string& text : all) {
@@ -56,7 +57,7 @@ std::string heat_map(const HeatMap& map) {
   const double cell = std::clamp(
       420.0 / static_cast<double>(std::max<std::int64_t>({1, map.width, map.height})), 3.0, 20.0);
   const Side rows(map.rows, cell), columns(map.columns, cell);
-  // Labels of columns that are too long to lie beside each other stand upright.
+  // Column labels that are too long to fit side by side are rotated.
   const bool upright = columns.longest > cell * static_cast<double>(columns.stride);
   const double left = rows.empty() ? 4 : rows.longest + 10;
   const double top = columns.empty() ? 4 : (upright ? columns.longest : font) + 10;

@@ -5,17 +5,16 @@
 
 namespace longhand::app::html {
 
-/// A table of figures whose ground is the darker the larger they are. Columns stand in groups with
-/// a heading over each.
+/// A table of figures; larger figures have a darker background. Groups of columns have a heading.
 struct HeatTable {
   struct Group {
     std::string name;
     std::vector<std::string> columns;
   };
   struct Cell {
-    std::string text = {}, small = {};  // the figure, and what stands below it
-    double share = 0;                   // of the full colour
-    std::string title = {};             // told where the pointer rests
+    std::string text = {}, small = {};  // the figure, and the text below it
+    double share = 0;                   // share of the full colour
+    std::string title = {};             // shown under the pointer
   };
   struct Row {
     std::string name;

@@ -4,7 +4,7 @@
 
 namespace longhand::app::html {
 
-/// hover.js, as a page carries it. CMake writes it into the program.
+/// The text of hover.js, which CMake embeds in the program.
 extern const std::string_view hover_script;
 
 }  // namespace longhand::app::html

@@ -9,10 +9,10 @@
 namespace longhand::app::html {
 namespace {
 
-constexpr std::ptrdiff_t longest_listing = 40;  // lines that stand in a page
+constexpr std::ptrdiff_t longest_listing = 40;  // maximum lines of a listing within a page
 constexpr std::size_t most_columns = 1000;
 
-/// An element's name: "table" of "table class=...", "/table" of its end.
+/// The name of an element: "table" for "table class=...", "/table" for its end tag.
 std::string_view name_of(std::string_view tag) { return tag.substr(0, tag.find_first_of(" \n")); }
 
 std::size_t columns_spanned(std::string_view tag) {
@@ -32,7 +32,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \n") - begin + 1));
 }
 
-/// An inline picture as a file of its own: on a page its colours were the page's.
+/// An inline picture as a file of its own, including the page's colours.
 std::string picture_file(std::string_view svg) {
   const std::size_t inside = svg.find('>') + 1;
   return text(svg.substr(0, inside), "<style>", page_colours(), "</style>", svg.substr(inside));
@@ -106,7 +106,7 @@ class Converter {
     }
   }
 
-  /// Two rows of headings are one in Markdown.
+  /// Merges two rows of headings, because Markdown has one.
   void join_headers() {
     while (rows_.size() > 1) {
       std::vector<std::string>& below = rows_[1];
@@ -151,7 +151,7 @@ class Converter {
 
   const MarkdownFiles& files_;
   Markdown result_;
-  std::string words_;  // read since the last tag, plain
+  std::string words_;  // plain text since the last tag
   std::string line_, cell_;
   bool in_cell_ = false;
   std::size_t span_ = 1;

@@ -4,15 +4,15 @@
 #include <string_view>
 #include <vector>
 
-/// Reports: one HTML file that needs nothing else, readable on a phone and in the dark.
+/// Reports: one HTML file without other files, for small screens and dark mode.
 namespace longhand::app::html {
 
-/// Text made safe inside elements and attribute values.
+/// Escapes text for elements and attribute values.
 std::string escape(std::string_view text);
-/// What escape() makes as it was; other text stays.
+/// The inverse of escape().
 std::string unescaped(std::string_view text);
 
-/// A table; the first column is a row's name. Cells are HTML already.
+/// A table whose first column has the names of rows. Cells are HTML.
 std::string table(const std::vector<std::string>& header,
                   const std::vector<std::vector<std::string>>& rows);
 
@@ -23,14 +23,13 @@ std::string code(std::string_view text);
 /// A link to a file below the page's folder.
 std::string link(std::string_view text, std::string_view file);
 
-/// The colours that pictures name, as a style sheet; they follow the reader's light or dark
-/// setting.
+/// The colours of pictures as a style sheet, for light and dark mode.
 std::string_view page_colours();
 
 class Page {
  public:
   Page(std::string title, std::string subtitle);
-  /// Content is HTML; the heading is plain text.
+  /// `content` is HTML; the heading is plain text.
   void add(std::string_view heading, std::string content);
   std::string render() const;
 

@@ -44,7 +44,7 @@ std::string stems(const Stems& diagram) {
                             });
   std::vector<bool> strong(diagram.values.size());
   for (std::size_t k = 0; k < named; ++k) strong[order[k]] = true;
-  std::vector<double> taken;  // columns that have a name already
+  std::vector<double> taken;  // columns that already have a name
   for (std::size_t k = 0; k < named; ++k) {
     const std::size_t i = order[k];
     const auto near =

@@ -6,7 +6,7 @@
 
 namespace longhand::app::html {
 
-/// A thin bar for each of many values, up or down from zero; the largest ones carry their names.
+/// A thin bar for each of many values, up or down from zero. The largest ones are labelled.
 struct Stems {
   std::vector<double> values;
   std::vector<std::string> names;  // of all values

@@ -4,8 +4,8 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/run/attention_report.h"
 
-/// AttentionSpan, Tables 3 to 5: attention of right and of wrong predictions, and how sharp it is,
-/// on small models trained from scratch, with samples like those of training and with longer ones.
+/// AttentionSpan, Tables 3 to 5: attention of right and wrong predictions, and its entropy, for
+/// small models trained from scratch, on samples like those of training and on longer ones.
 namespace longhand::app::attentionspan_attention {
 namespace {
 
@@ -18,7 +18,7 @@ std::vector<AlgorithmicTask> tasks_measured(const RecipeOptions& options) {
   return chosen_tasks(options, tasks);
 }
 
-/// Its model shows attention: a state, as the heads of Gated DeltaNet have, is none.
+/// A run whose model shows attention, unlike one with Gated DeltaNet heads.
 GridRun measured_run(const AlgorithmicTask& task, std::int64_t number,
                      const RecipeOptions& options) {
   GridRun run = learned_run(task, number, options);
@@ -37,7 +37,7 @@ std::vector<GridRun> measured_runs(const RecipeOptions& options) {
   return runs;
 }
 
-/// What the runs of all seeds measure, each by itself.
+/// The measurements of the runs of all seeds.
 struct Measured {
   std::string row;  // "String Reversal, OOD"
   std::string_view task;
@@ -52,7 +52,7 @@ AttentionMeasures measure(const GridRun& run, const std::string& distribution,
                            fresh_samples(measured_samples(options), options));
 }
 
-/// Empty when a signal stopped the training.
+/// Empty if a signal stopped the training.
 std::vector<Measured> measure_all(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = measured_runs(options);
   result.stopped = !train_runs(runs, options, beside_attentionspan());
@@ -98,7 +98,7 @@ std::vector<double> each(const Measured& measured, double (*figure)(const Attent
   return values;
 }
 
-/// A mean in percent, with its interval.
+/// A mean in percent with its interval.
 Row mean_row(const std::string& row, const std::string& column, const tasks::Moments& values,
              std::optional<double> paper = {}) {
   Row result{row, column, 100 * values.mean, {}, {}, paper};
@@ -125,7 +125,7 @@ constexpr PaperScores table3_of_paper[] = {
 RecipeResult table3(const RecipeOptions& options) {
   RecipeResult result;
   for (const Measured& measured : measure_all(options, result)) {
-    tasks::Moments all, right, wrong;  // of the rows of all seeds
+    tasks::Moments all, right, wrong;  // over the rows of all seeds
     for (const AttentionMeasures& run : measured.runs) {
       all.add(run.attention_score);
       right.add(run.when_right);
@@ -185,7 +185,7 @@ struct PaperEntropies {
 constexpr PaperEntropies paper_id{1.00, 1.80, 0.52, 0.53, 3.65},
     paper_ood{0.18, 1.90, 0.67, 0.57, 4.26}, paper_repaired{0.87, 1.68, 0.79, 0.69, 4.31};
 
-/// Accuracy and entropies of a model's runs, beside the paper's where it has printed them.
+/// Adds accuracy and entropies of a model's runs, with the paper's figures if it has them.
 void add_entropies(RecipeResult& result, const Measured& measured, const PaperEntropies* paper,
                    std::int64_t samples) {
   const auto add = [&](const std::string& column, double (*figure)(const AttentionMeasures&),

@@ -4,8 +4,8 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/recipes/chosen.h"
 
-/// AttentionSpan's tasks with other mechanisms than its models have: which of them goes on to
-/// longer samples? All have the same blocks, width, steps, batches and rate.
+/// AttentionSpan's tasks with other mechanisms than the paper's: which of them work on longer
+/// samples? All have the same blocks, width, steps, batches and rate.
 namespace longhand::app::attentionspan_mechanisms {
 namespace {
 
@@ -41,8 +41,8 @@ std::vector<Mechanism> chosen_mechanisms(const RecipeOptions& options) {
   return some;
 }
 
-/// Those of --tasks; at the laptop scale otherwise without two on which no mechanism has given a
-/// whole longer answer: most of the time would go there.
+/// The tasks selected by --tasks. By default, the laptop scale leaves out two on which no mechanism
+/// gives a whole longer answer, because most of the time would be spent there.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   std::vector<AlgorithmicTask> tasks = chosen_tasks(options, algorithmic_tasks());
   if (options.scale == Scale::laptop && options.tasks.empty()) {
@@ -53,7 +53,7 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return tasks;
 }
 
-/// Whether the task has what these positions tell.
+/// True if the task defines these positions.
 bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
   const std::int32_t any = 0;
   const tasks::TaskKind& kind = tasks::task_kind(task.name);
@@ -63,7 +63,7 @@ bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
               .empty();
 }
 
-/// As many heads as `table` has, "softmax:4", all of a kind or half of each of two.
+/// As many heads as in the table's entry "softmax:4", all of one kind or half of each of two.
 std::string heads_of(std::string_view kinds, const std::string& table) {
   const std::int64_t count = head_count(table);
   const std::size_t comma = kinds.find(',');
@@ -80,12 +80,13 @@ GridRun mechanism_run(const AlgorithmicTask& task, const Mechanism& mechanism, s
                             {{"model.heads", heads},
                              {"model.positions", std::string(mechanism.positions)},
                              {"model.position_ids", std::string(mechanism.ids)}});
-  if (run.config.ini() == plain.config.ini()) return plain;  // attentionspan/table6's
+  // the same run as in attentionspan/table6
+  if (run.config.ini() == plain.config.ini()) return plain;
   run.name += text('-', mechanism.name);
   return run;
 }
 
-/// Seed by seed, so that each is whole before the next begins.
+/// Seed by seed, so that each seed is finished before the next begins.
 std::vector<GridRun> mechanism_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 3, 3, 3); ++number) {
@@ -105,7 +106,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// The median over seeds in percent; as its interval the worst and the best.
+/// The median over seeds in percent; its interval is the range from worst to best.
 Row spread(const std::string& row, const std::string& column, const std::vector<double>& values,
            std::optional<double> paper = {}) {
   const auto [worst, best] = std::ranges::minmax(values);
@@ -146,7 +147,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
         partial = tokens;
       }
     }
-    if (!first) continue;  // none of those chosen fits the task
+    if (!first) continue;  // none of the selected mechanisms fits the task
     best.push_back({std::string(task.title), std::string(first->title), text(100 * most),
                     text(100 * partial)});
   }

@@ -8,18 +8,17 @@
 #include "apps/run/repair.h"
 #include "apps/run/sweep.h"
 
-/// AttentionSpan, section 6 and Figure 2: the small models of its tasks with their attention
-/// repaired.
+/// AttentionSpan, section 6 and Figure 2: repairs of the attention of small models.
 namespace longhand::app {
 namespace {
 
-/// Steps, at each scale, and peak rate of what a repair trains.
+/// Steps, at each scale, and peak rate of a repair's training.
 struct Training {
-  std::array<std::int64_t, 3> small, tuned;  // of models from scratch; of --model's
+  std::array<std::int64_t, 3> small, tuned;  // for models from scratch; for --model
   std::string_view rate;
 
-  /// The longer products have 170 characters and the widest model: at the laptop scale they alone
-  /// would cost more than the other tasks together, so they have a quarter of the steps.
+  /// Long products have 170 characters and the widest model. At the laptop scale they would cost
+  /// more than the other tasks together, so they have a quarter of the steps.
   std::int64_t steps(std::string_view task, const RecipeOptions& options) const {
     if (!options.model.empty()) return tuned[static_cast<std::size_t>(options.scale)];
     const bool costly = options.scale == Scale::laptop && task == "multiplication";
@@ -27,7 +26,7 @@ struct Training {
   }
 };
 
-/// Those of the paper's tasks, and at the smoke scale those alone that its models learn.
+/// The paper's tasks; at the smoke scale only those that its models learn.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   if (options.scale == Scale::smoke && options.tasks.empty()) {
     return {algorithmic_task("reversal"), algorithmic_task("successor")};
@@ -35,7 +34,7 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return chosen_tasks(options, algorithmic_tasks());
 }
 
-/// The model with softmax heads, which repairs are made for, before its first step.
+/// The model with softmax heads, for which repairs are made, before its first step.
 GridRun unlearned(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options) {
   GridRun run = softmax_run(task, number, options,
                             {{"training.steps", "0"},
@@ -68,7 +67,7 @@ GridRun repair_of(const GridRun& model, Repair method, const Training& training,
           run_path(model, options, beside_attentionspan()), model.last_step()};
 }
 
-/// What a page says of it.
+/// A remark on products for the page.
 std::string of_products(const RecipeOptions& options) {
   const bool fewer = options.scale == Scale::laptop && options.model.empty();
   return fewer ? " Multiplication's repairs have a quarter of the other tasks' steps." : "";
@@ -79,8 +78,8 @@ std::int64_t scored(const RecipeOptions& options) {
   return options.scale == Scale::smoke ? 200 : 1000;
 }
 
-/// Exact and partial accuracy of one run a seed in and out of distribution, percent: "ID before"
-/// and so on.
+/// Adds exact and partial accuracy in and out of distribution, one run per seed, in percent:
+/// columns "ID before" and so on.
 void add_scores(RecipeResult& result, const std::string& row, const std::string& when,
                 std::span<const GridRun> runs, const RecipeOptions& options) {
   TaskScores id, ood;
@@ -108,12 +107,12 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
-/// What a table says of one run of each lineage: its row, after the task's name, and its columns.
+/// How a run of each lineage appears in a table: its row, after the task's name, and its columns.
 struct ScoredRun {
   const char *row, *when;
 };
 
-/// Trains the lineages and scores their runs, in the order of their making.
+/// Trains the lineages and scores their runs, in order.
 RecipeResult scores_of(const std::vector<Lineage>& all, std::span<const ScoredRun> scored_runs,
                        const RecipeOptions& options, const std::string& more) {
   RecipeResult result;
@@ -321,7 +320,7 @@ const Drawn drawn[] = {
     {"reversal", "length=5..10:5", "length=15..50:5", 90},
     {"value-assignment", "pairs=5", "pairs=10..50:5", 45, {{"task.length", "10-20"}}}};
 
-/// Those of --tasks; both where it is not given.
+/// The tasks selected by --tasks; both by default.
 std::vector<Drawn> drawn_of(const RecipeOptions& options) {
   std::vector<AlgorithmicTask> both;
   for (const Drawn& one : drawn) both.push_back(algorithmic_task(one.task));
@@ -332,12 +331,12 @@ std::vector<Drawn> drawn_of(const RecipeOptions& options) {
   return some;
 }
 
-/// Samples that each setting of the search is scored on.
+/// Samples on which each setting of the search is scored.
 std::int64_t searched_samples(const RecipeOptions& options) {
   return options.scale == Scale::smoke || !options.model.empty() ? 50 : 200;
 }
 
-/// Our model with the best of the settings; what was found is told in words.
+/// The run's model with the best settings, which are described as text.
 std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridRun& model,
                                              const RecipeOptions& options, std::string& found) {
   const std::string name = model.config.text("task.name");
@@ -373,18 +372,18 @@ std::vector<Lineage> figure2_runs(const RecipeOptions& options) {
   });
 }
 
-/// Of each seed, its scores at every point.
+/// The scores of each seed at every point.
 struct BeforeAndAfter {
   std::vector<std::vector<SweepPoint>> before = {}, after = {};
 
-  /// A metric's mean at a point, by seed.
+  /// The mean of a metric at a point, by seed.
   static std::vector<double> at(const std::vector<std::vector<SweepPoint>>& seeds, std::size_t p,
                                 std::string_view metric) {
     std::vector<double> means;
     for (const auto& points : seeds) means.push_back(points[p].tally.at(metric).mean());
     return means;
   }
-  /// What was gained, the mean over points in percent, by seed.
+  /// The gain in percent, averaged over points, by seed.
   std::vector<double> gains(std::string_view metric) const {
     std::vector<double> all(before.size());
     const std::size_t points = before.front().size();

@@ -4,7 +4,7 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/run/run_report.h"
 
-/// AttentionSpan, Table 6, and the study of Table 2 on models trained from scratch.
+/// AttentionSpan, Table 6, and the study of Table 2 with models trained from scratch.
 namespace longhand::app::attentionspan_scratch {
 namespace {
 
@@ -13,7 +13,7 @@ std::int64_t scored_samples(Scale scale) {
   return samples[static_cast<std::size_t>(scale)];
 }
 
-/// Of every task, one for each seed.
+/// The runs of every task, one per seed.
 std::vector<GridRun> scratch_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 3); ++number) {
@@ -46,7 +46,8 @@ std::int64_t stopped_at(const RunFolder& run) {
   return 0;
 }
 
-/// A row for each task, with what `columns` makes of the scores in and out of distribution.
+/// Adds a row per task, whose columns `columns` computes from the scores in and out of
+/// distribution.
 template <class Columns>
 RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns) {
   RecipeResult result;

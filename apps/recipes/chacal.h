@@ -13,22 +13,22 @@ namespace longhand::app {
 struct ToyModel {
   bool chacal = false;
   std::int64_t layers = 1;
-  double paper_accuracy = 0, paper_loss = 0;  // Table 1
+  double paper_accuracy = 0, paper_loss = 0;  // from Table 1
 
-  std::string name() const;  // as the table has it
+  std::string name() const;  // name in the table
 };
-/// Those of Table 1 that a scale trains, ChaCAL's last.
+/// The models of Table 1 that a scale trains, ChaCAL's last.
 std::vector<ToyModel> toy_models(Scale scale);
 
-/// GPT-2 as ChaCAL's experiments have it, and what all their trainings share.
+/// GPT-2 as in ChaCAL's experiments, with the settings that all trainings share.
 extern const Settings chacal_gpt2;
-/// A run of a model at options.seed + number; `more` goes over the scale's settings.
+/// A run of a model with seed options.seed + number; `more` overrides the scale's settings.
 GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions& options,
                 const Settings& more = {});
-/// Of every model, one for each seed.
+/// The runs of every model, one per seed.
 std::vector<GridRun> toy_runs(const RecipeOptions& options);
 
-/// Accuracy (by depth where the task says so) and mean loss of a finished run on fresh samples.
+/// Accuracy (by depth if the task has it) and mean loss of a finished run on new samples.
 struct ToyScore {
   tasks::Tally tally;
   double loss = 0;
@@ -39,8 +39,8 @@ struct ToyScore {
 ToyScore score_toy(const GridRun& run, const RecipeOptions& options,
                    std::span<const std::string_view> reuse_from = {});
 
-/// The mean of a figure of metrics.jsonl over runs of one model at each step that all of them have,
-/// with the least and the greatest.
+/// The mean of a figure of metrics.jsonl over the runs of a model, at each step that all of them
+/// have, with minimum and maximum.
 struct Curve {
   std::vector<double> steps, mean, least, most;
 };

@@ -1,7 +1,7 @@
 #include "apps/html/chart.h"
 #include "apps/recipes/chacal.h"
 
-/// ChaCAL, Figure 3: accuracy on the toy task during training, mean with the band of all runs.
+/// ChaCAL, Figure 3: accuracy on the toy task during training, the mean with the range of all runs.
 namespace longhand::app::chacal_fig3 {
 namespace {
 

@@ -22,7 +22,7 @@ std::vector<GammaRun> gamma_runs(const RecipeOptions& options) {
   for (const std::string& gamma : gammas(options.scale)) {
     for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 4); ++number) {
       GridRun run = toy_run({.chacal = true}, number, options, {{"model.gamma", gamma}});
-      // The default's runs are those of Table 1.
+      // The runs of the default gamma are those of Table 1.
       if (gamma != "0.9") run.name = "gamma-" + gamma + "-" + run.name;
       all.push_back({gamma, std::move(run)});
     }
@@ -39,7 +39,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 constexpr std::string_view reuse_from[] = {"chacal/table1", "chacal/fig3"};
 constexpr double perfect = 0.9995;  // prints as 100.0%
 
-/// The step of the first evaluation that is perfect.
+/// The step of the first perfect evaluation.
 std::optional<double> first_perfect(const std::filesystem::path& run) {
   for (const Json& line : RunFolder(run).metrics()) {
     const Json* const found = line.find("train/choices");
@@ -67,7 +67,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     const std::string name = "gamma " + gamma;
     const Row row = add_row(result, name, "accuracy", shares, {}, choices);
     accuracy.points.push_back({std::stod(gamma), row.value, row.low, row.high});
-    if (times.size() < shares.size() || times.empty()) continue;  // some run never was
+    if (times.size() < shares.size() || times.empty()) continue;  // some run never reached it
     const Row mean = add_row(result, name, "steps to 100%", times, {});
     steps.points.push_back({std::stod(gamma), mean.value, mean.low, mean.high});
   }

@@ -11,10 +11,10 @@
 namespace longhand::app::chacal_table2 {
 namespace {
 
-/// What a model's runs make of the test set.
+/// The scores of a model's runs on the test set.
 struct Scores {
-  std::vector<double> losses, exact;  // of each run
-  tasks::Tally tally;                 // of all of them
+  std::vector<double> losses, exact;  // per run
+  tasks::Tally tally;                 // over all runs
 };
 
 Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptions& options) {
@@ -22,7 +22,7 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
   for (const GridRun& run : boxes_runs(study, model, options)) {
     const LoadedRun loaded = load_finished(run, options, recipes_of_boxes());
     const auto task = loaded.config.task("test");
-    // Other samples than those of the evaluations during training.
+    // These samples differ from those of evaluations during training.
     EvaluationOptions o{.samples = run.evaluate_samples(), .seed = options.seed + 1'000'000};
     scores.losses.push_back(evaluate_loss(*loaded.model, *task, o));
     o.reading = Reading::decoded;
@@ -33,9 +33,9 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
   return scores;
 }
 
-/// Training time of each configuration as a multiple of the first one's: all models take turns of a
-/// few steps on the same data, and the median over the turns counts, so that what else the machine
-/// does falls on all of them.
+/// Training time of each configuration relative to the first. All models take turns of a few steps
+/// on the same data, and the median over turns counts, so other load on the machine affects all of
+/// them.
 std::vector<double> time_ratios(const std::vector<Config>& configs) {
   constexpr int turns = 7;
   const Config& first = configs.front();
@@ -71,7 +71,7 @@ std::vector<double> time_ratios(const std::vector<Config>& configs) {
   return medians;
 }
 
-/// Shares of one kind ("depth 2-3", ...), a column each.
+/// Shares of one kind ("depth 2-3", ...), one column each.
 std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
                    std::string_view kind) {
   std::vector<std::string> header{""}, names;
@@ -99,7 +99,7 @@ std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
   return names.empty() ? "" : html::table(header, body);
 }
 
-/// In millions, the table of positions apart: the paper's figures have no room for it.
+/// In millions, without the table of positions, which the paper's figures cannot include.
 double size_of(const Config& config) {
   const auto backend = make_backend("cpu", {});
   const auto task = config.task();
@@ -124,7 +124,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       add_row(result, model.name, version + " exact match", mine.exact, model.exact(study.advanced),
               samples);
       add_row(result, model.name, version + " loss", mine.losses, model.loss(study.advanced));
-      if (!study.advanced) continue;  // the table has one column of each
+      if (!study.advanced) continue;  // the table has one column for each
       result.rows.push_back({model.name, "training time", times[i], {}, {}, model.time});
       result.rows.push_back({model.name, "size, million", size_of(configs[i]), {}, {}, model.size});
     }

@@ -9,12 +9,12 @@
 #include "apps/run/run_report.h"
 #include "core/error.h"
 
-/// ChaCAL, Table 3: a language model trained with standard attention is trained on, once as it is
-/// and once with other heads in the place of its own.
+/// ChaCAL, Table 3: a language model with standard attention is trained further, once unchanged and
+/// once with other heads in place of its own.
 namespace longhand::app::chacal_table3 {
 namespace {
 
-/// A small language model of bytes, where none is given to begin with.
+/// A small language model of bytes, if no model is given.
 constexpr ScaledSetting base_sizes[] = {
     {"model.width", "64", "128", ""},      {"model.inner", "256", "512", ""},
     {"model.layers", "2", "4", ""},        {"model.heads", "softmax:4", "softmax:4", ""},
@@ -22,7 +22,7 @@ constexpr ScaledSetting base_sizes[] = {
     {"training.rate", "4e-3", "2e-3", ""}, {"training.warm_up", "50", "200", ""},
     {"task.length", "128", "256", ""},     {"training.evaluate_samples", "100", "500", ""}};
 
-/// The training after it.
+/// The training that follows.
 constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "linear"},
                                     {"training.steps", "100", "500", "10000"},
                                     {"training.batch", "16", "16", "256"},
@@ -35,7 +35,7 @@ constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "l
 
 constexpr std::array<std::int64_t, 3> scored_windows{200, 2000, 2000};
 
-/// These heads in place of each softmax head; a list is taken as it stands.
+/// Puts these heads in place of each softmax head; a list is used as it is.
 std::string with_heads(std::string heads, const std::string& wanted) {
   if (wanted.find(':') != std::string::npos) return wanted;
   constexpr std::string_view standard = "softmax:";
@@ -47,12 +47,12 @@ std::string with_heads(std::string heads, const std::string& wanted) {
   return heads;
 }
 
-/// Those of one seed.
+/// The runs of one seed.
 struct Runs {
-  std::filesystem::path base;  // the run that both others begin with
-  std::vector<GridRun> first;  // it, where it is trained here
+  std::filesystem::path base;  // the run from which both others start
+  std::vector<GridRun> first;  // the base run, if it is trained here
   GridRun standard, changed;
-  std::string heads;  // what the changed one has
+  std::string heads;  // heads of the changed model
 
   std::vector<GridRun> all() const {
     std::vector<GridRun> runs = first;
@@ -130,7 +130,7 @@ Losses losses_of(const std::filesystem::path& path, const Config& of, const Reci
       {.samples = scored_windows[static_cast<std::size_t>(options.scale)], .seed = options.seed});
 }
 
-/// A mean over tokens with its 95% interval, windows being what is drawn: that of a ratio.
+/// A mean over tokens with its 95% interval. Windows are sampled, so it is the interval of a ratio.
 struct Mean {
   double mean = 0, half = 0;
 };
@@ -182,7 +182,7 @@ Scored score(const Runs& runs, const RecipeOptions& options) {
           losses_of(options.out / runs.changed.name, runs.changed.config, options, steps)};
 }
 
-/// Perplexity, and the loss beside the fine-tuned model's, of one of the models.
+/// Adds the perplexity of one of the models, and its loss relative to the fine-tuned model.
 void add_model(RecipeResult& result, const std::string& row, std::span<const Scored> seeds,
                Losses Scored::*model, std::optional<double> paper) {
   const std::string perplexity = "Perplexity", beside = "loss beside the fine-tuned one's";

@@ -11,8 +11,8 @@
 
 namespace longhand::app {
 
-/// Those of `all` that a flag's list names, "rope,fal", in the list's order; wrong usage where a
-/// name is none of theirs, or stands twice.
+/// The entries of `all` named in a flag's list such as "rope,fal", in the list's order. Throws
+/// UsageError for an unknown or repeated name.
 template <class T>
 std::vector<const T*> chosen(std::string_view flag, std::string_view list, std::span<const T> all) {
   std::vector<const T*> found;

@@ -16,9 +16,9 @@ struct Value {
 };
 
 struct Values {
-  std::vector<Value> runs;  // empty: the page has no such figure
-  std::int64_t seeds = 0;   // of the page
-  bool apart = false;       // `runs` are single runs, not one value for all of them
+  std::vector<Value> runs;  // empty: the page lacks this figure
+  std::int64_t seeds = 0;   // number of seeds on the page
+  bool apart = false;       // `runs` are single runs, not one value for all runs
 };
 
 std::optional<double> number_of(const Json& value) {
@@ -34,7 +34,7 @@ bool matches(std::string_view pattern, const std::string& name) {
   return name.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-/// The greater of two figures of the same run.
+/// The greater of two values of the same run.
 Value greater(const Value& a, const Value& b) { return a.value >= b.value ? a : b; }
 
 Values values_of(const ClaimFigure& figure, const Results& results) {
@@ -73,13 +73,14 @@ std::string text_of(const Values& values) {
   return all;
 }
 
-/// What a condition or a part comes to: 0 fails, 1 holds for more than half of the runs, 2 holds.
+/// The result of a condition or a part: 0 fails, 1 holds for more than half of the runs, 2 holds
+/// for all.
 enum class Holds { no, mostly, yes };
 
 struct Found {
   Holds holds = Holds::no;
   std::string figures;
-  bool there = true;  // its pages have the figures
+  bool there = true;  // false: a page or figure is missing
 };
 
 Holds share(std::size_t held, std::size_t all, bool enough) {
@@ -157,7 +158,7 @@ Found check(const ClaimPart& part, std::int64_t seeds, const Results& results) {
 
 constexpr std::array<std::string_view, 3> verdicts{"shown", "in part", "not yet"};
 
-/// A page that the claim's first part with figures was read from.
+/// The page that holds the figures of the claim's first part.
 std::string page_of(const Claim& claim, const Results& results) {
   for (const ClaimPart& part : claim.parts) {
     for (const auto& setting : part.settings) {

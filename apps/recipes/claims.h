@@ -9,18 +9,19 @@
 
 #include "core/json.h"
 
-/// What the four papers claim, as rules over the figures of our pages. The program reads the
-/// verdict off the pages' JSON; nobody writes it.
+/// What the four papers claim, as rules over the figures of our results pages. The program computes
+/// the verdicts from the pages' JSON; nobody writes them by hand.
 namespace longhand::app {
 
-/// A figure of a page of results: the value of each run, or one value where the page has no runs.
+/// A figure of a results page: one value per run, or a single value if the page has no runs.
 struct ClaimFigure {
   ClaimFigure() = default;
   ClaimFigure(std::string_view in_page, std::string_view in_row, std::string_view in_column)
       : page(in_page), row(in_row), column(in_column) {}
 
-  std::string page;  // the stem of its file in docs/results
-  std::string row;   // ending in '*': the greatest value of each run over all rows that begin so
+  std::string page;  // name of its file in docs/results, without extension
+  // if it ends in '*': the greatest value of each run over all rows with this prefix
+  std::string row;
   std::string column;
 };
 
@@ -31,7 +32,7 @@ struct ClaimCondition {
     above,  // every run of `left` lies above every run of `right`, with their 95% intervals apart
     at_least,  // every run of `left` is `bound` or more
     at_most,   // every run of `left` is `bound` or less
-    within,    // every run of `left` exceeds the same run of `right` by `bound` at most
+    within,    // every run of `left` exceeds the same run of `right` by at most `bound`
   };
   Kind kind = Kind::above;
   ClaimFigure left, right = {};
@@ -43,8 +44,8 @@ ClaimCondition at_least(const ClaimFigure& left, double bound);
 ClaimCondition at_most(const ClaimFigure& left, double bound);
 ClaimCondition within(const ClaimFigure& left, const ClaimFigure& right, double bound);
 
-/// A part of a claim. It is shown when all conditions of one setting hold. Settings are tried in
-/// their order; the first whose pages all exist counts.
+/// A part of a claim, shown if all conditions of a setting hold. The first setting whose pages all
+/// exist is used.
 struct ClaimPart {
   std::string_view what;
   std::vector<std::vector<ClaimCondition>> settings;
@@ -53,11 +54,12 @@ struct ClaimPart {
 struct Claim {
   std::string_view id, claim;  // "F1", and the ordering or effect that the paper reports
   std::vector<ClaimPart> parts;
-  std::int64_t seeds = 3;  // fewer runs of a figure show nothing
+  std::int64_t seeds = 3;  // minimum number of runs
 };
 std::span<const Claim> claims();
 
-/// shown: all parts are. open: no part is shown and none holds for more than half of the runs.
+/// shown: all parts are shown. open: no part is shown and none holds for more than half of the
+/// runs.
 enum class Verdict { shown, part, open };
 std::string_view name_of(Verdict verdict);
 
@@ -65,7 +67,7 @@ struct JudgedClaim {
   const Claim* claim = nullptr;
   Verdict verdict = Verdict::open;
   std::string figures;  // what was compared, part by part
-  std::string page;     // the first page that was read; empty: there is none
+  std::string page;     // the first page that was read, or empty
 };
 
 using Results = std::map<std::string, Json>;  // as results_in() returns

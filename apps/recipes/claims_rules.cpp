@@ -2,8 +2,8 @@
 
 #include "apps/recipes/claims.h"
 
-/// The papers' claims. A bound that a paper prints as 1.00 is 0.995 here, a failure is half of the
-/// answers at most.
+/// The papers' claims. If a paper prints a bound as 1.00, it is 0.995 here. A failure means at most
+/// half of the answers.
 namespace longhand::app {
 namespace {
 
@@ -99,7 +99,7 @@ std::vector<Claim> chacal() {
        {{"better than before fine-tuning",
          {{above({language, "GPT-2 (pre-trained)", perplexity},
                  {language, "GPT-2 + ChaCAL (fine-tuned)", perplexity})}}},
-        // The paper's 0.063 nats are of a token of GPT-2, about 4.3 bytes; the page's tokens are
+        // The paper reports 0.063 nats per token of GPT-2, about 4.3 bytes. The page's tokens are
         // bytes.
         {"0.1 nats a token of GPT-2 above the standard model, 0.023 a byte",
          {{at_most({language, "GPT-2 + ChaCAL (fine-tuned)", "loss beside the fine-tuned one's"},
@@ -186,8 +186,8 @@ std::vector<Claim> hinting() {
 }
 
 std::vector<Claim> attention_span() {
-  // On a pretrained model, as in the paper, where there is such a page; small models from scratch
-  // else.
+  // Uses the page of a pretrained model, as in the paper, if there is one, otherwise that of small
+  // models trained from scratch.
   const auto either = [](const std::string& recipe, const auto& conditions) {
     std::vector<std::vector<ClaimCondition>> settings;
     for (const char* ending : {"-smollm2-laptop", "-laptop"}) {

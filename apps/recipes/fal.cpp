@@ -46,7 +46,7 @@ Experiment flip_flop_experiment() {
           .columns = {{"train", "FFL F(0.6)", 1.00, 1.00},
                       {"sparse", "FFL F(0.98)", 0.151, 1.00},
                       {"2x", "FFL len 1024", 0.50, 1.00}},
-          .fal_seeds = 10};  // chance decides what a FAL head finds
+          .fal_seeds = 10};  // results vary much with the seed
 }
 
 Experiment cycle_tracing_experiment(Scale scale) {

@@ -3,13 +3,13 @@
 #include "apps/recipes/fal.h"
 #include "apps/run/inspection.h"
 
-/// First-After-Last, Figure 2: where the FAL heads of a trained model look.
+/// First-After-Last, Figure 2: the positions that the FAL heads of a trained model select.
 namespace longhand::app::fal_figure2 {
 namespace {
 
 constexpr std::string_view reuse_from[] = {"fal/table1"};
 
-/// The FAL model of fal/table1, one run of each seed.
+/// The FAL model of fal/table1, one run per seed.
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < fal_seeds(flip_flop_experiment(), true, options);
@@ -22,7 +22,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 /// Adds, for every FAL head, the mean over runs of a column's share.
 void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
                 const RecipeOptions& options, RecipeResult& result) {
-  std::vector<std::vector<FalShare>> shares;  // of each run
+  std::vector<std::vector<FalShare>> shares;  // per run
   for (LoadedRun& run : runs) {
     const auto task = run.config.task(column.distribution);
     shares.push_back(

@@ -16,7 +16,7 @@ constexpr std::string_view reuse_from[] = {"fal/figure2"};
 
 std::string name_of(bool fal) { return fal ? "FAL-GPT + RoPE" : "GPT + RoPE"; }
 
-/// Those of --tasks, or what the scale trains on.
+/// The experiments selected by --tasks, or those of the scale.
 std::vector<Experiment> experiments_of(const RecipeOptions& options) {
   std::vector<Experiment> all{flip_flop_experiment(), cycle_tracing_experiment(options.scale)};
   if (options.scale == Scale::smoke) all.pop_back();
@@ -36,7 +36,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return all;
 }
 
-/// A model's runs, loaded after their last step.
+/// A model's runs after their last step.
 std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& options) {
   std::vector<LoadedRun> loaded;
   for (std::int64_t number = 0; number < fal_seeds(e, fal, options); ++number) {
@@ -45,7 +45,7 @@ std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& 
   return loaded;
 }
 
-/// Adds the figure of a column, the mean over a model's runs, and returns each one's.
+/// Adds a column's figure, the mean over a model's runs, and returns the figure of each run.
 std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
                           const Experiment::Column& column, Reading reading, bool fal,
                           const RecipeOptions& options, RecipeResult& result) {
@@ -53,7 +53,7 @@ std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
   std::int64_t count = 0, part_count = 0;
   for (LoadedRun& run : runs) {
     const auto task = run.config.task(column.distribution);
-    // The samples are other ones than those of the evaluations during training.
+    // These samples differ from those of evaluations during training.
     const tasks::Tally tally =
         evaluate(*run.model, *task,
                  {.samples = run.config.integer("training.evaluate_samples", 1, 1 << 24),
@@ -81,7 +81,7 @@ void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& re
       .x_label = "step", .y_label = "loss (" + e.name + ")", .series = {}, .log_y = true};
   std::vector<std::string> columns{"model", "seed"};
   for (const Experiment::Column& column : e.columns) columns.push_back(column.title);
-  std::vector<std::vector<std::string>> each;  // run's figures
+  std::vector<std::vector<std::string>> each;  // figures of each run
   for (const bool fal : {false, true}) {
     std::vector<LoadedRun> runs = load(e, fal, options);
     const std::size_t first_row = each.size();

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Of the files of a run's tokenizer; 0: it has none.
+/// Checksum of a run's tokenizer files; 0 if it has none.
 std::uint32_t sum_of(const std::string& tokenizer) {
   return tasks::names_tokenizer(tokenizer) ? nn::tokenizer_sum(tokenizer) : 0;
 }
@@ -204,7 +204,7 @@ std::optional<GridPart> parse_part(std::string_view text) {
 
 std::vector<std::size_t> part_of(std::size_t count, GridPart part) {
   std::vector<std::size_t> chosen;
-  const std::size_t stride = std::min(part.parts, count);  // i + stride is a number
+  const std::size_t stride = std::min(part.parts, count);  // i + stride must not overflow
   for (std::size_t i = part.part - 1; i < count; i += stride) chosen.push_back(i);
   return chosen;
 }
@@ -238,7 +238,7 @@ Row row_of(const std::string& row, const std::string& column, std::span<const do
            std::optional<double> paper, std::int64_t of) {
   const MeanOverRuns mean = mean_over(values);
   Row result{row, column, mean.mean, mean.low, mean.high, paper};
-  if (of == 0) return result;  // no share
+  if (of == 0) return result;  // an invalid part is empty
   if (values.size() == 1) {
     const auto count = static_cast<double>(of);
     const tasks::Interval interval = tasks::wilson(mean.mean * count, count);
@@ -280,7 +280,7 @@ std::string differences(const Config& from, const Config& config) {
 }
 
 std::string configurations(std::span<const fs::path> runs) {
-  std::map<std::string, Config> first;  // of each task
+  std::map<std::string, Config> first;  // per task
   std::string all;
   for (const fs::path& path : runs) {
     const Config config = RunFolder(path).config();

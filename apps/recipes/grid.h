@@ -11,18 +11,18 @@
 #include "apps/run/evaluation.h"
 #include "apps/run/run_folder.h"
 
-/// Recipes that are a grid of independent runs, each in a folder of its own under the recipe's.
+/// Recipes that consist of independent runs, each in its own folder under the recipe's.
 namespace longhand::app {
 
-/// A recipe that trains a grid of runs and then makes its table of them.
+/// A recipe that trains a grid of runs and then makes its table from them.
 struct GridRecipe {
   std::string id, summary;
   std::map<Scale, std::string> scales;
   std::function<std::vector<GridRun>(const RecipeOptions&)> runs;
-  /// Adds rows and sections; every run has been trained to its end.
+  /// Adds rows and sections, after every run has finished.
   std::function<void(const RecipeOptions&, RecipeResult&)> report;
-  std::span<const std::string_view> reuse_from = {};  // recipes whose finished runs it uses
-  std::vector<std::string> takes = {};                // as Recipe has it
+  std::span<const std::string_view> reuse_from = {};  // recipes whose finished runs it reuses
+  std::vector<std::string> takes = {};                // see Recipe
 };
 Recipe grid_recipe(GridRecipe grid);
 
@@ -40,7 +40,7 @@ struct ScaledSetting {
 };
 void set_all(Config& config, std::span<const ScaledSetting> settings, Scale scale);
 void set_all(Config& config, const Settings& settings);
-/// The seed of a model's run with this number; returns it.
+/// Sets the seed of a model's run with this number, and returns it.
 std::uint64_t set_seed(Config& config, const RecipeOptions& options, std::int64_t number);
 
 /// A new run of this configuration, or the one that the folder holds already; refused where that is
@@ -50,8 +50,8 @@ RunFolder open_or_create(const std::filesystem::path& path, const Config& config
                          const std::optional<std::filesystem::path>& start = {},
                          std::optional<std::int64_t> start_step = {});
 
-/// The folder of a run: under this recipe's, or under that of another recipe at the same scale
-/// which has finished the same run.
+/// The folder of a run: under this recipe's, or under that of another recipe at the same scale that
+/// has finished the same run.
 std::filesystem::path run_path(const GridRun& run, const RecipeOptions& options,
                                std::span<const std::string_view> reuse_from = {});
 
@@ -63,49 +63,48 @@ std::vector<std::filesystem::path> run_paths(std::span<const GridRun> runs,
 LoadedRun load_finished(const GridRun& run, const RecipeOptions& options,
                         std::span<const std::string_view> reuse_from = {});
 
-/// Trains each of them, or goes on with what is there. False when a signal stopped it.
+/// Trains or resumes each run. Returns false if a signal stopped it.
 bool train_runs(std::span<const GridRun> runs, const RecipeOptions& options,
                 std::span<const std::string_view> reuse_from = {});
 
-/// What the values of a run's best checkpoint are, in a name: runs that begin with others are
-/// others.
+/// A hash of the values of a run's best checkpoint, for the names of runs that start from it.
 std::string mark_of(const std::filesystem::path& run);
 
-/// "2/8": the second of eight parts of a list, whose runs are number 2, 10, 18, ...
+/// "2/8": the second of eight parts of a list, with the runs number 2, 10, 18, ...
 struct GridPart {
   std::size_t part = 1, parts = 1;
 };
 std::optional<GridPart> parse_part(std::string_view text);
-/// Of so many things, the numbers of the part's, from 0.
+/// Indices, from 0, of the part's elements among `count`.
 std::vector<std::size_t> part_of(std::size_t count, GridPart part);
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 
-/// How many runs, with seeds that follow one another, a model has: --seeds, or as the scale says.
+/// Number of runs of a model, with consecutive seeds: --seeds, or the scale's default.
 std::int64_t seeds_of(const RecipeOptions& options, std::int64_t smoke, std::int64_t laptop,
                       std::int64_t paper);
 
-/// The mean of one value a run, with its 95% interval: mean +- t s / sqrt(n) by Student's t for n
-/// values; none for a single one.
+/// The mean of one value per run with its 95% interval, mean +- t s / sqrt(n) by Student's t for n
+/// values; no interval for a single value.
 struct MeanOverRuns {
   double mean = 0;
   std::optional<double> low = {}, high = {};
 };
 MeanOverRuns mean_over(std::span<const double> values);
 
-/// A row with the mean over runs and its interval, kept within [least, most]; with a single run
-/// Wilson's, where `of` choices were counted.
+/// A row with the mean over runs and its interval, clipped to [least, most]. For a single run,
+/// Wilson's interval if `of` choices were counted.
 Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
            std::optional<double> paper, std::int64_t of = 0);
-/// Adds that row and returns it; where there are several runs also each one's, for whoever reads
-/// the JSON.
+/// Adds such a row and returns it. With several runs, also adds the row of each run, for the JSON
+/// only.
 Row add_row(RecipeResult& result, const std::string& row, const std::string& column,
             std::span<const double> values, std::optional<double> paper, std::int64_t of = 0);
-/// What the intervals of such rows are, in words.
+/// A description of the intervals of such rows.
 std::string how_intervals(std::int64_t runs);
 
-/// "training.rate = 3e-3", a line for each setting in which a run of the same task differs.
+/// "training.rate = 3e-3", one line per setting in which a run of the same task differs.
 std::string differences(const Config& from, const Config& config);
-/// The configuration of the first run of each task, and in what the others differ from it.
+/// The configuration of the first run of each task, and how the others differ from it.
 std::string configurations(std::span<const std::filesystem::path> runs);
 
 }  // namespace longhand::app

@@ -10,8 +10,8 @@
 namespace longhand::app {
 namespace {
 
-/// Samples that stand for a million of the paper's training set. The paper's training draws
-/// 100,000 * 1024 samples, two thirds of its largest set; so does every scale.
+/// Samples that represent a million of the paper's training set. The paper's training draws 100,000
+/// * 1024 samples, two thirds of its largest set, and so does every scale.
 std::int64_t million(Scale scale) {
   constexpr std::array<std::int64_t, 4> samples{1000, 25'000, 1'000'000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
@@ -55,7 +55,7 @@ GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std
   const std::int64_t set = std::stoll(model.set) * million(options.scale);
   config.set("training.set", std::to_string(set));
   if (options.scale == Scale::paper) {
-    // Ten epochs of warm-up are more than the training of the larger sets.
+    // Ten epochs of warm-up would exceed the training on the larger sets.
     const std::int64_t steps = 100'000;
     config.set("training.warm_up", std::to_string(std::min(10 * set / 1024, steps / 10)));
   }
@@ -103,7 +103,7 @@ std::span<const std::string_view> hinting_recipes() {
 
 LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
                        std::int64_t number) {
-  // The last checkpoint, not the best one: no longer samples take part in choosing a model.
+  // Uses the last checkpoint, not the best, so that longer samples do not select a model.
   return load_finished(hinting_run(model, options, number), options, hinting_recipes());
 }
 
@@ -113,7 +113,7 @@ ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>
   for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
     const LoadedRun loaded = load_hinting(model, options, number);
     auto points = sweep_points(loaded.config, axes);
-    // The same samples for every run, and other ones than those of the evaluations in training.
+    // The same samples for every run, different from those of evaluations during training.
     sweep(*loaded.model, points,
           {.samples = hinting_tests(options.scale).samples,
            .seed = hinting_test_seed(options),
@@ -138,7 +138,8 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
   for (const auto& [name, runs] : models) {
     if (runs[0].front().tally.at(metric).is_share) chart.y_high = 1;
     auto mean = sweep_series_over(name, runs, axes, metric);
-    // With several series a model, a colour is a value of the second axis and dashes are a model.
+    // If a model has several series, colours show the values of the second axis and dashes the
+    // model.
     for (std::size_t s = 0; mean.size() > 1 && s < mean.size(); ++s) {
       mean[s].hue = s;
       mean[s].dashed = !chart.series.empty();

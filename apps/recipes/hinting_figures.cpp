@@ -1,21 +1,21 @@
 #include "apps/recipes/hinting.h"
 #include "core/error.h"
 
-/// Task hinting, Figures 3.2 to 3.11: accuracy and edit distance of models that sort, against
-/// length, by size of the training set, depth, hint and repetitions.
+/// Task hinting, Figures 3.2 to 3.11: accuracy and edit distance of sorting models against length,
+/// by size of the training set, depth, hint and repetitions.
 namespace longhand::app::hinting_figures {
 namespace {
 
 struct Line {
-  std::string name;  // in the figure's legend, and the table's row
+  std::string name;  // name in the figure's legend and the table's row
   HintingModel model;
-  std::map<std::int64_t, double> paper = {};  // accuracy by the paper's length, where it is printed
+  std::map<std::int64_t, double> paper = {};  // accuracy by the paper's length, if printed
 };
 
 struct Figure {
   std::string id, summary, caption;
   std::vector<Line> (*lines)(Scale);
-  bool repeated = false;   // rep(i, r) in place of uniform inputs
+  bool repeated = false;   // rep(i, r) instead of uniform inputs
   std::int64_t seeds = 0;  // as HintingRecipe has it
 };
 
@@ -25,19 +25,20 @@ std::vector<HintingModel> models_of(const Figure& figure, Scale scale) {
   return models;
 }
 
-/// Accuracy at the two lengths that the paper speaks of, then the curves.
+/// Accuracy at the two lengths discussed in the paper, then the curves.
 void make(const Figure& figure, const RecipeOptions& options, RecipeResult& result) {
   const HintingTests tests = hinting_tests(options.scale);
   std::vector<SweepAxis> axes{
       parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
-  // The paper has 2 to 5. With 1 no number has a copy: to know its successor is enough.
+  // The paper has r from 2 to 5. With r = 1 no number has a copy, so knowing the successor
+  // suffices.
   if (figure.repeated) axes.push_back(parse_axis("repeat=1..5"));
   std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Line& line : figure.lines(options.scale)) {
     auto runs = score_hinting(line.model, axes, options);
     for (std::size_t p = 0; p < runs[0].size(); ++p) {
       const SweepPoint& point = runs[0][p];
-      // tests.columns are 50 and 100, or what stands for them.
+      // tests.columns are 50 and 100, or the lengths that replace them.
       std::optional<double> paper;
       const auto length = std::stoll(point.values[0]);
       for (std::size_t i = 0; i < tests.columns.size(); ++i) {

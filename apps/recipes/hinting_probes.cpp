@@ -5,7 +5,7 @@
 #include "apps/run/probe.h"
 #include "core/error.h"
 
-/// Task hinting, section 4: what a model that sorts holds in its residual stream.
+/// Task hinting, section 4: the contents of a sorting model's residual stream.
 namespace longhand::app::hinting_probes {
 namespace {
 
@@ -17,7 +17,7 @@ const std::map<Scale, std::string> scales{{Scale::smoke,
 
 // Figures 4.12 to 4.14.
 
-/// The paper's 5 17 43 78 92 among the numbers 1 to 100, or as far up among fewer.
+/// The paper's input 5 17 43 78 92 among the numbers 1 to 100, scaled to the range of the task.
 std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   std::vector<std::int32_t> input;
   for (const std::int64_t number : {5, 17, 43, 78, 92}) {
@@ -26,7 +26,7 @@ std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   return input;
 }
 
-/// The ranks are of every run, the pictures of the first.
+/// Ranks are shown for every run, pictures for the first.
 void projections(const RecipeOptions& options, RecipeResult& result) {
   std::vector<LoadedRun> runs;
   for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
@@ -49,13 +49,13 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
       {5, "delimiter at position 5", text("Figure 4.14: the delimiter, the least number ", least)}};
 
   const nn::Batch batch{.tokens = tokens, .lengths = {static_cast<std::int32_t>(tokens.size())}};
-  std::vector<Bases> bases;  // of each run, as the projections
+  std::vector<Bases> bases;  // per run, as the projections
   std::vector<std::vector<Projection>> all;
   for (const LoadedRun& run : runs) {
     bases.push_back(bases_of(*run.model));
     all.push_back(project(*run.model, batch, bases.back()));
   }
-  // Ranks: 1 is the largest product.
+  // Rank 1 is the largest product.
   const auto add = [&](std::int64_t position, std::int32_t token, std::int64_t layer,
                        StreamPlace place, bool encoder) {
     std::vector<double> ranks;
@@ -77,7 +77,8 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
              encoder ? "encoder" : "decoder", " basis: ", loaded.task->vocabulary().text(token)),
         "rank", ranks, {});
     for (std::size_t r = mean; r < result.rows.size(); ++r) {
-      result.rows[r].low = result.rows[r].high = {};  // a mean's interval may begin below 1
+      // the interval of a mean rank may start below 1
+      result.rows[r].low = result.rows[r].high = {};
       result.rows[r].whole = runs.size() == 1 || r > mean;
     }
   };
@@ -125,10 +126,10 @@ std::vector<HintingModel> hint_and_none() {
   return {{.hint = "successor", .repetitions = true}, {.repetitions = true}};
 }
 
-/// How often something was found, in each run of a model.
+/// How often a mechanism was found, in each run of a model.
 struct Share {
   std::vector<double> of_runs = {};
-  std::int64_t count = 0;  // of the last one
+  std::int64_t count = 0;  // of the last run
 
   void add(std::int64_t hits, std::int64_t trials) {
     of_runs.push_back(static_cast<double>(hits) / static_cast<double>(trials));

@@ -39,7 +39,7 @@ std::vector<Cell> increment_cells() {
           {tempered, "Temp. softmax", {.998, .975, .914, .783, .621, .464, .29, .16, .08, .04}}};
 }
 
-/// Loss and, where they are learned, the betas of the runs.
+/// Loss and, if they are trained, betas of the runs.
 std::string curves(const std::vector<Cell>& cells, const RecipeOptions& options) {
   html::LineChart loss{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
   html::LineChart beta{.x_label = "step", .y_label = "beta", .series = {}};

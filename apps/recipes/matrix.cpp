@@ -14,11 +14,11 @@
 namespace longhand::app::matrix {
 namespace {
 
-/// What has been made of the chosen cells.
+/// The finished ones among the selected cells.
 struct Made {
   const RecipeOptions& options;
   Choice choice;
-  std::map<std::string, CellResult> results = {};  // by the cells' names
+  std::map<std::string, CellResult> results = {};  // by name of the cell
 
   explicit Made(const RecipeOptions& made_with) : options(made_with), choice(choose(made_with)) {
     for (const Cell& cell : cells(choice)) {
@@ -29,7 +29,7 @@ struct Made {
     const auto found = results.find(Cell{&mechanism, &task}.name());
     return found == results.end() ? nullptr : &found->second;
   }
-  /// Of the first mechanism that has been made: it depends on the task alone.
+  /// The guess of the first finished mechanism; it depends only on the task.
   const std::vector<double>* guessed(const MatrixTask& task) const {
     for (const Mechanism* mechanism : choice.mechanisms) {
       if (const CellResult* result = of(task, *mechanism)) return &result->guessed;
@@ -38,7 +38,7 @@ struct Made {
   }
 };
 
-/// 0.9987 as "99.9": never 100 where something is wrong, nor 0 where something is right.
+/// 0.9987 as "99.9": never 100 if something is wrong, nor 0 if something is right.
 std::string percent(double share) {
   const double p = 100 * share, whole = std::round(p);
   const bool near_an_end = (p > 99 && p < 100) || (p > 0 && p < 1);
@@ -65,7 +65,7 @@ void add_rows(const Made& made, RecipeResult& result) {
         row.value = median(values);
         row.low = std::ranges::min(values);
         row.high = std::ranges::max(values);
-      } else if (result.bounds == Bounds::seeds) {  // given up after one seed
+      } else if (result.bounds == Bounds::seeds) {  // stopped early after one seed
         row.low = row.high = {};
       }
       result.rows.push_back(std::move(row));
@@ -108,7 +108,7 @@ html::HeatTable::Cell heat(const MatrixTask& task, const Mechanism& mechanism,
   return cell;
 }
 
-/// Tables of so many tasks that they fit on a page.
+/// Tables of as many tasks as fit on a page.
 std::string heat_tables(const Made& made) {
   constexpr std::size_t beside = 4;
   std::string all;
@@ -176,7 +176,7 @@ std::string charts(const Made& made) {
   return all;
 }
 
-/// A figure of every cell, tasks beside one another.
+/// One figure of every cell, with tasks side by side.
 std::string table_of_cells(const Made& made,
                            const std::function<std::string(const CellResult&)>& figure) {
   std::vector<std::string> header{""};
@@ -289,7 +289,8 @@ std::string protocol(const Made& made) {
   return html::paragraph(counted) + html::paragraph(chosen) + html::paragraph(given_up);
 }
 
-/// Those at every rate of the first seed, and the others of the rate that was chosen.
+/// The folders of the first seed's runs at every rate, and of the other seeds' at the selected
+/// rate.
 std::vector<std::filesystem::path> runs_of(const Made& made) {
   std::vector<std::filesystem::path> all;
   for (const MatrixTask* task : made.choice.tasks) {

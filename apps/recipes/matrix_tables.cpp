@@ -3,7 +3,7 @@
 #include "apps/recipes/chosen.h"
 #include "apps/recipes/matrix.h"
 
-/// The lines and columns of the matrix.
+/// The rows and columns of the matrix.
 namespace longhand::app::matrix {
 namespace {
 
@@ -46,14 +46,15 @@ std::string by_scale(Scale scale, const char* smoke, const char* laptop, const c
 
 Settings flip_flop(Scale, std::int64_t n, bool) { return {{"instructions", text(n)}}; }
 
-/// Half of the longest samples is the table of keys and values.
+/// In the longest samples, half is the table of keys and values.
 Settings recall(Scale scale, std::int64_t n, bool exactly) {
   return {{"tokens", range(n / 2, n, exactly)},
           {"pairs", text(n / 8)},
           {"vocabulary", by_scale(scale, "128", "256", "8192")}};
 }
 
-/// Half of the longest samples: each key has three values, and the last but one is wanted.
+/// In the longest samples, half is the table. Each key has three values, and the second last is
+/// wanted.
 Settings recall_before_last(Scale scale, std::int64_t n, bool exactly) {
   Settings settings = recall(scale, n, exactly);
   settings["pairs"] = text(n / 16);
@@ -271,7 +272,7 @@ constexpr Figure figures[] = {
     {"boxes", "chacal", "ChaCAL's Table 2, 1 layer, 32 operations, in distribution: 70.6%."},
 };
 
-/// Those that a list "a,b" names, or without one those of the scale.
+/// The entries named in a list "a,b", or those of the scale without one.
 template <class T>
 std::vector<const T*> chosen(std::string_view flag, std::string_view list, Scale scale,
                              std::span<const T> all) {

@@ -22,49 +22,49 @@ enum class Scale { smoke, laptop, paper, extended };
 std::string_view name_of(Scale scale);
 std::optional<Scale> scale_from_name(std::string_view name);
 
-/// One figure of ours and the paper's; row and column are named as the paper names them.
+/// A figure of ours and the paper's. Row and column have the paper's names.
 struct Row {
   std::string row, column;
   double value = 0;
-  std::optional<double> low = {}, high = {};  // as the result's Bounds say
+  std::optional<double> low = {}, high = {};  // meaning as in the result's Bounds
   std::optional<double> paper = {};
-  bool in_table = true;  // false: in the JSON alone
-  bool whole = false;    // a number of things, such as a rank
+  bool in_table = true;  // false: only in the JSON
+  bool whole = false;    // a count, such as a rank
 };
 
-/// What a row's low and high are.
-enum class Bounds { confidence, seeds };  // 95%; the worst and the best of several seeds
+/// The meaning of a row's low and high.
+enum class Bounds { confidence, seeds };  // 95% confidence; worst and best of several seeds
 std::string_view name_of(Bounds bounds);  // "95%"; "worst to best"
 
-using Settings = std::map<std::string, std::string>;  // of a run's configuration
+using Settings = std::map<std::string, std::string>;  // settings of a run's configuration
 
 struct RecipeOptions {
   Scale scale = Scale::smoke;
   std::uint64_t seed = 1;
-  std::int64_t seeds = 0;     // runs of each model; 0: as the scale says
-  std::filesystem::path out;  // runs and the report go here
-  Settings settings = {};     // over every run's configuration
+  std::int64_t seeds = 0;     // runs per model; 0: the scale's default
+  std::filesystem::path out;  // folder of the runs and the report
+  Settings settings = {};     // overrides for every run's configuration
   TrainingManner manner = {};
-  /// Of recipes that take them: a run to begin with, a text to learn, heads to put into the model,
-  /// which of a paper's two optimizers.
+  /// For recipes that use them: a run to start from, a text to train on, heads to put into the
+  /// model, which of a paper's two optimizers.
   std::string model = {}, text = {}, heads = {}, optimizer = {};
-  std::string mechanisms = {}, tasks = {};  // some of those that the recipe has: "a,b"
+  std::string mechanisms = {}, tasks = {};  // some of the recipe's: "a,b"
 };
 
 struct RecipeResult {
   std::vector<Row> rows;
   Bounds bounds = Bounds::confidence;
-  std::vector<std::filesystem::path> runs = {};  // whose figures these are
+  std::vector<std::filesystem::path> runs = {};  // the runs behind the figures
   /// Parts of the report after the table: heading and HTML.
   std::vector<std::pair<std::string, std::string>> sections = {};
-  bool stopped = false;    // by a signal or a limit of time; running the recipe again goes on
-  bool partial = false;    // stopped, but there are rows and sections of what is done
-  bool has_table = false;  // among the sections: none is made of the rows
+  bool stopped = false;    // by a signal or time limit; running the recipe again continues
+  bool partial = false;    // stopped, but rows and sections cover what is finished
+  bool has_table = false;  // the sections contain a table, so none is made of the rows
 };
 
-/// One run of a recipe that is a grid of independent ones.
+/// One of the independent runs of a recipe.
 struct GridRun {
-  std::string name;  // of its folder
+  std::string name;  // name of its folder
   Config config;
   /// Another run, whose checkpoint its model begins with; none: as the seed has it.
   std::optional<std::filesystem::path> start = {};
@@ -74,29 +74,29 @@ struct GridRun {
   std::int64_t evaluate_samples() const;
 };
 
-/// A piece of a recipe's work that needs none of the others: some runs, of which the first may say
-/// what the rest are.
+/// An independent piece of a recipe's work: some runs, of which the first may determine the others.
 struct GridPiece {
   std::string name;
-  std::vector<GridRun> runs;   // what it trains, at most
-  std::function<bool()> make;  // what is missing of it; false: stopped
+  std::vector<GridRun> runs;   // runs that it trains at most
+  std::function<bool()> make;  // trains what is missing; returns false if stopped
 };
 
-/// How one table or figure of a paper is made again.
+/// How to reproduce one table or figure of a paper.
 struct Recipe {
   std::string id;                       // paper/table
   std::string summary;                  // one line
   std::map<Scale, std::string> scales;  // what each scale does and how long it takes
   std::function<RecipeResult(const RecipeOptions&)> run;
-  /// What it trains, for a recipe whose runs may be trained apart; `run` then takes them as done.
+  /// The runs, for a recipe whose runs can be trained separately; `run` then assumes that they are
+  /// finished.
   std::function<std::vector<GridRun>(const RecipeOptions&)> runs = {};
-  /// In place of runs, where some of them follow from others.
+  /// Used instead of `runs` if some runs depend on others.
   std::function<std::vector<GridPiece>(const RecipeOptions&)> pieces = {};
-  /// Of model, text, heads, optimizer, mechanisms and tasks, those that it reads.
+  /// The options it uses among model, text, heads, optimizer, mechanisms and tasks.
   std::vector<std::string> takes = {};
 };
 
-/// Adds a recipe when it is constructed, before main.
+/// Registers a recipe when it is constructed, before main.
 struct RegisterRecipe {
   explicit RegisterRecipe(Recipe recipe);
 };

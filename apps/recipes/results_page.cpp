@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t largest_page = 16U << 20;
-/// A table of more rows stands last: a page begins with what it says.
+/// A longer table is moved to the end, so that a page starts with its message.
 constexpr std::ptrdiff_t many_rows = 60;
 
 std::string figure_text(const Json& value, bool whole) {
@@ -61,10 +61,10 @@ Json to_json(const Provenance& made, const RecipeResult& result) {
               {"rows", std::move(rows)}};
 }
 
-/// Of a row and column, each run's row, in their order.
+/// For each row and column, the rows of all runs in order.
 using RunFigures = std::map<std::pair<std::string, std::string>, std::vector<const Json*>>;
 
-/// Rows that stand in the JSON alone, as add_row() names them: "column, run 2".
+/// Figures that are only in the JSON, with row names from add_row(): "column, run 2".
 RunFigures run_figures(const Json& results) {
   RunFigures all;
   for (const Json& row : results["rows"].elements()) {
@@ -104,8 +104,7 @@ std::string hours_text(double hours) {
                    : text(html::decimals(hours, 1), " h");
 }
 
-/// The block of a page that people write, its marks included; with nothing between them where there
-/// is none yet.
+/// The hand-written block of a page with its marks; an empty block if there is none yet.
 std::string notes_of(const fs::path& page) {
   const std::string empty = text(notes_begin, notes_end);
   if (!fs::exists(page)) return empty;
@@ -128,7 +127,8 @@ std::string figures_table(const Json& results) {
   const bool chances = std::ranges::any_of(results["rows"].elements(), [&](const Json& row) {
     return row["in_table"].boolean() && chance(row);
   });
-  std::vector<std::vector<std::string>> lines{{"", "", "ours", html::markdown_escape(results["interval"].string())}};
+  std::vector<std::vector<std::string>> lines{
+      {"", "", "ours", html::markdown_escape(results["interval"].string())}};
   if (!runs.empty()) lines.front().emplace_back("runs");
   if (chances) lines.front().emplace_back("chance");
   lines.front().emplace_back("paper");

@@ -4,13 +4,13 @@
 #include "apps/recipes/chacal.h"
 #include "apps/recipes/scaling.h"
 
-/// The three studies: which models, sizes and measures.
+/// The three studies: their models, sizes and measures.
 namespace longhand::app::scaling {
 namespace {
 
 using MakeStudy = Study (*)(Scale);
 
-/// What a study has of one model at one size.
+/// The results of one model at one size.
 struct Sized {
   std::int64_t steps = 0, width = 0;
 };
@@ -65,10 +65,10 @@ std::unique_ptr<tasks::Task> task_of(const Measure& measure, const Config& confi
   return config.positioned(config.kind().make(values));
 }
 
-/// Every measure of a run. Measures on the same samples are read of one evaluation.
+/// Every measure of a run. Measures on the same samples share an evaluation.
 std::vector<Scored> score(const Study& study, const GridRun& run, const RecipeOptions& options) {
   LoadedRun loaded = load_finished(run, options);
-  // The same samples for every run, none of them trained on.
+  // The same samples for every run; none was trained on.
   const EvaluationOptions fresh{.samples = study.test_samples, .seed = options.seed + 1000};
   std::vector<Scored> scores;
   std::optional<tasks::Tally> tally;
@@ -121,7 +121,7 @@ void report(const Study& study, const RecipeOptions& options, RecipeResult& resu
   tell(study, lines, result);
 }
 
-/// Of one value for each scale.
+/// Selects one of three values by scale.
 template <class T>
 T by_scale(Scale scale, T smoke, T laptop, T paper) {
   return scale == Scale::smoke ? smoke : scale == Scale::laptop ? laptop : paper;

@@ -5,11 +5,11 @@
 #include "apps/html/svg.h"
 #include "apps/recipes/scaling.h"
 
-/// What a scaling study tells: tables, charts, fits.
+/// The report of a scaling study: tables, charts, fits.
 namespace longhand::app::scaling {
 namespace {
 
-/// What the papers print as an accuracy of 1.00 or a loss of 0.00 is less than this.
+/// Accuracies of 1.00 and losses of 0.00 in the papers mean errors below this.
 constexpr double rounds_to_0 = 0.005;
 
 std::vector<double> sizes_in(const std::vector<Scored>& points) {
@@ -41,7 +41,7 @@ Printed paper_of(const Measure& measure, std::size_t model) {
 
 bool bends(const tasks::PowerLaw& law) { return law.straight && *law.straight < 0.05; }
 
-/// A share is never more than 1.
+/// A share is at most 1.
 double bounded(double error, const Measure& measure) {
   return measure.is_share() ? std::min(error, 1.0) : error;
 }
@@ -109,7 +109,7 @@ html::LineChart chart_of(const Study& study, std::size_t m, const std::vector<Li
                       .hue = i});
   }
   if (!(high > 0)) return chart;
-  // A steep fit goes out of the chart below.
+  // A steep fit may leave the chart at the bottom.
   chart.y_low = std::max(std::min(low, lowest_fit), low / 100) / 3;
   chart.y_high = measure.is_share() ? std::min(1.0, high * 2) : high * 2;
   std::ranges::move(fits, std::back_inserter(chart.series));
@@ -126,7 +126,7 @@ std::string printed(Printed paper) {
   return *paper == 0 ? "&lt; 0.005" : html::number(*paper, 3);
 }
 
-/// b and what there is to say of the fit, or why there is none.
+/// b with a comment on the fit, or why there is none.
 std::string exponent_text(const Fit& fitted) {
   if (!fitted.law) return html::escape(fitted.why_none);
   const tasks::PowerLaw& law = *fitted.law;
@@ -141,7 +141,7 @@ std::string exponent_text(const Fit& fitted) {
   return said;
 }
 
-/// A table with a line for each measure and model.
+/// A table with one line per measure and model.
 std::string table_of(
     const Study& study, const Lines& lines, std::vector<std::string> header,
     const std::function<std::vector<std::string>(std::size_t m, std::size_t i)>& cells) {
@@ -156,7 +156,7 @@ std::string table_of(
   return html::table(header, body);
 }
 
-/// Medians at every size; over widths, b too.
+/// Medians at every size; for widths, also b.
 std::string sizes_table(const Study& study, const Lines& lines, bool by_width) {
   const auto points = [&](std::size_t m, std::size_t i) -> const std::vector<Scored>& {
     return by_width ? lines[m][i].by_width : lines[m][i].by_samples;
@@ -181,7 +181,7 @@ std::string sizes_table(const Study& study, const Lines& lines, bool by_width) {
   });
 }
 
-/// b, and the fit at the paper's samples next to the paper's figure.
+/// b, and the fit at the paper's number of samples next to the paper's figure.
 std::string fits_table(const Study& study, const Lines& lines) {
   const auto n = static_cast<double>(study.paper_samples);
   const std::vector<std::string> header{"b", "fit at " + html::mark_label(n) + " samples", "paper"};
@@ -199,8 +199,8 @@ std::string fits_table(const Study& study, const Lines& lines) {
   });
 }
 
-/// Rows: errors at every size, b, and the fit at the paper's samples. In the table are means at the
-/// most samples and the fit where points do not bend away from it.
+/// Rows: errors at every size, b, and the fit at the paper's number of samples. The table shows
+/// means at the largest number of samples, and the fit if points do not deviate from it.
 void add_rows(const Study& study, const Lines& lines, RecipeResult& result) {
   for (std::size_t m = 0; m < study.measures.size(); ++m) {
     const Measure& measure = study.measures[m];

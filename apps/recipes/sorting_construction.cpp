@@ -11,8 +11,8 @@
 namespace longhand::app {
 namespace {
 
-/// A parameter's numbers on the host, zeros at first. Rows or columns that are states of the
-/// residual stream have two entries for each direction.
+/// A parameter's numbers on the host, initially zero. Rows or columns that are states of the
+/// residual stream have two entries per direction.
 class Weights {
  public:
   Weights(const nn::Parameter& parameter, std::int64_t directions)
@@ -24,18 +24,18 @@ class Weights {
   double& at(std::int64_t row, std::int64_t column) {
     return values_[static_cast<std::size_t>(row * columns_ + column)];
   }
-  /// Output `row` of a product gains `factor` times a state's coordinate along the direction.
+  /// Adds to output `row` of a product `factor` times the state's coordinate along the direction.
   void read(std::int64_t row, std::int64_t direction, double factor = 1) {
     at(row, direction) += factor / 2;
     at(row, directions_ + direction) -= factor / 2;
   }
-  /// A product's result, a state, gains `factor` times the direction for each unit of its input
+  /// Adds to the result of a product, a state, `factor` times the direction per unit of input
   /// `column`.
   void write(std::int64_t column, std::int64_t direction, double factor = 1) {
     at(direction, column) += factor;
     at(directions_ + direction, column) -= factor;
   }
-  /// Row `row` is a state; it gains the direction.
+  /// Adds the direction to row `row`, which is a state.
   void place(std::int64_t row, std::int64_t direction) {
     at(row, direction) += 1;
     at(row, directions_ + direction) -= 1;
@@ -53,7 +53,7 @@ class Weights {
   std::vector<double> values_;
 };
 
-/// Writes the weights of one decoder, family by family.
+/// Writes the weights of one decoder, part by part.
 class Builder {
  public:
   Builder(const nn::Decoder& decoder, const SortingConstruction& construction)
@@ -79,14 +79,14 @@ class Builder {
     return decoder_.block(layer).feed_forward;
   }
 
-  /// Rows of the fused projection: entry `symbol` of a head's queries, keys or values.
+  /// Row of the fused projection for entry `symbol` of a head's queries, keys or values.
   std::int64_t row(int part, int head, std::int64_t symbol) const {
     return (2 * part + head) * mark_ + symbol - 1;
   }
   std::int64_t query(int head, std::int64_t symbol) const { return row(0, head, symbol); }
   std::int64_t key(int head, std::int64_t symbol) const { return row(1, head, symbol); }
   std::int64_t value(int head, std::int64_t symbol) const { return row(2, head, symbol); }
-  /// Columns of the product behind the heads.
+  /// Columns of the product after the heads.
   std::int64_t output(int head, std::int64_t symbol) const { return head * mark_ + symbol - 1; }
 
   double gamma(std::int64_t number) const { return static_cast<double>(q_ - number + 1); }
@@ -97,7 +97,7 @@ class Builder {
     table.store();
   }
 
-  /// Identities on states whose coordinates have the sum of squares that there is.
+  /// Makes norms the identity on states with the given sum of squares of coordinates.
   void norms() const {
     const double told = 3 + c_.successor * c_.successor;
     norm(decoder_.block(0).norm1, 1);
@@ -112,8 +112,8 @@ class Builder {
     gain.store();
   }
 
-  /// Head 0: which symbol it is, and whether ⊥ came before. Head 1: a number finds itself, ⊥ the
-  /// smallest number.
+  /// Head 0: which symbol it is, and whether ⊥ came before. Head 1: a number finds itself, ⊥ finds
+  /// the smallest number.
   void first_attention() const {
     constexpr double delimiter_first = 3;  // C
     Weights in = projection(0);
@@ -136,7 +136,8 @@ class Builder {
     out.store();
   }
 
-  /// tilde ⊥ of a number b becomes -tilde b: 2 relu(e_b + tilde ⊥ - 3/2) is 1 where both are there.
+  /// Changes tilde ⊥ of a number b to -tilde b: 2 relu(e_b + tilde ⊥ - 3/2) is 1 if both are
+  /// present.
   void first_feed_forward() const {
     Weights up = weights(feed_forward(0).up.weight);
     Weights bias = weights(feed_forward(0).up.bias);
@@ -177,7 +178,7 @@ class Builder {
     out.store();
   }
 
-  /// After ⊥ the number itself is taken away, and told again, G times, as far as copies are left.
+  /// After ⊥ the number itself is removed, and added again G times as far as copies are left.
   void second_feed_forward() const {
     Weights up = weights(feed_forward(1).up.weight);
     Weights down = weights(feed_forward(1).down.weight);

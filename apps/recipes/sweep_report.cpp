@@ -52,7 +52,7 @@ std::string settings_of(const std::vector<GridAxis>& axes, const GridCell& cell)
   return all;
 }
 
-/// Scores after each stage: a line ends where its setting was dropped.
+/// Scores after each stage; a line ends where its setting was dropped.
 std::string stages_picture(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
                            const GridStages& stages, const std::string& metric) {
   html::LineChart chart{.x_label = "steps", .y_label = metric, .series = {}, .log_x = true};

@@ -14,14 +14,13 @@
 namespace longhand::app {
 namespace {
 
-/// What one sample adds to the measures.
+/// The contribution of one sample to the measures.
 struct SampleMeasures {
   std::int64_t tokens = 0, asked = 0, right = 0;
   std::optional<double> attention_score = {};
 };
 
-/// The sum of -p ln p over all entries, some rows at a time: what is computed on the way stays
-/// small.
+/// The sum of -p ln p over all entries, computed some rows at a time to save memory.
 double entropy_of(const Tensor& weights) {
   constexpr std::int64_t entries_at_once = 1 << 18;
   const std::int64_t stride = std::max<std::int64_t>(1, entries_at_once / weights.columns());
@@ -34,8 +33,8 @@ double entropy_of(const Tensor& weights) {
   return sum;
 }
 
-/// The mean over a layer's heads of what they read of values in a sequence, [tokens, tokens];
-/// `visit` is given each head's weights.
+/// The mean over a layer's heads of their value weights in a sequence, [tokens, tokens]. Calls
+/// `visit` with each head's weights.
 template <class F>
 Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
                      const std::vector<nn::MixerView>& views, const Segments& sequences,
@@ -126,7 +125,7 @@ class Measuring {
   }
 
  private:
-  /// Counts what was said at the asked outputs.
+  /// Counts the predictions at the asked outputs.
   SampleMeasures answered(const tasks::Sample& sample, std::span<const std::int32_t> said) {
     SampleMeasures measures{.tokens = std::ssize(sample.tokens), .asked = std::ssize(sample.asked)};
     for (std::size_t place = 0; place < sample.asked.size(); ++place) {
@@ -142,7 +141,7 @@ class Measuring {
     return measures;
   }
 
-  /// Adds scores and entropies of a layer's heads in a sequence; returns the heads' mean.
+  /// Adds scores and entropies of a layer's heads in a sequence. Returns the mean of the heads.
   Tensor add_layer(std::int64_t layer, const std::vector<nn::MixerView>& views,
                    const Segments& sequences, std::int64_t sequence, const ReferenceMask& mask) {
     std::size_t head = first_head_[static_cast<std::size_t>(layer)];
@@ -155,7 +154,8 @@ class Measuring {
     });
   }
 
-  /// Adds the rows' attention scores, by whether their tokens were right; returns the mean.
+  /// Adds the attention scores of the rows, separately for right and wrong tokens. Returns their
+  /// mean.
   double add_scores(const Tensor& rollout, const ReferenceMask& mask, const tasks::Sample& sample,
                     std::span<const std::int32_t> said) {
     const std::vector<double> on_reference = reference_sums(rollout, mask);
@@ -172,7 +172,7 @@ class Measuring {
     return scores.mean;
   }
 
-  /// Whether all that is to be said at a token was said.
+  /// True if every answer at this token was right.
   bool right_at(const tasks::Sample& sample, std::span<const std::int32_t> said,
                 std::int64_t token) const {
     const auto groups = static_cast<std::size_t>(task_.outputs().groups);
@@ -211,7 +211,7 @@ class Measuring {
   nn::Decoder& model_;
   const tasks::Task& task_;
   DType type_;
-  std::vector<std::size_t> first_head_;  // of each layer, among all heads
+  std::vector<std::size_t> first_head_;  // index of each layer's first head among all heads
   std::int64_t rows_ = 0;                // tokens of all samples
   std::vector<SampleMeasures> samples_;
   AttentionMeasures result_;

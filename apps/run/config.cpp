@@ -19,10 +19,10 @@ constexpr std::size_t largest_ini = 1 << 20;  // bytes
 
 struct Default {
   std::string_view key, value, placeholder, meaning;
-  bool often = false;  // in the help of one screen
+  bool often = false;  // shown in the help of one screen
 };
 
-/// The same, of any origin.
+/// A setting with its default, from any source.
 struct DefaultSetting {
   std::string key, value, placeholder, meaning;
   bool often = false;
@@ -126,7 +126,7 @@ constexpr std::string_view of_every_run[] = {"training.steps",          "trainin
                                              "training.evaluate_every", "training.checkpoint_every",
                                              "training.keep",           "compute.math"};
 
-/// All of them: those of the mixers (nn/mixers/) follow the model's.
+/// All settings; those of the mixers (nn/mixers/) follow the model's.
 const std::vector<DefaultSetting>& all_defaults() {
   static const std::vector<DefaultSetting> all = [] {
     std::vector<DefaultSetting> settings;
@@ -160,7 +160,7 @@ std::string flag_of(const tasks::Option& option) {
   return option.flag.empty() ? "task." + option.name : option.flag;
 }
 
-/// The flag of a key: task.name is --task, a task's option has its own, all others lose their
+/// The flag of a key: --task for task.name, a task's option has its own, all others drop their
 /// section.
 std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   const std::string name(key.substr(key.find('.') + 1));
@@ -169,7 +169,7 @@ std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   return option == task.options.end() ? "task" : flag_of(*option);
 }
 
-/// What `make` gives; its Error named by the place that asked for it.
+/// Returns the result of `make`. Its Errors are prefixed with the place that requested it.
 template <class F>
 auto made_of(const std::string& place, F make) {
   try {
@@ -262,14 +262,14 @@ Config Config::from_run(const Config& run, std::string_view task) {
       config.set(key, setting.value);
     }
   }
-  // A model knows one tokenizer's tokens, and conversations in one form.
+  // A model knows the tokens of one tokenizer, and conversations in one form.
   if (run.knows("task.tokenizer") && config.knows("task.tokenizer") &&
       tasks::names_tokenizer(run.text("task.tokenizer"))) {
     for (const char* key : {"task.tokenizer", "task.vocabulary", "task.template", "task.date"}) {
       config.set(key, run.text(key));
     }
   }
-  // What followed from the run's task stays as it is under another.
+  // Settings derived from the run's task stay the same with another task.
   config.set("model.longest", std::to_string(run.model(*run.task()).longest));
   return config;
 }
@@ -472,7 +472,7 @@ nn::BatchSource Config::batches(std::shared_ptr<const tasks::Task> learned) cons
 }
 
 nn::Sharing Config::sharing() const {
-  constexpr std::string_view names[] = {"none", "optimizer", "gradients"};  // as in nn::Sharing
+  constexpr std::string_view names[] = {"none", "optimizer", "gradients"};  // order of nn::Sharing
   return static_cast<nn::Sharing>(choice("training.shard", names));
 }
 
@@ -495,7 +495,7 @@ void Config::check() const {
     if (setting.origin.empty()) continue;
     Config without = *this;
     without.set(setting.key, setting.otherwise);
-    if (without.wrong() == message) continue;  // it is not this one's fault
+    if (without.wrong() == message) continue;  // this setting is not the cause
     if (setting.origin.starts_with("--")) wrong_usage(setting.origin, ": ", message);
     fail(setting.origin, ": ", message);
   }
@@ -561,7 +561,8 @@ std::vector<Option> config_options(std::initializer_list<std::string_view> shown
     names += (names.empty() ? "" : ", ") + kind.name;
   }
   options.push_back({"task", "NAME", names, tasks::all_tasks().front().name, false, "task"});
-  // A flag that several tasks have tells each meaning once, after the tasks that share it.
+  // If several tasks have a flag with different meanings, each meaning is listed once, after the
+  // tasks that share it.
   struct Meaning {
     std::string flag, tasks, text;
     std::vector<std::string> of;

@@ -1,11 +1,11 @@
 #include "apps/run/config_mixers.h"
 #include "core/error.h"
 
-/// The model that a configuration describes, and back.
+/// Converts between configurations and models.
 namespace longhand::app {
 namespace {
 
-/// The activations that a feed forward may have.
+/// The activations available to feed forwards.
 constexpr std::string_view activations[] = {"gelu", "gelu_tanh", "relu", "silu"};
 
 }  // namespace
@@ -94,7 +94,8 @@ void Config::set_model(const nn::DecoderConfig& model) {
   set("model.tied", flag(model.tied));
   set("model.start", name(model.start));
   set("model.deviation", nn::shortest(model.deviation));
-  // What the first layer's mixers say holds for all; where others differ the list says so.
+  // The options of the first layer's mixers are written as defaults; where other mixers differ, the
+  // list of heads says so.
   const nn::MixerOptions options = nn::options_of(model.mixers.front());
   for (const auto& [option, value] : options) set("model." + option, value);
   set("model.heads", nn::text_of(model.mixers, mixer_options()));

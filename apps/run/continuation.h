@@ -11,7 +11,8 @@
 
 namespace longhand::app {
 
-/// What a model says after a prompt, token by token: its text so far, and how much was shown.
+/// A model's continuation of a prompt, token by token: its text so far, and how much of it was
+/// shown.
 class Continuation {
  public:
   Continuation(const tasks::Vocabulary& vocabulary, std::vector<std::int32_t> prompt)
@@ -22,10 +23,10 @@ class Continuation {
   const std::vector<nn::Choice>& choices() const { return choices_; }
 
   void add(const nn::Choice& choice, bool is_shown);
-  /// Whether the text holds `end`; it is cut there. An empty one is never found.
+  /// Cuts the text at `end`. Returns true if it was found; an empty `end` never is.
   bool cut_at(const std::string& end);
-  /// What may be shown now of what was not shown before: whole characters, and nothing that may
-  /// yet turn out to be the beginning of `end`.
+  /// The part of the text that can be shown now: whole characters, without anything that could
+  /// become the beginning of `end`.
   std::string_view fresh(const std::string& end, bool is_last);
 
  private:
@@ -38,13 +39,13 @@ class Continuation {
   std::size_t shown_ = 0;  // bytes of the text
 };
 
-/// The positions that generate() asks for, of a model whose positions are given; else nothing.
-/// Sequence i has those of the seed + i. The task outlives it.
+/// The positions callback of generate(), for a model with given positions; otherwise empty.
+/// Sequence i uses the seed + i. The task must outlive the callback.
 decltype(nn::GenerateOptions::positions) given_positions(const nn::Decoder& model,
                                                          const tasks::Task& task,
                                                          std::uint64_t seed);
 
-/// The flags that say how tokens are chosen, --seed among them.
+/// The flags that control sampling, including --seed.
 std::vector<Option> sampling_options();
 nn::Sampling sampling_from(const Arguments& arguments);
 

@@ -24,7 +24,7 @@ using Tokens = std::vector<std::int32_t>;
 
 using Reference = std::vector<nn::ReferencePair>;
 
-/// What the tokens of each sample are to look at, where the model wants to know; else nothing.
+/// The reference pairs of each sample, if the model uses them; otherwise empty.
 std::vector<Reference> references(const nn::Decoder& model, const tasks::Task& task,
                                   std::span<const tasks::Sample> samples) {
   if (!model.wants_reference()) return {};
@@ -74,12 +74,12 @@ nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
 
 namespace {
 
-/// What a model says at the asked outputs of each sample, all tokens seen as they are.
+/// A model's predictions at the asked outputs of each sample, under teacher forcing.
 std::vector<Tokens> forced(nn::Decoder& model, const tasks::Task& task,
                            std::span<const tasks::Sample> samples) {
   const Tokens choices = nn::predict(model, batch_for(model, task, samples));
   std::vector<Tokens> said(samples.size());
-  std::size_t first = 0;  // the sample's first output among all
+  std::size_t first = 0;  // index of the sample's first output
   for (std::size_t i = 0; i < samples.size(); ++i) {
     for (const std::int32_t output : samples[i].asked) {
       said[i].push_back(choices[first + static_cast<std::size_t>(output)]);
@@ -103,7 +103,7 @@ std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
                           references(model, task, samples), positions);
 }
 
-/// Adds the losses of samples' counted targets, in nats, all tokens seen as they are.
+/// Adds the losses of the samples' scored targets, in nats, under teacher forcing.
 void add_losses(LossSum& loss, nn::Decoder& model, const tasks::Task& task,
                 std::span<const tasks::Sample> samples) {
   const nn::Batch batch = batch_for(model, task, samples);
@@ -111,14 +111,14 @@ void add_losses(LossSum& loss, nn::Decoder& model, const tasks::Task& task,
   loss.weight += batch.total_weight();
 }
 
-/// The first, ..., last of `wanted` numbers below `count`, at even distances: i * count / wanted.
+/// Index i of `wanted` evenly spaced numbers below `count`: i * count / wanted.
 std::uint64_t place_among(std::uint64_t i, std::uint64_t wanted, std::uint64_t count) {
-  return i * (count / wanted) + i * (count % wanted) / wanted;  // no product is too large
+  return i * (count / wanted) + i * (count % wanted) / wanted;  // avoids overflow
 }
 
 std::int64_t tokens_in_cache(const nn::Decoder& model) {
-  std::int64_t bytes = 0;             // of a token: keys and values of every layer
-  constexpr std::int64_t least = 64;  // tokens that a sequence is taken to have
+  std::int64_t bytes = 0;             // per token: keys and values of every layer
+  constexpr std::int64_t least = 64;  // minimum tokens assumed per sequence
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     for (const nn::AnyMixer& mixer : model.config().mixers_of(layer)) {
       bytes += 4 * (mixer->cached_columns() + mixer->cached_numbers());
@@ -162,7 +162,7 @@ void for_samples(const tasks::Task& task, const EvaluationOptions& options,
 
 namespace {
 
-/// What a model said to samples that were read together, and where their targets are text its loss.
+/// A model's answers to samples that were read together and, if their targets are text, its loss.
 struct Answers {
   std::vector<Tokens> said;
   LossSum loss;
@@ -197,7 +197,7 @@ std::string bytes_of(const Answers& answers) {
   return bytes;
 }
 
-/// Takes one group's answers from what bytes_of() made of it and of others.
+/// Parses the answers of one group, in the format of bytes_of(), from the front of `bytes`.
 Answers take_answers(std::string_view& bytes, std::size_t samples) {
   const auto take = [&](void* to, std::size_t count) {
     LONGHAND_CHECK(count <= bytes.size(), "evaluation: expected the answers to ", samples,
@@ -217,8 +217,8 @@ Answers take_answers(std::string_view& bytes, std::size_t samples) {
   return answers;
 }
 
-/// What each rank read, its groups one after another: of all groups, those whose number it has
-/// modulo their number.
+/// The groups that each rank read, in order. Rank r reads the groups whose number is r modulo the
+/// number of ranks.
 std::vector<std::string> read_on_ranks(nn::Communicator& ranks, nn::Decoder& model,
                                        const tasks::Task& task, const EvaluationOptions& options) {
   std::string mine;

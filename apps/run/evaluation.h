@@ -12,44 +12,44 @@
 
 namespace longhand::app {
 
-/// How a model's answers are read.
+/// How a model's answers are obtained.
 enum class Reading {
-  forced,   // it sees the sample's own tokens (teacher forcing)
-  decoded,  // it sees what it said before in place of what was asked
+  forced,   // the model reads the sample's own tokens (teacher forcing)
+  decoded,  // the model reads its own answers in place of the asked tokens
 };
-std::optional<Reading> reading_from_name(std::string_view name);  // forced, decoded
+std::optional<Reading> reading_from_name(std::string_view name);  // parses "forced" or "decoded"
 
 struct EvaluationOptions {
   std::int64_t samples = 200;
-  /// About so many are read together; 0: 8192, in decoding what a cache of 256 MiB holds, at most
-  /// 65536. There a batch costs a pass for each asked output, so the more sequences the better.
+  /// About this many tokens are read together. 0 means 8192, and in decoding as many as fit in a
+  /// cache of 256 MiB, at most 65536. In decoding a batch needs one pass per asked output, so many
+  /// sequences are efficient.
   std::int64_t tokens_at_once = 0;
   std::uint64_t seed = 1;
   Reading reading = Reading::forced;
-  int head = 0;  // of the task's
-  /// Told of each sample what was said at its asked outputs.
+  int head = 0;  // output head of the task
+  /// Called with samples and the predictions at their asked outputs.
   std::function<void(std::span<const tasks::Sample> samples,
                      std::span<const std::vector<std::int32_t>> said)>
       told = {};
-  /// Those that all have the model and call evaluate() together: each reads some of the samples,
-  /// and all have the tally that one alone would have.
+  /// Ranks that all have the model and call evaluate() together. Each reads some of the samples,
+  /// and all get the tally of a single rank.
   nn::Communicator* ranks = &nn::alone();
 };
 
-/// The samples that models are scored on, some at a time: number i from the stream (seed,
-/// evaluation, 0, i), so every model and every step sees the same ones. Where a task's samples are
-/// numbered it is all of them in order, or, if fewer are wanted, some at even distances.
+/// Visits the samples for scoring, some at a time. Sample i is drawn from the stream (seed,
+/// evaluation, 0, i), so every model and step sees the same samples. If a task's samples are
+/// numbered, these are all of them in order, or evenly spaced ones if fewer are wanted.
 void for_samples(const tasks::Task& task, const EvaluationOptions& options,
                  const std::function<void(std::span<const tasks::Sample>)>& body);
 
-/// Samples side by side as this model reads them: where its heads are reinforced, with the pairs of
-/// the task's reference.
+/// Joins samples to a batch for this model; with reinforced heads, including the reference pairs.
 nn::Batch batch_for(const nn::Decoder& model, const tasks::Task& task,
                     std::span<const tasks::Sample> samples);
 /// The same in the backend's memory.
 nn::Input input_for(const nn::Decoder& model, const tasks::Task& task,
                     std::span<const tasks::Sample> samples);
-/// The first tokens of a sample, at most so many, by themselves.
+/// The first tokens of a sample, at most `most`, as an input.
 nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
                         const tasks::Sample& sample, std::size_t most);
 
@@ -57,21 +57,20 @@ nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options);
 
-/// The mean loss of the same samples' counted targets, in nats, all tokens seen as they are.
+/// The mean loss of the same samples' scored targets, in nats, under teacher forcing.
 double evaluate_loss(nn::Decoder& model, const tasks::Task& task, const EvaluationOptions& options);
 
-/// Losses of counted targets.
+/// Sum of losses of scored targets.
 struct LossSum {
   double sum = 0, weight = 0;
 
   double mean() const { return weight > 0 ? sum / weight : 0; }
 };
-/// Those of each sample by itself.
+/// The losses of each sample separately.
 std::vector<LossSum> evaluate_losses(nn::Decoder& model, const tasks::Task& task,
                                      const EvaluationOptions& options);
 
-/// A share with its 95% interval as one prints it: "0.9375 [0.9120, 0.9560]"; another metric's
-/// mean.
+/// A share with its 95% interval, "0.9375 [0.9120, 0.9560]", or the mean of another metric.
 std::string text_of(const tasks::Metric& metric);
 
 }  // namespace longhand::app

@@ -27,7 +27,7 @@ std::string varint(std::uint64_t value) {
   return bytes;
 }
 
-// The wire types of protocol buffers: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes.
+// Wire types of protocol buffers: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes.
 std::string key(std::uint64_t field, std::uint64_t type) { return varint(field << 3 | type); }
 
 std::string eight(std::uint64_t field, double value) {

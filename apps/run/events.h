@@ -11,12 +11,12 @@
 
 namespace longhand::app {
 
-/// A file that TensorBoard reads: one record for each step, with named numbers. Each record is
+/// A file for TensorBoard, with one record of named numbers per step. A record is
 ///   length (u64), masked CRC-32C of the length, an Event message, masked CRC-32C of it
-/// Whatever a cut write leaves at the end is passed over by its readers.
+/// Readers ignore an incomplete record at the end.
 class EventsFile {
  public:
-  /// Makes events.out.tfevents.SECONDS.longhand in the folder.
+  /// Creates events.out.tfevents.SECONDS.longhand in the folder.
   explicit EventsFile(const Folder& folder);
 
   void add(std::int64_t step, const std::vector<std::pair<std::string, double>>& scalars);

@@ -7,15 +7,15 @@
 
 namespace longhand::app {
 
-/// Who writes to a folder at this moment; nothing where nobody does.
+/// The process that currently writes to a folder; empty if there is none.
 std::optional<std::string> writer_of(const Folder& folder);
 
-/// Holds the file `lock` of a folder, so that one process at a time writes there. It contains the
-/// process's number and its machine's name; the system lets go of it when the process ends, however
-/// it ends.
+/// Holds the file `lock` of a folder, so that one process at a time writes there. The file contains
+/// the process id and the machine's name. The system releases the lock when the process ends in any
+/// way.
 class FolderLock {
  public:
-  /// Refused in one line, naming the other process, where that has it.
+  /// Throws a one-line Error that names the other process if it holds the lock.
   explicit FolderLock(Folder folder);
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept = default;

@@ -13,7 +13,7 @@ bool is_number(std::string_view part) {
   return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// blocks.7.norm1.weight as blocks.*.norm1.weight
+/// Maps blocks.7.norm1.weight to blocks.*.norm1.weight.
 std::string without_numbers(std::string_view name) {
   std::string all;
   while (true) {
@@ -26,7 +26,7 @@ std::string without_numbers(std::string_view name) {
   }
 }
 
-/// What LoRA and mixers added to the model, to learn in its place.
+/// Parameters of LoRA and mixers that are added to the model and trained in its place.
 std::vector<nn::Parameter> added_to(const nn::Decoder& model) {
   std::vector<nn::Parameter> added;
   for (const nn::Decoder::Adapter& adapter : model.adapters()) {

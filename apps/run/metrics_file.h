@@ -22,8 +22,8 @@ struct Metrics {
 /// lines is refused, so that rubbish costs neither time nor memory.
 Metrics read_metrics(const Folder& folder, const std::function<void(const Json&)>& take = {});
 
-/// Opens metrics.jsonl for adding to. What comes after `step` is dropped, and the evaluation at
-/// `step` unless `evaluated`: it will be written again. A damaged line is kept as it is.
+/// Opens metrics.jsonl for appending. Lines after `step` are dropped, and so is the evaluation at
+/// `step` unless `evaluated`, because they will be written again. Damaged lines are kept.
 FileDescriptor open_metrics(const Folder& folder, std::int64_t step, bool evaluated);
 
 }  // namespace longhand::app

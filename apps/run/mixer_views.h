@@ -6,8 +6,8 @@
 
 namespace longhand::app {
 
-/// Every mixer of a layer with what it did: visit(first head, mixer, view). A layer's heads are
-/// counted over all its mixers, in the order of its list.
+/// Visits every mixer of a layer with its view: visit(first head, mixer, view). Heads are numbered
+/// over all mixers of the layer, in the order of its list.
 template <class F>
 void for_each_mixer(const nn::Decoder& model, std::int64_t layer,
                     const std::vector<nn::MixerView>& views, F visit) {

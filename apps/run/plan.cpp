@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a model computes for a batch in one training step.
+/// Operations of a model in one training step of a batch.
 double operations_of(const nn::Decoder& model, const nn::Batch& batch) {
   double pairs = 0;
   for (const std::int32_t n : batch.lengths) pairs += 0.5 * n * (n + 1.0);
@@ -29,7 +29,7 @@ double checkpoint_bytes(const nn::Decoder& model, DType moments) {
   return bytes;
 }
 
-/// Of the disk that the folder is or will be on; 0: unknown.
+/// Free bytes on the disk of the folder, which need not exist yet; 0: unknown.
 double free_bytes(fs::path folder) {
   std::error_code error;
   folder = fs::absolute(folder, error);
@@ -59,7 +59,7 @@ TrainingWork training_work(const Config& config) {
   const std::shared_ptr<const tasks::Task> task = config.learned();
   const auto nothing = make_accounting_backend();
   nn::DecoderConfig shape = config.model(*task);
-  shape.deviation = 0;  // no numbers need to be drawn
+  shape.deviation = 0;  // avoids drawing initial values
   const nn::Decoder model(*nothing, shape, 0, config.storage());
   const nn::BatchSource source = config.batches(task);
   TrainingWork all{.parameters = model.parameters().count(),
@@ -88,7 +88,7 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
       line += text("; at least ", time_in_words(seconds), " at this machine's peak");
     }
   }
-  // The last `keep`, the best, and the one that is being written.
+  // The last `keep`, the best, and the one being written.
   const auto kept = static_cast<double>(config.integer("training.keep", 1, 1000) + 2);
   const bool several = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40) > 0 ||
                        config.number("training.checkpoint_minutes", 0, 1e6) > 0 ||

@@ -55,7 +55,7 @@ Cosines cosines(const Tensor& a, const Tensor& b, bool same) {
   return result;
 }
 
-/// Rows of x at these tokens.
+/// The rows of x for these tokens.
 Tensor rows_of(const Tensor& x, std::span<const std::int32_t> rows) {
   const auto count = static_cast<std::int64_t>(rows.size());
   const Tensor y(x.backend(), {count, x.columns()}, x.dtype());
@@ -73,7 +73,7 @@ std::string figure_text(double value) {
   return buffer;
 }
 
-/// The places of the two largest.
+/// Indices of the two largest.
 std::pair<std::size_t, std::size_t> two_largest(std::span<const double> values) {
   std::size_t first = values[0] >= values[1] ? 0 : 1, second = 1 - first;
   for (std::size_t i = 2; i < values.size(); ++i) {
@@ -92,7 +92,7 @@ void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor&
                       std::span<const tasks::Sample> samples, Mechanisms& counts) {
   const nn::Batch batch = batch_of(samples, task);
   const auto seen = watched(model, nn::make_input(model.backend(), batch), ".mixing");
-  // Rows of the batch: every mark, then every number of an output that a greater one follows.
+  // Rows of the batch: every mark, and every output number that has a greater one.
   std::vector<std::int32_t> marks, numbers;
   std::vector<std::int32_t> least, own, next;
   std::int32_t begin = 0;

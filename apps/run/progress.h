@@ -10,32 +10,32 @@
 
 namespace longhand::app {
 
-/// What a line of progress tells.
+/// The contents of a line of progress.
 struct ProgressState {
   std::int64_t step = 0, steps = 0;
   double loss = 0;
   std::optional<double> accuracy = {};
-  double seconds = 0;                                   // of a step
-  double tokens = 0;                                    // of a step
-  std::optional<nn::StepReport::Slowest> slowest = {};  // of several ranks
-  std::optional<double> peak = {};                      // the share of what the machine can do
-  std::uint64_t memory = 0;                             // bytes, the most in use so far
+  double seconds = 0;                                   // per step
+  double tokens = 0;                                    // per step
+  std::optional<nn::StepReport::Slowest> slowest = {};  // if there are several ranks
+  std::optional<double> peak = {};                      // share of the machine's peak
+  std::uint64_t memory = 0;                             // bytes, maximum so far
 };
 
-/// The line, no wider than so many columns, with a bar where there is room: what matters least is
-/// left out first. Columns 0: all of it, without a bar.
+/// The line, at most this wide, with a bar if there is room. The least important parts are dropped
+/// first. With columns 0, all parts without a bar.
 std::string progress_line(const ProgressState& state, std::size_t columns);
 
-/// Tells on standard error how far a run is: one line written over on a terminal, a line now and
-/// then elsewhere.
+/// Shows the progress of a run on standard error: one line that is overwritten on a terminal,
+/// otherwise a line from time to time.
 class Progress {
  public:
-  /// peak: operations a second the machine can do; 0 where that is not known.
+  /// `peak`: operations per second of the machine; 0 if unknown.
   Progress(std::int64_t steps, bool quiet, double peak);
 
-  /// operations: of the step.
+  /// `operations`: of the step.
   void show(const nn::StepReport& report, double operations);
-  void say(std::string_view text);  // one line or several
+  void say(std::string_view text);  // prints one or several lines
 
  private:
   std::int64_t steps_;

@@ -22,14 +22,16 @@ namespace {
 
 constexpr std::int64_t usual_parts = 8;
 
-/// A launcher ends all ranks as soon as one has failed: those with nothing to say go last.
+/// A launcher ends all ranks as soon as one has failed, so ranks without a message of their own end
+/// last.
 void let_others_speak() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
 
-/// Longer than any rank takes to see that another one is gone.
+/// Longer than any rank needs to notice that another is gone.
 constexpr std::chrono::seconds until_all_saw{1};
 
-/// Says it and ends the process: this thread cannot end what another one waits for. It stays until
-/// the others have seen who was gone first, so that they do not miss this one too.
+/// Reports the loss and ends the process, because this thread cannot stop what another one waits
+/// for. It waits until the other ranks have noticed which was lost first, so that they do not
+/// report this rank instead.
 void end_without(const std::string& ranks, bool first) {
   if (first) {
     std::fprintf(stderr,
@@ -45,7 +47,7 @@ std::string machine_name() {
   return ::gethostname(host, sizeof host - 1) == 0 ? host : "?";
 }
 
-/// Cores that this process may use, and those of the machine.
+/// Cores that this process may use, and all cores of the machine.
 int own_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -71,8 +73,8 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
   const auto named = [&](const char* message) {
     return rank == 0 ? std::string(message) : text("rank ", rank, ": ", message);
   };
-  // What one rank alone throws leaves the others waiting. It must not wait for them in turn: MPI is
-  // not left in order, and the launcher ends them.
+  // If one rank throws, the others are blocked in MPI. Do not wait for them: the launcher ends
+  // them.
   const auto leave = [&] {
     if (ranks->failed_together()) {
       watch.reset();
@@ -88,7 +90,7 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     let_others_speak();
     throw;
   } catch (const nn::RankLost& error) {
-    // MPI may miss a rank before the watch does, which knows its name and ends this process.
+    // MPI may notice a lost rank before the watch does, which knows its name and ends this process.
     std::this_thread::sleep_for(3 * until_all_saw);
     leave();
     throw Error(named(error.what()));
@@ -99,7 +101,7 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     leave();
     throw Error(named(message_of(error).c_str()));
   }
-  // Whoever leaves first is not lost.
+  // Ranks leave together, so none counts as lost.
   ranks->meet();
   watch->stop();
   ranks->meet();
@@ -122,8 +124,7 @@ void require_same(nn::Communicator& ranks, const RankFacts& facts) {
     if (all[r] == all[0]) continue;
     ranks.fail_together();
     if (ranks.rank() > 0) throw nn::FailedElsewhere("rank 0 tells it");
-    // Rank 0 has its facts; those of the other one stand in the same order, or it is another
-    // program.
+    // Rank 0's facts come first; those of the same program are in the same order.
     std::size_t at = 0;
     const auto next = [&] {
       const std::size_t end = std::min(all[r].find('\0', at), all[r].size());
@@ -154,7 +155,7 @@ int threads_of_rank(nn::Communicator& ranks, int threads) {
   if (ranks.size() == 1 || threads != 0) return threads;
   const auto machines = ranks.gather(std::string_view(machine_name()));
   const auto here = std::ranges::count(machines, machine_name());
-  if (own_cores() < all_cores()) return 0;  // the launcher has given each its own
+  if (own_cores() < all_cores()) return 0;  // the launcher has given each rank its own cores
   return std::max(1, own_cores() / static_cast<int>(here));
 }
 

@@ -11,23 +11,24 @@
 
 namespace longhand::app {
 
-/// Does work on the ranks that mpirun or srun started, or alone. An error that all ranks have is
-/// told once; one of a single rank is told by it, and with a rank that is gone the others end:
-/// within a second on its machine.
+/// Does work on the ranks that mpirun or srun started, or on this process alone. An error common to
+/// all ranks is reported once, one of a single rank by that rank. If a rank is lost, the others on
+/// its machine end within a second.
 void on_ranks(const std::function<void(nn::Communicator&)>& work);
 
-/// What has to be the same on all ranks: names and values.
+/// Names and values that must be equal on all ranks.
 using RankFacts = std::vector<std::pair<std::string, std::string>>;
-/// The program and what its bits depend on: its file, the instruction set.
+/// What the bits depend on: the program's file and the instruction set.
 RankFacts program_facts();
-/// An Error, naming the rank and the first fact, where one of another rank is not rank 0's.
+/// Throws an Error that names the rank and the first fact that differs from rank 0's.
 void require_same(nn::Communicator& ranks, const RankFacts& facts);
 
-/// The parts of a step of a run that begins on ranks and does not say: 8, or as many as divide its
-/// batches.
+/// The default number of parts of a step for a run that starts on ranks: 8, or the largest smaller
+/// power of two that divides its batches.
 std::int64_t default_parts(const Config& config);
 
-/// Threads for each rank where they share a machine and nobody says: an equal share of its cores.
+/// Threads per rank if ranks share a machine and --threads is not given: an equal share of its
+/// cores.
 int threads_of_rank(nn::Communicator& ranks, int threads);
 
 }  // namespace longhand::app

@@ -33,8 +33,8 @@ void Rollout::add_earlier_layer(const Tensor& attention) {
   for (Panel& panel : panels_) {
     panel.entries = panel.entries / slice(sums, panel.begin, panel.end - panel.begin);
   }
-  // Columns of the product need those of R from their own on, so a panel's old entries are not
-  // wanted once its new ones are there.
+  // A column of the product needs the columns of R from its own on, so the old entries of a panel
+  // can be dropped once its new ones exist.
   for (auto to = panels_.begin(); to != panels_.end(); ++to) {
     const Tensor product = empty_like(to->entries.value());
     product.backend()(Copy{.x = to->entries.value(), .y = product});  // R I

@@ -18,7 +18,7 @@ namespace {
 const std::string config_file = "config.ini";
 constexpr std::string_view tokenizer_setting = "task.tokenizer";
 
-/// A tokenizer's files: a tokenizer.json, or those of a folder.
+/// The files of a tokenizer: a tokenizer.json, or those of a folder.
 void copy_tokenizer_files(const fs::path& from, const Folder& folder) {
   const auto copy = [&](const fs::path& file, const char* name) {
     const MappedFile mapped(file);
@@ -36,11 +36,13 @@ void copy_tokenizer_files(const fs::path& from, const Folder& folder) {
   }
 }
 
-/// A run whose tokens are a tokenizer's carries it: its model can be used wherever the run goes.
+/// A run that uses a tokenizer contains a copy of it, so its model can be used wherever the run is
+/// moved.
 void copy_tokenizer(const Folder& run, const fs::path& from) {
   const fs::path to = RunFolder::tokenizer(run.path());
   const Folder folder = run.make_folder(to.filename().string());
-  if (!fs::equivalent(from, to)) copy_tokenizer_files(from, folder);  // else it was put there
+  // otherwise it is already there
+  if (!fs::equivalent(from, to)) copy_tokenizer_files(from, folder);
 }
 
 Config config_in(const fs::path& folder) {

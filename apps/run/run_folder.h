@@ -27,11 +27,11 @@ namespace longhand::app {
 ///   lock             while a process writes to it
 class RunFolder {
  public:
-  /// A new run: the folder must not hold one already. Nothing is written before open().
-  /// `start` is the checkpoint, of another run, whose values its model begins with.
+  /// A new run. The folder must not contain one. Nothing is written before open(). `start` is a
+  /// checkpoint of another run from which the model starts.
   static RunFolder create(const std::filesystem::path& path, const Config& config,
                           std::optional<std::filesystem::path> start = {});
-  /// An existing one.
+  /// An existing run.
   explicit RunFolder(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -39,7 +39,7 @@ class RunFolder {
   static std::filesystem::path tokenizer(const std::filesystem::path& run) {
     return run / "tokenizer";
   }
-  /// Puts the tokenizer's files of a run that has one into another folder.
+  /// Copies the tokenizer's files of a run that has one to another folder.
   static void export_tokenizer(const std::filesystem::path& run, const std::filesystem::path& to);
   const Config& config() const { return config_; }
   const std::optional<std::filesystem::path>& start() const { return start_; }
@@ -50,13 +50,13 @@ class RunFolder {
   /// checkpoint of step 0 before config.ini makes the folder a run. `data` is what data.json says
   /// of the files that it learns from; one that is there stays.
   void open(const nn::Parameters* values = nullptr, const std::vector<RunData>& data = {});
-  /// Opens metrics.jsonl and an events file for adding to. Lines that were written after the
-  /// checkpoint of `step` are dropped, an evaluation of it too unless it was `evaluated`.
+  /// Opens metrics.jsonl and an events file for appending. Lines after the checkpoint of `step` are
+  /// dropped, and an evaluation at `step` unless `evaluated`.
   void open_logs(std::int64_t step, bool evaluated = true);
-  void log(const Json& line);  // {"step": ..., ...}; its numbers also go to the events file
+  void log(const Json& line);  // {"step": ..., ...}; numbers also go to the events file
   void write_report(const std::string& page);
 
-  /// Whether the path still leads to the folder that is held open.
+  /// True if the path still leads to the folder that is held open.
   bool in_place() const { return folder_->in_place(); }
   void require_in_place() const { folder_->require_in_place(); }
 
@@ -74,7 +74,7 @@ class RunFolder {
   std::filesystem::path path_;
   Config config_;
   std::optional<std::filesystem::path> start_;
-  bool fresh_ = false;  // there must be no run yet
+  bool fresh_ = false;  // the folder must not contain a run yet
   std::optional<Folder> folder_;
   std::optional<FolderLock> lock_;
   FileDescriptor metrics_;
@@ -82,15 +82,16 @@ class RunFolder {
 };
 
 struct LoadOptions {
-  std::optional<std::int64_t> step = {};            // none: the best, or else the latest
-  std::map<std::string, std::string> compute = {};  // backend, threads, math; not given: the run's
-  std::optional<DType> matrices = {};               // f32 or bf16; none: as they are stored
+  std::optional<std::int64_t> step = {};            // default: the best, otherwise the latest
+  std::map<std::string, std::string> compute = {};  // backend, threads, math; default: the run's
+  std::optional<DType> matrices = {};               // f32 or bf16; default: as stored
 };
 
-/// The step of a run's checkpoint: that one, which must be there, or the best, or else the latest.
+/// The step of a run's checkpoint: the given one, which must exist, otherwise the best, otherwise
+/// the latest.
 std::int64_t find_step(const RunFolder& run, std::optional<std::int64_t> step);
 
-/// The run's model with the parameters of a checkpoint.
+/// A run's model with the parameters of a checkpoint.
 struct LoadedRun {
   Config config;
   std::shared_ptr<Backend> backend;
@@ -99,8 +100,8 @@ struct LoadedRun {
   std::int64_t step = 0;
 };
 LoadedRun load_run(const std::filesystem::path& path, const LoadOptions& options = {});
-/// The same, to go on from prompts: refused where heads are reinforced by what a task's samples
-/// say, which prompts do not.
+/// The same for continuing prompts. Throws an Error if heads are reinforced, because prompts have
+/// no reference.
 LoadedRun load_run_for_prompts(const std::filesystem::path& path, const LoadOptions& options);
 
 /// The flags of commands that read a run: --step, --backend, --threads, --math, --weights.

@@ -10,12 +10,12 @@
 
 namespace longhand::app {
 
-/// One figure of metrics.jsonl against the step, averaged down to some hundred points; with `head`
-/// only over the steps of that output head.
+/// A number of metrics.jsonl against the step, averaged to a few hundred points. With `head`, only
+/// steps of that output head.
 html::Series curve(const std::string& name, const std::vector<Json>& metrics,
                    std::string_view figure, std::string_view head = {});
 
-/// Curves, evaluations, how to make it again and the configuration, as one page.
+/// Curves, evaluations, the command to repeat the run, and the configuration, as one page.
 std::string run_report(const RunFolder& folder);
 
 }  // namespace longhand::app

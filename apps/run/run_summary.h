@@ -9,14 +9,14 @@
 
 namespace longhand::app {
 
-/// What a run's folder says of it, without its model.
+/// What a run's folder says about it, without loading its model.
 struct RunSummary {
   Config config;
   std::int64_t step = 0, steps = 0;
   std::string state = {};            // finished, training or stopped
-  std::string metric = {};           // the task's main one, of its first distribution
-  std::optional<double> value = {};  // in the last evaluation that has it
-  double seconds = 0;                // of its steps
+  std::string metric = {};           // main metric of the task, in its first distribution
+  std::optional<double> value = {};  // its value in the last evaluation that has it
+  double seconds = 0;                // duration of its steps
 };
 RunSummary summarize(const std::filesystem::path& run);
 
@@ -27,10 +27,10 @@ bool is_finished(const std::filesystem::path& run, std::int64_t steps,
                  std::int64_t evaluate_samples);
 bool is_finished(const std::filesystem::path& run, const Config& config);
 
-/// The main metric's value in a run's evaluation after a step; none where there is none.
+/// The main metric's value in a run's evaluation after a step, if there is one.
 std::optional<double> score_after(const std::filesystem::path& run, std::int64_t step);
 
-/// The mean loss of the last tenth of the steps up to this one; infinite where none is told.
+/// Mean loss of the last tenth of the steps up to this one; infinite if there is none.
 double loss_before(const std::filesystem::path& run, std::int64_t step);
 
 /// The folders that hold a run (config.ini), and what could not be looked at.

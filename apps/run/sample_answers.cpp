@@ -9,11 +9,12 @@ namespace {
 constexpr std::int64_t samples_shown = 3;
 constexpr std::size_t longest_shown = 400;  // bytes of each text
 
-/// The whole text of some tokens, or its end after "...".
+/// The text of some tokens; if it is too long, its end after "...".
 std::string shortened(std::string whole) {
   if (whole.size() <= longest_shown) return whole;
   std::size_t begin = whole.size() - longest_shown;
-  while (begin < whole.size() && (whole[begin] & 0xc0) == 0x80) ++begin;  // at a character's start
+  // move to the start of a character
+  while (begin < whole.size() && (whole[begin] & 0xc0) == 0x80) ++begin;
   return "..." + whole.substr(begin);
 }
 
@@ -23,11 +24,12 @@ Json sample_answers(nn::Decoder& model, const tasks::Task& task, std::uint64_t s
   const tasks::Vocabulary& vocabulary = task.vocabulary();
   Json answers = Json::array();
   const tasks::Outputs outputs = task.outputs();
-  if (outputs.groups != 1 || !outputs.says_next) return answers;  // no tokens are said
+  if (outputs.groups != 1 || !outputs.says_next)
+    return answers;  // the task does not predict tokens
   const EvaluationOptions few{.samples = samples_shown, .seed = seed};
   for_samples(task, few, [&](std::span<const tasks::Sample> samples) {
     const auto choices = nn::predict(model, batch_for(model, task, samples));
-    std::size_t first = 0;  // the sample's first output among all
+    std::size_t first = 0;  // index of the sample's first output
     for (const tasks::Sample& sample : samples) {
       const std::span all(choices.data() + first, sample.targets.size());
       first += sample.targets.size();

@@ -6,9 +6,9 @@
 
 namespace longhand::app {
 
-/// What a model answers to the first few samples of an evaluation, all tokens seen as they are:
-/// [{"prompt": ..., "expected": ..., "text": ...}]. The prompt is all up to the answer, or the
-/// whole sample where answers stand among its tokens.
+/// A model's answers to the first samples of an evaluation under teacher forcing: [{"prompt": ...,
+/// "expected": ..., "text": ...}]. The prompt is everything before the answer, or the whole sample
+/// if answers are spread over its tokens.
 Json sample_answers(nn::Decoder& model, const tasks::Task& task, std::uint64_t seed);
 
 }  // namespace longhand::app

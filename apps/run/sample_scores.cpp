@@ -16,7 +16,7 @@ NamedTensor column(const std::string& name, Backend& host, const std::vector<dou
   return {name, Tensor::from(host, {std::ssize(values)}, DType::f64, values)};
 }
 
-/// The logits of rows of `groups` choices among `classes`, some rows at a time.
+/// Computes the logits of rows with `groups` choices among `classes`, some rows at a time.
 template <class Body>  // body(row, its numbers)
 void for_rows(const Tensor& logits, Body body) {
   constexpr std::int64_t at_once = 64;
@@ -37,7 +37,7 @@ double log_sum_exp(std::span<const double> x) {
   return largest + std::log(sum);
 }
 
-/// Every token is to say the next one of its sequence.
+/// Sets the targets of every token to the next token of its sequence.
 void want_next_tokens(nn::Batch& batch) {
   batch.targets.assign(batch.tokens.size(), tasks::Sample::not_counted);
   std::size_t first = 0;
@@ -93,7 +93,7 @@ void SampleScores::add_logits(std::span<const tasks::Sample> samples) {
   const nn::Input input = input_for(model_, task_, samples);
   const Tensor logits = model_.logits(model_.features(input), samples[0].head).value();
   const tasks::Outputs outputs = task_.outputs();
-  std::int64_t first = 0;  // of the sample's rows
+  std::int64_t first = 0;  // index of the sample's first row
   for (const tasks::Sample& sample : samples) {
     for (const std::int32_t output : sample.asked) {
       const std::vector<double> row = logits.slice(first + output / outputs.groups, 1).to_doubles();
@@ -111,7 +111,7 @@ std::vector<NamedTensor> SampleScores::arrays(Backend& host) const {
   add_lists(all, host, named("asked"), named("asked_lengths"), asked_);
   for (const auto& [what, lists] : {std::pair{"said", &said_}, {"wanted", &wanted_}}) {
     add_lists(all, host, named(what), {}, *lists);
-    all.pop_back();  // as many as were asked
+    all.pop_back();  // as many as were requested
   }
   all.push_back(column(named("losses"), host, losses_));
   for (auto [metric, scores] : scores_) {

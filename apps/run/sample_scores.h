@@ -8,16 +8,16 @@
 #include "apps/run/evaluation.h"
 #include "core/npy.h"
 
-/// What a model said, sample by sample or token by token, as arrays.
+/// A model's predictions per sample or per token, as arrays.
 namespace longhand::app {
 
-/// Gathers the samples of one distribution (EvaluationOptions::told):
+/// Collects the samples of one distribution (EvaluationOptions::told):
 ///   NAME.tokens, NAME.lengths         of each sample
-///   NAME.asked, NAME.asked_lengths    the outputs that are scored (tasks/task.h)
-///   NAME.said, NAME.wanted            at each of them, as classes
-///   NAME.losses [samples]             mean over a sample's targets, all tokens seen as they are
-///   NAME.scores.METRIC [samples]      NaN where a sample has none
-///   NAME.logits [asked, classes]      where wanted, all tokens seen as they are
+///   NAME.asked, NAME.asked_lengths    the scored outputs (tasks/task.h)
+///   NAME.said, NAME.wanted            predicted and right class at each of them
+///   NAME.losses [samples]             mean over a sample's targets, under teacher forcing
+///   NAME.scores.METRIC [samples]      NaN if a sample has none
+///   NAME.logits [asked, classes]      if requested, under teacher forcing
 class SampleScores {
  public:
   SampleScores(nn::Decoder& model, const tasks::Task& task, std::string name, bool logits)
@@ -38,13 +38,13 @@ class SampleScores {
   std::map<std::string, std::vector<double>> scores_;
 };
 
-/// What a model says of tokens from outside.
+/// A model's scores on tokens from outside.
 struct TokenScores {
-  tasks::Tally tally;               // loss, perplexity, tokens (the share that is right)
-  std::vector<NamedTensor> arrays;  // tokens, lengths, targets, said, losses; logits where wanted
+  tasks::Tally tally;               // loss, perplexity, tokens (share of right ones)
+  std::vector<NamedTensor> arrays;  // tokens, lengths, targets, said, losses; logits if requested
 };
-/// Where a batch has no targets they are the next tokens. losses: of each target, NaN where it is
-/// not counted; the tally's are weighted as the batches say.
+/// If a batch has no targets, the next tokens are the targets. losses: per target, NaN if it is not
+/// scored. The tally is weighted as the batches are.
 TokenScores score_tokens(nn::Decoder& model, const tasks::Task& task,
                          std::vector<nn::Batch> batches, Backend& host, bool logits);
 

@@ -9,9 +9,9 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::int64_t most_values = 1000;  // of an axis, and points of all axes
+constexpr std::int64_t most_values = 1000;  // maximum values of an axis, and points of all axes
 
-/// "2..100:2", or one value, which may be any word.
+/// Parses "2..100:2", or one value, which may be any word.
 void add_values(std::string_view item, std::vector<std::string>& values) {
   const std::size_t dots = item.find("..");
   if (dots == std::string_view::npos) {

@@ -11,43 +11,43 @@
 
 namespace longhand::app {
 
-/// An option of a task and the values it goes through.
+/// An option of a task and the values it takes.
 struct SweepAxis {
   std::string option;
   std::vector<std::string> values;
 };
-/// "length=10,20,50", "length=2..100", "length=10..100:10" and mixtures of them.
+/// Parses "length=10,20,50", "length=2..100", "length=10..100:10" and mixtures of them.
 SweepAxis parse_axis(std::string_view text);
 
 struct SweepPoint {
-  std::vector<std::string> values;  // one of each axis, in their order
+  std::vector<std::string> values;  // one per axis, in order
   std::shared_ptr<const tasks::Task> task;
   tasks::Tally tally = {};
 };
 
-/// A run's task at every combination of the axes' values, the last axis fastest. A value that does
-/// not fit is refused here, before anything is scored.
+/// A run's task at every combination of the axes' values, the last axis fastest. An invalid value
+/// is refused here, before anything is scored.
 std::vector<SweepPoint> sweep_points(const Config& config, const std::vector<SweepAxis>& axes);
-/// Scores a model on each.
+/// Scores a model at each point.
 void sweep(nn::Decoder& model, std::vector<SweepPoint>& points, const EvaluationOptions& options);
 
 /// "length=50 repeat=3"
 std::string name_of(const SweepPoint& point, const std::vector<SweepAxis>& axes);
 
 /// A metric against the first axis, whose values must be numbers, with Wilson's intervals: one
-/// series for each combination of the other axes. Names begin with `name`.
+/// series per combination of the other axes. Names start with `name`.
 std::vector<html::Series> sweep_series(const std::string& name,
                                        const std::vector<SweepPoint>& points,
                                        const std::vector<SweepAxis>& axes, std::string_view metric);
 
-/// The same of several runs scored at the same points: the means over them, and for intervals the
-/// least and the greatest; of a single one as above.
+/// The same for several runs scored at the same points: means over runs, and the range from minimum
+/// to maximum; a single run is treated as above.
 std::vector<html::Series> sweep_series_over(const std::string& name,
                                             const std::vector<std::vector<SweepPoint>>& runs,
                                             const std::vector<SweepAxis>& axes,
                                             std::string_view metric);
 
-/// The figures of every metric of a sweep, as HTML.
+/// The charts of every metric of a sweep, as HTML.
 std::string sweep_charts(const std::vector<SweepPoint>& points, const std::vector<SweepAxis>& axes);
 
 }  // namespace longhand::app

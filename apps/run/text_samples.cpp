@@ -9,11 +9,12 @@ namespace longhand::app {
 namespace {
 
 constexpr std::uint64_t most_prompts = 3;
-constexpr std::size_t longest_prompt = 24;  // tokens, where a sample has no question
+// maximum tokens of a prompt, if a sample has no question
+constexpr std::size_t longest_prompt = 24;
 constexpr std::int64_t most_tokens = 64;
 
-/// Up to the first target; the beginning where nothing but what stands before every text, and a
-/// token, is before that.
+/// The tokens up to the first target; the beginning of the sample if only one token precedes it,
+/// besides those before every text.
 std::vector<std::int32_t> prompt_of(const tasks::Sample& sample,
                                     const tasks::Vocabulary& vocabulary) {
   const auto first = std::ranges::find_if(sample.targets, [](auto target) { return target >= 0; });

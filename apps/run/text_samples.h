@@ -10,15 +10,16 @@
 
 namespace longhand::app {
 
-/// What a model in training makes of a few prompts, for the report: beginnings of validation's
-/// samples, or their questions, each continued by a few tokens drawn at a temperature of 0.8.
+/// Continuations of a few prompts during training, for the report. The prompts are beginnings of
+/// validation samples, or their questions. Each is continued by a few tokens sampled at temperature
+/// 0.8.
 class TextSamples {
  public:
   explicit TextSamples(const Config& config);
 
-  /// [{"prompt": ..., "text": ...}]: the same prompts and random numbers every time.
+  /// [{"prompt": ..., "text": ...}], with the same prompts and random numbers each time.
   Json of(nn::Decoder& model) const;
-  /// Whether the run's task is text.
+  /// True if the run's task is text.
   static bool wanted(const Config& config) { return config.kind().name == "text"; }
 
  private:

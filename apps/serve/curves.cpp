@@ -15,14 +15,14 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::size_t chunk = 1 << 20;  // bytes read at once; the longest line
+constexpr std::size_t chunk = 1 << 20;  // bytes read at a time; the maximum length of a line
 constexpr std::size_t most_figures = 200, longest_name = 100;
 constexpr std::uint64_t lines_a_mark = 256;
 constexpr std::uint64_t most_bytes_again = 8u << 20;
 constexpr std::size_t samples_kept = 6;
 constexpr std::size_t largest_evaluation = 1 << 16;  // bytes
 
-/// The numbers of a line, by name; false where it is damaged.
+/// The numbers of a line by name; false if the line is damaged.
 bool numbers_of(std::string_view line, std::int64_t& step,
                 std::vector<std::pair<std::string, double>>& numbers) {
   numbers.clear();
@@ -82,7 +82,7 @@ bool each_line(const FileDescriptor& file, Curves::Place& place, Curves::Time un
       }
     }
     if (begin == 0) {
-      if (all.size() < chunk) return true;  // a line that is being written
+      if (all.size() < chunk) return true;  // the line is still being written
       place.inside_long_line = true;
       begin = all.size();
     }
@@ -218,7 +218,7 @@ std::vector<std::vector<Bucket>> Curves::between(const FileDescriptor& file,
                                                  std::int64_t from, std::int64_t to,
                                                  std::size_t points, Time until) const {
   std::vector<std::vector<Bucket>> found(figures.size());
-  std::map<std::string_view, Course> again;  // those that the kept buckets are too coarse for
+  std::map<std::string_view, Course> again;  // read again, because the kept buckets are too coarse
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const auto course = courses_.find(figures[i]);
     if (course == courses_.end()) continue;

@@ -16,7 +16,7 @@
 
 namespace longhand::app {
 
-/// Neighbouring values of a figure, thinned to one.
+/// Neighbouring values of a figure, combined.
 struct Bucket {
   std::int64_t first = 0, last = 0;  // steps
   double sum = 0;
@@ -29,7 +29,7 @@ struct Bucket {
       const;  // finite, since the values are: if the sum overflows, the middle of the range
 };
 
-/// A figure's course in bounded room: once there are `most` buckets, two become one each.
+/// The values of a figure in bounded memory: once there are `most` buckets, pairs are combined.
 class Course {
  public:
   static constexpr std::size_t most = 4096;
@@ -38,10 +38,10 @@ class Course {
 
  private:
   std::vector<Bucket> buckets_;
-  std::uint32_t each_ = 1;  // values in a full bucket
+  std::uint32_t each_ = 1;  // values per full bucket
 };
 
-/// At most so many buckets, of neighbours.
+/// Combines neighbours until there are at most `most` buckets.
 std::vector<Bucket> thinned(const std::vector<Bucket>& buckets, std::size_t points);
 
 /// The figures of a run's metrics.jsonl, read on as it grows: memory does not grow with the file,
@@ -68,11 +68,11 @@ class Curves {
                                            Time until) const;
   /// Whether the file has too many damaged lines to be read on.
   bool damaged() const { return damaged_lines_ > most_damaged_lines; }
-  /// The last line with intervals, as an evaluation writes it, and the latest with samples.
+  /// The last line with intervals, which an evaluation writes, and the last line with samples.
   const std::optional<Json>& evaluation() const { return evaluation_; }
   const std::vector<Json>& samples() const { return samples_; }
   std::int64_t step() const { return step_; }  // of the last line
-  /// A figure's value in the last line that has it.
+  /// The value of a figure in the last line that has it.
   std::optional<double> last(const std::string& figure) const;
   double seconds() const { return seconds_; }  // of all steps
 

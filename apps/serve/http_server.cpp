@@ -20,7 +20,7 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using asio::ip::tcp;
 
-/// Scripts, styles and data come from this server alone; nothing may frame the page.
+/// Scripts, styles and data come from this server only, and no page may frame this one.
 constexpr const char* own_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -50,7 +50,7 @@ std::optional<std::string> decoded(std::string_view text) {
 
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
 
-/// What an address answers, or why it is not asked at all.
+/// The response of an address, or why the request is refused.
 HttpResponse answer(const http::request<http::string_body>& request,
                     const HttpServer::Handler& handler) {
   const auto hosts = request.equal_range(http::field::host);
@@ -80,7 +80,7 @@ HttpResponse answer(const http::request<http::string_body>& request,
 
 class Connection;
 
-/// What all clients have together.
+/// State shared by all clients.
 struct Shared {
   const HttpServer::Handler& handler;
   const HttpLimits& limits;
@@ -169,7 +169,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                error != http::error::end_of_stream && error != http::error::partial_message) {
       made = {.status = 400, .body = "the request is malformed\n"};
     } else {
-      return;  // gone, or too slow
+      return;  // disconnected or too slow
     }
     if (shared_.waiting_bytes + made.body.size() > shared_.limits.waiting_bytes) {
       made = {.status = 503, .body = "too many answers wait for their clients\n"};
@@ -205,7 +205,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Shared& shared_;
   std::list<Connection*>::iterator place_;  // among the connections, while it is open
   bool open_ = true, expectation_failed_ = false;
-  std::uint64_t waiting_ = 0;  // bytes of its own answer
+  std::uint64_t waiting_ = 0;  // bytes of its own responses
 };
 
 }  // namespace
@@ -252,7 +252,7 @@ struct HttpServer::State {
   Handler handler;
   HttpLimits limits;
   Shared shared{handler, limits};
-  asio::io_context context{1};  // it holds the connections, which hold what is above
+  asio::io_context context{1};  // owns the connections, which refer to the members above
   tcp::acceptor acceptor{context};
   asio::steady_timer pause{context};
 

@@ -21,12 +21,12 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto patience = std::chrono::milliseconds(150);  // of reading files, for one answer
+constexpr auto patience = std::chrono::milliseconds(150);  // time for reading files, per response
 constexpr std::size_t most_runs_at_once = 200, most_figures_at_once = 60, most_points = 2000;
-constexpr std::size_t most_values_at_once = 400'000;  // of one answer
+constexpr std::size_t most_values_at_once = 400'000;  // per response
 constexpr std::size_t largest_page = 64u << 20;       // bytes
 
-/// A run's own pages may have scripts in them, but reach nothing and nobody.
+/// A run's own pages may contain scripts, but cannot reach anything.
 constexpr const char* apart =
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
@@ -82,7 +82,7 @@ void append_number(std::string& out, double value) {
   out.append(digits.data(), end);
 }
 
-/// {"x": [...], "y": [...]}, with "low" and "high" where several values are one.
+/// {"x": [...], "y": [...]}, with "low" and "high" if values were combined.
 std::string course_of(const std::vector<Bucket>& buckets) {
   const bool several = std::ranges::any_of(buckets, [](const Bucket& b) { return b.count > 1; });
   std::string out = "{";
@@ -115,7 +115,7 @@ Json machine_facts() {
 
 bool is_same(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
-  unsigned difference = 0;  // in a time that tells nothing of where they differ
+  unsigned difference = 0;  // takes the same time wherever they differ
   for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
   return difference == 0;
 }

@@ -9,7 +9,7 @@
 
 namespace longhand::app {
 
-/// What the live page's addresses answer. Whatever changes state wants the token.
+/// The responses of the live page. Requests that change state require the token.
 ///
 ///   GET  /, /page.js, ...     the page
 ///   GET  /api/runs            every run: its state and latest figures; the machine
@@ -34,7 +34,7 @@ class LivePage {
   std::string folder_, token_;
 };
 
-/// A token nobody can guess: 128 random bits in hexadecimal.
+/// A random token: 128 bits in hexadecimal.
 std::string make_token();
 
 }  // namespace longhand::app

@@ -23,9 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string said_file = "serve.log";  // what a started command says, in the run's folder
+const std::string said_file = "serve.log";  // output of a started command, in the run's folder
 
-/// The number in "process 123 on HOST", where HOST is this one; otherwise 0.
+/// The number in "process 123 on HOST" if HOST is this machine; otherwise 0.
 pid_t process_here(std::string_view holder) {
   constexpr std::string_view start = "process ";
   std::array<char, 65> host{};
@@ -38,7 +38,7 @@ pid_t process_here(std::string_view holder) {
   return error == std::errc() && process > 1 && rest == text(" on ", host.data()) ? process : 0;
 }
 
-/// Whether the process has that file open: that a lock's file names it is no proof.
+/// True if the process has this file open. The contents of a lock file alone prove nothing.
 bool has_open(pid_t process, const FileDescriptor& file) {
   struct stat wanted {
   }, there{};
@@ -253,7 +253,7 @@ void LiveRuns::start(LiveRun& run, const std::vector<std::string>& words) {
   const long descriptors = std::min(::sysconf(_SC_OPEN_MAX), 1L << 16);
   const pid_t child = ::fork();
   LONGHAND_CHECK(child >= 0, run.name, ": cannot start a process: ", std::strerror(errno));
-  if (child == 0) {  // from here on only what is allowed after fork
+  if (child == 0) {  // only async-signal-safe calls are allowed after fork
     ::setsid();
     const int nothing = ::open("/dev/null", O_RDWR);
     ::dup2(nothing, STDIN_FILENO);

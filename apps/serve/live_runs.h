@@ -16,23 +16,23 @@
 
 namespace longhand::app {
 
-/// Who holds a run's lock on this machine, as the system knows it.
+/// The holder of a run's lock on this machine, according to the system.
 struct Writer {
   pid_t process = 0;
-  double seconds = 0;         // of processor time
-  double resident_bytes = 0;  // of memory
+  double seconds = 0;         // processor time
+  double resident_bytes = 0;  // resident memory
 };
 
 /// A run below the folder that is shown, and what was read of it so far. Whoever can write to that
 /// folder is not trusted: no link in it is followed, and only regular files are opened.
 struct LiveRun {
   std::filesystem::path path;
-  std::string name;             // its path below that folder
+  std::string name;             // path relative to that folder
   Folder top;                   // that folder
   std::filesystem::path below;  // the path of the run below it
   Curves curves = {};
-  Json settings = Json::object();  // of config.ini
-  std::string error = {};          // why that cannot be read
+  Json settings = Json::object();  // from config.ini
+  std::string error = {};          // why config.ini cannot be read
   std::string unread = {};         // why the metrics cannot be read
   std::string metric = {};
   std::int64_t steps = 0, evaluate_samples = 0;
@@ -57,12 +57,12 @@ struct LiveRun {
   std::vector<std::vector<Bucket>> curves_between(const std::vector<std::string>& figures,
                                                   std::int64_t from, std::int64_t to,
                                                   std::size_t points, Curves::Time until);
-  pid_t child = 0;           // what this server started for it, and still runs
-  std::string doing = {};    // its command
-  std::string trouble = {};  // the last line of what it said, where it failed
+  pid_t child = 0;           // a running process that this server started for it
+  std::string doing = {};    // command of that process
+  std::string trouble = {};  // last line of its output, if it failed
 };
 
-/// The runs below some folders, found again as they come and go, with numbers that stay theirs.
+/// The runs below some folders, updated as they appear and disappear. Each keeps its number.
 class LiveRuns {
  public:
   explicit LiveRuns(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
@@ -73,9 +73,9 @@ class LiveRuns {
   std::map<int, LiveRun>& all() { return runs_; }
   /// What the last look passed over: links, and what cannot be read.
   const std::vector<std::string>& skipped() const { return skipped_; }
-  /// An Error where there is none of that number.
+  /// Throws an Error if there is no run with that number.
   LiveRun& at(std::string_view number);
-  /// Who trains it now: nobody, a process of this machine, or one elsewhere (process 0).
+  /// The process that trains it: none, a process of this machine, or one elsewhere (process 0).
   static std::optional<Writer> writer(const LiveRun& run);
 
   /// Asks the process that trains it to write a checkpoint and end.
