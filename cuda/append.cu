@@ -14,9 +14,9 @@ SegmentTable table_of(const Segments& segments) {
   return {segments.begin().data<std::int32_t>(), segments.length().data<std::int32_t>()};
 }
 
-/// y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t), `width` entries a thread
-/// and `blocks` blocks for each segment s, as many as one of average length needs; longer ones are
-/// gone over in steps. x_row and y_row entries from row to row.
+/// y(to.begin_s + to.length_s - from.length_s + t) = x(from.begin_s + t). Each thread copies
+/// `width` entries. Every segment s gets `blocks` blocks, enough for a segment of average length;
+/// longer segments are covered in several steps. x_row and y_row are the row strides in entries.
 template <int width, class From, class To>
 __global__ void __launch_bounds__(block_threads)
     append(const From* x, std::int64_t x_row, SegmentTable from, To* y, std::int64_t y_row,
@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(block_threads)
 void run(CudaBackend& backend, const Append& op) {
   const std::int64_t count = op.from.count(), columns = op.x.heads * op.x.width;
   if (count == 0) return;
-  // Repeated work has other lengths: the grid follows from their sum.
+  // A recorded graph may run again with other segment lengths, so the grid size follows from the
+  // sum of the lengths.
   const std::int64_t average = (op.from.tokens() + count - 1) / count;
   visit_activation(op.x.data.dtype(), [&]<class From>(From) {
     visit_activation(op.y.data.dtype(), [&]<class To>(To) {

@@ -6,7 +6,7 @@
 
 namespace longhand::cuda {
 
-/// Error with what was tried and CUDA's own words for why it failed.
+/// Throws an Error that names the attempted operation and CUDA's own message.
 template <class... Parts>
 void require(cudaError_t result, const Parts&... what) {
   LONGHAND_CHECK(result == cudaSuccess, "cuda: ", text(what...), ": ", cudaGetErrorString(result));

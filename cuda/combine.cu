@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// The same where operands are repeated.
+/// y_i = f(a_i, b_i) with broadcast operands.
 template <int width, class F, class T>
 __global__ void __launch_bounds__(block_threads)
     combine_repeated(const T* a, const T* b, Out<T> y, Walk<2> walk, std::int64_t size) {

@@ -2,7 +2,7 @@
 
 #include "cuda/attention/run.h"
 
-/// A block has some tokens of a segment, a thread a column of them.
+/// Each block computes some tokens of one segment; each thread computes one column of them.
 namespace longhand::cuda {
 namespace {
 
@@ -11,14 +11,14 @@ constexpr int convolution_rows = 64;
 constexpr int convolution_taps = static_cast<int>(ShortConvolution::most_taps);
 
 struct ConvolutionTask {
-  HeadsView x = {}, y = {}, dx = {};  // y: dy in backward
+  HeadsView x = {}, y = {}, dx = {};  // in backward, y holds dy
   const float *weight = nullptr, *before = nullptr;
-  float *after = nullptr, *parts = nullptr;  // dweight of each slot
+  float *after = nullptr, *parts = nullptr;  // dweight, one part per slot
   SegmentsView segments = {};
   std::int32_t columns = 0, taps = 1;
 };
 
-/// Of token t of a segment, those below 0 being before it.
+/// The input at token t of a segment. Tokens below 0 precede the segment.
 __device__ __forceinline__ float convolution_input(const ConvolutionTask& task,
                                                    const SegmentView& at, int segment, int t,
                                                    int c) {
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(convolution_threads) convolution_kernel(Convol
   }
 }
 
-/// The last inputs of each segment: ascending, so that in place nothing is lost.
+/// Stores the last inputs of each segment. Ascending order makes this safe in place.
 __global__ void __launch_bounds__(convolution_threads) convolution_tails(ConvolutionTask task) {
   const int segment = static_cast<int>(blockIdx.x);
   const SegmentView at = task.segments[segment];
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(convolution_threads) convolution_backward(Conv
   }
 }
 
-/// All columns as one head.
+/// Views all columns as a single head.
 HeadsView as_one_head(HeadsView x, std::int64_t columns) {
   x.width = static_cast<std::int32_t>(columns);
   return x;

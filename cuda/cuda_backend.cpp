@@ -17,7 +17,7 @@ CudaBackend::CudaBackend(BackendOptions options)
       products_(stream_, *own_memory_) {}
 
 std::int64_t CudaBackend::blocks_for(std::int64_t items, int threads) const {
-  constexpr std::int64_t rounds = 16;  // blocks each multiprocessor is given in all
+  constexpr std::int64_t rounds = 16;  // maximum number of blocks per multiprocessor in one launch
   return std::min((items + threads - 1) / threads, device_.multiprocessors * rounds);
 }
 
@@ -53,7 +53,7 @@ void CudaBackend::synchronize() {
 
 std::unique_ptr<Repeat> CudaBackend::repeat() { return std::make_unique<GraphRepeat>(*this); }
 
-/// run() stands in the file of Op's family: a missing one is found by the linker.
+/// run() is defined in the file of Op's family; the linker reports a missing one.
 template <class Op>
 void dispatch(CudaBackend& backend, const Op& op) {
   void run(CudaBackend&, const Op&);

@@ -10,13 +10,13 @@
 
 namespace longhand::cuda {
 
-/// The contract on an NVIDIA GPU: f32 and bf16.
+/// Implements the contract on an NVIDIA GPU for f32 and bf16.
 ///
-/// An operation is a function run(CudaBackend&, const Op&) in the file of its family. It gives
-/// kernels to one stream and returns; only downloads wait. Memory for intermediate results is a
-/// Tensor of this backend: what is freed while the device still works on it is used again only by
-/// what comes later in the stream. Sums are cut by the problem and combined in a fixed order:
-/// results are bitwise the same from run to run on one kind of device.
+/// Each operation is a function run(CudaBackend&, const Op&) in the file of its family. It enqueues
+/// kernels on one stream and returns; only downloads wait. Intermediate results are Tensors of this
+/// backend: memory freed while the device still uses it is reused only by later work of the same
+/// stream. Sums are split by problem size and combined in a fixed order, so results are bitwise the
+/// same from run to run on one kind of device.
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(BackendOptions options);
@@ -24,8 +24,9 @@ class CudaBackend : public Backend {
   const DeviceFacts& device() const { return device_; }
   Stream& stream() { return stream_; }
   Products& products() { return products_; }
-  /// Enough blocks of `threads` for `items`, one a thread, but no more than fill the device a few
-  /// times: kernels go over all items in steps of the grid. 0 for none.
+  /// Number of blocks of `threads` that gives each item a thread, capped at a few times the
+  /// device's capacity: kernels loop over all items with the grid's stride. 0 if there are no
+  /// items.
   std::int64_t blocks_for(std::int64_t items, int threads) const;
 
   void require_dtype(DType dtype) const override;
@@ -40,13 +41,13 @@ class CudaBackend : public Backend {
   void require_no_recording(const char* what) const;
 
   DeviceFacts device_;
-  std::unique_ptr<MemorySource> own_memory_;  // of what is held for as long as the backend lives
+  std::unique_ptr<MemorySource> own_memory_;  // memory that is held for the backend's lifetime
   Stream stream_;
   Uploads uploads_;
   Products products_;
 };
 
-/// Such a backend with its operations.
+/// Creates a CUDA backend with all its operations.
 std::shared_ptr<Backend> make_device_backend(BackendOptions options);
 
 }  // namespace longhand::cuda

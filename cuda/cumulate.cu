@@ -10,7 +10,8 @@ namespace {
 
 constexpr int scan_threads = 256;
 
-/// A block for each segment and column: so many rows at a time, the sum so far carried along.
+/// One block per segment and column. The block scans a group of rows at a time and carries the
+/// running sum along.
 __global__ void __launch_bounds__(scan_threads)
     cumulate_kernel(SegmentsView segments, const float* x, std::int64_t columns, bool reverse,
                     const float* before, float* y, bool add, float* after) {
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(scan_threads)
   if (after && own == 0) after[end] = static_cast<float>(so_far);
 }
 
-/// A block for each segment.
+/// One block per segment.
 __global__ void log_counts_kernel(SegmentsView segments, bool whole, std::int64_t columns,
                                   float* y) {
   const SegmentView at = segments[static_cast<int>(blockIdx.x)];

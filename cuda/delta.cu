@@ -6,26 +6,27 @@
 #include "cuda/attention/run.h"
 #include "cuda/team.h"
 
-/// The gated delta rule token by token, with the memory in registers. A column of it knows nothing
-/// of the others: forward, and back to du, a few lanes have a column [width] and go through the
-/// tokens. When du is known its rows are independent too: two more passes, a few lanes a row
-/// [v_width], give dk and dq. Memory beside the results is O(tokens). What all lines of a block
-/// read of some tokens is staged in shared memory.
+/// The gated delta rule, token by token, with the memory in registers. Columns of the memory are
+/// independent: in the forward pass, and in the backward pass down to du, a few lanes hold one
+/// column [width] and step through the tokens. Once du is known, rows are independent too: two more
+/// passes, with a few lanes per row [v_width], compute dk and dq. Besides the results this takes
+/// O(tokens) memory. Token data that all lines of a block read is staged in shared memory.
 ///
 /// Products and sums are f32 in every math mode.
 namespace longhand::cuda {
 namespace {
 
 constexpr int delta_threads = 128;
-constexpr int delta_together = 16;                // tokens staged at once, at most
+constexpr int delta_together = 16;                // maximum number of tokens staged at once
 constexpr std::int64_t delta_shared = 96 * 1024;  // bytes
 constexpr std::int64_t widest_line = 1024;
 
 struct DeltaTask {
   HeadsView q = {}, k = {}, v = {}, y = {}, error = {};
   HeadsView dy = {}, dq = {}, dk = {}, dv = {};
-  HeadsView du = {};    // [tokens, v_width] of each key head, f32
-  HeadsView sums = {};  // [tokens, width]: what later tokens send to k; then a token's share of dc
+  HeadsView du = {};  // [tokens, v_width] per key head, f32
+  // [tokens, width]: gradient of k from later tokens, then each token's part of dc
+  HeadsView sums = {};
   const float *beta = nullptr, *decay = nullptr, *before = nullptr;
   float* after = nullptr;
   SegmentsView segments = {};
@@ -52,20 +53,20 @@ struct Line {
     for (int e = 0; e < each; ++e) sum += x[e * lanes + lane()] * y[e * lanes + lane()];
     return Lanes<lanes>::sum(sum);
   }
-  /// keep times itself + factor x
+  /// this = keep * this + factor * x
   __device__ __forceinline__ void mix(float keep, float factor, const float* x) {
 #pragma unroll
     for (int e = 0; e < each; ++e) at[e] = keep * at[e] + factor * x[e * lanes + lane()];
   }
 };
 
-/// Some tokens of a block's segment and head in shared memory. Row arrays have all entries of a
-/// line, column arrays the one of each of the block's lines.
+/// Some tokens of one block's segment and head, staged in shared memory. Row arrays hold all
+/// entries of a token's vector; column arrays hold one entry for each line of the block.
 struct DeltaBatch {
   float *rows, *columns, *kept, *beta;
   int together, stride, lines;
-  int first_line;      // of the block
-  std::int64_t token;  // the first one's row
+  int first_line;      // first line of the block
+  std::int64_t token;  // row of the first token
   int count, head;
 
   __device__ const float* row(int array, int t) const {
@@ -74,7 +75,7 @@ struct DeltaBatch {
   __device__ float column(int array, int t, int line) const {
     return columns[(array * together + t) * lines + line];
   }
-  /// Entries of x times `factor`, and times beta where it is asked for.
+  /// Stages entries of x times `factor`, and times beta if requested.
   __device__ void stage_rows(int array, const HeadsView& x, int of_head, float factor,
                              bool by_beta = false) const {
     for (int i = static_cast<int>(threadIdx.x); i < count * stride; i += delta_threads) {
@@ -91,7 +92,7 @@ struct DeltaBatch {
           e < x.width ? factor * load_one(x, token + t, of_head, e) : 0.0f;
     }
   }
-  /// a and beta; to be seen by all before rows are staged by beta.
+  /// Stages a and beta. All threads must see them before rows are multiplied by beta.
   __device__ void stage_numbers(const DeltaTask& task) const {
     for (int t = static_cast<int>(threadIdx.x); t < count; t += delta_threads) {
       const std::int64_t at = (token + t) * task.heads + head;
@@ -101,16 +102,16 @@ struct DeltaBatch {
   }
 };
 
-/// Where a line of a step stands: its number within the block and of all, and whether there is one.
+/// Position of a line: its index within the block and among all lines, and whether it exists.
 struct LinePlace {
   int own, number;
-  bool writes;  // this lane, for a line that there is
+  bool writes;  // this lane writes the result of a line that exists
 };
 
-/// w, S and y of a column.
+/// Computes w, S and y of one column.
 struct DeltaForwardStep {
   static constexpr bool reverse = false, remembers = true;
-  static constexpr int row_arrays = 1, column_arrays = 1;  // and one of the first for each query
+  static constexpr int row_arrays = 1, column_arrays = 1;  // plus one row array for each query
   static constexpr bool group_rows = true, group_columns = false;
   __device__ static int lines(const DeltaTask& task) { return task.v.width; }
 
@@ -135,7 +136,7 @@ struct DeltaForwardStep {
   }
 };
 
-/// du and dv of a column.
+/// Computes du and dv of one column.
 struct DeltaWrittenStep {
   static constexpr bool reverse = true, remembers = false;
   static constexpr int row_arrays = 1, column_arrays = 0;
@@ -162,7 +163,7 @@ struct DeltaWrittenStep {
   }
 };
 
-/// A row of dS: what goes to k through what later tokens read of what it wrote.
+/// Processes one row of dS: the gradient that reaches k because later tokens read what k wrote.
 struct DeltaLaterStep {
   static constexpr bool reverse = true, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 1;
@@ -190,8 +191,8 @@ struct DeltaLaterStep {
   }
 };
 
-/// A row of S: dq, and the rest of dk. A token's own y is left out of its share of dc, where it
-/// would have to cancel.
+/// Processes one row of S: dq, and the rest of dk. A token's own y is left out of its part of dc,
+/// where it would have to cancel.
 struct DeltaEarlierStep {
   static constexpr bool reverse = false, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 2;
@@ -255,7 +256,7 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   b.first_line = first_line;
   b.head = static_cast<int>(blockIdx.y);
 
-  // A memory's entry of row r in this line's column.
+  // The memory entry of row r in this line's column.
   const std::int64_t memory =
       (std::int64_t{blockIdx.x} * task.heads + b.head) * task.k.width * task.v.width + at.number;
   OfLanes line;
@@ -292,7 +293,7 @@ __global__ void __launch_bounds__(delta_threads) delta_sweep(DeltaTask task, int
   }
 }
 
-/// A warp for each token and key head: dbeta = du . w, and dc, of which ddecay is a sum over
+/// One warp per token and key head: dbeta = du . w, and dc, from which ddecay is summed over
 /// tokens.
 __global__ void __launch_bounds__(delta_threads)
     delta_numbers(DeltaTask task, std::int64_t numbers, float* dbeta, bool add, float* dc) {
@@ -331,7 +332,7 @@ void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t lines)
          static_cast<int>(together));
 }
 
-/// length: of a line.
+/// length: number of entries in a line.
 template <class Step>
 void delta_pass(CudaBackend& backend, const DeltaTask& task, std::int64_t length,
                 std::int64_t lines) {

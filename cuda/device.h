@@ -4,8 +4,8 @@
 
 #include "core/dtype.h"
 
-/// What kernels are written against. nvcc sees CUDA itself; g++, in the tests, the emulator's
-/// rendering of the same names. Kernels are launched by cuda/launch.h.
+/// The declarations that kernels are written against. nvcc uses CUDA itself; g++, for the tests,
+/// uses the emulator's version of the same names. cuda/launch.h launches kernels.
 #if defined(LONGHAND_CUDA_EMULATED)
 #include "cuda/emulator/device.h"
 #else
@@ -14,7 +14,7 @@
 
 namespace longhand::cuda {
 
-/// The dynamic shared memory of the launch, on a 16-byte boundary.
+/// The launch's dynamic shared memory, aligned to 16 bytes.
 template <class T>
 __device__ __forceinline__ T* shared_memory() {
   extern __shared__ __align__(16) unsigned char longhand_shared[];
@@ -23,9 +23,10 @@ __device__ __forceinline__ T* shared_memory() {
 
 __device__ __forceinline__ void require_16_byte_boundary(const void*) {}
 
-/// Sets 16 bytes of shared memory on their way from global memory, or zeros where there are none;
-/// both addresses are multiples of 16. They may arrive at any moment until the thread has waited
-/// for the group that it commits them to, and other threads see them after a barrier behind that.
+/// Starts an asynchronous copy of 16 bytes from global to shared memory, or of zeros if `there` is
+/// false. Both addresses are multiples of 16. The bytes may arrive at any time until the thread has
+/// waited for the group to which it commits the copy. Other threads see them after the following
+/// barrier.
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool there) {
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
@@ -33,11 +34,11 @@ __device__ __forceinline__ void copy_async(void* to, const void* from, bool ther
                : "r"(at), "l"(from), "r"(there ? 16 : 0)
                : "memory");
 }
-/// All copies since the last commit are a group.
+/// Puts all copies since the last commit into one group.
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-/// Until all of the thread's groups have arrived but the last `but`.
+/// Waits until all of the thread's groups except the last `but` have arrived.
 template <int but>
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory");
@@ -51,10 +52,10 @@ namespace longhand::cuda {
 inline constexpr int warp_size = 32;
 inline constexpr unsigned full_warp = 0xffffffffu;
 
-// Blocks here have one axis of threads, a multiple of 32.
+// Our blocks have one axis of threads, with a multiple of 32 threads.
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % warp_size; }
-/// lane_index(), asked for anew each time: what is computed from it takes up no register in
-/// between.
+/// Same as lane_index(), but read again at each use, so that values computed from it occupy no
+/// register in between.
 __device__ __forceinline__ int lane_register() {
 #if defined(LONGHAND_CUDA_EMULATED)
   return lane_index();
@@ -66,7 +67,8 @@ __device__ __forceinline__ int lane_register() {
 }
 __device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x) / warp_size; }
 
-/// The thread's place in the grid, and how many threads there are: for loops over all elements.
+/// The thread's index in the grid, and the number of threads in the grid, for loops over all
+/// elements.
 __device__ __forceinline__ std::int64_t thread_in_grid() {
   return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
@@ -81,7 +83,7 @@ __device__ __forceinline__ float to_float(bf16 x) {
 __device__ __forceinline__ float to_float(std::int32_t x) { return static_cast<float>(x); }
 __device__ __forceinline__ float to_float(std::uint8_t x) { return static_cast<float>(x); }
 
-/// A float as T: bf16 to nearest, ties to even.
+/// Converts a float to T; bf16 rounds to nearest, ties to even.
 template <class T>
 __device__ __forceinline__ T from_float(float x) {
   if constexpr (std::is_same_v<T, bf16>) {
@@ -115,7 +117,7 @@ __device__ __forceinline__ void store_pack(T* to, const Pack<T>& pack) {
   *reinterpret_cast<Pack<T>*>(to) = pack;
 }
 
-/// The sum over the 32 lanes, in an order that is always the same; every lane gets it.
+/// Sums over the 32 lanes in a fixed order; every lane gets the sum.
 __device__ __forceinline__ float warp_sum(float x) {
   for (int distance = warp_size / 2; distance > 0; distance /= 2) {
     x += __shfl_xor_sync(full_warp, x, distance);
@@ -123,8 +125,9 @@ __device__ __forceinline__ float warp_sum(float x) {
   return x;
 }
 
-/// The sum over a block's threads, for all of them: warps first, then the warps' sums in order.
-/// scratch: shared memory of 32 floats, free for other use after the next barrier.
+/// Sums over all threads of a block and returns the sum to each of them: first within warps, then
+/// over the warps in order. scratch: 32 floats of shared memory, free for other use after the next
+/// barrier.
 __device__ __forceinline__ float block_sum(float x, float* scratch) {
   x = warp_sum(x);
   if (lane_index() == 0) scratch[warp_index()] = x;
@@ -133,7 +136,7 @@ __device__ __forceinline__ float block_sum(float x, float* scratch) {
   return warp_sum(lane_index() < warps ? scratch[lane_index()] : 0.0f);
 }
 
-/// Whether all of these addresses allow accesses of 16 bytes.
+/// True if all of these addresses allow 16-byte accesses.
 template <class... T>
 bool on_16_bytes(const T*... addresses) {
   return ((reinterpret_cast<std::uintptr_t>(addresses) % 16 == 0) && ...);

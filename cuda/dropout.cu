@@ -8,7 +8,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// The draw of core/contract/dropout.h with what is the same for all entries worked out.
+/// The random draw of core/contract/dropout.h, with everything that is the same for all entries
+/// precomputed.
 struct Draw {
   const std::int32_t* step;
   std::array<std::uint32_t, 2> key;
@@ -16,7 +17,7 @@ struct Draw {
   float kept;  // 1 / (1 - rate)
 };
 
-/// A thread draws the four words of a block at a time, for four entries.
+/// Each thread draws the four words of a random block at once, for four entries.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
     dropout(const T* x, Out<T> y, std::int64_t size, const Draw draw) {

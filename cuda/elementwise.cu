@@ -11,7 +11,7 @@
 namespace longhand::cuda {
 namespace {
 
-// What each kind of operation does to one element.
+// One functor per kind of operation, applied to one element.
 struct Scaled {
   float alpha;
   __device__ float operator()(float x) const { return alpha * x; }
@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// dx_ij = dy_ij f'(x_ij) x_i,(w+j);  dx_i,(w+j) = dy_ij f(x_ij). dx may be x: a thread reads both
-/// of its x before it writes.
+/// dx_ij = dy_ij f'(x_ij) x_i,(w+j);  dx_i,(w+j) = dy_ij f(x_ij). dx may alias x: each thread reads
+/// both of its entries of x before it writes.
 template <class F, int width, class T>
 __global__ void __launch_bounds__(block_threads)
     gate_backward(const T* x, const T* dy, Out<T> dx, std::int64_t size, std::int64_t w) {
@@ -132,7 +132,7 @@ void run(CudaBackend& backend, const Fill& op) {
     return;
   }
   const auto with_type = [&]<class T>(T) {
-    if constexpr (!std::is_same_v<T, double>) {  // require_dtype() lets none be made
+    if constexpr (!std::is_same_v<T, double>) {  // require_dtype() rules out f64
       T value;
       if constexpr (std::is_same_v<T, bf16>) {
         value = bf16(static_cast<float>(op.value));
@@ -177,7 +177,7 @@ void run(CudaBackend& backend, const Copy& op) {
 
 namespace {
 
-/// y_i = f(a_i), or f(a_i, b_i) where b is given.
+/// y_i = f(a_i), or f(a_i, b_i) if b is given.
 template <class F>
 void map(CudaBackend& backend, F f, const Target& y, const Tensor& a, const Tensor& b = {}) {
   const std::int64_t size = a.size();

@@ -10,31 +10,30 @@
 #include "cuda/row.h"
 #include "cuda/visit.h"
 
-/// dtable_v = sum over i with ids_i = v of dy_i, in the order of i. Ids out of range count for
-/// nothing.
+/// dtable_v = sum over i with ids_i = v of dy_i, in the order of i. Ids out of range are ignored.
 ///
-/// A small vocabulary has its sums in shared memory, a table for each chunk of rows. For a large
-/// one the rows are sorted by id; pieces of the sorted rows are added up each by itself, and what
-/// pieces share of an id with their neighbours afterwards, in order: no id, however frequent, is
-/// one block's work alone.
+/// For a small vocabulary the sums are kept in shared memory, with one table per chunk of rows. For
+/// a large vocabulary the rows are sorted by id. Pieces of the sorted rows are summed
+/// independently; then the sums of ids that span several pieces are combined in order. So even a
+/// very frequent id is never left to a single block.
 namespace longhand::cuda {
 namespace {
 
 constexpr std::int64_t small_vocabulary = 192;
-constexpr int small_tile = 64;  // columns, and threads, of a block
+constexpr int small_tile = 64;  // columns per block, one per thread
 
-/// parts_cv = sum over the rows i of chunk c with ids_i = v of dy_i, one column a thread.
+/// parts_cv = sum over the rows i of chunk c with ids_i = v of dy_i; one thread per column.
 template <class T>
 __global__ void __launch_bounds__(small_tile)
     add_into_tables(const std::int32_t* ids, const T* dy, float* parts, std::int64_t rows,
                     std::int64_t n, std::int64_t vocabulary, std::int64_t rows_each) {
-  float* sums = shared_memory<float>() + threadIdx.x;  // of id v at v * small_tile
+  float* sums = shared_memory<float>() + threadIdx.x;  // the sum of id v is at v * small_tile
   const std::int64_t column = std::int64_t{blockIdx.x} * small_tile + threadIdx.x;
   const std::int64_t begin = blockIdx.y * rows_each;
   const std::int64_t end = begin + rows_each < rows ? begin + rows_each : rows;
   if (column >= n) return;
   for (std::int64_t v = 0; v < vocabulary; ++v) sums[v * small_tile] = 0;
-  constexpr int together = 8;  // loads on their way at once
+  constexpr int together = 8;  // loads in flight at once
   for (std::int64_t i = begin; i < end; i += together) {
     float values[together];
     std::int32_t at[together];
@@ -58,7 +57,8 @@ void by_tables(CudaBackend& backend, const EmbeddingBackward& op) {
   const std::int64_t vocabulary = op.dtable.tensor.rows();
   if (vocabulary == 0) return;
   const std::int64_t tiles = (n + small_tile - 1) / small_tile;
-  // Chunks so long that their tables are little beside the rows, and so many as fill a device.
+  // Chunks are long enough that their tables are small compared with the rows, and numerous enough
+  // to fill a device.
   const std::int64_t chunks =
       std::clamp<std::int64_t>(rows / std::max<std::int64_t>(32, 4 * vocabulary), 1,
                                std::max<std::int64_t>(1, 2112 / std::max<std::int64_t>(1, tiles)));
@@ -71,12 +71,12 @@ void by_tables(CudaBackend& backend, const EmbeddingBackward& op) {
   sums.combine(backend.stream(), 1);
 }
 
-// Sorting by counting. Rows come in chunks of one block.
+// Counting sort. Each block sorts one chunk of rows.
 
 constexpr int chunk_rows = 1024;
 
-/// rank_i = how many earlier rows of i's chunk have its id; counts_cv = how many of chunk c have
-/// id v. counts holds zeros before.
+/// rank_i = number of earlier rows of i's chunk with the same id; counts_cv = number of rows of
+/// chunk c with id v. counts must be zero at the start.
 __global__ void __launch_bounds__(chunk_rows)
     rank_in_chunks(const std::int32_t* ids, std::int32_t* rank, std::int32_t* counts,
                    std::int64_t rows, std::int64_t vocabulary) {
@@ -98,8 +98,8 @@ __global__ void __launch_bounds__(chunk_rows)
   if (after == 0) counts[blockIdx.x * vocabulary + id] = before + 1;
 }
 
-/// counts_cv becomes the number of rows with id v in the chunks before c; first_v the number in
-/// all.
+/// counts_cv becomes the number of rows with id v in the chunks before c; first_v becomes the total
+/// number of rows with id v.
 __global__ void __launch_bounds__(block_threads)
     add_up_chunks(std::int32_t* counts, std::int32_t* first, std::int64_t chunks,
                   std::int64_t vocabulary) {
@@ -115,7 +115,8 @@ __global__ void __launch_bounds__(block_threads)
   first[v] = sum;
 }
 
-/// first_v becomes the sum of all before it, for v = 0 .. count - 1. One block: each thread a run.
+/// Exclusive prefix sum of first_v for v = 0 .. count - 1. A single block; each thread sums one
+/// contiguous run.
 __global__ void __launch_bounds__(block_threads) scan(std::int32_t* first, std::int64_t count) {
   __shared__ std::int32_t sums[block_threads];
   const int own = static_cast<int>(threadIdx.x);
@@ -145,22 +146,22 @@ __global__ void __launch_bounds__(chunk_rows)
   order[first[id] + counts[blockIdx.x * vocabulary + id] + rank[i]] = static_cast<std::int32_t>(i);
 }
 
-/// Rows sorted by id: those of id v are order[first[v]] to order[first[v + 1] - 1].
+/// Rows sorted by id: the rows of id v are order[first[v]] to order[first[v + 1] - 1].
 template <class T>
 struct SortedRows {
   const std::int32_t *ids, *order, *first;
   const T* dy;
   std::int64_t n, vocabulary;
-  std::int64_t each;  // rows of a piece
-  float* heads;       // [pieces, n]: a piece's rows of an id that began before it
-  float* tails;       // [pieces, n]: those of an id that began in it and goes on
+  std::int64_t each;  // rows per piece
+  float* heads;       // [pieces, n]: sum of a piece's rows whose id began in an earlier piece
+  float* tails;  // [pieces, n]: sum of rows whose id begins here and continues in the next piece
   float* dtable;
   bool add;
 
   __device__ __forceinline__ std::int64_t count() const { return first[vocabulary]; }
 };
 
-/// Warps take 32 packs of columns of a piece, row after row.
+/// Each warp processes 32 packs of columns of one piece, row after row.
 template <int width>
 __device__ __forceinline__ std::int64_t own_column() {
   return (std::int64_t{blockIdx.y} * warp_size + lane_index()) * width;
@@ -211,7 +212,8 @@ __global__ void __launch_bounds__(block_threads) add_up_pieces(const SortedRows<
   put();
 }
 
-/// For each piece with a tail: that and the heads of the pieces into which its id goes on.
+/// For each piece with a tail: adds its tail and the heads of the pieces in which the tail's id
+/// continues.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads) join_pieces(const SortedRows<T> s) {
   const std::int64_t piece = std::int64_t{blockIdx.x} * (block_threads / warp_size) + warp_index();
@@ -254,8 +256,8 @@ void by_sorting(CudaBackend& backend, const EmbeddingBackward& op) {
          counts.data<std::int32_t>(), first.data<std::int32_t>(), order.data<std::int32_t>(), rows,
          vocabulary);
 
-  // As many rows in a piece as there are pieces: an id that all rows have takes that many steps
-  // twice.
+  // Each piece has as many rows as there are pieces, so an id shared by all rows takes that many
+  // steps twice.
   const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(rows)));
   const std::int64_t each = std::max<std::int64_t>(32, root), pieces = (rows + each - 1) / each;
   const Tensor heads(backend, {pieces, n}, DType::f32), tails(backend, {pieces, n}, DType::f32);

@@ -4,12 +4,13 @@
 
 namespace longhand::cuda {
 
-/// The largest of the entries seen and the first place it stood at. NaN is never larger.
+/// The largest of the entries seen so far and the first position where it occurred. NaN is never
+/// larger.
 struct FirstLargest {
   float value;
   int index;
 
-  /// Entries come in the order of their places.
+  /// Entries must be passed in the order of their positions.
   __device__ __forceinline__ void see(float x, int at) {
     if (x > value) {
       value = x;

@@ -8,12 +8,12 @@
 
 namespace longhand::cuda {
 
-/// Entries of T that one 16-byte access moves.
+/// Number of entries of T that one 16-byte access moves.
 template <class T>
 inline constexpr int full_width = static_cast<int>(16 / sizeof(T));
 
-/// Neighbouring entries of a tensor, moved together and computed with as f32. More than one of them
-/// lie on a 16-byte boundary, or on that of their own size where it is smaller.
+/// Neighbouring entries of a tensor that are loaded or stored together and computed as f32. A pack
+/// of more than one entry must be aligned to 16 bytes, or to its own size if that is smaller.
 template <int width>
 struct Floats {
   float at[width];
@@ -47,7 +47,7 @@ __device__ __forceinline__ void store(T* y, const Floats<width>& floats) {
   *reinterpret_cast<detail::Stored<T, width>*>(y) = stored;
 }
 
-/// Where results go: assigned, or added to what is there.
+/// Destination of results, which are either assigned or added.
 template <class T>
 struct Out {
   T* y;
@@ -64,14 +64,15 @@ struct Out {
   }
 };
 
-/// Calls body with full_width<T>, as a constant, where accesses of that width fit, else with 1.
+/// Calls body with the constant full_width<T> if accesses of that width are aligned, otherwise
+/// with 1.
 template <class T, class Body>
 void with_width(bool fits, Body&& body) {
   if (fits) return body(std::integral_constant<int, full_width<T>>{});
   body(std::integral_constant<int, 1>{});
 }
 
-/// Entry i of a matrix. Most tensors are small enough for the quick division.
+/// Row and column of entry i of a matrix. Most tensors are small enough for 32-bit division.
 struct RowColumn {
   std::int64_t row, column;
 };
@@ -83,10 +84,10 @@ __device__ __forceinline__ RowColumn row_column(std::int64_t i, std::int64_t col
   return {i / columns, i % columns};
 }
 
-/// Threads of a block in most kernels here.
+/// Default number of threads per block.
 inline constexpr int block_threads = 256;
 
-/// Blocks for one thread an item.
+/// Number of blocks for one thread per item.
 inline std::int64_t grid_of(std::int64_t items) {
   return (items + block_threads - 1) / block_threads;
 }

@@ -9,7 +9,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// y_i = table_(ids_i), a pack a thread.
+/// y_i = table_(ids_i); each thread copies one pack.
 template <int width, class From, class To>
 __global__ void __launch_bounds__(block_threads)
     embedding(const From* table, std::int64_t vocabulary, const std::int32_t* ids, To* y,
@@ -40,8 +40,8 @@ __global__ void __launch_bounds__(block_threads)
   y[i] = sound ? x[row_column(i, k).row * n + column] : from_float<T>(NAN);
 }
 
-/// dx_i,c = sum over j with index_ij = c of dy_ij, in f32 and rounded once. Each thread asks all k
-/// indices of its row: they are few, or the row is short.
+/// dx_i,c = sum over j with index_ij = c of dy_ij, summed in f32 and rounded once. Each thread
+/// reads all k indices of its row: k is small, or the row is short.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     gather_backward(const std::int32_t* index, const T* dy, Out<T> dx, std::int64_t size,
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(block_threads)
   dx.y[i] = from_float<T>(sum);
 }
 
-/// y_i = the first column of the largest entry of row i.
+/// y_i = the first column that holds the largest entry of row i.
 template <int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     argmax(const T* all_x, std::int32_t* y, std::int64_t rows, int n) {
@@ -64,7 +64,8 @@ __global__ void __launch_bounds__(block_threads)
   const std::int64_t i = std::int64_t{blockIdx.x} * teams + Team::index();
   if (i >= rows) return;
   const T* x = all_x + i * n;
-  // NaN in front compares with none and stays the largest, as in a plain loop.
+  // A NaN in the first column compares false with everything and stays the largest, as in a plain
+  // loop.
   FirstLargest best{to_float(x[0]), 0};
 #pragma unroll 4
   for (int j = Team::rank() * width; j < n; j += Team::threads * width) {

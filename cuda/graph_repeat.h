@@ -9,12 +9,12 @@ namespace longhand::cuda {
 
 class CudaBackend;
 
-/// The first time the body runs as it is: cuBLASLt is asked for its ways, and the allocator finds
-/// the memory. The second time what it gives to the stream is recorded as a graph, which is all
-/// that runs from then on: some hundred launches become one.
+/// The first run executes the body normally: cuBLASLt picks its algorithms, and the allocator
+/// obtains the memory. The second run records the body's stream work as a graph. Every later run
+/// only launches that graph: one launch instead of some hundred.
 ///
-/// A graph's kernels have the addresses they were recorded with, so the blocks that hold
-/// intermediate results stay reserved, from the first run on.
+/// A graph's kernels contain the addresses they were recorded with, so the blocks that hold
+/// intermediate results stay reserved from the first run on.
 class GraphRepeat final : public Repeat {
  public:
   explicit GraphRepeat(CudaBackend& backend);

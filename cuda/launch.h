@@ -10,7 +10,7 @@
 
 namespace longhand::cuda {
 
-/// How many blocks a launch has. Remembers where it was written, for errors.
+/// The number of blocks of a launch. It remembers its source location for errors.
 struct Grid {
   std::int64_t x, y, z;
   const char* file;
@@ -21,7 +21,8 @@ struct Grid {
       : x(blocks_x), y(blocks_y), z(blocks_z), file(at_file), line(at_line) {}
 };
 
-/// Error unless the launch is one that every device we build for accepts. False: nothing to do.
+/// Throws an Error unless every device we build for accepts this launch. Returns false if the grid
+/// is empty.
 bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes);
 
 /// Gives a kernel with its arguments, copied one by one, to the stream: on the device with a
@@ -31,9 +32,9 @@ void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t sh
 void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                     std::function<void()> kernel);
 
-/// kernel<<<grid, threads, shared_bytes, stream>>>(arguments...), where the arguments are converted
-/// to the kernel's own parameter types. A grid of no blocks is nothing to do. threads is a multiple
-/// of 32, up to 1024; shared_bytes is up to 99 KiB.
+/// kernel<<<grid, threads, shared_bytes, stream>>>(arguments...), with the arguments converted to
+/// the kernel's own parameter types. An empty grid launches nothing. threads is a multiple of 32,
+/// up to 1024; shared_bytes is at most 99 KiB.
 template <class... Parameters, class... Arguments>
 void launch(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
             void (*kernel)(Parameters...), Arguments&&... arguments) {

@@ -10,7 +10,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// What a choice, a block or all of them add to the loss. In f64: millions of choices are added up.
+/// The sums that one choice, one block or all blocks contribute to the loss. They are f64 because
+/// millions of choices are added.
 struct LossSums {
   double weight, loss, hits;
 
@@ -26,7 +27,7 @@ struct LossResults {
   float *total, *loss, *hits;  // hits may be null
 };
 
-/// sum / total, and 0 when nothing was counted.
+/// sum / total, or 0 if nothing was counted.
 template <class F>
 __device__ __forceinline__ F mean(F sum, F total) {
   return total == 0 ? F(0) : sum / total;
@@ -38,8 +39,8 @@ __device__ __forceinline__ void write(const LossSums& sums, const LossResults& r
   if (results.hits) *results.hits = static_cast<float>(mean(sums.hits, sums.weight));
 }
 
-/// The end of both losses: the threads' sums added up. A block alone writes the results, one of
-/// many leaves its part of them.
+/// The last step of both losses: adds up the threads' sums. A single block writes the results; if
+/// there are several, each stores its partial sums.
 __device__ __forceinline__ void finish_block(LossSums sums, LossSums* parts,
                                              const LossResults& results) {
   sums = Block::reduce(sums, Sum{});
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) write(sums, results);
 }
 
-/// Runs kernel(parts) over `blocks` blocks, at least one, then adds up the parts they left.
+/// Runs kernel(parts) over `blocks` blocks, at least one, then adds up the partial sums.
 template <class Start>
 void run_loss(CudaBackend& backend, std::int64_t wanted, const LossResults& results,
               Start&& start) {
@@ -77,7 +78,7 @@ void run_loss(CudaBackend& backend, std::int64_t wanted, const LossResults& resu
          static_cast<const LossSums*>(parts.address()), static_cast<int>(blocks), results);
 }
 
-// Below, i counts the choices of all rows, and the logits of choice i are entries i * classes + c.
+// Below, i indexes the choices of all rows, and the logits of choice i are entries i * classes + c.
 
 template <class T>
 struct Choices {
@@ -88,7 +89,7 @@ struct Choices {
   int classes;
 };
 
-/// The largest logit seen, where it stood first, and sum_c exp(logits_c - largest).
+/// The largest logit seen so far, its first position, and sum_c exp(logits_c - largest).
 struct LogSum {
   FirstLargest top;
   float sum;
@@ -96,7 +97,7 @@ struct LogSum {
   __device__ __forceinline__ LogSum exchanged(int step) const {
     return {top.exchanged(step), exchange(sum, step)};
   }
-  /// The sum as it is against a top that is no smaller.
+  /// The sum rescaled to a maximum that is no smaller.
   __device__ __forceinline__ float against(float largest) const {
     return sum == 0 ? 0.0f : sum * expf(top.value - largest);
   }
@@ -108,15 +109,15 @@ struct LogSum {
   };
 };
 
-/// A team takes a choice at a time and reads its logits once, some packs together: their largest
-/// first, then their exponentials.
+/// A team processes one choice at a time and reads its logits once, several packs together: first
+/// their maximum, then their exponentials.
 template <int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     cross_entropy(const Choices<T> r, float* log_sum, LossSums* parts, const LossResults results) {
   constexpr int teams = Team::per_block(block_threads);
   constexpr int together = 8 / width;  // packs
   LossSums sums{0, 0, 0};
-  // All teams of a block go the same number of rounds, so that its lanes stay together.
+  // All teams of a block loop equally often, so that the lanes of a warp stay together.
   for (std::int64_t first = std::int64_t{blockIdx.x} * teams; first < r.count;
        first += std::int64_t{gridDim.x} * teams) {
     const std::int64_t i = first + Team::index();
@@ -164,14 +165,14 @@ __global__ void __launch_bounds__(block_threads)
     const double w = r.weights ? r.weights[i] : 1.0f;
     const float x_t = t < classes ? to_float(x[t]) : NAN;
     sums.weight += w;
-    // log_sum - x_t in this order: no digits of a small loss are lost in a large log_sum
+    // log_sum - x_t in this order: a large log_sum then costs a small loss no digits
     sums.loss += w * (double{log_total} + (double{all.top.value} - double{x_t}));
     if (t == all.top.index) sums.hits += w;
   }
   finish_block(sums, parts, results);
 }
 
-/// A team for a choice: small enough to leave few lanes idle.
+/// Chooses a team size per choice that leaves few lanes idle.
 template <class Body>
 void with_team(std::int64_t classes, int width, Body&& body) {
   if (classes <= 4 * width) return body(Lanes<1>{});
@@ -180,8 +181,8 @@ void with_team(std::int64_t classes, int width, Body&& body) {
   body(Block{});
 }
 
-/// dlogits_ic = dloss w_i / total (exp(logits_ic - log_sum_i) - [c = t_i]), a pack a thread, which
-/// may reach over from one choice into the next.
+/// dlogits_ic = dloss w_i / total (exp(logits_ic - log_sum_i) - [c = t_i]). Each thread computes
+/// one pack, which may span two choices.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
     cross_entropy_backward(const Choices<T> r, const float* log_sum, const float* total,

@@ -3,8 +3,8 @@
 #include "cuda/attention/run.h"
 #include "cuda/cuda_backend.h"
 
-/// A block for each segment and head, which goes through time by itself; U is read from the caches
-/// at each step. dU is a product over all tokens at the end.
+/// One block per segment and head steps through time on its own and reads U from the caches at each
+/// step. dU is a product over all tokens at the end.
 namespace longhand::cuda {
 namespace {
 
@@ -12,7 +12,7 @@ constexpr int lstm_threads = 256;
 constexpr int lstm_warps = lstm_threads / warp_size;
 
 struct LstmTask {
-  HeadsView x = {}, y = {}, dx = {};  // y: dy in backward
+  HeadsView x = {}, y = {}, dx = {};  // in backward, y holds dy
   const float *u = nullptr, *before = nullptr;
   float *gates = nullptr, *cells = nullptr, *after = nullptr;
   float *da = nullptr, *earlier = nullptr;  // [heads, tokens, 4 n] and [heads, tokens, n]
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(lstm_threads) lstm_backward_kernel(LstmTask ta
   const SegmentView at = task.segments[static_cast<int>(blockIdx.x)];
   const int head = static_cast<int>(blockIdx.y), n = task.n, own = static_cast<int>(threadIdx.x);
   const float* const u = task.u + std::int64_t{head} * 4 * n * n;
-  float* const a = shared_memory<float>();  // da of the token after
+  float* const a = shared_memory<float>();  // da of the following token
   float *const dc = a + 4 * n, *const dh = dc + n;
   for (int j = own; j < 5 * n; j += lstm_threads) a[j] = 0;
   __syncthreads();

@@ -8,7 +8,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// f32 or bf16, seen as f32; empty: none.
+/// f32 or bf16 values, read as f32; may be empty.
 struct Mixed {
   void* data = nullptr;
   bool half = false;
@@ -31,7 +31,7 @@ struct Mixed {
   }
 };
 
-/// What follows alpha op(a) op(b), as in the contract.
+/// The epilogue that follows alpha op(a) op(b), as in the contract.
 struct Rest {
   const float* product;  // [m, n]
   const float* bias;
@@ -39,7 +39,7 @@ struct Rest {
   float beta;
 };
 
-/// z = product + bias;  c = f(z) + residual + beta c, z stored in pre
+/// z = product + bias;  c = f(z) + residual + beta c; z is stored in pre
 template <class F, int width>
 __global__ void __launch_bounds__(block_threads)
     finish_forward(Rest rest, std::int64_t size, std::int64_t columns) {
@@ -120,7 +120,7 @@ void run(CudaBackend& backend, const Matmul& op) {
     plan = plain_plan(op, math);
   }
 
-  Tensor product = op.c;  // finished in place where it can be
+  Tensor product = op.c;  // the epilogue works in place where possible
   if (op.c.dtype() != DType::f32 || op.beta != 0)
     product = Tensor(backend, op.c.shape(), DType::f32);
   if (empty) {

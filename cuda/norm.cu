@@ -8,8 +8,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// Rows of n entries; see core/contract/norm.h. mean is null for the root mean square: nothing is
-/// subtracted then. The gain is offset + gain_j; bias may be null.
+/// Rows of n entries; see core/contract/norm.h. For the root mean square mean is null and nothing
+/// is subtracted. The gain is offset + gain_j; bias may be null.
 template <class T>
 struct NormForward {
   const T* x;
@@ -21,7 +21,7 @@ struct NormForward {
   int n;
 };
 
-/// A row is read from memory once: the mean, then the squares about it, then y.
+/// Each row is read from memory once; then come the mean, the squared deviations and y.
 template <class Layout, bool centered, class T>
 __global__ void __launch_bounds__(block_threads) norm_forward(const NormForward<T> r) {
   constexpr int width = Layout::width;
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(block_threads) norm_forward(const NormForward<
   }
 }
 
-/// Both normalisations; mean is empty for the root mean square.
+/// Both normalisations; for the root mean square mean is empty.
 template <bool centered, class Op>
 void forward(Stream& stream, const Op& op, const Tensor& bias, const Tensor& mean, double offset) {
   visit_activation(op.x.dtype(), [&]<class T>(T) {

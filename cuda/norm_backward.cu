@@ -8,8 +8,8 @@
 namespace longhand::cuda {
 namespace {
 
-/// As in the forward pass. dx may be null; dgain and dbias hold n sums for each block, each may be
-/// null.
+/// Arguments as in the forward pass. dx may be null. dgain and dbias hold n sums per block; each
+/// may be null.
 template <class T>
 struct NormBackward {
   const T *x, *dy;
@@ -21,14 +21,14 @@ struct NormBackward {
   int n;
 };
 
-/// Sums over rows of a thread's columns: in registers where its rows are, else in memory, where no
-/// other thread comes by.
+/// Sums over rows of a thread's columns: in registers if its rows are in registers, otherwise in
+/// memory that no other thread touches.
 template <class Layout>
 class ColumnSums {
  public:
   static constexpr int width = Layout::width, kept = Layout::kept;
 
-  /// `sums`: the block's n, contents undefined; null: not wanted.
+  /// `sums`: n floats of this block, contents undefined; null if the result is not required.
   __device__ __forceinline__ ColumnSums(float* sums, int n) : sums_(sums), n_(n) {
     constexpr Floats<width> zeros{};
     if constexpr (kept > 0) {
@@ -50,7 +50,7 @@ class ColumnSums {
       store(sums_ + j, sum);
     }
   }
-  /// Adds up what the block's teams have, slot by slot, in their order. All threads call it.
+  /// Adds up the sums of the block's teams, slot by slot, in team order. All threads must call it.
   __device__ __forceinline__ void finish() {
     if constexpr (kept > 0) {
       constexpr int teams = Layout::Team::per_block(block_threads);
@@ -84,7 +84,8 @@ class ColumnSums {
   Floats<width> in_registers_[kept > 0 ? kept : 1];
 };
 
-/// First the row's two sums, and its part in the gradients of gain and bias; then dx.
+/// First computes the row's two sums and its contribution to the gradients of gain and bias; then
+/// dx.
 template <class Layout, bool centered, class T>
 __global__ void __launch_bounds__(block_threads, 1) norm_backward(const NormBackward<T> r) {
   constexpr int width = Layout::width;
@@ -133,11 +134,11 @@ __global__ void __launch_bounds__(block_threads, 1) norm_backward(const NormBack
   if constexpr (centered) dbias.finish();
 }
 
-/// Blocks go over rows in turn: enough of them to fill a device, few enough that the sums they
-/// leave are little beside the rows.
+/// Blocks take rows in turn: enough blocks to fill a device, but few enough that their partial sums
+/// are small compared with the rows.
 constexpr std::int64_t most_blocks = 264;
 
-/// Both normalisations; mean and dbias are empty for the root mean square.
+/// Both normalisations; for the root mean square mean and dbias are empty.
 template <bool centered, class Op>
 void backward(CudaBackend& backend, Stream& stream, const Op& op, const Tensor& mean, double offset,
               const Target& dbias) {

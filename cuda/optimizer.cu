@@ -5,13 +5,13 @@
 #include "cuda/team.h"
 #include "cuda/visit.h"
 
-/// Many tensors in one launch: a table of them is the kernel's argument, each is cut in pieces, and
-/// a block takes one piece.
+/// Processes many tensors in one launch. The kernel's argument is a table of tensors; each tensor
+/// is cut into pieces, and each block processes one piece.
 namespace longhand::cuda {
 namespace {
 
-/// Entry k of a table has the pieces from entry[k].first_piece up to the next one's, each of
-/// Entry::piece_size entries of its tensor.
+/// Entry k of a table owns the pieces from entry[k].first_piece up to the first piece of entry k
+/// + 1. A piece has Entry::piece_size entries of its tensor.
 template <class Entry, int capacity_>
 struct Table {
   static constexpr int capacity = capacity_;
@@ -24,11 +24,11 @@ struct Piece {
   std::int64_t begin, end;
 };
 
-/// The piece of this block.
+/// The piece that this block processes.
 template <class Entry, int capacity>
 __device__ __forceinline__ Piece piece_of(const Table<Entry, capacity>& table) {
   const int piece = static_cast<int>(blockIdx.x);
-  int low = 0, high = table.count;  // the tensor is one of [low, high)
+  int low = 0, high = table.count;  // the tensor is in [low, high)
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (table.entry[middle].first_piece <= piece ? low : high) = middle;
@@ -39,7 +39,7 @@ __device__ __forceinline__ Piece piece_of(const Table<Entry, capacity>& table) {
   return {low, begin, end < entry.size ? end : entry.size};
 }
 
-/// f(i, width) for this thread's packs of a piece.
+/// Calls f(i, width) for each of this thread's packs in a piece.
 template <class F>
 __device__ __forceinline__ void for_each_pack(const Piece& piece, bool boundaries, F&& f) {
   constexpr int width = 4;
@@ -62,8 +62,7 @@ std::int64_t pieces_of(std::int64_t size) {
   return (size + Entry::piece_size - 1) / Entry::piece_size;
 }
 
-/// Calls start(table) for one table after the other until all entries, make(0) to make(count - 1),
-/// were in one.
+/// Splits entries make(0) to make(count - 1) into tables and calls start(table) for each.
 template <class Entry, int capacity, class Make, class Start>
 void with_tables(std::size_t count, Make&& make, Start&& start) {
   Table<Entry, capacity> table{};
@@ -83,7 +82,7 @@ void with_tables(std::size_t count, Make&& make, Start&& start) {
 struct SquareEntry {
   static constexpr int piece_size = SquareSums::piece;
   const float* x;
-  float* sums;  // one for each piece
+  float* sums;  // one sum per piece
   std::int64_t size;
   int first_piece;
   bool boundaries;
@@ -104,8 +103,8 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) entry.sums[piece.begin / SquareEntry::piece_size] = sum;
 }
 
-/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), 1 where largest = 0, 0
-/// where something is not finite or was not before
+/// norm = sqrt(sum of the pieces' sums);  factor = min(1, largest / norm), or 1 if largest = 0, or
+/// 0 if a value is not finite now or was not finite before
 __global__ void __launch_bounds__(block_threads)
     norm_of_sums(const float* sums, std::int64_t pieces, const float* losses, std::int64_t count,
                  double largest, float* norm, float* factor) {
@@ -126,15 +125,16 @@ struct AdamEntry {
   const float* gradient;
   void *m, *v;
   std::int64_t size;
-  float coupled;    // decay where it is coupled, else 0
-  float decoupled;  // where it is decoupled
+  float coupled;    // coupled weight decay, otherwise 0
+  float decoupled;  // decoupled weight decay
   int first_piece;
   bool m_is_bf16, v_is_bf16, boundaries;
 };
 
-/// The step of core/contract/optimizer.h with what is the same for all entries worked out.
+/// The step of core/contract/optimizer.h, with everything that is the same for all entries
+/// precomputed.
 struct AdamFactors {
-  const float* gradient;  // factor; null: 1
+  const float* gradient;  // factor of the gradient; null means 1
   const float* now;       // rate, rate / (1 - beta1^step), 1 / (1 - beta2^step)
   float beta1, rest1;     // beta1, 1 - beta1
   float beta2, rest2;
@@ -215,8 +215,8 @@ __global__ void __launch_bounds__(block_threads)
   });
 }
 
-/// run(capacity) with room for that many tensors: a kernel's arguments are at most 32764 bytes, and
-/// small models need not send that many.
+/// Calls run(capacity) with the smallest table that holds that many tensors. Kernel arguments are
+/// limited to 32764 bytes, and small models need not send a full table.
 template <class Run>
 void with_capacity(std::size_t tensors, Run&& run) {
   if (tensors <= 64) return run(std::integral_constant<int, 64>{});

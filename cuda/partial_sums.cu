@@ -12,8 +12,8 @@ struct Combined {
   Out<float> y;
 };
 
-constexpr int block_columns = 32;                      // columns of a block
-constexpr int groups = block_threads / block_columns;  // each adds up every groups-th part
+constexpr int block_columns = 32;                      // columns per block
+constexpr int groups = block_threads / block_columns;  // each group adds up every groups-th part
 
 __global__ void __launch_bounds__(block_threads)
     combine_parts(Combined first, Combined second, float alpha, std::int64_t parts,

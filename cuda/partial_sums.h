@@ -8,18 +8,18 @@
 
 namespace longhand::cuda {
 
-/// Rows added up into one, for one or two results at once: blocks leave a row of sums each, which
-/// a second launch adds up in their order.
+/// Sums rows into one row, for one or two results at once. Each block stores a row of partial sums,
+/// and a second launch adds them up in order.
 class PartialSums {
  public:
-  /// An empty target takes no part.
+  /// An empty target is skipped.
   PartialSums(Backend& backend, std::array<Target, 2> results, std::int64_t parts,
               std::int64_t columns);
 
-  /// Where the blocks of result 0 or 1 leave their sums, f32 [parts, columns], contents undefined
-  /// at first; null when the result is not wanted.
+  /// Where blocks store the partial sums of result 0 or 1: f32 [parts, columns], initially
+  /// undefined. Null if the result is not required.
   float* parts(int result) const;
-  /// y_j = alpha sum over parts p of parts_pj, or +=
+  /// y_j = alpha sum over parts p of parts_pj; or += for targets that accumulate.
   void combine(Stream& stream, double alpha) const;
 
  private:

@@ -19,8 +19,8 @@ Product bare(const Matmul& op, Math math) {
           .tf32 = operands == DType::f32 && math == Math::fast};
 }
 
-/// The epilogue with an activation, when there is one in cuBLASLt. It asks for rows of `aux` on 16
-/// bytes.
+/// The epilogue with an activation, if cuBLASLt has one. It requires the rows of `aux` to be
+/// aligned to 16 bytes.
 std::optional<Epilogue> activated(const Matmul& op, Math math) {
   if (op.beta != 0 || op.residual) return std::nullopt;
   const bool bias = static_cast<bool>(op.bias);
@@ -52,7 +52,7 @@ ProductPlan fused_plan(const Matmul& op, Math math) {
   ProductPlan plan{.product = bare(op, math)};
   const ProductPlan plain = plain_plan(op, math);
   if (plan.product.k == 0) return plain;
-  // cuBLASLt multiplies f32 into f32 only.
+  // With f32 operands cuBLASLt only produces f32 results.
   if (plan.product.operands == DType::f32 && op.c.dtype() != DType::f32) return plain;
   if (op.f) {
     const auto epilogue = activated(op, math);

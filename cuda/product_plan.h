@@ -7,26 +7,26 @@
 
 namespace longhand::cuda {
 
-/// What one call of cuBLASLt computes, in our row-major terms:
+/// One cuBLASLt call, in our row-major terms:
 ///   d = epilogue(alpha op(a) op(b) + beta c)
-/// d and c [m, n] of one type and maybe the same memory, for each of `batch` matrices side by side.
-/// Everything of a call but addresses and factors: heuristics are cached by it.
+/// d and c [m, n] have one type and may share memory; the call computes `batch` such matrices. This
+/// struct describes everything but addresses and factors; heuristics are cached by it.
 struct Product {
   enum class Epilogue {
     none,
-    bias,            // x + bias_j, bias of d's type
+    bias,            // x + bias_j; bias has d's type
     relu,            // max(x, 0)
     relu_bias,       // max(x + bias_j, 0)
     gelu,            // gelu_tanh(x)
     gelu_bias,       // gelu_tanh(x + bias_j)
-    gelu_save,       // the same, with x, or x + bias_j, stored in `aux`, of d's type
+    gelu_save,       // as gelu, and stores x, or x + bias_j, in `aux`, of d's type
     gelu_save_bias,  //
     gelu_slope,      // x gelu_tanh'(aux)
   };
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
-  DType operands = DType::f32;  // of a and b
-  DType result = DType::f32;    // of c, d, bias and aux
+  DType operands = DType::f32;  // type of a and b
+  DType result = DType::f32;    // type of c, d, bias and aux
   bool tf32 = false;            // f32 operands are rounded to 10 bits of fraction
   Epilogue epilogue = Epilogue::none;
 
@@ -41,20 +41,20 @@ struct ProductOperands {
   void* aux = nullptr;
 };
 
-/// How a Matmul is done: the product, and whether our own kernel does the rest of the epilogue
-/// after it, from the plain product in f32.
+/// How a Matmul is computed: the cuBLASLt product, and whether our own kernel then applies the rest
+/// of the epilogue to the plain f32 product.
 struct ProductPlan {
   Product product;
   bool rest = false;
-  bool residual_as_c = false;  // the product adds it: c = residual, beta = 1
+  bool residual_as_c = false;  // the product adds the residual: c = residual, beta = 1
 };
 
-/// What operands of these types are multiplied as.
+/// The type as which operands of these types are multiplied.
 DType operand_type(const Matmul& op, Math math);
-/// With as much of the epilogue as cuBLASLt can have. Its GELU is the approximation by tanh, in
-/// hardware's precision: not for exact math.
+/// Plan that fuses as much of the epilogue as cuBLASLt supports. Its GELU is the tanh approximation
+/// in hardware precision, so exact math does not use it.
 ProductPlan fused_plan(const Matmul& op, Math math);
-/// With none of it.
+/// Plan without a fused epilogue.
 ProductPlan plain_plan(const Matmul& op, Math math);
 
 }  // namespace longhand::cuda

@@ -14,8 +14,8 @@ namespace {
 
 using Epilogue = Product::Epilogue;
 
-/// The functions of cuBLASLt, found when the first CUDA backend is made: the library is half a
-/// gigabyte, which a program that computes on the CPU need not load, nor have.
+/// The cuBLASLt functions, loaded when the first CUDA backend is created. The library takes half a
+/// gigabyte; a program that computes on the CPU neither loads nor needs it.
 struct Library {
   decltype(&cublasLtCreate) create;
   decltype(&cublasLtDestroy) destroy;
@@ -106,7 +106,7 @@ int alignment(const ProductOperands& x) {
   return 1 << std::countr_zero(bits);
 }
 
-/// One matrix as cuBLASLt sees it: columns instead of rows, `count` of them after one another.
+/// The layout of one matrix for cuBLASLt: column-major, `count` matrices one after another.
 class Layout {
  public:
   Layout(DType type, std::int64_t rows, std::int64_t columns, std::int64_t count) {
@@ -132,9 +132,10 @@ class Layout {
   cublasLtMatrixLayout_t layout_ = nullptr;
 };
 
-/// A product made ready: descriptors, and the algorithm the heuristics like best.
+/// A prepared product: its descriptors, and the algorithm that the heuristics rank first.
 ///
-/// What we store in rows is to cuBLASLt the transpose in columns, so it is asked for
+/// A matrix that we store by rows is, to cuBLASLt, its transpose stored by columns. So the call
+/// computes
 ///   d^T = op(b)^T op(a)^T,
 /// and its first factor is our b.
 class Prepared {
@@ -157,7 +158,7 @@ class Prepared {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.n);
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, p.m * p.n);
     }
-    point(p, x);  // the heuristics look at these too
+    point(p, x);  // the heuristics also use these pointers
 
     cublasLtMatmulPreference_t preference = nullptr;
     require(lt.preference_create(&preference), "a preference");
@@ -165,7 +166,8 @@ class Prepared {
       require(lt.preference_set(preference, attribute, &value, sizeof value), "a preference");
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace});
-    // Sums cut in parts are put together through the workspace: in place, the order would vary.
+    // Split sums are combined through the workspace: combining them in place would make the order
+    // vary.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
                                       CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));
@@ -222,13 +224,14 @@ class Prepared {
 }  // namespace
 
 struct Products::State {
-  static constexpr std::size_t workspace_size = std::size_t{32} << 20;  // as Hopper's kernels like
+  // 32 MiB, the recommended size for Hopper
+  static constexpr std::size_t workspace_size = std::size_t{32} << 20;
 
   Stream& stream;
   MemorySource& memory;
   cublasLtHandle_t handle = nullptr;
   void* workspace = nullptr;
-  std::map<std::pair<Product, int>, Prepared> prepared;  // by what is computed, and alignment
+  std::map<std::pair<Product, int>, Prepared> prepared;  // keyed by product and alignment
 
   State(Stream& s, MemorySource& m) : stream(s), memory(m) {
     require(Library::the_one().create(&handle), "starting");

@@ -8,8 +8,8 @@
 
 namespace longhand::cuda {
 
-/// Matrix products by cuBLASLt, with the workspace they need and what its heuristics chose for each
-/// shape. In the emulator: loops that compute the same.
+/// Matrix products by cuBLASLt, with their workspace and the algorithm chosen for each shape. The
+/// emulator replaces them by loops that compute the same.
 class Products {
  public:
   Products(Stream& stream, MemorySource& memory);
@@ -17,7 +17,8 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  /// Gives the product to the stream. False when cuBLASLt has no way to do it: nothing was done.
+  /// Enqueues the product on the stream. Returns false, with nothing enqueued, if cuBLASLt does not
+  /// support it.
   bool run(const Product& product, const ProductOperands& operands);
 
  private:

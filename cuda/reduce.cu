@@ -9,8 +9,8 @@
 namespace longhand::cuda {
 namespace {
 
-// Column sums: a block's threads stand side by side over `lanes` packs of columns, and so many rows
-// deep; each goes down its column, then the rows of threads are added up in order.
+// Column sums. A block's threads form a grid: `lanes` packs of columns wide and several rows deep.
+// Each thread sums down its column; then the rows of threads are added in order.
 
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads)
@@ -43,9 +43,9 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-// Reductions of rows.
+// Row reductions.
 
-/// What a reduction does with entries: sums of something, or the largest of x or -x.
+/// What a reduction combines: a sum of a function of the entries, or the maximum of x or -x.
 enum class Entry { plain, negative, square, nonfinite };
 
 __device__ __forceinline__ float entry(Entry kind, float x) {
@@ -61,8 +61,8 @@ __device__ __forceinline__ float entry(Entry kind, float x) {
   }
 }
 
-/// Pieces of `each` entries of rows of n: y_p = sign f of the entries of piece p, all pieces of a
-/// row one after the other.
+/// Rows of n entries are cut into pieces of `each` entries: y_p = sign f of the entries of piece p.
+/// All pieces of a row are stored consecutively.
 template <class F, int width, class Team, class T>
 __global__ void __launch_bounds__(block_threads)
     reduce_pieces(const T* x, Entry kind, float sign, float* y, std::int64_t rows, std::int64_t n,
@@ -89,8 +89,8 @@ template <class F, class T>
 void reduce_rows(CudaBackend& backend, const T* x, Entry kind, float sign, float* y,
                  std::int64_t rows, std::int64_t n) {
   constexpr std::int64_t longest = 16384;  // a multiple of every width
-  // Long rows are cut where there are too few of them to go round, and where they cannot be counted
-  // in 32 bits.
+  // Long rows are cut if there are too few rows to fill the device, or if a row is too long for
+  // 32-bit indices.
   const bool cut = n > longest && (rows < 512 || n > (1 << 30));
   const std::int64_t pieces = cut ? (n + longest - 1) / longest : 1;
   const int each = static_cast<int>(cut ? longest : n);
@@ -128,7 +128,7 @@ void run(CudaBackend& backend, const ColumnSum& op) {
       int lanes = 1;
       while (lanes < 32 && lanes * width < columns) lanes *= 2;
       const std::int64_t tiles = (columns + lanes * width - 1) / (lanes * width);
-      // Some rows for each thread, and blocks to fill a device.
+      // Each thread takes several rows, with enough blocks to fill a device.
       const std::int64_t deep = block_threads / lanes,
                          wanted = 528 / std::max<std::int64_t>(1, tiles);
       const std::int64_t chunks = std::max<std::int64_t>(1, std::min(wanted, rows / (8 * deep)));

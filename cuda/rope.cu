@@ -7,23 +7,23 @@
 namespace longhand::cuda {
 namespace {
 
-/// A row is `pairs` packs of pairs to turn, then `copies` packs of columns to copy: none where y is
-/// x's memory already.
+/// Each row is `pairs` packs of pairs to rotate, followed by `copies` packs of columns to copy.
+/// Nothing is copied if y shares x's memory.
 template <class T>
 struct Turn {
   const T* x;
   const std::int32_t* positions;
   const float* table;
-  std::int64_t longest;  // rows of the table
+  std::int64_t longest;  // number of rows in the table
   std::int64_t rows, columns, first_column, heads, width, dims;
   std::int64_t pairs, copies;
   bool interleaved;
-  float direction;  // -1: inverse
+  float direction;  // -1: inverse rotation
   Out<T> y;
 };
 
-/// The column where unturned pack `item` of a row is: before the heads, behind them, or behind the
-/// turned part of one of them.
+/// The column of pack `item` among the columns that are not rotated: before the heads, after them,
+/// or after the rotated part of a head.
 template <int width, class T>
 __device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::int64_t item) {
   const std::int64_t c = item * width, each = r.width - r.dims;
@@ -33,8 +33,8 @@ __device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::i
   return c + (in_heads / each + 1) * r.dims;
 }
 
-/// u' = u cos t - v sin t;  v' = u sin t + v cos t, for `width` pairs of one head: entries from p
-/// and from p + dims/2, or from 2p on.
+/// u' = u cos t - v sin t;  v' = u sin t + v cos t, for `width` pairs of one head. The entries are
+/// p and p + dims/2 onwards, or 2p onwards.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   const RowColumn item = row_column(thread_in_grid(), r.pairs + r.copies);
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
       new_a.at[k] = a.at[k] * c - b.at[k] * s;
       new_b.at[k] = a.at[k] * s + b.at[k] * c;
     } else {
-      // Neighbours: pair k of the pack is entries 2k and 2k + 1 of a and b side by side.
+      // Adjacent pairs: pair k of the pack is entries 2k and 2k + 1 of a and b concatenated.
       const int even = 2 * k % width, odd = even + 1;
       const bool in_a = 2 * k < width;
       const float u = r.interleaved ? (in_a ? a.at[even] : b.at[even]) : a.at[k];
@@ -87,14 +87,14 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   r.y.put(second, new_b);
 }
 
-/// A row is groups * half pairs of angles, each for all heads of its group, then the columns that
-/// no head has: none where y is x's memory already.
+/// Each row has groups * half pairs of angles, each shared by all heads of its group, followed by
+/// the columns outside the heads. Those columns are not copied if y shares x's memory.
 template <class T>
 struct Angles {
-  const T *x, *dy;      // of backward: y and dy
-  const float* angles;  // of forward
+  const T *x, *dy;      // backward only: y and dy
+  const float* angles;  // forward only
   std::int64_t rows, columns, first_column, heads, width, groups, copies;
-  float direction;  // -1: inverse
+  float direction;  // -1: inverse rotation
   Out<T> y;
   Out<float> dangles;
 };
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(block_threads) rotate(const Angles<T> r) {
   for (std::int64_t h = pair.row; h < r.heads; h += r.groups) {
     const std::int64_t at = row + r.first_column + h * r.width + pair.column;
     const float u = load<1>(r.x + at).at[0],
-                v = load<1>(r.x + at + half).at[0];  // before y, which may be x
+                v = load<1>(r.x + at + half).at[0];  // read before y is written: y may alias x
     r.y.put(at, Floats<1>{{u * c - v * s}});
     r.y.put(at + half, Floats<1>{{u * s + v * c}});
   }

@@ -6,12 +6,13 @@
 #include "core/tensor.h"
 #include "cuda/team.h"
 
-/// Kernels that take a tensor row by row: how many threads share a row, and what each keeps of it.
+/// Helpers for kernels that process a tensor row by row: how many threads share a row, and which
+/// entries of it each keeps.
 namespace longhand::cuda {
 
-/// A team's threads have the packs of a row in turn. With kept > 0 a row is at most kept packs for
-/// each thread, which stay in registers; with kept = 0 rows are of any length and read from memory,
-/// by then cache, as often as they are needed.
+/// A team's threads take the packs of a row in turn. If kept > 0, a row has at most `kept` packs
+/// per thread, which stay in registers. If kept = 0, rows have any length and are read again,
+/// mostly from cache, whenever they are needed.
 template <int width_, int kept_, class Team_>
 struct RowLayout {
   static constexpr int width = width_, kept = kept_;
@@ -21,11 +22,11 @@ struct RowLayout {
     constexpr int teams = Team::per_block(block_threads);
     return (rows + teams - 1) / teams;
   }
-  /// The row of this thread's team.
+  /// The row that this thread's team processes.
   __device__ __forceinline__ static std::int64_t row() {
     return static_cast<std::int64_t>(blockIdx.x) * Team::per_block(block_threads) + Team::index();
   }
-  /// f(slot, j) for each pack of this thread: it starts at entry j.
+  /// Calls f(slot, j) for each of this thread's packs; j is the first entry of the pack.
   template <class F>
   __device__ __forceinline__ static void each(int n, F&& f) {
     if constexpr (kept > 0) {
@@ -41,7 +42,7 @@ struct RowLayout {
   }
 };
 
-/// A thread's part of one row.
+/// One thread's part of a row.
 template <class T, class Layout>
 class Row {
  public:
@@ -52,7 +53,7 @@ class Row {
       Layout::each(n, [&](int slot, int j) { kept_floats_[slot] = load<width>(x_ + j); });
     }
   }
-  /// The pack at j, which is this thread's pack number `slot`.
+  /// The pack at entry j, which is this thread's pack number `slot`.
   __device__ __forceinline__ Floats<width> at(int slot, int j) const {
     if constexpr (kept > 0) return kept_floats_[slot];
     return load<width>(x_ + j);
@@ -64,7 +65,7 @@ class Row {
 };
 
 /// Calls body with the RowLayout for rows of n entries of type T. `boundaries`: all rows of all
-/// operands start at 16-byte boundaries.
+/// operands are aligned to 16 bytes.
 template <class T, class Body>
 void with_row_layout(std::int64_t n, bool boundaries, Body&& body) {
   constexpr int full = full_width<T>;
@@ -77,7 +78,7 @@ void with_row_layout(std::int64_t n, bool boundaries, Body&& body) {
   body(RowLayout<1, 0, Block>{});
 }
 
-/// The length of x's rows, which kernels count in 32 bits.
+/// The length of x's rows, which kernels index with 32 bits.
 inline int row_length(std::string_view op, const Tensor& x) {
   LONGHAND_CHECK(x.columns() <= std::numeric_limits<int>::max() / 2, op,
                  ": expected rows of less than 2^30 entries on cuda, got ", x.shape());

@@ -14,7 +14,7 @@ namespace {
 cudaStream_t as_stream(void* handle) { return static_cast<cudaStream_t>(handle); }
 cudaEvent_t as_event(void* handle) { return static_cast<cudaEvent_t>(handle); }
 
-/// A kernel's name as it is written, for errors.
+/// The kernel's name as written in the source, for errors.
 std::string name_of_kernel(const void* kernel) {
   const char* mangled = nullptr;
   if (cudaFuncGetName(&mangled, kernel) != cudaSuccess || mangled == nullptr) return "a kernel";
@@ -31,13 +31,14 @@ class DeviceMemory final : public MemorySource {
     void* block = nullptr;
     const cudaError_t result = cudaMalloc(&block, bytes);
     if (result == cudaErrorMemoryAllocation) {
-      static_cast<void>(cudaGetLastError());  // told by nullptr; later launches must not meet it
+      // nullptr already reports the failure; clear the error so that later launches do not see it
+      static_cast<void>(cudaGetLastError());
       return nullptr;
     }
     require(result, "allocating ", bytes, " bytes");
     return block;
   }
-  // The device may still be at work on the block: cudaFree waits for that.
+  // The device may still use the block: cudaFree waits for it.
   void release(void* block, std::size_t) noexcept override { static_cast<void>(cudaFree(block)); }
 };
 
@@ -77,7 +78,7 @@ void Stream::synchronize() {
   require(cudaStreamSynchronize(as_stream(handle_)), "waiting for the device");
 }
 
-// Relaxed: asking for memory is allowed meanwhile, should it be needed.
+// Relaxed mode: memory may be allocated during the recording.
 void Stream::begin_recording() {
   require(cudaStreamBeginCapture(as_stream(handle_), cudaStreamCaptureModeRelaxed),
           "beginning to record");
@@ -98,10 +99,10 @@ void Stream::drop_recording() noexcept {
   cudaGraph_t graph = nullptr;
   static_cast<void>(cudaStreamEndCapture(as_stream(handle_), &graph));
   if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
-  static_cast<void>(cudaGetLastError());  // of a recording that was not sound
+  static_cast<void>(cudaGetLastError());  // clears the error of an invalid recording
 }
 
-// One that still runs is freed when it is done.
+// A graph that is still running is freed when it ends.
 Graph::~Graph() { static_cast<void>(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(handle_))); }
 void Graph::launch(Stream& stream) {
   require(cudaGraphLaunch(static_cast<cudaGraphExec_t>(handle_), as_stream(stream.handle())),

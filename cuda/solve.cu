@@ -6,43 +6,48 @@
 namespace longhand::cuda {
 namespace {
 
-/// One matrix of n x n and `columns` right-hand sides in all, m entries apart from row to row.
-/// `forward`: op(a) is lower and solved from its first row on, else from its last.
+/// One matrix [n, n] and `columns` right-hand sides in total, with row stride m. `forward`: op(a)
+/// is lower triangular and solved from its first row; otherwise it is upper triangular and solved
+/// from its last row.
 template <class T>
 struct Systems {
   const T* a;
   const T* b;
   T* y;
-  float* solved;  // y in f32: what later rows read; y itself where that is f32
+  float* solved;  // y in f32, which later rows read; y itself if it is f32
   std::int64_t n, m, panels;
   bool transpose, forward, unit;
 };
 
-constexpr int tile = 32;  // rows solved together, one a lane
+constexpr int tile = 32;  // rows solved together, one per lane
 constexpr int warps = block_threads / warp_size;
-constexpr int each = 8;              // right-hand sides of a warp
-constexpr int panel = warps * each;  // and of a block
+constexpr int each = 8;              // right-hand sides per warp
+constexpr int panel = warps * each;  // right-hand sides per block
 
-/// Solves one panel of one matrix. Rows come in the order of substitution, in which op(a) is lower:
+/// Solves one panel of one matrix. Rows are taken in the order of substitution, in which op(a) is
+/// lower triangular:
 ///   y_r = (b_r - sum_{k < r} op(a)_rk y_k) / op(a)_rr
-/// A tile of rows takes the solved rows off first, tile by tile, then solves itself row by row.
+/// Each tile of rows first subtracts the contributions of all solved rows, tile by tile, then
+/// solves its own rows one by one.
 template <class T>
 __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
-  __shared__ float a_tile[tile][tile + 1];  // [row][k], rows in different banks
+  // [row][k], padded so that rows fall into different banks
+  __shared__ float a_tile[tile][tile + 1];
   __align__(16) __shared__ float y_tile[tile][panel];
   const std::int64_t matrix = blockIdx.x / s.panels, n = s.n, m = s.m;
   const std::int64_t first_column = blockIdx.x % s.panels * panel;
   const T* a = s.a + matrix * n * n;
   const std::int64_t of_matrix = matrix * n * m;
   const int lane = lane_index(), thread = static_cast<int>(threadIdx.x);
-  const int own_columns = warp_index() * each;  // of the panel
+  const int own_columns = warp_index() * each;  // first column of this warp in the panel
   const auto index = [&](std::int64_t r) { return s.forward ? r : n - 1 - r; };
 
-  // op(a) of rows [first_row, first_row + 32) and columns [first_k, first_k + 32); zero outside.
+  // Loads op(a) of rows [first_row, first_row + 32) and columns [first_k, first_k + 32); zero
+  // outside.
   const auto load_a = [&](std::int64_t first_row, std::int64_t first_k) {
 #pragma unroll
     for (int entry = thread; entry < tile * tile; entry += block_threads) {
-      // Neighbouring threads take neighbours in memory.
+      // Neighbouring threads read neighbouring addresses.
       const int r = s.transpose ? entry % tile : entry / tile;
       const int k = s.transpose ? entry / tile : entry % tile;
       float value = 0;
@@ -66,7 +71,7 @@ __global__ void __launch_bounds__(block_threads) solve(const Systems<T> s) {
     }
 
     for (std::int64_t done = 0; done < first; done += tile) {
-      __syncthreads();  // the tiles are free
+      __syncthreads();  // the tiles may be overwritten
       load_a(first, done);
 #pragma unroll
       for (int entry = thread; entry < tile * panel; entry += block_threads) {

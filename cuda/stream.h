@@ -8,7 +8,8 @@ namespace longhand::cuda {
 class Event;
 class Graph;
 
-/// A queue of the device: what is given to it runs in order, while the host goes on.
+/// A queue of the device: work runs in the order in which it was enqueued, while the host
+/// continues.
 class Stream {
  public:
   Stream();
@@ -17,18 +18,19 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Within device memory; from pinned host memory; to host memory.
+  // Copies within device memory, from pinned host memory to the device, and from the device to host
+  // memory.
   void copy(void* to, const void* from, std::size_t bytes);
   void zero(void* to, std::size_t bytes);
   void upload(void* to, const void* from, std::size_t bytes);
   void download(void* to, const void* from, std::size_t bytes);
 
-  /// What is given from here on waits until the event has happened.
+  /// Work enqueued from here on waits until the event has happened.
   void wait(const Event& event);
-  /// The host waits until all that was given is done.
+  /// Blocks the host until all enqueued work is done.
   void synchronize();
 
-  /// From here on kernels, copies and zeroing are not done but recorded, until end_recording().
+  /// From here until end_recording(), kernels, copies and zeroing are recorded instead of executed.
   void begin_recording();
   std::unique_ptr<Graph> end_recording();
   void drop_recording() noexcept;
@@ -41,8 +43,8 @@ class Stream {
   bool recording_ = false;
 };
 
-/// What a stream recorded: kernels with their arguments, in order. The memory they work on is not
-/// its own.
+/// A recorded stream: kernels with their arguments, in order. The graph does not own the memory
+/// they use.
 class Graph {
  public:
   explicit Graph(void* handle) : handle_(handle) {}
@@ -51,15 +53,15 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  /// Gives all of it to the stream, at the cost of one launch.
+  /// Enqueues the whole graph on the stream as a single launch.
   void launch(Stream& stream);
 
  private:
   void* handle_;  // cudaGraphExec_t
 };
 
-/// Happens when a stream has done all it was given before record(). One never recorded has
-/// happened.
+/// Happens when a stream has finished all work enqueued before record(). An event that was never
+/// recorded counts as having happened.
 class Event {
  public:
   Event();
@@ -77,7 +79,7 @@ class Event {
   void* handle_ = nullptr;
 };
 
-/// Host memory that the device can read and write by itself.
+/// Host memory that the device can access directly.
 class PinnedMemory {
  public:
   explicit PinnedMemory(std::size_t bytes);

@@ -5,12 +5,12 @@
 
 #include "cuda/floats.h"
 
-/// Threads that work on one row together. All of a block's threads call sum() and reduce(), or
-/// whole warps where teams are no larger than one.
+/// Groups of threads that share one row. All threads of a block call sum() and reduce() together;
+/// if teams are no larger than a warp, whole warps suffice.
 namespace longhand::cuda {
 
-/// The value of the lane whose number differs in the bits of `step`. A struct brings a member
-/// exchanged(step).
+/// The value of the lane whose index differs in the bits of `step`. A struct provides its own
+/// member exchanged(step).
 template <class V>
 __device__ __forceinline__ V exchange(const V& value, int step) {
   if constexpr (std::is_arithmetic_v<V>) {
@@ -20,7 +20,8 @@ __device__ __forceinline__ V exchange(const V& value, int step) {
   }
 }
 
-/// f over the values of `lanes` neighbouring lanes, the same in each of them: f commutes.
+/// Combines the values of `lanes` neighbouring lanes by f, which must commute; each lane gets the
+/// same result.
 template <int lanes, class V, class F>
 __device__ __forceinline__ V reduce_lanes(V value, const F& f) {
 #pragma unroll
@@ -35,7 +36,7 @@ struct Sum {
     return a + b;
   }
 };
-/// Once NaN, always NaN.
+/// The maximum; NaN propagates.
 struct Largest {
   static constexpr float start = -std::numeric_limits<float>::infinity();
   __device__ __forceinline__ float operator()(float a, float b) const {
@@ -43,7 +44,7 @@ struct Largest {
   }
 };
 
-/// `lanes` neighbours of a warp, a power of two up to 32.
+/// A team of `lanes` neighbouring lanes of a warp, a power of two up to 32.
 template <int lanes>
 struct Lanes {
   static constexpr int threads = lanes;
@@ -57,7 +58,7 @@ struct Lanes {
   __device__ __forceinline__ static float sum(float value) { return reduce(value, Sum{}); }
 };
 
-/// A whole block of block_threads.
+/// A team of all block_threads threads of a block.
 struct Block {
   static constexpr int threads = block_threads;
   static constexpr int per_block(int) { return 1; }
@@ -71,7 +72,7 @@ struct Block {
     if (lane_index() == 0) of_warp[warp_index()] = value;
     __syncthreads();
     value = reduce_lanes<warps>(of_warp[threadIdx.x % warps], f);
-    __syncthreads();  // of_warp may be written again
+    __syncthreads();  // of_warp may be overwritten
     return value;
   }
   __device__ __forceinline__ static float sum(float value) { return reduce(value, Sum{}); }

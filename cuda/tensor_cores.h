@@ -2,27 +2,28 @@
 
 #include "cuda/device.h"
 
-/// The tensor cores' products of one warp, and what brings operands into the registers they want.
-/// With g = lane / 4 and t = lane % 4, a lane holds
-///   of c [16, 8], f32:   c[0], c[1]: (g, 2 t), (g, 2 t + 1);  c[2], c[3]: (g + 8, the same)
-///   of a [16, 8], tf32:  (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4);  b [8, 8]: (t, g), (t +
-///   4, g) of a [16, 16], bf16, two to a word, the first in the lower half:
+/// Tensor core products of one warp, and helpers that load their operands into registers. With g =
+/// lane / 4 and t = lane % 4, a lane holds these entries:
+///   c [16, 8], f32:   c[0], c[1]: (g, 2 t), (g, 2 t + 1);  c[2], c[3]: (g + 8, the same)
+///   a [16, 8], tf32:  (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)
+///   b [8, 8], tf32:   (t, g), (t + 4, g)
+///   a [16, 16], bf16, two to a word, the first in the lower half:
 ///     (g, 2 t ..), (g + 8, 2 t ..), (g, 2 t + 8 ..), (g + 8, 2 t + 8 ..)
-///   of b [16, 8], bf16:  (2 t .., g), (2 t + 8 .., g)
+///   b [16, 8], bf16:  (2 t .., g), (2 t + 8 .., g)
 #if defined(LONGHAND_CUDA_EMULATED)
 #include "cuda/emulator/tensor_cores.h"
 #else
 
 namespace longhand::cuda {
 
-/// Rounded to tf32, 10 bits after the leading one; ties away from zero.
+/// Rounds to tf32 (10 fraction bits), ties away from zero.
 __device__ __forceinline__ unsigned to_tf32(float x) {
   unsigned rounded;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
   return rounded;
 }
 
-/// Two floats as bf16, the first in the lower half.
+/// Packs two floats as bf16, the first in the lower half.
 __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
   unsigned both;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
@@ -53,8 +54,9 @@ __device__ __forceinline__ void mma_bf16_16x8x16(float (&c)[4], const unsigned (
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Four 8 x 8 matrices of bf16 in shared memory, of which lane 8 i + r names row r of matrix i.
-/// words[i] of a lane are (g, 2 t), (g, 2 t + 1) of matrix i; transposed, (2 t, g), (2 t + 1, g).
+/// Loads four 8 x 8 bf16 matrices from shared memory; lane 8 i + r passes the address of row r of
+/// matrix i. A lane receives (g, 2 t), (g, 2 t + 1) of matrix i in words[i]; transposed, (2 t, g),
+/// (2 t + 1, g).
 __device__ __forceinline__ void load_matrices(unsigned (&words)[4], const bf16* row) {
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

@@ -8,11 +8,11 @@
 
 namespace longhand::cuda {
 
-/// Brings host memory to the device in the compute stream's order, without waiting for what the
-/// stream still has to do. Bytes go into a ring of pinned memory; small ones from there by the
-/// compute stream itself. Large ones travel on a stream of their own, into the same place of a ring
-/// on the device, while kernels run, and the compute stream only moves them on from there: their
-/// destination may be memory that kernels given earlier still use for something else.
+/// Uploads host memory to the device in the compute stream's order, without waiting for that
+/// stream's pending work. Bytes go into a ring of pinned memory. Small uploads are copied from
+/// there by the compute stream itself. Large uploads travel on a separate stream, into the same
+/// place of a ring on the device, while kernels run. The compute stream then only moves them to
+/// their destination, because earlier kernels may still use that memory for something else.
 class Uploads {
  public:
   Uploads(Stream& compute, MemorySource& memory);
@@ -27,7 +27,7 @@ class Uploads {
   static constexpr std::size_t sections = 16;
   static constexpr std::size_t small = std::size_t{64} << 10;
 
-  /// Where in the rings the next `bytes` go; the host waits where the ring is full.
+  /// Position in the rings of the next `bytes`; the host waits if the ring is full.
   std::size_t take(std::size_t bytes);
 
   Stream& compute_;
@@ -35,7 +35,7 @@ class Uploads {
   Stream copier_;
   PinnedMemory pinned_;
   std::byte* staged_;                   // the ring on the device
-  std::array<Event, sections> passed_;  // the compute stream is done with a section
+  std::array<Event, sections> passed_;  // signalled when the compute stream is done with a section
   Event arrived_;
   std::size_t section_ = 0, used_ = 0;
 };

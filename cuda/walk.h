@@ -5,7 +5,7 @@
 
 namespace longhand::cuda {
 
-/// Where an entry of a line lies in every operand of a walk.
+/// The position of a line's entry in every operand of a walk.
 template <int operands>
 struct Places {
   std::int64_t at[operands];
@@ -24,7 +24,7 @@ __device__ __forceinline__ Places<operands> places(const Walk<operands>& walk, R
   return places;
 }
 
-/// `width` neighbouring entries of a line, or one of them repeated.
+/// `width` neighbouring entries of a line, or one entry repeated.
 template <int width, class T>
 __device__ __forceinline__ Floats<width> load_line(const T* x, bool repeats) {
   if (!repeats) return load<width>(x);
@@ -35,7 +35,7 @@ __device__ __forceinline__ Floats<width> load_line(const T* x, bool repeats) {
   return all;
 }
 
-/// Whether packs of `width` neighbouring entries lie at multiples of `width` in operand k.
+/// True if packs of `width` neighbouring entries are at multiples of `width` in operand k.
 template <int operands>
 bool in_packs(const Walk<operands>& walk, int k, int width) {
   const auto whole = [&](std::int64_t n) { return n % width == 0; };

@@ -10,13 +10,13 @@
 
 namespace longhand {
 
-/// A backend that runs another one's operations, altered: what a backend with a mistake would
-/// compute. make_altered_backend() makes it.
+/// A backend that runs another backend's operations with alterations, like a backend with a
+/// mistake. Created by make_altered_backend().
 class AlteredBackend : public Backend {
  public:
   explicit AlteredBackend(std::shared_ptr<Backend> inner);
 
-  /// From now on `alteration(op, run)` stands for Op; `run(op)` is the other backend's.
+  /// After this call `alteration(op, run)` replaces Op; `run(op)` is the original.
   template <class Op, class Alteration>
   void alter(Alteration alteration) {
     alterations_[Op::name] = [alteration](Backend& inner, const void* op) mutable {
@@ -24,7 +24,7 @@ class AlteredBackend : public Backend {
       alteration(altered, [&inner](const Op& what) { inner.run(what); });
     };
   }
-  bool reached() const { return reached_; }  // an altered operation was run
+  bool reached() const { return reached_; }  // true if an altered operation was run
 
   void require_dtype(DType dtype) const override { inner_->require_dtype(dtype); }
   void upload(void* device, const void* host, std::size_t bytes) override;
@@ -32,7 +32,7 @@ class AlteredBackend : public Backend {
   void synchronize() override {}
 
  protected:
-  std::shared_ptr<Backend> inner_;  // of the host
+  std::shared_ptr<Backend> inner_;  // a host backend
   std::map<std::string_view, std::function<void(Backend& inner, const void* op)>> alterations_;
   bool reached_ = false;
 };

@@ -1,4 +1,4 @@
-// Tokens into eval and generate, and what they say out, as arrays.
+// Tokens as input of eval and generate, and their outputs, as arrays.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(eval_scores_tokens_from_outside) {
       BOOST_TEST(row["value"].number() == sum / counted, boost::test_tools::tolerance(1e-9));
     if (row["metric"] == "tokens") BOOST_TEST(row["count"].integer() == counted);
   }
-  // The next tokens, where nothing else is wanted.
+  // The default targets are the next tokens.
   write("t.npy", "x", {2, 3}, {0, 1, 2, 2, 1, 0});
   BOOST_TEST((*this)("eval r --token-file t.npy --out t.npz").status == 0);
   BOOST_TEST(

@@ -14,8 +14,8 @@ BOOST_AUTO_TEST_SUITE(attention_cpu_test)
 
 using namespace longhand;
 
-// The CPU's attention kernels, each instruction set of this machine, against the reference in f64
-// at sizes beyond the catalog's, and against themselves with other numbers of threads.
+// The CPU's attention kernels for each instruction set of this machine, compared with the reference
+// in f64 at sizes beyond the catalog's, and with their own results on other numbers of threads.
 
 namespace {
 
@@ -24,16 +24,17 @@ using Doubles = std::vector<double>;
 struct Problem {
   std::vector<std::int32_t> queries, keys;
   std::int64_t heads, group, width, value_width;
-  std::string_view more = "";  // of what scores may have: t(au), (shift) c, (sink) b
+  std::string_view more = "";  // optional score arguments: t(au), c (shift), b (sink)
   std::int64_t window = 0;
   double gamma = 0;
   DType type = DType::f32;
-  double gain = 1;      // of the drawn numbers
-  double matching = 1;  // below 1: q > 0, and k < 0 but for this share of the keys
+  double gain = 1;  // factor of the random numbers
+  // share of keys that agree with queries; below 1: q > 0, and all other keys < 0
+  double matching = 1;
 };
 
-/// A problem's tensors: q, k, v side by side with gaps, as in a fused projection. On the reference
-/// they are f64 with the numbers that the problem's type has.
+/// A problem's tensors: q, k and v are adjacent with gaps, as in a fused projection. On the
+/// reference they are f64, with the numbers rounded to the problem's type.
 struct Data {
   Data(Backend& backend, const Problem& p)
       : type(backend.name() == "reference" ? DType::f64 : p.type),
@@ -113,7 +114,7 @@ struct Data {
   Scores scores;
 };
 
-/// Forward and backward; `run` runs one operation. With `add` the gradients are added to.
+/// Forward and backward; `run` runs one operation. With `add`, gradients are accumulated.
 template <class Run>
 void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) {
   if (p.gamma > 0) {
@@ -147,7 +148,7 @@ auto on_crew(const cpu::Crew& crew, Math math = Math::exact) {
   return [crew, math](const auto& op) { cpu::attention(crew, math, op); };
 }
 
-/// What the reference makes of a problem.
+/// The reference's results for a problem.
 Data expected_of(const Problem& p) {
   static const std::shared_ptr<Backend> reference = make_reference_backend();
   Data d(*reference, p);
@@ -175,15 +176,16 @@ void check_close(const Data& got, const Data& expected, double bound) {
   if (got.dtau) BOOST_TEST(near(got.dtau, expected.dtau));
   if (got.dshift) BOOST_TEST(near(got.dshift, expected.dshift));
   if (got.dsink) BOOST_TEST(near(got.dsink, expected.dsink));
-  // Of the sum dgamma it is the size of the terms that counts: (1 - gamma) dgamma has those of dv
-  // v.
+  // The error of the sum dgamma is relative to the size of its terms: (1 - gamma) dgamma has those
+  // of dv v.
   if (const double gamma = expected.gamma.item(); gamma > 0) {
     const double size = size_of_products(expected.dv, expected.v) / (1 - gamma);
     BOOST_TEST(std::abs(got.dgamma.item() - expected.dgamma.item()) < bound * size);
   }
 }
 
-/// Ragged, around the panel of 64 and the vector widths; longer than a chunk and a range.
+/// Ragged lengths around the panel of 64 and the vector widths, and one longer than a chunk and a
+/// range.
 const std::vector<std::int32_t> ragged{1, 5, 0, 16, 17, 63, 64, 65, 130, 41, 2};
 const std::vector<std::int32_t> long_ones{600, 3, 321};
 const std::vector<std::int32_t> few_queries{1, 3, 0, 70, 5};
@@ -230,7 +232,7 @@ BOOST_AUTO_TEST_CASE(softmax_and_chacal_agree_with_the_reference_on_every_instru
         const Data d(*backend, p);
         run_all(on_crew({threads, isa}), p, d);
         check_close(d, expected, 5e-6 * p.gain * p.gain);
-        // Of the operands 16 bits are left where there are tiles.
+        // With tiles, `fast` keeps 16 bits of the operands.
         const Data fast(*backend, p);
         run_all(on_crew({threads, isa}, Math::fast), p, fast);
         check_close(fast, expected, 5e-5 * p.gain * p.gain);
@@ -312,7 +314,7 @@ BOOST_AUTO_TEST_CASE(the_number_of_threads_changes_no_bit_of_attention) {
   }
 }
 
-// What AMX would compute, on any machine: a head of at most one chunk and range.
+// Results of AMX, emulated on any machine; a head has at most one chunk and range.
 BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
   const auto backend = make_cpu_backend();
   const std::vector<Problem> all{{{5}, {5}, 1, 1, 5, 3},
@@ -378,7 +380,7 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
         BOOST_TEST_CONTEXT("width " << p.width << " on " << cpu::name_of(isa) << ", "
                                     << name_of(math)) {
           check_close(d, expected, math == Math::fast ? 5e-5 : 5e-2);
-          // What is left of `fast` without a low part does not pass for it.
+          // `fast` without the low parts must not pass.
           if (math == Math::fast) continue;
           BOOST_TEST(distance(expected.y.data.to_doubles(), d.y.data.to_doubles()) > 2e-4);
           BOOST_TEST(distance(expected.dk.data.to_doubles(), d.dk.data.to_doubles()) > 2e-4);
@@ -421,7 +423,8 @@ BOOST_AUTO_TEST_CASE(chacal_continues_after_rows_in_a_cache) {
     Data d(*backend, p);
     run_all(on_crew({threads, isa}), p, d);
     for (const std::int32_t fresh : {1, 5, 70, 150}) {
-      // The last `fresh` rows of the first segment, their predecessors' outputs in a cache.
+      // Only the last `fresh` rows of the first segment; the outputs of earlier rows are in a
+      // cache.
       const std::int32_t queries[] = {fresh}, keys[] = {150};
       const Segments q(*backend, queries), k(*backend, keys);
       const auto part = [&](const Heads& x) {
@@ -447,7 +450,7 @@ BOOST_AUTO_TEST_CASE(first_after_last_agrees_with_the_reference_on_every_instruc
     run(Fal{d.q, d.k, d.v, d.queries, d.keys, d.y, d.match});
     run(FalBackward{d.q, d.k, d.v, d.queries, d.keys, d.match, d.dy, {d.dq}, {d.dk}, {d.dv}});
   };
-  // How far back a match lies: anywhere near, or beyond several blocks for rare agreeing keys.
+  // Distance to the matching key: short for frequent agreeing keys, several blocks for rare ones.
   for (const double share : {1.0, 0.005, 0.0}) {
     for (Problem p : cases) {
       p.matching = share;

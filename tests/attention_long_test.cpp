@@ -10,8 +10,8 @@ BOOST_AUTO_TEST_SUITE(attention_long_test)
 
 using namespace longhand;
 
-// One head of 65,536 tokens, every earlier key in sight, forward and backward: memory for the rows
-// only, and some of the rows against the formulas in double.
+// One head of 65,536 tokens that sees every earlier key, forward and backward. Memory must grow
+// only with the rows, and some rows are compared with the formulas in double.
 
 namespace {
 
@@ -44,7 +44,7 @@ struct Data {
   Scores scores;
 };
 
-/// The most bytes that were live above what was when it was made.
+/// The maximum of live bytes above those at its construction.
 class Peak {
  public:
   explicit Peak(Backend& backend) : memory_(backend.memory()) {
@@ -65,7 +65,7 @@ double dot(const Doubles& a, std::int64_t i, const Doubles& b, std::int64_t j) {
   return sum;
 }
 
-/// Of the largest entry of row i of the formula.
+/// Maximum difference in row i, divided by the largest entry of the formula's row.
 double difference(const Doubles& ours, std::int64_t i, const Doubles& row) {
   double most = 0, largest = 0;
   for (int c = 0; c < width; ++c) {
@@ -77,7 +77,7 @@ double difference(const Doubles& ours, std::int64_t i, const Doubles& row) {
 
 constexpr std::int64_t rows[] = {0, 1, 63, 64, 4095, 32768, 50001, length - 1};
 
-/// y, the gradients, and what they were made from, against the formulas of core/contract with
+/// Compares y and the gradients with the formulas of core/contract, where
 ///   W_i = dy_i, g = 0 for softmax attention.
 void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, const Heads& dq_heads,
                 const Heads& dk_heads, const Heads& dv_heads, double g, double tolerance) {
@@ -87,7 +87,7 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
                 dv = dv_heads.data.to_doubles(), logs = log_sum.to_doubles();
   const auto score = [&](std::int64_t i, std::int64_t j) { return 0.5 * dot(q, i, k, j); };
   const auto p = [&](std::int64_t i, std::int64_t j) { return std::exp(score(i, j) - logs[i]); };
-  // From dv_j = (1 - g) A_j with A_j = B_j + P_jj W_j and W_j = dy_j + g B_j.
+  // Computed from dv_j = (1 - g) A_j with A_j = B_j + P_jj W_j and W_j = dy_j + g B_j.
   Doubles w = dy;
   for (std::int64_t j = 0; g > 0 && j < length; ++j) {
     for (int c = 0; c < width; ++c) {
@@ -124,7 +124,7 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
       BOOST_TEST(difference(y, i, y_row) < tolerance);
       if (i > 0) {
         BOOST_TEST(difference(dq, i, dq_row) < tolerance);
-      } else {  // one key: P is 1 whatever the score
+      } else {  // a single key, so P is 1 for any score
         for (int c = 0; c < width; ++c) BOOST_TEST(dq[c] == 0);
       }
       BOOST_TEST(difference(dk, i, dk_row) < tolerance);
@@ -133,8 +133,8 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
   }
 }
 
-/// y, three gradients and log_sum are 17 floats a row; what else is needed a row is W and dq's
-/// sums, in whole vectors. A matrix would be 131,072 bytes a row.
+/// y, three gradients and log_sum are 17 floats per row. W and dq's sums, in whole vectors, are the
+/// only further memory per row. A matrix would be 131,072 bytes per row.
 constexpr std::size_t bound = std::size_t{length} * 256;
 
 }  // namespace
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(chacal) {
 BOOST_AUTO_TEST_CASE(first_after_last_without_a_match) {
   const auto backend = make_cpu_backend();
   Data d(*backend);
-  // Only token 5 agrees with anyone: all later queries go back to it.
+  // Only token 5 agrees with any query, so all later queries choose it.
   Doubles q(d.q.data.to_doubles()), k(d.k.data.to_doubles());
   for (double& x : q) x = std::abs(x);
   for (std::size_t i = 0; i < k.size(); ++i) k[i] = i / width == 5 ? 1.0 : -std::abs(k[i]);

@@ -20,7 +20,7 @@ namespace {
 
 using Matrix = std::vector<double>;  // [n, n]
 
-/// a b, all of it.
+/// The full product a b.
 Matrix product(const Matrix& a, const Matrix& b, std::size_t n) {
   Matrix c(n * n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -61,7 +61,7 @@ nn::Decoder mixed_model(Backend& backend, const tasks::Task& task, DType type = 
           {type}};
 }
 
-/// What all steps of a chain along P read: row by row, (1 - g) P + g P- C.
+/// The reads of all steps of a chain along P, computed row by row: (1 - g) P + g P- C.
 Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   Matrix c(n * n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -74,8 +74,8 @@ Matrix along_chains(const Matrix& p, double gamma, std::size_t n) {
   return c;
 }
 
-/// Each layer's mean over heads of what they read of values, from what look_inside shows; its last
-/// head is ChaCAL's.
+/// For each layer, the mean over heads of their attention to values, from the output of
+/// look_inside. The last head is ChaCAL's.
 std::vector<Matrix> mean_heads(nn::Decoder& model, std::span<const std::int32_t> tokens) {
   const std::size_t n = tokens.size();
   std::vector<Matrix> means(static_cast<std::size_t>(model.config().layers), Matrix(n * n));
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(rollout_of_a_small_example) {
   BOOST_CHECK_THROW(Rollout(*backend, DType::f64, 3, 2, 2), Error);
 }
 
-// Panels of any width, some rows alone; rows that sum to less than 1 and to 0, as FAL's may.
+// Panels of any width and single rows. Rows may sum to less than 1 and to 0, as FAL's do.
 BOOST_AUTO_TEST_CASE(rollout_is_the_product_of_its_layers) {
   constexpr std::size_t n = 23;
   const auto backend = make_reference_backend();
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(rollout_is_the_product_of_its_layers) {
   }
 }
 
-// All measures again from look_inside and predict, sample by sample.
+// Recomputes all measures from look_inside and predict, sample by sample.
 BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
   const auto backend = make_reference_backend();
   const auto task = make_task("reversal");
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
     least = std::min(least, expected);
     greatest = std::max(greatest, expected);
   }
-  BOOST_TEST(std::abs(measures.entropy.least - least) < 1e-12);  // 0: FAL's one choice
+  BOOST_TEST(std::abs(measures.entropy.least - least) < 1e-12);  // 0, because FAL chooses one key
   BOOST_TEST(std::abs(measures.entropy.greatest - greatest) < 1e-12);
   BOOST_TEST(measures.entropy.heads.count == 12);
 
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(measures_follow_from_their_definitions) {
   }
 }
 
-// What is counted by place and by length adds up to what evaluate() counts.
+// Counts by place and by length add up to those of evaluate().
 BOOST_AUTO_TEST_CASE(errors_and_lengths_add_up) {
   const auto backend = make_backend("cpu");
   const auto task = make_task("successor");
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(errors_and_lengths_add_up) {
   std::int64_t asked = 0, wrong = 0, samples = 0, exact = 0, outputs = 0, right = 0, before = 0;
   for (const PlaceErrors& place : measures.places) {
     BOOST_TEST(place.place == &place - measures.places.data());
-    BOOST_TEST(place.count <= (before == 0 ? place.count : before));  // long answers are fewer
+    BOOST_TEST(place.count <= (before == 0 ? place.count : before));  // fewer answers are that long
     before = place.count;
     asked += place.count;
     wrong += place.wrong;
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(errors_and_lengths_add_up) {
   BOOST_TEST(wrong > 0);
 }
 
-// One group of choices a token, several of which may be asked at once.
+// One group of choices per token, several of which may be asked at once.
 BOOST_AUTO_TEST_CASE(chains_are_measured_too) {
   const auto backend = make_backend("cpu");
   const auto task = make_task("chains", {{"blocks", "3"}, {"size", "4"}});
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_measures) {
     BOOST_TEST(all.back().when_wrong.squares == all[0].when_wrong.squares);
     BOOST_TEST(all.back().entropy.heads.mean == all[0].entropy.heads.mean);
   }
-  // And the f32 figures are about those of f64.
+  // The f32 figures are close to those of f64.
   const auto reference = make_reference_backend();
   nn::Decoder model = mixed_model(*reference, *task);
   const AttentionMeasures wide = measure_attention(model, *task, {.samples = 30});

@@ -29,7 +29,7 @@ std::shared_ptr<Backend> reference() {
   return backend;
 }
 
-/// Queries 1, keys ln 1 .. ln 4: the weights of a query are proportional to 1, 2, 3, 4.
+/// Queries are 1 and keys ln 1 .. ln 4, so the weights of a query are proportional to 1, 2, 3, 4.
 ScoreVars worked_scores(Backend& backend) {
   const Segments four(backend, std::vector<std::int32_t>{4});
   return {.q = {Var(column(backend, {1, 1, 1, 1}), true), 0, 1, 1},
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_worked_tempered_example_comes_out) {
   const double third = std::pow(3, std::log2(3));  // tau = log2 3 on the weight 3
   check_values(attention(s, v).value().to_doubles(),
                {6, 2, (6 + 6 * third) / (4 + third), 220.0 / 30}, 1e-12);
-  s.tau = tau(true);  // 2 everywhere
+  s.tau = tau(true);  // tau is 2 everywhere
   check_values(attention(s, v).value().to_doubles(), {6, 1.2, 60.0 / 14, 220.0 / 30}, 1e-12);
 }
 
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(weights_are_shares_and_can_be_edited) {
       BOOST_TEST(std::abs(sum - 1) < 1e-14);
     }
   }
-  // The composed twin sees the same matrices and goes on with what it is given.
+  // The composed twin passes the same matrices to the function and uses the returned ones.
   at = 0;
   const Var y = composed_attention(s, p.values(), [&](const Var& w, std::int64_t) {
     for (const double value : w.value().to_doubles()) {
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(each_wrong_argument_has_its_own_error) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {
-  // Twice the tokens may take at most about twice the memory: nothing T x T is stored.
+  // Twice the tokens may use at most about twice the memory: no T x T matrix is stored.
   const auto backend = make_backend("cpu");
   const auto peak = [&](const std::string& op, std::int32_t tokens) {
     const HeadProblem p(*backend, DType::f32, {tokens}, 1, 1, 4, 4);

@@ -5,8 +5,8 @@
 
 namespace longhand::cpu {
 
-/// Attention on tile registers, computed by the model of their instructions with the vectors of
-/// each instruction set (attention_tile_probe.simd.cpp).
+/// Attention on tile registers, computed by TileModel with the vectors of each instruction set
+/// (attention_tile_probe.simd.cpp).
 struct AttentionTileProbe {
   ByProduct<AttentionKernels<float>> forward;
   ByProduct<AttentionGradientKernels<float>> backward;

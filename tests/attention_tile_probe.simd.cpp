@@ -9,7 +9,7 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA::attention {
 namespace {
 
-/// Attention makes its registers anew for each product, and configures them before.
+/// Configures the registers at construction, because attention makes new ones for each product.
 struct ReadyTiles : TileModel {
   ReadyTiles() { configure(); }
 };

@@ -39,7 +39,7 @@ const Row& row_of(const RecipeResult& result, const std::string& name, const std
 
 }  // namespace
 
-// Tables 3 and 4 from their runs to their rows, with models that learn nothing.
+// Makes Tables 3 and 4 from runs to rows, with models that learn nothing.
 BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
   const TemporaryFolder folder;
   std::map<std::string, RecipeResult> results;
@@ -71,10 +71,10 @@ BOOST_AUTO_TEST_CASE(attention_is_measured_in_distribution_and_out_of_it) {
   BOOST_TEST(row_of(results["table3"], "String Reversal, OOD", "wrong, %").paper.value() == 2.36);
   BOOST_TEST(!row_of(results["table3"], "String Reversal, ID", "wrong, %").paper);
   BOOST_TEST(row_of(results["table4"], "Long Addition, OOD", "Mean entropy").paper.value() == 1.90);
-  // Longer samples spread a row over more keys.
+  // Attention is spread over more keys in longer samples.
   BOOST_TEST(row_of(results["table4"], "String Reversal, OOD", "Mean entropy").value >
              row_of(results["table4"], "String Reversal, ID", "Mean entropy").value);
-  // The second table has the first one's runs.
+  // The second table reuses the runs of the first.
   BOOST_TEST(
       std::filesystem::exists(folder / "attentionspan-table3-smoke" / "scratch-ffml-seed-1"));
   BOOST_TEST(
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_repair_is_measured_beside_its_model) {
   BOOST_TEST(row_of(moved, "Long Addition, ID", "Max").paper.value() == 3.65);
 }
 
-// Figure 1 draws one head at each length, and says where it looks.
+// Figure 1 draws one head at each length, with the share of its weight on the reference.
 BOOST_AUTO_TEST_CASE(a_head_is_followed_over_lengths) {
   const TemporaryFolder folder;
   const RecipeResult result =
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_head_is_followed_over_lengths) {
     const std::string name = std::string("String Reversal, length=") + length;
     const Row& head = row_of(result, name, "head on the reference, %");
     BOOST_TEST((*head.low <= head.value && head.value <= *head.high));
-    // A head that has learned nothing looks everywhere: at the reference less, the more there is.
+    // An untrained head attends to all keys, so its share on the reference falls with the length.
     BOOST_TEST(head.value > 0);
     BOOST_TEST(head.value < before);
     before = head.value;

@@ -52,7 +52,7 @@ void check_percent(const RecipeResult& result) {
     BOOST_TEST((*row.low <= row.value && row.value <= *row.high), row.row << ", " << row.column);
     BOOST_TEST(*row.high <= 100 + 1e-9);
     const bool of_few = row.column == "ID Acc." || row.column == "OOD Acc.";
-    if (of_few) BOOST_TEST(*row.high > 1);  // of so few samples: percent, no share
+    if (of_few) BOOST_TEST(*row.high > 1);  // a percentage: with so few samples it exceeds 1
   }
 }
 
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(both_tables_from_scratch_share_their_runs) {
   BOOST_TEST(says(two, "gemma-3-1b-it"));
   BOOST_TEST(!fs::exists(options.out));
 
-  // The other optimizer has runs of its own.
+  // Runs with the other optimizer are separate runs.
   options.optimizer = "text";
   const RecipeResult text = recipes().at("attentionspan/table2-scratch").run(options);
   BOOST_TEST(says(text, "as the paper's text has it"));
@@ -126,7 +126,8 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(result.rows.size() == 6u * 3);
   check_percent(result);
-  for (const Row& row : result.rows) BOOST_TEST(!row.paper.has_value());  // none of its models
+  // the paper has none of these models
+  for (const Row& row : result.rows) BOOST_TEST(!row.paper.has_value());
   std::set<std::string> tasks;
   for (const auto& entry : fs::directory_iterator(options.out)) {
     const RunFolder run(entry.path());
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
     BOOST_TEST(run.config().text("training.clip") == "0");
   }
   BOOST_TEST(tasks.size() == 6u);
-  // Finished runs are taken as they are, by the other recipes too.
+  // Finished runs are reused, also by the other recipes.
   options.tasks = "reversal";
   options.out = folder / "attentionspan-table3-smoke";
   const RecipeResult three = recipes().at("attentionspan/table3").run(options);
@@ -153,7 +154,7 @@ BOOST_AUTO_TEST_CASE(table_2_fine_tunes_a_given_run_on_every_task) {
              at(result, "FFML", "ID Acc.").value);
 }
 
-// Small models learn from shorter samples of some tasks too; they are scored on the paper's.
+// Small models are trained on shorter samples of some tasks, but scored on the paper's samples.
 BOOST_AUTO_TEST_CASE(models_are_scored_on_the_papers_samples) {
   RecipeOptions options;
   for (const AlgorithmicTask& task : algorithmic_tasks()) {
@@ -169,12 +170,12 @@ BOOST_AUTO_TEST_CASE(models_are_scored_on_the_papers_samples) {
     BOOST_TEST((lengths[0] != lengths[1]) == shorter_too, task.name);
     if (shorter_too) {
       BOOST_TEST(lengths[1].size() == 1u);
-      BOOST_TEST(*lengths[0].rbegin() == *lengths[1].begin());  // none is longer
+      BOOST_TEST(*lengths[0].rbegin() == *lengths[1].begin());  // no sample is longer
     }
   }
 }
 
-// A grid of mechanisms has the plain model's run in common with attentionspan/table6.
+// A grid of mechanisms shares the plain model's run with attentionspan/table6.
 BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-mechanisms-smoke");
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   options.seeds = 1;
   const Recipe& recipe = recipes().at("attentionspan/mechanisms");
   const std::vector<GridRun> runs = recipe.runs(options);
-  BOOST_TEST(runs.size() == 77u);  // 11 of each task, and what positions three of them can tell
+  BOOST_TEST(runs.size() == 77u);  // 11 per task, and additional positions for three tasks
   std::set<std::string> names;
   for (const GridRun& run : runs) names.insert(run.name);
   BOOST_TEST(names.size() == 77u);
@@ -202,8 +203,7 @@ BOOST_AUTO_TEST_CASE(mechanisms_differ_only_in_heads_and_positions) {
   BOOST_TEST(at(result, "FFML, ChaCAL, RoPE", "OOD Acc.").paper.value() == 0.0129);
 }
 
-// A model and its repairs are one piece of the work for each task and seed; figures are means over
-// seeds.
+// A model and its repairs form one piece of work per task and seed; figures are means over seeds.
 BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-sec6.4-smoke");
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const std::vector<GridPiece> pieces = columns.pieces(options);
   BOOST_REQUIRE(pieces.size() == 2u);
   BOOST_TEST(pieces[1].name == "scratch-reversal-seed-2");
-  BOOST_TEST(pieces[1].runs.size() == 4u);  // a model, its repair, and both of the control
+  BOOST_TEST(pieces[1].runs.size() == 4u);  // a model and its repair, and the same for the control
   const RecipeResult result = columns.run(options);
   BOOST_TEST(result.runs.size() == 8u);
   const Row& mean = at(result, "String Reversal", "OOD partial after");
@@ -222,18 +222,20 @@ BOOST_AUTO_TEST_CASE(repairs_use_several_seeds) {
   const double second = at(result, "String Reversal", "OOD partial after, run 2").value;
   BOOST_TEST(mean.value == (first + second) / 2, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(mean.low.has_value());
-  BOOST_TEST(pieces[0].make());  // there already
+  BOOST_TEST(pieces[0].make());  // the run exists already
 
   options.out = folder / "attentionspan-fig1-smoke";
   const RecipeResult head = recipes().at("attentionspan/fig1").run(options);
   BOOST_TEST(!fs::exists(options.out));
-  BOOST_TEST(head.rows.size() == 4u * 4 * 3);  // lengths, figures; the mean and each run's
+  // lengths times figures; the mean and each run's value
+  BOOST_TEST(head.rows.size() == 4u * 4 * 3);
   options.out = folder / "attentionspan-fig2-smoke";
   const RecipeResult gain = recipes().at("attentionspan/fig2").run(options);
   BOOST_TEST(at(gain, "String Reversal", "mean gain").low.has_value());
 }
 
-// Attention can be measured and repaired in softmax heads, whatever a task is best learned with.
+// Attention is measured and repaired in softmax heads, even if another mechanism learns the task
+// best.
 BOOST_AUTO_TEST_CASE(heads_without_attention_are_replaced_by_softmax_where_attention_is_measured) {
   const TemporaryFolder folder;
   RecipeOptions options = tiny(folder / "attentionspan-table3-laptop");

@@ -1,4 +1,4 @@
-// The folder that lets anyone verify the ops without this program.
+// A folder with which anyone can verify the operations without this program.
 #include <filesystem>
 
 #include "autograd/catalog/catalog.h"

@@ -34,12 +34,13 @@ BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_value_used_twice_is_the_sum_of_both, F
 }
 
 BOOST_FIXTURE_TEST_CASE(a_shared_first_gradient_is_copied_before_adding, Fixture) {
-  // Both inputs of an add are handed the same dy; x then gets a second share, y must not see it.
+  // Both inputs of an add receive the same dy. x then receives a second contribution, which y must
+  // not see.
   const Var x = leaf({1}), y = leaf({1});
   Tape tape;
   {
     const Recording recording(tape);
-    const Var late = scale(x, 10);  // passed last in backward
+    const Var late = scale(x, 10);  // processed last in backward
     tape.backward(sum(add(late, add(x, y))));
   }
   BOOST_TEST(grad(x) == Doubles({11}));
@@ -116,8 +117,8 @@ BOOST_FIXTURE_TEST_CASE(a_loss_of_more_than_one_element_is_refused, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(used_records_free_their_memory_during_backward, Fixture) {
-  // A chain of n activations saves n tensors going forward. Going backward each one is freed as it
-  // is passed, so the peak is the forward's plus a few gradients, not twice the forward's.
+  // A chain of n activations saves n tensors in forward. Backward frees each one after use, so the
+  // peak is that of forward plus a few gradients, not twice as much.
   constexpr std::int64_t n = 1 << 16;
   constexpr int depth = 32;
   const Var x(Tensor::zeros(*backend, {n}, DType::f64), true);
@@ -136,7 +137,7 @@ BOOST_FIXTURE_TEST_CASE(used_records_free_their_memory_during_backward, Fixture)
     tape.backward(loss);
     const std::size_t peak = backend->memory().use().peak - before;
     BOOST_TEST(peak <= forward + 4 * one);
-    BOOST_TEST(backend->memory().use().live - before <= 2 * one);  // dx and the loss
+    BOOST_TEST(backend->memory().use().live - before <= 2 * one);  // dx and the loss remain
   }
 }
 
@@ -154,8 +155,8 @@ BOOST_FIXTURE_TEST_CASE(consumed_logits_hold_their_own_gradient, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_watched_leaf_is_complete_after_its_last_use_and_not_before, Fixture) {
-  // x is used first and last in forward, y in between, z inside a part that is recomputed, and
-  // `idle` nowhere: backward completes z, then y, then x.
+  // x is used first and last in forward, y in between, z inside a recomputed part, and `idle`
+  // nowhere: backward completes z, then y, then x.
   const Var x = leaf({2}), y = leaf({3}), z = leaf({5}), idle = leaf({7});
   std::vector<std::size_t> order;
   std::vector<double> gradients;

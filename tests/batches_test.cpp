@@ -16,7 +16,7 @@ using namespace longhand::app;
 
 namespace {
 
-/// A task whose sample says where it comes from: a number of its stream, and the head.
+/// A task whose samples contain a number from their stream and the head.
 class Echo final : public tasks::Task {
  public:
   explicit Echo(int heads)
@@ -88,7 +88,8 @@ BOOST_AUTO_TEST_CASE(a_set_depends_on_seed_and_size) {
   const auto small = distinct(numbers(1, 10, 100).at(0));
   const auto large = distinct(numbers(1, 20, 200).at(0));
   BOOST_TEST(large.size() == 20u);
-  BOOST_TEST(std::ranges::includes(large, small));  // its beginning
+  // the small set is the beginning of the large one
+  BOOST_TEST(std::ranges::includes(large, small));
   const auto other = distinct(numbers(1, 10, 100, 2).at(0));
   for (const std::int32_t number : other) BOOST_TEST(!small.contains(number));
 }

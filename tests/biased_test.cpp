@@ -30,7 +30,7 @@ const Batch batch{.tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 3, 1},
                   .lengths = {9, 3},
                   .targets = {2, 3, 4, 5, 6, 7, 8, 9, 10, 3, 1, 2}};
 
-/// The weights of a layer's heads over the batch.
+/// The weights of a layer's heads for the batch.
 std::vector<double> weights_of(Decoder& model, std::size_t layer) {
   const auto views = model.look(make_input(model.backend(), batch.tokens, batch.lengths));
   return views[layer][0].all_weights().to_doubles();
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_adds_its_number_of_head_query_and_key) {
   fill_random(matrix, 3);
   const auto b = matrix.to_doubles();
   const auto before = weights_of(plain, 0), after = weights_of(biased, 0);
-  // Of the second sequence, which begins at its own position 0, head 2's last row.
+  // The last row of head 2 in the second sequence, which starts at its own position 0.
   const std::size_t row = 4 * 9 * 9 + 2 * 3 * 3 + 2 * 3;
   double sum = 0;
   for (std::size_t j = 0; j < 3; ++j) sum += before[row + j] * std::exp(b[2 * 81 + 2 * 9 + j]);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_adds_its_number_of_head_query_and_key) {
 }
 
 BOOST_AUTO_TEST_CASE(further_heads_add_their_weights) {
-  // A key that all further heads prefer, whatever the query: its score grows by nearly 1.
+  // A key that all additional heads prefer for every query, so its score grows by nearly 1.
   const auto backend = make_reference_backend();
   DecoderConfig unturned = shape(kinds[1]), unbiased = shape("softmax:4/2");
   unturned.positions = unbiased.positions = Positions::none;
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(further_heads_add_their_weights) {
   };
   fill_random(own("query"), 3);
   fill_random(own("key"), 4);
-  // The weights of the further heads by hand: x is what the layer reads.
+  // The weights of the additional heads, computed by hand; x is the input of the layer.
   Tensor x;
   biased.watch = {};
   {

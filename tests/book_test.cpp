@@ -13,7 +13,7 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
-/// The mathematics as a site: formulas, pages and how they hang together.
+/// The mathematics as a website: formulas, pages and their links.
 BOOST_AUTO_TEST_SUITE(book_test)
 
 using namespace longhand::app::book;
@@ -94,7 +94,8 @@ BOOST_AUTO_TEST_CASE(figures_above_those_of_guessing_are_coloured) {
                                .html;
   BOOST_TEST(contains(html, "<th colspan=\"2\""));
   BOOST_TEST(contains(html, "background:rgba(var(--hot),0.55)\">100<br><small"));
-  BOOST_TEST(html.find("background", html.find("0.55")) == html.npos);  // the others are none
+  // the other cells have no background
+  BOOST_TEST(html.find("background", html.find("0.55")) == html.npos);
   BOOST_TEST(contains(html, ">20†<"));
 }
 
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(drawn_mechanisms_read_what_their_formulas_say) {
   }
 }
 
-/// Every link of every page leads to a page or picture that is there, and no formula stays LaTeX.
+/// Every link of every page leads to an existing page or picture, and no formula remains LaTeX.
 BOOST_AUTO_TEST_CASE(every_link_in_the_book_leads_somewhere) {
   const longhand::TemporaryFolder folder;
   const fs::path out = folder / "book";

@@ -24,7 +24,7 @@ constexpr TaskMaker make{boxes};
 
 const TaskOptions advanced{{"version", "advanced"}};
 
-/// The samples that the ChaCAL paper prints.
+/// The samples printed in the ChaCAL paper.
 const std::string default_prompt =
     "The radio is in Box D, the bone and the clock and the television are in Box C, the bill and "
     "the computer and the tea are in Box B, there is nothing in Box E, the ice and the plant are "
@@ -56,7 +56,7 @@ const std::string advanced_answer =
     "Box C contains the television, Box D contains the machine, Box E contains the cigarette, Box "
     "F contains the cream.";
 
-/// Two more, of six operations.
+/// Two more, with six operations.
 const std::string short_prompt =
     "There is nothing in Box G, the radio and the shell are in Box D, the cash and the fig are in "
     "Box A, the stone and the watch are in Box E, the clock and the coffee and the plate are in "
@@ -77,7 +77,8 @@ const std::string small_answer =
     "Box A contains the painting, Box B contains the cream, Box G contains the plane and the "
     "wheel, Box H contains the dress.";
 
-/// Sentences of a sample's text as words, without marks: the first state, operations, the answer.
+/// Sentences of a sample's text as words, without punctuation: the initial state, operations, the
+/// answer.
 using Sentence = std::vector<std::string>;
 std::vector<Sentence> sentences_of(const Task& task, const Sample& sample) {
   std::vector<Sentence> sentences{{}};
@@ -112,7 +113,7 @@ std::vector<char> boxes_in(const Sentence& sentence) {
   return letters;
 }
 
-/// Where each object is in the end, found object by object: what is inside a box is never kept.
+/// The final place of each object, found object by object without storing the contents of boxes.
 std::map<std::string, char> follow(const std::vector<Sentence>& sentences) {
   std::map<std::string, char> place;  // '-': outside
   Sentence clause;
@@ -145,14 +146,14 @@ std::map<std::string, char> answered(const Sentence& answer) {
   return place;
 }
 
-/// What many samples are like.
+/// Statistics of many samples.
 struct Counts {
   double implicit = 0, explicit_ = 0, put = 0, remove = 0;
   std::vector<double> put_sizes = std::vector<double>(4);
   std::vector<double> first_sizes = std::vector<double>(4), last_sizes = std::vector<double>(4);
-  std::vector<double> occupied = std::vector<double>(9);  // boxes in the end
+  std::vector<double> occupied = std::vector<double>(9);  // boxes with contents at the end
   std::map<std::size_t, double> lengths;
-  double prompt = 0, answer = 0;  // tokens, without marks
+  double prompt = 0, answer = 0;  // tokens, without special tokens
   std::set<std::string> words;
   double samples = 0;
 
@@ -201,7 +202,7 @@ BOOST_AUTO_TEST_CASE(the_printed_samples_are_right) {
   BOOST_TEST(make()->answer(default_prompt) == " " + default_answer + " <end>");
   BOOST_TEST(!make(advanced)->check(advanced_prompt, advanced_answer).has_value());
   BOOST_TEST(make(advanced)->answer(advanced_prompt) == " " + advanced_answer + " <end>");
-  // Each is none of the other version.
+  // Neither sample is valid in the other version.
   BOOST_TEST(make(advanced)->check(default_prompt, default_answer).has_value());
   BOOST_TEST(make()->check(advanced_prompt, advanced_answer).has_value());
   // Their tokens: 342 + 46 and 146 + 24.
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(shorter_samples_are_right_if_the_options_allow_them) {
   BOOST_TEST(!six->check(short_prompt, short_answer).has_value());
   BOOST_TEST(make()->check(short_prompt, short_answer).value() == "expected 32 operations, got 6");
   BOOST_TEST(!make(advanced)->check(small_prompt, small_answer).has_value());
-  // Marks around them are passed over.
+  // Special tokens around them are ignored.
   BOOST_TEST(!six->check("<begin> " + short_prompt + " <answer>", " " + short_answer + " <end>")
                   .has_value());
 }
@@ -423,7 +424,7 @@ BOOST_AUTO_TEST_CASE(the_default_version_is_distributed_as_it_should_be) {
   const std::vector<double> occupied{.002, .024, .099, .225, .299, .232, .101, .018};
   for (std::size_t i = 0; i < 4; ++i) near(counts.last_sizes[i] / 14'000, last[i], .012);
   for (std::size_t i = 0; i < 8; ++i) near(counts.occupied[i] / 2000, occupied[i], .03);
-  near(counts.prompt, 347.7, 1.2);  // its deviation over 2000 samples: 0.3
+  near(counts.prompt, 347.7, 1.2);  // the standard error over 2000 samples is 0.3
   near(counts.answer, 48.6, .6);
 }
 
@@ -570,7 +571,7 @@ BOOST_AUTO_TEST_CASE(depth_counts_operations_on_the_way) {
   BOOST_TEST(depth_of(start + " Put the egg into Box A. Put the fig into Box D.") == "depth 1");
   BOOST_TEST(depth_of(start + " Put the egg into Box A. Remove the egg from Box A.") ==
              "depth 2-3");
-  // Box A is new again after it was emptied.
+  // The depth of box A restarts after it was emptied.
   BOOST_TEST(depth_of(start + " Move the contents of Box A to Box B. Move the contents of Box D to "
                               "Box A. Put the egg into Box H.") == "depth 1");
 }

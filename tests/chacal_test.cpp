@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
       double largest = 0;
       for (const double value : p.v.to_doubles()) largest = std::max(largest, std::abs(value));
       for (const double value : y.value().to_doubles()) {
-        BOOST_REQUIRE(std::abs(value) <= largest * 1.0001);  // a mean of values
+        BOOST_REQUIRE(std::abs(value) <= largest * 1.0001);  // a mean of values cannot exceed them
       }
       for (const Tensor& x : {s.q.data.grad(), s.k.data.grad(), v.data.grad(), gamma.grad()}) {
         for (const double value : x.to_doubles()) BOOST_REQUIRE(std::isfinite(value));
@@ -87,8 +87,8 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
 }
 
 BOOST_AUTO_TEST_CASE(bf16_keeps_the_part_that_gamma_leaves) {
-  // 1 - gamma is a factor of everything: read off a gamma in bf16 it is 2% off at 0.9 and nothing
-  // at 0.999.
+  // All results have the factor 1 - gamma. Computed from a gamma in bf16, it is wrong by 2% at 0.9,
+  // and 0 at 0.999.
   const auto reference = make_reference_backend(), backend = make_backend("cpu");
   const std::vector<std::int32_t> lengths{24, 1, 40};
   for (const bool composed : {false, true}) {
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(bf16_keeps_the_part_that_gamma_leaves) {
 }
 
 BOOST_AUTO_TEST_CASE(its_matrix_has_entries_between_zero_and_one) {
-  // R = (1 - g) (I - g P-)^-1 and what it makes of P; the condition of I - g P- is at most
+  // R = (1 - g) (I - g P-)^-1 and its product with P. The condition number of I - g P- is at most
   // (1 + g) / (1 - g) in the norm of row sums.
   const auto backend = make_reference_backend();
   constexpr std::int64_t n = 60;

@@ -15,8 +15,8 @@
 
 using namespace longhand;
 
-// Chains with a gain: a worked example, rows that go on, many rows on many threads. Gradients,
-// parity and mutants go through the catalog.
+// DeltaFormer's operation: a worked example, rows that continue from a cache, many rows on many
+// threads. Gradients, parity and mutants are covered by the catalog.
 BOOST_AUTO_TEST_SUITE(chain_test)
 
 namespace {

@@ -1,5 +1,5 @@
-// The tasks that are written in single characters: reversal, addition, multiplication, ffml,
-// value-assignment and successor. What holds for all tasks is in task_test.cpp.
+// The tasks of single characters: reversal, addition, multiplication, ffml, value-assignment and
+// successor. task_test.cpp tests the properties of all tasks.
 #include "tasks/character_task.h"
 
 #include <array>
@@ -20,7 +20,7 @@ using namespace longhand::tasks;
 
 namespace {
 
-using Pairs = std::vector<std::pair<int, int>>;  // character predicted, character looked at
+using Pairs = std::vector<std::pair<int, int>>;  // predicted character, character it depends on
 
 std::pair<std::string, std::string> drawn_text(const Task& task, std::uint32_t index) {
   auto [prompt, answer] = task.as_text(draw(task, index));
@@ -36,7 +36,7 @@ Pairs mask(const Task& task, std::string_view sample) {
   return pairs;
 }
 
-/// The number whose digits these are, the last one first.
+/// The number with these digits, last digit first.
 std::int64_t number_of(std::string_view digits) {
   std::int64_t number = 0;
   for (auto c = digits.rbegin(); c != digits.rend(); ++c) number = 10 * number + (*c - '0');
@@ -49,7 +49,7 @@ std::vector<std::string> parts(std::string_view text, char sign) {
 
 }  // namespace
 
-// Table 1 of the paper, and the samples of its tasks in the specification.
+// Table 1 of the paper, and its samples.
 BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
   const std::vector<std::array<std::string, 3>> printed{
       {"reversal", "dh13h82hj283j23H=", "H32j382jh28h31hd"},
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_right) {
     const auto task = make_task(name);
     BOOST_TEST(!task->check(prompt, answer).has_value(), name);
     BOOST_TEST(task->answer(prompt).substr(0, 4) == (answer + "\n").substr(0, 4), name);
-    // Any other character in any place, one more or one less is seen.
+    // Replacing, inserting or removing any character is detected.
     for (std::size_t i = 0; i < answer.size(); ++i) {
       for (const char other : {'0', '1', '7', 'h'}) {
         std::string changed = answer;
@@ -90,21 +90,24 @@ BOOST_AUTO_TEST_CASE(masks_point_at_what_an_answer_needs) {
     }
   }
   BOOST_TEST((product == expected));
-  // The read's register; its flips back to the write, which is the very first command.
+  // The reference is the register of the read, and its flips back to the write, which is the first
+  // command.
   BOOST_TEST((mask(*make_task("ffml"), "w11i11f10r10f10r11") ==
               Pairs{{17, 0}, {17, 1}, {17, 2}, {17, 6}, {17, 7}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST((mask(*make_task("ffml"), "w11w01f11i00f00r00") ==
               Pairs{{17, 3}, {17, 4}, {17, 5}, {17, 12}, {17, 13}, {17, 16}}));
   BOOST_TEST(
-      (mask(*make_task("ffml"), "f00r01") == Pairs{{5, 0}, {5, 1}, {5, 4}}));  // never written
+      // no value was written
+      (mask(*make_task("ffml"), "f00r01") == Pairs{{5, 0}, {5, 1}, {5, 4}}));
   BOOST_TEST((mask(*make_task("ffml"), "r00") == Pairs{{2, 1}}));
   BOOST_TEST((mask(*make_task("value-assignment"), "B1A0 AB=01") ==
               Pairs{{8, 2}, {8, 3}, {8, 5}, {9, 0}, {9, 1}, {9, 6}}));
-  BOOST_TEST((mask(*make_task("successor"), "8 9 10 11 ") ==
-              Pairs{{2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2},                     // 9 and its space
-                    {4, 2}, {4, 3}, {5, 2}, {5, 3}, {5, 4},                     // 10
-                    {6, 2}, {6, 3}, {6, 4}, {6, 5},                             // its space
-                    {7, 4}, {7, 5}, {7, 6}, {8, 4}, {8, 5}, {8, 6}, {8, 7}}));  // 11, no more
+  BOOST_TEST(
+      (mask(*make_task("successor"), "8 9 10 11 ") ==
+       Pairs{{2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2},  // the number 9 and its space
+             {4, 2}, {4, 3}, {5, 2}, {5, 3}, {5, 4},  // the number 10
+             {6, 2}, {6, 3}, {6, 4}, {6, 5},          // its space
+             {7, 4}, {7, 5}, {7, 6}, {8, 4}, {8, 5}, {8, 6}, {8, 7}}));  // depends only on 11
 }
 
 BOOST_AUTO_TEST_CASE(samples_follow_their_rules) {
@@ -169,7 +172,8 @@ BOOST_AUTO_TEST_CASE(draws_are_uniform) {
     ++lengths.at(string.size() - 1);
     for (const char c : string) ++letters.at(alphabet.find(c));
     ++digits.at(
-        static_cast<std::size_t>(drawn_text(*addition, i).first[1] - '1'));  // the first digit
+        // counts the first digit
+        static_cast<std::size_t>(drawn_text(*addition, i).first[1] - '1'));
     const auto [start, others] = drawn_text(*successor, i);
     ++starts.at(static_cast<std::size_t>(std::stoi(start)) - 1);
     ++counts.at(static_cast<std::size_t>(std::ranges::count(others, ' ')) - 1);
@@ -193,7 +197,7 @@ BOOST_AUTO_TEST_CASE(draws_are_uniform) {
   }
 }
 
-// As in the paper's example: a read before the last tells the register's bit.
+// As in the paper's example: earlier reads also show the register's bit.
 BOOST_AUTO_TEST_CASE(an_ffml_with_reads_draws_all_commands_and_reads_right_bits) {
   const auto task = make_task("ffml", {{"reads", "1"}});
   std::vector<double> commands(4);

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(points_need_neither_a_line_nor_a_legend_entry) {
   const std::string alone =
       drawn({.name = "runs", .points = points, .marks = true, .line = false, .in_legend = false});
   BOOST_TEST(alone.find("L383.0") == std::string::npos);
-  BOOST_TEST(contains(alone, "M383.0 153.0"));  // for the pointer
+  BOOST_TEST(contains(alone, "M383.0 153.0"));  // a target for the pointer
   BOOST_TEST(contains(alone, "cx=\"383.0\" cy=\"153.0\""));
   BOOST_TEST(alone.find(">runs</text>") == std::string::npos);
   const std::string diamonds =
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_line_is_cut_where_it_leaves_the_range) {
                   .log_y = true,
                   .y_low = 0.01});
   BOOST_TEST(contains(svg, "data-values=\"1 1 10 0.1\""));
-  BOOST_TEST(contains(svg, ">100<"));  // the other axis has its place
+  BOOST_TEST(contains(svg, ">100<"));  // the x axis still includes the point that is cut off
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <type_traits>
 
-/// Boost.Test with a BOOST_TEST(condition) of our own. It says the same when it fails, both sides
-/// of a comparison, but the compiler has a fraction of the work: with Boost's, which builds a type
-/// for every expression, the tests took more of a clean build than the library. BOOST_TEST with
-/// something more than a condition is Boost's.
+/// Boost.Test with a BOOST_TEST(condition) of our own. It reports both sides of a failed comparison
+/// like Boost's, but needs a fraction of the compile time: Boost's builds a type for every
+/// expression, and the tests took longer to compile than the library. BOOST_TEST with more than a
+/// condition is Boost's.
 namespace longhand::test {
 
 template <class T>
@@ -29,12 +29,12 @@ template <class T>
 
 struct Outcome {
   bool passed;
-  std::string sides;  // of a comparison that does not hold
+  std::string sides;  // both sides of a failed comparison
 
   explicit operator bool() const { return passed; }
 };
 
-/// What is compared: of C's strings the text, not the place.
+/// The compared value; for C strings the text, not the address.
 template <class T>
 decltype(auto) compared(const T& value) {
   if constexpr (std::is_convertible_v<const T&, const char*> && !std::is_null_pointer_v<T>) {
@@ -56,7 +56,7 @@ struct Left {
   }
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-compare"  // a count beside a plain number
+#pragma GCC diagnostic ignored "-Wsign-compare"  // a count compared with a literal
 #pragma GCC diagnostic ignored "-Wconversion"
 #define LONGHAND_COMPARISON(sign)                                               \
   template <class U>                                                            \
@@ -74,7 +74,7 @@ struct Left {
 #pragma GCC diagnostic pop
 };
 
-/// `Sides() << a == b` is `Left(a) == b`: of the operators, << comes just before comparisons.
+/// `Sides() << a == b` is `Left(a) == b`: << binds just stronger than comparisons.
 struct Sides {
   template <class T>
   Left<T> operator<<(const T& value) const {

@@ -73,7 +73,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_of_another_model_is_refused_naming_the_tens
   const auto before = fewer.all()[0].value().to_doubles();
   expect_refusal(load_into(fewer).first, "tensor \"w\": expected none, got [3, 5] F32");
   BOOST_TEST(fewer.all()[0].value().to_doubles() == before);
-  // Without the moments there is no going on.
+  // Without moments, training cannot be resumed.
   const AdamOptimizer adam(saved, {});
   expect_refusal([&] { load_checkpoint(folder / "a", saved, &adam); }, "optimizer.safetensors");
   expect_refusal([&] { load_checkpoint(folder / "none", saved); }, "model.safetensors");
@@ -110,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(matrices_may_be_held_in_bf16_whatever_the_file_has, Fixt
   BOOST_TEST(numbers(again, 0) == rounded);
   BOOST_TEST(numbers(again, 1) == numbers(full, 1));
 
-  // The reference has no bf16, and there is no narrower f64.
+  // The reference has no bf16, and there is no narrower type for f64.
   expect_refusal([&] { Parameters(*backend, {.matrices = DType::bf16}, 1); }, "bf16");
   expect_refusal([&] { Parameters(*cpu, {.type = DType::f32, .matrices = DType::f64}, 1); },
                  "expected matrices of f32 or, beside f32, bf16, got f64");
@@ -138,7 +138,7 @@ BOOST_FIXTURE_TEST_CASE(leftovers_of_an_interrupted_save_are_removed_and_never_l
   fs::create_directories(folder / ".unfinished-1-step-9");
   std::ofstream(folder / ".unfinished-1-step-9" / "model.safetensors") << "half";
   fs::create_directories(folder / "step-x");
-  fs::create_directories(folder / "step-999");  // empty
+  fs::create_directories(folder / "step-999");  // an empty checkpoint folder
   std::ofstream(folder / "step-999" / ".longhand-1-2.tmp") << "half a score";
   BOOST_TEST(!store.latest());
   store.open();
@@ -181,7 +181,8 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_in_parts_is_loaded_bit_for_bit, Fixture) {
     BOOST_TEST(adam.state()[i].tensor.to_doubles() == other.state()[i].tensor.to_doubles());
   }
 
-  // A part of another step in the place of one, with tensors of the same names and shapes.
+  // Replaces one part of the checkpoint with the same part of another step's checkpoint, which has
+  // tensors of the same names and shapes.
   save_checkpoint(folder / "b", {.step = 13}, saved, &adam, 2000);
   const auto part = [&](const fs::path& of, const std::string& name) {
     for (const auto& entry : fs::directory_iterator(of)) {
@@ -208,7 +209,7 @@ BOOST_FIXTURE_TEST_CASE(a_tensor_too_large_for_any_file_is_refused_before_saving
   check_file_size(large, adam, {}, 7000);
   expect_refusal([&] { check_file_size(large, adam, {}, 6000); },
                  "model.safetensors: tensor \"w\": expected at most 6000 bytes");
-  // What it lets pass can be saved, with the longest metadata there is.
+  // Whatever the check accepts can be saved, with the longest possible metadata.
   for (std::uint64_t most = 6000; most < 7000; ++most) {
     try {
       check_file_size(large, adam, {{"k", "v"}}, most);
@@ -267,7 +268,7 @@ BOOST_FIXTURE_TEST_CASE(a_flipped_bit_anywhere_is_noticed, Fixture) {
 BOOST_FIXTURE_TEST_CASE(a_checkpoint_written_without_checksums_is_loaded, Fixture) {
   const Parameters saved = make({3, 5}, 1), loaded = make({3, 5}, 2);
   save_checkpoint(folder / "a", {.step = 12}, saved, nullptr);
-  // As earlier versions wrote it, with the score in the metadata.
+  // The format of earlier versions, with the score in the metadata.
   const fs::path path = folder / "a" / "model.safetensors";
   const std::string bytes = contents(path);
   std::uint64_t length = 0;
@@ -298,7 +299,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_named_after_another_step_is_refused, Fixture) {
     expect_refusal(look, "step: expected 3900, as the folder is named, got 4000");
   }
   BOOST_TEST(saved.all()[1].value().to_doubles() != loaded.all()[1].value().to_doubles());
-  fs::rename(renamed, folder / "kept");  // any other name says nothing
+  fs::rename(renamed, folder / "kept");  // any other name is ignored
   BOOST_TEST(load_checkpoint(folder / "kept", loaded, &other).step == 4000);
 }
 
@@ -309,7 +310,7 @@ BOOST_FIXTURE_TEST_CASE(a_score_that_is_no_number_is_damage, Fixture) {
     std::ofstream(folder / "a" / "score") << score;
     expect_refusal([&] { check_checkpoint(folder / "a"); }, "a/score: ");
   }
-  std::ofstream(folder / "a" / "score") << "-inf\n";  // of figures that are no numbers
+  std::ofstream(folder / "a" / "score") << "-inf\n";  // a score that is not a finite number
   BOOST_TEST(read_checkpoint_info(folder / "a").score.value() < 0);
 }
 
@@ -358,7 +359,7 @@ BOOST_FIXTURE_TEST_CASE(the_best_is_told_by_its_file_or_refused, Fixture) {
     store.save({.step = 4, .score = 0.4}, parameters, &adam);  // and nothing is removed
     BOOST_TEST(store.steps().size() == 4u);
   }
-  // What is set aside is not the best any more.
+  // A step that is set aside is no longer the best.
   store.mark_best(2);
   CheckpointStore(folder.path(), 1).set_aside_after(1);
   BOOST_TEST(store.best().value() == 1);

@@ -9,8 +9,8 @@
 
 namespace longhand {
 
-/// An operation of the catalog against the same one composed of others, in f64: results and every
-/// gradient, for all its cases.
+/// Compares an operation of the catalog with its composition of other operations, in f64: results
+/// and every gradient, for all its cases.
 inline void check_composed(
     std::string_view name,
     const std::function<std::vector<catalog::Output>(const catalog::Call&)>& composed_run) {

@@ -7,7 +7,7 @@
 
 namespace contract_test {
 
-// What every backend refuses before it computes, and how it says so.
+// Errors that every backend reports before it computes.
 using namespace longhand;
 
 struct Fixture {

@@ -10,8 +10,8 @@
 
 using namespace longhand;
 
-// Short convolutions: numbers worked out, and sequences that go on. Gradients, parity and mutants
-// go through the catalog.
+// Short convolutions: worked examples, and sequences that continue. Gradients, parity and mutants
+// are covered by the catalog.
 BOOST_AUTO_TEST_SUITE(convolution_test)
 
 namespace {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr TaskMaker make{copying};
 
-/// The texts of a sample's tokens before the mark, and after it.
+/// The texts of a sample's tokens before and after the mark.
 std::pair<std::vector<std::string>, std::vector<std::string>> parts_of(const Task& task,
                                                                        const Sample& sample) {
   std::pair<std::vector<std::string>, std::vector<std::string>> parts;
@@ -138,7 +138,8 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged_symbol_by_symbol) {
   const std::string prompt = ". 7 7 . . 3 ⊥";
   BOOST_TEST(task->answer(prompt) == " 7 7 3");
   BOOST_TEST(verdict(task, prompt, "7 7 3") == "right");
-  BOOST_TEST(verdict(task, "7 . . . 7 . . . . 3 ⊥", " 7 7 3") == "right");  // of any length
+  // prompts may have any length
+  BOOST_TEST(verdict(task, "7 . . . 7 . . . . 3 ⊥", " 7 7 3") == "right");
   BOOST_TEST(verdict(task, prompt, "7 3 7") == "symbol 2: expected 7, got 3");
   BOOST_TEST(verdict(task, prompt, "7 . 3") == "symbol 2: expected 7, got .");
   BOOST_TEST(verdict(task, prompt, "7 7") == "expected 3 symbols, got 2");

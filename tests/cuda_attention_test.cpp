@@ -10,15 +10,15 @@ BOOST_AUTO_TEST_SUITE(cuda_attention_test)
 
 using namespace longhand;
 
-// The attention family's kernels on the emulated device where sequences are longer than a tile and
-// heads wider than a slice: several tiles that wait for one another, sums over slices.
+// The attention family's kernels on the emulated device, for sequences longer than a tile and heads
+// wider than a slice: several tiles that wait for one another, and sums over slices.
 
 namespace {
 
 struct Setting {
   DType activations;
   Math math;
-  double close;  // how near an entry has to be, relative to one more than its size
+  double close;  // maximum error of an entry, relative to 1 + its absolute value
 };
 constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
                                 {DType::f32, Math::fast, 0x1p-8},  // TF32
@@ -27,7 +27,8 @@ constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
 
 }  // namespace
 
-// Each case in one of the settings, in turn: a different one for each operation.
+// Each case runs in one setting; the settings alternate, starting with a different one for each
+// operation.
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
@@ -49,13 +50,13 @@ BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   }
 }
 
-// Blocks that come in another order, and threads that run in another, find what they wait for.
+// If blocks or threads run in another order, waits are still satisfied and results are the same.
 BOOST_AUTO_TEST_CASE(the_order_of_blocks_changes_no_bit) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
   for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
     const catalog::Operation& operation = catalog::find(name);
     Rng rng(5, Purpose::test);
-    const catalog::Case values = operation.large(rng).front();  // 150 tokens: three tiles
+    const catalog::Case values = operation.large(rng).front();  // 150 tokens, so three tiles
     const auto in_order = [&](emulator::Order order) {
       emulator::set_order(order, 1);
       auto results = tolerance::run(operation, values, *backend, DType::f32);
@@ -89,8 +90,7 @@ BOOST_AUTO_TEST_CASE(gamma_zero_is_softmax_attention_bit_for_bit) {
   }
 }
 
-// Long sequences are taken in tiles of 128 queries, those of a batch that is short on average in
-// tiles of 64.
+// Long sequences use tiles of 128 queries; batches with short average length use tiles of 64.
 BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
   constexpr std::int32_t length = 270;
   const emulator::Order orders[] = {emulator::Order::forward, emulator::Order::backward,
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(tiles_of_128_queries_give_the_bits_of_tiles_of_64) {
   }
 }
 
-// Few queries before many keys: blocks have parts of the keys, and some of them none.
+// Few queries and many keys: each block processes a part of the keys, and some parts are empty.
 BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   struct Shape {
     std::vector<std::int32_t> queries, keys;
@@ -137,13 +137,13 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   const auto reference = make_reference_backend();
   std::size_t turn = 0;
   for (const Shape& shape : shapes) {
-    for (const int form : {0, 1, 2}) {  // plain, with all there is, window
+    for (const int form : {0, 1, 2}) {  // plain, with all options, with a window
       const Setting& s = settings[turn++ % std::size(settings)];
       const auto run = [&](Backend& on, DType type) {
         const HeadProblem p(on, type, shape.keys, shape.heads, shape.key_heads, shape.width,
                             shape.width);
         const Segments queries(on, shape.queries);
-        // Whatever the type of q, the same numbers: those that bf16 has.
+        // The numbers are rounded to bf16, so they are equal for all types of q.
         const auto rounded = [&](const Tensor& x) {
           std::vector<double> values = x.to_doubles();
           for (double& value : values) value = static_cast<float>(bf16(static_cast<float>(value)));
@@ -193,7 +193,8 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_agree_with_the_reference_in_any_order) {
   }
 }
 
-// What is recorded has as many parts as at first; which keys are whose follows the lengths.
+// A recorded operation always has the same number of parts. The lengths determine which keys are in
+// which part.
 BOOST_AUTO_TEST_CASE(keys_in_parts_repeat_with_other_lengths) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
   const HeadProblem p(*backend, DType::bf16, {300, 300}, 1, 1, 16, 16);
@@ -223,7 +224,7 @@ BOOST_AUTO_TEST_CASE(keys_in_parts_repeat_with_other_lengths) {
   }
 }
 
-// Rows on 16-byte boundaries are copied as they lie, and rounded where they come to lie; others are
+// Rows on 16-byte boundaries are copied unchanged and rounded at their destination. Other rows are
 // read and converted.
 BOOST_AUTO_TEST_CASE(the_place_of_rows_changes_no_bit) {
   constexpr std::int32_t tokens = 100;
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(the_place_of_rows_changes_no_bit) {
     const auto backend = make_emulated_cuda_backend({.math = s.math});
     for (const std::int64_t width : {16, 40, 72}) {
       const HeadProblem p(*backend, s.activations, {tokens}, 1, 1, width, width);
-      const auto results = [&](std::int64_t before) {  // columns before the head's
+      const auto results = [&](std::int64_t before) {  // `before`: columns before those of the head
         const auto moved = [&](const Tensor& x) {
           const std::vector<double> values = x.to_doubles();
           std::vector<double> wide;
@@ -296,7 +297,8 @@ BOOST_AUTO_TEST_CASE(scores_may_be_negated_or_all_equal) {
   }
 }
 
-// Where nothing is left of any stick of a block, keys are not read: here those would make NaN.
+// If no weight is left in any stick of a block, further keys are not read; here they would produce
+// NaN.
 BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
   constexpr std::int64_t rows = 320, width = 8, unread = 96, far = 192;
   for (const Math math : {Math::exact, Math::bf16}) {
@@ -334,8 +336,8 @@ BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
   }
 }
 
-// 100 queries after 70 positions: their tiles begin within a block of keys, and a chain reads some
-// of a block's rows from the cache and some from what it has just written.
+// 100 queries after 70 positions: their tiles begin within a block of keys. A chain reads some of a
+// block's rows from the cache, and others from the new values.
 BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
   constexpr std::int64_t before = 70, rows = 100, width = 16;
   const auto backend = make_emulated_cuda_backend({.math = Math::exact});
@@ -372,7 +374,8 @@ BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
   const Var whole = chain(ChainOf::attention, p.scores(), p.values(), gamma);
   std::vector<double> cache = whole.value().to_doubles();
   for (std::size_t i = before * 2 * width; i < cache.size(); ++i) {
-    cache[i] = std::numeric_limits<double>::quiet_NaN();  // new rows are not read from it
+    cache[i] =
+        std::numeric_limits<double>::quiet_NaN();  // new rows must not be read from the cache
   }
   const Tensor earlier = Tensor::from(*backend, whole.value().shape(), DType::f32, cache);
   compare("chacal", whole,

@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(cuda_decode_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Recorded decoding, held against the same run one operation at a time: on the emulated device, and
-// on a real one where there is one.
+// Recorded decoding compared with the same run one operation at a time, on the emulated device and
+// on a real one if there is one.
 
 namespace {
 
@@ -25,7 +25,7 @@ std::vector<MakeBackend> devices() {
   try {
     make_cuda_backend();
     all.push_back(make_cuda_backend);
-  } catch (const Error&) {  // cuda_test says why
+  } catch (const Error&) {  // cuda_test reports the reason
   }
   return all;
 }
@@ -52,11 +52,11 @@ DecoderConfig llama() {
 
 const std::vector<Tokens> prompts{{1, 2, 3}, {4}, {5, 6, 7, 8, 0, 1, 2, 3, 4, 5}, {8, 8}};
 
-/// What was said, with its probabilities, and what the device was given for each token.
+/// The generated tokens with their probabilities, and the work given to the device for each token.
 struct Said {
   std::vector<Tokens> answers;
   std::vector<double> log_probabilities;
-  std::vector<GivenWork> given;  // so far, when a token was known
+  std::vector<GivenWork> given;  // cumulative, at the time each token was known
   std::string error;
 
   bool same(const Said& other) const {
@@ -84,7 +84,7 @@ Said say(MakeBackend make, const DecoderConfig& form, GenerateOptions options, R
 
 std::int64_t graphs(const Said& said) { return said.given.back().graphs - said.given[0].graphs; }
 
-/// As long as said, and ending one after the other.
+/// Maximum lengths such that the answers end one after the other.
 GenerateOptions ending_apart(std::int64_t most) { return {.most_each = {most, most / 4, most, 2}}; }
 
 }  // namespace
@@ -103,7 +103,8 @@ BOOST_AUTO_TEST_CASE(recorded_decoding_has_the_bits_of_unrecorded_decoding) {
           BOOST_TEST(recorded.error == "accepted");
           BOOST_TEST(recorded.same(run));
           std::set<std::int32_t> words(run.answers[0].begin(), run.answers[0].end());
-          BOOST_TEST(words.size() > 2u);  // a model that says one thing always proves little
+          // a model that always predicts the same token would prove little
+          BOOST_TEST(words.size() > 2u);
           if (make == make_emulated_cuda_backend) {
             BOOST_TEST(graphs(recorded) > 15);
             BOOST_TEST(graphs(run) == 0);
@@ -147,8 +148,8 @@ BOOST_AUTO_TEST_CASE(options_of_mixers_are_recorded_as_well) {
   }
 }
 
-// Once a shape has come a few times, a token is a graph, three uploads and a download: what it
-// reads, where that stands, how long the sequences are; what was chosen.
+// After a shape has occurred a few times, a token needs one graph, three uploads and a download:
+// the input tokens, their positions and the lengths of the sequences, and the chosen tokens.
 BOOST_AUTO_TEST_CASE(a_token_is_one_graph_and_few_copies) {
   for (const bool probabilities : {false, true}) {
     const Said said = say(make_emulated_cuda_backend, llama(),
@@ -195,7 +196,7 @@ BOOST_AUTO_TEST_CASE(sequences_that_grow_too_long_are_refused_by_recordings_too)
 }
 
 BOOST_AUTO_TEST_CASE(tokens_at_asked_places_are_the_same_when_recorded) {
-  // The last tokens of each are asked, and of the longest, now and then, some before.
+  // All tokens from the seventh on are asked, and in the longest sequence also some earlier ones.
   std::vector<Tokens> sequences(3), asked(3);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const auto length = static_cast<std::int32_t>(30 - 4 * i);

@@ -10,12 +10,12 @@ BOOST_AUTO_TEST_SUITE(cuda_emulated_test)
 
 using namespace longhand;
 
-// The CUDA kernels on the emulated device, over the catalog, held against the reference: what is
-// wrong with a kernel but for its speed shows here.
+// All operations of the catalog on the emulated device, compared with the reference. This finds
+// every mistake of a CUDA kernel except low speed.
 
 namespace {
 
-/// The same numbers, where NaN is the same as NaN.
+/// Equal numbers, where NaN equals NaN.
 bool same_bits(const tolerance::Results& a, const tolerance::Results& b) {
   const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
   return std::ranges::equal(a, b, [&](const auto& one, const auto& other) {
@@ -34,8 +34,8 @@ BOOST_AUTO_TEST_CASE(whole_models_agree_with_the_reference) {
   cuda_parity::check_models(make_emulated_cuda_backend);
 }
 
-// The second training runs its threads in another order: repeating the first one's order would
-// repeat its bits whatever the kernels do.
+// The second training runs its threads in another order. Repeating the order would give the same
+// bits even if a kernel depended on it.
 BOOST_AUTO_TEST_CASE(training_repeats_bit_for_bit) {
   int made = 0;
   cuda_parity::check_training_repeats([&](const BackendOptions& options) {
@@ -45,8 +45,8 @@ BOOST_AUTO_TEST_CASE(training_repeats_bit_for_bit) {
   emulator::set_order(emulator::Order::forward);
 }
 
-// A missing barrier, or two threads that write one place, would show as other bits in another
-// order.
+// A missing barrier, or two threads that write the same place, would change bits if the order
+// changes.
 BOOST_AUTO_TEST_CASE(the_order_of_threads_changes_no_bit) {
   for (const DType activations : {DType::f32, DType::bf16}) {
     for (const catalog::Operation& operation : catalog::operations()) {

@@ -1,4 +1,4 @@
-// Compiled as a kernel is, so that it can be one: see tests/CMakeLists.txt.
+// Compiled like a kernel, because it contains kernels: see tests/CMakeLists.txt.
 #include "tests/check.h"
 
 #include "core/error.h"
@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(cuda_emulator_test)
 using namespace longhand;
 using namespace longhand::cuda;
 
-// The emulator finds what it is there to find.
+// The emulator detects the mistakes it was written to detect.
 
 namespace {
 
@@ -85,10 +85,10 @@ __global__ void crooked_pack(const float* x, float* y) { store_pack(y, load_pack
 
 enum class Mistake {
   none,
-  no_commit,   // and so the wait is for nothing
-  no_wait,     // before the barrier
-  no_barrier,  // behind the wait
-  not_all,     // waits for all but the last group
+  no_commit,   // so the wait has no effect
+  no_wait,     // the wait before the barrier is missing
+  no_barrier,  // the barrier after the wait is missing
+  not_all,     // waits for all groups except the last
   early_write,
   crooked,
   outside,
@@ -96,8 +96,8 @@ enum class Mistake {
   left_behind,
 };
 
-/// y = x backward, eight by eight, of which the last eight are zeros: 64 threads bring the first
-/// half of 16 bytes each, then the second.
+/// Writes x to y in reverse, eight numbers at a time; the last eight are zeros. Each of 64 threads
+/// copies the first half of 16 bytes, then the second.
 __global__ void reverse_async(const int* x, int* y, Mistake mistake) {
   int* const shared = shared_memory<int>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(recorded_work_runs_only_when_repeated) {
   graph->launch(stream);
   BOOST_TEST(y.read() == std::vector<int>(64, 0));
   BOOST_TEST(z.read() == std::vector<int>(64, 1));
-  stream.zero(x.data(), 64 * sizeof(int));  // done at once again
+  stream.zero(x.data(), 64 * sizeof(int));  // completes immediately
   BOOST_TEST(x.read() == std::vector<int>(64, 0));
   graph->launch(stream);
   BOOST_TEST(z.read() == std::vector<int>(64, 0));

@@ -43,7 +43,7 @@ void check_operation(const catalog::Operation& operation, Backend& reference,
   }
 }
 
-/// Models that between them have every kind of head and every way to know a position.
+/// Models that together cover every kind of head and of position encoding.
 std::vector<nn::DecoderConfig> models() {
   nn::DecoderConfig parallel{.vocabulary = 7,
                              .width = 16,
@@ -76,7 +76,7 @@ std::vector<nn::DecoderConfig> models() {
   return {parallel, sequential, gated, scored, ruled};
 }
 
-/// Ragged sequences of random tokens, each to name the one before it.
+/// Ragged sequences of random tokens. The target of each token is the one before it.
 nn::Batch batch_of(std::int64_t step) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step));
   nn::Batch batch;
@@ -92,7 +92,7 @@ nn::Batch batch_of(std::int64_t step) {
 
 struct Gradients {
   double loss;
-  std::vector<std::pair<std::string, std::vector<double>>> of;  // by parameter
+  std::vector<std::pair<std::string, std::vector<double>>> of;  // parameter name and its gradient
 };
 
 Gradients gradients(Backend& backend, const nn::DecoderConfig& config, DType type) {
@@ -147,7 +147,7 @@ void check_training_repeats(const MakeBackend& make) {
         const nn::TrainerOptions options{.steps = 4,
                                          .schedule = {.peak = 1e-2, .warm_up = 2, .steps = 4},
                                          .optimizer = nn::AdamOptions{.clip = 1},
-                                         .recorded = 0};  // that is cuda_repeat_test's
+                                         .recorded = 0};  // recording is tested in cuda_repeat_test
         const auto source = [](std::int64_t step, std::int64_t) { return batch_of(step); };
         const std::vector<double> losses = train_losses(decoder, source, options);
         return std::pair(losses, values_of(decoder));

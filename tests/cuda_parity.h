@@ -15,10 +15,11 @@ enum class Cases { small, all };
 /// reference. LONGHAND_PARITY_TABLE in the environment prints what share of its bound each used.
 void check_operations(const MakeBackend& make, Cases cases);
 
-/// Loss and every gradient of whole models, with all kinds of heads, agree with the reference.
+/// Checks that loss and every gradient of whole models, with all kinds of heads, agree with the
+/// reference.
 void check_models(const MakeBackend& make);
 
-/// A short training gives the same bits each time.
+/// Checks that a short training gives the same bits each time.
 void check_training_repeats(const MakeBackend& make);
 
 }  // namespace longhand::cuda_parity

@@ -1,4 +1,5 @@
-// Sees the emulated library's insides: compiled as they are, see tests/CMakeLists.txt.
+// Includes internal headers of the emulated library and is compiled like it: see
+// tests/CMakeLists.txt.
 #include "tests/check.h"
 
 #include "core/error.h"
@@ -13,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(cuda_plan_test)
 using namespace longhand;
 using Epilogue = longhand::cuda::Product::Epilogue;
 
-// What the CUDA backend decides on the host.
+// Decisions of the CUDA backend on the host.
 
 namespace {
 
@@ -42,7 +43,7 @@ BOOST_AUTO_TEST_CASE(the_math_mode_decides_how_operands_are_converted) {
   BOOST_TEST(!plan(wide, Math::exact).tf32);
   BOOST_TEST(plan(wide, Math::fast).tf32);
   BOOST_TEST(plan(wide, Math::bf16).operands == DType::bf16);
-  BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);  // exact as they are
+  BOOST_TEST(plan(narrow, Math::exact).operands == DType::bf16);  // exact without conversion
   BOOST_TEST(!plan(narrow, Math::fast).tf32);
   BOOST_TEST(plan(mixed, Math::exact).operands == DType::f32);
 }
@@ -55,7 +56,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   Matmul op = b.product();
   BOOST_TEST(!plan(op).rest);
   op.beta = 1;
-  BOOST_TEST(!plan(op).rest);  // adds to c
+  BOOST_TEST(!plan(op).rest);  // the product is added to c
 
   op = b.product();
   op.bias = b.bias();
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   op.residual = b.tensor(6, 16);
   BOOST_TEST(!plan(op).rest);
   BOOST_TEST(plan(op).residual_as_c);
-  op.beta = 1;  // two things to add
+  op.beta = 1;  // two addends
   BOOST_TEST(plan(op).rest);
 
   op = b.product();
@@ -71,7 +72,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
   op.f = Activation::gelu_tanh;
   op.pre = b.tensor(6, 16);
   BOOST_CHECK(plan(op).product.epilogue == Epilogue::gelu_save_bias);
-  BOOST_TEST(plan(op, Math::exact).rest);  // its tanh is the hardware's
+  BOOST_TEST(plan(op, Math::exact).rest);  // the fused tanh is the hardware's approximation
   op.f = Activation::gelu;
   BOOST_TEST(plan(op).rest);
 
@@ -90,7 +91,8 @@ BOOST_AUTO_TEST_CASE(the_epilogue_is_fused_if_cublas_offers_it) {
 BOOST_AUTO_TEST_CASE(other_epilogues_are_a_plain_f32_product_and_a_kernel) {
   Bench b;
   const cuda::ProductPlan plan =
-      cuda::fused_plan(b.product(DType::f32, DType::bf16), Math::exact);  // no f32 into bf16
+      // no product of f32 into bf16
+      cuda::fused_plan(b.product(DType::f32, DType::bf16), Math::exact);
   BOOST_TEST(plan.rest);
   BOOST_TEST(plan.product.result == DType::f32);
   BOOST_CHECK(plan.product.epilogue == Epilogue::none);

@@ -17,8 +17,8 @@ BOOST_AUTO_TEST_SUITE(cuda_repeat_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Recorded steps, held against the same steps run one operation at a time: on the emulated device,
-// and on a real one where there is one.
+// Recorded steps compared with the same steps run one operation at a time, on the emulated device
+// and on a real one if there is one.
 
 namespace {
 
@@ -29,12 +29,12 @@ std::vector<MakeBackend> devices() {
   try {
     make_cuda_backend();
     all.push_back(make_cuda_backend);
-  } catch (const Error&) {  // cuda_test says why
+  } catch (const Error&) {  // cuda_test reports the reason
   }
   return all;
 }
 
-/// Sequences of so many tokens; which ones depends on the step.
+/// Sequences of these lengths; the tokens depend on the step.
 Batch batch_of(std::int64_t step, std::vector<std::int32_t> lengths) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step));
   Batch batch{.lengths = std::move(lengths)};
@@ -48,7 +48,7 @@ Batch batch_of(std::int64_t step, std::vector<std::int32_t> lengths) {
   return batch;
 }
 
-/// One of each: shapes that come, go and come back.
+/// Batches whose shapes appear, disappear and return.
 Batch of_several_shapes(std::int64_t step, std::int64_t) {
   switch (step % 9 / 3) {
     case 0:
@@ -70,7 +70,7 @@ DecoderConfig config(std::string_view mixers = "softmax:1x4,fal:1x4,chacal:1x4")
 }
 
 struct Trained {
-  std::vector<double> numbers;  // of the reports: loss, accuracy, norm, tokens
+  std::vector<double> numbers;  // loss, accuracy, norm and tokens of each report
   std::vector<std::vector<double>> values;
   std::vector<std::int64_t> steps;
   std::string error;
@@ -97,7 +97,7 @@ Trained train(MakeBackend make, const BatchSource& source, TrainerOptions option
   return got;
 }
 
-/// Floats to floats, by way of dropout.
+/// A model from floats to floats, with dropout.
 class Thinned final : public Model {
  public:
   explicit Thinned(Backend& backend) : Model(backend, 4) {}
@@ -111,7 +111,8 @@ class Thinned final : public Model {
   Linear out_{scope() / "out", 16, 1};
 };
 
-constexpr double always = 1e9;  // seconds: as many steps are read together as can be
+// seconds between reports: as many steps as possible are read together
+constexpr double always = 1e9;
 
 }  // namespace
 
@@ -129,7 +130,7 @@ BOOST_AUTO_TEST_CASE(repeated_steps_have_the_bits_of_unrecorded_steps) {
         BOOST_TEST(repeated->steps == run.steps);
         BOOST_TEST(repeated->numbers == run.numbers);
         BOOST_TEST(repeated->values == run.values);
-        BOOST_TEST(repeated->memory.live == run.memory.live);  // what was reserved is given back
+        BOOST_TEST(repeated->memory.live == run.memory.live);  // the reserved memory is released
       }
     }
   }
@@ -156,7 +157,8 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
   for (const MakeBackend make : devices()) {
     const auto source = [](std::int64_t step, std::int64_t part) {
       Batch batch = batch_of(10 * step + part, part == 0 ? std::vector{6, 6} : std::vector{9});
-      if (step == 5 && part == 1) batch.targets.assign(batch.targets.size(), -1);  // another shape
+      // a different shape
+      if (step == 5 && part == 1) batch.targets.assign(batch.targets.size(), -1);
       return batch;
     };
     const Trained run = train(make, source, {.steps = 7, .accumulation = 2, .recorded = 0});
@@ -170,7 +172,8 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
 
 BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
   const BatchSource source = [](std::int64_t, std::int64_t part) {
-    Rng rng(6, Purpose::data, 0, static_cast<std::uint32_t>(part));  // the same in every step
+    // draws the same batch in every step
+    Rng rng(6, Purpose::data, 0, static_cast<std::uint32_t>(part));
     Batch batch{.features = {{8, 3}}, .values = {{8, 1}}};
     for (int i = 0; i < 24; ++i) batch.features.values.push_back(rng.normal());
     for (int i = 0; i < 8; ++i) batch.values.values.push_back(rng.normal());
@@ -191,9 +194,9 @@ BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
   const BackendOptions exact{.math = Math::exact};
   for (const MakeBackend make : devices()) {
     BOOST_TEST(losses(make(exact), 0.1, 16) == losses(make(exact), 0.1, 0));
-    const auto still = losses(make(exact), 0, 16);  // nothing is learned: the draws differ
+    const auto still = losses(make(exact), 0, 16);  // at rate 0 losses differ only by random draws
     BOOST_TEST(std::set(still.begin(), still.end()).size() == 6u);
-    // The host draws the same.
+    // The host draws the same numbers.
     const auto host = losses(make_cpu_backend(exact), 0, 0);
     for (std::size_t i = 0; i < host.size(); ++i) {
       BOOST_TEST(std::abs(host[i] - still[i]) < 1e-5 * host[i]);
@@ -214,7 +217,7 @@ BOOST_AUTO_TEST_CASE(padding_ragged_batches_changes_no_result) {
     const Trained full = train(make, filled, {.steps = 4, .recorded = 0}, Math::exact);
     const Trained repeated = train(make, ragged, {.steps = 4, .together = always}, Math::exact);
     BOOST_TEST(repeated.error == "accepted");
-    BOOST_TEST(repeated.values == full.values);  // the same operations
+    BOOST_TEST(repeated.values == full.values);  // the same operations were run
     BOOST_REQUIRE(repeated.numbers.size() == run.numbers.size());
     for (std::size_t i = 0; i < run.numbers.size(); ++i) {
       BOOST_TEST(std::abs(repeated.numbers[i] - run.numbers[i]) <
@@ -290,12 +293,12 @@ BOOST_AUTO_TEST_CASE(repeated_work_runs_its_body_twice_and_sees_new_contents) {
       });
       BOOST_TEST(repeated == (time >= 2));
       BOOST_TEST(y.to_doubles() == std::vector<double>({3.0 * time, 6, 9}));
-      // Somebody else's tensors never lie where the recorded work writes.
+      // Recorded work never writes to the memory of other tensors.
       const Tensor other = Tensor::zeros(*backend, {3}, DType::f32);
       BOOST_TEST(other.to_doubles() == std::vector<double>(3, 0.0));
       const MemoryUse use = backend->memory().use();
       if (time == 0) held = use.live + use.cached;
-      BOOST_TEST(use.live + use.cached == held);  // the first run finds all there is to find
+      BOOST_TEST(use.live + use.cached == held);  // the first run already finds all free memory
     }
     BOOST_TEST(runs == 2);
   }
@@ -316,7 +319,8 @@ BOOST_AUTO_TEST_CASE(repeated_work_sees_other_lengths) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<double>(i + 1);
         const std::size_t first = static_cast<std::size_t>(lengths[0]) * 5;
-        wanted[i < first ? 550 - first + i : 550 + i] = values[i];  // each ends its room
+        // each sequence is right-aligned in its 550 places
+        wanted[i < first ? 550 - first + i : 550 + i] = values[i];
       }
       x.assign(values);
       const bool repeated = repeat->run([&] {

@@ -11,15 +11,15 @@ BOOST_AUTO_TEST_SUITE(cuda_token_wise_test)
 using namespace longhand;
 using catalog::Case;
 
-// What the token-wise CUDA kernels do beyond the catalog's small cases: rows of every length that
-// has a kernel of its own, work that is cut and put together again, addresses off 16 bytes, indices
-// out of range; and no bit of any of it may depend on the order in which threads run.
+// The token-wise CUDA kernels beyond the catalog's small cases: every row length with its own
+// kernel, work that is split and combined, addresses off 16-byte boundaries, and indices out of
+// range. No bit may depend on the order of threads.
 
 namespace {
 
 using Attributes = std::map<std::string, std::string>;
 
-/// The op's results held against the reference.
+/// Compares the op's results with the reference.
 tolerance::Results expect_reference(const std::string& name, const Case& drawn, DType type) {
   const catalog::Operation& operation = catalog::find(name);
   const auto reference = make_reference_backend();
@@ -35,7 +35,7 @@ tolerance::Results expect_reference(const std::string& name, const Case& drawn, 
   return got;
 }
 
-/// Calls body in two more orders of threads.
+/// Calls body with two other orders of threads.
 template <class Body>
 void in_other_orders(Body&& body) {
   for (const auto order : {emulator::Order::backward, emulator::Order::shuffled}) {
@@ -45,7 +45,7 @@ void in_other_orders(Body&& body) {
   emulator::set_order(emulator::Order::forward);
 }
 
-/// Both types, and the same bits whatever the order of threads.
+/// Tests both types, and that the order of threads changes no bit.
 void expect_agreement(const std::string& name, const Case& drawn) {
   expect_reference(name, drawn, DType::bf16);
   const auto got = expect_reference(name, drawn, DType::f32);
@@ -57,8 +57,8 @@ void expect_agreement(const std::string& name, const Case& drawn) {
   });
 }
 
-// Rows in registers, of one access a lane and of several; of single entries; longer than a warp
-// keeps, on 16-byte boundaries and off them.
+// Rows in registers with one or several accesses per lane, rows of single entries, and rows longer
+// than a warp keeps, on and off 16-byte boundaries.
 const std::int64_t row_lengths[] = {200, 600, 1023, 2056, 1301};
 
 }  // namespace
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(norms_take_rows_of_any_length) {
     without.inputs.erase("bias");
     expect_agreement("rms_norm", without);
   }
-  // More rows than the blocks of a backward pass have teams.
+  // More rows than the teams of a backward pass.
   expect_reference(
       "layer_norm",
       {{{"x", catalog::normals(rng, {2300, 4})}, {"gain", catalog::normals(rng, {4})}}, {}},
@@ -161,7 +161,8 @@ BOOST_AUTO_TEST_CASE(losses_take_any_number_of_classes_and_choices) {
   expect_agreement("cross_entropy", choices(10, 1, 1303));
   expect_agreement("cross_entropy", choices(3, 1, 4104));
   expect_agreement("cross_entropy", choices(2, 1, 5001));
-  expect_reference("cross_entropy", choices(4400, 1, 33), DType::f32);  // more than blocks take
+  // more rows than the blocks process at once
+  expect_reference("cross_entropy", choices(4400, 1, 33), DType::f32);
   expect_agreement("binary_cross_entropy", {{{"logits", catalog::normals(rng, {40, 64}, 3)},
                                              {"targets", catalog::uniforms(rng, {40, 64}, 0, 1)},
                                              {"weights", catalog::uniforms(rng, {40, 64}, 0, 2)}},
@@ -195,7 +196,8 @@ BOOST_AUTO_TEST_CASE(embeddings_add_up_the_rows_of_any_vocabulary) {
     }
   };
   expect_sums(20, 72, catalog::integers(rng, {700}, 0, 19));
-  // Sorted: ids seldom and often met, one that all rows have, runs that end where pieces do.
+  // Sorted ids: rare and frequent ones, one that all rows have, and runs that end at the borders of
+  // pieces.
   expect_sums(300, 40, catalog::integers(rng, {2100}, 0, 299));
   expect_sums(1000, 7, catalog::integers(rng, {1200}, 5, 9));
   expect_sums(200, 136, catalog::constant({500}, 199));
@@ -289,7 +291,7 @@ BOOST_AUTO_TEST_CASE(a_gradient_may_be_written_over_the_logits) {
 
 BOOST_AUTO_TEST_CASE(systems_are_solved_in_tiles_and_panels) {
   Rng rng(7, Purpose::test);
-  for (const char* upper : {"0", "1"}) {  // from the first row on and from the last
+  for (const char* upper : {"0", "1"}) {  // solved from the first row or from the last
     catalog::HostTensor a = catalog::normals(rng, {70, 70}, 0.05);
     for (std::size_t i = 0; i < 70; ++i) a.values[i * 71] = 1.5;
     expect_agreement("solve_triangular",
@@ -300,8 +302,8 @@ BOOST_AUTO_TEST_CASE(systems_are_solved_in_tiles_and_panels) {
 BOOST_AUTO_TEST_CASE(many_tensors_of_mixed_types_are_stepped_together) {
   const auto reference = make_reference_backend();
   const auto device = make_emulated_cuda_backend();
-  // More tensors than a small table holds, among them empty ones, views off 16 bytes and one of
-  // several pieces.
+  // More tensors than a small table holds, including empty ones, views off 16-byte boundaries, and
+  // one that has several pieces.
   const auto step = [](Backend& backend, bool bf16_moments) {
     Rng rng(8, Purpose::test);
     const bool plain = backend.name() == "reference";

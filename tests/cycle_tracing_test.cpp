@@ -23,7 +23,7 @@ std::string text_of(const Task& task, std::uint32_t index) {
   return task.vocabulary().decode(draw(task, index).tokens);
 }
 
-/// A sample's parts, read from its text.
+/// The parts of a sample, parsed from its text.
 struct Parts {
   std::vector<std::pair<int, int>> edges;
   int start = 0;
@@ -44,7 +44,7 @@ Parts parts_of(const std::string& text) {
   return parts;
 }
 
-/// A sample with the given text, all of it after the prompt asked.
+/// A sample with the given text, of which everything after the prompt is asked.
 Sample sample_of(const Task& task, std::string_view prompt, const std::string& answer) {
   Sample sample{.tokens = task.vocabulary().encode(std::string(prompt) + answer), .targets = {}};
   const std::size_t given = task.vocabulary().encode(prompt).size();
@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(sizes_start_numbers_and_edge_order_are_uniform) {
   const auto task = make({{"min-nodes", "4"}, {"max-nodes", "8"}, {"tokens", "100"}});
   std::vector<double> sizes(5);
   std::vector<double> hundreds(10);
-  std::vector<double> start_edge(4);  // where the start's edge stands among 4
-  std::vector<double> next_edge(12);  // the places of the first two edges of the walk among 4
+  std::vector<double> start_edge(4);  // position of the start's edge among 4
+  std::vector<double> next_edge(12);  // positions of the first two edges of the walk among 4
   for (std::uint32_t index = 0; index < 6000; ++index) {
     const Parts parts = parts_of(text_of(*task, index));
     sizes.at(parts.edges.size() - 4) += 1;

@@ -34,13 +34,13 @@ struct Fixture {
     file.read(begin, std::as_writable_bytes(std::span(text)));
     return text;
   }
-  /// Another program's write in place.
+  /// Writes in place, as another program might.
   void overwrite(std::size_t at, char c) const {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(at));
     file.put(c);
   }
-  /// Times have the grain of the system's clock tick.
+  /// File times have the resolution of the system's clock tick.
   static void wait_for_a_tick() { ::usleep(20'000); }
 };
 
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_cut_grows_or_is_overwritten_is_an_error_at_t
   changes([&] { fs::resize_file(path, 100); });
   changes([&] { fs::resize_file(path, bytes.size() + 1); });
   changes([&] { overwrite(2 << 20, 'b'); });
-  changes([&] {  // with the time that it had
+  changes([&] {  // restores the previous time
     const auto time = fs::last_write_time(path);
     overwrite(2 << 20, 'b');
     fs::last_write_time(path, time);

@@ -32,7 +32,7 @@ DecoderConfig small() {
           .deviation = 0.3};
 }
 
-/// What a configuration can say, by itself and together.
+/// Configurations with each option alone and with several together.
 std::map<std::string, DecoderConfig> variants() {
   std::map<std::string, DecoderConfig> all;
   const auto add = [&](const std::string& name, auto change) {
@@ -100,7 +100,7 @@ std::map<std::string, DecoderConfig> variants() {
   const auto delta_rule = [&](const char* text) {
     return [=](DecoderConfig& c) {
       heads(text)(c);
-      c.deviation = 0.6;  // norms of short queries and keys bend too much for the quotients
+      c.deviation = 0.6;  // norms of short queries and keys are too curved for the quotients
     };
   };
   add("a delta rule", delta_rule("delta:4/2x4"));
@@ -135,7 +135,7 @@ std::map<std::string, DecoderConfig> variants() {
   return all;
 }
 
-/// Each token is the sum of the two before it, mod 7; ragged.
+/// Each token is the sum of the two before it, mod 7; lengths vary.
 Batch batch_of(std::int64_t step, std::int64_t part, int sequences = 4) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
   Batch batch;
@@ -148,7 +148,7 @@ Batch batch_of(std::int64_t step, std::int64_t part, int sequences = 4) {
     }
     batch.lengths.push_back(length);
     batch.tokens.insert(batch.tokens.end(), tokens.begin(), tokens.end() - 1);
-    batch.targets.push_back(-1);  // the second token is nobody's sum
+    batch.targets.push_back(-1);  // the second token is not such a sum
     batch.targets.insert(batch.targets.end(), tokens.begin() + 2, tokens.end());
   }
   return batch;
@@ -187,7 +187,8 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
           w[i] = kept;
           return (above - below) / (2 * h);
         };
-        // Of two quotients, so that the third derivative drops out: norms of short keys bend much.
+        // Combines two quotients so that the third derivative cancels, because norms of short keys
+        // are strongly curved.
         const double slope = (4 * quotient(5e-6) - quotient(1e-5)) / 3;
         BOOST_TEST_CONTEXT(name << ": " << p.name() << "[" << i << "]") {
           BOOST_TEST(std::abs(slope - gradient[i]) < 1e-8);
@@ -197,7 +198,7 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
   }
 }
 
-// The fused loss of many classes knows no bias.
+// The fused loss for many classes does not support a bias.
 BOOST_AUTO_TEST_CASE(an_output_bias_counts_with_many_classes) {
   const auto backend = make_reference_backend();
   DecoderConfig config = small();
@@ -223,7 +224,8 @@ BOOST_AUTO_TEST_CASE(every_variant_changes_what_is_computed) {
     Decoder decoder(*backend, config, 2, {DType::f64});
     const double loss = loss_of(decoder, batch_of(1, 0));
     BOOST_TEST_CONTEXT(name << " and " << seen[loss]) {
-      // A learned gamma at its first value computes what a fixed one does, and a bias begins at 0.
+      // A learned gamma with its initial value gives the same result as a fixed one, and a bias
+      // starts at 0.
       BOOST_TEST(
           (seen[loss].empty() || name.starts_with("gamma") || name == "with an output bias"));
     }
@@ -288,7 +290,7 @@ BOOST_AUTO_TEST_CASE(sinusoids_are_the_formula_at_any_length) {
   const auto backend = make_reference_backend();
   Sinusoids tables(10000, 2);
   tables.table(*backend, DType::f64, 6, 2);
-  const Tensor table = tables.table(*backend, DType::f64, 6, 5);  // grown
+  const Tensor table = tables.table(*backend, DType::f64, 6, 5);  // the table grows
   BOOST_TEST(table.rows() >= 5);
   const auto x = table.to_doubles();
   for (std::size_t p = 0; p < 5; ++p) {
@@ -438,7 +440,7 @@ BOOST_AUTO_TEST_CASE(rotating_in_place_gives_the_same_bits) {
     const auto out = y.value().to_doubles();
     const Tensor dy = Tensor::from(*backend, {6, 12}, DType::f64, numbers);
     tape.backward(y, dy);
-    BOOST_TEST(dy.to_doubles() == numbers);  // someone else's gradient stays as it was
+    BOOST_TEST(dy.to_doubles() == numbers);  // a gradient owned by the caller is not changed
     return std::pair(out, x.grad().to_doubles());
   };
   BOOST_CHECK(run(true) == run(false));
@@ -495,7 +497,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_run_has_the_bits_of_a_whole_one) {
     BOOST_TEST((Trainer(first, source, cut, hooks).run() == Outcome::stopped));
   }
   const auto three_threads = make_cpu_backend({.threads = 3});
-  Decoder second(*three_threads, small(), 99);  // another seed: all of it comes from the files
+  Decoder second(*three_threads, small(), 99);  // a different seed: all values come from the files
   Trainer trainer(second, source, cut, hooks);
   BOOST_TEST(trainer.resume_latest());
   trainer.run();
@@ -513,7 +515,7 @@ BOOST_AUTO_TEST_CASE(in_bf16_it_computes_nearly_the_same_and_learns) {
   };
   const double expected = loss_of(one, batch_of(1, 0)), got = loss_of(two, batch_of(1, 0));
   two.watch = nullptr;
-  // Where the backend does not take bf16, products alone are rounded.
+  // If the backend has no bf16 tensors, only products are rounded.
   const bool takes_bf16 = refusal([&] { rounded->require_dtype(DType::bf16); }) == "accepted";
   BOOST_TEST((seen == DType::bf16) == takes_bf16);
   BOOST_TEST(got != expected);
@@ -541,7 +543,7 @@ BOOST_AUTO_TEST_CASE(every_activation_can_be_watched) {
 }
 
 BOOST_AUTO_TEST_CASE(a_step_neither_sums_nor_copies_gradients) {
-  // Residuals ride on products, shares of gradients are added where they lie.
+  // Residuals are fused into products, and gradients are accumulated in place.
   const auto backend = make_reference_backend();
   Decoder decoder(*backend, small(), 2);
   std::map<std::string_view, int> calls;

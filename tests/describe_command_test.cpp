@@ -1,4 +1,4 @@
-// What a run is, told without its values; the program's version; the plan of a training.
+// Describing a run without its values, the program's version, and the plan of a training.
 #include "apps/run/plan.h"
 
 #include "tests/program.h"
@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_described_from_its_files) {
   BOOST_TEST(facts["best"].is_integer());
   BOOST_TEST(facts["heads_of_layers"].size() == 2u);
   BOOST_TEST(facts["settings"]["model.width"] == "8");
-  // Every number is in one row, and is one of the checkpoint's.
+  // Every parameter is in exactly one row and in the checkpoint.
   std::int64_t numbers = 0, stored = 0;
   bool blocks = false;
   for (const Json& row : facts["tensors"]) {

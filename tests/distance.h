@@ -7,14 +7,14 @@
 
 namespace longhand {
 
-/// The largest difference, relative to the largest entry expected.
+/// Maximum difference divided by the maximum expected entry.
 inline double distance(const std::vector<double>& expected, const std::vector<double>& got) {
   BOOST_REQUIRE(expected.size() == got.size());
   double largest = 0, worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     largest = std::max(largest, std::abs(expected[i]));
     const double difference = std::abs(expected[i] - got[i]);
-    worst = difference <= worst ? worst : difference;  // NaN gets through
+    worst = difference <= worst ? worst : difference;  // propagates NaN
   }
   return largest > 0 ? worst / largest : worst;
 }

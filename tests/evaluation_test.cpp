@@ -19,7 +19,7 @@ using namespace longhand::app;
 
 namespace {
 
-/// Two boxes, one of two objects in one of them, one move: four samples in all.
+/// Two boxes, two objects of which one is in a box, and one move: four different samples in total.
 std::shared_ptr<const tasks::Task> tiny_boxes() {
   return make_task("boxes", {{"version", "advanced"},
                              {"boxes", "2"},
@@ -50,7 +50,7 @@ struct Trained {
 
 }  // namespace
 
-// Reading as many tokens as the right answer has is as good as generating one freely to its end.
+// Reading as many tokens as the right answer has is equivalent to free generation to its end.
 BOOST_AUTO_TEST_CASE(exact_match_agrees_with_generating) {
   double seen = 0;
   for (const std::int64_t steps : {0, 10, 20, 30, 40, 60, 100}) {
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
   };
   BOOST_TEST(std::abs(loss(100) - loss(100'000)) < 1e-5);
   BOOST_TEST(loss(100) > 0.1);
-  // One batch of all: the training loss of the same tokens.
+  // A batch of all samples has the training loss of the same tokens.
   for_samples(*run.task, {.samples = 30, .tokens_at_once = 100'000},
               [&](std::span<const tasks::Sample> samples) {
                 const double whole =
@@ -90,7 +90,8 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_mean_over_all_counted_targets) {
               });
 }
 
-// Samples are read on ranks in turn and scored in their order: each rank has what one alone has.
+// Each rank evaluates every n-th sample, and scores are added in order, so each rank has the result
+// of a single process.
 BOOST_AUTO_TEST_CASE(ranks_find_together_what_one_finds_alone) {
   for (const Reading reading : {Reading::forced, Reading::decoded}) {
     const EvaluationOptions options{
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(ranks_find_together_what_one_finds_alone) {
   }
 }
 
-// A rank that is interrupted amid its samples: all leave the evaluation.
+// If a rank is interrupted during its samples, all ranks abandon the evaluation.
 BOOST_AUTO_TEST_CASE(all_ranks_abandon_an_evaluation_when_one_is_asked_to) {
   std::atomic<int> left{0};
   nn::run_ranks(4, [&](nn::Communicator& ranks) {

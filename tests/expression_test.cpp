@@ -1,4 +1,4 @@
-// Formulas as one types them, and derivatives that are right or wrong.
+// Formulas typed by users, with right and wrong derivatives.
 #include "apps/expression.h"
 
 #include <cmath>
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_broken_formula_is_refused_with_the_position) {
   says(std::string(2000, '('), "nested more than 100 deep");
   says(std::string(2000, '-') + "x", "nested more than 100 deep");
   BOOST_TEST(value_of(std::string(300, '1')) > 1e299);
-  says(std::string(400, '1'), "expected a number at character 1");  // no double is so large
+  says(std::string(400, '1'), "expected a number at character 1");  // exceeds the range of double
 }
 
 BOOST_AUTO_TEST_CASE(random_text_is_either_read_or_refused) {
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(random_text_is_either_read_or_refused) {
 BOOST_AUTO_TEST_CASE(right_derivatives_pass_and_wrong_ones_fail) {
   BOOST_TEST(is_right("x^3", "3*x^2"));
   BOOST_TEST(is_right("x*sin(x)", "sin(x) + x*cos(x)"));
-  BOOST_TEST(is_right("log(x)", "1/x"));  // where x > 0
+  BOOST_TEST(is_right("log(x)", "1/x"));  // for x > 0
   BOOST_TEST(is_right("abs(x)", "sign(x)"));
   BOOST_TEST(is_right("tanh(x)", "1 - tanh(x)^2"));
   BOOST_TEST(is_right("silu(x)", "sigmoid(x)*(1 + x*(1 - sigmoid(x)))"));

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(the_value_after_the_match_may_be_the_querys_own) {
 }
 
 BOOST_AUTO_TEST_CASE(the_last_match_is_found_from_any_distance) {
-  // One key qualifies, far back or near, across any block of a kernel.
+  // A single key qualifies, near or far back, across any block of a kernel.
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     for (const std::size_t only : {0u, 1u, 15u, 16u, 17u, 63u, 64u, 65u, 127u, 200u, 255u}) {

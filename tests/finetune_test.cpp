@@ -1,4 +1,4 @@
-// Training that begins with another run's weights, as a user runs it.
+// Training that starts from another run's weights, as a user runs it.
 #include <cmath>
 
 #include "core/safetensors.h"
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_run_starts_from_a_copy_of_anothers_weights) {
   }
   BOOST_TEST(ini.find("first") == std::string::npos);
 
-  // Again with half the steps, then on: the same bits, though the first run is gone.
+  // Half of the steps, then resumed: the bits are the same, although the first run was deleted.
   longhand.json(
       "train --from first --from-step 3 --task.instructions 6 --steps 4 --rate 1e-2 --keep 9 "
       "--checkpoint_every 2 --evaluate_samples 2 --quiet --json --out third");
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(only_the_named_parts_learn) {
       changed(longhand.model("second", 0), longhand.model("second", 4));
   std::ranges::sort(learned);
   BOOST_TEST(learned == expected, boost::test_tools::per_element());
-  // Only they have moments.
+  // Only these tensors have moments.
   const auto moments =
       SafetensorsFile::open(longhand.path("second/checkpoints/step-4/optimizer.safetensors"));
   BOOST_TEST(moments.entries().size() == 2 * expected.size());
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(lora_adapters_learn_alone_and_export_merged_or_separately) 
   longhand.json("train --resume tuned --from-step 2 --quiet --json");
   BOOST_TEST(contents(longhand.path("tuned/checkpoints/step-4/model.safetensors")) == whole);
 
-  // Merged, it is a plain model that says the same.
+  // After merging, the result is a plain model with the same outputs.
   BOOST_TEST(longhand.json("export tuned --step 4 --out merged --json")["family"] == "llama");
   longhand.json("import merged --task flip-flop --task.instructions 8 --out again --json");
   const auto said = [&](const std::string& run) {
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(lora_adapters_learn_alone_and_export_merged_or_separately) 
                    "--lora-targets");
   longhand.refuses(2, "train --from base --moments bf16 --out other", "beta2");
   BOOST_TEST(!fs::exists(longhand.path("other")));
-  // Goes on learning from there.
+  // Continues training from the tuned run.
   longhand.json("train --from tuned --steps 1 --evaluate_samples 2 --quiet --json --out more");
   BOOST_TEST(changed(ended, longhand.model("more", 0)).empty());
 }
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(lora_adapters_learn_in_a_model_of_bf16_matrices) {
   BOOST_TEST(contents(longhand.path("tuned/checkpoints/step-4/model.safetensors")) == whole);
   longhand.json("eval tuned --samples 2 --json");
 
-  // It learns as it would beside f32, but for what rounding the matrices changes.
+  // Training is the same as with f32 matrices, except for their rounding.
   longhand.json(
       "train --from first --lora 2 --lora-targets query,output --steps 4 --rate 1e-2 "
       "--evaluate_samples 2 --quiet --json --out wide");
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(patterns_match_parameters_and_their_parents) {
                               "blocks.12.mixing.out.weight.", "weight", "blocks.*.weigh", "."}) {
     BOOST_TEST(!matches_part(name, pattern), pattern);
   }
-  // Time that grows with the product of the lengths, not faster.
+  // The time is proportional to the product of the lengths.
   BOOST_TEST(!matches_part(std::string(5000, 'a'), text(std::string(2000, '*'), "b")));
   std::string stars;
   for (int i = 0; i < 300; ++i) stars += "*a";

@@ -24,7 +24,7 @@ struct Counts {
   std::vector<double> written = std::vector<double>(2);
   std::vector<double> ignored = std::vector<double>(2);
   std::vector<double> first = std::vector<double>(2);
-  std::vector<double> pairs = std::vector<double>(9);  // of neighbouring letters
+  std::vector<double> pairs = std::vector<double>(9);  // counts of neighbouring letters
 };
 
 Counts count(const Task& task, std::uint32_t samples) {
@@ -98,14 +98,14 @@ BOOST_AUTO_TEST_CASE(neighbouring_instructions_are_independent) {
   BOOST_TEST(chi_square_p(counts.pairs, expected) > 1e-3);
 }
 
-// By the instruction's number, with both ends' lengths of all their values: up to number k of the
-// first 16 the chance that the first part is still going on is (16 - k) / 16, and likewise in the
-// end, where the last part has 16 to 64 instructions.
+// Expected shares by index of the instruction, averaged over all lengths of both ends. For
+// instruction k of the first 16, the probability that the first part has not ended is (16 - k)
+// / 16. The same holds at the end, where the last part has 16 to 64 instructions.
 BOOST_AUTO_TEST_CASE(letters_that_drift_have_the_shares_of_their_part) {
   const auto task = make({}, "drift");
   BOOST_TEST(task->longest() == 512);
   constexpr std::size_t samples = 16'000, count = 256;
-  std::vector<std::vector<double>> counts(count, std::vector<double>(3));  // of w, r, i
+  std::vector<std::vector<double>> counts(count, std::vector<double>(3));  // counts of w, r and i
   std::vector<double> bits(2);
   for (std::uint32_t index = 0; index < samples; ++index) {
     const std::string text = task->vocabulary().decode(draw(*task, index).tokens);
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(letters_that_drift_have_the_shares_of_their_part) {
   }
   BOOST_TEST(chi_square_p(bits) > 1e-3);
   std::vector<double> middle_counts(3), middle_shares(3);
-  double rare = 0, rare_expected = 0;  // reads at the beginning and writes in the end
+  double rare = 0, rare_expected = 0;  // reads in the first part and writes in the last
   for (std::size_t k = 1; k < count; ++k) {
     const std::size_t from_end = count - k;
     const double first = k < 16 ? static_cast<double>(16 - k) / 16 : 0;

@@ -1,4 +1,4 @@
-// Samples of single characters as a pretrained model is shown them.
+// Samples of single characters in a pretrained model's tokens.
 #include "tasks/framing.h"
 
 #include "core/atomic_file.h"
@@ -56,7 +56,7 @@ Ids joined(std::initializer_list<Ids> parts) {
   return all;
 }
 
-/// What a sample learns, in order.
+/// The trained tokens of a sample, in order.
 Ids learned(const Sample& sample) {
   Ids all;
   for (const std::int32_t target : sample.targets) {
@@ -79,11 +79,11 @@ const std::vector<std::pair<std::string, std::string>> printed{
 
 BOOST_FIXTURE_TEST_SUITE(framing_test, Framed)
 
-// Each expected list is written out by the published order of a sample's parts.
+// Each expected list is written in the published order of a sample's parts.
 BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
   const Values told{{"instruction", "Turn it around:\\n"}, {"examples", "ab=ba\\nxyz=zyx"}};
   const Ids instruction = encoded("Turn it around:\n");
-  BOOST_TEST(instruction.size() < 16u);  // no token a character
+  BOOST_TEST(instruction.size() < 16u);  // not one token per character
   const Ids examples = one_by_one("ab=ba\nxyz=zyx\n");
   const Ids prompt = one_by_one("the="), answer = one_by_one("eht");
   BOOST_TEST(encoded("the").size() < 3u);  // the tokenizer would merge it
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
              expected(encoded("<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are "
                               "a helpful assistant.<|im_end|>\n<|im_start|>user\n"),
                       "<|im_end|>\n<|im_start|>assistant\n", encoded("<|im_end|>\n")));
-  // The token that begins a text stands twice: the tokenizer's and the template's.
+  // The token that begins a text occurs twice: from the tokenizer and from the template.
   const Ids llama = encoded(
       "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: "
       "December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|><|start_header_id|>user"
@@ -111,14 +111,14 @@ BOOST_AUTO_TEST_CASE(parts_stand_in_the_published_order) {
   BOOST_TEST(tokens("plain.json", "gemma") == expected(encoded("<bos><start_of_turn>user\n"),
                                                        "<end_of_turn>\n<start_of_turn>model\n",
                                                        encoded("<end_of_turn>\n")));
-  // Without a template: what begins a text and what ends it.
+  // Without a template: the tokens that begin and end a text.
   std::filesystem::create_directory(folder / "base");
   write_atomically(folder / "base" / "tokenizer.json", small_tokenizer());
   write_atomically(folder / "base" / "tokenizer_config.json",
                    R"({"bos_token": {"content": "<bos>"}, "eos_token": "<|eot_id|>"})");
   BOOST_TEST(tokens("base", "none") == expected({6}, "", {5}));
 
-  // The day is an option.
+  // The date is an option.
   const auto dated =
       make_task("reversal", with("begins.json", "llama3.2", {{"date", "1 May 2020"}}));
   const auto undated = make_task("reversal", with("begins.json", "llama3.2"));
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_answer_is_learned_with_its_end_but_for_successor) {
   }
 }
 
-// The framed task's samples are the task's own, in other tokens and places.
+// The framed task has the task's own samples, with other tokens and positions.
 BOOST_AUTO_TEST_CASE(samples_and_masks_are_shifted_and_otherwise_the_same) {
   for (const auto& [name, text] : printed) {
     for (const char* distribution : {"train", "ood"}) {
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_from_outside_is_encoded_like_a_samples) {
       task->vocabulary().encode("the=") ==
       Ids(sample.tokens.begin(), sample.tokens.begin() + static_cast<std::ptrdiff_t>(given)));
   BOOST_TEST(task->vocabulary().encode_part("the=") == one_by_one("the="));
-  BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // no character of the task
+  BOOST_CHECK_THROW(task->vocabulary().encode("the ="), Error);  // not a character of the task
   BOOST_TEST(task->vocabulary().size() == 319);
   // A model may have more tokens than its tokenizer.
   const auto padded = make_task("reversal", with("plain.json", "chatml", {{"vocabulary", "400"}}));
@@ -231,7 +231,8 @@ BOOST_AUTO_TEST_CASE(settings_that_do_not_fit_are_refused_in_one_line) {
   };
   write_atomically(folder / "no_sign.json", replaced(small_tokenizer(), R"("=":)", R"("==":)"));
   says("reversal", with("no_sign.json", "chatml"), "expected one token for the character \"=\"");
-  BOOST_CHECK_NO_THROW(make_task("successor", with("no_sign.json", "chatml")));  // has no such sign
+  // the tokenizer lacks this sign
+  BOOST_CHECK_NO_THROW(make_task("successor", with("no_sign.json", "chatml")));
   write_atomically(folder / "no_turn.json",
                    replaced(replaced(small_tokenizer(), R"("<|eot_id|>")", R"("<|end|>")"),
                             R"("<|eot_id|>":)", R"("<|end|>":)"));
@@ -261,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_text_is_fine_tuned_on_a_task_and_goes_on) {
       "--task.vocabulary 320 --task.length 16 --width 16 --layers 1 --heads softmax:2 --steps 3 "
       "--batch 4 --out base" +
       quiet);
-  std::filesystem::remove(folder / "plain.json");  // the run has its own
+  std::filesystem::remove(folder / "plain.json");  // the run has its own copy
 
   const std::string tuned =
       "train --from base --task reversal --task.instruction auto "
@@ -272,7 +273,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_text_is_fine_tuned_on_a_task_and_goes_on) {
                            "examples = ab=ba\\nabc=cba\n", "width = 16\n"}) {
     BOOST_TEST(ini.find(line) != std::string::npos, line);
   }
-  // The configuration alone makes such a run; one stopped after every step has the same bits.
+  // The configuration alone repeats such a run; a run stopped after every step has the same bits.
   json("train --config whole/config.ini --quiet --json --out anew");
   BOOST_TEST(contents(folder / "anew/config.ini") == ini);
   json(tuned + "parts --max-minutes 0" + quiet);
@@ -286,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_text_is_fine_tuned_on_a_task_and_goes_on) {
 
   for (const char* reading : {"forced", "decoded"}) {
     const Json scores = json(text("eval whole --samples 3 --json --reading ", reading));
-    BOOST_TEST(scores["rows"].size() == 4);  // two distributions, two metrics
+    BOOST_TEST(scores["rows"].size() == 4);  // two distributions with two metrics each
   }
   BOOST_TEST(json("inspect whole --samples 2 --json").contains("page"));
   const Json said = json("generate whole --prompt abc= --tokens 3 --json");
@@ -295,7 +296,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_text_is_fine_tuned_on_a_task_and_goes_on) {
   BOOST_TEST(sample["pairs"][0][0].integer() == std::ssize(prompt.elements()));
   const Json drawn = json("data --config whole/config.ini --count 1 --json");
   BOOST_TEST(drawn["prompt"].string().ends_with("="));
-  // From a task's own characters no tokenizer follows.
+  // The characters of a task do not determine a tokenizer.
   json("train --task reversal --width 16 --layers 1 --heads softmax:2 --steps 1 --out plain" +
        quiet);
   json("train --from plain --steps 1 --out again" + quiet);

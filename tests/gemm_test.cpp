@@ -16,21 +16,20 @@
 
 BOOST_AUTO_TEST_SUITE(gemm_test)
 
-// The matrix product on every instruction set this machine has, against sums in f64.
+// The matrix product on every instruction set of this machine, compared with sums in f64.
 //
-// Bound of an entry. An f32 operand is rounded by a relative u_a, u_b (0 exact, 2^-8 bf16; fast, as
-// two bf16 parts of which the product of the low ones is dropped, 2^-16 each and 2^-16 again), and
-// the products are summed in f32 (u = 2^-24) in any order: |error| <= |alpha| |a_row| |b_col|
+// Bound of an entry. An f32 operand has a relative rounding error u_a, u_b (0 for exact, 2^-8 for
+// bf16; for fast 2^-16 per operand as two bf16 parts, and 2^-16 for the omitted product of the low
+// parts). Products are summed in f32 (u = 2^-24) in any order: |error| <= |alpha| |a_row| |b_col|
 // (u_a + u_b + u_a u_b + (k + 2) u), with the Euclidean norms of the row of a and the column of b,
-// by Cauchy and Schwarz; what the epilogue adds, a few u of its own terms; then the rounding of c's
-// type.
+// by Cauchy and Schwarz; plus a few u of the terms of the epilogue, and the rounding of c's type.
 
 using namespace longhand;
 using namespace longhand::cpu;
 
 namespace {
 
-/// A matrix of f32 or bf16 in a larger array, whose rest is NaN: nothing may be read from it.
+/// A matrix of f32 or bf16 inside a larger array filled with NaN, which must not be read.
 struct Matrix {
   std::vector<float> f32;
   std::vector<bf16> half;
@@ -78,7 +77,7 @@ struct Matrix {
   GemmResult result() {
     return {.data = const_cast<void*>(data()), .type = type, .ld = ld, .batch_stride = stride};
   }
-  /// All bytes, padding too: for equality of runs, and of what must stay untouched.
+  /// All bytes including padding, to compare runs and to find forbidden writes.
   std::vector<std::byte> bytes() const {
     const auto* from = static_cast<const std::byte*>(data());
     return {from, from + (f32.size() * 4 + half.size() * 2)};
@@ -121,7 +120,7 @@ double rounding(const Case& t) {
 
 double type_unit(DType type) { return type == DType::bf16 ? 0x1p-8 : 0x1p-24; }
 
-/// NaN agrees with NaN only, an infinity with itself only; else |got - want| <= bound.
+/// NaN agrees with NaN only, an infinity with itself only; otherwise |got - want| <= bound.
 bool agree(double got, double want, double bound) {
   if (std::isnan(want)) return std::isnan(got);
   if (std::isinf(want)) return got == want;
@@ -135,8 +134,8 @@ Matrix right(const Case& t) {
   return {t.tb ? t.n : t.k, t.tb ? t.k : t.n, t.batch, t.b, t.extra, 2};
 }
 
-/// Of a case's operands, the same for all tables: a b summed in f64, [batch, m, n], and the squared
-/// norms of a's rows, [batch, m], and of b's columns, [batch, n].
+/// The products of a case's operands, equal for all tables: a b summed in f64, [batch, m, n], and
+/// the squared norms of a's rows, [batch, m], and of b's columns, [batch, n].
 struct Products {
   std::vector<double> sums, rows, columns;
 
@@ -171,7 +170,7 @@ struct Products {
 };
 
 struct Outcome {
-  double used = 0;  // the largest share of a bound
+  double used = 0;  // maximum share of a bound
   std::vector<std::byte> c, pre;
 };
 
@@ -182,7 +181,7 @@ Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWor
   Matrix residual(t.m, t.n, t.batch, t.b, t.extra, 4), at(t.m, t.n, t.batch, t.a, t.extra, 5);
   Matrix pre(t.m, t.n, t.batch, t.c, t.extra, 6), bias(1, t.n, 1, DType::f32, 0, 7);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  if (t.beta == 0) {  // then c must not be read
+  if (t.beta == 0) {  // c must not be read
     for (std::int64_t p = 0; p < t.batch; ++p) {
       for (std::int64_t i = 0; i < t.m; ++i) {
         for (std::int64_t j = 0; j < t.n; ++j) c.put(p, i, j, nan);
@@ -235,7 +234,7 @@ Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWor
             if (!agree(got, want, share)) outcome.used = std::numeric_limits<double>::infinity();
           }
           if (t.f) {
-            // |f'| of every formula used here is below 1.2; 16 u for evaluating f itself.
+            // |f'| of every formula used here is below 1.2; 16 u for evaluating f.
             bound = 1.2 * bound + 16 * u * (std::fabs(want) + 1);
             want = value(*t.f, want);
           }
@@ -251,7 +250,7 @@ Outcome run(const Case& t, const GemmKernels& kernels, ThreadPool& pool, GemmWor
       }
     }
   }
-  // What lies beyond the columns is not written.
+  // Columns beyond c are not written.
   for (std::int64_t p = 0; p < t.batch; ++p) {
     for (std::int64_t i = 0; i < t.m; ++i) {
       for (std::int64_t j = t.n; j < c.ld; ++j) {
@@ -268,8 +267,8 @@ struct Table {
   bool model = false;
 };
 
-/// The instruction sets of this machine, and AMX by the model of its instructions, which has
-/// formats of its own for fast and bf16.
+/// The instruction sets of this machine, and AMX as emulated by TileModel, which has its own
+/// formats for fast and bf16.
 std::vector<Table> tables() {
   std::vector<Table> all;
   for (const Isa isa : supported_isas()) {
@@ -411,8 +410,8 @@ BOOST_FIXTURE_TEST_CASE(tiles_at_their_edges, Bench) {
         blocks.alpha = 0.5f;
         blocks.extra = 7;
         hold(blocks);
-        hold(sized(470, 40, 40));   // B packed ahead
-        hold(sized(33, 40, 5000));  // k in chunks
+        hold(sized(470, 40, 40));   // B is packed in advance
+        hold(sized(33, 40, 5000));  // k is split into chunks
       }
     }
   }
@@ -441,8 +440,8 @@ BOOST_FIXTURE_TEST_CASE(few_rows, Bench) {
   }
 }
 
-/// The error of fast products on the entries of c, relative to |a_row| |b_col|: the two bf16 parts
-/// of an operand hold about 16 of its bits.
+/// The error of fast products relative to |a_row| |b_col|: the two bf16 parts of an operand hold
+/// about 16 of its bits.
 BOOST_AUTO_TEST_CASE(fast_is_within_2_to_the_minus_15) {
   ThreadPool pool(2);
   GemmWorkspace workspace;
@@ -570,8 +569,8 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_result_written_past_the_caches_has_the_same_bits) {
-  // c has 16 MiB on a 64-byte boundary; a float further on, its rows are on none. 208 columns leave
-  // a tile that is not full.
+  // c has 16 MiB on a 64-byte boundary; shifted by one float, none of its rows is aligned. 208
+  // columns leave a partial tile.
   for (const std::int64_t n : {64, 208}) {
     const std::int64_t m = (16 << 20) / (4 * n) + 9, k = 5;
     const Matrix a(m, k, 1, DType::f32, 0, 1), b(k, n, 1, DType::f32, 0, 2);

@@ -1,4 +1,5 @@
-// GGUF files: the container, the blocks, and a model that means the same as in Hugging Face's form.
+// GGUF files: the container, the blocks, and a model that equals the same model in Hugging Face's
+// format.
 #include "nn/models/gguf.h"
 
 #include <cstring>
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(blocks_hold_what_their_authors_read_from_them) {
       std::vector<double> numbers(expected.size());
       decode_gguf(type, blocks.bytes, 0, numbers);
       for (std::size_t i = 0; i < numbers.size(); ++i) {
-        // They may round the product of two factors otherwise.
+        // The product of two factors may be rounded differently.
         BOOST_REQUIRE(std::abs(numbers[i] - expected[i]) <= 1e-5 * (1 + std::abs(expected[i])));
       }
       std::vector<double> middle(static_cast<std::size_t>(type.block) + 3);
@@ -129,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_broken_file_is_refused_with_its_reason) {
   }
 }
 
-/// The golden Llama as GGUF has it, rows of queries and keys in pairs.
+/// The golden Llama in GGUF's layout, with interleaved rows of queries and keys.
 BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_in_both_formats) {
   const auto backend = make_reference_backend();
   const SafetensorsFile published = SafetensorsFile::open(golden("llama_tied.safetensors"));
@@ -236,7 +237,7 @@ BOOST_AUTO_TEST_CASE(tokenizers_come_out_of_the_file) {
   const std::string text = gguf_tokenizer(parse(second));
   const Tokenizer marked = parse_tokenizer_json(text, "x");
   BOOST_TEST((Encoder(marked).encode("ab ac") == std::vector<TokenId>{1, 6, 7, 8 + 'c'}));
-  // Hugging Face's reader wants both templates, and every type.
+  // Hugging Face's reader requires both templates, and every type.
   const Json whole = Json::parse(text).value();
   const Json& around = whole["post_processor"];
   for (const auto& [name, parts] : {std::pair{"single", 2}, std::pair{"pair", 4}}) {

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(every_op_agrees_with_difference_quotients) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
-  // y = x^2 with the derivative of a forgetful student: x.
+  // y = x^2 with the wrong derivative x.
   catalog::Operation wrong = catalog::find("scale");
   wrong.run = [](const catalog::Call& c) -> std::vector<catalog::Output> {
     const Var x = c.in("x");
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_is_found) {
   BOOST_TEST(gradcheck(wrong, *reference).worst > 0.1);
 }
 
-// Relative to the largest derivative of the input, 2000, the wrong one is 5e-9 off.
+// The wrong derivative differs by 5e-9 relative to the input's largest derivative, 2000.
 BOOST_AUTO_TEST_CASE(a_wrong_derivative_that_is_small_is_found) {
   catalog::Operation square = catalog::find("scale");
   square.attributes.clear();
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_derivative_that_is_small_is_found) {
   BOOST_TEST(!wrong.passed());
 }
 
-// What `longhand gradcheck --backend cpu` runs.
+// Runs the checks of `longhand gradcheck --backend cpu`.
 BOOST_AUTO_TEST_CASE(a_broken_backend_is_found) {
   const auto reference = make_reference_backend();
   const auto broken = make_altered_backend(make_backend("cpu"));

@@ -1,4 +1,4 @@
-// Grids whose worse runs are dropped on the way.
+// Grids that stop their worse runs early.
 #include <filesystem>
 
 #include "apps/run/halving.h"
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(the_best_settings_go_on_by_their_own_runs) {
     BOOST_TEST(row["steps"].integer() == steps[i]);
     const std::string run = "s/" + row["runs"][0].string();
     BOOST_TEST(metrics(run).back()["step"].integer() == steps[i]);
-    // Nobody was dropped who was better than one who went on.
+    // No dropped setting was better than one that continued.
     for (std::size_t k = 0; k + 1 < row["means"].size(); ++k) {
       for (const Json& other : told["rows"]) {
         if (other["means"].size() != k + 1) continue;
@@ -54,20 +54,21 @@ BOOST_AUTO_TEST_CASE(the_best_settings_go_on_by_their_own_runs) {
       }
     }
   }
-  BOOST_TEST(told["rows"][0]["rate"] != "1e-4");  // too slow: its loss is the highest
+  BOOST_TEST(told["rows"][0]["rate"] !=
+             "1e-4");  // this rate is too low, so its loss is the highest
   const std::string page = contents(folder / "s/report.html");
   BOOST_TEST(contains(page, "Who was dropped when"));
-  // The best one has the bits of a run that was trained in one go.
+  // The best one has the bits of a run trained without interruption.
   const std::string best = "s/" + told["rows"][0]["runs"][0].string();
   BOOST_TEST((*this)(text("train --config ", best, "/config.ini --quiet --out alone")).status == 0);
   BOOST_TEST(checkpoint("alone", 16) == checkpoint(best, 16));
-  // Again: nothing is trained, all is told.
+  // Running it again trains nothing and reports everything.
   BOOST_TEST(json(halved + "--json")["rows"] == told["rows"]);
 }
 
 BOOST_AUTO_TEST_CASE(a_halving_resumes_and_can_be_divided) {
   BOOST_TEST(!json(halved + "--max-minutes 0 --json")["finished"].boolean());
-  // Each process stops where a stage waits for others.
+  // Each process stops at a stage that needs the runs of others.
   BOOST_TEST(!json(halved + "--only 1/2 --json")["finished"].boolean());
   Json last;
   for (int round = 0; round < 4; ++round) {

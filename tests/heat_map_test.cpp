@@ -30,14 +30,14 @@ BOOST_AUTO_TEST_CASE(squares_show_their_values_and_the_reference_is_outlined) {
                                     .outlined = {{1, 0}, {0, 1}, {7, 7}}});
   BOOST_TEST(svg.find("<title>a (0) \u2192 x (0): 0.5</title>") != std::string::npos);
   BOOST_TEST(svg.find("<title>&lt; (1) \u2192 y (1): 2</title>") != std::string::npos);
-  // Three that are not 0, two outlines within the map, and the frame.
+  // Three nonzero entries, two outlines within the map, and the frame.
   BOOST_TEST(count(svg, "<title>") == 5u);
   BOOST_TEST(count(svg, "<rect") == 6u);
-  BOOST_TEST(count(svg, "fill-opacity=\"1\"") == 1u);  // beyond the full colour
+  BOOST_TEST(count(svg, "fill-opacity=\"1\"") == 1u);  // exceeds the maximum of the colour scale
 }
 
-// Letters keep their size; where there is no room for all labels, only some are written, and long
-// ones of columns stand upright.
+// Letters have a fixed size. If there is no room for all labels, only some are written, and long
+// labels of columns are rotated.
 BOOST_AUTO_TEST_CASE(labels_can_be_read_at_any_size) {
   for (const std::int64_t n : {1, 20, 48, 400}) {
     const std::vector<std::string> names(static_cast<std::size_t>(n), "abcdefghijklmnop");
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(labels_can_be_read_at_any_size) {
                   .values = std::vector<double>(static_cast<std::size_t>(n * n), 0.0)});
     const std::size_t labels = count(svg, "<text");
     BOOST_TEST(count(svg, "font-size:11.0px") == labels);
-    BOOST_TEST(count(svg, "abcdefghijk\u2026<") == labels);  // cut
+    BOOST_TEST(count(svg, "abcdefghijk\u2026<") == labels);  // truncated
     BOOST_TEST(count(svg, "rotate(-90") == labels / 2);
     const std::size_t stride = n == 400 ? 4 : 2;
     BOOST_TEST(labels == (n <= 20 ? 2 * static_cast<std::size_t>(n)
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_map_is_drawn_for_any_values) {
   const std::string svg =
       heat_map({.height = 2, .width = 2, .values = {NAN, infinity, -1, -infinity}});
   BOOST_TEST(svg.ends_with("</svg>\n"));
-  BOOST_TEST(count(svg, "<title>") == 1u);  // of these infinity alone has a colour
+  BOOST_TEST(count(svg, "<title>") == 1u);  // only infinity has a colour
 }
 
 BOOST_AUTO_TEST_CASE(the_scale_runs_from_nothing_to_the_full_colour) {

@@ -5,7 +5,7 @@
 
 namespace hinting_commands_test {
 
-/// Sorting with a hint, trained, swept and looked into as a user does it.
+/// Sorting with a hint, trained, swept and inspected as a user does it.
 
 using namespace longhand;
 
@@ -39,14 +39,14 @@ BOOST_AUTO_TEST_CASE(a_sweep_scores_every_combination) {
   const Json report = json(
       "eval a --reading decoded --samples 5 --sweep length=4,6 --sweep repeat=2..3 "
       "--figure f.html --json");
-  BOOST_TEST(report["rows"].size() == 12u);  // three metrics at four points
+  BOOST_TEST(report["rows"].size() == 12u);  // three metrics at four points each
   BOOST_TEST(report["rows"][3]["on"] == "length=4 repeat=3");
   BOOST_TEST(report["rows"][3]["metric"] == "sequences");
   BOOST_TEST(report["rows"][3]["count"] == 5);
   BOOST_TEST(contains(contents(folder / "f.html"), "repeat 3"));
-  // The other head answers another question.
+  // The other head answers a different question.
   const Json hint = json("eval a --samples 5 --head 1 --sweep length=6 --json");
-  BOOST_TEST(hint["rows"][1]["count"] == 5);  // one number a sample
+  BOOST_TEST(hint["rows"][1]["count"] == 5);  // one number per sample
 
   refuses(2, "eval a --sweep length=1", "length");
   refuses(2, "eval a --sweep length", "OPTION=VALUES");

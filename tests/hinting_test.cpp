@@ -32,7 +32,7 @@ std::set<std::string> grids() {
 
 }  // namespace
 
-// That their runs can be made is grid_test's.
+// grid_test tests that their runs can be trained.
 BOOST_AUTO_TEST_CASE(every_figure_of_the_paper_is_a_grid) {
   const std::set<std::string> expected{"hinting/fig3.11",  "hinting/fig3.2",    "hinting/fig3.3",
                                        "hinting/fig3.5",   "hinting/fig3.6",    "hinting/fig3.8",
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_paper_scale_has_the_papers_sizes) {
                  .text("task.repetition") == "0.1");
 }
 
-// Ten epochs of a million samples; no more than a tenth of the training.
+// Ten epochs of a million samples, but at most a tenth of the training.
 BOOST_AUTO_TEST_CASE(the_paper_scale_warms_up_for_ten_epochs) {
   BOOST_TEST(
       runs_of("hinting/table3", app::Scale::paper).begin()->second.text("training.warm_up") ==
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(runs_of_a_model_differ_in_their_seed_alone) {
     BOOST_TEST(seeds == expected);
     BOOST_TEST(others.size() == 1u);
   }
-  // Its pictures are of the first, its ranks of all.
+  // The pictures use the first seed, the ranks use all seeds.
   BOOST_TEST(runs_of("hinting/fig4.12", app::Scale::laptop).size() == 3u);
 }
 

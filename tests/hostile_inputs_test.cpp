@@ -1,5 +1,5 @@
-// Inputs that are too large to be kept as files: a run of letters longer than any stack that a
-// matcher by recursion would need, and brackets nested 60,000 deep. Small ones of their kind are
+// Inputs too large to store as files: a run of letters that would overflow the stack of a recursive
+// matcher, and brackets nested 60,000 deep. Small inputs of these kinds are
 // tests/fuzz/corpus/*/class_*, which ctest replays.
 #include <span>
 
@@ -41,7 +41,7 @@ std::string nest(std::string_view open, std::string_view middle, std::string_vie
   return repeated(open, nested) + std::string(middle) + repeated(close, nested);
 }
 
-/// The action refuses its input in one short line.
+/// Expects that the action refuses its input in one short line.
 void refuses(const std::function<void()>& action) {
   const std::string said = refusal(action);
   BOOST_TEST(said != "accepted");

@@ -16,7 +16,7 @@
 
 namespace longhand {
 
-/// A connection to a server of this machine; reading gives up after ten seconds.
+/// Connects to a server on this machine; reading stops after ten seconds.
 inline FileDescriptor connect_to(std::uint16_t port) {
   FileDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};
@@ -40,7 +40,7 @@ inline bool send_all(const FileDescriptor& socket, std::string_view bytes) {
   return true;
 }
 
-/// All that comes until the other side closes, or nothing comes any more.
+/// Everything received until the other side closes or stops sending.
 inline std::string receive_all(const FileDescriptor& socket) {
   std::string all(1 << 16, '\0'), received;
   for (ssize_t got; (got = ::recv(socket.get(), all.data(), all.size(), 0)) > 0;) {
@@ -50,13 +50,13 @@ inline std::string receive_all(const FileDescriptor& socket) {
 }
 
 struct HttpAnswer {
-  int status = 0;  // 0: none came
+  int status = 0;  // 0: no response
   std::string head, body;
 
   Json json() const { return Json::parse(body).value_or(nullptr); }
 };
 
-/// What a server says to these bytes.
+/// The server's response to these bytes.
 inline HttpAnswer raw_request(std::uint16_t port, std::string_view bytes) {
   const FileDescriptor socket = connect_to(port);
   if (!socket.valid()) return {};

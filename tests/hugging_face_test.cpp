@@ -18,13 +18,13 @@ using namespace longhand;
 using namespace longhand::nn;
 namespace fs = std::filesystem;
 
-// Golden files by tests/golden/gpt2.py and gpt_neox.py: what transformers computes for a ragged
-// batch.
+// Golden files of tests/golden/gpt2.py and gpt_neox.py: results of transformers for a batch of
+// different lengths.
 
 namespace {
 
 #if defined(__aarch64__)
-using Half = __fp16;  // GCC 12 has the other name in C only
+using Half = __fp16;  // in GCC 12 C++ lacks the standard name _Float16
 #else
 using Half = _Float16;
 #endif
@@ -42,7 +42,7 @@ struct Golden {
       : file(open_golden(name)),
         foreign(parse_config(file.metadata().at("config"), name)),
         batch(batch_in(file)) {}
-  /// How many tensors it has that are the model's own.
+  /// Number of its tensors that belong to the model.
   std::int64_t parameters() const {
     return std::ranges::count_if(file.entries(), [](const SafetensorsEntry& entry) {
       return !entry.name.starts_with("golden.") && !entry.name.starts_with("gradient.");
@@ -83,7 +83,7 @@ void agrees_with_transformers(Backend& backend, DType type, double tolerance) {
       BOOST_TEST(difference < tolerance, name << " " << tensor.names[0] << ": " << difference);
       worst_gradient = std::max(worst_gradient, difference);
     }
-    // With --log_level=message: the table of docs/guide/hugging_face.md.
+    // --log_level=message prints the table of docs/guide/hugging_face.md.
     BOOST_TEST_MESSAGE("| " << name << " | " << backend.name() << ", " << type << " | " << of_logits
                             << " | " << of_loss << " | " << worst_gradient << " |");
   }
@@ -96,14 +96,14 @@ struct Folder : TemporaryFolder {
   }
 };
 
-/// A tensor of a golden file, its numbers as `convert` writes them.
+/// A tensor of a golden file, whose numbers `convert` writes.
 struct Written {
   std::string name, type;
   Shape shape;
   std::string bytes;
 };
 
-/// Any element type: the header is written by hand.
+/// Supports any element type by writing the header by hand.
 std::string safetensors(const std::vector<Written>& tensors) {
   std::string header = "{", data;
   for (const Written& t : tensors) {
@@ -131,7 +131,7 @@ std::string bytes_of(const std::vector<double>& values, Convert convert) {
   return bytes;
 }
 
-/// The weights of a golden file, without what else it holds.
+/// The weights of a golden file, without its other tensors.
 std::vector<Written> weights_of(const Golden& golden_file, const std::string& type) {
   std::vector<Written> tensors;
   for (const SafetensorsEntry& entry : golden_file.file.entries()) {
@@ -144,7 +144,7 @@ std::vector<Written> weights_of(const Golden& golden_file, const std::string& ty
       bytes = bytes_of<double>(values, [](double x) { return x; });
     } else if (type == "BF16") {
       bytes = bytes_of<bf16>(values, [](double x) { return bf16(static_cast<float>(x)); });
-    } else {  // whole and half numbers, which f16 has exactly
+    } else {  // integers and halves are exact in f16
       bytes = bytes_of<Half>(values, [](double x) { return static_cast<Half>(x); });
     }
     tensors.push_back({entry.name, type, entry.shape, bytes});
@@ -160,7 +160,7 @@ std::vector<double> logits_of(Decoder& decoder, const Batch& batch) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(logits_loss_and_every_gradient_are_those_of_transformers) {
-  // transformers computed in f32; of the two sides ours in f64 is the exact one.
+  // transformers computed in f32, so ours in f64 is the more exact one.
   agrees_with_transformers(*make_reference_backend(), DType::f64, 2e-5);
   agrees_with_transformers(*make_reference_backend(), DType::f32, 2e-5);
   agrees_with_transformers(*make_cpu_backend({.threads = 2, .math = Math::exact}), DType::f32,
@@ -256,9 +256,9 @@ BOOST_AUTO_TEST_CASE(weights_of_any_float_type_and_with_either_kind_of_names_are
       const Folder folder;
       folder.put("config.json", expected.file.metadata().at("config"));
       std::vector<Written> tensors = weights_of(expected, type);
-      if (name == "gpt2_tied") {  // as the first published GPT-2 files
+      if (name == "gpt2_tied") {  // like the first published GPT-2 files
         for (Written& t : tensors) t.name = t.name.substr(std::string("transformer.").size());
-        tensors.push_back({"h.0.attn.bias", "U8", {2}, "ab"});  // more than the model asks for
+        tensors.push_back({"h.0.attn.bias", "U8", {2}, "ab"});  // not needed by the model
       }
       folder.put("model.safetensors", safetensors(tensors));
       const auto model = import_model(folder.path(), *backend);
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
     refuses("gone.safetensors");
     with_map("");
     refuses("expected a weight_map of tensor names to files");
-    // A tensor that the index places in the wrong file, and one it does not know.
+    // A tensor that the index places in the wrong file, and an unknown one.
     const std::string first = text('"', tensors[0].name, "\":\"shard-0");
     BOOST_REQUIRE(map.starts_with(first));
     with_map(text('"', tensors[0].name, "\":\"shard-1", map.substr(first.size())));
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
 }
 
 BOOST_AUTO_TEST_CASE(heads_of_other_kinds_read_the_same_weights) {
-  // GPT-2's weights in a model whose layers chain: at gamma 0 it is GPT-2.
+  // GPT-2's weights in a model with ChaCAL layers: at gamma 0 it is GPT-2.
   const auto backend = make_reference_backend();
   const Golden expected("gpt2_separate");
   DecoderConfig config = expected.foreign.config;

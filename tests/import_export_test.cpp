@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 struct Fixture {
   Program longhand;
 
-  /// A folder in Hugging Face's form made of a golden file.
+  /// Writes a golden file as a folder in Hugging Face's format.
   void folder(const std::string& name, const std::string& golden) const {
     const fs::path file = fs::path(test_data) / "golden" / (golden + ".safetensors");
     fs::create_directories(longhand.path(name));
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(an_export_names_the_tokens_that_end_a_text) {
     BOOST_TEST((json(file)["eos_token_id"] == Json{3, 7}), file);
     BOOST_TEST(json(file)["bos_token_id"] == 2, file);
   }
-  // generation_config.json is what transformers stops by.
+  // transformers stops at the tokens in generation_config.json.
   std::ofstream(longhand.path("model/generation_config.json")) << R"({"eos_token_id": 5})";
   longhand.json("import model --out one --json");
   longhand.json("export one --out one-back --json");
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(damaged_and_non_finite_weights_are_reported_on_import) {
     if (!entry.dtype) continue;
     auto& bytes = values[at++];
     if (entry.name.ends_with("wte.weight")) {
-      for (std::size_t i = 0; i < 3 * 4; ++i) bytes[i] = std::byte{0xff};  // three NaN
+      for (std::size_t i = 0; i < 3 * 4; ++i) bytes[i] = std::byte{0xff};  // three NaNs
     }
     items.push_back({entry.name, *entry.dtype, entry.shape,
                      [&bytes](const SafetensorsItem::Give& give) { give(bytes); }});

@@ -28,7 +28,8 @@ Batch batch_of(std::int64_t step, std::int64_t part) {
   return batch;
 }
 
-/// Trains to the end, from the latest checkpoint if there is one: the bits of all parameters.
+/// Trains to the end, from the latest checkpoint if there is one. Returns the bits of all
+/// parameters.
 std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t most_file_bytes) {
   const auto backend = make_cpu_backend({.threads = 1});
   Decoder decoder(*backend,
@@ -52,7 +53,7 @@ std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t mos
   return values_of(decoder);
 }
 
-/// Kills such a run again and again. Returns the number of files in its last checkpoint.
+/// Kills such a run repeatedly. Returns the number of files in its last checkpoint.
 std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
   const TemporaryFolder folder;
   const auto whole = train(folder / "whole", 0);
@@ -69,13 +70,13 @@ std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
       train(cut, most_file_bytes);
       _exit(0);
     }
-    usleep(2000 + rng.below(25000));  // about one to a few checkpoints
+    usleep(2000 + rng.below(25000));  // the time of one to a few checkpoints
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
     killed += WIFSIGNALED(status) ? 1 : 0;
     const std::int64_t latest = store.latest().value_or(0);
-    BOOST_TEST(latest >= reached);  // what was saved once is never lost
+    BOOST_TEST(latest >= reached);  // saved steps are never lost
     reached = latest;
     if (latest > 0) BOOST_TEST(read_checkpoint_info(store.path(latest)).step == latest);
   }

@@ -20,7 +20,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// Rows of x for which targets are there: itself, or those that are listed.
+/// The rows of x that have targets: all, or the listed ones.
 Var counted(const Var& x, const Tensor& rows) {
   if (!rows) return x;
   std::vector<double> choose(static_cast<std::size_t>(rows.size() * x.value().rows()));
@@ -39,7 +39,8 @@ struct Step {
   std::int64_t peak;
 };
 
-/// A step of a model with a large vocabulary; `plain` goes by the logits of all rows.
+/// One step of a model with a large vocabulary; `plain` computes the loss from the logits of all
+/// rows.
 Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::f32) {
   DecoderConfig config{.vocabulary = many_classes,
                        .width = 16,
@@ -58,7 +59,7 @@ Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::
                                  {.consume_logits = true})
                  : model.loss(placed);
   });
-  const double share[] = {0.25};  // of a step in several parts
+  const double share[] = {0.25};  // as in a step of several parts
   tape.backward(loss.value, Tensor::from(backend, {1}, type, share));
   Step result{.loss = loss.value.value().item(),
               .hits = loss.hits.item(),
@@ -102,13 +103,13 @@ BOOST_AUTO_TEST_CASE(it_agrees_with_a_product_and_the_plain_loss_in_every_gradie
 
 BOOST_AUTO_TEST_CASE(a_model_of_many_classes_has_the_gradients_of_the_plain_loss) {
   for (const bool weighted : {false, true}) {
-    for (const int every : {1, 5}) {  // all rows count, or few of them
+    for (const int every : {1, 5}) {  // all rows have targets, or only a few
       const Batch batch = batch_of(3, 210, every, weighted);
       BOOST_TEST(batch.counted_rows().empty() == (every == 1));
       for (const auto& [backend, type, tolerance] :
            {std::tuple{make_reference_backend({.math = Math::exact}), DType::f64, 1e-12},
             std::tuple{make_cpu_backend({.math = Math::exact}), DType::f32, 1e-5}}) {
-        if (type == DType::f64 && every == 1) continue;  // slow, and the parts are the same
+        if (type == DType::f64 && every == 1) continue;  // slow, and tests the same code
         const Step plain = step(*backend, batch, true, type);
         const Step ours = step(*backend, batch, false, type);
         BOOST_TEST_CONTEXT(backend->name() << " " << weighted << " " << every) {
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(counted_rows_are_listed_where_they_are_few) {
               .lengths = {100},
               .targets = std::vector<std::int32_t>(200, -1),
               .groups = 2};
-  batch.targets[6] = 3;  // row 3, both of its groups
+  batch.targets[6] = 3;  // row 3, with both of its groups
   batch.targets[7] = 4;
   batch.targets[199] = 0;  // row 99
   BOOST_TEST(batch.counted_rows().empty());
@@ -159,7 +160,7 @@ BOOST_AUTO_TEST_CASE(counted_rows_are_listed_where_they_are_few) {
   BOOST_TEST(wanted[3] == 0);
   BOOST_TEST(std::ranges::count(wanted, -1) == 29);
 
-  for (std::size_t i = 0; i < 110; ++i) batch.targets[i] = 1;  // more than half
+  for (std::size_t i = 0; i < 110; ++i) batch.targets[i] = 1;  // more than half of the rows
   BOOST_TEST(batch.counted_rows().empty());
   std::ranges::fill(batch.targets, -1);
   BOOST_TEST(batch.counted_rows().empty());

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Folders of the repository that hold no documents of it.
+/// Folders of the repository that contain no documents.
 bool holds_no_documents(const fs::path& folder) {
   const std::string name = folder.filename().string();
   return name == ".git" || name == "runs" || name.starts_with("build");
@@ -31,7 +31,7 @@ std::vector<fs::path> documents(const fs::path& source) {
   return all;
 }
 
-/// What stands in "](...)", without a place within the document.
+/// The targets of "](...)", without anchors.
 std::vector<std::string> links_of(const std::string& text) {
   std::vector<std::string> links;
   for (std::size_t at = text.find("]("); at != text.npos; at = text.find("](", at + 1)) {

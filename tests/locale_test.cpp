@@ -1,5 +1,5 @@
-// Numbers are written and read alike whatever the user's language: under German settings a number
-// has a comma, under Turkish ones the small i is not the capital I's.
+// Numbers are written and read the same way in any locale. German numbers have a decimal comma, and
+// the Turkish lower-case i is not that of the capital I.
 #include <cctype>
 #include <clocale>
 #include <locale>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* languages[] = {"de_DE.UTF-8", "tr_TR.UTF-8"};
 
-/// The whole process in a language, as a program that embeds the library may be.
+/// Sets the locale of the whole process, as a program that embeds the library may do.
 class Language {
  public:
   explicit Language(const char* name) {
@@ -106,7 +106,8 @@ BOOST_AUTO_TEST_CASE(files_and_figures_do_not_depend_on_the_locale) {
     for (const char* file : {"run/report.html", "run/inspect.html"}) {
       std::string page = contents(longhand.path(file));
       BOOST_TEST(contains(page, "<svg"));
-      if (const auto speed = page.find("Tokens a second"); speed != page.npos) {  // timed
+      // differs between runs
+      if (const auto speed = page.find("Tokens a second"); speed != page.npos) {
         const auto begin = page.rfind("<figure", speed);
         page.erase(begin, page.find("</figure>", speed) - begin);
       }

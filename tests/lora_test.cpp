@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The golden model with room for an adapter, and with the golden adapter in it (tests/golden/
-/// peft_lora.py).
+/// The golden model with room for an adapter, and with the golden adapter in it
+/// (tests/golden/peft_lora.py).
 struct Adapted {
   SafetensorsFile base = open_golden("llama_biased"), lora = open_golden("llama_lora");
   std::unique_ptr<Decoder> model;
@@ -131,7 +131,8 @@ BOOST_AUTO_TEST_CASE(an_adapter_is_written_in_the_form_of_peft) {
 
   BOOST_TEST(contains(refusal([&] { export_model(*adapted.model, folder / "model"); }),
                       "adapters are merged"));
-  BOOST_CHECK_THROW(export_adapter(*adapted.model, folder / "adapter"), Error);  // one is there
+  // an adapter already exists there
+  BOOST_CHECK_THROW(export_adapter(*adapted.model, folder / "adapter"), Error);
 }
 
 BOOST_AUTO_TEST_CASE(target_modules_name_the_adapted_modules_and_no_others) {
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_block_and_mixer_takes_adapters) {
       BOOST_TEST(static_cast<bool>(adapter.lora.b.var().grad()));
       const auto gradient = adapter.lora.b.var().grad().to_doubles();
       const bool any = std::ranges::any_of(gradient, [](double g) { return g != 0; });
-      BOOST_TEST((any || fal));  // the keys of FAL heads have none
+      BOOST_TEST((any || fal));  // keys of FAL heads have no adapter
     }
   }
   for (const char* wrong : {"gate", "query,gate"}) {

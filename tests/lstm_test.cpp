@@ -12,8 +12,8 @@
 
 using namespace longhand;
 
-// LSTMs: a worked example, the composed form, states that go on. Gradients, parity and mutants go
-// through the catalog.
+// LSTMs: a worked example, the composed form, and states that continue. Gradients, parity and
+// mutants are covered by the catalog.
 BOOST_AUTO_TEST_SUITE(lstm_test)
 
 namespace {

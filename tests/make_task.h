@@ -13,7 +13,7 @@ namespace longhand {
 
 using TaskOptions = std::map<std::string, std::string>;
 
-/// A task's default options with these in their place.
+/// A task's default options with these replaced.
 inline tasks::OptionValues option_values(const tasks::TaskKind& kind, const auto& options) {
   tasks::OptionValues values = kind.defaults();
   for (const auto& [name, value] : options) values.set(name, value);
@@ -39,7 +39,7 @@ struct TaskMaker {
                                           std::string_view distribution = {}) const {
     return make_task(kind(), options, distribution);
   }
-  /// What is said of such options; "accepted" where nothing is.
+  /// The message that refuses such options; "accepted" if they are valid.
   std::string refusal(const TaskOptions& options, std::string_view distribution = {}) const {
     return longhand::refusal([&] { (*this)(options, distribution); });
   }

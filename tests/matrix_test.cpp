@@ -1,4 +1,4 @@
-// The matrix of mechanisms and tasks: its table, its rules, and a cell that learns nothing.
+// The matrix of mechanisms and tasks: its table, its rules, and a cell whose model learns nothing.
 #include "apps/recipes/matrix.h"
 
 #include <algorithm>
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(every_cell_can_be_configured_and_every_test_be_drawn) {
   }
 }
 
-// What is compared are mechanisms, not sizes.
+// The matrix compares mechanisms, not sizes.
 BOOST_AUTO_TEST_CASE(models_of_a_task_differ_by_less_than_three_percent_in_size) {
   const auto backend = make_backend("cpu", {.threads = 1});
   for (const app::Scale scale : {app::Scale::smoke, app::Scale::paper}) {
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_guess_is_the_most_frequent_answer) {
 BOOST_AUTO_TEST_CASE(a_run_is_given_up_for_its_latest_losses) {
   std::vector<double> losses(100, 0.1);
   BOOST_TEST(!is_hopeless(losses, 1));
-  for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // the last tenth
+  for (std::size_t i = 90; i < 100; ++i) losses[i] = 0.96;  // the last tenth of the steps
   BOOST_TEST(is_hopeless(losses, 1));
   losses[99] = 0.8;  // their mean is 0.944
   BOOST_TEST(!is_hopeless(losses, 1));
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
     if (row.in_table) BOOST_TEST((*row.low <= row.value && row.value <= *row.high));
   }
   BOOST_TEST((columns == std::set<std::string>{"ID", "2x", "4x", "8x", "sparse", "drift"}));
-  // Nothing is trained again, whatever threads are asked for; other settings make other runs.
+  // Another number of threads reuses all runs; other settings make new ones.
   const auto before = fs::last_write_time(options.out / "flip-flop-rope.json");
   RecipeOptions again = options;
   again.settings["compute.threads"] = "2";
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_made_once_and_read_again) {
   BOOST_TEST(!read_cell(cell, again).has_value());
 }
 
-// These runs learn nothing and are given up at half.
+// These runs learn nothing and stop at half of their steps.
 BOOST_AUTO_TEST_CASE(hopeless_cells_end_early_and_stopped_ones_go_on) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::laptop);
@@ -240,13 +240,14 @@ BOOST_AUTO_TEST_CASE(hopeless_cells_end_early_and_stopped_ones_go_on) {
     BOOST_TEST(run.end == "hopeless");
   }
 
-  // Of another number of seeds it is another cell.
+  // With another number of seeds it is a different cell.
   RecipeOptions more = options;
   more.seeds = 2;
   BOOST_TEST(!read_cell(parity, more).has_value());
 }
 
-// That nodes and separators take turns is soon learned: such a run goes on past its half.
+// The model quickly learns that nodes and separators alternate, so such a run continues beyond half
+// of its steps.
 BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_has_their_median_and_spread) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);
@@ -293,7 +294,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_the_cells_can_be_made_separately) {
   BOOST_TEST(pieces.size() == 4u);
   BOOST_TEST(pieces[1].name == "flip-flop-fal");
   BOOST_TEST(pieces[1].make());
-  options.manner.until = std::chrono::steady_clock::now();  // no time for the others
+  options.manner.until = std::chrono::steady_clock::now();  // no time for the other runs
   const RecipeResult result = recipe.run(options);
   BOOST_TEST(result.stopped);
   BOOST_TEST(result.partial);

@@ -1,4 +1,4 @@
-// What a path or a name from outside holds cannot act on the terminal that a message is shown on.
+// Paths and names from outside cannot control the terminal on which a message is shown.
 #include "tests/check.h"
 
 #include "core/quote.h"
@@ -9,11 +9,11 @@ namespace messages_test {
 
 using namespace longhand;
 
-// Each would be seen if it went through: clear the screen, the same by a C1 control, turn the rest
-// of the line round, hide, break the line, broken UTF-8.
+// Each of these would be visible if printed: clear the screen, the same by a C1 control, reverse
+// the rest of the line, hide text, break the line, invalid UTF-8.
 const std::string bad = "\x1b[2J\xc2\x9b\xe2\x80\xae\xe2\x80\x8b\n\xff";
 
-/// In single quotes for the shell.
+/// Quotes a word for the shell.
 std::string word(const std::string& text) { return '\'' + text + '\''; }
 
 void safetensors(const std::filesystem::path& path, const std::string& header) {

@@ -13,7 +13,7 @@ namespace {
 using tolerance::Block;
 using tolerance::Result;
 
-// ---- of results
+// ---- mutants of results
 
 bool scale_block(Result& r, const Block& b, double factor) {
   const std::int64_t columns = r.shape.columns();
@@ -52,7 +52,7 @@ bool swap_blocks(Result& r, const Block& a, const Block& b) {
   return r.values != before.values;
 }
 
-/// The place of the entry of median size among those that are not 0, or -1.
+/// The index of the nonzero entry of median magnitude; -1 if all are 0.
 std::int64_t median_entry(const Result& r) {
   std::vector<std::int64_t> places;
   for (std::size_t i = 0; i < r.values.size(); ++i) {
@@ -66,9 +66,9 @@ std::int64_t median_entry(const Result& r) {
   return *middle;
 }
 
-// ---- of backends
+// ---- mutants of backends
 
-/// Every entry of x through f(row, value).
+/// Replaces every entry of x by f(row, value).
 template <class F>
 Tensor mapped(const Tensor& x, const F& f) {
   std::vector<double> values = x.to_doubles();
@@ -89,7 +89,7 @@ Tensor integers(const Tensor& x, const std::function<std::int32_t(std::size_t)>&
   return Tensor::from(x.backend(), x.shape(), values);
 }
 
-/// Op altered by f and run.
+/// Alters an Op by f and runs it.
 template <class Op, class F>
 void before(AlteredBackend& backend, F f) {
   backend.alter<Op>([f](Op& op, const auto& run) {
@@ -106,7 +106,7 @@ void of_chains(AlteredBackend& backend, ChainOf of, F f) {
   });
 }
 
-/// The scores of every operation that has some.
+/// Applies f to the scores of every operation that has scores.
 template <class F>
 void alter_scores(AlteredBackend& backend, F f) {
   const auto each = [f](auto& op) { f(op.scores); };
@@ -118,7 +118,7 @@ void alter_scores(AlteredBackend& backend, F f) {
   before<ChainBackward>(backend, each);
 }
 
-/// The rows of a tensor one further on; the last one stays.
+/// Shifts the rows of a tensor up by one; the last row stays.
 Tensor next_rows(const Tensor& x) {
   if (!x || x.rows() < 2) return x;
   const std::vector<double> values = x.to_doubles();
@@ -130,7 +130,7 @@ Tensor next_rows(const Tensor& x) {
 
 double to_bf16(double value) { return static_cast<float>(bf16(static_cast<float>(value))); }
 
-/// 1 / (sqrt(v) + epsilon) for 1 / sqrt(v + epsilon).
+/// 1 / (sqrt(v) + epsilon) instead of 1 / sqrt(v + epsilon).
 void epsilon_outside(const Tensor& rstd, double epsilon, const Tensor& y, const Tensor& bias) {
   const std::vector<double> inside = rstd.to_doubles();
   const std::vector<double> shift =
@@ -158,9 +158,9 @@ Tensor shorter(const Tensor& x) {
   return x.shape().rank() >= 2 && x.shape()[0] > 1 ? x.slice(0, x.shape()[0] - 1) : x;
 }
 
-// ---- of operations
+// ---- mutants of operations
 
-/// Attention that does not read the value of the last visible key but one.
+/// Attention that does not read the value of the second-to-last visible key.
 std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chained) {
   ScoreVars s = catalog::score_call(c);
   const HeadVars v = catalog::value_call(c, s);
@@ -179,7 +179,7 @@ std::vector<catalog::Output> one_key_dropped(const catalog::Call& c, bool chaine
       {"y", chained ? composed_chacal(s, v, c.in("gamma"), drop) : composed_attention(s, v, drop)}};
 }
 
-/// FAL that reads the value after the first key that agrees, not after the last. No gradients.
+/// FAL that reads the value after the first agreeing key instead of the last. No gradients.
 std::vector<catalog::Output> first_match(const catalog::Call& c) {
   const ScoreVars s = catalog::key_call(c);
   const HeadVars v = catalog::value_call(c, s);

@@ -11,9 +11,9 @@ BOOST_AUTO_TEST_SUITE(mutants_test)
 
 using namespace longhand;
 
-// Parity has to notice mistakes: every op of the catalog is computed in wrong ways, in each type
-// and math mode, and held against the reference as parity_test does. LONGHAND_MUTANTS_TABLE in the
-// environment prints a line for each op and setting.
+// Parity must detect mistakes. Every op of the catalog is computed in wrong ways, in each type and
+// math mode, and compared with the reference as in parity_test. If LONGHAND_MUTANTS_TABLE is set in
+// the environment, a line is printed for each op and setting.
 
 namespace {
 
@@ -24,22 +24,23 @@ struct Setting {
   DType activations;
   Math math;
   bool tf32;
-  std::shared_ptr<Backend> backend;  // computes what is then altered
+  std::shared_ptr<Backend> backend;  // computes the results before they are altered
 };
 
 std::vector<Setting> settings() {
   const auto cpu = [](Math math) {
     return make_cpu_backend({.threads = 2, .math = math}, cpu::supported_isas().back());
   };
-  return {{"f32 exact", DType::f32, Math::exact, false, cpu(Math::exact)},
-          {"f32 fast", DType::f32, Math::fast, false, cpu(Math::fast)},
-          {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
-          {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
-          // No host backend computes in TF32: results without its noise, within its bounds.
-          {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
+  return {
+      {"f32 exact", DType::f32, Math::exact, false, cpu(Math::exact)},
+      {"f32 fast", DType::f32, Math::fast, false, cpu(Math::fast)},
+      {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
+      {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
+      // No host backend computes in TF32, so results have its bounds but not its rounding noise.
+      {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
 }
 
-/// A mutant that nothing could notice.
+/// A mutant that cannot be detected.
 struct Excuse {
   std::string mutant, operation, setting, reason;  // "": any operation, any setting
 };
@@ -87,7 +88,7 @@ class Trial {
   }
 
  private:
-  /// The first case alone where the op does not run what is altered.
+  /// Only the first case if the op does not run the altered operation.
   template <class B>
   std::vector<Results> computed(const catalog::Operation& wrong, B& backend) const {
     std::vector<Results> all;
@@ -113,7 +114,7 @@ class Trial {
     judge(mutant.name + " in " + name, got);
   }
 
-  /// Compares what `got` has, when it is not what the backend computes.
+  /// Compares the results in `got` with the reference if they differ from those of the backend.
   void judge(const std::string& mutant, const std::vector<Results>& got) {
     const auto& answers = standard_.answers(setting_.activations);
     tolerance::Comparison comparison(operation_, setting_.activations, unit_);
@@ -129,7 +130,7 @@ class Trial {
       for (const auto& [name, result] : expected) floats[name] = got[i].at(name);
       comparison.add(answers[i].values, expected, standard_.noise(i), floats);
     }
-    if (!differs) return;  // the op has nothing of the kind
+    if (!differs) return;  // the mutant does not apply to this op
     ++count_.made;
     const tolerance::Worst worst = comparison.worst();
     if (worst.used > 1) {

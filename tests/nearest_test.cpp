@@ -1,4 +1,4 @@
-// Which of the known words a mistyped one may have been.
+// Suggestions of known words for a mistyped one.
 #include "core/nearest.h"
 
 #include <vector>

@@ -21,15 +21,15 @@ std::string nfc(std::string_view text) {
 
 BOOST_AUTO_TEST_CASE(bases_and_marks_are_joined_and_sorted) {
   BOOST_TEST(nfc("e\u0301") == "\u00e9");
-  BOOST_TEST(nfc("s\u0307\u0323") == "\u1e69");  // marks in the other order
+  BOOST_TEST(nfc("s\u0307\u0323") == "\u1e69");  // marks in the opposite order
   BOOST_TEST(nfc("a\u0315\u0300b") == "\u00e0\u0315b");
   BOOST_TEST(nfc("\u212b\u2126") == "\u00c5\u03a9");  // replaced by other letters
-  BOOST_TEST(nfc("\u0958") == "\u0915\u093c");        // never composed
+  BOOST_TEST(nfc("\u0958") == "\u0915\u093c");        // excluded from composition
   BOOST_TEST(nfc("\u1100\u1161\u11a8") == "\uac01");
   BOOST_TEST(nfc("\uac00\u11a8") == "\uac01");
-  BOOST_TEST(nfc("\uac01\u11a8") == "\uac01\u11a8");  // has a tail already
+  BOOST_TEST(nfc("\uac01\u11a8") == "\uac01\u11a8");  // the syllable already has a final consonant
   BOOST_TEST(nfc("\u0f73") == "\u0f71\u0f72");
-  BOOST_TEST(nfc("\u0301\u0301") == "\u0301\u0301");  // no base
+  BOOST_TEST(nfc("\u0301\u0301") == "\u0301\u0301");  // there is no base character
 }
 
 BOOST_AUTO_TEST_CASE(a_code_point_later_than_unicode_9_stays) {

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(operators_test)
 
 using namespace longhand;
 
-// Values written as formulas, their parts and their layouts, against numbers worked out by hand.
+// Values written as formulas, with their parts and layouts, compared with numbers computed by hand.
 
 namespace {
 
@@ -62,7 +62,7 @@ BOOST_FIXTURE_TEST_CASE(among_equals_the_first_gets_the_gradient, Fixture) {
     const Recording recording(tape);
     tape.backward({sum(maximum(a, b)), sum(minimum(a, b)), sum(max(x, -1)), sum(max(x, 0))});
   }
-  BOOST_TEST(grad(a) == Doubles({2, 1, 1}));  // of both where they are equal
+  BOOST_TEST(grad(a) == Doubles({2, 1, 1}));  // if a equals b, a receives both gradients
   BOOST_TEST(grad(b) == Doubles({0, 1, 1}));
   BOOST_TEST(grad(x) == Doubles({2, 1, 0, 0, 1, 1}));
 }

@@ -23,7 +23,7 @@ struct Fixture {
     parameter.var().sink().add(
         Tensor::from(*backend, parameter.value().shape(), DType::f64, gradient));
   }
-  /// A step whose loss is sound unless told otherwise; the norm of the gradients.
+  /// Takes a step, with a finite loss by default. Returns the norm of the gradients.
   double take(Optimizer& optimizer, double rate, std::int64_t step, double loss = 1) const {
     optimizer.prepare(rate, step);
     optimizer.step(Tensor::from(*backend, {1}, DType::f64, std::vector<double>{loss}));
@@ -39,7 +39,7 @@ BOOST_FIXTURE_TEST_CASE(decay_moves_matrices_and_leaves_biases, Fixture) {
   send(w, {2, 2, 2, 2});
   send(b, {2, 2});
   BOOST_TEST(take(adam, 0.1, 1) == std::sqrt(24.0), close);
-  // The first step is rate * sign(g); AdamW shrinks first.
+  // The first step is rate * sign(g); AdamW first decays the weights.
   BOOST_TEST(w.value().to_doubles()[3] == 1 * (1 - 0.1 * 0.5) - 0.1, close);
   BOOST_TEST(b.value().to_doubles()[1] == 1 - 0.1, close);
   BOOST_TEST(!w.var().grad());
@@ -111,7 +111,7 @@ BOOST_FIXTURE_TEST_CASE(rows_that_do_not_learn_keep_every_bit_and_count_for_noth
     const auto optimizer = make_optimizer(parameters, options);
     for (int step = 1; step <= 3; ++step) {
       send(c, std::vector<double>(18, 2.0));
-      BOOST_TEST(take(*optimizer, 0.1, step) == 6.0, close);  // of nine entries
+      BOOST_TEST(take(*optimizer, 0.1, step) == 6.0, close);  // the norm of nine entries
     }
     for (const auto& [name, tensor] : optimizer->state()) {
       if (name.starts_with("c.")) BOOST_TEST(tensor.shape() == Shape({3, 3}));
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
     const auto size = static_cast<std::size_t>(shape.size());
     std::vector<double> gradient(size);
     for (double& g : gradient) g = 0.1 * rng.normal();
-    std::vector<std::vector<double>> moments, values;  // the long ones first
+    std::vector<std::vector<double>> moments, values;  // first those of long moments
     for (const bool short_moments : {false, true}) {
       Parameters parameters(*cpu, {}, 1);
       const Parameter w = parameters.add("w", shape, constant(1), true);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
     for (std::size_t k = 0; k < 2; ++k) {
       const std::vector<double>&exact = moments[k], &rounded = moments[2 + k];
       for (std::size_t i = 0; i < size; ++i) {
-        // Three roundings of up to 2^-9, and a little for those of f32.
+        // Three roundings of up to 2^-9, and a small margin for f32 roundings.
         BOOST_TEST(std::abs(rounded[i] - exact[i]) <= 3.01 * 0x1p-9 * std::abs(exact[i]));
       }
       BOOST_TEST((size == 1 || rounded != exact));

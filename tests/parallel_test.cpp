@@ -35,8 +35,8 @@ BOOST_DATA_TEST_CASE(every_chunk_runs_once, data::make(crews), threads) {
   }
 }
 
-// Each worker has its own place to write: two at work under one number would lose counts (and be a
-// race the thread sanitizer sees).
+// Each worker writes to its own place. Two workers with the same number would lose counts, and the
+// thread sanitizer would report a race.
 BOOST_DATA_TEST_CASE(a_worker_number_is_never_shared, data::make(crews), threads) {
   ThreadPool pool(threads);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(threads));
@@ -46,10 +46,10 @@ BOOST_DATA_TEST_CASE(a_worker_number_is_never_shared, data::make(crews), threads
   BOOST_TEST(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == 10'000);
 }
 
-// One run must see what the one before wrote, whoever wrote it.
+// A run must see the writes of the previous one by any thread.
 BOOST_DATA_TEST_CASE(many_tiny_runs_follow_each_other, data::make(crews), threads) {
   ThreadPool pool(threads);
-  const std::int64_t rounds = 20'000 / (threads * threads);  // a crowd on few cores is slow
+  const std::int64_t rounds = 20'000 / (threads * threads);  // many threads on few cores are slow
   std::vector<std::int64_t> values(4);
   for (std::int64_t round = 0; round < rounds; ++round) {
     pool.run(4, [&](std::int64_t chunk, int) {
@@ -63,7 +63,7 @@ BOOST_DATA_TEST_CASE(many_tiny_runs_follow_each_other, data::make(crews), thread
 BOOST_DATA_TEST_CASE(sleeping_workers_wake, data::make(crews), threads) {
   ThreadPool pool(threads);
   for (int round = 0; round < 5; ++round) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // past the spinning
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than idle threads spin
     std::atomic<int> sum{0};
     pool.run(100, [&](std::int64_t chunk, int) { sum += static_cast<int>(chunk); });
     BOOST_TEST(sum.load() == 4950);

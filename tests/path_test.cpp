@@ -8,8 +8,8 @@
 
 using namespace longhand;
 
-// PaTH's scores against their definition, one reflection after another. Gradients and parity go
-// through the catalog, decoding through all mixers' tests.
+// PaTH's scores compared with their definition, one reflection after another. Gradients and parity
+// are covered by the catalog, decoding by the tests of all mixers.
 BOOST_AUTO_TEST_SUITE(path_test)
 
 BOOST_AUTO_TEST_CASE(a_key_is_reflected_by_every_token_between) {

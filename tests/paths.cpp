@@ -2,8 +2,8 @@
 
 namespace longhand {
 
-// The build's own paths stand in this one file, so that objects of the others can be shared by
-// builds in several folders.
+// Only this file contains paths of the build, so that builds in several folders can share the other
+// object files.
 const char* const test_data = LONGHAND_TEST_DATA;
 const char* const built_program = LONGHAND_PROGRAM;
 

@@ -2,7 +2,7 @@
 
 namespace longhand {
 
-extern const char* const test_data;      // this folder
+extern const char* const test_data;      // the folder of the tests
 extern const char* const built_program;  // the program of this build
 
 }  // namespace longhand

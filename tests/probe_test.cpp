@@ -12,7 +12,7 @@ namespace probe_test {
 using namespace longhand;
 using namespace longhand::app;
 
-/// A model whose blocks add nothing, so that the stream is each token's embedding.
+/// A model whose blocks add nothing, so the stream is the embedding of each token.
 struct Rigged : Reference {
   static constexpr std::int64_t numbers = 3, width = 8;
   std::unique_ptr<tasks::Task> task;
@@ -40,7 +40,7 @@ struct Rigged : Reference {
     const Tensor to = model->parameters().find(name)->value();
     run(Copy{.x = f64(to.shape(), values), .y = to});
   }
-  /// The embedding of each token: its products with the decoder basis, which are its entries.
+  /// The embedding of each token; its products with the decoder basis are its entries.
   void embed(const std::vector<Values>& rows) const {
     Values all;
     for (Values row : rows) {
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(orthogonal_and_parallel_vectors_have_their_numbers) {
   const Tensor pair = f64({2, 2}, {1, 0, -3, 4});
   BOOST_TEST(std::abs(cosines_within(pair).mean - 0.6) < 1e-14);
   BOOST_TEST(std::abs(cosines_within(pair).root_mean_square - 0.6) < 1e-14);
-  BOOST_TEST(std::abs(spread_of_lengths(pair) - 2.0 / 3) < 1e-14);  // lengths 1 and 5
+  BOOST_TEST(std::abs(spread_of_lengths(pair) - 2.0 / 3) < 1e-14);  // vectors of lengths 1 and 5
   BOOST_TEST(spread_of_lengths(f64({2, 2}, {1, 0, 0, 1})) == 0);
 }
 
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_both_bases) {
   BOOST_TEST((all[1].place == StreamPlace::after_mlp));
 }
 
-// The mark always points at 1, and 1 points at itself and 2, 2 at itself and 1.
+// The mark always points at 1; 1 points at itself and 2, and 2 at itself and 1.
 BOOST_AUTO_TEST_CASE(mechanisms_are_counted_where_they_hold) {
   embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
   const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});

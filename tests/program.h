@@ -26,7 +26,7 @@
 
 namespace longhand {
 
-/// The built program, run as a user runs it, in a folder of its own.
+/// The built program, run as a user runs it, in its own folder.
 struct Program {
   struct Outcome {
     int status;
@@ -44,7 +44,8 @@ struct Program {
             contents(path("stderr"))};
   }
 
-  /// Nothing on standard output, one line on standard error, that status.
+  /// Expects this status, nothing on standard output, and one line with `message` on standard
+  /// error.
   void refuses(int status, const std::string& words, const std::string& message) const {
     const Outcome outcome = (*this)(words);
     BOOST_TEST_CONTEXT("longhand " << words << " says: " << outcome.err) {
@@ -87,7 +88,7 @@ struct Program {
     return SafetensorsFile::open(
         path(run + "/checkpoints/step-" + std::to_string(step) + "/model.safetensors"));
   }
-  /// Waits until a run's metrics have so many lines.
+  /// Waits until a run's metrics have this many lines.
   void wait_for_lines(const std::string& run, int lines) const {
     for (int tries = 0; tries < 6000; ++tries) {
       const std::string text = contents(folder / run / "metrics.jsonl");
@@ -97,7 +98,8 @@ struct Program {
     BOOST_FAIL("the run does not get on");
   }
 
-  /// Starts it in the background, with words that have no spaces; its output is lost.
+  /// Starts the program in the background and discards its output. Arguments must not contain
+  /// spaces.
   pid_t start(const std::string& line) const {
     const pid_t child = ::fork();
     if (child != 0) return child;
@@ -112,7 +114,7 @@ struct Program {
     if (::chdir(folder.path().c_str()) == 0) ::execv(built_program, all.data());
     ::_exit(127);
   }
-  /// The memory, in MiB, that it has taken at most when it ends, which it does with status 0.
+  /// The program's peak memory in MiB. Expects status 0.
   std::int64_t peak_mib(const std::string& line) const {
     int status = 0;
     rusage usage{};
@@ -121,7 +123,7 @@ struct Program {
     BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0), "longhand " << line);
     return usage.ru_maxrss / 1024;
   }
-  /// Its exit status, or minus the signal that ended it.
+  /// The exit status of the program, or minus the signal that ended it.
   static int finish(pid_t child) {
     int status = 0;
     LONGHAND_CHECK(::waitpid(child, &status, 0) == child, "cannot wait for the program");

@@ -1,4 +1,4 @@
-// The line that a training shows, at any width.
+// The progress line of a training, at any width.
 #include "apps/run/progress.h"
 
 #include "tests/check.h"

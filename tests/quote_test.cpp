@@ -23,9 +23,9 @@ BOOST_AUTO_TEST_CASE(characters_that_break_a_line_are_escaped) {
 
 BOOST_AUTO_TEST_CASE(broken_utf8_is_escaped_byte_by_byte) {
   BOOST_TEST(quote("\xff") == "\"\\xff\"");
-  BOOST_TEST(quote("\xc3") == "\"\\xc3\"");                    // cut off
-  BOOST_TEST(quote("\xc0\xaf") == "\"\\xc0\\xaf\"");           // overlong
-  BOOST_TEST(quote("\xed\xa0\x80") == "\"\\xed\\xa0\\x80\"");  // surrogate
+  BOOST_TEST(quote("\xc3") == "\"\\xc3\"");                    // a truncated character
+  BOOST_TEST(quote("\xc0\xaf") == "\"\\xc0\\xaf\"");           // an overlong encoding
+  BOOST_TEST(quote("\xed\xa0\x80") == "\"\\xed\\xa0\\x80\"");  // a surrogate
 }
 
 BOOST_AUTO_TEST_CASE(invisible_and_direction_changing_characters_are_escaped) {
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(invisible_and_direction_changing_characters_are_escaped) {
   BOOST_TEST(quote("\xc2\x9b[2J") == "\"\\u{009b}[2J\"");  // C1: the same as ESC [
   BOOST_TEST(quote("\u200b\u2066\u2028\ufeff\u00ad") ==
              "\"\\u{200b}\\u{2066}\\u{2028}\\u{feff}\\u{00ad}\"");
-  BOOST_TEST(quote("\U000e0041") == "\"\\u{e0041}\"");  // a tag
+  BOOST_TEST(quote("\U000e0041") == "\"\\u{e0041}\"");  // a tag character
   BOOST_TEST(quote("\u00a0\u00ae\u2010\u2027\u202f\u2070") ==
              "\"\u00a0\u00ae\u2010\u2027\u202f\u2070\"");
 }
@@ -58,10 +58,11 @@ BOOST_AUTO_TEST_CASE(every_message_is_one_line_of_printable_text) {
 BOOST_AUTO_TEST_CASE(long_text_is_cut) {
   BOOST_TEST(quote(std::string(60, 'x')) == '"' + std::string(60, 'x') + '"');
   BOOST_TEST(quote(std::string(61, 'x')) == '"' + std::string(60, 'x') + "...\"");
-  // What is escaped is as long as it is written.
+  // The length of escaped text is that of its written form.
   std::string controls;
   for (int i = 0; i < 60; ++i) controls += "\u0098";
-  BOOST_TEST(quote(controls).size() == 8u * 8 + 5);  // \u{0098} eight times, quotes and dots
+  BOOST_TEST(quote(controls).size() ==
+             8u * 8 + 5);  // \u{0098} eight times, the quotes and the dots
 }
 
 BOOST_AUTO_TEST_SUITE_END()

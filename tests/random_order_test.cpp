@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(the_order_depends_on_seed_and_epoch) {
              RandomOrder(9, 1, Purpose::test, 1).shift());
 }
 
-// Each number at each place equally often, and so each number after each other one.
+// Each number is equally often at each place, and equally often after each other number.
 BOOST_AUTO_TEST_CASE(places_and_neighbours_are_uniform) {
   for (const std::uint64_t count : {3, 5, 6, 23}) {
     std::map<std::pair<std::uint64_t, std::uint64_t>, double> at, after;
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(large_counts_cost_nothing) {
     BOOST_REQUIRE(order[count - 1 - place] < count);
     sum += static_cast<double>(order[place]) / static_cast<double>(count);
   }
-  BOOST_TEST(std::abs(sum / 1000 - 0.5) < 0.04);  // four deviations of the mean
+  BOOST_TEST(std::abs(sum / 1000 - 0.5) < 0.04);  // four standard errors of the mean
 }
 
 BOOST_AUTO_TEST_CASE(places_outside_the_order_are_refused) {

@@ -7,7 +7,7 @@
 
 namespace longhand {
 
-/// Numbers of a normal distribution around 0.
+/// Normal numbers with mean 0.
 inline Tensor random_tensor(Backend& backend, const Shape& shape, DType type, std::uint64_t seed,
                             double deviation = 1) {
   Rng rng(seed, Purpose::test);

@@ -29,7 +29,7 @@ namespace {
 using Values = std::vector<std::vector<double>>;
 using Numbers = std::vector<float>;
 
-/// What each rank returned.
+/// The results of all ranks.
 template <class F>
 auto on_ranks(int size, F&& rank) {
   std::vector<decltype(rank(alone()))> all(static_cast<std::size_t>(size));
@@ -41,8 +41,8 @@ auto on_ranks(int size, F&& rank) {
 
 constexpr std::int64_t rank_words = 11;
 
-/// Sequences of different lengths; batch 5 of a step has no target that counts, batch 2 of every
-/// third step neither.
+/// Sequences of different lengths. Batch 5 of a step has no scored target, and neither has batch 2
+/// of every third step.
 Batch ragged_batch(std::int64_t step, std::int64_t place) {
   Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
   Batch batch;
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(any_rank_may_say_yes) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_added_in_one_tree) {
-  // Values whose sum depends on the order; lengths that leave odd halves and cross pieces.
+  // Values whose sum depends on the order; lengths with odd halves that cross pieces.
   for (const std::int64_t length : {std::int64_t{1}, std::int64_t{5}, std::int64_t{300'001}}) {
     std::vector<std::vector<double>> parts(8);
     Rng rng(5, Purpose::test);
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_trains_to_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(every_rank_hears_what_each_owner_has) {
-  // Seven tensors of different sizes, of which one rank owns none; one crosses a piece.
+  // Seven tensors of different sizes; one rank owns none, and one tensor crosses a piece.
   const std::vector<int> owners{0, 2, 2, 3, 0, 3, 2};
   const std::vector<std::int64_t> sizes{3, 1, 2'000'000, 7, 0, 2, 5};
   const auto all = on_ranks(4, [&](Communicator& ranks) {
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(every_rank_hears_what_each_owner_has) {
   BOOST_TEST(all == std::vector<int>(4, 1));
 }
 
-/// What a checkpoint remembers: all tensors of its model and optimizer, by name.
+/// The contents of a checkpoint: all tensors of its model and optimizer, by name.
 std::map<std::string, std::vector<std::byte>> tensors_of(const fs::path& checkpoint) {
   std::map<std::string, std::vector<std::byte>> all;
   for (const char* name : {"model", "optimizer"}) {
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(sharing_state_changes_no_bit_and_checkpoints_load_on_any_nu
 }
 
 BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
-  // As many ranks as parts: a rank then holds its share of the sums and what is on its way.
+  // As many ranks as parts, so that a rank stores its share of the sums and the data in transit.
   const DecoderConfig config{.vocabulary = rank_words,
                              .width = 64,
                              .layers = 8,
@@ -338,16 +338,18 @@ BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
       return static_cast<double>(backend->memory().use().peak) /
              (4.0 * static_cast<double>(model.parameters().count()));
     });
-    return std::ranges::max(peaks);  // in parameters of f32
+    return std::ranges::max(peaks);  // divided by the size of the f32 parameters
   };
   const double nothing = peak(Sharing::nothing), moments = peak(Sharing::moments),
                gradients = peak(Sharing::gradients);
-  BOOST_TEST(moments < nothing - 1.2);    // of 2, three quarters are elsewhere
-  BOOST_TEST(gradients < moments - 0.4);  // of 1, three quarters but for what is on its way
+  BOOST_TEST(moments < nothing - 1.2);  // three quarters of the moments, 2, are on other ranks
+  // three quarters of the gradients, 1, minus data in transit
+  BOOST_TEST(gradients < moments - 0.4);
 }
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_written_by_ranks_is_complete_or_absent) {
-  // One rank cannot write its part: no folder with the checkpoint's name, nothing left over.
+  // If one rank cannot write its part, there is no folder with the checkpoint's name, and no
+  // temporary files remain.
   const TemporaryFolder folder;
   const auto work = [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
@@ -364,14 +366,14 @@ BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_same_bits) {
   for (const int size : {2, 4, 8}) {
     const auto right = on_ranks(size, [&](Communicator& ranks) {
       const auto backend = make_cpu_backend({.threads = 1});
-      const std::int64_t n = 2'500'001;  // more than one piece
+      const std::int64_t n = 2'500'001;  // needs more than one piece
       std::vector<double> values(static_cast<std::size_t>(n));
       Rng rng(9, Purpose::test, 0, static_cast<std::uint32_t>(ranks.rank()));
       for (double& x : values) x = rng.normal() * std::exp(4 * rng.normal());
       const auto make = [&] { return Tensor::from(*backend, {n}, DType::f32, values); };
       const Tensor plain = make(), whole = make(), shared = make();
       ranks.sum({&plain, 1});
-      std::vector<std::size_t> shares{0};  // uneven, one empty
+      std::vector<std::size_t> shares{0};  // uneven sizes, one of them empty
       for (int r = 1; r < size; ++r) {
         shares.push_back(r == 1 ? 0 : static_cast<std::size_t>(n / size * r + r));
       }
@@ -392,14 +394,14 @@ BOOST_AUTO_TEST_CASE(sums_in_the_background_have_the_same_bits) {
   }
 }
 
-/// What lies on its way between the emulator's devices. One thread at a time uses them.
+/// Data in transit between emulated devices. One thread at a time uses them.
 struct Cables {
   std::mutex mutex, devices;
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::vector<std::byte>> on_its_way;
 };
 
-/// In NCCL's place: devices whose memory the host cannot read.
+/// Replaces NCCL: devices whose memory the host cannot read.
 class EmulatedDevices final : public DeviceTransport {
  public:
   EmulatedDevices(Cables& cables, Backend& backend, int rank)
@@ -453,8 +455,7 @@ BOOST_AUTO_TEST_CASE(sums_on_devices_have_the_bits_of_the_hosts) {
   }
 }
 
-/// What the ranks' hosts say to each other while their devices, of which one computes at a time,
-/// wait.
+/// Messages between hosts whose devices wait; one device computes at a time.
 class CabledHosts final : public Transport {
  public:
   CabledHosts(Cables& cables, Cables& devices, int rank, int size)
@@ -483,7 +484,8 @@ class CabledHosts final : public Transport {
   int rank_, size_;
 };
 
-/// A layer with a bias of 45 numbers: what comes after it in a bucket is not on 16 bytes by itself.
+/// A layer with a bias of 45 numbers, so that later members of a bucket are not aligned to 16 bytes
+/// by themselves.
 DecoderConfig uneven() {
   DecoderConfig config = softmax_fal();
   config.layers = 1;
@@ -491,7 +493,7 @@ DecoderConfig uneven() {
   return config;
 }
 
-/// f on each rank, whose device is reached by cable or, without, through its host.
+/// Runs f on each rank. Devices exchange data by cable or through their hosts.
 template <class F>
 auto on_devices(int size, bool cabled, F&& f) {
   Cables devices, hosts;
@@ -530,7 +532,7 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
   for (const Sharing sharing : {Sharing::nothing, Sharing::moments, Sharing::gradients}) {
     for (const int size : {2, 4}) {
       for (const bool cabled : {false, true}) {
-        options.sharing = sharing;  // all in one bucket, or in several
+        options.sharing = sharing;  // all gradients in one bucket, or in several
         options.bucket_bytes = cabled ? 4096 : GradientExchange::bucket_bytes;
         const auto runs = on_devices(size, cabled, [&](Communicator& ranks, Backend& device) {
           return trained_on_device(ranks, device, options);
@@ -549,7 +551,7 @@ BOOST_AUTO_TEST_CASE(ranks_on_devices_train_to_the_bits_of_one_device) {
 }
 
 BOOST_AUTO_TEST_CASE(summed_gradients_lie_on_16_bytes_as_those_of_one_rank_do) {
-  // Elsewhere a device's square_sums adds up in another order.
+  // On other backends square_sums adds in a different order.
   const auto odd = on_ranks(2, [&](Communicator& ranks) {
     const auto backend = make_cpu_backend({.threads = 1});
     const Decoder model(*backend, uneven(), 3);
@@ -652,7 +654,8 @@ BOOST_AUTO_TEST_CASE(ranks_that_share_moments_hold_a_share_each) {
 }
 
 BOOST_AUTO_TEST_CASE(only_the_cut_of_a_step_decides_the_bits) {
-  // That the test above can fail: other parts of the same batches are added in another order.
+  // Shows that the test above can fail: dividing the same batches into other parts changes the
+  // order of additions.
   const RankRun eight = trained(softmax_fal(), cut_in(8, 1, 6), alone());
   const RankRun four = trained(softmax_fal(), cut_in(4, 2, 6), alone());
   BOOST_CHECK(eight.values != four.values);

@@ -20,7 +20,7 @@ namespace {
 struct Step {
   std::vector<double> loss;
   std::vector<std::vector<double>> gradients;
-  std::int64_t peak;  // of memory, over what was there before
+  std::int64_t peak;  // peak memory minus memory that existed before
 };
 
 Step step(Backend& backend, DecoderConfig config, bool recompute, const std::string& train) {
@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(a_step_that_recomputes_has_the_same_bits_and_takes_less_mem
   for (const Math math : {Math::exact, Math::fast, Math::bf16}) {
     const auto backend = make_cpu_backend({.threads = 2, .math = math});
     for (const DecoderConfig& config : {parallel, sequential}) {
-      // All of it, or blocks alone so that the first one's input wants no gradient, or none of the
-      // first ones.
+      // Trains everything, or only blocks (so that the first block's input requires no gradient),
+      // or no parameter of the first blocks.
       for (const std::string train : {"*", "blocks.*", "blocks.3.mixing.out,*.5.norm2.weight"}) {
         const Step kept = step(*backend, config, false, train);
         const Step again = step(*backend, config, true, train);

@@ -13,7 +13,7 @@ namespace longhand {
 using Values = std::vector<double>;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A reference backend and short ways to its tensors.
+/// A reference backend with helpers for its tensors.
 struct Reference {
   std::shared_ptr<Backend> owner = make_reference_backend();
   Backend& run = *owner;
@@ -26,7 +26,7 @@ struct Reference {
   }
   Tensor blank(const Shape& shape, DType type = DType::f64) const {
     const Tensor y(run, shape, type);
-    run(Fill{.value = 77, .y = y});  // what a result must overwrite
+    run(Fill{.value = 77, .y = y});  // results must overwrite it
     return y;
   }
 };
@@ -44,7 +44,7 @@ inline void check_values(const Tensor& y, const Values& expected, double toleran
   check_values(y.to_doubles(), expected, tolerance);
 }
 
-/// Runs `op` with its target assigned, then with the same target added to 10 and with none.
+/// Runs `op` with its target assigned, then with the same target added to 10, and without a target.
 template <class Op>
 void check_target(const Reference& on, Op op, Target Op::*target, const Shape& shape,
                   const Values& expected) {

@@ -1,7 +1,7 @@
 #include "tests/reference_fixture.h"
 
-// Norms, softmax, losses and optimizer of the reference backend against numbers worked out
-// elsewhere (PyTorch in f64, or by hand).
+// Norms, softmax, losses and optimizer of the reference backend, compared with numbers from PyTorch
+// in f64 or computed by hand.
 using namespace longhand;
 
 BOOST_FIXTURE_TEST_SUITE(reference_rows_test, Reference)
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(causal_softmax_sees_up_to_the_diagonal) {
   run(Softmax{.x = f64({1, 2, 3}, {1, 2, 3, 0, -1, 5}), .causal = true, .y = y});
   check_values(y, {0.268941421369995, 0.731058578630005, 0, 0.00667641251337645,
                    0.00245611490445095, 0.990867472582173});
-  const Tensor tall = blank({3, 1});  // more rows than columns: the first ones see nothing
+  const Tensor tall = blank({3, 1});  // more rows than columns: the first rows see nothing
   run(Softmax{.x = f64({3, 1}, {1, 2, 3}), .causal = true, .y = tall});
   check_values(tall, {0, 0, 1});
 }

@@ -1,8 +1,8 @@
 #include "tests/reference_fixture.h"
 #include "tests/refusal.h"
 
-// Entry by entry, product, layout and index operations of the reference backend against numbers
-// worked out elsewhere (PyTorch in f64, or by hand).
+// Entrywise, product, layout and index operations of the reference backend, compared with numbers
+// from PyTorch in f64 or computed by hand.
 using namespace longhand;
 
 BOOST_FIXTURE_TEST_SUITE(reference_test, Reference)
@@ -207,7 +207,8 @@ BOOST_AUTO_TEST_CASE(rope_turns_pairs_and_back) {
   const Values side{-1.27223251272018, -1.83886498514102, 1.68392864073146, 4.70790657648644};
   for (const bool interleaved : {false, true}) {
     const Values& turned = interleaved ? side : half;
-    // Two heads of five columns, four of them turned, after one column that is not of a head.
+    // Two heads of five columns, four of which are rotated, after one column that belongs to no
+    // head.
     const Values x_row{-7, 1, 2, 3, 4, 9, 1, 2, 3, 4, 8};
     Rope op{.x = f64({1, 11}, x_row),
             .positions = ints({1}, {3}),
@@ -221,7 +222,7 @@ BOOST_AUTO_TEST_CASE(rope_turns_pairs_and_back) {
     check_target(*this, op, &Rope::y, {1, 11},
                  {-7, turned[0], turned[1], turned[2], turned[3], 9, turned[0], turned[1],
                   turned[2], turned[3], 8});
-    op.y = op.x;  // in place, there and back
+    op.y = op.x;  // in place, forward and backward
     run(op);
     op.inverse = true;
     run(op);
@@ -303,28 +304,28 @@ BOOST_AUTO_TEST_CASE(solve_triangular_reads_one_side_only) {
 
 BOOST_AUTO_TEST_CASE(entries_are_rearranged) {
   const Tensor x = f64({1, 2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-  check_target(*this,  // axes exchanged
+  check_target(*this,  // exchanged axes
                Rearrange{.shape = {1, 3, 2, 2},
                          .x = x,
                          .from = {.along = {12, 2, 6, 1}},
                          .y = {},
                          .to = row_major({1, 3, 2, 2})},
                &Rearrange::y, {1, 3, 2, 2}, {0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
-  check_target(*this,  // a part
+  check_target(*this,  // a slice
                Rearrange{.shape = {2, 2},
                          .x = f64({3, 2}, {0, 1, 2, 3, 4, 5}),
                          .from = {.first = 2, .along = {2, 1}},
                          .y = {},
                          .to = row_major({2, 2})},
                &Rearrange::y, {2, 2}, {2, 3, 4, 5});
-  const Tensor y = f64({2, 3}, {0, 0, 0, 0, 0, 0});  // to a column, an entry repeated
+  const Tensor y = f64({2, 3}, {0, 0, 0, 0, 0, 0});  // into a column, with an entry repeated
   run(Rearrange{
       .shape = {2}, .x = f64({1}, {7}), .from = {}, .y = y, .to = {.first = 1, .along = {3}}});
   check_values(y, {0, 7, 0, 0, 7, 0});
 }
 
 BOOST_AUTO_TEST_CASE(f32_results_are_rounded_once) {
-  // 2^24 + 1 has no f32: summed in f32 the ones would be lost.
+  // f32 cannot represent 2^24 + 1: a sum in f32 would lose the ones.
   const Tensor x = Tensor::from(run, {1, 5}, DType::f32, Values{16777216, 1, 1, 1, 1});
   const Tensor y = blank({1}, DType::f32);
   run(Reduce{.reduction = Reduction::sum, .x = x, .y = y});

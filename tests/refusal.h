@@ -12,7 +12,7 @@
 namespace longhand {
 namespace test {
 
-/// BOOST_TEST of an Outcome shows what it says.
+/// If an Outcome fails, BOOST_TEST shows its message.
 inline void check(const char* file, std::size_t line, std::string_view condition,
                   const Left<Outcome>& outcome) {
   check(file, line, condition, outcome.value);
@@ -20,7 +20,7 @@ inline void check(const char* file, std::size_t line, std::string_view condition
 
 }  // namespace test
 
-/// What the error says that the action throws; "accepted" where it throws none.
+/// The message of the error that the action throws; "accepted" if it throws none.
 template <class Refused = Error, std::invocable Action>
 std::string refusal(Action&& action) {
   try {
@@ -31,13 +31,13 @@ std::string refusal(Action&& action) {
   return "accepted";
 }
 
-/// For BOOST_TEST, which shows the text where it has no such part.
+/// For BOOST_TEST, which shows the whole text if it lacks the part.
 inline test::Outcome contains(std::string_view text, std::string_view part) {
   const bool found = text.find(part) != text.npos;
   return {found, found ? "" : test::shown(text)};
 }
 
-/// The action throws an error that says this, in one line.
+/// Expects that the action throws an error of one line that contains this message.
 inline void expect_refusal(const std::function<void()>& action, std::string_view message) {
   const std::string said = refusal(action);
   BOOST_TEST(contains(said, message));

@@ -26,7 +26,8 @@ BOOST_AUTO_TEST_SUITE(reinforce_test)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Attention whose weights grow where a list of pairs says so, up to the runs that have such heads.
+// Attention whose weights are increased at listed pairs, from the operation to runs that have such
+// heads.
 
 namespace {
 
@@ -43,7 +44,7 @@ Tensor amounts_of(Backend& backend, DType type, const std::vector<double>& amoun
   return Tensor::from(backend, {std::ssize(amounts)}, master_type(type), amounts);
 }
 
-/// One pair a token: somewhere among the tokens up to it.
+/// One pair per token, with a random token at or before it.
 Reference one_pair_a_token(const Tokens& lengths, std::uint64_t seed) {
   Rng rng(seed, Purpose::test);
   Reference pairs;
@@ -56,7 +57,7 @@ Reference one_pair_a_token(const Tokens& lengths, std::uint64_t seed) {
   return pairs;
 }
 
-/// Grouped keys, a window and a temper, side by side, in two layers.
+/// Two layers with grouped keys, a window and a temper side by side.
 struct Model {
   Model(Backend& backend, const std::string& option)
       : decoder(
@@ -71,7 +72,7 @@ struct Model {
              .deviation = 0.7},
             3) {}
 
-  /// The deltas of all heads, layer after layer.
+  /// Sets the deltas of all heads, layer by layer.
   void reinforce(const std::vector<double>& amounts) {
     std::size_t begin = 0;
     for (std::int64_t layer = 0; layer < decoder.config().layers; ++layer) {
@@ -143,13 +144,15 @@ BOOST_AUTO_TEST_CASE(heads_that_add_nothing_keep_every_bit) {
   }
 }
 
-// Weights that vanish in f32 are larger than 0, and those that rounding makes 1 are not above it.
+// Weights that underflow to 0 in f32 count as larger than 0, and weights rounded to 1 do not
+// exceed 1.
 BOOST_AUTO_TEST_CASE(a_threshold_of_0_reinforces_every_pair_and_1_none) {
   const Tokens lengths{40, 3};
   const Reference looks = one_pair_a_token(lengths, 6);
   for (const char* const name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
-    const HeadProblem p(*backend, DType::f32, lengths, 2, 1, 8, 3, 4, 40);  // scores of thousands
+    const HeadProblem p(*backend, DType::f32, lengths, 2, 1, 8, 3, 4,
+                        40);  // scores reach thousands
     const Tensor pairs = pairs_of(*backend, looks);
     const std::vector<double> plain = attention(p.scores(), p.values()).value().to_doubles();
     const auto y = [&](double threshold) {
@@ -167,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_threshold_of_0_reinforces_every_pair_and_1_none) {
         worst = std::max(worst, std::abs(all[at] - plain[at] - 0.5 * v[key * 3 + i % 3]));
       }
     }
-    BOOST_TEST(worst < 1e-4);  // values are of size 40
+    BOOST_TEST(worst < 1e-4);  // values have a magnitude of 40
   }
 }
 
@@ -205,7 +208,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
         reinforced_attention(p.scores(true), p.values(), {pairs, two, 0});
       },
       "reinforced attention: it has no gradient");
-  // A reference on the host: of tokens that are there, at or before them.
+  // A reference on the host must name existing tokens, at or before the row's own.
   const Tokens tokens(9, 1), lengths{5, 4};
   const auto place = [&](const Reference& reference) {
     make_input(*backend, tokens, lengths, {}, reference);
@@ -224,7 +227,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   expect_refusal([&] { place({{9, 0}}); }, "expected ascending rows of reference, below 9, got 9");
 }
 
-// The first group of a layer has columns of 2 queries, 1 key and 1 value, 4 wide.
+// The first group of a layer has the columns of 2 queries, 1 key and 1 value, each 4 wide.
 BOOST_AUTO_TEST_CASE(shown_weights_are_the_ones_used) {
   const auto backend = make_reference_backend();
   Model model(*backend, "reinforce=0");
@@ -266,7 +269,7 @@ BOOST_AUTO_TEST_CASE(shown_weights_are_the_ones_used) {
     begin += n;
   }
   BOOST_TEST(worst < 1e-5);
-  BOOST_TEST(most > 1.5);  // a row that is reinforced
+  BOOST_TEST(most > 1.5);  // some row is reinforced
 }
 
 BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
@@ -274,7 +277,7 @@ BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
   Model plain(*backend, "beta=1"), told(*backend, "reinforce=0");
   BOOST_TEST(!plain.decoder.wants_reference());
   BOOST_TEST(told.decoder.wants_reference());
-  // The same names and numbers, and one delta a head beside them, which does not learn.
+  // The names and numbers are the same, plus one delta per head, which is not trained.
   std::size_t more = 0;
   for (const Parameter& p : told.decoder.parameters().all()) {
     const Parameter* const same = plain.decoder.parameters().find(p.name());
@@ -298,7 +301,8 @@ BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
   BOOST_TEST((features(told, {}) == features(plain, {})));
   BOOST_TEST((features(plain, pairs) == features(plain, {})));
   const std::vector<double> changed = features(told, pairs), before = features(plain, {});
-  for (std::size_t row = 0; row < 8; ++row) {  // rows before the first pair of a sequence stay
+  // rows before the first pair of a sequence do not change
+  for (std::size_t row = 0; row < 8; ++row) {
     const auto same = [&] {
       return std::equal(&changed[row * 24], &changed[row * 24] + 24, &before[row * 24]);
     };
@@ -319,7 +323,7 @@ BOOST_AUTO_TEST_CASE(cached_and_batched_decoding_agrees_with_token_by_token_deco
     const auto backend = make_cpu_backend({.threads = 2, .math = math});
     Model model(*backend, "reinforce=0.05");
     model.reinforce(some_amounts);
-    // The same without a cache: all of it from the start for every output.
+    // The same without a cache: recomputes everything for every output.
     const auto slowly = [&](bool told) {
       std::vector<Tokens> said;
       for (std::size_t i = 0; i < sequences.size(); ++i) {
@@ -383,7 +387,7 @@ BOOST_AUTO_TEST_CASE(it_is_neither_trained_nor_exported) {
                  "export: expected plain attention, got reinforced heads");
 }
 
-// Runs of reversal with heads that look where they should.
+// Runs of reversal whose heads are reinforced at the right places.
 BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
   const auto make = [&](const std::string& name, app::Config config, double amount) {
     for (const auto& [key, value] : {std::pair{"model.width", "16"},

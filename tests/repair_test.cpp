@@ -10,7 +10,8 @@ namespace repair_test {
 using namespace longhand;
 namespace fs = std::filesystem;
 
-/// A run of grouped heads of width 4: of its projections rows 0 .. 15 make queries, 16 .. 23 keys.
+/// A run of grouped heads of width 4. Rows 0 .. 15 of its projections make queries, rows 16 .. 23
+/// keys.
 struct Fixture {
   Program longhand;
 
@@ -58,7 +59,7 @@ BOOST_AUTO_TEST_CASE(only_the_chosen_columns_of_queries_and_keys_learn) {
                    entry.name << " " << row);
       }
     }
-    // Cut in the middle it has the same bits.
+    // A run that was interrupted in the middle has the same bits.
     const std::string whole = longhand.checkpoint("second", 4);
     longhand.json("train --resume second --from-step 2 --quiet --json");
     BOOST_TEST((longhand.checkpoint("second", 4) == whole));
@@ -165,7 +166,7 @@ BOOST_AUTO_TEST_CASE(the_best_settings_of_reinforced_heads_make_the_run) {
     }
   }
   BOOST_TEST(chosen == tried[0]["heads"].integer());
-  // The run says the same when it is scored by itself.
+  // Scoring the run separately gives the same result.
   const Json scored = longhand.json("eval second --samples 8 --json");
   for (std::size_t i = 0; i < scored["rows"].size(); ++i) {
     BOOST_TEST((scored["rows"][i]["value"] == made["rows"][i]["after"]));

@@ -1,4 +1,4 @@
-// A run's report: its curves with their values, its answers, and what lies beside it.
+// A run's report: its curves with their values, its answers, and its links.
 #include "apps/html/page.h"
 #include "tests/program.h"
 

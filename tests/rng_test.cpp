@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(every_bit_of_a_word_is_fair) {
   }
 }
 
-// The first words of 65536 streams that differ in one part of their name, as one sequence:
-// uniform, and neighbours independent.
+// The first words of 65536 streams that differ in one part of their name, as one sequence, are
+// uniform, and adjacent words are independent.
 BOOST_AUTO_TEST_CASE(neighbouring_streams_are_independent) {
   for (const bool by_step : {false, true}) {
     std::vector<double> pairs(256);
@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(below_is_uniform_for_small_bounds) {
   }
 }
 
-// With bound 3 * 2^30 a remainder would give the first third twice its share, and a product
-// without rejection the multiples of three.
+// With bound 3 * 2^30, a remainder would give the first third twice its share. A product without
+// rejection would give the multiples of three twice theirs.
 BOOST_AUTO_TEST_CASE(below_is_uniform_for_bounds_that_bias_simpler_methods) {
   const std::uint32_t bound = 3u << 30;
   Rng rng(3, Purpose::test);

@@ -12,8 +12,8 @@
 
 using namespace longhand;
 
-// Attention by rules other than softmax: worked examples, limits, and how far a row is walked.
-// Gradients, parity and mutants go through the catalog.
+// Attention by rules other than softmax: worked examples, limits, and how many keys of a row are
+// read. Gradients, parity and mutants are covered by the catalog.
 BOOST_AUTO_TEST_SUITE(rules_test)
 
 namespace {
@@ -29,7 +29,7 @@ void check_close(const Doubles& got, const Doubles& expected, double tolerance) 
   }
 }
 
-/// Queries 1, so that a score is its key.
+/// All queries are 1, so a score equals its key.
 ScoreVars of_keys(Backend& backend, const Doubles& keys, Rule rule) {
   const Segments one(backend, std::vector<std::int32_t>{static_cast<std::int32_t>(keys.size())});
   return {.q = {Var(column(backend, Doubles(keys.size(), 1.0)), true), 0, 1, 1},
@@ -49,7 +49,7 @@ Doubles last_row(const Tensor& weights) {
 
 BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
   const auto backend = make_reference_backend();
-  // sigmoid(ln x) = x / (1 + x): 1/2, 2/3, 3/4; the own key is not seen.
+  // sigmoid(ln x) = x / (1 + x): 1/2, 2/3, 3/4; a query does not see its own key.
   const ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5}, Rule::stick);
   check_close(last_row(attention_weights(s)), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
   const HeadVars v{Var(column(*backend, {24, 6, 4, 100}), true), 0, 1, 1};
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
   check_close(y.value().to_doubles(), {0, 12, 8, 5}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
   check_close(v.data.grad().to_doubles(), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
-  // Each part P dP is 1, 1, 3; dS = part - sigmoid(s) (this part and those to its left).
+  // The parts P dP are 1, 1, 3; dS = part - sigmoid(s) (this part and those to its left).
   check_close(s.k.data.grad().to_doubles(), {0.5, 1 - 2.0 * 2 / 3, 3 - 5 * 0.75, 0}, 1e-14);
 }
 
@@ -66,18 +66,18 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
   const auto backend = make_reference_backend();
   ScoreVars s = of_keys(*backend, {std::log(2), -1, std::log(3), std::log(4)}, Rule::tra);
   s.pull = Var(column(*backend, Doubles(4, -std::log(2))), true);
-  // 4 / 2, 3 / 4 and 2 / 8, of 3.
+  // Weights 4/2, 3/4 and 2/8, divided by 3.
   check_close(last_row(attention_weights(s)), {1.0 / 12, 0, 1.0 / 4, 2.0 / 3}, 1e-15);
   const HeadVars v{Var(column(*backend, {12, 7, 4, 3}), true), 0, 1, 1};
   Tape tape;
   const Var y = recorded(tape, [&] { return attention(s, v); });
   check_close(y.value().to_doubles(), {12, 12, (3.0 * 4 + 12) / 4, 4}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
-  // D = 4: dS = 8/12, 0, 0, -2/3; each times how many keys are kept from there on.
+  // D = 4: dS = 8/12, 0, 0, -2/3; each is multiplied by the number of keys kept from there on.
   check_close(s.pull.grad().to_doubles(), {0, 0, 0, 3 * 2.0 / 3 - 2.0 / 3}, 1e-14);
   check_close(s.k.data.grad().to_doubles(), {2.0 / 3, 0, 0, -2.0 / 3}, 1e-14);
 
-  s = of_keys(*backend, {-1, -2, -3}, Rule::tra);  // nothing agrees
+  s = of_keys(*backend, {-1, -2, -3}, Rule::tra);  // no key agrees
   s.pull = column(*backend, Doubles(3, -1.0));
   check_close(attention(s, {Var(column(*backend, {1, 2, 3})), 0, 1, 1}).value().to_doubles(),
               {0, 0, 0}, 0);
@@ -104,7 +104,8 @@ BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
   check_close(v.data.grad().to_doubles(), expected, 1e-14);
 }
 
-// Scores more than 2 below the largest have no weight, and a largest one that far ahead all of it.
+// Scores more than 2 below the largest have no weight. If all others are, the largest has all of
+// it.
 BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
@@ -127,7 +128,8 @@ BOOST_AUTO_TEST_CASE(scores_far_below_have_no_weight) {
   }
 }
 
-// A shift adds c_i - c_j to a score, whatever becomes of scores: keys may as well lie lower by c_j.
+// A shift adds c_i - c_j to a score under every rule, so lowering key j's score by c_j has the same
+// effect.
 BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   const Doubles keys{0.7, -0.2, 1.5, 0.4, 0.9}, c{0.3, 0.1, -0.4, -0.5, -1.1};
   Doubles lower = keys;
@@ -160,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_shift_is_part_of_the_score) {
   }
 }
 
-// Rows of dS that do not sum to 0 leave something to the query's own c.
+// If a row of dS does not sum to 0, the query's own c receives a gradient.
 BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   const auto backend = make_reference_backend();
   ScoreVars s = of_keys(*backend, {0, std::log(2), std::log(3), 5}, Rule::stick);
@@ -173,7 +175,8 @@ BOOST_AUTO_TEST_CASE(a_stick_depends_on_the_querys_own_shift) {
   check_close(s.shift.grad().to_doubles(), {-0.5, 1.0 / 3, 0.75, -7.0 / 12}, 1e-14);
 }
 
-// Sharp scores make stick-breaking, and a strong pull TRA, choose what FAL chooses.
+// In the limit of sharp scores, stick-breaking chooses the same key as FAL; so does TRA with a
+// strong pull.
 BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   const auto backend = make_reference_backend();
   const HeadProblem p(*backend, DType::f64, {200}, 1, 1, 8, 1, 5);
@@ -185,7 +188,7 @@ BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
     if (rule == Rule::tra) s.pull = column(*backend, Doubles(200, -1e9));
     const Doubles weights = attention_weights(s).to_doubles();
     for (std::size_t i = 0; i < 200; ++i) {
-      // TRA sees its own key too, which FAL does not.
+      // Unlike FAL, TRA also sees its own key.
       if (rule == Rule::tra && weights[i * 200 + i] > 0) continue;
       for (std::size_t j = 0; j < 200; ++j) {
         const double expected = static_cast<std::int32_t>(j) == match[i] ? 1 : 0;
@@ -195,7 +198,8 @@ BOOST_AUTO_TEST_CASE(in_the_limit_the_last_key_that_agrees_is_chosen) {
   }
 }
 
-// Where nothing is left of any row of a panel, keys are not read: here those would make NaN.
+// If no weight is left in any row of a panel, further keys are not read; here they would produce
+// NaN.
 BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   const auto backend = make_cpu_backend();
   const std::int64_t n = 700, width = 4, unread = 256;
@@ -227,7 +231,8 @@ BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   }
 }
 
-// In f32, far along a row: what is left is multiplied, key by key, and loses no more than f32 does.
+// In f32, far along a row: the remaining weight is multiplied key by key, and its error stays
+// within that of f32.
 BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   const auto reference = make_reference_backend(), cpu = make_cpu_backend();
   for (const double deviation : {0.3, 1.5, 6.0}) {
@@ -252,7 +257,7 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
     check_close(output(same, Rule::tra), output(p, Rule::tra), 1e-5 * deviation * deviation);
     check_close(output(same, Rule::entmax), output(p, Rule::entmax), 1e-5 * deviation * deviation);
     for (const double gate :
-         {-0.0625, 0.015625}) {  // exact in f32, as the sign of a score is TRA's
+         {-0.0625, 0.015625}) {  // exact in f32, because TRA depends on the sign of a score
       check_close(output(same, Rule::stick, gate), output(p, Rule::stick, gate), 4e-6 * deviation);
       check_close(output(same, Rule::tra, gate), output(p, Rule::tra, gate),
                   2e-5 * deviation * deviation);

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(lines_after_the_checkpoint_are_dropped_and_a_cut_line_is_sk
   run.log({{"step", 4}, {"loss", 0.5}});
   BOOST_TEST(steps() == (StepNumbers{1, 2, 3, 4}), boost::test_tools::per_element());
   BOOST_TEST(run.metrics().back()["loss"] == 0.5);
-  BOOST_TEST(run.metrics()[1]["loss"] == 0.5);  // step 2, as it was
+  BOOST_TEST(run.metrics()[1]["loss"] == 0.5);  // the original line of step 2
 }
 
 BOOST_AUTO_TEST_CASE(a_metrics_file_of_rubbish_is_refused_at_once) {
@@ -80,20 +80,21 @@ BOOST_AUTO_TEST_CASE(a_metrics_file_of_rubbish_is_refused_at_once) {
                           run.open_logs(1);
                         }),
                         "metrics.jsonl: more than 1000 lines are damaged"));
-    BOOST_TEST((std::clock() - start) / CLOCKS_PER_SEC < 5);  // all of it would take a minute
+    // reading everything would take a minute
+    BOOST_TEST((std::clock() - start) / CLOCKS_PER_SEC < 5);
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_that_holds_a_run_is_refused_for_a_new_one) {
   {
     RunFolder run = RunFolder::create(path, config);
-    BOOST_CHECK_THROW(run.open_logs(0), Error);  // it is not held yet
+    BOOST_CHECK_THROW(run.open_logs(0), Error);  // the lock is not held yet
     run.open();
     run.open_logs(0);
   }
   BOOST_CHECK_THROW(RunFolder::create(path, config), Error);
   BOOST_CHECK_THROW(RunFolder{folder / "absent"}, Error);
-  BOOST_CHECK_THROW(load_run(path), Error);  // no checkpoint yet
+  BOOST_CHECK_THROW(load_run(path), Error);  // there is no checkpoint yet
 }
 
 BOOST_AUTO_TEST_CASE(only_one_of_two_writes_and_only_one_of_two_new_runs_is_made) {
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(only_one_of_two_writes_and_only_one_of_two_new_runs_is_made
     BOOST_TEST(fs::exists(path / "lock"));
   }
   BOOST_TEST(!fs::exists(path / "lock"));
-  BOOST_CHECK_THROW(second.open(), Error);  // there is a run now
+  BOOST_CHECK_THROW(second.open(), Error);  // another process has created a run
   RunFolder(path).open();
 }
 

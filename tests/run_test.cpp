@@ -8,7 +8,7 @@
 
 namespace run_test {
 
-/// train, eval, generate, data and repro, run as a user runs them.
+/// The commands train, eval, generate, data and repro, run as a user runs them.
 
 using namespace longhand;
 namespace fs = std::filesystem;
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_everything_its_folder_should_have) {
   }
   BOOST_TEST(events);
 
-  // Its config.ini alone repeats it, bit for bit.
+  // The run's config.ini alone reproduces the run bit for bit.
   BOOST_TEST(json("train --config a/config.ini --quiet --json --out b")["scores"] ==
              result["scores"]);
   BOOST_TEST(checkpoint("a", 6).size() > 1000);
@@ -57,17 +57,18 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_everything_its_folder_should_have) {
   BOOST_TEST(train("c", "--seed 2")["run"] == "c");
   BOOST_TEST((checkpoint("c", 6) != checkpoint("a", 6)));
 
-  // Out of time after every step, it gets there all the same.
+  // A run that is stopped by its time limit after every step also finishes.
   const Json first = json("train --config a/config.ini --max-minutes 0 --quiet --json --out d");
   BOOST_TEST(first["step"] == 1);
   BOOST_TEST(first["finished"] == false);
   for (int step = 2; step <= 6; ++step) {
-    const std::string threads = " --threads " + std::to_string(1 + step % 3);  // changes no bit
+    // the number of threads changes no bit
+    const std::string threads = " --threads " + std::to_string(1 + step % 3);
     BOOST_TEST(json("train --resume d --max-minutes 0 --quiet --json" + threads)["step"] == step);
   }
   BOOST_TEST((checkpoint("d", 6) == checkpoint("a", 6)));
 
-  // Going on with a finished run changes nothing.
+  // Resuming a finished run changes nothing.
   const Json again = json("train --resume a --quiet --json");
   BOOST_TEST(again["finished"] == true);
   BOOST_TEST(again["scores"] == result["scores"]);
@@ -87,7 +88,7 @@ BOOST_AUTO_TEST_CASE(progress_tells_the_share_of_the_peak_where_it_is_known) {
 
 BOOST_AUTO_TEST_CASE(wrong_settings_are_one_line_and_leave_no_folder) {
   const std::string out = " --out x";
-  // Every wrong flag is in config_test; here one of each section.
+  // config_test has all wrong flags; here is one from each section.
   refuses(2, "train --steps many" + out, "--steps");
   refuses(2, "train --heads soft:4" + out, "soft:4");
   refuses(2, "train --task.ignore 2" + out, "--task.ignore");
@@ -125,14 +126,15 @@ BOOST_AUTO_TEST_CASE(unsuitable_folders_are_refused_in_one_line) {
   fs::copy(folder / "a/config.ini", folder / "empty/config.ini");
   refuses(1, "eval empty", "empty: holds no checkpoint");
 
-  // A checkpoint of another model: told by the tensor, the run stays as it was.
+  // If a checkpoint belongs to another model, the message names the tensor and the run is
+  // unchanged.
   std::string ini = contents(folder / "a/config.ini");
   ini.replace(ini.find("width = 16"), 10, "width = 32");
   std::ofstream(path("a/config.ini")) << ini;
   refuses(1, "eval a", "embedding.weight");
   refuses(1, "train --resume a --quiet", "embedding.weight");
 
-  // A checkpoint that was cut.
+  // A truncated checkpoint.
   train("b");
   fs::resize_file(folder / "b/checkpoints/step-6/model.safetensors", 1000);
   refuses(1, "eval b", "model.safetensors");
@@ -175,7 +177,7 @@ BOOST_AUTO_TEST_CASE(broken_files_of_a_run_are_one_line_naming_them) {
   refuses(1, "train " + tiny + "--out ''", "run folder");
   refuses(1, "train " + tiny + "--quiet --out whole/metrics.jsonl", "metrics.jsonl");
 
-  // Lines of the metrics that are none are kept and passed over, and a report needs none.
+  // Invalid lines of the metrics are kept and skipped, and a report needs no metrics.
   with("metrics.jsonl", garbage + "\n{\"loss\": 1}\n");
   BOOST_TEST(json("train --resume a --quiet --json")["step"] == 6);
   BOOST_TEST(json("train --task flip-flop --task.instructions 8 --width 16 --layers 1 --steps 0 "
@@ -198,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_run_interrupted_by_a_signal_resumes_to_the_same_bits) {
     if (!fs::exists(folder / out / "checkpoints/step-400")) ++cuts;
     BOOST_TEST(json("train --resume " + out + " --quiet --json")["step"] == 400);
     BOOST_TEST((checkpoint(out, 400) == checkpoint("whole", 400)));
-    // Every step stands in the metrics once.
+    // Every step occurs in the metrics once.
     std::set<std::int64_t> steps;
     for (const Json& line : metrics(out)) {
       if (line.contains("loss")) BOOST_TEST(steps.insert(line["step"].integer()).second);
@@ -213,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_one_line_and_the_last_good_checkpoint_stays)
   fs::copy(folder / "a", folder / "b", fs::copy_options::recursive);
   fs::remove(folder / "b/checkpoints/best");
   fs::remove_all(folder / "b/checkpoints/step-6");
-  // A limit on the size of files, 4 KiB, stands for a full disk: logs fit, a checkpoint does not.
+  // A limit of 4 KiB on the size of files simulates a full disk: logs fit, a checkpoint does not.
   const Outcome outcome = (*this)("train --resume b --quiet", "trap '' XFSZ; ulimit -f 8;");
   BOOST_TEST(outcome.status == 1);
   BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
@@ -247,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_run_whose_checkpoints_lie_in_parts_is_like_any_other) {
   BOOST_TEST(written.contains("optimizer.safetensors.index.json"));
   BOOST_TEST(!written.contains("model.safetensors"));
 
-  // It goes on with the bits of one that was not cut.
+  // The resumed run has the same bits as an uninterrupted one.
   fs::remove_all(step);
   fs::remove(folder / "parts/checkpoints/best");
   BOOST_TEST(json("train --resume parts --quiet --json")["step"] == 4);
@@ -274,7 +276,7 @@ BOOST_AUTO_TEST_CASE(a_run_whose_checkpoints_lie_in_parts_is_like_any_other) {
   BOOST_TEST(
       (contents(folder / "back/model.safetensors") == contents(folder / "one/model.safetensors")));
 
-  // A tensor that is larger than a part is told before anything is written.
+  // A tensor larger than a part is reported before anything is written.
   refuses(1, "train --task flip-flop --width 768 --part_mib 1 --out x",
           "expected at most 1048576 bytes with its file's header, got ");
   refuses(2, "train --task flip-flop --part_mib -1 --out x", "--part-mib");
@@ -307,7 +309,7 @@ BOOST_AUTO_TEST_CASE(generate_continues_the_prompt) {
   BOOST_TEST(one.out.size() == 11u);
   BOOST_TEST(one.out.starts_with("w1i0r"));
   const Json all = json("generate a --prompt w1i0r --tokens 40 --json");
-  BOOST_TEST(all["tokens"].size() == 40u);  // twice the length trained on
+  BOOST_TEST(all["tokens"].size() == 40u);  // twice the trained length
   BOOST_TEST(("w1i0r" + all["text"].string()).substr(0, 10) == one.out.substr(0, 10));
   const std::string first(1, all["text"].string()[0]);
   BOOST_TEST(json("generate a --prompt w1i0r --stop " + first + " --json")["text"] == first);
@@ -337,7 +339,7 @@ BOOST_AUTO_TEST_CASE(inspect_draws_every_head_and_counts_what_fal_reads) {
   refuses(1, "inspect a --out absent/page.html", "absent/page.html");
 }
 
-// Tasks whose outputs label the tokens they stand at.
+// Tasks whose outputs label their own tokens instead of predicting the next.
 BOOST_AUTO_TEST_CASE(labels_are_learned_and_scored_but_not_decoded) {
   const std::map<std::string, std::string> tasks{
       {"words", "--task.group s3 --task.max 8 "},
@@ -404,7 +406,7 @@ BOOST_AUTO_TEST_CASE(progress_is_plain_lines_unless_a_terminal_allows_more) {
   const Outcome file = (*this)("train " + tiny + "--out a");
   BOOST_TEST(file.status == 0);
   BOOST_TEST(file.out == "");
-  BOOST_TEST(contains(file.err, "[training]"));  // what it was told, first
+  BOOST_TEST(contains(file.err, "[training]"));  // the settings are printed first
   BOOST_TEST(file.err.find("[training]") < file.err.find("step 1/6"));
   BOOST_TEST(file.err.find_first_of("\r\033") == std::string::npos);
 

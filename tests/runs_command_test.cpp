@@ -1,4 +1,4 @@
-// Finding runs, and putting them side by side.
+// Finding runs and comparing them.
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(runs_are_found_below_a_folder) {
     BOOST_TEST(row["value"].is_number());
   }
   BOOST_TEST(json("runs runs/wide --json")["rows"].size() == 1u);
-  // One that cannot be read is a row of its own, and no more than that.
+  // A run that cannot be read has its own row and affects nothing else.
   std::filesystem::create_directory(folder / "runs/bad");
   write_atomically(folder / "runs/bad/config.ini", "[task]\nname = nosuch\n");
   const auto listed = (*this)("runs");
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(one_unreadable_folder_or_loop_of_links_hides_no_run) {
   const auto listed = (*this)("runs --json", "timeout 60");
   BOOST_TEST(listed.status == 0, listed.err);
   const Json rows = Json::parse(listed.out).value()["rows"];
-  BOOST_REQUIRE(rows.size() == 4u);  // a link to a run is followed, as before
+  BOOST_REQUIRE(rows.size() == 4u);  // links to runs are followed
   for (const Json& row : rows) {
     const std::string& name = row["run"].string();
     const bool sound = name == "runs/narrow";
@@ -90,12 +90,12 @@ BOOST_AUTO_TEST_CASE(one_unreadable_folder_or_loop_of_links_hides_no_run) {
   refuses(1, "describe runs/loop", "runs/loop");
   refuses(1, "describe runs/looped", "config.ini: cannot be read: Too many levels");
 
-  // Without links, as `serve` looks.
+  // As in the search of `serve`, links are not followed.
   const app::FoundRuns found = app::runs_below(runs, Links::refuse);
   BOOST_TEST(found.runs.size() == 3u);
   BOOST_TEST(std::ranges::count_if(found.skipped, [](const std::string& message) {
                return message.ends_with("is a link, which is not followed");
-             }) == 2);  // up and narrow
+             }) == 2);  // the links `up` and `narrow`
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_without_permission_is_named) {
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_folder_without_permission_is_named) {
     fs::create_directories(runs / name / "inner");
     fs::permissions(runs / name, fs::perms(mode));
   }
-  ::setfsuid(61234);  // root may read everything; of this thread only
+  ::setfsuid(61234);  // root may read everything; affects this thread only
   const app::FoundRuns found = app::runs_below(runs);
   ::setfsuid(::geteuid());
   for (const char* name : {"none", "listed", "searched"})

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(tokens_come_as_often_as_their_probability_says) {
       const double off = times[static_cast<std::int32_t>(i)] - expected;
       square += off * off / expected;
     }
-    BOOST_TEST(square < 20.5);  // 0.999 of the chi-squares with 5 degrees of freedom
+    BOOST_TEST(square < 20.5);  // the 0.999 quantile of chi-square with 5 degrees of freedom
   }
 }
 
@@ -62,7 +62,8 @@ BOOST_AUTO_TEST_CASE(unlikely_tokens_are_left_out) {
   };
   BOOST_TEST((tokens({.temperature = 1, .top_k = 3}) == std::vector{1, 2, 4}));
   BOOST_TEST((tokens({.temperature = 1, .top_k = 1}) == std::vector{1}));
-  // e^3, e^3, e^2, e, 1, 1/e: 0.389 each of the first two, 0.143, 0.053, 0.019, 0.007.
+  // Exponentials of the logits are e^3, e^3, e^2, e, 1, 1/e. Probabilities are 0.389 for the first
+  // two, then 0.143, 0.053, 0.019, 0.007.
   BOOST_TEST((tokens({.temperature = 1, .top_p = 0.3}) == std::vector{1}));
   BOOST_TEST((tokens({.temperature = 1, .top_p = 0.7}) == std::vector{1, 4}));
   BOOST_TEST((tokens({.temperature = 1, .top_p = 0.8}) == std::vector{1, 2, 4}));
@@ -77,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_penalty_applies_to_earlier_tokens) {
   BOOST_TEST(choose(logits, before, {.repetition_penalty = 2}, rng).token == 2);
   BOOST_TEST(choose(logits, std::vector<std::int32_t>{1}, {.repetition_penalty = 2}, rng).token ==
              4);
-  // A negative logit gets further down, not up.
+  // A penalty lowers a negative logit; it does not raise it.
   const std::vector<float> low{-1.0f, -1.5f};
   BOOST_TEST(choose(low, std::vector<std::int32_t>{0}, {.repetition_penalty = 2}, rng).token == 1);
 }

@@ -1,4 +1,4 @@
-// The live page: what is asked over HTTP, by friends and others.
+// The live page: its answers to HTTP requests from this machine and from elsewhere, valid or not.
 #include <sys/file.h>
 
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ namespace serve_test {
 using namespace longhand;
 using namespace longhand::app;
 
-/// A server of this process, on a free port, that answers with what it was asked.
+/// A server in this process, on a free port, that replies with the request it received.
 struct Echo {
   explicit Echo(HttpLimits limits = {})
       : server(
@@ -86,7 +86,7 @@ struct Served : Program {
     return http_request(port, "POST", target,
                         "X-Longhand-Token: " + token + "\r\nContent-Length: 0\r\n");
   }
-  /// The only run's row, once `wanted` of it holds.
+  /// Waits until `wanted` is true for the only run, and returns its row.
   template <class F>
   Json wait_for(F wanted) const {
     for (int tries = 0; tries < 600; ++tries, ::usleep(50'000)) {
@@ -164,14 +164,14 @@ BOOST_AUTO_TEST_CASE(a_curve_keeps_its_size_limit_and_its_extremes) {
 BOOST_AUTO_TEST_CASE(a_growing_file_is_read_further_and_a_replaced_one_again) {
   const std::filesystem::path file = path() / "metrics.jsonl";
   Curves curves;
-  BOOST_TEST(curves.read(FileDescriptor(), soon()));  // there is none yet
+  BOOST_TEST(curves.read(FileDescriptor(), soon()));  // there is no file yet
   std::ofstream out(file, std::ios::binary);
   out << line_of(1, 4) << "damaged\n{\"step\":2,\"loss\":3}\n" << line_of(3, 2).substr(0, 10);
   out.flush();
   const auto read = [&] { return curves.read(open_regular_file(file), soon()); };
   const auto between = [&] { return curves.between({}, {"loss"}, 1, 9, 100, soon()).front(); };
   BOOST_TEST(read());
-  BOOST_TEST(curves.step() == 2);  // not the line that is being written
+  BOOST_TEST(curves.step() == 2);  // an incomplete line is not counted
   BOOST_TEST(curves.last("loss").value() == 3.0);
   BOOST_TEST(curves.last("tokens_per_second").value() == 20.0);
   out << line_of(3, 2).substr(10);
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_growing_file_is_read_further_and_a_replaced_one_again) {
   out.flush();
   BOOST_TEST(read());
   BOOST_TEST(curves.step() == 6);
-  BOOST_TEST(between().size() == 4u);  // 1, 2, 3 and 6
+  BOOST_TEST(between().size() == 4u);  // steps 1, 2, 3 and 6
   BOOST_TEST((*curves.evaluation())["step"].integer() == 4);
   BOOST_TEST(curves.samples().size() == 1u);
   write_atomically(file, line_of(1, 8));
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_long_run_has_its_own_values_again) {
   while (!curves.read(open, std::chrono::steady_clock::now() + std::chrono::milliseconds(1))) {
     ++reads;
   }
-  BOOST_TEST(reads > 1);  // a moment was not enough
+  BOOST_TEST(reads > 1);  // one millisecond is too short to read everything
   const auto between = [&](std::int64_t from, std::int64_t to, Curves::Time until) {
     return curves.between(open, {"loss", "none", "seconds"}, from, to, 300, until);
   };
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_long_run_has_its_own_values_again) {
   }
   BOOST_TEST(parts[1].empty());
   BOOST_TEST(parts[2].size() == 5u);
-  // Without time for that, what is kept.
+  // If there is no time to read the file, the stored values are returned.
   const auto coarse = between(31'003, 31'007, std::chrono::steady_clock::now());
   BOOST_TEST(coarse[0].size() < 5u);
   BOOST_TEST(coarse[0].front().count > 1u);
@@ -272,11 +272,12 @@ BOOST_AUTO_TEST_CASE(no_request_takes_long_however_much_a_run_has_written) {
            1e-9 * static_cast<double>(to.tv_nsec - from.tv_nsec);
   };
   const HttpRequest list{.method = "GET", .path = "/api/runs"};
-  for (int i = 0; i < 300; ++i) {  // until all is read
+  for (int i = 0; i < 300; ++i) {  // until everything is read
     BOOST_TEST(seconds_of(list) < 1);
     if (contains(page.answer(list).body, "\"whole\":true").passed) break;
   }
-  // A part whose steps stand in nearly 8 MiB, for each figure, and again in other words.
+  // The requested steps occupy nearly 8 MiB. Every figure is requested twice, and the same run in
+  // four spellings.
   const HttpRequest part{.method = "GET",
                          .path = "/api/series",
                          .query = {{"runs", "1,01,001,1"},
@@ -284,9 +285,9 @@ BOOST_AUTO_TEST_CASE(no_request_takes_long_however_much_a_run_has_written) {
                                    {"from", "100"},
                                    {"to", "14000"},
                                    {"points", "2000"}}};
-  BOOST_TEST(seconds_of(part) < 2);  // 30 s if each figure is read by itself
+  BOOST_TEST(seconds_of(part) < 2);  // 30 s if each figure were read separately
 
-  // Lines that are no JSON, empty ones, and one line without end: each a new file.
+  // Each file consists of empty lines, of lines that are not JSON, or of one line without end.
   for (const std::string unit : {"\n", "{\n", " "}) {
     std::string rubbish;
     while (rubbish.size() < (std::size_t{8} << 20)) rubbish += unit;
@@ -321,7 +322,7 @@ BOOST_AUTO_TEST_CASE(requests_are_taken_within_limits) {
   BOOST_TEST(status("POST / HTTP/1.1\r\n" + host + "Content-Length: -1\r\n\r\n") == 400);
   BOOST_TEST(status("POST / HTTP/1.1\r\n" + host +
                     "Transfer-Encoding: chunked\r\n\r\nffffffff\r\nxx") == 413);
-  BOOST_TEST(http_request(echo.port(), "GET", "/b").status == 200);  // all the same
+  BOOST_TEST(http_request(echo.port(), "GET", "/b").status == 200);  // the server still answers
 }
 
 BOOST_AUTO_TEST_CASE(garbage_never_ends_the_server) {
@@ -348,21 +349,22 @@ BOOST_AUTO_TEST_CASE(slow_and_many_clients_keep_nobody_waiting) {
     send_all(slow.back(), "GET / HT");
   }
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  for (int i = 0; i < 20; ++i) slow.push_back(connect_to(echo.port()));  // these close the oldest
-  ::usleep(1'500'000);                                                   // all are too slow by now
+  // these close the oldest connection
+  for (int i = 0; i < 20; ++i) slow.push_back(connect_to(echo.port()));
+  ::usleep(1'500'000);  // all exceed the time limit now
   BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  BOOST_TEST(receive_all(slow.front()) == "");  // not 10 seconds
+  BOOST_TEST(receive_all(slow.front()) == "");  // closed, without waiting for 10 seconds
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_send_half_a_request_lock_nobody_out) {
-  const Echo echo({.connections = 8});  // each may take 20 seconds
+  const Echo echo({.connections = 8});  // each has a limit of 20 seconds
   std::vector<FileDescriptor> half;
   for (int i = 0; i < 24; ++i) {
     half.push_back(connect_to(echo.port()));
     send_all(half.back(), "GET / HT");
   }
   for (int i = 0; i < 3; ++i) BOOST_TEST(http_request(echo.port(), "GET", "/").status == 200);
-  BOOST_TEST(receive_all(half.front()) == "");  // the one that has waited longest went
+  BOOST_TEST(receive_all(half.front()) == "");  // the connection that waited longest was closed
   send_all(half.back(), "TP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   BOOST_TEST(receive_all(half.back()).starts_with("HTTP/1.1 200"));
 }
@@ -466,7 +468,7 @@ BOOST_FIXTURE_TEST_CASE(runs_are_shown_and_only_by_their_numbers, Served) {
                              "/api/series?runs=1&figures=loss&points=99999999999999999999"}) {
     BOOST_TEST(get(target).status == 400, target);
   }
-  // A training of the same folder is not disturbed by being looked at.
+  // Displaying a folder does not disturb a training in it.
   BOOST_TEST((*this)("train --resume runs/small --quiet").status == 0);
 }
 
@@ -487,7 +489,7 @@ BOOST_FIXTURE_TEST_CASE(holders_of_the_token_stop_and_resume_runs, Served) {
             .status == 403);
     BOOST_TEST(get(what + of).status == 404);
   }
-  BOOST_TEST(post("/api/resume" + of).status == 400);  // it is being trained
+  BOOST_TEST(post("/api/resume" + of).status == 400);  // the run is being trained
   BOOST_TEST(post("/api/stop" + of).status == 200);
   BOOST_TEST(finish(training) == 128 + SIGTERM);
   const Json stopped = wait_for([](const Json& run) { return run["state"] == "stopped"; });
@@ -504,7 +506,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_naming_another_process_kills_nothing, Served) {
   BOOST_REQUIRE((*this)("train --task reversal --task.length 1-3 --layers 1 --heads softmax:2 "
                         "--width 8 --steps 2 --batch 2 --evaluate-samples 2 --quiet --out runs/r")
                     .status == 0);
-  // Held by this process, but naming another one.
+  // The lock is held by this process but names another one.
   const pid_t bystander = start("train --task sorting --steps 1000000 --quiet --threads 1 --out b");
   std::array<char, 65> host{};
   ::gethostname(host.data(), host.size() - 1);
@@ -520,7 +522,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_naming_another_process_kills_nothing, Served) {
   BOOST_TEST(finish(bystander) == -SIGKILL);
 }
 
-/// Whoever can write to the folder of runs must not be able to show or change files elsewhere.
+/// A user who can write to the folder of runs must not be able to show or change files elsewhere.
 BOOST_FIXTURE_TEST_CASE(no_link_in_the_folder_of_runs_is_followed, Served) {
   namespace fs = std::filesystem;
   const auto trained = (*this)(
@@ -560,7 +562,7 @@ BOOST_FIXTURE_TEST_CASE(no_link_in_the_folder_of_runs_is_followed, Served) {
     BOOST_TEST(page.status == 400);
     BOOST_TEST(contains(page.body, "expected a file, got a link"));
   }
-  // What a command says goes to a new serve.log.
+  // The output of a command is written to a new serve.log.
   BOOST_TEST(post("/api/look?run=" + number).status == 200);
   wait_until([&] { return !contains(get("/api/runs").body, "\"doing\"").passed; });
   BOOST_TEST(contents(folder / "secret") == secret);
@@ -600,7 +602,8 @@ BOOST_FIXTURE_TEST_CASE(pipes_and_loops_of_links_stop_no_server, Served) {
   }
   BOOST_TEST(contains(told["skipped"].dump(), "runs/loop: cannot be read: Too many levels"));
   BOOST_TEST(get("/page?run=" + number + "&name=report.html").status == 400);
-  BOOST_TEST(post("/api/look?run=" + number).status == 200);  // it fails: there is no checkpoint
+  // the command fails, because there is no checkpoint
+  BOOST_TEST(post("/api/look?run=" + number).status == 200);
   wait_until([&] { return contains(get("/api/runs").body, "holds no checkpoint").passed; });
   BOOST_TEST(::kill(process, SIGTERM) == 0);
   BOOST_TEST(finish(std::exchange(process, 0)) == 128 + SIGTERM);
@@ -622,7 +625,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_without_descriptors_rests_and_comes_back, Serve
   ::usleep(200'000);
   const double before = processor_seconds();
   ::usleep(2'000'000);
-  BOOST_TEST(processor_seconds() - before < 0.5);  // 2 s if it asks without a pause
+  BOOST_TEST(processor_seconds() - before < 0.5);  // 2 s if the server polled without a pause
   clients.clear();
   ::usleep(500'000);
   BOOST_TEST(get("/").status == 200);

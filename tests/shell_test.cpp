@@ -1,4 +1,4 @@
-// What shells and man know of the program: made of the tables that the help is made of.
+// The completions for shells and the manual page are made from the same tables as the help.
 #include "apps/command.h"
 #include "core/atomic_file.h"
 #include "tests/program.h"
@@ -7,7 +7,7 @@ namespace shell_test {
 
 using namespace longhand;
 
-/// What bash offers for the last of these words.
+/// The completions of the last word that bash offers.
 std::string offered(const Program& program, const std::string& words) {
   write_atomically(program.folder / "ask.sh",
                    "source <(" + std::string(built_program) +

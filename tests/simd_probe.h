@@ -5,9 +5,8 @@
 #include "core/cpu/isa.h"
 #include "core/dtype.h"
 
-/// The vector type and its functions, reachable for each instruction set as a table of loops over
-/// arrays (simd_probe.simd.cpp). n may be any number: the last part goes through partial loads and
-/// stores.
+/// The vector type and its functions for each instruction set, as a table of loops over arrays
+/// (simd_probe.simd.cpp). n may be any number: the last part uses partial loads and stores.
 namespace longhand::cpu {
 
 struct SimdProbe {
@@ -18,10 +17,10 @@ struct SimdProbe {
   void (*narrow)(const float* x, bf16* y, std::int64_t n);
   void (*widen)(const bf16* x, float* y, std::int64_t n);
   void (*copy_words)(const std::int32_t* x, float* y, std::int64_t n);
-  float (*sum)(const float* x, std::int64_t n);      // lane by lane, then across
+  float (*sum)(const float* x, std::int64_t n);      // per lane, then across lanes
   float (*largest)(const float* x, std::int64_t n);  // n >= lanes
   float (*fma)(float a, float b, float c);
-  bool (*any_greater)(const float* x, float bound);           // one vector
+  bool (*any_greater)(const float* x, float bound);           // x has one vector
   void (*greater)(const float* a, const float* b, float* y);  // one vector: max(a, b)
 };
 

@@ -59,7 +59,7 @@ Sorter in_f32(const SortingConstruction& construction) {
   return {make_cpu_backend({.threads = 2, .math = Math::exact}), construction, DType::f32};
 }
 
-/// Every sequence of 1 to `longest` of the numbers 1 .. q.
+/// All sequences of 1 to `longest` of the numbers 1 .. q.
 std::vector<Tokens> every_input(std::int32_t q, std::size_t longest) {
   std::vector<Tokens> all{{}};
   for (std::size_t begin = 0, length = 1; length <= longest; ++length) {
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(the_theorems_characteristics_hold_at_every_position) {
         BOOST_TEST(c.held == c.positions);
       }
     }
-    BOOST_TEST(all[0].least_lead > 0.999);  // one number and nothing beside it
+    BOOST_TEST(all[0].least_lead > 0.999);  // inputs of a single number
     BOOST_TEST(all[1].least_lead > 0.999);
     BOOST_TEST(all[2].least_lead > 0.24);  // epsilon / (1 + c) with c < 1
     BOOST_TEST(all[3].least_lead > 0.4);
@@ -178,26 +178,26 @@ BOOST_AUTO_TEST_CASE(states_are_those_of_the_derivation) {
       BOOST_TEST(std::abs(states.at(name, token, direction) - value) < 1e-4);
     }
   };
-  // before ⊥: e + tilde + hat';  at ⊥: e + tilde + hat' of the least
+  // before ⊥: e + tilde + hat';  at ⊥: e + tilde + hat' of the smallest number
   is("blocks.0.feed_forward", 1, at.e(7), 1);
   is("blocks.0.feed_forward", 1, at.tilde(7), 1);
   is("blocks.0.feed_forward", 1, at.hat_prime(7), 1);
   is("blocks.0.feed_forward", 5, at.e(10), 1);
   is("blocks.0.feed_forward", 5, at.tilde(10), 1);
   is("blocks.0.feed_forward", 5, at.hat_prime(2), 1);
-  // after ⊥: e - tilde + hat', and nothing left of tilde ⊥
+  // after ⊥: e - tilde + hat', and tilde ⊥ is 0
   is("blocks.0.feed_forward", 8, at.e(4), 1);
   is("blocks.0.feed_forward", 8, at.tilde(4), -1);
   is("blocks.0.feed_forward", 8, at.tilde(10), 0);
   is("blocks.0.feed_forward", 8, at.hat_prime(4), 1);
-  // copies before minus copies after, over all of them: 3 and 1, 2, 3
+  // (copies before - copies after) / their sum: for 3 before and 1, 2, 3 after
   is("blocks.1.mixing", 6, at.hat(2), 0);
   is("blocks.1.mixing", 7, at.hat(4), 2.0 / 4);
   is("blocks.1.mixing", 8, at.hat(4), 1.0 / 5);
   is("blocks.1.mixing", 9, at.hat(4), 0);
   is("blocks.1.mixing", 9, at.hat_prime(4), 1);
   is("blocks.1.mixing", 9, at.hat_prime(7), construction.successor);
-  // the number itself is taken away, exactly where no copy is left
+  // the number itself is subtracted if and only if no copy is left
   is("blocks.1.feed_forward", 9, at.hat_prime(4), 0);
   is("blocks.1.feed_forward", 9, at.hat_prime(7), construction.successor);
   BOOST_TEST(states.at("blocks.1.feed_forward", 8, at.hat(4)) > 1 + construction.successor);
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(the_printed_construction_moves_on_too_early) {
   const Sorter printed = in_f64(SortingConstruction::as_printed(6, 3));
   const Tokens said = printed.sort({{5, 5, 6}}).front();
   BOOST_TEST(said[0] == 5);
-  BOOST_TEST(said[1] == 6);  // of 2 copies before and 1 after the mean is 1/3 < epsilon
+  BOOST_TEST(said[1] == 6);  // for 2 copies before and 1 after, the mean is 1/3 < epsilon
 }
 
 BOOST_AUTO_TEST_CASE(more_copies_than_designed_for_are_lost) {
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(saved_as_a_run_it_loads_and_sorts) {
   const Sorter sorter = in_f32(SortingConstruction::for_inputs(5, 20));
   const auto path = folder / "construction";
   save_as_run(*sorter.model, sorter.construction, path);
-  save_as_run(*sorter.model, sorter.construction, path);  // in place of the first
+  save_as_run(*sorter.model, sorter.construction, path);  // replaces the first
   LoadedRun run = load_run(path);
   BOOST_TEST(run.step == 0);
   const tasks::Tally tally =

@@ -24,7 +24,7 @@ Numbers input_of(const Task& task, const Sample& sample) {
   return {sample.tokens.begin(), mark};
 }
 
-/// The first sample with this text; its mask says where the loss counts.
+/// The mask of the first sample with this text: where the loss is scored.
 std::string mask_of(const Task& task, int head, const std::string& text) {
   for (std::uint32_t index = 0; index < 200'000; ++index) {
     const Sample sample = draw(task, index, head);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(the_printed_examples_are_made_with_their_masks) {
   BOOST_TEST(mask_of(*five, 0, "5 3 1 4 2 ⊥ 1 2 3 4 5") == "00000111110");
   BOOST_TEST(mask_of(*five, 1, "5 3 1 4 2 ⊥ 4 5") == "00000010");
   BOOST_TEST(mask_of(*of_length("8", "count"), 1, "5 5 5 4 5 ⊥ 4") == "0000010");
-  // The paper's mask goes on over two tokens of padding, which never count.
+  // The paper's mask also covers two padding tokens, which are never scored.
   BOOST_TEST(mask_of(*of_length("6", "fill"), 1, "5 5 5 ⊥ 5 ⊥ 5 5") == "00000110");
 }
 
@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged) {
 
   BOOST_TEST(task->answer("5 5 5 4 5 ⊥", 2) == " 4");
   BOOST_TEST(task->answer("4 4 5 ⊥", 2) == " 5");
-  BOOST_TEST(task->answer("5 4 ⊥", 2) == " 4");  // equally often
+  // both occur equally often, so the smaller is the answer
+  BOOST_TEST(task->answer("5 4 ⊥", 2) == " 4");
   BOOST_TEST(reason(2, "5 4 3 ⊥", "3") == "expected two different numbers to count, got 3");
   BOOST_TEST(reason(2, "5 5 ⊥", "5") == "expected two different numbers to count, got 1");
 
@@ -139,14 +140,14 @@ BOOST_AUTO_TEST_CASE(the_successor_of_a_number_with_a_copy_is_the_copy_when_read
   BOOST_TEST(reason("5 3 3 ⊥ 3", "5") == "number 1: expected 3, got 5");
   BOOST_TEST(reason("5 3 3 ⊥ 5", "5") == "5 has no successor");
 
-  // Equal numbers alone have successors in this reading and none in the other.
+  // With one option value only equal numbers have successors; with the other they have none.
   BOOST_CHECK_NO_THROW(
       draw(*make({{"hint", "successor"}, {"successor", "copy"}, {"length", "4"}, {"repeat", "4"}}),
            0, 1));
   BOOST_CHECK_THROW(draw(*make({{"hint", "successor"}, {"length", "4"}, {"repeat", "4"}}), 0, 1),
                     Error);
 
-  // Both readings draw the same inputs and answer alike wherever the number has no copy.
+  // Both option values draw the same inputs, and their answers agree if the number has no copy.
   const auto greater = make({{"hint", "successor"}, {"repetition", "0.1"}});
   const auto other = make({{"hint", "successor"}, {"successor", "copy"}, {"repetition", "0.1"}});
   std::int64_t copies = 0;
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_uniform_with_replacement) {
 
 BOOST_AUTO_TEST_CASE(a_share_of_inputs_has_few_numbers) {
   const auto always = make({{"repetition", "1"}});
-  std::vector<double> few(2);  // of length 4: one distinct number, or two
+  std::vector<double> few(2);  // inputs of length 4: one distinct number, or two
   for (std::uint32_t index = 0; index < 20'000; ++index) {
     const Numbers input = input_of(*always, draw(*always, index));
     const std::size_t distinct = times(input).size();
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_share_of_inputs_has_few_numbers) {
   const std::vector<double> expected{1, 7};  // 2 of the 16 draws from two numbers are all equal
   BOOST_TEST(chi_square_p(few, expected) > 1e-3);
 
-  // Length 2 or 3 means one number over and over: rare otherwise.
+  // Length 2 or 3 means a single repeated number, which is rare otherwise.
   const auto tenth = make({{"repetition", "0.1"}});
   std::vector<double> same(2);
   for (std::uint32_t index = 0; index < 20'000; ++index) {
@@ -230,13 +231,13 @@ BOOST_AUTO_TEST_CASE(the_hint_rep_repeats_distinct_numbers) {
     for (std::uint32_t index = 0; index < 50; ++index) {
       const Numbers input = input_of(*task, draw(*task, index));
       BOOST_REQUIRE(std::ssize(input) == length);
-      // What is not repeated is fewer than one number repeated.
+      // The number of places that are not repeats is less than one repeated number takes.
       std::int64_t repeated = 0;
       for (const auto& [number, count] : times(input)) repeated += count >= repeat;
       BOOST_REQUIRE(repeated == length / repeat);
     }
   }
-  // Which numbers, and where: uniform.
+  // The choice of numbers and their places are uniform.
   const auto task = make({{"length", "4"}, {"repeat", "2"}});
   std::vector<double> numbers(100), orders(3);
   for (std::uint32_t index = 0; index < 10'000; ++index) {
@@ -251,7 +252,8 @@ BOOST_AUTO_TEST_CASE(the_hint_rep_repeats_distinct_numbers) {
 BOOST_AUTO_TEST_CASE(the_number_before_is_picked_by_place) {
   const auto task = make({{"hint", "successor"}, {"length", "3"}, {"numbers", "2"}});
   const auto three = make({{"hint", "successor"}, {"length", "4"}, {"numbers", "3"}});
-  std::vector<double> picked(2);  // of inputs 1 1 2 3: the ones twice as often as the two
+  std::vector<double> picked(
+      2);  // for inputs 1 1 2 3, the ones are drawn twice as often as the two
   for (std::uint32_t index = 0; index < 40'000; ++index) {
     const Sample small = draw(*task, index, 1);
     BOOST_REQUIRE(times(input_of(*task, small)).size() == 2u);
@@ -287,12 +289,13 @@ BOOST_AUTO_TEST_CASE(counts_differ_by_up_to_five) {
   BOOST_TEST(chi_square_p(fewer, std::vector<double>{5, 1, 1, 1, 1, 1}) > 1e-3);
   BOOST_TEST(chi_square_p(smaller) > 1e-3);
   const auto tiny = make({{"hint", "count"}, {"length", "3"}});
-  BOOST_TEST(input_of(*tiny, draw(*tiny, 0, 1)).size() == 2u);  // one of each, nothing to take
+  // each number occurs once, so neither can be rarer
+  BOOST_TEST(input_of(*tiny, draw(*tiny, 0, 1)).size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(fills_have_uniform_lengths) {
   const auto task = make({{"hint", "fill"}, {"length", "7"}});
-  std::vector<double> shapes(9);  // repeated 1 to 3 times, begun less often
+  std::vector<double> shapes(9);  // repeated 1 to 3 times, with a shorter beginning
   for (std::uint32_t index = 0; index < 10'000; ++index) {
     const Sample sample = draw(*task, index, 1);
     const std::size_t repeated = input_of(*task, sample).size();
@@ -315,7 +318,7 @@ BOOST_AUTO_TEST_CASE(edit_distances_are_the_fewest_changes) {
   BOOST_TEST(score("1 2 3 4 5").at("edit-distance").mean() == 0);
   BOOST_TEST(score("1 2 3 4 5").at("sequences").mean() == 1);
   BOOST_TEST(score("1 2 2 4 5").at("edit-distance").mean() == 1);
-  BOOST_TEST(score("1 2 4 5 5").at("edit-distance").mean() == 2);  // the 3 goes, a 5 comes
+  BOOST_TEST(score("1 2 4 5 5").at("edit-distance").mean() == 2);  // 3 is removed and 5 is inserted
   BOOST_TEST(score("2 3 4 5 9").at("edit-distance").mean() == 2);
   BOOST_TEST(score("9 9 9 9 9").at("edit-distance").mean() == 5);
   BOOST_TEST(score("1 2 4 5 5").at("tokens").mean() == 0.6);

@@ -39,8 +39,8 @@ BOOST_AUTO_TEST_CASE(moments_of_a_few_values) {
   BOOST_TEST(Moments().deviation() == 0);
 }
 
-// Where it has a closed form: I_x(1, b) = 1 - (1 - x)^b, I_x(a, 1) = x^a,
-// I_x(1/2, 1/2) = 2 asin(sqrt x) / pi, and I_x(2, 3) = x^2 (6 - 8x + 3x^2).
+// Compared with closed forms: I_x(1, b) = 1 - (1 - x)^b, I_x(a, 1) = x^a, I_x(1/2, 1/2) = 2
+// asin(sqrt x) / pi, and I_x(2, 3) = x^2 (6 - 8x + 3x^2).
 BOOST_AUTO_TEST_CASE(the_incomplete_beta_function) {
   for (const double x : {1e-9, 0.01, 0.2, 0.5, 0.77, 0.999}) {
     const auto close = [&](double a, double b, double expected) {
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(quantiles_of_students_distribution) {
   BOOST_TEST(student_two_sided(0, 3) == 1);
   BOOST_TEST(std::abs(student_two_sided(1, 1) - 0.5) < 1e-14);  // Cauchy's quartile
   BOOST_TEST(student_quantile(1, 5) < 1e-12);
-  // Far out: with two degrees of freedom P = 1 - t / sqrt(t^2 + 2), about 1 / t^2.
+  // In the far tail: with two degrees of freedom P = 1 - t / sqrt(t^2 + 2), about 1 / t^2.
   BOOST_TEST(std::abs(student_two_sided(1e6, 2) * 1e12 - 1) < 1e-9);
   BOOST_TEST(student_two_sided(std::numeric_limits<double>::infinity(), 2) == 0);
 }
@@ -103,8 +103,8 @@ BOOST_AUTO_TEST_CASE(the_interval_of_a_mean) {
   BOOST_TEST(!mean_interval(moments({3})));
 }
 
-// Worked by hand: means 20 and 24, s^2 / n of 10/5 and 8/4, so t = -4 / sqrt 4 = -2 with
-// (2 + 2)^2 / (2^2 / 4 + 2^2 / 3) = 16 / (7/3) degrees of freedom.
+// Computed by hand: means 20 and 24, s^2 / n of 10/5 and 8/4, so t = -4 / sqrt 4 = -2 with (2 +
+// 2)^2 / (2^2 / 4 + 2^2 / 3) = 16 / (7/3) degrees of freedom.
 BOOST_AUTO_TEST_CASE(welchs_test) {
   const Moments a = moments({16, 18, 20, 22, 24}),
                 b = moments({24, 24, 24 - std::sqrt(12.0), 24 + std::sqrt(12.0)});
@@ -137,8 +137,9 @@ BOOST_AUTO_TEST_CASE(a_power_law_is_found_where_there_is_one) {
   BOOST_TEST(law->straight.has_value());
 }
 
-// Worked by hand in logarithms: x = -1, 0, 1 and y = 1, 0.5, -1, so slope -1, mean y 1/6, off by
-// -1/6, 1/3, -1/6: a sum of squares of 1/6 with one degree of freedom, t = 12.706.
+// Computed by hand in logarithms: x = -1, 0, 1 and y = 1, 0.5, -1. The slope is -1, the mean of y
+// is 1/6, and the residuals are -1/6, 1/3, -1/6. Their squares sum to 1/6 with one degree of
+// freedom, t = 12.706.
 BOOST_AUTO_TEST_CASE(a_noisy_power_law_has_students_intervals) {
   const std::vector<SizeAndError> points{
       {std::exp(-1.0), std::exp(1.0)}, {1, std::exp(0.5)}, {std::exp(1.0), std::exp(-1.0)}};
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_noisy_power_law_has_students_intervals) {
   BOOST_TEST(std::abs(std::log(law->next(n).low) - (1.0 / 6 - 2 - half)) < 1e-6);
 }
 
-// Of laws whose noise is normal, 95% of intervals hold the exponent and 95% a further point.
+// For laws with normal noise, 95% of intervals contain the exponent and 95% a further point.
 BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_their_coverage) {
   Rng rng(7, Purpose::test);
   int holds_exponent = 0, holds_next = 0, bent = 0;
@@ -174,15 +175,15 @@ BOOST_AUTO_TEST_CASE(intervals_of_power_laws_have_their_coverage) {
     const double further = 0.2 * std::pow(64.0, -0.7) * std::exp(0.3 * rng.normal());
     holds_next += law->next(64).low <= further && further <= law->next(64).high;
   }
-  // Two standard deviations of a share of 2000 are 0.01.
+  // Two standard deviations of a share of 2000 trials are 0.01.
   BOOST_TEST(std::abs(holds_exponent / double{trials} - 0.95) < 0.015);
   BOOST_TEST(std::abs(holds_next / double{trials} - 0.95) < 0.015);
   BOOST_TEST(std::abs(bent / double{trials} - 0.05) < 0.015);
 }
 
-// Worked by hand: at x = 0, 1, 2 the means of y are 0, 3, 0, so the line is level at 1 and the
-// points' sum of squares around it 2 (1 + 4 + 1) = 12, beside which theirs around their own means
-// is 3: F = 12 of 1 and 3 degrees of freedom, the square of a t.
+// Computed by hand: at x = 0, 1, 2 the means of y are 0, 3, 0, so the line is constant at 1. The
+// sum of squares of the means around it is 2 (1 + 4 + 1) = 12, and that of points around their
+// means is 3. So F = 12 with 1 and 3 degrees of freedom, the square of a t.
 BOOST_AUTO_TEST_CASE(a_bending_power_law_is_reported) {
   const double s = std::sqrt(0.5), e = std::exp(1.0);
   std::vector<SizeAndError> points;

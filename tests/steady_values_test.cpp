@@ -11,8 +11,8 @@
 
 BOOST_AUTO_TEST_SUITE(steady_values_test)
 
-// Panels of operands whose values stay (core/cpu/gemm/kept_panels.h): the bits of products that
-// pack theirs, and never those of values that are no more.
+// Panels of steady operands (core/cpu/gemm/kept_panels.h): cached panels give the same bits as
+// fresh packing and are never used after their values changed.
 
 using namespace longhand;
 using namespace longhand::cpu;
@@ -60,8 +60,8 @@ BOOST_AUTO_TEST_CASE(products_with_kept_panels_have_the_same_bits) {
             };
             const auto expected = all();
             const SteadyValues steady(*backend, {weight});
-            BOOST_CHECK(all() == expected);  // packed
-            BOOST_CHECK(all() == expected);  // and used again
+            BOOST_CHECK(all() == expected);  // packs the panels
+            BOOST_CHECK(all() == expected);  // uses the packed panels
           }
         }
       }
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(panels_are_kept_until_the_end_and_counted) {
     const SteadyValues steady(*backend, {weight});
     product(x, weight, true, Math::fast);
     BOOST_TEST(backend->memory().use().live > live);
-    first = 1e3f;  // behind the backend's back: seen by whoever packs again
+    first = 1e3f;  // the backend is not notified, so the change is seen only after packing again
     BOOST_CHECK(product(x, weight, true, Math::fast) == before);
   }
   BOOST_TEST(backend->memory().use().live == live);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(room_for_panels_is_bounded) {
   while (find(16 * count, std::size_t{60} << 20)) ++count;
   BOOST_TEST(count == 4u);
   BOOST_TEST(memory.use().live <= KeptPanels::most_bytes);
-  BOOST_TEST(find(992, 64) == nullptr);  // it reaches past what stays
+  BOOST_TEST(find(992, 64) == nullptr);  // the operand extends beyond the steady bytes
   kept.forget(values.data() + 8, 1);
   BOOST_TEST(find(0, 64) == nullptr);
   kept.end();
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(room_for_panels_is_bounded) {
 }
 
 BOOST_AUTO_TEST_CASE(keeping_panels_changes_no_bit_of_training) {
-  // What stands before a backend passes no word of what stays on.
+  // A backend that forwards to another does not forward the announcement of steady values.
   const nn::BatchSource batches = [](std::int64_t step, std::int64_t place) {
     Rng rng(7, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(place));
     nn::Batch batch{.lengths = {20, 13}};

@@ -11,7 +11,8 @@ BOOST_AUTO_TEST_SUITE(step_shape_test)
 
 using namespace longhand::nn;
 
-// What decides, on the host, which recorded step is repeated for a batch.
+// Properties of a batch, computed on the host, that determine which recorded step is repeated for
+// it.
 
 namespace {
 
@@ -34,8 +35,8 @@ BOOST_AUTO_TEST_CASE(shapes_differ_in_everything_that_affects_operations) {
   const Batch batch = batch_of({6, 6, 6});
   const auto same = [&](const Batch& other) { return shape_of(other) == shape_of(batch); };
   BOOST_TEST(same(batch));
-  BOOST_TEST(same(batch_of({5, 6, 7})));      // lengths lie on the device
-  BOOST_TEST(!same(batch_of({3, 3, 12})));    // tables of positions up to 16
+  BOOST_TEST(same(batch_of({5, 6, 7})));      // the lengths are read on the device
+  BOOST_TEST(!same(batch_of({3, 3, 12})));    // position tables have up to 16 rows
   BOOST_TEST(!same(batch_of({6, 6})));        // fewer tokens
   BOOST_TEST(!same(batch_of({6, 6, 6, 0})));  // more sequences
   BOOST_TEST(!same(batch_of({6, 6, 6}, true)));
@@ -78,7 +79,7 @@ BOOST_AUTO_TEST_CASE(ragged_batches_are_padded_with_uncounted_tokens) {
   BOOST_TEST(std::equal(ragged.tokens.begin(), ragged.tokens.end(), full.tokens.begin()));
   BOOST_TEST(std::equal(ragged.targets.begin(), ragged.targets.end(), full.targets.begin()));
   for (std::size_t i = ragged.targets.size(); i < 512; ++i) BOOST_TEST(full.targets[i] < 0);
-  BOOST_TEST(shape_of(full).longest == 16);  // the filling has no positions
+  BOOST_TEST(shape_of(full).longest == 16);  // padding has no positions
 }
 
 BOOST_AUTO_TEST_CASE(padding_is_small_and_leaves_few_shapes) {
@@ -109,9 +110,9 @@ BOOST_AUTO_TEST_CASE(the_least_recently_used_shape_is_dropped) {
   BOOST_TEST(ask(1) == "1/1");
   BOOST_TEST(ask(2) == "2/2");
   BOOST_TEST(ask(1) == "1/1");
-  BOOST_TEST(ask(3) == "3/3");  // in place of 2
+  BOOST_TEST(ask(3) == "3/3");  // replaces 2
   BOOST_TEST(ask(1) == "1/1");
-  BOOST_TEST(ask(2) == "2/4");  // in place of 3
+  BOOST_TEST(ask(2) == "2/4");  // replaces 3
   BOOST_TEST(ask(1) == "1/1");
   BOOST_TEST(recent.size() == 2u);
 }

@@ -1,4 +1,4 @@
-// What a training step read and did, written so that it can be done again elsewhere.
+// The inputs and results of a training step, stored so that other programs can repeat it.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@ using namespace longhand;
 
 const std::string small = "--layers 2 --width 16 --steps 5 --evaluate-samples 0 --threads 2 ";
 
-/// The arrays of a file as host numbers.
+/// The arrays of a file as numbers on the host.
 class Arrays {
  public:
   explicit Arrays(const std::string& path) : file_(path, ""), backend_(make_reference_backend()) {}
@@ -31,7 +31,7 @@ class Arrays {
   std::vector<std::int32_t> ints(const std::string& name) const { return tensor(name).to_ints(); }
   double number(const std::string& name) const { return tensor(name).item(); }
   bool has(const std::string& name) const { return file_.arrays().find(name) != nullptr; }
-  /// What comes behind such a beginning, of all names that have it.
+  /// The remainders of all names with this prefix.
   std::vector<std::string> under(const std::string& beginning) const {
     std::vector<std::string> names;
     for (const SafetensorsEntry& entry : file_.arrays().entries()) {
@@ -50,12 +50,13 @@ class Arrays {
   std::shared_ptr<Backend> backend_;
 };
 
-/// The step's update by the formula of core/contract/optimizer.h, in f64, entry by entry.
+/// Recomputes the step's update by the formula of core/contract/optimizer.h, in f64, entry by
+/// entry.
 void replay(const Arrays& step) {
   const double beta1 = step.number("beta1"), beta2 = step.number("beta2");
   const double t = step.number("step"), factor = step.number("factor");
-  // v is of seven roundings at most: two of the factor and its product, twice as both are squared,
-  // then the square, its share and the sum; each is 6e-8 of it.
+  // v has at most seven roundings of 6e-8 each: two in the factor and its product, doubled by the
+  // square, then in the square, its share and the sum.
   const auto near = [](double found, double wanted, double size, const std::string& what) {
     BOOST_TEST(std::abs(found - wanted) <= 5e-7 * size + 1e-30,
                what << ' ' << found << ' ' << wanted);
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_step_is_taken_again_from_its_trace) {
   const Outcome traced =
       (*this)("train --quiet " + flags + "--dump-step 4 --out r --dump-out t.safetensors");
   BOOST_TEST(traced.status == 0, traced.err);
-  BOOST_TEST(checkpoint("plain", 5) == checkpoint("r", 5));  // it changes nothing
+  BOOST_TEST(checkpoint("plain", 5) == checkpoint("r", 5));  // dumping changes nothing
   const Arrays step(path("t.safetensors"));
   replay(step);
   BOOST_TEST(step.number("factor") < 1);
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_step_is_taken_again_from_its_trace) {
   BOOST_TEST(step.number("norm") == line["gradient_norm"].number());
   BOOST_TEST(step.number("loss") == line["loss"].number(), boost::test_tools::tolerance(1e-12));
 
-  // Forward and backward from the trace alone: the bits that training had.
+  // Forward and backward computed only from the trace give the bits of training.
   const app::Config config = app::Config::read(path("r/config.ini"));
   const auto task = config.task();
   const auto backend = make_cpu_backend({.threads = 1});
@@ -195,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_step_is_taken_again_from_its_trace) {
   for (const nn::Parameter& p : model.parameters().all()) {
     BOOST_TEST((p.var().grad().to_doubles() == step["gradients." + p.name()]), p.name());
   }
-  // And the update with the op itself: the last digit too.
+  // The update with the operation itself also gives equal bits.
   for (const std::string& name : step.under("gradients.")) {
     const auto on = [&](const std::string& array) {
       const std::vector<double> values = step[array];
@@ -278,7 +279,7 @@ BOOST_AUTO_TEST_CASE(impossible_dumps_are_refused) {
   BOOST_TEST(!std::filesystem::exists(folder / "r"));
   BOOST_TEST((*this)(flags + "--out r").status == 0);
   refuses(1, "train --resume r --dump-step 2", "expected a step after 5, got 2");
-  // A folder that is not there: told before the step is lost; the run keeps its checkpoint.
+  // A missing folder is reported before the step is lost; the run keeps its checkpoint.
   BOOST_TEST((*this)(flags + "--dump-step 3 --dump-out no/x.npz --out s").status == 1);
   BOOST_TEST((*this)("train --resume s --dump-step 4 --quiet").status == 0);
   BOOST_TEST(std::filesystem::exists(folder / "s/step-4.npz"));

@@ -1,4 +1,4 @@
-// A grid of runs, its table and its picture.
+// A grid of runs with its table and its picture.
 #include <filesystem>
 
 #include "tests/program.h"
@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(a_grid_is_trained_and_reported) {
   double before = 1;
   for (const Json& row : told["rows"]) {
     BOOST_TEST(row["scores"].size() == 2u);
-    BOOST_TEST(row["value"].number() <= before);  // the best first
+    BOOST_TEST(row["value"].number() <= before);  // sorted with the best first
     before = row["value"].number();
     for (const Json& run : row["runs"]) {
       const std::string config = contents(folder / "s" / run.string() / "config.ini");
@@ -37,17 +37,17 @@ BOOST_AUTO_TEST_CASE(a_grid_is_trained_and_reported) {
   const std::string page = contents(folder / "s/report.html");
   BOOST_TEST(contains(page, "href=\"./rate-1e-3-heads-softmax_2-seed-1/report.html\""));
   BOOST_TEST(contains(page, "<svg"));
-  // Again: nothing is trained, all is told.
+  // Running it again trains nothing and reports everything.
   const auto written =
       std::filesystem::last_write_time(folder / "s/rate-1e-3-heads-softmax_2-seed-1/metrics.jsonl");
   BOOST_TEST(json(small + grid + "--seeds 2 --json")["rows"] == told["rows"]);
   BOOST_TEST((std::filesystem::last_write_time(
                   folder / "s/rate-1e-3-heads-softmax_2-seed-1/metrics.jsonl") == written));
-  // A run alone is the same run.
+  // A single run with these settings has the same bits.
   BOOST_TEST((*this)("train --config s/rate-3e-3-heads-softmax_2-seed-2/config.ini --quiet --out a")
                  .status == 0);
   BOOST_TEST(checkpoint("a", 2) == checkpoint("s/rate-3e-3-heads-softmax_2-seed-2", 2));
-  // Other settings under the same names are refused.
+  // Other settings with the same names are refused.
   refuses(1, small + grid + "--seeds 2 --warm-up 7",
           "holds a run of another configuration: training.warm_up is \"100\" there and \"7\" here");
 }

@@ -1,4 +1,4 @@
-// What holds for every task under every distribution.
+// Properties of every task with every distribution.
 #include "tasks/task.h"
 
 #include <functional>
@@ -21,12 +21,13 @@ struct Case {
   std::unique_ptr<Task> task;
 };
 
-/// Every task, distribution and value of the options that are a choice.
+/// Every task, distribution and value of the options with choices.
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const TaskKind& kind : all_tasks()) {
     std::vector<OptionValues> variants{kind.defaults()};
-    if (kind.name == "text") variants.front().set("text", built_program);  // any file is bytes
+    // any file can be read as bytes
+    if (kind.name == "text") variants.front().set("text", built_program);
     if (kind.name == "flip-flop") {
       variants.front().set("instructions", "64");
       variants.push_back(variants.front());
@@ -99,7 +100,7 @@ void for_samples(const std::function<void(const Task&, const Sample&)>& body) {
   for_cases([&](const Case& it, const Sample& sample) { body(*it.task, sample); });
 }
 
-/// Whether an answer may have what stands nowhere before it.
+/// True if an answer may contain tokens that do not occur before it.
 bool makes_something_new(const Case& it) {
   for (const char* name : {"increment", "addition", "multiplication", "ffml", "successor"}) {
     if (it.name.starts_with(name)) return true;
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_sample_is_a_function_of_its_stream) {
       BOOST_TEST(sample.tokens == it.task->sample(second, 0).tokens);
       seen.insert(sample.tokens);
     }
-    BOOST_TEST(seen.size() > 5u, it.name << " repeats itself");  // short ones meet by chance
+    BOOST_TEST(seen.size() > 5u, it.name << " repeats itself");  // short samples coincide by chance
   }
 }
 
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(right_answers_score_one_and_wrong_ones_less) {
 BOOST_AUTO_TEST_CASE(text_is_the_tokens_and_passes_the_check) {
   for_samples([](const Task& task, const Sample& sample) {
     const auto [prompt, answer] = task.as_text(sample);
-    const bool apart = !task.outputs().says_next;  // the answer is no part of the tokens
+    const bool apart = !task.outputs().says_next;  // the answer is not part of the tokens
     BOOST_TEST(task.vocabulary().encode(apart ? prompt : prompt + answer) == sample.tokens);
     BOOST_TEST(!task.check(prompt, answer, sample.head).has_value());
     BOOST_TEST(answer.empty() == sample.asked.empty());
@@ -201,7 +202,7 @@ BOOST_AUTO_TEST_CASE(the_check_and_the_reference_answer_agree) {
   });
 }
 
-// Whatever asked token or label is replaced by another, the check sees it.
+// The check detects every asked token or label that was replaced.
 BOOST_AUTO_TEST_CASE(the_check_refuses_a_changed_answer) {
   for_samples([](const Task& task, const Sample& sample) {
     if (sample.asked.empty()) return;
@@ -292,7 +293,7 @@ BOOST_AUTO_TEST_CASE(unknown_names_are_refused) {
   refused("loss", "read", "reads or all, got \"read\"");
 }
 
-// A distribution changes options, so what it makes of them is not what the user wrote.
+// A distribution changes options, so messages must not present its values as the user's.
 BOOST_AUTO_TEST_CASE(an_option_that_a_distribution_cannot_have_names_the_distribution) {
   const TaskKind& kind = task_kind("cycle-tracing");
   OptionValues values = kind.defaults();

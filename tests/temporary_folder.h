@@ -9,7 +9,7 @@
 
 namespace longhand {
 
-/// A new empty folder, removed with all in it at the end of the test.
+/// A new empty folder, removed with its contents at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -24,7 +24,7 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
-  /// How many files and folders lie in it.
+  /// The number of files and folders in the folder.
   std::ptrdiff_t count() const {
     return std::distance(std::filesystem::directory_iterator(path_), {});
   }

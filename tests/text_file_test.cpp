@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(lines_come_without_their_breaks) {
   BOOST_TEST((lines("abc\n", 3) == Lines{"abc"}));
   Lines many;
   std::string text;
-  for (std::size_t i = 0; i < 3000; ++i) {  // across the pieces that are read
+  for (std::size_t i = 0; i < 3000; ++i) {  // spans several pieces of the reader
     many.emplace_back(i % 97, 'x');
     text += many.back() + '\n';
   }

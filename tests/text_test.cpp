@@ -1,4 +1,4 @@
-// Text of one's own, as a task and as a user meets it.
+// A user's own text, as a task and in the program.
 #include "tasks/text.h"
 
 #include <cmath>
@@ -21,7 +21,7 @@ using namespace longhand::tasks;
 
 constexpr TaskMaker make{own_text};
 
-/// "0123...": the byte at place i is i % 251, so that a sample shows where it is from.
+/// "0123...": the byte at place i is i % 251, so a sample shows its origin.
 std::string places(std::size_t size) {
   std::string text;
   for (std::size_t i = 0; i < size; ++i) text += static_cast<char>(i % 251);
@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(samples_are_windows_of_the_part_they_belong_to) {
       BOOST_REQUIRE(task->target_bytes(sample) == learned);
     }
   }
-  BOOST_TEST(most == 199);   // its very last token is reached,
-  BOOST_TEST(least == 200);  // and the first of what is held out
+  BOOST_TEST(most == 199);   // the last token of the training part is reached,
+  BOOST_TEST(least == 200);  // and validation starts with the first held-out token
 }
 
 BOOST_AUTO_TEST_CASE(validation_covers_every_window_once) {
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_window_begins_with_what_the_tokenizer_puts_before_a_text)
       const bool whole = i + 1 < task->count() || sample.tokens.size() == 11u;
       BOOST_REQUIRE((whole ? sample.tokens.size() == 11u : sample.tokens.size() < 11u));
       BOOST_REQUIRE(sample.targets.size() == sample.tokens.size());
-      // It is only read, and so is the window's own first token.
+      // The tokenizer's first token is only read, and so is the first token of the window.
       BOOST_REQUIRE(sample.tokens[0] == 2);
       BOOST_REQUIRE(sample.targets[0] == Sample::not_counted);
       for (std::size_t at = 1; at + 1 < sample.tokens.size(); ++at) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_one_others) {
     for (std::size_t i = 0; i < batch.tokens.size(); i += 10) first.push_back(batch.tokens[i]);
     return first;
   };
-  // Six windows a step: four steps are an epoch.
+  // Six windows per step: four steps are an epoch.
   std::set<std::int32_t> offsets;
   std::vector<std::vector<std::int32_t>> epochs;
   for (std::int64_t epoch = 0; epoch < 10; ++epoch) {
@@ -133,15 +133,15 @@ BOOST_AUTO_TEST_CASE(an_epoch_has_each_window_once_and_the_next_one_others) {
       BOOST_REQUIRE(first[i] == first.front() + 10 * static_cast<std::int32_t>(i));
     }
   }
-  BOOST_TEST(offsets.size() > 3u);  // of eleven there are
+  BOOST_TEST(offsets.size() > 3u);  // out of eleven
   BOOST_TEST(*offsets.rbegin() <= 10);
   BOOST_TEST(std::set(epochs.begin(), epochs.end()).size() == 10u);
-  // Parts of a step are a cut through the same windows, and the seed names them.
+  // Parts of a step divide the same windows, which the seed determines.
   auto halves = first_tokens(1, {.sequences = 3, .batches = 2}, 7, 0);
   const auto second = first_tokens(1, {.sequences = 3, .batches = 2}, 7, 1);
   halves.insert(halves.end(), second.begin(), second.end());
   BOOST_TEST(halves == first_tokens(1, {.sequences = 6}, 7, 0));
-  BOOST_TEST(first_tokens(1, {.tokens = 69}, 7, 0) == halves);  // six of ten tokens fit
+  BOOST_TEST(first_tokens(1, {.tokens = 69}, 7, 0) == halves);  // six windows of ten tokens fit
   BOOST_TEST(halves != first_tokens(2, {.sequences = 6}, 7, 0));
   BOOST_CHECK_THROW(app::training_batches(task, 1, {.sequences = 6, .set = 5}), Error);
 }
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(what_is_held_out_begins_with_a_document) {
     return task->vocabulary().decode(task->sample_at(0, 0).tokens);
   };
   BOOST_TEST(validation("0.5") == "six seven##eight");
-  BOOST_TEST(validation("0.05") == "eight");  // the last there is
+  BOOST_TEST(validation("0.05") == "eight");  // the last document
   const auto train =
       make({{"text", path("t")}, {"length", "25"}, {"held_out", "0.5"}, {"separator", "##"}});
   BOOST_TEST(train->vocabulary().decode(train->sample_at(0, 0.99).tokens) ==
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_learned) {
                            {"end", "46"},
                            {"instruction", "Add.\\n"},
                            {"examples", "1"}});
-  BOOST_TEST(shown->count() == 2u);  // an example is not learned
+  BOOST_TEST(shown->count() == 2u);  // examples are not trained
   BOOST_TEST(text_of(*shown, 0) == "Add.\n1+1=2\n2+2=[4.]");
 
   const auto opened = [&](const TaskOptions& options) {
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_goes_on_with_it) {
   const SafetensorsFile logits = SafetensorsFile::open(folder / "l.safetensors");
   BOOST_TEST((logits.at("logits").shape == Shape{7, 256}));
 
-  // Without its text the model can still be used.
+  // The model can be used without its text.
   std::filesystem::remove(folder / "book");
   BOOST_TEST((*this)("generate run --prompt 'the c' --tokens 2").out == "the cat\n");
   BOOST_TEST((*this)("eval run --samples 5").status == 1);
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_tokens_carries_its_tokenizer) {
   std::filesystem::remove(folder / "t.json");
   BOOST_TEST((*this)("generate run --prompt 'the cat sat' --tokens 3")
                  .out.starts_with("the cat sat on the"));
-  // A resumed run of another folder finds its tokens and its tokenizer.
+  // A resumed run in another folder finds its tokens and its tokenizer.
   BOOST_TEST((*this)("eval run --samples 5").status == 0);
 }
 

@@ -4,8 +4,8 @@
 
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// TileRegisters in plain code, by the manual's pseudocode: products and sums in f32, the even
-/// elements of k first; subnormals count as zero.
+/// TileRegisters in plain code, following the manual's pseudocode: products and sums in f32, even
+/// elements of k first, and subnormals treated as zero.
 struct TileModel {
   alignas(64) std::uint8_t tiles[8][tile_rows][tile_row_bytes];
   bool configured = false;
@@ -51,7 +51,7 @@ struct TileModel {
 
  private:
   void require_configured() const {
-    if (!configured) __builtin_trap();  // as the processor does
+    if (!configured) __builtin_trap();  // the processor also raises a fault
   }
   float element(int tile, int row, int at) const {
     std::uint16_t half;

@@ -5,8 +5,8 @@
 
 namespace longhand::cpu {
 
-/// The formats of AMX, computed by the model of its instructions with the packing of each
-/// instruction set (tile_probe.simd.cpp).
+/// The formats of AMX, computed by TileModel with the packing of each instruction set
+/// (tile_probe.simd.cpp).
 struct TileProbe {
   PanelFormat one, two;
 };

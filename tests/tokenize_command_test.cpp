@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(one_long_word_takes_little_memory) {
     write("word", word);
     const std::string rest = std::string(" --count --tokenizer ") + tokenizer + ".json";
     const std::int64_t least = peak_mib("tokenize short" + rest);
-    // The file itself, and its normal form: 900 MiB and more if it is merged at once.
+    // Includes the file and its normal form. Merging it at once would need 900 MiB or more.
     BOOST_TEST(peak_mib("tokenize word" + rest) - least < 100, tokenizer);
   }
 }

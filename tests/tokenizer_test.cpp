@@ -20,7 +20,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// What Hugging Face's tokenizers say (golden/tokenizer_ids.py).
+/// Results of Hugging Face's tokenizers (golden/tokenizer_ids.py).
 const Json& golden() {
   static const Json all = golden_json("tokenizer_ids");
   return all;
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(ids_and_decoded_texts_are_those_of_hugging_face) {
   for (const auto& [name, kind] : golden()["tokenizers"].members()) {
     const Tokenizer tokenizer = tokenizer_of(kind);
     Encoder encoder(tokenizer);
-    // Twice: what is remembered is the same.
+    // Twice, because cached words must give the same result.
     for (int round = 0; round < 2; ++round) {
       for (std::size_t i = 0; i < golden()["texts"].size(); ++i) {
         const std::string& text = golden()["texts"][i].string();
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(ranges_cover_the_text_and_the_ids_are_the_same) {
           BOOST_TEST(first <= last);
           BOOST_TEST(last <= text.size());
           const bool nfc = name == "qwen2" || name == "gpt_neox";
-          if (!nfc && name != "smollm2") BOOST_TEST(first <= end);  // nothing dropped
+          if (!nfc && name != "smollm2") BOOST_TEST(first <= end);  // no byte was dropped
           BOOST_TEST(last >= end);
           end = last;
           const std::string part = text.substr(first, last - first);
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(dropped_bytes_around_a_token_are_outside_its_range) {
   };
   BOOST_TEST(tokens("ca") == "c0-1 a1-2");
   BOOST_TEST(tokens("bcbbab") == "c1-2 a4-5");
-  BOOST_TEST(tokens("cbabf") == "c0-1 af2-5");  // a merge joins what lies around a dropped byte
+  BOOST_TEST(tokens("cbabf") == "c0-1 af2-5");  // a merge joins the bytes around a dropped byte
   BOOST_TEST(tokens("bb") == "");
 }
 
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(cutting_a_long_text_changes_no_id) {
     const Tokenizer tokenizer = tokenizer_of(kind);
     Encoder encoder(tokenizer);
     const std::vector<TokenId> whole = encoder.encode(text, {.around = false, .ranges = false});
-    // Parts short enough not to be cut, which begin where a special token does.
+    // Parts too short to be split, which begin at special tokens.
     std::vector<TokenId> joined;
     const std::string_view mark = "<|end|>";
     for (std::size_t at = 0; at < text.size();) {
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(cutting_a_long_text_changes_no_id) {
       at = next;
     }
     BOOST_TEST_CONTEXT(name) { BOOST_TEST(whole == joined); }
-    // Without special tokens one text is long enough to be cut.
+    // Without special tokens the text is long enough to be split.
     std::string plain = text;
     for (std::size_t at = 0; (at = plain.find('<', at)) != std::string::npos;) plain[at] = ',';
     const auto pieces = encoder.encode(plain, {.around = false, .ranges = false});
@@ -188,9 +188,9 @@ Encoded encoded(const Tokenizer& tokenizer, std::string_view text, std::size_t p
   return all;
 }
 
-constexpr std::size_t whole_words = std::size_t{1} << 40;  // no word has parts
+constexpr std::size_t whole_words = std::size_t{1} << 40;  // no word is split
 
-/// A byte-level tokenizer of the letters a, b, ... and of merges among them and what they make.
+/// A byte-level tokenizer of the letters a, b, ... with merges among them and their results.
 Tokenizer tokenizer_of_merges(int letters, const std::vector<std::pair<int, int>>& merges) {
   std::vector<std::string> tokens;
   for (int i = 0; i < letters; ++i) tokens.emplace_back(1, static_cast<char>('a' + i));
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(the_tokens_of_a_long_word_do_not_depend_on_its_parts) {
     if (std::isalpha(static_cast<unsigned char>(c))) letters += c;
   }
   for (const Json& line : golden()["texts"]) mixed += line.string();
-  std::erase(mixed, '<');  // no special token
+  std::erase(mixed, '<');  // leaves no special token
   for (const auto& [name, kind] : golden()["tokenizers"].members()) {
     const Tokenizer tokenizer = tokenizer_of(kind);
     for (const std::string& text :
@@ -247,7 +247,8 @@ BOOST_AUTO_TEST_CASE(merges_of_every_kind_leave_long_words_as_they_are) {
       merges.emplace_back(static_cast<int>(rng.below(known)), static_cast<int>(rng.below(known)));
     }
     std::string word;
-    while (word.size() < 1500) {  // one letter more than there are tokens for: it is dropped
+    // the vocabulary lacks a token for the last letter, so it is dropped
+    while (word.size() < 1500) {
       const std::string part(
           1 + rng.below(seed % 3 == 0 ? 40 : 3),
           static_cast<char>('a' + rng.below(static_cast<std::uint32_t>(count) + 1)));
@@ -258,7 +259,8 @@ BOOST_AUTO_TEST_CASE(merges_of_every_kind_leave_long_words_as_they_are) {
       BOOST_TEST((encoded(tokenizer, word, 31) == encoded(tokenizer, word, whole_words)));
     }
   }
-  // Each pair goes before the pair to its left: a token depends on what stands 25 letters later.
+  // Each pair has priority over the pair to its left, so a token depends on the text 25 letters
+  // later.
   std::vector<std::pair<int, int>> chain;
   for (int letter = 24; letter >= 0; --letter) chain.emplace_back(letter, letter + 1);
   const Tokenizer tokenizer = tokenizer_of_merges(26, chain);
@@ -278,7 +280,7 @@ BOOST_AUTO_TEST_CASE(runs_of_one_character_take_no_more_than_linear_time) {
     for (const Tokenizer* const which : {&tokenizer, &gemma}) {
       const auto start = std::chrono::steady_clock::now();
       BOOST_TEST(Encoder(*which).encode(text).size() > 0u);
-      // By squares it would be an hour.
+      // An algorithm with quadratic time would need an hour.
       BOOST_TEST(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() <
                  30);
     }

@@ -7,7 +7,7 @@ BOOST_AUTO_TEST_SUITE(tolerance_test)
 
 using namespace longhand;
 
-// The comparer itself: what it must not let pass.
+// The comparison itself: errors that it must detect.
 
 namespace {
 
@@ -15,7 +15,7 @@ tolerance::Result result(tolerance::Values values, DType type = DType::f32) {
   return {{static_cast<std::int64_t>(values.size())}, type, std::move(values)};
 }
 
-/// y = (1, -2, 0) with a standard deviation of 1e-5 (in units of 2^-24), held against `got`.
+/// Compares `got` with y = (1, -2, 0), whose standard deviation is 1e-5 (in units of 2^-24).
 tolerance::Worst compared(const tolerance::Results& got, tolerance::Values y = {1, -2, 0}) {
   tolerance::Noise noise;
   for (int t = 0; t < tolerance::trials; ++t) {
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(wrong_signs_factors_sizes_and_names_are_seen) {
   BOOST_TEST(compared({{"y", result({std::nan("")})}}, {std::nan("")}).used == 0);
 }
 
-// Each of a thousand entries may be 12 sigma off; all of them together by a hundredth of that.
+// A single one of a thousand entries may be 12 sigma off; all together only a hundredth of that.
 BOOST_AUTO_TEST_CASE(a_common_factor_is_seen_even_if_no_single_entry_stands_out) {
   Rng rng(1, Purpose::test);
   constexpr double sigma = 0.05;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::int64_t vocabulary = 7;
 
-/// Predicts the next token from the last one alone.
+/// Predicts the next token from the last one only.
 class Bigrams final : public Model {
  public:
   explicit Bigrams(Backend& backend, std::int64_t width = 16)
@@ -47,7 +47,7 @@ class Bigrams final : public Model {
   Linear inner_, out_;
 };
 
-/// x -> 3 x + 1 mod 7, with a few targets left out and a few of double weight.
+/// x -> 3 x + 1 mod 7, with a few unscored targets and a few of double weight.
 Batch batch_of(std::int64_t step, std::int64_t part, int rows = 30) {
   Rng rng(3, Purpose::data, static_cast<std::uint64_t>(step), static_cast<std::uint32_t>(part));
   Batch batch;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(it_learns_and_reports_every_step) {
   BOOST_TEST(reports.back().tokens == 30);
   BOOST_TEST(reports[5].rate == 1e-2);
   BOOST_TEST(reports.back().memory.peak > 0u);
-  BOOST_TEST(reports.back().memory.live == reports[10].memory.live);  // nothing piles up
+  BOOST_TEST(reports.back().memory.live == reports[10].memory.live);  // memory does not accumulate
 }
 
 BOOST_AUTO_TEST_CASE(a_schedule_takes_its_steps_from_the_trainer) {
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_schedule_takes_its_steps_from_the_trainer) {
 }
 
 BOOST_AUTO_TEST_CASE(the_gradients_of_parts_add_up_to_the_batchs) {
-  // Three parts of 10 rows against one part of the same 30: the same mean over all targets.
+  // Three parts of 10 rows compared with one part of the same 30: the same mean over all targets.
   const auto backend = make_reference_backend();
   Bigrams whole(*backend), cut(*backend);
   const auto part_of = [](std::int64_t step, std::int64_t part) {
@@ -171,7 +171,8 @@ BOOST_AUTO_TEST_CASE(the_last_ones_and_the_best_are_kept) {
   trainer.run();
   BOOST_TEST(evaluated == std::vector<std::int64_t>({4, 8, 12, 16, 20, 24, 28, 30}));
   const CheckpointStore store(folder.path(), 2);
-  BOOST_TEST(store.steps() == std::vector<std::int64_t>({8, 28, 30}));  // one before each score
+  // one checkpoint before each score
+  BOOST_TEST(store.steps() == std::vector<std::int64_t>({8, 28, 30}));
   BOOST_TEST(store.best().value() == 8);
   const CheckpointInfo info = read_checkpoint_info(store.path(8));
   BOOST_TEST(info.score.value() == 1.0);
@@ -291,7 +292,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
   BOOST_TEST(skipped == std::vector<std::int64_t>({1, 4, 6}));
   BOOST_TEST(taken == std::vector<std::int64_t>({2, 3, 5}));
 
-  // It may be the step at which a run goes on.
+  // It may be the step from which a run resumes.
   Bigrams again(*backend);
   o.checkpoints.folder = folder / "cut";
   skipped.clear();
@@ -332,7 +333,7 @@ BOOST_AUTO_TEST_CASE(the_last_finished_step_is_saved_whatever_ends_a_run) {
     BOOST_CHECK_THROW(Trainer(model, data, o, std::move(hooks)).run(), Error);
     const CheckpointStore store(folder.path(), 1);
     BOOST_TEST(store.latest().value_or(-1) == at);
-    // And goes on as if nothing had been.
+    // It continues as if nothing had happened.
     Trainer second(model, source, o);
     second.resume_latest();
     second.run();
@@ -358,7 +359,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_step_changes_nothing) {
   const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
   Bigrams whole(*backend);
   Trainer(whole, source, options(6)).run();
-  // Asked before each operation of the gradients; so every place in a step is tried.
+  // Polled before each operation of the gradients, so every place in a step is tested.
   int questions = 0;
   for (int leave = 1;; leave += 3) {
     const TemporaryFolder folder;
@@ -405,7 +406,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_evaluation_is_repeated_later) {
     BOOST_TEST(first.step() == 3);
     BOOST_TEST(scored.empty());
   }
-  scored = {0};  // so that it is not left again
+  scored = {0};  // so that the step is not interrupted again
   Trainer second(model, source, o, hooks);
   BOOST_TEST(second.resume_latest());
   BOOST_TEST(!second.evaluated());
@@ -420,7 +421,7 @@ BOOST_AUTO_TEST_CASE(a_signal_raises_the_flag) {
   BOOST_TEST(StopSignals::raised() == 0);
   for (const int signal : {SIGHUP, SIGTERM, SIGPIPE, SIGPIPE}) {
     std::raise(signal);
-    BOOST_TEST(StopSignals::raised() == SIGHUP);  // the first counts
+    BOOST_TEST(StopSignals::raised() == SIGHUP);  // the first signal counts
   }
   { const StopSignals again; }
   BOOST_TEST(StopSignals::raised() == SIGHUP);

@@ -4,10 +4,10 @@
 
 #include "nn/training/trainer.h"
 
-/// Short trainings, and what they leave.
+/// Short trainings and their results.
 namespace longhand {
 
-/// The numbers of each parameter.
+/// The values of each parameter.
 inline std::vector<std::vector<double>> values_of(const nn::Model& model) {
   std::vector<std::vector<double>> all;
   for (const nn::Parameter& p : model.parameters().all()) all.push_back(p.value().to_doubles());

@@ -1,5 +1,5 @@
-// Trains a model with heads of every kind on two threads, for the thread sanitizer: built with it,
-// any race ends the program. Prints the instruction set, since a race may be in one kernel alone.
+// Trains a model with heads of every kind on two threads under the thread sanitizer, which ends the
+// program if there is a race. Prints the instruction set, because a race may be in one kernel only.
 #include <cstdlib>
 #include <exception>
 #include <iostream>

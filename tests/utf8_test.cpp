@@ -36,8 +36,8 @@ BOOST_AUTO_TEST_CASE(the_first_broken_byte_is_found_wherever_it_stands) {
 BOOST_AUTO_TEST_CASE(each_longest_part_of_a_broken_sequence_becomes_one_replacement) {
   const std::string mark = "\xef\xbf\xbd";
   BOOST_TEST(replace_broken_utf8("a\xffz") == "a" + mark + "z");
-  BOOST_TEST(replace_broken_utf8("\xe2\x82") == mark);             // could begin U+20AC
-  BOOST_TEST(replace_broken_utf8("\xf0\x9f\x98z") == mark + "z");  // could begin U+1F600
+  BOOST_TEST(replace_broken_utf8("\xe2\x82") == mark);             // a possible start of U+20AC
+  BOOST_TEST(replace_broken_utf8("\xf0\x9f\x98z") == mark + "z");  // a possible start of U+1F600
   BOOST_TEST(replace_broken_utf8("\xed\xa0\x80") == mark + mark + mark);
   BOOST_TEST(replace_broken_utf8("\xe2\xe2\x82\xac") == mark + "\xe2\x82\xac");
 }

@@ -10,8 +10,8 @@
 
 BOOST_AUTO_TEST_SUITE(vector_math_test)
 
-// Every vector function against f64 libm, over bit patterns spread evenly from 0 to 2^32: all
-// exponents, both signs, subnormals, infinities and NaNs.
+// Compares every vector function with libm in f64, over bit patterns spread evenly from 0 to 2^32:
+// all exponents, both signs, subnormals, infinities and NaNs.
 
 using namespace longhand;
 using namespace longhand::cpu;
@@ -36,7 +36,7 @@ double sigmoid_f64(double x) {
   return (x < 0 ? e : 1.0) / (1.0 + e);
 }
 
-/// The worst error of one function over the sweep, for each instruction set, held to `bound`.
+/// The worst error of one function over the sweep, for each instruction set, compared with `bound`.
 void sweep(const std::string& name, SimdProbe::Map SimdProbe::*function, double (*truth)(double),
            double bound, bool nonnegative = false) {
   constexpr std::uint32_t stride = 1021;  // prime: hits all low bit patterns

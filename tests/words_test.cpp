@@ -22,12 +22,12 @@ std::string verdict(const Task& task, const std::string& prompt, const std::stri
   return task.check(prompt, answer).value_or("right");
 }
 
-/// All permutations of n points that are wanted, in lexicographic order, written as digits.
+/// All permutations of n points, or only the even ones, in lexicographic order, written as digits.
 std::vector<std::string> permutations(int n, bool even_alone) {
   std::vector<std::string> all;
   std::string next = std::string("01234").substr(0, static_cast<std::size_t>(n));
   do {
-    // Parity by the cycles, where the task counts inversions.
+    // Computes the parity from cycles; the task counts inversions.
     int odd = 0;
     std::set<char> seen;
     for (const char start : next) {
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(tokens_and_classes_are_elements_for_any_moves) {
   BOOST_TEST(make({{"moves", "swaps"}})->outputs().classes == 120);
 }
 
-// (a∘b)(x) = a(b(x)), worked out by hand.
+// (a∘b)(x) = a(b(x)), computed by hand.
 BOOST_AUTO_TEST_CASE(the_inner_element_is_the_later_one) {
   // S3: 0 is 012, 1 is 021, 2 is 102, 3 is 120, 4 is 201, 5 is 210. The table of a∘b.
   const std::vector<std::string> table{"0 1 2 3 4 5", "1 0 4 5 2 3", "2 3 0 1 5 4",
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_inner_element_is_the_later_one) {
   BOOST_TEST(make({{"group", "z5"}})->answer("3 4 4") == "3 2 1");
 }
 
-// All targets of drawn words, by permutations written as texts.
+// All targets of drawn words, computed with permutations written as text.
 BOOST_AUTO_TEST_CASE(a_target_is_the_number_of_the_product_so_far) {
   for (const auto& [group, points] : {std::pair{"s2", 2}, {"s3", 3}, {"a5", 5}, {"s5", 5}}) {
     const auto all = permutations(points, group[0] == 'a');
@@ -153,7 +153,8 @@ BOOST_AUTO_TEST_CASE(swaps_are_the_ten_elements_that_exchange_two_points) {
   }
   BOOST_TEST(chi_square_p(cells) > 1e-3);
   BOOST_TEST(products.size() == 120u);
-  for (const char* group : {"s2", "z2"}) {  // nothing else can be drawn there
+  for (const char* group :
+       {"s2", "z2"}) {  // these groups have a single move, so it is always drawn
     const Sample ones = draw(*make({{"group", group}, {"moves", "swaps"}}), 0);
     BOOST_TEST(std::ranges::count(ones.tokens, 1) == 128);
   }
@@ -228,7 +229,7 @@ BOOST_AUTO_TEST_CASE(outside_answers_are_judged_product_by_product) {
   BOOST_TEST(verdict(*last, "1 2 4", "3") == "right");
   BOOST_TEST(verdict(*last, "1 2 4", "4") == "product 1: expected 3, got 4");
   BOOST_TEST(verdict(*last, "1 2 4", "1 4 3") == "product 1: expected 3, got 1");
-  // 25 exchanges twice two points.
+  // 25 exchanges two pairs of points.
   for (const auto& [group, other] :
        {std::pair{"s3", "3"}, {"s3", "0"}, {"z2", "0"}, {"s5", "25"}, {"s5", "0"}}) {
     const auto swaps = make({{"group", group}, {"moves", "swaps"}});

@@ -36,17 +36,18 @@ struct AttentionTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   std::int32_t* progress = nullptr;
-  // Keys in parts, see parts.cu: y is then the parts' o, f32.
+  // Number of parts into which the keys are cut, see parts.cu. If there are several, y is the f32 o
+  // of the parts.
   std::int32_t key_parts = 1;
   std::int64_t query_rows = 0;
   Pair<float>* stats = nullptr;  // level and l, [key parts, query rows, heads]
 };
 
-/// Which keys a block goes through, and what becomes of its sums: all that its queries see; one of
-/// several parts of them, for others to put together; those of a chain.
+/// Which keys a block processes and where its sums go. whole: all keys that its queries see. part:
+/// one of several parts of these keys, combined later. chain: the keys of a chain.
 enum class Walk { whole, part, chain };
 
-inline constexpr int key_rows = 64;  // of a block of keys
+inline constexpr int key_rows = 64;  // keys per block of keys
 inline constexpr float slack = 8;
 
 template <class Product, int slice>
@@ -71,7 +72,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
   constexpr int size = tile_size<Product, slice>;
-  constexpr bool one_slice = slice < 128 || bands == 2;  // of the keys, whatever the heads' width
+  // the keys always fit one slice, whatever the width of the heads
+  constexpr bool one_slice = slice < 128 || bands == 2;
   constexpr bool both = !chain && pairs<Product, slice, bands> == 2;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   Element* const q = shared_memory<Element>();
@@ -80,7 +82,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   const ScoresView& scores = task.scores;
   const SegmentView at = scores.segments[tile.segment];
   const int rows = min(block_rows, at.queries - tile.first);
-  const int start = at.offset() + tile.first, stop = start + rows;  // positions
+  // first and last + 1 position of the tile
+  const int start = at.offset() + tile.first, stop = start + rows;
   const int first_row = static_cast<int>(at.query) + tile.first,
             first_key = static_cast<int>(at.key);
   const int key_head = head / scores.group, first_value = part * slice;
@@ -99,7 +102,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += attention_threads) {
     const float tau = scores.tau_of(first_row + r, head, r < rows);
     const float factor = scores.scale * tau * log2_of_e;
-    factors[r] = fabsf(factor) < 0x1p-100f ? 0x1p-100f : factor;  // -infinity stays what it is
+    // A factor of 0 would turn -infinity into NaN, so it is replaced by a tiny one.
+    factors[r] = fabsf(factor) < 0x1p-100f ? 0x1p-100f : factor;
     if (shifted) query_shifts[r] = r < rows ? scores.shift_of(first_key + start + r, head) : 0.0f;
   }
   float out[bands][n][4], level[bands][2], sum[bands][2];
@@ -113,12 +117,13 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       sum[t][i] = 0;
       if (walk == Walk::part || !scores.sink) continue;
       level[t][i] = scores.sink[head] * log2_of_e;
-      sum[t][i] = lane_column() == 0 ? 1.0f : 0.0f;  // of four lanes that share the row
+      // counted by one of the four lanes that share the row
+      sum[t][i] = lane_column() == 0 ? 1.0f : 0.0f;
     }
   }
 
-  // Blocks of keys begin at multiples of 64, and where the tile's own positions begin. In parts:
-  // every 64 from where the first begins.
+  // Blocks of keys begin at multiples of 64, and at the tile's own first position. For parts they
+  // begin every 64 keys from the first key.
   int first_block = scores.first_key(start) / key_rows * key_rows, until = stop;
   if constexpr (walk == Walk::part) {
     const int blocks = (stop - first_block + key_rows - 1) / key_rows;
@@ -145,7 +150,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   wait_for_copies<0>();
   if (one_slice || task.key_slices == 1) settle<Product, slice, block_rows>(q, scores.q);
 
-  int end = 0, now = 0;  // where in the ring this block's tiles lie
+  int end = 0, now = 0;  // position of this block's tiles in the ring
   int turn = 0;
   for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
     const bool own = begin == start;
@@ -154,7 +159,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       key_shifts[turn][threadIdx.x] =
           scores.shift_of(std::int64_t{first_key} + begin + static_cast<int>(threadIdx.x), head);
     }
-    Element *const k = ring + now, *const v = chain ? k : k + size;  // a chain's values come later
+    // a chain loads its values later
+    Element *const k = ring + now, *const v = chain ? k : k + size;
     now = both ? 2 * size - now : now;
     Element* const next = ring + now;
 
@@ -175,7 +181,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     }
     commit_copies();
 
-    // Whether this warp's rows see any of these keys.
+    // True if this warp's rows see any of these keys.
     const bool sees = busy && begin <= last_of_warp && scores.first_key(first_of_warp) < end;
 #pragma unroll
     for (int t = 0; t < bands; ++t) clear(p[t]);
@@ -212,7 +218,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
         for (int i = 0; i < 2; ++i) factor[t][i] = factors[row + 16 * t + 8 * i];
       }
       if constexpr (shifted) {
-        // What is then left of the factor is 1.
+        // The scores now include the factor, so 1 takes its place.
 #pragma unroll
         for (int t = 0; t < bands; ++t) {
 #pragma unroll
@@ -316,7 +322,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     }
 
     if constexpr (chain) {
-      // The last of these keys has its y when its tile is done, and so have those before it.
+      // The last of these keys has its y once its tile is done, and then all earlier keys have
+      // theirs.
       std::int32_t* const done =
           task.progress + 1 +
           ((scores.segments.query_begin[tile.segment] / tile_rows + tile.segment) *
@@ -346,7 +353,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     if (sees) Product::mix(out, p, v);
   }
 
-  if constexpr (walk == Walk::part) __syncthreads();  // perhaps the first one
+  if constexpr (walk == Walk::part) __syncthreads();  // a part without keys has had no barrier yet
   const int lane = lane_register(), row = warp_row + lane / 4;
   const int y_row = kept.row, y_head = kept.head, y_part = kept.part;
   float inverse[bands][2];
@@ -415,7 +422,8 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   }
 }
 
-/// Fills in what both mechanisms have in common and calls body(Product{}, Slice{}, shifted, task).
+/// Fills in what softmax attention and ChaCAL share and calls body(Product{}, Slice{}, shifted,
+/// task).
 template <class Op, class Body>
 void visit_forward(Math math, const Op& op, Body&& body) {
   const Scores& scores = op.scores;

@@ -4,7 +4,7 @@
 namespace longhand::cuda {
 namespace {
 
-/// A warp for each row and head.
+/// One warp per row and head.
 __global__ void row_dots_kernel(HeadsView x, HeadsView y, std::int64_t rows, std::int32_t heads,
                                 float* dots) {
   const std::int64_t all = rows * heads;
@@ -16,7 +16,7 @@ __global__ void row_dots_kernel(HeadsView x, HeadsView y, std::int64_t rows, std
   }
 }
 
-/// One block for each result.
+/// One block per result.
 __global__ void add_up_kernel(const float* parts, std::int64_t outer, std::int64_t inner,
                               float* result, bool add) {
   __shared__ float sums[32];
@@ -28,7 +28,7 @@ __global__ void add_up_kernel(const float* parts, std::int64_t outer, std::int64
   if (threadIdx.x == 0) result[blockIdx.x] = add ? result[blockIdx.x] + sum : sum;
 }
 
-/// db = -sum_i exp(b - log_sum_i) D_i: a block for each head.
+/// db = -sum_i exp(b - log_sum_i) D_i; one block per head.
 __global__ void sink_kernel(ScoresView scores, const float* log_sum, const float* dots,
                             std::int64_t rows, float* result, bool add) {
   __shared__ float sums[32];

@@ -2,19 +2,19 @@
 
 #include "cuda/attention/scores.h"
 
-/// Blocks that wait for one another. A chain's tiles depend on the tiles before them; blocks take
-/// tiles by ticket, in an order in which what a tile waits for has a smaller ticket. Whoever waits
-/// thus waits for a block that runs already, and the sums of a tile have one order whatever the
-/// speed of the others: the bits do not depend on who came first.
+/// Blocks that wait for one another. A chain's tiles depend on the tiles before them. Blocks take
+/// tiles by ticket, and every tile has a larger ticket than the tiles it depends on. So a block
+/// only ever waits for blocks that are already running. The sums of a tile have a fixed order
+/// regardless of the speed of other blocks, so results are bitwise reproducible.
 namespace longhand::cuda {
 
-/// Words of progress: the next ticket, then one for each slot, head and slice, 0 until it is done
-/// or, of tiles that are done in steps, has done its first.
+/// Number of progress words: the next ticket, then one word per slot, head and slice. A word is 0
+/// until its tile, or the first step of a tile that is done in steps, is finished.
 inline std::int64_t progress_words(std::int64_t slots, std::int64_t heads, std::int64_t slices) {
   return 1 + slots * heads * slices;
 }
 
-/// The next ticket, the same for all threads of the block.
+/// Takes the next ticket; all threads of the block get the same one.
 __device__ __forceinline__ std::int64_t take_ticket(std::int32_t* progress) {
   __shared__ std::int32_t ticket;
   __syncthreads();
@@ -23,8 +23,8 @@ __device__ __forceinline__ std::int64_t take_ticket(std::int32_t* progress) {
   return ticket;
 }
 
-/// Until publish(done, steps) of another block, or a later step. What was written before it can be
-/// read after.
+/// Waits for publish(done, steps), or a later step, of another block. Everything written before
+/// that call is then visible.
 __device__ __forceinline__ void wait_for(const std::int32_t* done, int steps = 1) {
   if (threadIdx.x == 0) {
     while (*static_cast<const volatile std::int32_t*>(done) < steps) {
@@ -40,7 +40,7 @@ __device__ __forceinline__ void publish(std::int32_t* done, int steps = 1) {
   if (threadIdx.x == 0) *static_cast<volatile std::int32_t*>(done) = steps;
 }
 
-/// How many tiles the longest of so many segments has; the same for all threads.
+/// The number of tiles of the longest of `count` segments; the same for all threads.
 __device__ __forceinline__ int most_tiles(const std::int32_t* lengths, int count) {
   __shared__ int warps[attention_threads / 32];
   int most = 0;
@@ -54,8 +54,8 @@ __device__ __forceinline__ int most_tiles(const std::int32_t* lengths, int count
   return (most + tile_rows - 1) / tile_rows;
 }
 
-/// A chain's tile: tickets go through the first tiles of all segments, heads and slices, then the
-/// second ones, so that as many chains as there are run side by side.
+/// A tile of a chain. Tickets number the first tiles of all segments, heads and slices, then their
+/// second tiles, and so on, so that all chains run side by side.
 struct ChainTile {
   std::int32_t segment, rank, head, slice;
 };
@@ -67,8 +67,9 @@ __device__ __forceinline__ ChainTile chain_tile(std::int64_t ticket, int segment
           chain / slices % heads, chain % slices};
 }
 
-/// The substitution on a diagonal tile works on f32 rows in shared memory, a column a thread:
-/// row stride of the sums, and of the links, where links[s][r] is what row r takes of row s.
+/// Substitution on a diagonal tile uses f32 rows in shared memory, one column per thread. These are
+/// the row strides of the sums and of the links; links[s][r] is the factor with which row s is
+/// added to row r.
 template <int slice>
 constexpr int sums_stride = slice + 4;
 inline constexpr int links_stride = tile_rows + 4;
@@ -77,7 +78,7 @@ template <int slice>
 constexpr std::size_t substitution_bytes = sizeof(float) * tile_rows*(sums_stride<slice> +
                                                                       links_stride + 1);
 
-/// y_r += sum_(s < r) links[s][r] y_s, row by row; each thread a column.
+/// y_r += sum_(s < r) links[s][r] y_s, row by row; each thread handles one column.
 template <int slice>
 __device__ void substitute(float* sums, const float* links, int rows) {
   const int column = static_cast<int>(threadIdx.x);

@@ -1,8 +1,9 @@
 #include "cuda/attention/rule_walk.h"
 
-/// Entmax has no walk: its threads look for the threshold of a row, for which scores are made anew
-/// in each step, and its weights are made from that. D comes from the products that make dP, in
-/// their order, so that a key with all of a row's weight has dP - D = 0.
+/// Entmax does not walk along the keys. Its threads search for the threshold of a row, recompute
+/// the scores in each step, and then compute the weights from the threshold. D is computed by the
+/// products that compute dP, in the same order, so that a key with all of a row's weight has dP - D
+/// = 0.
 namespace longhand::cuda::walks {
 namespace {
 
@@ -32,7 +33,8 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
     fetch<Product, tile_rows>(q, scores.q, at.query + first, rows, head, of);
   };
   if (task.key_slices == 1) bring_queries(0);
-  // Calls body(begin, count) with each block of scores in s; `mixed`: its values come too.
+  // Calls body(begin, count) for each block of keys, with their scores in s. If `mixed`, their
+  // values are loaded too.
   const auto each_block = [&](bool mixed, const auto& body) {
     for (int begin = scores.first_key(start); begin < start + rows; begin += steps) {
       const int count = min(steps, start + rows - begin);
@@ -107,7 +109,7 @@ __global__ void __launch_bounds__(attention_threads) entmax_kernel(RuleTask task
                       factors);
 }
 
-/// Entmax's D: dy_i . mean_i as products make dP.
+/// Entmax's D = dy_i . mean_i, computed in the same way as the products compute dP.
 template <class Product>
 __global__ void __launch_bounds__(attention_threads) mean_dots(RuleTask task, float* dots) {
   using Element = typename Product::Element;

@@ -4,14 +4,15 @@
 
 #include "cuda/attention/run.h"
 
-/// First-After-Last. Forward, a block has 32 queries of one head, eight to a warp, and goes through
-/// the keys before them backward, 32 at a time, a key a lane: one ballot a query tells its last
-/// positive score among them. The block stops when all its queries have found theirs: near hits
-/// cost two blocks of keys, none at all costs each key once for 32 queries.
+/// First-After-Last. In the forward pass a block has 32 queries of one head, eight per warp. It
+/// goes backward through the keys before them, 32 at a time with one key per lane; one ballot per
+/// query gives the last positive score among the 32. The block stops when all its queries have
+/// found a match. Near matches cost two blocks of keys; without matches each key is read once for
+/// 32 queries.
 ///
-/// Backward, every pair's score and dscore are computed with dq, a warp a query. Then a block has
-/// 32 keys and goes through the matches of all queries after them: those that chose one of its keys
-/// are listed in order, and each warp adds up what belongs to its own keys.
+/// The backward pass computes every pair's score and dscore together with dq, one warp per query.
+/// Then each block has 32 keys and scans the matches of all later queries. Queries that chose one
+/// of the block's keys are listed in order, and each warp sums the terms of its own keys.
 ///
 /// Products and sums are f32 in every math mode.
 namespace longhand::cuda {
@@ -29,7 +30,7 @@ struct FalTask {
   float* pairs = nullptr;  // backward: [query tokens, heads, 2], score and dscore of each pair
 };
 
-/// tile[r][c] = x(row + r, head, first + c) for r < count, zeros beyond.
+/// tile[r][c] = x(row + r, head, first + c) for r < count, zero in the remaining rows.
 __device__ __forceinline__ void stage_rows(float* tile, const HeadsView& x, std::int64_t row,
                                            int count, int head, int first) {
   constexpr int pieces = fal_slice / 8;
@@ -53,13 +54,13 @@ __global__ void __launch_bounds__(fal_threads) fal_kernel(FalTask task) {
   if (tile.first >= at.queries) return;
   const int rows = min(fal_rows, at.queries - tile.first);
   const std::int64_t first_row = at.query + tile.first;
-  const int own = warp_index() * queries_of_warp;    // this warp's first query in the tile
-  const int start = at.offset() + tile.first + own;  // and its position
+  const int own = warp_index() * queries_of_warp;    // first query of this warp in the tile
+  const int start = at.offset() + tile.first + own;  // position of that query
   const int width = task.q.width, lane = lane_index();
 
   int match[queries_of_warp];
   float found[queries_of_warp];
-  unsigned open = 0;  // queries that look on
+  unsigned open = 0;  // bit mask of queries without a match yet
 #pragma unroll
   for (int i = 0; i < queries_of_warp; ++i) {
     match[i] = -1;
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(fal_threads) fal_kernel(FalTask task) {
   }
   if (width <= fal_slice) stage_rows(queries, task.q, first_row, rows, head, 0);
 
-  // Positions below the tile's last are looked at.
+  // Only positions before the tile's last position are searched.
   for (int block = (at.offset() + tile.first + rows - 2) / fal_rows; __syncthreads_or(open != 0);
        --block) {
     const int begin = block * fal_rows;
@@ -151,15 +152,16 @@ __global__ void __launch_bounds__(fal_threads) fal_query_gradients(FalTask task)
   }
 }
 
-/// A query and what it chose.
+/// A query and the key it chose.
 struct Choice {
-  std::int32_t row = 0;   // of the query in its segment
+  std::int32_t row = 0;   // the query's row in its segment
   std::int32_t slot = 0;  // match - (the tile's first key - 1): 0 .. fal_rows
 };
 
 /// dk_m += dscore q and dv_(m+1) += score dy over the queries that chose a key of this tile (for
-/// dv: the key before), heads of the group in order, queries in order. A block has fal_slice
-/// columns. With 8 blocks asked for, the compiler does not spill to make room for 13.
+/// dv: the preceding key). Heads of the group are summed in order, and queries in order. Each block
+/// has fal_slice columns. The launch bound of 8 blocks keeps the compiler from spilling registers
+/// to make room for 13.
 __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task) {
   __shared__ float sums[2][fal_rows][fal_slice];  // dk, dv
   __shared__ Choice choices[fal_threads];
@@ -173,7 +175,8 @@ __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task
   const int warp = warp_index(), lane = lane_index(), thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < 2 * fal_rows * fal_slice; i += fal_threads) (&sums[0][0][0])[i] = 0;
 
-  // A match lies before its query: the first that can choose key tile.first - 1 or a later one.
+  // A match precedes its query. This is the first query that can choose key tile.first - 1 or a
+  // later key.
   const int first_query = max(0, tile.first - at.offset());
   for (int head = key_head * task.group; head < (key_head + 1) * task.group; ++head) {
     for (int begin = first_query; begin < at.queries; begin += fal_threads) {
@@ -195,7 +198,7 @@ __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task
       if (chosen) choices[before + __popc(mask & ((1u << lane) - 1))] = {t, slot};
       __syncthreads();
 
-      // Row r of the tile is warp r % fal_warps's. Slot s is dv's row s and dk's row s - 1.
+      // Row r of the tile belongs to warp r % fal_warps. Slot s is row s of dv and row s - 1 of dk.
       for (int i = 0; i < all; ++i) {
         const Choice choice = choices[i];
         const bool value = choice.slot < rows && choice.slot % fal_warps == warp;

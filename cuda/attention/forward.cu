@@ -5,15 +5,15 @@
 namespace longhand::cuda {
 namespace {
 
-/// Blocks of a multiprocessor, for which registers are shared out.
+/// Number of resident blocks per multiprocessor for which the compiler budgets registers.
 template <class Product, int slice, int bands>
 constexpr int residents = slice == 128
                               ? 4 - bands - static_cast<int>(sizeof(typename Product::Element)) / 4
                           : bands == 2 ? 3
                                        : 4;
 
-/// Tiles with more keys before them come first, so that none of the long ones is left alone at the
-/// end; the heads of a tile side by side.
+/// Tiles with more keys before them come first, so that no long tile runs alone at the end. The
+/// heads of a tile are adjacent.
 template <class Product, int slice, int bands, bool shifted>
 __global__ void __launch_bounds__(attention_threads, residents<Product, slice, bands>)
     attention_kernel(AttentionTask task) {
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(attention_threads, residents<Product, slice, b
                                                       head_and_part - part * scores.heads, part);
 }
 
-/// Bands of 16 rows a warp: two where sequences are long and two fit.
+/// Each warp has one or two bands of 16 rows: two if sequences are long and two bands fit.
 template <class Product, int slice>
 constexpr int most_bands = std::is_same_v<Product, ExactProduct>                    ? 1
                            : slice == 128 && sizeof(typename Product::Element) == 4 ? 1

@@ -4,14 +4,15 @@
 
 #include "cuda/attention/run.h"
 
-/// Backward without atomics: one pass for the queries' gradients, one for the keys' and values',
-/// each block the owner of 64 rows of what it sums. Both make P again from log_sum,
+/// Backward pass without atomics: one pass for the gradients of the queries, one for those of the
+/// keys and values. Each block owns 64 rows of its sums. Both passes recompute P from log_sum,
 ///   P_ij = 2^(s_ij - log_sum_i log2 e),  dP_ij = dy_i . v_j,  dS_ij = P_ij (dP_ij - D_i)
-/// with D_i = dy_i . y_i from a pass before them. In a chain dP_ii is W_i . (1 - g) v_i, which is
-/// W_i . U_i less g D_i.
+/// with D_i = dy_i . y_i from an earlier pass. In a chain dP_ii is W_i . (1 - g) v_i, which equals
+/// W_i . U_i - g D_i.
 ///
-/// Heads wider than a slice: P and dP sum over the slices; a block has one slice of the gradients,
-/// whose operands it takes last and so has in shared memory when it needs them.
+/// For heads wider than a slice, P and dP sum over the slices, and each block computes one slice of
+/// the gradients. It loads the operands of this slice last, so that they are still in shared memory
+/// when it needs them.
 namespace longhand::cuda {
 
 /// The gradients of q, k, v and the scores' tensors from P of log_sum, as in AttentionBackward.
@@ -24,14 +25,14 @@ struct GradientTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   HeadsView dq = {}, dk = {}, dv = {};
-  float* dtau = nullptr;  // a part for each slice of the queries, [slices, query_rows, heads]
+  float* dtau = nullptr;  // one part per slice of the queries: [slices, query_rows, heads]
   std::int64_t query_rows = 0;
   float* dshift = nullptr;
   bool add_shift = false;
   std::int32_t key_slices = 1, value_slices = 1;
 };
 
-/// What both mechanisms do once dy (or W) and its dots are there.
+/// The part that both mechanisms share, once dy (or W) and its dot products are computed.
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
                          const ScoreTargets& dscores, GradientTask task);
@@ -73,7 +74,7 @@ __device__ __forceinline__ void settle_values(typename Product::Element* tile,
   if (!task.gamma) settle<Product, slice, rows>(tile, task.v);
 }
 
-/// Sets in how many slices heads are taken and calls body(Product{}, Slice{}, shifted).
+/// Chooses the slice width of the heads and calls body(Product{}, Slice{}, shifted).
 template <class Body>
 void visit_gradients(Math math, const Scores& scores, GradientTask& task, Body&& body) {
   const std::int64_t width = scores.q.width, v_width = task.v.width;

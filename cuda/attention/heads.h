@@ -3,10 +3,10 @@
 #include "core/contract/attention.h"
 #include "cuda/tensor_cores.h"
 
-/// Heads and segments as the kernels of the attention family see them.
+/// How the attention kernels view heads and segments.
 namespace longhand::cuda {
 
-/// Two neighbours, read and written by one instruction.
+/// Two neighbouring entries, read or written by one instruction.
 template <class T>
 struct alignas(2 * sizeof(T)) Pair {
   T first, second;
@@ -17,12 +17,12 @@ struct HeadsView {
   void* at = nullptr;
   std::int64_t columns = 0;
   std::int32_t width = 0;
-  bool half = false;     // bf16, else f32
-  bool aligned = false;  // eight entries at a time: 16-byte accesses of every row of every head
-  bool add = false;      // of a target: added to what is there
+  bool half = false;     // true for bf16, false for f32
+  bool aligned = false;  // every row of every head allows 16-byte accesses, eight entries at a time
+  bool add = false;      // for a target: add to its contents
 
   explicit __host__ __device__ operator bool() const { return at != nullptr; }
-  /// Whether rows can be copied as T, 16 bytes at a time.
+  /// True if rows can be copied as T, 16 bytes at a time.
   template <class T>
   __device__ bool lies_as() const {
     return aligned && half == std::is_same_v<T, bf16>;
@@ -32,7 +32,7 @@ struct HeadsView {
 HeadsView view(const Heads& x);
 HeadsView view(const HeadsTarget& x);
 
-/// One segment's rows: see core/contract/heads.h.
+/// The rows of one segment; see core/contract/heads.h.
 struct SegmentView {
   std::int64_t query = 0, key = 0;  // first rows
   std::int32_t queries = 0, keys = 0;
@@ -48,18 +48,18 @@ struct SegmentsView {
 };
 SegmentsView view(const Segments& queries, const Segments& keys);
 
-/// Rows of segments that tile their tensor are taken in tiles of `rows`, none across a seam.
-/// Segment s has the slots from begin_s / rows + s on: as floor((b + n) / rows) - floor(b / rows) +
-/// 1 is never less than n / rows rounded up, they are enough, and no table of tiles is needed. Some
-/// slots have no tile.
+/// Consecutive segments are cut into tiles of `rows` rows that never cross a segment boundary.
+/// Segment s owns the slots from begin_s / rows + s on. Since floor((b + n) / rows) - floor(b /
+/// rows) + 1 is at least n / rows rounded up, these slots suffice, and no table of tiles is needed.
+/// Some slots have no tile.
 struct Tile {
-  std::int32_t segment = 0, first = 0;  // its first row, counted in the segment
+  std::int32_t segment = 0, first = 0;  // first: index of the tile's first row within the segment
 };
 inline std::int64_t tile_slots(std::int64_t rows_in_all, std::int64_t segments, int rows) {
   return rows_in_all / rows + segments;
 }
 
-/// The last segment whose slots begin at or before `slot`, found by a warp, 32 at a time.
+/// The last segment whose slots begin at or before `slot`. A warp searches 32 segments at a time.
 __device__ __forceinline__ Tile tile_at(const std::int32_t* begins, int count, int rows,
                                         std::int64_t slot) {
   const int lane = lane_index();
@@ -103,7 +103,7 @@ __device__ __forceinline__ void load_eight(float (&out)[8], const HeadsView& x, 
   }
 }
 
-/// x(i, h) . y(j, g), for all lanes of a warp.
+/// x(i, h) . y(j, g), returned to all lanes of the warp.
 __device__ __forceinline__ float warp_dot(const HeadsView& x, std::int64_t i, int h,
                                           const HeadsView& y, std::int64_t j, int g) {
   float sum = 0;
@@ -136,7 +136,7 @@ __device__ __forceinline__ void store_one(const HeadsView& y, std::int64_t row, 
   }
 }
 
-/// Entries column .. column + 7, of which column is a multiple of 8; those beyond the width are
+/// Stores entries column .. column + 7; column is a multiple of 8. Entries beyond the width are
 /// dropped.
 __device__ __forceinline__ void store_eight(const HeadsView& y, std::int64_t row, int head,
                                             int column, const float (&x)[8]) {
@@ -163,7 +163,7 @@ __device__ __forceinline__ void store_eight(const HeadsView& y, std::int64_t row
   }
 }
 
-/// Entries column and column + 1, of which column is even; those beyond the width are dropped.
+/// Stores entries column and column + 1; column is even. Entries beyond the width are dropped.
 __device__ __forceinline__ void store_pair(const HeadsView& y, std::int64_t row, int head,
                                            int column, float a, float b) {
   if (!y.aligned || y.add) {

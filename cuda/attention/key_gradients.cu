@@ -3,14 +3,14 @@
 namespace longhand::cuda {
 namespace {
 
-/// What a pass over the keys knows of a query.
+/// Data of one query for the pass over the keys.
 struct alignas(16) QueryFacts {
   float factor, log_sum, tau, dot;
 };
 
 /// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (in a chain times 1 - g), over the
-/// query heads that read key head blockIdx.y. Scores lie transposed: a row is a key. Shifted scores
-/// have dc_j as well, for each query head.
+/// query heads that read key head blockIdx.y. Scores are transposed: each row is a key. Shifted
+/// scores also give dc_j, for each query head.
 template <class Product, int slice, bool shifted>
 __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTask task) {
   using Element = typename Product::Element;
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
   const int warp = warp_index(), row = 16 * warp + lane_row();
   const bool busy = 16 * warp < rows;
 
-  // The queries that see a key of this tile, of each head in turn.
+  // The queries that see a key of this tile, for one head after the other.
   const int first_query = max(0, tile.first - at.offset()) / step * step;
   int last_query = at.queries;
   if (scores.window > 0) {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
     }
     return QueryFacts{scores.scale * tau * log2_of_e, log_sum, tau, task.row_dots[at_row]};
   };
-  // dc of this thread's keys, of which it has a part of each sum.
+  // Stores dc of this thread's keys; each thread has a part of each sum.
   const auto put_shift = [&](int head, const float(&sums)[2]) {
     if (!task.dshift || part > 0) return;
 #pragma unroll
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
     }
   };
 
-  // Of this thread's keys: c less that of the tile's first, as in QueryFacts, and sums of dS.
+  // For this thread's keys: c minus c of the tile's first key, as in QueryFacts, and sums of dS.
   float shift[2] = {0, 0}, shift_sums[2] = {0, 0};
   float dk[1][n][4], dv[1][n][4];
   clear(dk[0]);
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
   if (task.value_slices == 1) settle_values<Product, slice, tile_rows>(v, task);
 
   const int own = 16 * warp * stride;
-  int turn = 0, now = 0;  // where in the ring this step's tiles lie
+  int turn = 0, now = 0;  // now: position of this step's tiles in the ring
   for (int head = first_head, begin = first_query; head < last_head; turn = 1 - turn) {
     const float g = task.gamma ? task.gamma[head * task.gamma_step] : 0.0f;
     if (shifted && begin == first_query) {
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
           }
         }
       }
-      // Behind the tile and within the segment every query sees every key.
+      // After the tile, every query of the segment sees every key of the tile.
       const int first_position = at.offset() + begin, count = at.queries - begin;
       if (first_position < tile.first + rows || count < step || rows < tile_rows ||
           scores.window > 0) {

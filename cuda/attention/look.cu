@@ -2,14 +2,14 @@
 
 #include "cuda/attention/run.h"
 
-/// What is looked at rather than trained with: the weights themselves, and scores that are not
-/// finite. A warp for each query and head; products are f32.
+/// Inspection rather than training: the attention weights themselves, and scores that are not
+/// finite. One warp per query and head; products are f32.
 namespace longhand::cuda {
 namespace {
 
 constexpr int look_threads = 256, look_warps = look_threads / warp_size;
 
-/// s_ij of the query in row t of a segment; all lanes get it.
+/// s_ij of the query in row t of a segment, returned to all lanes.
 __device__ __forceinline__ float score(const ScoresView& s, const SegmentView& at, int t, int head,
                                        int j) {
   const float factor = s.scale * s.tau_of(at.query + t, head);
@@ -20,7 +20,7 @@ __device__ __forceinline__ float score(const ScoresView& s, const SegmentView& a
   return factor * warp_sum(sum) + s.shift_of(at, at.offset() + t, head, j);
 }
 
-/// A row of scores to weights by a rule other than softmax.
+/// Converts a row of scores to weights by a rule other than softmax.
 __device__ void weigh_by_rule(const ScoresView& scores, std::int64_t entry, float* row, int first,
                               int end) {
   if (scores.rule == Rule::entmax) {
@@ -47,14 +47,14 @@ __device__ void weigh_by_rule(const ScoresView& scores, std::int64_t entry, floa
   for (int j = first; j < end && kept > 0; ++j) row[j] /= sum;
 }
 
-/// weights of one query and head: the scores first, then their exponentials over the sum.
+/// The weights of one query and head: first the scores, then their exponentials divided by the sum.
 __global__ void __launch_bounds__(look_threads) weights_kernel(ScoresView scores, float* weights) {
   const Tile tile =
       tile_at(scores.segments.query_begin, scores.segments.count, look_warps, blockIdx.x);
   const SegmentView at = scores.segments[tile.segment];
   const int t = tile.first + warp_index(), head = static_cast<int>(blockIdx.y), lane = lane_index();
   if (t >= at.queries) return;
-  std::int64_t before = 0;  // entries of the segments before this one
+  std::int64_t before = 0;  // number of entries of earlier segments
   for (int s = lane; s < tile.segment; s += warp_size) {
     before += std::int64_t{scores.segments.query_length[s]} * scores.segments.key_length[s];
   }
@@ -112,7 +112,8 @@ __global__ void __launch_bounds__(look_threads)
   if (lane_index() == 0) first[at.query + t] = found;
 }
 
-/// The first row with a bad score, as (segment, position, key, head). One warp.
+/// Finds the first row with a bad score and stores (segment, position, key, head). Runs as one
+/// warp.
 __global__ void first_bad_score(ScoresView scores, const std::int64_t* first, std::int64_t rows,
                                 std::int32_t* found) {
   const int lane = lane_index();

@@ -4,8 +4,8 @@
 
 namespace longhand::cuda {
 
-/// Into how many parts the keys of each tile of queries are cut, each a block's: 1 where there are
-/// blocks enough, or queries enough to be trained with. Follows from shapes alone.
+/// Number of parts into which the keys of each tile of queries are cut, one block per part. 1 if
+/// there are enough blocks, or so many queries that this may be training. Depends on shapes alone.
 int key_parts(const Attention& op);
 void attend_in_parts(CudaBackend& backend, const Attention& op, int parts);
 

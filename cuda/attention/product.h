@@ -22,10 +22,10 @@ namespace longhand::cuda {
 __device__ __forceinline__ int lane_row() { return lane_index() / 4; }
 __device__ __forceinline__ int lane_column() { return lane_index() % 4; }
 
-/// f32 products, one by one.
+/// f32 products, without tensor cores.
 struct ExactProduct {
   using Element = float;
-  static constexpr bool rounds = false;  // a tile's entries are a tensor's, of the same type
+  static constexpr bool rounds = false;  // tiles hold a tensor's entries unchanged, in its own type
   static constexpr int stride(int width) { return width + 4; }
   __device__ __forceinline__ static Element element(float x) { return x; }
 
@@ -88,7 +88,7 @@ struct ExactProduct {
   }
 };
 
-/// Operands of 10 bits and the sign, f32's exponent; tiles hold them rounded.
+/// Operands are tf32: a sign, f32's exponent and 10 fraction bits. Tiles hold them rounded.
 struct Tf32Product {
   using Element = float;
   static constexpr bool rounds = true;
@@ -121,8 +121,8 @@ struct Tf32Product {
     }
   }
 
-  /// The order of a sum is free: column t of the left fragment is key 2 t, column t + 4 key 2 t +
-  /// 1, which is how p lies already.
+  /// Sums may have any order: column t of the left fragment is key 2 t, and column t + 4 is key 2 t
+  /// + 1, which matches the layout of p.
   template <int bands, int m, int n>
   __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
@@ -213,7 +213,7 @@ struct Bf16Product {
   }
 };
 
-/// A band alone.
+/// The same for a single band.
 template <class Product, int width, int n>
 __device__ __forceinline__ void dots(float (&c)[n][4], const typename Product::Element* a,
                                      const typename Product::Element* b) {

@@ -10,7 +10,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   using Element = typename Product::Element;
   constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
   constexpr int stride = Product::stride(slice);
-  // c of two steps' keys: one is read while the other comes.
+  // c of the keys of two steps: one is read while the other arrives.
   __shared__ float key_shifts[2][shifted ? step : 1];
   Element* const q = shared_memory<Element>();
   Element* const dy = q + tile_rows * stride;
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   if (task.value_slices == 1) settle<Product, slice, tile_rows>(dy, task.dy);
 
   const int own = 16 * warp * stride;
-  int now = 0, turn = 0;  // where in the ring this step's tiles lie
+  int now = 0, turn = 0;  // now: position of this step's tiles in the ring
   for (int begin = first_key; begin < stop; begin += step, turn = 1 - turn) {
     if (shifted && static_cast<int>(threadIdx.x) < min(step, stop - begin)) {
       const int key = begin + static_cast<int>(threadIdx.x);
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   }
 }
 
-/// y_i (+)= the sum of a few parts of so many entries.
+/// y_i (+)= the sum over slices of parts, for each of `entries` entries.
 __global__ void add_slices(const float* parts, int slices, std::int64_t entries, float* y,
                            bool add) {
   for (std::int64_t i = thread_in_grid(); i < entries; i += threads_in_grid()) {

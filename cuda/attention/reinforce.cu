@@ -4,7 +4,7 @@
 
 #include "cuda/attention/run.h"
 
-/// Weights of attention made larger: a warp for each query that has pairs, and head. Products are
+/// Increases chosen attention weights: one warp per head and query that has pairs. Products are
 /// f32.
 namespace longhand::cuda {
 namespace {
@@ -19,7 +19,7 @@ struct Pairs {
   __device__ bool begins(std::int64_t n) const { return n == 0 || row(n) != row(n - 1); }
 };
 
-/// The segment of a query's row.
+/// The segment that contains a query's row.
 __device__ __forceinline__ int segment_of(const SegmentsView& segments, std::int32_t row) {
   int low = 0, high = segments.count;
   while (high - low > 1) {
@@ -29,8 +29,8 @@ __device__ __forceinline__ int segment_of(const SegmentsView& segments, std::int
   return low;
 }
 
-/// A warp whose pair is the first of its query takes all of them, a bit each of up to 32 at a time:
-/// first which of them count, then the sum of their values.
+/// The warp whose pair is the first of its query handles all pairs of that query, up to 32 at a
+/// time with one bit each: first it determines which pairs count, then it sums their values.
 __global__ void __launch_bounds__(reinforce_threads)
     reinforce_kernel(ScoresView scores, const float* log_sum, HeadsView v, Pairs pairs,
                      const float* amounts, float log_threshold, HeadsView y, std::int64_t rows) {

@@ -1,11 +1,11 @@
 #include "cuda/attention/chain.h"
 #include "cuda/attention/rule_walk.h"
 
-/// Gradients of attention by rules. For dq a block goes through keys as forward. For dk and dv it
-/// has 64 keys and goes through the queries after them; what a query's walk knows at the tile's
-/// last key lies in `walked`, where the block of the keys behind left it, and is moved on there.
-/// Blocks take tiles by ticket, the last keys first (chain.h), and each is one step behind the one
-/// that it waits for.
+/// Gradients of attention by rules. For dq a block goes through the keys as in the forward pass.
+/// For dk and dv it has 64 keys and goes through the queries after them. `walked` holds the state
+/// of each query's walk at the tile's last key, as left by the block of the following keys; this
+/// block advances it. Blocks take tiles by ticket, the last keys first (chain.h), and each block
+/// runs one step behind the block it waits for.
 namespace longhand::cuda {
 
 using namespace walks;
@@ -94,8 +94,8 @@ __global__ void __launch_bounds__(attention_threads) query_kernel(RuleTask task)
                       part * slice, dq, factors);
 }
 
-/// dk and dv of the keys first, first + 1, ... of a segment. `done` is this tile's progress,
-/// `behind` that of the tile after it, or null.
+/// dk and dv of the keys first, first + 1, ... of a segment. `done` is this tile's progress;
+/// `behind` is the progress of the following tile, or null.
 template <class Product, Rule rule>
 __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first, int key_head,
                          int part, std::int32_t* done, const std::int32_t* behind) {
@@ -127,7 +127,7 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
   };
   if (task.key_slices == 1) bring_keys(0);
   if (task.value_slices == 1) bring_values(0);
-  // dc of this thread's key, where it has one.
+  // dc of this thread's key, if the thread has one.
   const bool has_shift = task.dshift && part == 0;
   const auto put_shift = [&](int head, float sum) {
     if (thread >= rows) return;

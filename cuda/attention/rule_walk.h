@@ -5,16 +5,17 @@
 #include "cuda/attention/rules.h"
 #include "cuda/attention/run.h"
 
-/// What the kernels of attention by rules share. A block takes the products of a tile of scores as
-/// the softmax kernels do and puts them into shared memory, where a thread for each query walks
-/// along its keys, from the nearest on, with the rule's own text. Weights go back to registers for
-/// the products that follow.
+/// Shared code of the kernels for attention by rules. A block computes the products of a tile of
+/// scores as the softmax kernels do and stores them in shared memory. There one thread per query
+/// walks along its keys, from the nearest on, and applies the rule's own code. The weights return
+/// to registers for the products that follow.
 ///
-/// Heads wider than a slice: as in gradients.h. Sums over slices go in one order everywhere, so
-/// that a score has the same bits in all passes.
+/// Heads wider than a slice are handled as in gradients.h. Sums over slices have the same order
+/// everywhere, so that a score has the same bits in all passes.
 namespace longhand::cuda::walks {
 
-constexpr int slice = 64, steps = 32;  // columns of a head; rows of the other side in a step
+// columns per slice of a head; rows of the other side per step
+constexpr int slice = 64, steps = 32;
 
 struct RuleTask {
   ScoresView scores;
@@ -23,27 +24,29 @@ struct RuleTask {
   const float* row_dots = nullptr;
   float *dtau = nullptr, *dpull = nullptr, *dshift = nullptr;
   bool add_tau = false, add_pull = false, add_shift = false;
-  float* row_sums = nullptr;  // of dS, [query rows, heads], where a shift wants them
+  float* row_sums = nullptr;  // row sums of dS, [query rows, heads], if a shift needs them
   std::int32_t key_slices = 1, value_slices = 1;
   std::int64_t query_rows = 0;
   Pair<float>* walked = nullptr;  // [slices, query rows, heads]
   std::int32_t* progress = nullptr;
 };
 
-/// A query on its way along its keys.
+/// The state of one query as it walks along its keys.
 template <Rule rule>
 struct Walker {
   float factor = 0, pull = 0, log_sum = 0, d = 0;
   int position = -1;
   bool there = false;
-  float known = rule == Rule::stick ? 1.0f : 0.0f;  // what is left; the keys kept
-  float sum = 0;    // of stick-breaking the rest of D; of TRA dpull, and forward the weights
-  float level = 0;  // of TRA forward: the largest logit
-  float raw = 0;    // the sum of dS times q . k
-  float all = 0;    // the sum of dS
-  float shift = 0;  // c of the query
-  const float* shifts = nullptr;  // of its segment's keys, `heads` apart; null: none
-  int number = 0;                 // of entmax forward: keys that have a weight
+  // stick-breaking: the remaining stick; TRA: keys kept; entmax: sum of squared weights
+  float known = rule == Rule::stick ? 1.0f : 0.0f;
+  // stick-breaking: rest of D; TRA: dpull, and in the forward pass the sum of weights
+  float sum = 0;
+  float level = 0;                // TRA forward: the largest logit so far
+  float raw = 0;                  // the sum of dS times q . k
+  float all = 0;                  // the sum of dS
+  float shift = 0;                // c of the query
+  const float* shifts = nullptr;  // c of its segment's keys, with stride `heads`; may be null
+  int number = 0;                 // entmax forward: number of keys with a weight
 
   __device__ void start(const ScoresView& scores, const SegmentView& at, int query, int head) {
     there = query < at.queries;
@@ -71,7 +74,7 @@ struct Walker {
   __device__ bool sees(const ScoresView& scores, int key) const {
     return there && visible(scores, position, key) && (!strict(rule) || key < position);
   }
-  /// The score of a key, from a product: the same bits wherever it is made.
+  /// The score of a key from its product, with the same bits wherever it is computed.
   __device__ float score(const ScoresView& scores, float product, int key) const {
     if (!shifts) return product * factor;
     const float apart = shift - shifts[std::int64_t{key} * scores.heads];
@@ -79,8 +82,8 @@ struct Walker {
   }
   __device__ bool spent() const { return rule == Rule::stick && known < rules::Stick::spent; }
 
-  /// The scores s[key stride] of the keys begin .. begin + count - 1 to weights. Gives what the
-  /// sums so far shrink by.
+  /// Converts the scores s[key stride] of the keys begin .. begin + count - 1 to weights. Returns
+  /// the factor by which earlier sums shrink.
   __device__ float weigh(const ScoresView& scores, int begin, int count, float* s, int stride) {
     float top = level;
     for (int key = count - 1; key >= 0; --key) {
@@ -107,7 +110,7 @@ struct Walker {
     return shrink;
   }
 
-  /// The largest half of a score, or the sums of weights and of their squares.
+  /// The maximum of half the scores, or the sums of the weights and of their squares.
   __device__ void highest(const ScoresView& scores, int begin, int count, const float* s,
                           int stride) {
     for (int key = 0; key < count; ++key) {
@@ -132,7 +135,7 @@ struct Walker {
       float& x = s[key * stride];
       x = sees(scores, begin + key) ? rules::Entmax::weight(score(scores, x, begin + key), level)
                                     : 0.0f;
-      if (number == 1 && x > 0) x = 1;  // to the last bit
+      if (number == 1 && x > 0) x = 1;  // exactly 1
     }
   }
 
@@ -165,7 +168,7 @@ struct Walker {
   }
 };
 
-/// Products of a warp's 16 rows, to and from a tile: entry (r, c) is at r row_stride + c
+/// Moves the products of a warp's 16 rows to and from a tile; entry (r, c) is at r row_stride + c
 /// column_stride.
 template <int m>
 __device__ void put_tile(float* tile, int row_stride, int column_stride, const float (&x)[m][4]) {
@@ -195,8 +198,8 @@ template <class Product>
 constexpr int tile_entries = tile_rows* Product::stride(slice);
 template <class Product>
 constexpr int step_entries = steps* Product::stride(slice);
-constexpr int walk_stride = tile_rows + 1;  // of a key, where a block has 64 queries
-constexpr int wave_stride = steps + 1;      // where it has 64 keys
+constexpr int walk_stride = tile_rows + 1;  // stride of a key if a block has 64 queries
+constexpr int wave_stride = steps + 1;      // stride if a block has 64 keys
 constexpr int walk_floats = steps * walk_stride, wave_floats = tile_rows * wave_stride;
 
 template <class Product>
@@ -208,8 +211,8 @@ constexpr std::size_t backward_bytes = sizeof(typename Product::Element) * 2 *
                                        (tile_entries<Product> + step_entries<Product>)+2 *
                                        sizeof(float) * std::max(walk_floats, wave_floats);
 
-/// c += rows a of `mine` times rows of `others`, over all slices of the head; the slices' tiles
-/// pass through shared memory.
+/// c += rows a of `mine` times rows of `others`, over all slices of the head. The tiles of the
+/// slices pass through shared memory.
 template <class Product, int m, class Mine, class Others>
 __device__ void dots_of_slices(float (&c)[m][4], typename Product::Element* mine,
                                typename Product::Element* others, int parts, bool busy,
@@ -225,7 +228,7 @@ __device__ void dots_of_slices(float (&c)[m][4], typename Product::Element* mine
 }
 
 /// The queries of a block: first .. first + rows - 1 of a segment, at positions from `start` on.
-/// Those with the most keys are begun first.
+/// Tiles with the most keys start first.
 struct BlockQueries {
   SegmentView at;
   int first, rows, start;
@@ -237,7 +240,7 @@ __device__ __forceinline__ BlockQueries own_queries(const SegmentsView& segments
   return {at, tile.first, min(tile_rows, at.queries - tile.first), at.offset() + tile.first};
 }
 
-/// A tile, there for this thread when it returns and for the others after a barrier.
+/// Loads a tile. It is visible to this thread on return, and to the others after a barrier.
 template <class Product, int rows>
 __device__ void fetch(typename Product::Element* tile, const HeadsView& x, std::int64_t row,
                       int count, int head, int part) {
@@ -250,18 +253,18 @@ __device__ void fetch(typename Product::Element* tile, const HeadsView& x, std::
 template <Rule rule>
 using Named = std::integral_constant<Rule, rule>;
 
-/// Entmax's forward pass, and its D: dots, [rows, heads].
+/// Entmax's forward pass, and its D in dots, [rows, heads].
 void attend_by_entmax(CudaBackend& backend, const Scores& scores, const RuleTask& task);
 void entmax_dots(CudaBackend& backend, const Scores& scores, const RuleTask& task, float* dots);
 
-/// Calls body(Product{}), as the math has it.
+/// Calls body(Product{}) with the product type of the math mode.
 template <class Body>
 void visit_product(const Scores& scores, Math math, Body&& body) {
   if (math == Math::exact) return body(ExactProduct{});
   if (math == Math::bf16 || scores.q.data.dtype() == DType::bf16) return body(Bf16Product{});
   body(Tf32Product{});
 }
-/// Calls body(Product{}, rule): TRA's scores are f32 whatever the math.
+/// Calls body(Product{}, rule). TRA's scores are f32 in every math mode.
 template <class Body>
 void visit_rule(const Scores& scores, Math math, Body&& body) {
   if (scores.rule == Rule::tra) return body(ExactProduct{}, Named<Rule::tra>{});

@@ -1,7 +1,7 @@
 #include "cuda/attention/rule_walk.h"
 
-/// Attention by rules other than softmax, forward: a block has 64 queries and goes through keys
-/// from the last to the first, 32 at a time, until no query has anything left.
+/// Forward pass of attention by rules other than softmax. A block has 64 queries and goes through
+/// the keys from the last to the first, 32 at a time, until no query has weight left to assign.
 namespace longhand::cuda {
 
 using namespace walks;

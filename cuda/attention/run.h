@@ -6,7 +6,7 @@
 #include "cuda/cuda_backend.h"
 #include "cuda/launch.h"
 
-/// What the run()s of the attention family share on the host's side.
+/// Host code that the run() functions of the attention family share.
 namespace longhand::cuda {
 
 inline const float* pointer(const Tensor& x) { return x ? x.data<float>() : nullptr; }
@@ -16,8 +16,8 @@ struct Slice {
   static constexpr int value = columns;
 };
 
-/// Calls body(Product{}, Slice<columns>{}): how products are made, and in which width heads are
-/// taken. bf16 operands are exact in f32 and lose nothing in the bf16 product but P's bits.
+/// Calls body(Product{}, Slice<columns>{}) with the kind of product and the slice width of the
+/// heads. bf16 operands are exact in f32; the bf16 product rounds nothing but P.
 template <class Body>
 void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
   const auto with_slice = [&](auto product) {
@@ -30,21 +30,22 @@ void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
   return with_slice(Tf32Product{});
 }
 
-/// The rows of a slot's tile that one step of the backward pass takes from the other side: as many
-/// as leave room for the tiles in 99 KiB of shared memory and for the sums in registers.
+/// Number of rows that one step of the backward pass takes from the other side: as many as leave
+/// room for the tiles in 99 KiB of shared memory and for the sums in registers.
 template <class Product, int slice>
 inline constexpr int step_rows = sizeof(typename Product::Element) == 2 ? (slice < 128 ? 64 : 32)
                                  : slice == 32                          ? 64
                                  : slice == 64                          ? 32
                                                                         : 24;
 
-/// Blocks for so many tiles of chains: each takes the next tile when it has finished one.
+/// Number of blocks for so many chain tiles. Each block takes the next tile when it has finished
+/// one.
 inline std::int64_t chain_blocks(const CudaBackend& backend, std::int64_t tiles) {
   return std::min<std::int64_t>(tiles, std::int64_t{4} * backend.device().multiprocessors);
 }
 
-/// parts [outer, results, inner]: result_r (+)= sum over outer and inner of parts(o, r, i), in an
-/// order that is always the same.
+/// parts [outer, results, inner]: result_r (+)= sum over outer and inner of parts(o, r, i), in a
+/// fixed order.
 void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t inner,
             const Target& result);
 

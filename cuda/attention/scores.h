@@ -3,9 +3,9 @@
 #include "cuda/attention/heads.h"
 #include "cuda/attention/product.h"
 
-/// What the softmax kernels share: what scores are made of, who sees whom, and how tiles come into
-/// shared memory. A block has four warps; warp w has the rows 16 w .. 16 w + 15 of a tile of 64.
-/// Scores are kept in powers of two: exp(s) = 2^(s log2 e).
+/// Shared code of the softmax kernels: how scores are computed, which keys a query sees, and how
+/// tiles reach shared memory. A block has four warps; warp w has rows 16 w .. 16 w + 15 of a tile
+/// of 64. Scores are kept as powers of two: exp(s) = 2^(s log2 e).
 namespace longhand::cuda {
 
 inline constexpr int tile_rows = 64;
@@ -18,12 +18,12 @@ struct ScoresView {
   SegmentsView segments;
   std::int64_t window = 0;
   float scale = 1;
-  const float *tau = nullptr, *shift = nullptr, *sink = nullptr;  // or none
-  const float* pull = nullptr;                                    // of TRA
+  const float *tau = nullptr, *shift = nullptr, *sink = nullptr;  // each may be null
+  const float* pull = nullptr;                                    // TRA only
   Rule rule = Rule::softmax;
-  std::int32_t heads = 1, group = 1;  // query heads; query heads to a key head
+  std::int32_t heads = 1, group = 1;  // query heads; query heads per key head
 
-  /// tau of a query's row; 1 where there is no such row.
+  /// tau of a query's row; 1 if `there` is false.
   __device__ float tau_of(std::int64_t row, int head, bool there = true) const {
     return tau && there ? tau[row * heads + head] : 1.0f;
   }
@@ -35,23 +35,23 @@ struct ScoresView {
   __device__ float shift_of(const SegmentView& at, int p, int head, int j) const {
     return shift_of(at.key + p, head) - shift_of(at.key + j, head);
   }
-  /// The first key that the query at position p sees.
+  /// The first key visible to the query at position p.
   __device__ int first_key(int p) const {
     return window > 0 && p + 1 > window ? static_cast<int>(p + 1 - window) : 0;
   }
-  /// The last of a segment's positions that see key j.
+  /// The last position of a segment that sees key j.
   __device__ int last_position(int j, int keys) const {
     return window > 0 && j + window < keys ? static_cast<int>(j + window - 1) : keys - 1;
   }
 };
 ScoresView view(const Scores& scores);
 
-/// Whether the query at position p sees key j.
+/// True if the query at position p sees key j.
 __device__ __forceinline__ bool visible(const ScoresView& s, int p, int j) {
   return j <= p && (s.window == 0 || j > p - s.window);
 }
 
-/// How many slices of `slice` columns a head is taken in.
+/// Number of slices of `slice` columns in a head.
 inline int slices(std::int64_t width, int slice) {
   return static_cast<int>((width + slice - 1) / slice);
 }
@@ -69,16 +69,16 @@ __device__ __forceinline__ void store_eight(typename Product::Element* to, const
   }
 }
 
-/// tile[r][c] = x(row + r, head, first + c) for r < count, zeros up to `rows` and beyond the width.
-/// Where x's entries can be taken as they lie they are only set on their way: the tile is there
-/// after commit_copies(), a wait, settle() and a barrier.
+/// tile[r][c] = x(row + r, head, first + c) for r < count, zero for later rows up to `rows` and
+/// beyond the width. If x's entries need no conversion, this only starts asynchronous copies: the
+/// tile is ready after commit_copies(), a wait, settle() and a barrier.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void stage(typename Product::Element* tile, const HeadsView& x,
                                       std::int64_t row, int count, int head, int first) {
   using Element = typename Product::Element;
   if (x.lies_as<Element>()) {
     constexpr int size = Pack<Element>::size, pieces = slice / size;
-    constexpr int step = attention_threads / pieces;  // rows of one pass
+    constexpr int step = attention_threads / pieces;  // rows per pass
     static_assert(rows % step == 0);
     const int first_row = static_cast<int>(threadIdx.x) / pieces;
     const int column = static_cast<int>(threadIdx.x) % pieces * size;
@@ -103,11 +103,11 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
   }
 }
 
-/// Rounds what this thread brought with stage(), once it has waited for it.
+/// Rounds the entries that this thread loaded with stage(), after it has waited for them.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void settle(typename Product::Element* tile, const HeadsView& x) {
   if constexpr (Product::rounds) {
-    if (!x.lies_as<typename Product::Element>()) return;  // rounded already
+    if (!x.lies_as<typename Product::Element>()) return;  // stage() rounded them already
     constexpr int size = Pack<typename Product::Element>::size, pieces = slice / size;
     tile += static_cast<int>(threadIdx.x) / pieces * Product::stride(slice) +
             static_cast<int>(threadIdx.x) % pieces * size;
@@ -121,9 +121,9 @@ __device__ __forceinline__ void settle(typename Product::Element* tile, const He
   }
 }
 
-/// y(row + r, head, first + c) = factor_r out(r, c) for the rows r < count that this warp has. They
-/// go through `rows`, 16 bands rows of a tile that other warps do not touch, to leave in pieces of
-/// eight entries.
+/// y(row + r, head, first + c) = factor_r out(r, c) for this warp's rows r < count. The results
+/// pass through `rows`, 16 bands rows of a tile that other warps do not touch, so that they are
+/// stored eight entries at a time.
 template <class Product, int bands, int n>
 __device__ __forceinline__ void store_rows(typename Product::Element* rows, const HeadsView& y,
                                            std::int64_t row, int count, int head, int first,
@@ -166,8 +166,8 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
   }
 }
 
-/// tile[r][c] for r < count are the values a chain reads, (1 - g) v + g y: of v the rows row + r,
-/// of y what `finished(eight, r, first column)` gives.
+/// For r < count, tile[r][c] is the value that a chain reads, (1 - g) v + g y. v comes from row +
+/// r, and y from `finished(eight, r, first column)`.
 template <class Product, int slice, class Finished>
 __device__ __forceinline__ void stage_chain(typename Product::Element* tile, int rows,
                                             const HeadsView& v, std::int64_t row, int count,
@@ -196,7 +196,7 @@ __device__ __forceinline__ void clear(float (&c)[n][4]) {
   }
 }
 
-/// Of the four lanes that share a row.
+/// The sum over the four lanes that share a row.
 __device__ __forceinline__ float row_sum(float x) {
   x += __shfl_xor_sync(full_warp, x, 1);
   return x + __shfl_xor_sync(full_warp, x, 2);

@@ -8,11 +8,11 @@
 
 namespace longhand {
 
-/// The CUDA backend with its kernels run by the emulator; set_order() says in which order.
+/// Creates the CUDA backend with its kernels run by the emulator. set_order() chooses the order of
+/// threads and blocks.
 std::shared_ptr<Backend> make_emulated_cuda_backend(BackendOptions options = {});
 
-/// What was given to emulated devices so far: kernels, products and copies by themselves, and
-/// graphs.
+/// Work enqueued on emulated devices so far: single kernels, products and copies, and graphs.
 struct GivenWork {
   std::int64_t single = 0, graphs = 0;
 };

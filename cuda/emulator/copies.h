@@ -4,16 +4,17 @@
 
 namespace longhand::emulator {
 
-/// A thread's copies of 16 bytes into shared memory that are on their way. A copy arrives as late
-/// as it may, when the thread waits for its group; until then its place is full of NaN. That nobody
-/// else reads it before a barrier shows where threads run in another order.
+/// A thread's asynchronous 16-byte copies into shared memory that are still pending. Each copy
+/// arrives as late as allowed, when the thread waits for its group; until then its destination is
+/// full of NaN. Reads by other threads before a barrier are found when threads run in another
+/// order.
 class Copies {
  public:
-  void issue(void* to, const void* from);  // zeros where from is nullptr
+  void issue(void* to, const void* from);  // copies zeros if from is nullptr
   void commit();
-  void wait(int but);  // for all groups but the last ones
+  void wait(int but);  // waits for all groups except the last `but`
 
-  /// The thread begins, or ends: an error if copies are still on their way.
+  /// Called when the thread begins or ends. Throws an Error if copies are still pending.
   void begin();
   void end() const;
 
@@ -23,11 +24,11 @@ class Copies {
     const void* from;
     int group;
   };
-  std::vector<Copy> pending_;  // in the order of their groups
-  int groups_ = 0;             // committed
+  std::vector<Copy> pending_;  // in group order
+  int groups_ = 0;             // number of committed groups
 };
 
-/// Those of the thread that runs.
+/// The copies of the running thread.
 Copies& copies();
 
 }  // namespace longhand::emulator

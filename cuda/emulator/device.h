@@ -11,9 +11,9 @@
 #include "cuda/emulator/copies.h"
 #include "cuda/emulator/scheduler.h"
 
-/// The part of CUDA's language that our kernels use, for g++: what a thread knows of itself,
-/// barriers, warp operations, atomics on integers, a few functions. There are no atomics on floats
-/// here, so a kernel that uses one does not compile.
+/// The part of CUDA's language that our kernels use, for g++: thread indices, barriers, warp
+/// operations, integer atomics and a few functions. There are no float atomics, so a kernel that
+/// uses one does not compile.
 
 #define __global__
 #define __device__
@@ -30,7 +30,7 @@
 #define blockDim ::longhand::emulator::block_size
 #define gridDim ::longhand::emulator::grid_size
 
-// The file and line of a call, as default arguments.
+// The file and line of the caller, as default arguments.
 #define LONGHAND_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 inline void __syncthreads(LONGHAND_SITE) { longhand::emulator::block_barrier({file, line}); }
@@ -45,11 +45,12 @@ void warp_value(unsigned mask, T& payload, Finish finish, const char* file, int 
 template <class T>
 struct Moved {
   T value;
-  int source;  // the lane whose value is wanted
+  int source;  // the lane to read from
   T result;
 };
 
-/// Every lane of the mask gets the value of the lane it names; a lane outside the mask has none.
+/// Every lane of the mask receives the value of the lane it names. Lanes outside the mask have no
+/// value.
 template <class T>
 T shuffle(unsigned mask, T value, int source, const char* file, int line) {
   Moved<T> moved{value, source, value};
@@ -78,7 +79,7 @@ struct Folded {
   T value, result;
 };
 
-/// The lanes' values combined two by two, the same for all of them.
+/// Combines the lanes' values pairwise; every lane receives the same result.
 template <class T, class Combine>
 T fold(unsigned mask, T value, Combine, const char* file, int line) {
   Folded<T> folded{value, value};
@@ -166,7 +167,7 @@ inline int __syncthreads_and(int flag, LONGHAND_SITE) {
   return longhand::emulator::fold_block(flag != 0, longhand::emulator::Common{}, file, line);
 }
 
-// As in CUDA, a shuffle past the end of its group of `width` lanes returns the lane's own value.
+// As in CUDA, a shuffle that reaches past its group of `width` lanes returns the lane's own value.
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = 32, LONGHAND_SITE) {
   const int lane = longhand::emulator::lane_of_thread();
@@ -287,7 +288,8 @@ T* shared_memory() {
   return static_cast<T*>(emulator::shared_bytes());
 }
 
-/// A thread's access of 16 bytes at once, which the device refuses at other addresses.
+/// Checks the address of a 16-byte access. The device refuses addresses that are not multiples
+/// of 16.
 inline void require_16_byte_boundary(const void* address) {
   if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0) {
     emulator::fail_in_kernel("a 16-byte access at an address that is no multiple of 16");

@@ -13,9 +13,9 @@
 #endif
 
 #if defined(__x86_64__)
-// void longhand_emulator_switch(void** from, void* to): keeps what a call must keep on the stack,
-// stores the stack pointer in *from and goes on at the stack `to`. swapcontext would make a system
-// call for the signal mask each time, and a barrier of 256 threads is 512 switches.
+// void longhand_emulator_switch(void** from, void* to): saves the callee-saved registers on the
+// stack, stores the stack pointer in *from and continues on the stack `to`. swapcontext would make
+// a system call for the signal mask each time, and a barrier of 256 threads takes 512 switches.
 asm(R"(
 .text
 .hidden longhand_emulator_switch
@@ -67,8 +67,8 @@ constexpr std::size_t stack_size = std::size_t{128} << 10;
 #if defined(__x86_64__)
 
 struct Fiber::Context {
-  void* inside = nullptr;   // where the body goes on
-  void* outside = nullptr;  // where resume() goes on
+  void* inside = nullptr;   // where the body continues
+  void* outside = nullptr;  // where resume() continues
   const void* outer_stack = nullptr;
   std::size_t outer_size = 0;
 };
@@ -101,7 +101,7 @@ void Fiber::enter(Fiber* self) {
 #endif
   self->body_(self->argument_);
   self->ended_ = true;
-  self->wait();  // never resumed
+  self->wait();  // never returns
 }
 
 #if defined(__x86_64__)
@@ -110,7 +110,7 @@ void Fiber::start(void (*body)(void*), void* argument) {
   body_ = body;
   argument_ = argument;
   ended_ = false;
-  // A frame as longhand_emulator_switch leaves it: six registers, then where to return to.
+  // Builds a frame as longhand_emulator_switch leaves it: six registers, then the return address.
   auto* top = reinterpret_cast<std::uintptr_t*>(stack_ + guard + stack_size) - 2;
   *--top = reinterpret_cast<std::uintptr_t>(&longhand_emulator_entry);
   *--top = 0;                                         // rbp
@@ -119,8 +119,8 @@ void Fiber::start(void (*body)(void*), void* argument) {
   for (int i = 0; i < 3; ++i) *--top = 0;             // r13 to r15
   context_->inside = top;
 #if defined(__SANITIZE_ADDRESS__)
-  // A launch that failed leaves its fibers in the middle of functions, and their red zones with
-  // them.
+  // A failed launch leaves its fibers in the middle of functions, so the red zones on their stacks
+  // must be cleared.
   __asan_unpoison_memory_region(stack_ + guard, stack_size);
 #endif
 }
@@ -159,7 +159,7 @@ void Fiber::start(void (*body)(void*), void* argument) {
   context_->inside.uc_stack.ss_size = stack_size;
   context_->inside.uc_link = nullptr;
   const auto address = reinterpret_cast<std::uintptr_t>(this);
-  // makecontext hands on ints only: the fiber's address in two halves.
+  // makecontext only passes ints, so the fiber's address is passed in two halves.
   makecontext(&context_->inside, reinterpret_cast<void (*)()>(+[](unsigned high, unsigned low) {
     enter(reinterpret_cast<Fiber*>((std::uintptr_t{high} << 32) | low));
   }),

@@ -5,8 +5,8 @@
 
 namespace longhand::emulator {
 
-/// A function with a stack of its own, which runs until it waits and goes on where it waited.
-/// Fibers belong to one host thread and are run from one place, the scheduler.
+/// A function with its own stack. It runs until it waits, and later continues from there. Fibers
+/// belong to one host thread, and only the scheduler resumes them.
 class Fiber {
  public:
   Fiber();
@@ -14,12 +14,12 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// The next resume() calls body(argument) from its beginning. A body that did not end is
-  /// forgotten: nothing on its stack is destroyed.
+  /// Makes the next resume() call body(argument) from its beginning. A body that has not ended is
+  /// abandoned: nothing on its stack is destroyed.
   void start(void (*body)(void*), void* argument);
-  /// Runs until the body waits or ends.
+  /// Runs the fiber until its body waits or ends.
   void resume();
-  /// Called within the body: back to whoever resumed it.
+  /// Called from within the body: returns to the caller of resume().
   void wait();
   bool ended() const { return ended_; }
 
@@ -27,7 +27,7 @@ class Fiber {
   struct Context;
   static void enter(Fiber* self);
 
-  std::byte* stack_ = nullptr;  // the mapping; its lowest page is never touched
+  std::byte* stack_ = nullptr;  // the mapping; its lowest page is a guard and never touched
   Context* context_ = nullptr;
   void (*body_)(void*) = nullptr;
   void* argument_ = nullptr;

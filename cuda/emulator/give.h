@@ -6,7 +6,7 @@
 
 namespace longhand::cuda {
 
-/// Does the work, or adds it to what the stream records.
+/// Runs the work now, or adds it to the stream's recording.
 void give(Stream& stream, std::function<void()> work);
 
 }  // namespace longhand::cuda

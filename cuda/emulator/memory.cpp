@@ -18,10 +18,11 @@ namespace longhand::emulator {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t reserved = std::size_t{16} << 30;  // of addresses; memory comes when touched
+// bytes of address space; memory is allocated when touched
+constexpr std::size_t reserved = std::size_t{16} << 30;
 
-/// The one device: blocks are cut from the front, returned ones are used again by size,
-/// and with the last one the device is empty again.
+/// The memory of the one device. Blocks are cut from the front, and returned blocks are reused by
+/// size. When the last block is returned, the device is empty again.
 class Arena {
  public:
   static Arena& the_one() {
@@ -39,7 +40,8 @@ class Arena {
   }
 
   void touch(std::initializer_list<Bytes> all, const std::function<void()>& work) {
-    std::lock_guard lock(mutex_);  // until work is done: nobody closes the device meanwhile
+    // held until the work is done, so that nobody closes the device meanwhile
+    std::lock_guard lock(mutex_);
     const auto each = [&](int allowed) {
       for (const Bytes& one : all) {
         if (users_ == 0 && holds(one)) protect(one, allowed);
@@ -91,7 +93,7 @@ class Arena {
     return at >= begin && at + bytes.count <= begin + used_;
   }
   void protect(int allowed) { protect({base_, used_}, allowed); }
-  /// The pages of these bytes. A block has its pages to itself.
+  /// Sets the protection of the pages of these bytes. Blocks do not share pages.
   void protect(const Bytes& bytes, int allowed) {
     if (bytes.count == 0) return;
     const auto at = reinterpret_cast<std::uintptr_t>(bytes.address);
@@ -103,7 +105,7 @@ class Arena {
   std::byte* base_ = nullptr;
   std::size_t used_ = 0;
   int users_ = 0;
-  std::int64_t out_ = 0;  // blocks
+  std::int64_t out_ = 0;  // number of blocks in use
   std::map<std::size_t, std::vector<void*>> free_;
 };
 
@@ -131,7 +133,7 @@ class DeviceMemory final : public MemorySource {
       untouched = std::ranges::all_of(slack, [](unsigned char byte) { return byte == poison; });
     });
     if (untouched) return;
-    // Nobody can be told otherwise from a destructor, and what follows could not be trusted.
+    // A destructor cannot throw, and memory is corrupt: abort.
     std::fprintf(stderr, "emulator: something wrote past the end of a block of %zu bytes\n", asked);
     std::abort();
   }

@@ -7,13 +7,13 @@
 
 #include "core/memory.h"
 
-/// The emulated device's memory: an address range that can be touched only while a kernel runs or
-/// a copy is made, so that host code which reads a device pointer crashes here as it would there.
+/// The emulated device's memory: an address range that is accessible only while a kernel or a copy
+/// runs. Host code that reads a device pointer therefore crashes here, as it would with a device.
 namespace longhand::emulator {
 
 constexpr int poison = 0xff;  // NaN in every float type
 
-/// While one lives, device memory can be read and written.
+/// While an instance lives, device memory can be read and written.
 class Access {
  public:
   Access();
@@ -26,16 +26,15 @@ struct Bytes {
   const void* address = nullptr;
   std::size_t count = 0;
 };
-/// Does the work while only these bytes, or host memory, can be touched. Opening all that kernels
-/// may touch takes time for every page that the device has lent. The work asks for no device
-/// memory.
+/// Runs the work while only these bytes and host memory are accessible. Making all device memory
+/// accessible costs time for every page in use. The work must not allocate device memory.
 void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work);
 
-/// What is lent is filled with NaN, and what lies between the bytes asked for and the block's end
-/// is held to be untouched when the block comes back. Memory ends after `limit` bytes.
+/// Allocated blocks are filled with NaN. When a block is returned, the bytes between the requested
+/// size and the block's end must be untouched. `limit`: total bytes of the device.
 std::unique_ptr<MemorySource> device_memory(std::size_t limit);
 
-/// Whether these bytes are of blocks that were handed out since the device was last empty.
+/// True if these bytes belong to blocks allocated since the device was last empty.
 bool in_device_memory(const void* address, std::size_t bytes);
 
 }  // namespace longhand::emulator

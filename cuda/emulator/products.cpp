@@ -13,7 +13,7 @@ namespace {
 
 using Epilogue = Product::Epilogue;
 
-/// To TF32's 10 bits of fraction, as the tensor cores do: what is below is cut off.
+/// Rounds to TF32's 10 fraction bits as the tensor cores do, by truncation.
 float to_tf32(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000u);
 }
@@ -31,7 +31,7 @@ void write(void* data, DType type, std::int64_t i, float value) {
   }
 }
 
-/// op(x) of one matrix, rows by columns, as floats.
+/// op(x) of one matrix, [rows, columns], as floats.
 std::vector<float> operand(const Product& p, const void* data, std::int64_t first,
                            std::int64_t rows, std::int64_t columns, bool transpose) {
   std::vector<float> x(static_cast<std::size_t>(rows * columns));

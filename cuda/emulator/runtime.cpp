@@ -10,8 +10,7 @@
 #include "cuda/launch.h"
 #include "cuda/stream.h"
 
-/// What cuda/runtime.cpp does on a device: here each call is done when it returns, unless it is
-/// recorded.
+/// Replaces cuda/runtime.cpp. Each call has finished when it returns, unless it is recorded.
 namespace longhand {
 namespace {
 
@@ -28,7 +27,7 @@ using Recording = std::vector<std::function<void()>>;
 
 }  // namespace
 
-/// A stream's handle is the recording it makes.
+/// A stream's handle points to the recording in progress.
 Stream::Stream() = default;
 Stream::~Stream() { delete static_cast<Recording*>(handle_); }
 void Stream::wait(const Event&) {}
@@ -96,7 +95,7 @@ void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t s
   });
 }
 
-// Few multiprocessors, so that loops over a grid go round more than once.
+// Few multiprocessors, so that loops with the grid's stride iterate more than once.
 std::vector<DeviceFacts> find_devices() {
   return {{.name = "emulated",
            .major = 9,

@@ -24,7 +24,8 @@ Index3 thread_index, block_index, block_size, grid_size;
 namespace {
 
 constexpr int lanes = 32;
-constexpr std::size_t shared_slack = 64;  // beyond a block's shared memory, must stay as it is
+// bytes after a block's shared memory that must stay unchanged
+constexpr std::size_t shared_slack = 64;
 
 struct Thread {
   enum class State { ready, at_barrier, at_warp, ended };
@@ -36,7 +37,7 @@ struct Thread {
   const void* finish = nullptr;
 };
 
-/// All of one launch at a time: what the functions of the header work on.
+/// The complete state of the current launch, which the functions of the header use.
 struct Machine {
   std::mutex one_launch;
   Order order = Order::forward;
@@ -47,7 +48,7 @@ struct Machine {
   void* arguments = nullptr;
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Thread> threads;
-  std::vector<Copies> copies;  // of each thread
+  std::vector<Copies> copies;  // one per thread
   std::size_t current = 0;
   std::size_t at_barrier = 0;
   std::exception_ptr error;
@@ -79,7 +80,7 @@ void run_thread(void*) {
   m.threads[m.current].state = Thread::State::ended;
 }
 
-/// Back to the scheduler until this thread is ready again.
+/// Switches to the scheduler until this thread is ready again.
 void wait(Thread::State state) {
   Machine& m = machine();
   m.threads[m.current].state = state;
@@ -101,7 +102,7 @@ std::string doing(const Machine& m, std::size_t i) {
   }
 }
 
-/// Nobody can go on: tells who waits, and for whom.
+/// No thread can continue: throws an Error that reports which threads wait, and for which.
 [[noreturn]] void fail_stuck(const Machine& m) {
   std::size_t waiting = 0;
   while (m.threads[waiting].state == Thread::State::ended) ++waiting;
@@ -111,14 +112,14 @@ std::string doing(const Machine& m, std::size_t i) {
     const Thread& o = m.threads[i];
     if (t.state == Thread::State::at_warp &&
         (i / lanes != waiting / lanes || (t.mask >> (i % lanes) & 1) == 0)) {
-      continue;  // not a lane it waits for
+      continue;  // a lane that it does not wait for
     }
     if (o.state != t.state || o.site.line != t.site.line) other = i;
   }
   fail(where(m), ": ", doing(m, waiting), ", ", doing(m, other));
 }
 
-/// The order of `count` things in this pass.
+/// Chooses the order of `count` threads or blocks in this pass.
 void arrange(Machine& m, std::vector<std::uint64_t>& order, std::uint64_t count) {
   order.resize(count);
   std::iota(order.begin(), order.end(), std::uint64_t{0});

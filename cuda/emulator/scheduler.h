@@ -3,59 +3,60 @@
 #include <cstdint>
 #include <string>
 
-/// Runs kernels on the CPU, thread by thread, so that they can be tested where there is no GPU.
-/// Each thread of a block is a fiber; blocks run one after another. Barriers and warp operations
-/// hand over to the other threads. One launch at a time, on one host thread.
+/// Runs kernels on the CPU, thread by thread, so that they can be tested without a GPU. Each thread
+/// of a block is a fiber, and blocks run one after another. Barriers and warp operations switch to
+/// the other threads. Only one launch runs at a time, on one host thread.
 namespace longhand::emulator {
 
 struct Index3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-/// Where in a kernel's text something happens.
+/// A source location in a kernel.
 struct Site {
   const char* file;
   int line;
 };
-std::string text_of(Site site);  // "norm.cu:40"
+std::string text_of(Site site);  // For example "norm.cu:40".
 
-// What a running thread sees as threadIdx, blockIdx, blockDim and gridDim.
+// The threadIdx, blockIdx, blockDim and gridDim of the running thread.
 extern Index3 thread_index, block_index, block_size, grid_size;
 
-/// In which order threads run between two barriers, and blocks after one another. A result that
-/// depends on it shows a missing barrier.
+/// The order of threads between two barriers, and of blocks. A result that depends on the order
+/// reveals a missing barrier.
 enum class Order { forward, backward, shuffled };
 void set_order(Order order, std::uint64_t seed = 0);
 
 struct Launch {
   Index3 grid, block;
   std::size_t shared_bytes = 0;
-  Site site{"", 0};  // of the launch
+  Site site{"", 0};  // where the kernel is launched
 };
 
-/// Runs kernel(arguments) for every thread of the grid. What goes wrong is an Error that names the
-/// launch, the block and the thread: a barrier not reached by all, lanes of a warp that wait for
-/// different things, shared memory written past its end.
+/// Runs kernel(arguments) for every thread of the grid. Throws an Error that names the launch, the
+/// block and the thread if not all threads reach a barrier, if lanes of a warp wait for different
+/// operations, or if shared memory is written past its end.
 void run_grid(const Launch& launch, void (*kernel)(void*), void* arguments);
 
-/// __syncthreads(): every thread of the block.
+/// __syncthreads(), called by every thread of the block.
 void block_barrier(Site site);
 
-/// A warp operation: each lane of the mask comes with a payload; when all are there, finish() sees
-/// the 32 payloads (nullptr for lanes outside the mask) and writes each lane's result into its own.
+/// A warp operation. Each lane of the mask passes a payload. When all lanes have arrived, finish()
+/// receives the 32 payloads (nullptr for lanes outside the mask) and writes each lane's result into
+/// its payload.
 using Finish = void (*)(void* const payloads[32]);
 void warp_together(unsigned mask, void* payload, Finish finish, Site site);
 
-/// The same for a block: finish() sees the payloads of all its threads.
+/// The same for a block: finish() receives the payloads of all its threads.
 using FinishBlock = void (*)(void* const* payloads, int threads);
 void block_together(void* payload, FinishBlock finish, Site site);
 
-/// The launch's dynamic shared memory: the same for every thread of a block, filled with NaN when
+/// The launch's dynamic shared memory, shared by all threads of a block and filled with NaN when
 /// the block begins.
 void* shared_bytes();
 bool in_shared_memory(const void* address, std::size_t bytes);
 
-/// An Error with kernel, block and thread before the message.
+/// Throws an Error with kernel, block and thread before the message.
 [[noreturn]] void fail_in_kernel(const std::string& message);
 
 }  // namespace longhand::emulator

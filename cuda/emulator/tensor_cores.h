@@ -2,8 +2,8 @@
 
 #include "cuda/emulator/device.h"
 
-/// cuda/tensor_cores.h in plain loops. Where the hardware's order of summation is not documented,
-/// sums here are of f32 in the order of k.
+/// cuda/tensor_cores.h as plain loops. Wherever the hardware's order of summation is undocumented,
+/// sums here are f32 in the order of k.
 namespace longhand::emulator {
 
 struct Fragments {
@@ -13,10 +13,11 @@ struct Fragments {
 
 inline float upper_half(unsigned word) { return std::bit_cast<float>(word & 0xffff0000u); }
 inline float lower_half(unsigned word) { return std::bit_cast<float>(word << 16); }
-/// The hardware reads no more of a tf32 operand than its upper 19 bits.
+/// The hardware reads only the upper 19 bits of a tf32 operand.
 inline float tf32(unsigned word) { return std::bit_cast<float>(word & 0xffffe000u); }
 
-/// c [16, 8] += a [16, depth] b [depth, 8]. Which lane and word of a fragment hold k is Layout's.
+/// c [16, 8] += a [16, depth] b [depth, 8]. Layout defines which lane and word of a fragment holds
+/// each k.
 template <class Layout>
 void multiply(void* const payloads[32]) {
   for (int row = 0; row < 16; ++row) {

@@ -1,12 +1,11 @@
-// Times longhand's matrix product beside oneDNN's and OpenBLAS's, all in one run, on operands as
-// they lie in row-major memory: whatever a library packs or reorders counts. Prints a table, or
-// with
-// --json one object. Development only (-DLONGHAND_PEERS=ON).
+// Times longhand's matrix product against oneDNN's and OpenBLAS's in one run, on row-major
+// operands; packing and reordering by a library count. Prints a table, or with --json one object.
+// For development only (-DLONGHAND_PEERS=ON).
 //
 //   gemm_peers [--json] [--threads N] [--bf16 | --fast] [--isa NAME] [m n k]...
 //
-// With no shapes: the list of shapes models meet. Each is run with A and B as they are, with A
-// transposed and with B transposed.
+// The default shapes are those of models. Each is run with A and B as they are, with A transposed,
+// and with B transposed.
 #include <cblas.h>
 #include <omp.h>
 
@@ -36,7 +35,7 @@ using longhand::bf16;
 using longhand::DType;
 using longhand::Json;
 
-/// On 64-byte boundaries, as tensors and as the peers like it.
+/// Aligned to 64 bytes, like tensors and as the peers prefer.
 template <class T>
 using Values = std::vector<T, boost::alignment::aligned_allocator<T, 64>>;
 
@@ -63,8 +62,8 @@ double now() {
   return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
 }
 
-/// Least seconds of several calls of each, the contenders taking turns so that a slow moment of the
-/// machine meets all of them.
+/// Minimum seconds of several calls of each contender. They alternate, so that a slow moment of the
+/// machine affects all of them.
 template <std::size_t N>
 std::array<double, N> race(const std::array<std::function<void()>, N>& contenders, double flops) {
   std::array<double, N> best;
@@ -73,8 +72,8 @@ std::array<double, N> race(const std::array<std::function<void()>, N>& contender
   for (int round = 0; round < rounds + 1; ++round) {
     for (std::size_t i = 0; i < N; ++i) {
       if (!contenders[i]) continue;
-      // Threads of another library spin for a while after its last call; then the caches are
-      // warmed.
+      // Threads of another library spin for a while after its last call. Waits for that, then warms
+      // the caches.
       std::this_thread::sleep_for(std::chrono::milliseconds(40));
       contenders[i]();
       contenders[i]();

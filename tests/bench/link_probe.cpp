@@ -1,6 +1,6 @@
-// link_probe NAMESPACE NAMESPACE ADDRESS
-// What TCP gets of the link between two network namespaces, ADDRESS being the second one's: the
-// median time that a byte takes there and back, and the rate of one connection over a second.
+// link_probe NAMESPACE NAMESPACE ADDRESS. Measures TCP over the link between two network
+// namespaces, where ADDRESS is in the second one: the median round trip of a byte, and the rate of
+// one connection over a second.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -45,7 +45,7 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Echoes bytes, then takes what comes until it ends and answers with the bytes a second.
+/// Echoes bytes, then receives until the connection ends and replies with the bytes per second.
 void answer(int listening) {
   const int peer = accept(listening, nullptr, nullptr), one = 1;
   need(peer >= 0, "link_probe: accept");

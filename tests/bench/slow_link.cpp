@@ -1,11 +1,11 @@
-// slow_link NAMESPACE NAMESPACE DEVICE MBITS MICROSECONDS
-// A link between two network namespaces for kernels without netem: makes a TAP device of that name
-// in each, prints "ready", and passes what is sent into one out of the other, at MBITS a second (0:
-// as fast as it can) and MICROSECONDS later, in each direction by itself. A packet arrives when its
-// last bit has. Devices take and give whole TCP segments of up to 64 KiB with their checksums still
-// to be made, as veth does: a read and a write each. What the link has not yet taken waits in the
-// device's queue. At SIGTERM: a line of what passed, how much later than wanted, and the
-// processor's time.
+// slow_link NAMESPACE NAMESPACE DEVICE MBITS MICROSECONDS. Makes a slow link between two network
+// namespaces for kernels without netem. It creates a TAP device of that name in each, prints
+// "ready", and forwards packets between them at MBITS per second (0: unlimited), delayed by
+// MICROSECONDS, independently in each direction. A packet arrives with its last bit. Devices
+// exchange whole TCP segments of up to 64 KiB whose checksums are not yet computed, as veth does,
+// in one read and one write. Packets that the link has not accepted wait in the device's queue. At
+// SIGTERM it prints a line with the forwarded packets, their additional delay, and its processor
+// time.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -34,9 +34,9 @@
 namespace {
 
 using Nanoseconds = std::int64_t;
-constexpr Nanoseconds taken_ahead = 500'000;  // of the link's time, by packets that wait for it
+constexpr Nanoseconds taken_ahead = 500'000;  // link time that waiting packets may occupy
 constexpr std::size_t header = 10;  // virtio_net_hdr, of which linux/virtio_net.h is C only
-constexpr std::size_t most_packets = 16384;  // on the way in one direction
+constexpr std::size_t most_packets = 16384;  // in transit in one direction
 
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "slow_link: %s: %s\n", what.c_str(), std::strerror(errno));
@@ -51,11 +51,12 @@ Nanoseconds now() {
 
 struct Packet {
   Nanoseconds due = 0;
-  std::size_t size = 0;                              // of bytes: the header, then an Ethernet frame
-  std::array<std::byte, header + 18 + 65536> bytes;  // not set: untouched pages cost no memory
+  std::size_t size = 0;  // bytes: the header, then an Ethernet frame
+  std::array<std::byte, header + 18 + 65536>
+      bytes;  // uninitialized: untouched pages cost no memory
 };
 
-/// A TAP device in that namespace, which this process then is in.
+/// Opens a TAP device in that namespace, and moves this process into it.
 int open_device(const std::string& space, const char* name) {
   const int file = open(("/run/netns/" + space).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 || setns(file, CLONE_NEWNET) != 0) fail("network namespace " + space);
@@ -71,9 +72,9 @@ int open_device(const std::string& space, const char* name) {
   return device;
 }
 
-/// Bytes that the packet takes of an Ethernet, cut into frames as its virtio_net_hdr says.
+/// Bytes of the packet on an Ethernet, cut into frames as its virtio_net_hdr says.
 std::size_t on_the_wire(const Packet& packet) {
-  std::array<std::uint16_t, 2> cut{};  // bytes of headers in each frame, of payload in each
+  std::array<std::uint16_t, 2> cut{};  // bytes of headers and of payload per frame
   std::memcpy(cut.data(), packet.bytes.data() + 2, sizeof cut);
   const std::size_t size = packet.size - header, around = 24;  // preamble, checksum, gap
   if (packet.bytes[1] == std::byte{0} || cut[1] == 0 || size <= cut[0]) return size + around;
@@ -87,7 +88,7 @@ class Direction {
       : from_(from), to_(to), rate_(bits_per_nanosecond), delay_(delay) {}
 
   int from() const { return from_; }
-  /// The earliest time at which read() would take a packet.
+  /// The earliest time at which read() accepts a packet.
   Nanoseconds reads_from() const {
     return on_the_way_.size() < most_packets ? free_ - taken_ahead : on_the_way_.front()->due;
   }
@@ -95,7 +96,8 @@ class Direction {
     return on_the_way_.empty() ? INT64_MAX : on_the_way_.front()->due;
   }
 
-  /// Takes what the device has, as far as the link may take it; false if that was nothing.
+  /// Reads the device's packets as far as the link may accept them. Returns false if there were
+  /// none.
   bool read() {
     bool any = false;
     for (Nanoseconds t = now(); t >= reads_from() && on_the_way_.size() < most_packets; t = now()) {
@@ -117,7 +119,7 @@ class Direction {
     return any;
   }
 
-  /// Gives the other device what is due.
+  /// Writes due packets to the other device.
   void write() {
     while (!on_the_way_.empty()) {
       const Packet& packet = *on_the_way_.front();
@@ -139,9 +141,9 @@ class Direction {
  private:
   int from_, to_;
   double rate_;
-  Nanoseconds delay_, free_ = 0;  // when the link has sent all it took
+  Nanoseconds delay_, free_ = 0;  // when the link has sent everything it accepted
   std::deque<std::unique_ptr<Packet>> on_the_way_;
-  std::vector<std::unique_ptr<Packet>> spare_;  // the last one used is in the caches
+  std::vector<std::unique_ptr<Packet>> spare_;  // the most recently used one is in the caches
 };
 
 volatile std::sig_atomic_t stopped = 0;
@@ -186,7 +188,7 @@ int main(int count, char** words) {
   const int one = open_device(words[1], words[3]), other = open_device(words[2], words[3]);
   Direction there(one, other, rate, delay), back(other, one, rate, delay);
 
-  // As the kernel's own links, it does not wait for other programs' turns to end.
+  // Like the kernel's own links, it must not wait for other programs' time slices.
   sched_param priority{};
   priority.sched_priority = 1;
   if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {

@@ -1,5 +1,5 @@
-// The pages that the program makes, in a browser: the live page, a report and a page of the book,
-// wide and narrow, light and dark. browser_test PROGRAM SOURCE; 77 where there is no Chromium.
+// Pages made by the program, in a browser: the live page, a report and a page of the book, wide and
+// narrow, light and dark. browser_test PROGRAM SOURCE; exits with 77 if there is no Chromium.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int skipped = 77;
-constexpr unsigned longest = 150;  // seconds for all
+constexpr unsigned longest = 150;  // time limit for all tests, in seconds
 volatile pid_t browser_group = 0, server = 0;
 
 void end_all(int) {
@@ -48,7 +48,7 @@ std::string find_browser() {
 
 int wrong = 0;
 
-/// What is being looked at, for messages.
+/// A page and its settings, for messages.
 struct View {
   std::string page;
   int width;
@@ -62,7 +62,7 @@ void expect(bool holds, const View& view, const std::string& what) {
                view.dark ? "dark" : "light", what.c_str());
 }
 
-/// What holds of every page.
+/// Checks that apply to every page.
 void look_over(Chromium& browser, const View& view, const std::string& home) {
   for (const std::string& error : browser.errors()) expect(false, view, error);
   expect(!browser.requests().empty(), view, "nothing was asked for");
@@ -72,7 +72,7 @@ void look_over(Chromium& browser, const View& view, const std::string& home) {
   const Json over = browser.evaluate(
       "document.documentElement.scrollWidth - document.documentElement.clientWidth");
   expect(over.number() <= 0, view, text("is ", over.number(), " pixels too wide"));
-  // The ground's red, green and blue.
+  // Red, green and blue of the background.
   const Json ground = browser.evaluate(
       "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)");
   double light = 0;
@@ -80,7 +80,7 @@ void look_over(Chromium& browser, const View& view, const std::string& home) {
   expect(view.dark ? light < 80 : light > 200, view, "its ground is " + ground.dump());
 }
 
-/// The middle of the first element that the selector finds, brought into sight, as [x, y].
+/// Scrolls to the first element that matches the selector and returns its middle as [x, y].
 Json middle_of(Chromium& browser, const std::string& selector) {
   return browser.evaluate("(() => { const e = document.querySelector('" + selector +
                           "'); e.scrollIntoView({block: 'center', behavior: 'instant'}); const b = "
@@ -90,7 +90,7 @@ Json middle_of(Chromium& browser, const std::string& selector) {
 
 void look_at_report(Chromium& browser, const View& view, const fs::path& run) {
   browser.open("file://" + (run / "report.html").string(), view.width, 800, view.dark);
-  // The curve with the most corners, and where its middle one is.
+  // The curve with the most corners, and the position of its middle one.
   const Json found = browser.evaluate(R"((() => {
     const places = (path) => (path.getAttribute('d').match(/[-\d.]+ [-\d.]+/g) || []);
     const path = [...document.querySelectorAll('path[data-values]')]
@@ -113,8 +113,7 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
   expect(browser.wait_for("[...state.charts.values()].some(c => c.curves.some(k => k.x.length >= "
                           "30) && c.place)"),
          view, "no curves come");
-  // Pixels of the first chart's curves that are in a colour. They come with a frame, after the
-  // data.
+  // Coloured pixels of the first chart's curves. They are drawn in a frame after the data arrive.
   expect(browser.wait_for(R"((() => {
     const canvas = [...state.charts.values()].find(c => c.place).curvesCanvas;
     const bytes = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -153,7 +152,7 @@ void require(const std::string& line) {
   LONGHAND_CHECK(std::system(line.c_str()) == 0, "expected success of: ", line);
 }
 
-/// `longhand serve`, and the address that it prints.
+/// Starts `longhand serve` and returns the address that it prints.
 std::string serve(const std::string& program, const fs::path& folder) {
   const fs::path file = folder / "address";
   server = ::fork();

@@ -13,8 +13,8 @@
 
 namespace longhand {
 
-/// A Chromium without a window, spoken to by the DevTools protocol over a pair of pipes: JSON, each
-/// message ended by a zero byte. Every wait has an end; what is left of the browser is killed.
+/// A headless Chromium, controlled by the DevTools protocol over a pair of pipes: JSON messages,
+/// each ended by a zero byte. Every wait has a limit, and remaining processes are killed.
 class Chromium {
  public:
   using Seconds = std::chrono::seconds;
@@ -24,31 +24,31 @@ class Chromium {
   Chromium(const Chromium&) = delete;
   Chromium& operator=(const Chromium&) = delete;
 
-  /// Its process group, for whoever has to end it in a hurry.
+  /// Its process group, for killing it.
   pid_t group() const { return process_; }
 
   /// Opens an address in a page of that width, light or dark, and waits until it is loaded.
   void open(const std::string& address, int width, int height, bool dark);
   /// The value of an expression in the page, as JSON.
   Json evaluate(const std::string& expression);
-  /// Waits until an expression is true; false when it has not become so in time.
+  /// Waits until an expression is true. Returns false after the time limit.
   bool wait_for(const std::string& expression, Seconds most = Seconds(15));
   void move_pointer(double x, double y);
 
-  /// What went wrong since the page was opened: errors that it threw or wrote to the console.
+  /// Errors since the page was opened: exceptions, and messages to the console.
   const std::vector<std::string>& errors() const { return errors_; }
-  /// All addresses that it asked for.
+  /// All addresses that the page requested.
   const std::vector<std::string>& requests() const { return requests_; }
 
  private:
   Json call(const std::string& method, Json parameters = Json::object(), bool of_page = true);
-  Json next(std::chrono::steady_clock::time_point until);  // null when it is too late
+  Json next(std::chrono::steady_clock::time_point until);  // null after the time limit
   void note(const Json& event);
 
   TemporaryFolder profile_;
   pid_t process_ = -1;
   FileDescriptor to_, from_;
-  std::string received_, target_, session_;  // of the page
+  std::string received_, target_, session_;  // target and session: those of the page
   std::int64_t number_ = 0;
   bool loaded_ = false;
   std::vector<std::string> errors_, requests_;

@@ -1,6 +1,6 @@
-// A line that names a task, and any bytes, read as a line of `longhand data check`. These are
-// refused, or judged in one line by the task's rules; an answer that the task itself gives to the
-// prompt is right. A line that names no task is one of the first task.
+// A line that names a task, followed by any bytes, which are read as a line of `longhand data
+// check`. They are refused, or judged in one line by the task's rules. The task's own answer to the
+// prompt must be judged right. If the line names no task, the first one is used.
 #include <algorithm>
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
-// Any bytes, as a text to train a tokenizer on: the first line has a pattern's number, a size, the
-// least count of a pair and a special token. Refused, or a tokenizer whose file reads back and
-// which gives the text again.
+// Any bytes are used as a text to train a tokenizer. The first line gives the number of a pattern,
+// a size, the minimum count of a pair and a special token. The text is refused, or it gives a
+// tokenizer whose file can be read back and which reproduces the text.
 #include <algorithm>
 #include <array>
 

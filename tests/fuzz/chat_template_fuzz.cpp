@@ -1,6 +1,6 @@
-// Any bytes, as the Jinja text of a chat template, as a tokenizer_config.json that holds one, and
-// as what is said in a conversation: a template is recognized or refused, and an answer's frame
-// stands in the prompt of every template.
+// Any bytes are used as the Jinja text of a chat template, as a tokenizer_config.json that contains
+// one, and as the messages of a conversation. A template is recognized or refused, and the prompt
+// of every template contains the frame of an answer.
 #include <vector>
 
 #include "core/utf8.h"

@@ -1,4 +1,4 @@
-// Any bytes, read as a config.ini: refused, or settings whose text reads back as the same settings.
+// Any bytes are read as a config.ini: refused, or settings whose text parses to the same settings.
 #include "apps/run/config.h"
 #include "tests/fuzz/promise.h"
 

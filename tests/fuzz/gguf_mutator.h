@@ -12,8 +12,8 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace longhand::fuzz {
 
-/// Changes one field of a GGUF file: a number of any width where the file has one, or a text
-/// together with its length, so that what follows is still read.
+/// Changes one field of a GGUF file: a number at its own width, or a text together with its length,
+/// so that the rest can still be parsed.
 class GgufMutator {
  public:
   GgufMutator(std::vector<std::uint8_t> file, unsigned seed)
@@ -33,7 +33,7 @@ class GgufMutator {
 
  private:
   struct Field {
-    std::size_t place, size;  // of a text: those of its bytes, after its length
+    std::size_t place, size;  // for a text: the place and size of its bytes, after the length
     bool text = false;
   };
 
@@ -142,7 +142,7 @@ class GgufMutator {
   Rng rng_;
 };
 
-/// For LLVMFuzzerCustomMutator: one input in four is changed byte by byte.
+/// For LLVMFuzzerCustomMutator. One input in four is changed byte by byte instead.
 inline std::size_t mutate_gguf_input(std::uint8_t* data, std::size_t size, std::size_t room,
                                      unsigned seed) {
   if (seed % 4 != 0 && size <= room) {

@@ -1,6 +1,6 @@
-// Any bytes, as what `serve` reads of a request: a Host header, a line break, and a query. A host
-// that is accepted is localhost or a number; a query is refused, or its names and values are what
-// was written.
+// Any bytes are read as parts of a request to `serve`: a Host header, a line break, and a query. An
+// accepted host is localhost or a number. A query is refused, or its names and values are those
+// written.
 #include <algorithm>
 #include <cctype>
 
@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     require(app::parse_query(written, again), "a query that is written can be read");
     again.erase("");
-    query.erase("");  // "&=&" has a name that is empty
+    query.erase("");  // "&=&" contains an empty name
     require(again == query, "a query reads back as the same");
   }
   return 0;

@@ -1,5 +1,5 @@
-// Any bytes, read as JSON: what is accepted is written as text that reads back as the same value,
-// with or without line breaks.
+// Any bytes are read as JSON: an accepted value is written as text that parses to the same value,
+// with and without line breaks.
 #include "core/json.h"
 #include "tests/fuzz/promise.h"
 

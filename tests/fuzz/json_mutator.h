@@ -15,8 +15,8 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace longhand::fuzz {
 
-/// Edits that keep JSON whole, so that inputs get past the parser: another number or kind of value,
-/// a member or element less, twice or elsewhere, a changed text or name, another nesting.
+/// Edits that keep JSON valid, so that inputs pass the parser: another number or type of value, a
+/// removed, repeated or moved member or element, a changed text or name, or another nesting.
 class JsonMutator {
  public:
   explicit JsonMutator(unsigned seed) : rng_(seed, Purpose::test) {}
@@ -70,7 +70,8 @@ class JsonMutator {
     }
   }
 
-  /// Where readers have been caught: negative, at the ends of each type, a product that wraps.
+  /// Numbers that often reveal mistakes: negative, at the limits of each type, and with products
+  /// that overflow.
   Json number() {
     constexpr std::array<std::int64_t, 16> integers{
         0,        -1,        1,         2,          255,
@@ -127,7 +128,7 @@ class JsonMutator {
       } else {
         edit_list(members);
       }
-      Json::Object once;  // an object has no name twice
+      Json::Object once;  // names in an object are unique
       for (auto& member : members) {
         if (std::ranges::find(once, member.first, &Json::Member::first) == once.end()) {
           once.push_back(std::move(member));
@@ -153,8 +154,8 @@ class JsonMutator {
   Rng rng_;
 };
 
-/// JSON of `size` bytes in a buffer of `room` after one to four edits; its new size. 0: it is no
-/// JSON, or has become too long.
+/// Applies one to four edits to the JSON of `size` bytes in a buffer of `room`, and returns the new
+/// size. Returns 0 if the input is not JSON or the result is too long.
 inline std::size_t mutate_json(std::uint8_t* data, std::size_t size, std::size_t room,
                                unsigned seed) {
   auto json = Json::parse({reinterpret_cast<const char*>(data), size});
@@ -167,8 +168,8 @@ inline std::size_t mutate_json(std::uint8_t* data, std::size_t size, std::size_t
   return text.size();
 }
 
-/// For LLVMFuzzerCustomMutator of a target whose input is JSON: one input in four is changed byte
-/// by byte.
+/// For LLVMFuzzerCustomMutator of a target whose input is JSON. One input in four is changed byte
+/// by byte instead.
 inline std::size_t mutate_json_input(std::uint8_t* data, std::size_t size, std::size_t room,
                                      unsigned seed) {
   const std::size_t made = seed % 4 == 0 || size > room ? 0 : mutate_json(data, size, room, seed);

@@ -1,4 +1,4 @@
-// Any bytes, read as a formula of docs/: refused, or MathML whose tags are closed in order.
+// Any bytes are read as a formula of docs/: refused, or MathML whose tags are closed in order.
 #include "apps/book/mathml.h"
 #include "tests/fuzz/promise.h"
 #include "tests/fuzz/well_formed.h"

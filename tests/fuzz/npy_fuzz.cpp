@@ -1,5 +1,5 @@
-// Any bytes, read as a .npy and as a .npz file: refused, or arrays that lie inside the input, and
-// token arrays that fit together.
+// Any bytes are read as a .npy and as a .npz file: refused, or arrays that are inside the input,
+// and token arrays that fit together.
 #include <algorithm>
 
 #include "apps/run/token_arrays.h"

@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "core/quote.h"
 
-/// What every target is held to: whatever the bytes are, they are read or refused by one Error
-/// whose message is a short line of printable text that begins with the input's name.
+/// The requirements for every target: any bytes are read, or refused by one Error whose message is
+/// a short line of printable text that begins with the input's name.
 namespace longhand::fuzz {
 
 inline const std::string source = "input";
@@ -22,7 +22,7 @@ inline void require(bool condition, std::string_view what) {
   std::abort();
 }
 
-/// Calls `body`; an Error it throws must keep the promise. False if there was one.
+/// Calls `body` and checks the message of its Error. Returns false if there was an Error.
 template <class Body>
 bool done_or_refused(Body body, std::string_view beginning = source) {
   try {

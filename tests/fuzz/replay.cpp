@@ -1,6 +1,6 @@
-// A fuzz target without a fuzzer: runs it on every file of the corpus, then on a fixed number of
-// inputs made from them by random edits, the same ones every time. A target's own mutator is used
-// as libFuzzer would use it.
+// Runs a fuzz target without a fuzzer: on every file of the corpus, then on a fixed number of
+// inputs made from them by random edits. The edits are the same in every run. A target's own
+// mutator is used as libFuzzer would use it.
 //   replay CORPUS_FOLDER COUNT
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t room);
 
-/// A target may have its own.
+/// A target may define its own mutator.
 extern "C" __attribute__((weak)) std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data,
                                                                      std::size_t size,
                                                                      std::size_t room, unsigned) {
@@ -46,7 +46,7 @@ std::vector<Bytes> read_corpus(const std::filesystem::path& folder) {
   return corpus;
 }
 
-/// One random edit: a bit, a byte, bytes put in or taken out, or a piece of another input.
+/// One random edit: a bit, a byte, inserted or removed bytes, or a piece of another input.
 void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
   const auto below = [&](std::size_t bound) {
     return static_cast<std::ptrdiff_t>(rng.below(static_cast<std::uint32_t>(bound)));
@@ -66,7 +66,7 @@ void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
     case 3:
       input.erase(place, place + std::min<std::ptrdiff_t>(input.end() - place, 1 + below(8)));
       break;
-    case 4: {  // digits are what lengths, shapes and offsets are made of
+    case 4: {  // lengths, shapes and offsets consist of digits
       const auto digit =
           std::find_if(place, input.end(), [](int c) { return c >= '0' && c <= '9'; });
       if (digit != input.end()) *digit = static_cast<std::uint8_t>('0' + rng.below(10));
@@ -81,7 +81,7 @@ void edit(Bytes& input, const std::vector<Bytes>& corpus, longhand::Rng& rng) {
   }
 }
 
-// What the mutation under way draws from: libFuzzer's interface has no room for it.
+// The corpus for the current mutation; libFuzzer's interface cannot pass it.
 const std::vector<Bytes>* corpus_at_work = nullptr;
 longhand::Rng* rng_at_work = nullptr;
 

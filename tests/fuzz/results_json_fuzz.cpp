@@ -1,4 +1,4 @@
-// Any bytes, read as the JSON beside a page of results: refused, or tables whose lines have as many
+// Any bytes are read as the JSON of a results page: refused, or tables whose lines have as many
 // cells as their header.
 #include <algorithm>
 

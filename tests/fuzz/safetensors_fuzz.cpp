@@ -1,5 +1,5 @@
-// Any bytes at all, read as a safetensors file: refused, or a file whose tensors lie inside the
-// input, side by side, and hold what their shapes say.
+// Any bytes are read as a safetensors file: refused, or a file whose tensors are adjacent, inside
+// the input, and as large as their shapes require.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -44,13 +44,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-/// Three times in four only the header is changed and its length set right again: inputs that die
-/// at the length teach nothing about the rest.
+/// With probability 3/4 only the header is changed and its length corrected, because inputs refused
+/// for their length do not test the rest.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t room, unsigned seed) {
   std::uint64_t length = 0;
   if (size >= sizeof length) std::memcpy(&length, data, sizeof length);
-  // An input of the corpus may be longer than there is room for now.
+  // An input of the corpus may exceed the current room.
   if (size > room || size < sizeof length || length > size - sizeof length || seed % 4 == 0) {
     return LLVMFuzzerMutate(data, size, room);
   }

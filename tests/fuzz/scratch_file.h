@@ -11,8 +11,8 @@
 
 namespace longhand::fuzz {
 
-/// For readers that take a path: a folder of this process alone, whose files are written anew for
-/// each input. It lies in memory where the machine has such a file system.
+/// For readers that take a path: a folder used only by this process, whose files are rewritten for
+/// each input. It is in memory if the machine has such a file system.
 class ScratchFolder {
  public:
   ScratchFolder() {

@@ -1,5 +1,5 @@
-// Any bytes at all, read as a tokenizer.json: either one Error of one line, or a tokenizer whose
-// ids are tokens, whose ranges lie in the text, and whose texts decode.
+// Any bytes are read as a tokenizer.json: refused by an Error of one line, or a tokenizer whose ids
+// are tokens, whose ranges are inside the text, and whose texts can be decoded.
 #include <vector>
 
 #include "core/utf8.h"

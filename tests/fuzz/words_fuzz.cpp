@@ -1,5 +1,5 @@
-// Any bytes, read as the values of flags with a grammar of their own: --heads, --sweep, --only, and
-// the numbers of a task's options. Refused, or read as something that can be written again.
+// Any bytes are read as values of flags with a grammar: --heads, --sweep, --only, and the numbers
+// of a task's options. They are refused, or parsed to something that can be written again.
 #include "apps/recipes/grid.h"
 #include "apps/run/sweep.h"
 #include "nn/mixing/mixer_list.h"
