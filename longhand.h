@@ -1,6 +1,7 @@
 #pragma once
 
-/// What most programs need; single headers do as well. Tasks are in <longhand/tasks/...>.
+/// Includes what most programs need. Headers can also be included one by one. Tasks are in
+/// <longhand/tasks/...>.
 #include "autograd/attention.h"
 #include "autograd/dropout.h"
 #include "autograd/elementwise.h"

@@ -21,11 +21,11 @@ struct ScoreVars {
   Var pull = {};
 
   Scores value() const;
-  /// Whether a tape is current and they, v or `more` want a gradient.
+  /// True if a tape is recording and the scores, v or `more` require a gradient.
   bool recorded_with(const HeadVars& v, const Var& more = {}) const;
 };
 
-/// Where the gradients of tau, shift, sink and pull go. Holding it does not hold their values.
+/// The sinks of the gradients of tau, shift, sink and pull. They do not keep the values alive.
 class ScoreSinks {
  public:
   explicit ScoreSinks(const ScoreVars& s)

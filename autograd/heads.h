@@ -20,7 +20,7 @@ struct HeadVars {
 /// All columns of x, as `heads` heads.
 HeadVars all_columns(const Var& x, std::int64_t heads);
 
-/// Where the gradients of q, k and v are written. Heads of the same tensor share its gradient; its
+/// The targets of the gradients of q, k and v. Heads of the same tensor share its gradient, and its
 /// columns without a head get zeros. assign: the gradient exists and is overwritten.
 struct HeadTargets {
   HeadsTarget q, k, v;

@@ -72,7 +72,7 @@ Results run(const catalog::Operation& operation, const catalog::Case& values, Ba
 catalog::Case rounded(const catalog::Operation& operation, const catalog::Case& values,
                       DType activations);
 
-/// How far the trials moved every entry of a result, for a rounding error of 2^-24.
+/// The distance that the trials moved every entry of a result, for a rounding error of 2^-24.
 struct Noise {
   using Deviations = std::map<std::string, std::vector<Values>>;  // by result, then trial
   Deviations all;       // every input and every stored tensor moved

@@ -16,8 +16,8 @@ class Sink {
   /// True if both belong to the same value, or to none.
   friend bool operator==(const Sink& a, const Sink& b) { return a.slot_ == b.slot_; }
 
-  /// Where an operation writes its contribution: assigned if it is the first, otherwise added. Each
-  /// call must be followed by one write. Empty if no gradient is required.
+  /// The tensor to which an operation writes its contribution: assigned if it is the first,
+  /// otherwise added. Each call must be followed by one write. Empty if no gradient is required.
   Target target() const;
   /// Adds dy. The first contribution is kept by reference and copied only if another follows.
   void add(const Tensor& dy) const;

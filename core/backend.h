@@ -110,7 +110,8 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
-  /// Whether it can record work, and somewhere to do so: nullptr where that would gain nothing.
+  /// True if the backend can record work and gains from repeating it; repeat() then returns a
+  /// recorder, otherwise null.
   virtual bool repeats() const { return false; }
   virtual std::unique_ptr<Repeat> repeat() { return nullptr; }
   /// Until the next call the values of these tensors stay as they are; see SteadyValues.

@@ -8,7 +8,7 @@
 
 namespace longhand {
 
-/// How a GGUF file stores a tensor's numbers: in blocks of `block` numbers in `bytes` bytes.
+/// The storage of a tensor's numbers in a GGUF file: in blocks of `block` numbers in `bytes` bytes.
 struct GgufType {
   std::uint32_t code;
   std::string_view name;

@@ -13,8 +13,8 @@ namespace longhand {
 /// True if NumPy's load() would read a file of that name: .npy or .npz.
 bool is_numpy_file(const std::filesystem::path& path);
 
-/// Whether arrays can be written to a file of that name: .npy, .npz, .safetensors or, in the form
-/// of safetensors too, a name without an extension.
+/// True if arrays can be written to a file of that name: .npy, .npz, .safetensors or, in the format
+/// of safetensors, a name without an extension.
 bool is_array_file(const std::filesystem::path& path);
 
 /// The arrays of a .npz file, or the one array of a .npy file under the name `single`, as the bytes

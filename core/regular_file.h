@@ -7,7 +7,7 @@
 
 namespace longhand {
 
-/// Whether a symbolic link in the last part of a path is followed or refused.
+/// The treatment of a symbolic link in the last part of a path.
 enum class Links { follow, refuse };
 
 /// Opens a regular file for reading. Throws an Error if the file is missing or is a pipe, device,

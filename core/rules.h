@@ -23,9 +23,9 @@ constexpr std::string_view name_of(Rule rule) {
   constexpr std::string_view names[] = {"softmax", "stick", "tra", "entmax"};
   return names[static_cast<std::size_t>(rule)];
 }
-/// Whether a query sees the keys before its own only.
+/// True if a query sees only the keys before its own.
 constexpr bool strict(Rule rule) { return rule == Rule::stick; }
-/// Whether its keys are taken from right to left.
+/// True if the keys of a query are taken from the nearest to the first.
 constexpr bool leftward(Rule rule) { return rule == Rule::stick || rule == Rule::tra; }
 /// The factor of a score before a rule's formulas: entmax uses half scores, the others scores in
 /// bits.

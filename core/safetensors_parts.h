@@ -33,7 +33,7 @@ class SafetensorsParts {
     const SafetensorsEntry* entry = nullptr;
     const SafetensorsFile* file = nullptr;
   };
-  /// Where a tensor is; both members are null if it is missing.
+  /// The place of a tensor; both members are null if it is missing.
   Location find(std::string_view tensor) const;
   /// The tensor. Throws an Error if it is missing or its element type or shape differs.
   const SafetensorsEntry& at(std::string_view tensor, DType dtype, const Shape& shape) const;

@@ -16,8 +16,8 @@ class PartialSums {
   PartialSums(Backend& backend, std::array<Target, 2> results, std::int64_t parts,
               std::int64_t columns);
 
-  /// Where blocks store the partial sums of result 0 or 1: f32 [parts, columns], initially
-  /// undefined. Null if the result is not required.
+  /// The memory in which blocks store the partial sums of result 0 or 1: f32 [parts, columns],
+  /// initially undefined. Null if the result is not required.
   float* parts(int result) const;
   /// y_j = alpha sum over parts p of parts_pj; or += for targets that accumulate.
   void combine(Stream& stream, double alpha) const;

@@ -41,8 +41,8 @@ struct ProductOperands {
   void* aux = nullptr;
 };
 
-/// How a Matmul is computed: the cuBLASLt product, and whether our own kernel then applies the rest
-/// of the epilogue to the plain f32 product.
+/// The plan of a Matmul: the cuBLASLt product, and whether our own kernel then applies the rest of
+/// the epilogue to the plain f32 product.
 struct ProductPlan {
   Product product;
   bool rest = false;

@@ -45,7 +45,8 @@ __global__ void __launch_bounds__(block_threads)
 
 // Row reductions.
 
-/// What a reduction combines: a sum of a function of the entries, or the maximum of x or -x.
+/// The quantity that a reduction combines: a sum of a function of the entries, or the maximum of x
+/// or -x.
 enum class Entry { plain, negative, square, nonfinite };
 
 __device__ __forceinline__ float entry(Entry kind, float x) {

@@ -18,9 +18,9 @@
 
 namespace longhand::tasks {
 
-/// What a model predicts at each token: `groups` choices among `classes` each. In a task of text
-/// that is one choice among the vocabulary, the next token. In other tasks it labels the current
-/// token, and labels are not tokens of the sequence.
+/// The predictions of a model at each token: `groups` choices among `classes` each. In a task of
+/// text that is one choice among the vocabulary, the next token. In other tasks it labels the
+/// current token, and labels are not tokens of the sequence.
 struct Outputs {
   std::int64_t groups = 1;
   std::int64_t classes = 0;

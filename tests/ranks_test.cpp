@@ -321,7 +321,8 @@ BOOST_AUTO_TEST_CASE(sharing_state_changes_no_bit_and_checkpoints_load_on_any_nu
 }
 
 BOOST_AUTO_TEST_CASE(gradients_that_are_shared_take_less_memory) {
-  // As many ranks as parts, so that a rank stores its share of the sums and the data in transit.
+  // There are as many ranks as parts, so that a rank stores its share of the sums and the data in
+  // transit.
   const DecoderConfig config{.vocabulary = rank_words,
                              .width = 64,
                              .layers = 8,

@@ -6,7 +6,7 @@
 
 namespace longhand::app::book {
 
-/// What one kind of head reads in an example, as weights on its values.
+/// One kind of head in an example: the weights that it puts on the values.
 struct Mechanism {
   std::string_view name;  // title of its page
   std::string_view title;

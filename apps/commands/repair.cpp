@@ -16,7 +16,7 @@
 namespace longhand::app::repair_command {
 namespace {
 
-/// What is scored before and after: distributions, or the points of a sweep.
+/// The distributions, or the points of a sweep, that are scored before and after a repair.
 struct Tests {
   std::vector<SweepAxis> axes;     // axes of a sweep; may be empty
   std::vector<std::string> names;  // of the points

@@ -107,7 +107,7 @@ void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
   report.print(std::cout, arguments.json());
 }
 
-/// What must be equal on ranks that share a recipe's runs.
+/// The facts that must be equal on ranks that share a recipe's runs.
 RankFacts facts_of(const std::string& id, const Arguments& arguments,
                    const RecipeOptions& options) {
   RankFacts facts = program_facts();

@@ -234,7 +234,7 @@ Sweep sweep_of(const Arguments& arguments) {
           std::move(cells), std::move(stages)};
 }
 
-/// What must be equal on ranks that share a sweep.
+/// The facts that must be equal on ranks that share a sweep.
 RankFacts facts_of(const Arguments& arguments, const Sweep& sweep) {
   RankFacts facts = program_facts();
   facts.emplace_back("out", sweep.out.string());

@@ -22,7 +22,7 @@ std::optional<std::int64_t> from_step(const Arguments& arguments) {
   return arguments.integer("from-step", 0, std::int64_t{1} << 40);
 }
 
-/// What to train, before the folder is examined.
+/// The requested training, before its folder is examined.
 struct Plan {
   std::filesystem::path path;
   std::optional<Config> config = {};  // empty: resume

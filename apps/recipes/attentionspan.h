@@ -11,7 +11,7 @@
 #include "apps/recipes/grid.h"
 #include "apps/run/attention_measures.h"
 
-/// What the recipes of AttentionSpan share: its six tasks, and models that have learned them. The
+/// Shared by the recipes of AttentionSpan: the six tasks, and models that have learned them. The
 /// models are small ones trained from scratch or, with --model, that model fine-tuned.
 namespace longhand::app {
 

@@ -63,7 +63,8 @@ bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
               .empty();
 }
 
-/// As many heads as in the table's entry "softmax:4", all of one kind or half of each of two.
+/// The heads of `table`, such as "softmax:4", replaced by one kind, or by half of each of two
+/// kinds.
 std::string heads_of(std::string_view kinds, const std::string& table) {
   const std::int64_t count = head_count(table);
   const std::size_t comma = kinds.find(',');

@@ -107,7 +107,7 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
-/// How a run of each lineage appears in a table: its row, after the task's name, and its columns.
+/// The place of a lineage's run in a table: its row, after the task's name, and its columns.
 struct ScoredRun {
   const char *row, *when;
 };

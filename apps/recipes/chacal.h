@@ -6,7 +6,7 @@
 
 #include "apps/recipes/grid.h"
 
-/// What the recipes of ChaCAL's toy experiment share: GPT-2 with standard layers or a ChaCAL layer,
+/// Shared by the recipes of ChaCAL's toy experiment: GPT-2 with standard layers or a ChaCAL layer,
 /// on chains.
 namespace longhand::app {
 

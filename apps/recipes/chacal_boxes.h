@@ -6,7 +6,7 @@
 
 #include "apps/recipes/chacal.h"
 
-/// What the recipes of ChaCAL's boxes experiment share: GPT-2 models of 2 to 5 layers, and one with
+/// Shared by the recipes of ChaCAL's boxes experiment: GPT-2 models of 2 to 5 layers, and one with
 /// a standard layer and a ChaCAL layer.
 namespace longhand::app {
 
@@ -14,7 +14,7 @@ struct BoxesModel {
   std::string name, id;  // "Standard, L = 2", "standard-2"
   bool chacal = false;   // in the last layer
   int layers = 2;
-  // From Table 2: parameters in millions, training time relative to the first model.
+  // Table 2 of the paper: parameters in millions, and training time relative to the first model.
   double size = 0, time = 0;
   double default_loss = 0, default_exact = 0, advanced_loss = 0, advanced_exact = 0;
 

@@ -99,7 +99,8 @@ std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
   return names.empty() ? "" : html::table(header, body);
 }
 
-/// In millions, without the table of positions, which the paper's figures cannot include.
+/// Parameters in millions, without the table of positions, which the paper's figures cannot
+/// include.
 double size_of(const Config& config) {
   const auto backend = make_backend("cpu", {});
   const auto task = config.task();

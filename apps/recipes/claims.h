@@ -9,7 +9,7 @@
 
 #include "core/json.h"
 
-/// What the four papers claim, as rules over the figures of our results pages. The program computes
+/// The four papers' claims, as rules over the figures of our results pages. The program computes
 /// the verdicts from the pages' JSON; nobody writes them by hand.
 namespace longhand::app {
 

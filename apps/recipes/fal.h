@@ -5,7 +5,7 @@
 
 #include "apps/recipes/grid.h"
 
-/// What the recipes of First-After-Last share: a GPT with rotary positions, and the same with FAL
+/// Shared by the recipes of First-After-Last: a GPT with rotary positions, and the same with FAL
 /// heads, on Flip-Flop and Cycle Tracing.
 namespace longhand::app {
 

@@ -7,7 +7,7 @@
 #include "apps/recipes/grid.h"
 #include "apps/run/sweep.h"
 
-/// What the recipes of task hinting share: decoders without positions that sort numbers or add one,
+/// Shared by the recipes of task hinting: decoders without positions that sort numbers or add one,
 /// with and without hints and tempered softmax.
 namespace longhand::app {
 

@@ -6,9 +6,9 @@
 #include "apps/run/inspection.h"
 #include "core/error.h"
 
-/// What models that learn with the successor hint lack while they sort wrongly: copies. Their loss,
-/// probabilities and attention are told apart by whether the next number of the output is a copy of
-/// the present one.
+/// Models that learn with the successor hint sort wrongly because they miss copies. This recipe
+/// compares their loss, probabilities and attention where the next number of the output is a copy
+/// of the present one and where it is not.
 namespace longhand::app::hinting_copies {
 namespace {
 
@@ -43,8 +43,8 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// Over output numbers after the first, of one kind: where a copy of the present number is due, or
-/// the next greater.
+/// Averages over the output numbers of one kind, the first excluded: those that must copy the
+/// present number, or those that must name the next greater one.
 struct Kind {
   std::int64_t count = 0, right = 0;
   double loss = 0, copy = 0;  // sums over them; `copy` of its probability
@@ -54,8 +54,7 @@ struct Kind {
 };
 using Kinds = std::array<Kind, 2>;  // a copy is due; the next greater number is
 
-/// What a head of this row gives to the places of the input that hold a number, or to places of the
-/// output up to the row.
+/// The attention of a head at `row` to the tokens from `begin` to `end` that are `number`.
 double attention_on(const HeadView& head, std::span<const std::int32_t> tokens, std::size_t row,
                     std::size_t begin, std::size_t end, std::int32_t number) {
   double sum = 0;

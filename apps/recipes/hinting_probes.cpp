@@ -126,7 +126,7 @@ std::vector<HintingModel> hint_and_none() {
   return {{.hint = "successor", .repetitions = true}, {.repetitions = true}};
 }
 
-/// How often a mechanism was found, in each run of a model.
+/// The share of cases in which a mechanism was found, for each run of a model.
 struct Share {
   std::vector<double> of_runs = {};
   std::int64_t count = 0;  // of the last run

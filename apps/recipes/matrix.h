@@ -87,7 +87,7 @@ std::vector<Test> tests_of(const MatrixTask& task);
 std::unique_ptr<tasks::Task> test_task(const Config& config, const MatrixTask& task,
                                        const Test& test, Scale scale);
 
-/// What is known without reading the sample: the entropy of the targets' frequencies in nats, and
+/// The best guess without reading the sample: the entropy of the targets' frequencies in nats, and
 /// the most frequent target.
 struct Guess {
   double loss = 0;

@@ -81,7 +81,7 @@ struct GridPiece {
   std::function<bool()> make;  // trains what is missing; returns false if stopped
 };
 
-/// How to reproduce one table or figure of a paper.
+/// The program of one table or figure of a paper.
 struct Recipe {
   std::string id;                       // paper/table
   std::string summary;                  // one line

@@ -12,7 +12,7 @@
 /// JSON.
 namespace longhand::app {
 
-/// How a recipe's figures were made.
+/// The origin of a recipe's figures.
 struct Provenance {
   std::string recipe, summary, scale, command, commit, date, machine;
   std::uint64_t seed = 1;  // the first seed
@@ -29,7 +29,7 @@ void write_results_page(const std::filesystem::path& page, const Provenance& mad
 constexpr std::string_view notes_begin = "<!-- notes: kept when this page is written again -->\n";
 constexpr std::string_view notes_end = "<!-- end of notes -->\n";
 
-/// In bytes. Larger pictures are omitted from a page, with a note.
+/// The largest picture on a page, in bytes. A larger one is replaced by a note.
 constexpr std::size_t largest_picture = 100'000;
 
 /// The table of a page, with the figures of its JSON next to the paper's. With several runs it

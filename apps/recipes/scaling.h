@@ -7,8 +7,8 @@
 #include "apps/recipes/grid.h"
 #include "tasks/statistics.h"
 
-/// How errors fall with the number of training samples and with the width, extrapolated to the
-/// papers' sizes: Flip-Flop, chains and sorting.
+/// Recipes that measure how errors fall with the number of training samples and with the width, and
+/// extrapolate to the papers' sizes: Flip-Flop, chains and sorting.
 namespace longhand::app::scaling {
 
 /// A figure printed in a paper, as an error or a loss. 0 means that it rounds to 0.

@@ -24,7 +24,7 @@ struct EntropySummary {
   double least = 0, greatest = 0;
 };
 
-/// How often output number `place` of the answer, counted from 0, is wrong.
+/// The wrong answers at output number `place` of the answer, counted from 0.
 struct PlaceErrors {
   std::int64_t place = 0, count = 0, wrong = 0;
 };

@@ -8,7 +8,7 @@ namespace longhand::app {
 
 /// The mixers that a configuration describes, one list for all layers or one for each.
 std::vector<nn::MixerList> mixers_of(const Config& config);
-/// Whether two configurations describe the same mixers, however their options are written.
+/// True if two configurations describe the same mixers, however their options are written.
 bool same_mixers(const Config& a, const Config& b);
 
 }  // namespace longhand::app

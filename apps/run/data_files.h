@@ -22,7 +22,7 @@ struct RunData {
 /// The files of the run's task, read for their sums, in a fixed order.
 std::vector<RunData> data_of(const Config& config);
 
-/// What a run folder's data.json contains: each file's name, path, bytes and CRC-32C.
+/// The file of a run folder that lists each data file's name, path, bytes and CRC-32C.
 inline const std::string data_file = "data.json";
 std::string data_json(const std::vector<RunData>& data);
 

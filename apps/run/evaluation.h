@@ -12,7 +12,7 @@
 
 namespace longhand::app {
 
-/// How a model's answers are obtained.
+/// The way in which a model's answers are obtained.
 enum class Reading {
   forced,   // the model reads the sample's own tokens (teacher forcing)
   decoded,  // the model reads its own answers in place of the asked tokens

@@ -21,7 +21,7 @@ struct HalvingStage {
 std::vector<HalvingStage> halving_stages(std::size_t settings, std::int64_t eta,
                                          std::int64_t steps);
 
-/// How a setting is judged after a stage. Early on all scores may be 0, and losses decide.
+/// The result of a setting after a stage. Early on all scores may be 0; losses then decide.
 struct HalvingScore {
   double score = 0;
   double loss = 0;  // recent training loss

@@ -19,8 +19,8 @@ std::string token_label(const tasks::Vocabulary& vocabulary, std::int32_t token)
 std::map<std::string, Tensor> watched(nn::Decoder& model, const nn::Input& input,
                                       std::string_view part);
 
-/// How often a FAL head reads the token that the task's answer needs. Heads are numbered over all
-/// kinds, in the order of the layer's list.
+/// The share of cases in which a FAL head reads the token that the task's answer needs. Heads are
+/// numbered over all kinds, in the order of the layer's list.
 struct FalShare {
   std::int64_t layer = 0, head = 0;
   std::int64_t hits = 0, count = 0;

@@ -18,7 +18,7 @@ struct Bases {
 };
 Bases bases_of(const nn::Decoder& model, std::int64_t head = 0);
 
-/// Where in a block the stream is examined.
+/// The point of a block at which the stream is examined.
 enum class StreamPlace { before_mlp, after_mlp };
 
 /// Products of the stream with the vectors of a basis, [tokens, classes], for every token of the
@@ -30,8 +30,9 @@ struct Projection {
 };
 std::vector<Projection> project(nn::Decoder& model, const nn::Batch& batch, const Bases& bases);
 
-/// How far one or two sets of vectors are from orthogonal: |cos| of the angles between different
-/// vectors. Independent random directions of width d have a root mean square of 1/sqrt(d).
+/// The deviation of one or two sets of vectors from orthogonality: |cos| of the angles between
+/// different vectors. Independent random directions of width d have a root mean square of
+/// 1/sqrt(d).
 struct Cosines {
   double mean = 0, root_mean_square = 0, largest = 0;
 };

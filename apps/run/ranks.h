@@ -18,7 +18,7 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work);
 
 /// Names and values that must be equal on all ranks.
 using RankFacts = std::vector<std::pair<std::string, std::string>>;
-/// What the bits depend on: the program's file and the instruction set.
+/// The facts on which the bits depend: the program's file and the instruction set.
 RankFacts program_facts();
 /// Throws an Error that names the rank and the first fact that differs from rank 0's.
 void require_same(nn::Communicator& ranks, const RankFacts& facts);

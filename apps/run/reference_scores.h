@@ -7,7 +7,7 @@
 #include "apps/run/evaluation.h"
 #include "tasks/statistics.h"
 
-/// How much of a head's attention is on the tokens of the task's reference (Task::reference).
+/// Measures a head's attention to the tokens of the task's reference (Task::reference).
 namespace longhand::app {
 
 /// Default number of tokens examined together; queries and keys of all layers stay in memory.

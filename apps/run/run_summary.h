@@ -9,7 +9,7 @@
 
 namespace longhand::app {
 
-/// What a run's folder says about it, without loading its model.
+/// A run as its folder describes it, without loading its model.
 struct RunSummary {
   Config config;
   std::int64_t step = 0, steps = 0;

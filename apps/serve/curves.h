@@ -66,7 +66,7 @@ class Curves {
                                            const std::vector<std::string>& figures,
                                            std::int64_t from, std::int64_t to, std::size_t points,
                                            Time until) const;
-  /// Whether the file has too many damaged lines to be read on.
+  /// True if the file has too many damaged lines to be read further.
   bool damaged() const { return damaged_lines_ > most_damaged_lines; }
   /// The last line with intervals, which an evaluation writes, and the last line with samples.
   const std::optional<Json>& evaluation() const { return evaluation_; }

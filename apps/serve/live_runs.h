@@ -71,7 +71,7 @@ class LiveRuns {
   /// children that have ended.
   void refresh();
   std::map<int, LiveRun>& all() { return runs_; }
-  /// What the last look passed over: links, and what cannot be read.
+  /// The links and unreadable entries that the last look passed over.
   const std::vector<std::string>& skipped() const { return skipped_; }
   /// Throws an Error if there is no run with that number.
   LiveRun& at(std::string_view number);

@@ -14,7 +14,8 @@
 /// and cases to test it on. `longhand op`, gradcheck and the parity tests all read this table.
 namespace longhand::catalog {
 
-/// How an argument's type depends on the type of the activations, which is f64, f32 or bf16.
+/// The rule by which an argument's type depends on that of the activations, which is f64, f32 or
+/// bf16.
 enum class Role {
   activation,  // the activations' type
   master,      // f64 when activations are f64, else f32: parameters, statistics

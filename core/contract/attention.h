@@ -50,7 +50,8 @@ struct Attention {
   Heads mean = {};
 };
 
-/// Where the gradients of what scores have beside q and k go, each only if the scores have it.
+/// The targets of the gradients of tau, shift, sink and pull, each only if the scores have that
+/// tensor.
 struct ScoreTargets {
   Target tau = {}, shift = {}, sink = {}, pull = {};
 };

@@ -9,7 +9,7 @@
 
 namespace longhand {
 
-/// How products are computed; see docs/design.md. Sums are f32 always (f64 for f64 operands).
+/// The precision of products; see docs/design.md. Sums are always f32 (f64 for f64 operands).
 enum class Math {
   exact,  // f32 products
   fast,   // near-f32: about 16 bits of each operand, where the hardware gains by it; else exact

@@ -6,14 +6,15 @@
 
 #include "core/shape.h"
 
-/// How an operation walks over operands whose entries are stored in different orders.
+/// Steps describe operands whose entries are stored in different orders, so that one operation can
+/// walk over all of them.
 namespace longhand {
 
 /// An entry's index along each axis of a shape; axes that the shape lacks stay 0.
 using Index = std::array<std::int64_t, Shape::max_rank>;
 
-/// Where the entries of a shape are in memory: entry i is element first + sum_a i_a along[a]. A
-/// step of 0 repeats the same entries along its axis.
+/// The places of a shape's entries in memory: entry i is element first + sum_a i_a along[a]. A step
+/// of 0 repeats the same entries along its axis.
 struct Steps {
   std::int64_t first = 0;
   Index along{};

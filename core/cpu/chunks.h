@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-/// How token-wise operations divide their work and choose their kernels.
+/// Helpers with which token-wise operations divide their work and choose their kernels.
 namespace longhand::cpu {
 
 /// Elements that one thread processes at a time: enough work to outweigh the synchronization,
@@ -23,8 +23,8 @@ inline std::int64_t rows_per_chunk(std::int64_t columns) {
 /// them there anyway, and the processor need not read the lines it overwrites.
 inline constexpr std::size_t stream_from = std::size_t{16} << 20;
 
-/// How to store a result that its own operation does not read. Chunks begin at multiples of `unit`
-/// elements.
+/// The way to store a result that its own operation does not read. Chunks begin at multiples of
+/// `unit` elements.
 inline Store store_to(const Target& y, std::int64_t unit = grain) {
   const Tensor& tensor = y.tensor;
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.address());

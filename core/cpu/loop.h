@@ -93,7 +93,7 @@ template <class T>
   return max(max(max(a, b), max(c, d)));
 }
 
-/// Where results are stored, in the way given by `how`.
+/// The destination of results, which are stored in the way given by `how`.
 template <class T>
 class Output {
  public:

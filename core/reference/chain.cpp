@@ -125,7 +125,7 @@ void run(ReferenceBackend&, const Chain& op) {
   for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
     for (std::int64_t h = 0; h < op.y.heads; ++h) {
       const std::int64_t kv = h / scores.group();
-      // What later rows read of the rows that are finished: U_j of attention, y_j.
+      // The values of finished rows that later rows read: U_j for attention, y_j for values.
       Doubles u(static_cast<std::size_t>(s.keys * width));
       const auto finish = [&](std::int64_t j, std::int64_t c, double g, double y_jc) {
         const bool attention = op.of == ChainOf::attention;

@@ -30,7 +30,7 @@ class HeadRows {
   std::int64_t columns_, first_, width_;
 };
 
-/// Where heads are written; nothing happens when they are not wanted.
+/// Heads to write to. If they are not wanted, nothing is written.
 class HeadResult {
  public:
   explicit HeadResult(const HeadsTarget& y);

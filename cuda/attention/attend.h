@@ -96,7 +96,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   __shared__ float factors[block_rows];
   // c of the queries and of two blocks of keys: one is read while the other comes.
   __shared__ float query_shifts[shifted ? block_rows : 1], key_shifts[2][shifted ? key_rows : 1];
-  // What is not needed before the end, as registers are short.
+  // Values needed only at the end, kept here because registers are scarce.
   __shared__ struct { int row, head, part; } kept;
   if (threadIdx.x == 0) kept = {first_row, head, part};
   for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += attention_threads) {

@@ -47,7 +47,8 @@ constexpr std::size_t tiles_bytes(int steps) {
   return sizeof(typename Product::Element) * Product::stride(slice) *
          static_cast<std::size_t>(2 * tile_rows + steps * step_rows<Product, slice>);
 }
-/// Whether two steps leave room for three blocks on a multiprocessor: one comes during the other.
+/// True if two steps leave room for three blocks on a multiprocessor: one arrives while the other
+/// is used.
 template <class Product, int slice>
 constexpr bool ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
 template <class Product, int slice>

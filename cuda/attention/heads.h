@@ -3,7 +3,7 @@
 #include "core/contract/attention.h"
 #include "cuda/tensor_cores.h"
 
-/// How the attention kernels view heads and segments.
+/// Heads and segments as the attention kernels see them.
 namespace longhand::cuda {
 
 /// Two neighbouring entries, read or written by one instruction.

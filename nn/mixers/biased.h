@@ -4,7 +4,7 @@
 
 namespace longhand::nn {
 
-/// What is added to the scores of softmax heads.
+/// The form of the number that is added to the scores of softmax heads.
 enum class ScoreBias {
   matrix,  // a number for each head, position of the query and position of the key
   heads,   // the weights of additional heads of the same layer, which read the stream

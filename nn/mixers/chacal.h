@@ -4,7 +4,7 @@
 
 namespace longhand::nn {
 
-/// Whether training changes a number of the heads, and how many there are of it.
+/// A number of the heads is fixed, or learned once for the layer, or learned for each head.
 enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};

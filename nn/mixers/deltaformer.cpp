@@ -39,7 +39,7 @@ class DeltaformerHeads final : public AttentionHeads {
     const Var part =
         activate(Activation::sigmoid,
                  matmul(*pass.x, weight_, {.transpose_b = true, .out = master}) + bias_);
-    // What is asked for and what is found are the same keys: each has a gradient of its own.
+    // Queries and keys are the same tensor here, and each use has a gradient of its own.
     if (!pass.cache) operand.k = alone(operand.k, rows);
     const HeadVars own_keys =
         pass.cache ? operand.own_k : HeadVars{1.0 * operand.k.data, 0, key_heads, width};

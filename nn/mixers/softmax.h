@@ -25,7 +25,7 @@ class SoftmaxHeads final : public AttentionHeads {
   std::vector<Var> learned() const override { return {beta_}; }
   std::vector<Parameter> added() const override;
   std::vector<LearnedNumber> learned_numbers() const override;
-  /// Per pair, two products forward and five backward.
+  /// Counts two products per pair forward and five backward.
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
   /// Amount added to the weights of each reinforced head, initially 0; frozen. May be empty.
   const Parameter& reinforcement() const { return reinforcement_; }

@@ -12,16 +12,16 @@ enum class Temper { none, position, length };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
 
-/// How each head's queries and keys are normed before they turn. `standard`: as the kind of heads
-/// has it by default.
+/// The norm of each head's queries and keys before they are rotated. `standard`: the default of the
+/// kind of heads.
 enum class HeadNorm { standard, none, rms, rms_plus_one, rms_fixed };
 template <>
 inline constexpr std::array<std::string_view, 5> names_of<HeadNorm>{"default", "none", "rms",
                                                                     "rms_plus_one", "rms_fixed"};
 
-/// What mixers whose heads have queries, keys and values share. Their columns of the projection are
-/// [queries | keys | values], so queries and keys, which may be rotated together, are adjacent, and
-/// so are keys and values, which are cached.
+/// The base of mixers whose heads have queries, keys and values. Their columns of the projection
+/// are [queries | keys | values], so queries and keys, which may be rotated together, are adjacent,
+/// and so are keys and values, which are cached.
 class AttentionHeads : public Mixer {
  public:
   RopeOptions rope;
@@ -36,7 +36,7 @@ class AttentionHeads : public Mixer {
                std::int64_t longest) const override;
   Var turn(Var projection, const Input& input, RopeTables& tables) const override;
 
-  /// What `standard` stands for.
+  /// The norm that `standard` stands for.
   virtual HeadNorm default_head_norm() const { return HeadNorm::none; }
   HeadNorm norm_of_heads() const {
     return head_norm == HeadNorm::standard ? default_head_norm() : head_norm;

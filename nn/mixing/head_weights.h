@@ -13,8 +13,8 @@ namespace longhand::nn {
 Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64_t sequence,
                     std::int64_t head, DType type = DType::f32);
 
-/// How much of each token's value is in the head's output, given its weights: the weights
-/// themselves or, for chains, the sum over all steps, (1 - g) (I - g P-)^-1 P.
+/// The share of each token's value in the head's output, given its weights: the weights themselves
+/// or, for chains, the sum over all steps, (1 - g) (I - g P-)^-1 P.
 Tensor value_weights(const MixerView& view, const Tensor& weights, std::int64_t head);
 
 }  // namespace longhand::nn

@@ -29,7 +29,8 @@ struct MixerPlace {
   std::int64_t index = 0;         // index among the layer's mixers
 };
 
-/// What a mixer stores of the tokens it has read: rows per token, or per sequence of any length.
+/// The cache of a mixer: what it stores of the tokens it has read, as rows per token, or per
+/// sequence of any length.
 struct MixerCache {
   Tensor keys_values = {};  // [rows, keys and values]
   Tensor outputs = {};      // [rows, columns()], for mixers whose outputs depend on earlier outputs
@@ -38,7 +39,7 @@ struct MixerCache {
   std::vector<Tensor> memories = {};
 };
 
-/// What a pass shows for inspection. A mixer fills in one of these, or none.
+/// The intermediate results of a pass, for inspection. A mixer fills in one of these, or none.
 struct MixerView {
   std::optional<Scores> scores = {};                // the inputs of P, which is computed on request
   std::optional<Reinforcement> reinforcement = {};  // amounts added to P
@@ -65,7 +66,7 @@ struct MixerPass {
   const Var* x = nullptr;     // input of the projection, for mixers with products of their own
 };
 
-/// What the mixers of a layer share: its scope, and parameters that several of them use.
+/// Shared by the mixers of a layer: its scope, and parameters that several of them use.
 class MixerScope {
  public:
   MixerScope(Scope scope, std::int64_t width, bool rotary, double epsilon)

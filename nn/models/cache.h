@@ -9,8 +9,8 @@
 
 namespace longhand::nn {
 
-/// What the mixers of every layer store of the tokens that a model has read, so that a new token
-/// costs one row. Each sequence has room for a fixed number of tokens, its capacity.
+/// The caches of every layer's mixers, so that a new token costs one row. Each sequence has room
+/// for a fixed number of tokens, its capacity.
 class KeyValueCache {
  public:
   KeyValueCache(Backend& backend, std::span<const std::int32_t> capacities);

@@ -88,7 +88,7 @@ class Decoder final : public Model {
 
  private:
   using Views = std::vector<std::vector<MixerView>>;
-  /// What all blocks share in one pass.
+  /// Shared by all blocks in one pass.
   struct Pass {
     const Input& input;
     KeyValueCache* cache = nullptr;

@@ -11,7 +11,7 @@
 
 namespace longhand::nn {
 
-/// How positions enter the model.
+/// The form in which positions enter the model.
 enum class Positions {
   none,        // not at all, except through causality
   rotary,      // queries and keys are rotated (nn/layers/rope.h)
@@ -22,7 +22,7 @@ template <>
 inline constexpr std::array<std::string_view, 4> names_of<Positions>{"none", "rotary", "learned",
                                                                      "sinusoidal"};
 
-/// How mixing and feed forward are joined to the residual stream x.
+/// The order in which mixing and feed forward are joined to the residual stream x.
 enum class Order {
   parallel,    // x + mixing(norm1 x) + feed_forward(norm2 x)
   sequential,  // h = x + mixing(norm1 x);  h + feed_forward(norm2 h)

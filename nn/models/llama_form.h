@@ -5,7 +5,7 @@
 
 #include "nn/models/hugging_face.h"
 
-/// What the families that follow Llama share in Hugging Face's form: sequential blocks, RMS norms,
+/// Shared by the families that follow Llama in Hugging Face's format: sequential blocks, RMS norms,
 /// softmax heads with grouped keys and rotary positions, gated feed forwards, the names of
 /// parameters. Each family states its differences.
 namespace longhand::nn {

@@ -7,8 +7,8 @@
 
 namespace longhand::nn {
 
-/// How the next token is chosen from a model's logits. The settings are applied in this order.
-/// Temperature 0 selects the most likely token (the lowest of equal ones).
+/// Settings to choose the next token from a model's logits, applied in this order. Temperature 0
+/// selects the most likely token (the lowest of equal ones).
 struct Sampling {
   /// Divides positive logits of earlier tokens, and multiplies negative ones.
   double repetition_penalty = 1;

@@ -74,7 +74,7 @@ std::vector<Word> count_words(std::string_view text, const BpeTraining& training
   return words;
 }
 
-/// How often each pair of neighbours occurs in the words, and in which words.
+/// Counts each pair of neighbours in the words, and stores in which words it occurs.
 class PairCounts {
  public:
   explicit PairCounts(std::vector<Word>& words) : words_(words) {

@@ -8,8 +8,8 @@
 
 namespace longhand::nn {
 
-/// How GPT-2's tokenizer files write bytes as printable characters: 33-126, 161-172 and 174-255
-/// represent themselves, and the other 68 are U+0100, U+0101, ... in order.
+/// The map with which GPT-2's tokenizer files write bytes as printable characters: 33-126, 161-172
+/// and 174-255 represent themselves, and the other 68 are U+0100, U+0101, ... in order.
 class ByteMap {
  public:
   ByteMap();

@@ -252,7 +252,7 @@ void Encoder::merge_word(std::string_view word) {
   if (!is_whole(word)) merge_part(word);
 }
 
-/// Whether the word is one token, whatever the merges are.
+/// True if the word is one token, whatever the merges are.
 bool Encoder::is_whole(std::string_view word) {
   if (!tokenizer_.parts().whole_words) return false;
   const auto whole = tokenizer_.parts().tokens.find(word);

@@ -111,7 +111,7 @@ class Encoder {
   std::vector<Symbol> symbols_;  // symbols of one word
   std::vector<MergeTable::Merge> next_;
   std::vector<std::uint32_t> dropped_;  // with ranges: places in the word whose byte has no token
-  // Of the text that was normalized last.
+  // The text that was normalized last.
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
   std::size_t original_begin_ = 0;  // its place in the text being encoded

@@ -187,7 +187,7 @@ CheckpointInfo info_of(const SafetensorsFile& file) {
   return info;
 }
 
-/// What the metadata of the folder's model or optimizer says. All parts carry the same metadata.
+/// The metadata of the folder's model or optimizer. All parts carry the same metadata.
 CheckpointInfo info_of(const SafetensorsParts& parts) {
   const SafetensorsFile& first = parts.files().front();
   for (const SafetensorsFile& file : parts.files()) {
@@ -198,7 +198,8 @@ CheckpointInfo info_of(const SafetensorsParts& parts) {
   return info_of(first);
 }
 
-/// Of a checkpoint, with the score. Refused if the folder's name is that of another step.
+/// The metadata of a whole checkpoint, with its score. Throws if the folder's name is that of
+/// another step.
 CheckpointInfo info_of(const SafetensorsParts& model, const fs::path& folder) {
   CheckpointInfo info = info_of(model);
   const std::optional<std::int64_t> named = step_of(folder.filename().string());

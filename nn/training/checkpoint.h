@@ -23,7 +23,7 @@ inline constexpr std::string_view unfinished_prefix = ".unfinished-";
 std::string checkpoint_name(std::int64_t step);
 std::optional<std::int64_t> step_of(std::string_view name);
 
-/// What a checkpoint stores besides its tensors.
+/// The contents of a checkpoint besides its tensors.
 struct CheckpointInfo {
   std::int64_t step = 0;
   std::optional<double> score = {};  // of the evaluation at this step; never NaN
@@ -68,7 +68,7 @@ CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parame
 void load_values(const std::filesystem::path& folder, const Parameters& parameters,
                  std::span<const Parameter> own = {});
 CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
-/// Whether the checkpoint stores matrices in bf16.
+/// True if the checkpoint stores matrices in bf16.
 bool has_bf16_matrices(const std::filesystem::path& folder);
 
 /// The result of reading a whole checkpoint and comparing it with its checksums. Damage is an error
@@ -78,7 +78,7 @@ struct CheckedCheckpoint {
   bool optimizer = false;  // false: it holds no moments, so training cannot go on from it
 };
 CheckedCheckpoint check_checkpoint(const std::filesystem::path& folder);
-/// Whether the folder holds files of a checkpoint, sound or damaged.
+/// True if the folder holds files of a checkpoint, sound or damaged.
 bool is_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace longhand::nn

@@ -23,7 +23,7 @@ struct MemoryEstimate {
   double total() const { return parameters + gradients + moments + panels + activations; }
 };
 
-/// How a step is distributed over ranks and batches. The estimate is for one rank.
+/// The distribution of a step over ranks and batches. The estimate is for one rank.
 struct StepSpread {
   std::int64_t ranks = 1;
   std::int64_t parts = 1, accumulation = 1;  // see TrainerOptions

@@ -30,7 +30,7 @@ struct SgdOptions {
   double clip = 0;
 };
 
-/// What ranks distribute among themselves instead of each storing all of it.
+/// The state that ranks divide among themselves instead of each storing all of it.
 enum class Sharing { nothing, moments, gradients };
 
 using OptimizerOptions = std::variant<AdamOptions, SgdOptions>;

@@ -27,7 +27,7 @@ class RunCheckpoints {
   CheckpointInfo load(const std::filesystem::path& checkpoint);
   std::optional<std::filesystem::path> latest() const;
 
-  /// Whether save() would write this step.
+  /// True if save() would write this step.
   bool wants(std::int64_t step) const { return writes() && saved_ != step; }
   /// Writes the checkpoint of this step and returns its folder; returns nothing if the step is
   /// saved already or no checkpoints are written. sharing: the ranks that write it together; all of

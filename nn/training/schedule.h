@@ -39,8 +39,7 @@ struct Schedule {
   /// peak / 250000, as in OneCycleLR.
   std::optional<double> first = {}, last = {};
   std::int64_t warm_up = 0;  // length of the warm-up, in steps
-  std::int64_t steps =
-      0;  // length of the whole run, in steps; 0: the trainer's own number of steps
+  std::int64_t steps = 0;    // length of the whole run; 0: the trainer's own number of steps
   Place place = Place::start;
 
   /// The rate of step s = 1 .. steps. Throws an Error if the curve needs `steps` and it is not set.

@@ -32,8 +32,8 @@ struct StepReport {
     double seconds = 0;
   };
   std::optional<Slowest> slowest = {};
-  /// Of this rank: seconds of exchanging gradients, seconds of waiting for them after backward, and
-  /// bytes sent in the step.
+  /// This rank's seconds of exchanging gradients, its seconds of waiting for them after backward,
+  /// and the bytes that it sent in the step.
   struct Exchange {
     double seconds = 0, exposed = 0;
     std::uint64_t bytes = 0;
@@ -44,10 +44,10 @@ struct StepReport {
   bool skipped = false;
 };
 
-/// How a step's batch is cut, according to the run's options: into parts, a power of two, whose
-/// gradients are added in a binary tree of neighbours (nn/ranks/tree.h), and each part into batches
-/// that are computed one after another. Each rank has equally many neighbouring parts, so the sum
-/// does not depend on the number of ranks.
+/// The cut of a step's batch, set by the run's options: into parts, a power of two, whose gradients
+/// are added in a binary tree of neighbours (nn/ranks/tree.h), and each part into batches that are
+/// computed one after another. Each rank has equally many neighbouring parts, so the sum does not
+/// depend on the number of ranks.
 struct StepCut {
   std::int64_t parts = 1;  // parts of this rank
   std::int64_t first = 0;  // first of them among the parts of all ranks

@@ -42,8 +42,8 @@ struct TrainerOptions {
   std::int64_t look_every = 0;
   std::optional<std::int64_t> traced = {};  // the step that hooks.traced receives; on one rank only
 
-  // Where the backend can record work and repeat it: how many shapes of steps to keep recorded (0:
-  // none), and about how many seconds of steps to read back together.
+  // If the backend can record work and repeat it: the number of shapes of steps to keep recorded
+  // (0: none), and about how many seconds of steps to read back together.
   std::size_t recorded = 16;
   double together = 0.25;
 };

@@ -17,7 +17,7 @@ void complete(Step& step, Communicator& ranks) {
   const std::vector<double> numbers = step.numbers.to_doubles();
   const std::size_t count = step.shares.size();
   const auto parts = static_cast<std::size_t>(step.cut.parts);
-  // Per part its loss and hits; then whether all hits are known, and the rank's time.
+  // The loss and hits of each part; then whether all hits are known, and the rank's time.
   std::vector<double> mine(2 * parts + 2);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t part = step.cut.part_of(step.places[i]);

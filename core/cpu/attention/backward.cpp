@@ -30,8 +30,8 @@ void put(const Target& y, std::int64_t i, double value) {
   at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
 }
 
-/// What a sink takes of each row, w = exp(b - log_sum), is not seen by the kernels:
-/// db = -sum_i w_i D_i, and the row sum of dS, which dc_i gets, is w_i D_i.
+/// Adds the gradients of the sinks. The kernels do not see the sink's share of a row, w = exp(b -
+/// log_sum): db = -sum_i w_i D_i, and dc_i gets the row sum of dS, which is w_i D_i.
 void sink_gradients(const Scores& s, const Tensor& log_sum, const float* dots,
                     const ScoreTargets& targets) {
   const std::int64_t heads = s.q.heads;

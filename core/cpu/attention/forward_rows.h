@@ -274,7 +274,7 @@ class Rows {
     for (std::int64_t row = begin_; row < end_; row += panel) finish(row);
   }
 
-  /// Whether none of a panel's rows has anything left, or none of all.
+  /// True if none of the panel's rows has anything left.
   bool spent(std::int64_t row) const {
     if constexpr (rule == Rule::stick) {
       const float* const left = running(row).sums;
@@ -582,7 +582,7 @@ class Rows {
     }
   }
 
-  /// What a row's outputs are multiplied by at the end.
+  /// The factor of a row's outputs at the end.
   static float share_of(float sum) {
     if constexpr (rule == Rule::stick) return 1;
     return rule == Rule::tra && sum == 0 ? 0.0f : 1.0f / sum;

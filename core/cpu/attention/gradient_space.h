@@ -7,11 +7,12 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// The scratch of a backward pass over a range of keys.
 template <class Product>
 struct GradientSpace {
-  // Of the range: words to be summed along (left) and over (right). ChaCAL: U for the values.
+  // The keys and values of the range, as operands: `left` ones are summed along, `right` ones over.
+  // ChaCAL stores U in place of the values.
   float *keys_left, *keys_right, *values_left;  // keys_right: one per block
   float *key_sums, *value_sums;                 // dk / beta and dv (ChaCAL: A of one head)
   float* all_value_sums;                        // dv of all heads (ChaCAL)
-  // Of the panel: words of q, and dy or W, also transposed; dy or W in f32; dq / beta.
+  // The panel's q, and dy or W, as operands and transposed; dy or W in f32; dq / beta.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
   float* query_rows;                  // dq / beta by rows
   float *p, *ds;                      // [panel][panel], f32

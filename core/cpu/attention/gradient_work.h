@@ -254,7 +254,7 @@ class Work {
     }
     return true;
   }
-  /// What TRA's weights further back cannot pass, in each row.
+  /// Sets, for each row, an upper bound of TRA's weights of keys further back.
   void bound_scores(std::int64_t head, std::int64_t row, std::int64_t n) {
     const float times = task_.scale * log2_of_e;
     for (std::int64_t t = 0; t < panel; ++t) {
@@ -298,7 +298,7 @@ class Work {
   float gamma(std::int64_t head) const {
     return task_.gain ? 1.0f : task_.gamma[head * task_.gamma_step];
   }
-  /// Of dS, and what the sums are still to be multiplied by.
+  /// True if `scale` multiplies the sums at the end rather than dS.
   bool late() const { return task_.shift || rule == Rule::tra; }
   float early() const { return late() ? 1.0f : task_.scale; }
   float factor() const { return late() ? task_.scale : 1.0f; }
@@ -352,7 +352,7 @@ class Work {
     }
   }
 
-  /// Whether entmax gives a key of this block a weight.
+  /// True if entmax gives any key of this block a weight.
   bool weighed(const Sight& there, std::int64_t j) const {
     const std::int64_t first = j - task_.begin;
     return task_.shift ? weighed_of<true>(there, first) : weighed_of<false>(there, first);

@@ -7,10 +7,9 @@
 #include "core/dtype.h"
 #include "core/rules.h"
 
-/// What the attention kernels of one instruction set are told and offer. All pointers go to the
-/// first row of one segment and the first column of one head; a row is `stride` elements from the
-/// next. Everything here is one segment and one head (in backward: the query heads of one key
-/// head).
+/// The interface of the attention kernels of one instruction set. All pointers refer to the first
+/// row of one segment and the first column of one head; rows are `stride` elements apart. A task
+/// covers one segment and one head (in backward: the query heads of one key head).
 namespace longhand::cpu {
 
 template <class T>
@@ -25,8 +24,8 @@ struct HeadRows {
 /// it.
 inline constexpr std::int64_t attention_panel = 64;
 
-/// What rules that go leftward know of a row on its way: what is left of a stick or the keys kept,
-/// the rest of D or dpull so far, and, where scores are shifted, the sum of dS.
+/// The numbers that a leftward walk carries for each row: what is left of a stick or the number of
+/// keys kept; the rest of D or dpull so far; and, where scores are shifted, the sum of dS.
 inline constexpr int walked_numbers = 3;
 
 /// Queries of a segment that are better taken one by one, as in decoding.

@@ -48,9 +48,10 @@ std::int64_t heads_together(double cost_of_head, std::int64_t heads);
 /// costs.
 inline constexpr std::int64_t least_split_keys = 256;
 
-/// Whether products are made on tile registers where there are any. TRA wants f32 products, entmax
-/// the same bits of a mean in two places, ChaCAL solves rows between its products, and
-/// stick-breaking stops early: they have vectors, as `exact` has.
+/// True if products use tile registers where the processor has them. They do not suit TRA, which
+/// needs f32 products; entmax, which needs the same bits of a mean in two places; ChaCAL, which
+/// solves rows between its products; or stick-breaking, which stops early. Like `exact`, these use
+/// vectors.
 constexpr bool suits_tiles(Rule rule, bool chain, Math math, std::int64_t longest) {
   if (rule != Rule::softmax || chain) return false;
   return math == Math::bf16 || (math == Math::fast && longest >= least_split_keys);

@@ -40,7 +40,7 @@ class DeltaSpace {
   std::int64_t used_ = 0;
 };
 
-/// What both passes need of a chunk.
+/// The quantities of a chunk that both passes need.
 struct DeltaChunk {
   std::int64_t first = 0, tokens = 0, rows = 0;  // rows: tokens, padded
   Matrix k, k_transposed, between, keys, reads;  // E; -A; O
