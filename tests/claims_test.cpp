@@ -50,8 +50,8 @@ BOOST_AUTO_TEST_CASE(an_order_is_shown_when_all_runs_agree_with_intervals_apart)
   BOOST_TEST((a_above_b({0.9, 0.8, 0.55}, {0.5, 0.6, 0.4}) == Verdict::part));
   // The order is right, but the intervals of 0.7 and 0.6 overlap.
   BOOST_TEST((a_above_b({0.9, 0.8, 0.7}, {0.5, 0.6, 0.4}, 0.06) == Verdict::part));
-  BOOST_TEST((a_above_b({0.5, 0.6, 0.4}, {0.9, 0.8, 0.7}) == Verdict::open));
-  BOOST_TEST((a_above_b({0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}) == Verdict::open));
+  BOOST_TEST((a_above_b({0.5, 0.6, 0.4}, {0.9, 0.8, 0.7}) == Verdict::not_yet));
+  BOOST_TEST((a_above_b({0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}) == Verdict::not_yet));
   // Two runs are fewer than three.
   BOOST_TEST((a_above_b({0.9, 0.8}, {0.5, 0.6}) == Verdict::part));
 }
@@ -60,11 +60,11 @@ BOOST_AUTO_TEST_CASE(a_bound_is_held_by_every_run_or_by_more_than_half) {
   const auto with = [](const std::vector<double>& x) { return page(x, x); };
   BOOST_TEST((verdict(at_least(a, 0.9), with({0.9, 1, 0.95})) == Verdict::shown));
   BOOST_TEST((verdict(at_least(a, 0.9), with({0.89, 1, 0.95})) == Verdict::part));
-  BOOST_TEST((verdict(at_least(a, 0.9), with({0.89, 0.8, 0.95})) == Verdict::open));
+  BOOST_TEST((verdict(at_least(a, 0.9), with({0.89, 0.8, 0.95})) == Verdict::not_yet));
   BOOST_TEST((verdict(at_least(a, 0.9), with({0.95, 1})) == Verdict::part));
   BOOST_TEST((verdict(at_least(a, 0.9), with({0.95, 1}), 2) == Verdict::shown));
   BOOST_TEST((verdict(at_most(a, 0.9), with({0.9, 0.1, 0.5})) == Verdict::shown));
-  BOOST_TEST((verdict(at_most(a, 0.9), with({0.95, 0.99, 0.5})) == Verdict::open));
+  BOOST_TEST((verdict(at_most(a, 0.9), with({0.95, 0.99, 0.5})) == Verdict::not_yet));
   const auto pairs = page({0.5, 0.6, 0.7}, {0.45, 0.6, 0.72});
   BOOST_TEST((verdict(within(a, b, 0.06), pairs) == Verdict::shown));
   BOOST_TEST((verdict(within(a, b, 0.04), pairs) == Verdict::part));
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_claim_is_shown_by_all_of_its_parts) {
   };
   BOOST_TEST((of({holds, holds}) == Verdict::shown));
   BOOST_TEST((of({holds, fails}) == Verdict::part));
-  BOOST_TEST((of({fails, fails}) == Verdict::open));
+  BOOST_TEST((of({fails, fails}) == Verdict::not_yet));
 }
 
 // The page of a larger setting decides as soon as it exists, even if its verdict is worse.
@@ -90,9 +90,9 @@ BOOST_AUTO_TEST_CASE(the_first_setting_that_has_a_page_counts) {
   BOOST_TEST((judge(claim, results).verdict == Verdict::shown));
   BOOST_TEST(judge(claim, results).page == "page.md");
   results["larger"] = results["page"];
-  BOOST_TEST((judge(claim, results).verdict == Verdict::open));
+  BOOST_TEST((judge(claim, results).verdict == Verdict::not_yet));
   BOOST_TEST(judge(claim, results).page == "larger.md");
-  BOOST_TEST((judge(claim, {}).verdict == Verdict::open));
+  BOOST_TEST((judge(claim, {}).verdict == Verdict::not_yet));
   BOOST_TEST(judge(claim, {}).page.empty());
 }
 
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_row_that_ends_in_a_star_is_the_greatest_of_each_run) {
   }
   const Results results{{"page", Json{{"seeds", 3}, {"rows", rows}}}};
   BOOST_TEST((verdict(at_least({"page", "layer *", "share"}, 1), results) == Verdict::shown));
-  BOOST_TEST((verdict(at_least({"page", "layer 0", "share"}, 1), results) == Verdict::open));
+  BOOST_TEST((verdict(at_least({"page", "layer 0", "share"}, 1), results) == Verdict::not_yet));
 }
 
 BOOST_AUTO_TEST_CASE(every_claim_of_the_papers_is_judged_once) {

@@ -39,7 +39,7 @@ Value greater(const Value& a, const Value& b) { return a.value >= b.value ? a : 
 
 Values values_of(const ClaimFigure& figure, const Results& results) {
   Values found;
-  const auto page = results.find(std::string(figure.page));
+  const auto page = results.find(figure.page);
   if (page == results.end()) return found;
   found.seeds = page->second["seeds"].integer();
   const std::string begin = text(figure.column, ", run ");
@@ -73,19 +73,17 @@ std::string text_of(const Values& values) {
   return all;
 }
 
-/// The result of a condition or a part: 0 fails, 1 holds for more than half of the runs, 2 holds
-/// for all.
-enum class Holds { no, mostly, yes };
-
+/// The result of a condition or of a part.
 struct Found {
-  Holds holds = Holds::no;
+  Verdict verdict = Verdict::not_yet;
   std::string figures;
   bool there = true;  // false: a page or figure is missing
 };
 
-Holds share(std::size_t held, std::size_t all, bool enough) {
-  if (held == all && enough) return Holds::yes;
-  return 2 * held > all ? Holds::mostly : Holds::no;
+/// shown if a condition holds for all runs and there are enough, part if for more than half.
+Verdict verdict_of(std::size_t held, std::size_t all, bool enough) {
+  if (held == all && enough) return Verdict::shown;
+  return 2 * held > all ? Verdict::part : Verdict::not_yet;
 }
 
 Found check_above(const ClaimCondition& c, const Values& left, const Values& right, bool enough) {
@@ -97,22 +95,22 @@ Found check_above(const ClaimCondition& c, const Values& left, const Values& rig
     }
   }
   const std::size_t all = left.runs.size() * right.runs.size();
-  Holds holds = share(ordered, all, enough);
-  if (holds == Holds::yes && apart < all) holds = Holds::mostly;
+  Verdict verdict = verdict_of(ordered, all, enough);
+  if (verdict == Verdict::shown && apart < all) verdict = Verdict::part;
   const bool same_row = c.left.row == c.right.row;
   const auto label = [&](const ClaimFigure& figure) {
     return same_row ? figure.column : figure.row;
   };
-  return {holds,
-          text(same_row ? c.left.row : c.left.column, ": ", label(c.left), " ", text_of(left),
-               holds == Holds::yes ? " > " : " against ", label(c.right), " ", text_of(right))};
+  return {verdict, text(same_row ? c.left.row : c.left.column, ": ", label(c.left), " ",
+                        text_of(left), verdict == Verdict::shown ? " > " : " against ",
+                        label(c.right), " ", text_of(right))};
 }
 
 Found check(const ClaimCondition& c, std::int64_t seeds, const Results& results) {
   const Values left = values_of(c.left, results);
   const bool two = c.kind == ClaimCondition::Kind::above || c.kind == ClaimCondition::Kind::within;
   const Values right = two ? values_of(c.right, results) : Values();
-  if (left.runs.empty() || (two && right.runs.empty())) return {Holds::no, "", false};
+  if (left.runs.empty() || (two && right.runs.empty())) return {Verdict::not_yet, "", false};
   const auto runs_of = [](const Values& values) {
     return values.apart ? std::ssize(values.runs) : values.seeds;
   };
@@ -139,33 +137,32 @@ Found check(const ClaimCondition& c, std::int64_t seeds, const Results& results)
       two ? text(" against ", c.right.row, " ", text_of(right), " and ", c.bound, " more")
           : text(c.kind == ClaimCondition::Kind::at_least ? ", wanted " : ", at most ", c.bound);
   if (held < all && held > 0) figures += text(" (", held, " of ", all, " runs)");
-  return {share(held, all, enough), figures};
+  return {verdict_of(held, all, enough), figures};
 }
 
 Found check(const ClaimPart& part, std::int64_t seeds, const Results& results) {
   for (const auto& setting : part.settings) {
-    Found all{Holds::yes, ""};
+    Found all{Verdict::shown, ""};
     for (const ClaimCondition& condition : setting) {
       const Found one = check(condition, seeds, results);
       all.there = all.there && one.there;
-      all.holds = std::min(all.holds, one.holds);
+      all.verdict = std::min(all.verdict, one.verdict);
       all.figures += (all.figures.empty() ? "" : "; ") + one.figures;
     }
     if (all.there) return all;
   }
-  return {Holds::no, "no page has the figures", false};
+  return {Verdict::not_yet, "no page has the figures", false};
 }
 
-constexpr std::array<std::string_view, 3> verdicts{"shown", "in part", "not yet"};
+constexpr std::array<std::string_view, 3> verdicts{"not yet", "in part", "shown"};
 
 /// The page that holds the figures of the claim's first part.
 std::string page_of(const Claim& claim, const Results& results) {
   for (const ClaimPart& part : claim.parts) {
     for (const auto& setting : part.settings) {
-      const bool there = std::ranges::all_of(setting, [&](const ClaimCondition& c) {
-        return results.contains(std::string(c.left.page));
-      });
-      if (there && !setting.empty()) return std::string(setting.front().left.page) + ".md";
+      const bool there = std::ranges::all_of(
+          setting, [&](const ClaimCondition& c) { return results.contains(c.left.page); });
+      if (there && !setting.empty()) return setting.front().left.page + ".md";
     }
   }
   return "";
@@ -193,15 +190,12 @@ JudgedClaim judge(const Claim& claim, const Results& results) {
   bool all = true, any = false;
   for (const ClaimPart& part : claim.parts) {
     const Found found = check(part, claim.seeds, results);
-    all = all && found.holds == Holds::yes;
-    any = any || found.holds != Holds::no;
-    const std::string_view state = found.holds == Holds::yes      ? "shown"
-                                   : found.holds == Holds::mostly ? "in part"
-                                                                  : "not yet";
-    judged.figures +=
-        (judged.figures.empty() ? "" : ". ") + text(part.what, " (", state, "): ", found.figures);
+    all = all && found.verdict == Verdict::shown;
+    any = any || found.verdict != Verdict::not_yet;
+    judged.figures += (judged.figures.empty() ? "" : ". ") +
+                      text(part.what, " (", name_of(found.verdict), "): ", found.figures);
   }
-  judged.verdict = all ? Verdict::shown : any ? Verdict::part : Verdict::open;
+  judged.verdict = all ? Verdict::shown : any ? Verdict::part : Verdict::not_yet;
   return judged;
 }
 
@@ -235,7 +229,7 @@ std::string claims_board(std::span<const JudgedClaim> judged, std::string_view f
              ? ""
              : text("[", one.page.substr(0, one.page.size() - 3), "](", folder, one.page, ")")});
   }
-  return text(counts[0], " of ", judged.size(), " are shown, ", counts[1], " in part, ", counts[2],
+  return text(counts[2], " of ", judged.size(), " are shown, ", counts[1], " in part, ", counts[0],
               " not yet.\n\n", html::markdown_table(lines));
 }
 

@@ -58,14 +58,14 @@ struct Claim {
 };
 std::span<const Claim> claims();
 
-/// shown: all parts are shown. open: no part is shown and none holds for more than half of the
-/// runs.
-enum class Verdict { shown, part, open };
+/// shown: all parts are shown. not_yet: no part is shown and none holds for more than half of the
+/// runs. From the least to the most.
+enum class Verdict { not_yet, part, shown };
 std::string_view name_of(Verdict verdict);
 
 struct JudgedClaim {
   const Claim* claim = nullptr;
-  Verdict verdict = Verdict::open;
+  Verdict verdict = Verdict::not_yet;
   std::string figures;  // what was compared, part by part
   std::string page;     // the first page that was read, or empty
 };
