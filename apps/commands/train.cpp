@@ -19,7 +19,7 @@ std::filesystem::path fresh_folder(const Config& config) {
 
 std::optional<std::int64_t> from_step(const Arguments& arguments) {
   if (!arguments.given("from-step")) return std::nullopt;
-  return arguments.integer("from-step", 0, std::int64_t{1} << 40);
+  return arguments.integer("from-step", 0, longest_training);
 }
 
 /// The requested training, before its folder is examined.

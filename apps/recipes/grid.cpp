@@ -65,7 +65,7 @@ bool finished(const fs::path& path, const GridRun& run) {
 }  // namespace
 
 std::int64_t GridRun::last_step() const {
-  return config.integer("training.steps", 0, std::int64_t{1} << 40);
+  return config.integer("training.steps", 0, longest_training);
 }
 std::int64_t GridRun::evaluate_samples() const {
   return config.integer("training.evaluate_samples", 0, 1 << 24);

@@ -416,8 +416,8 @@ nn::Schedule Config::schedule() const {
   constexpr std::string_view places[] = {"start", "end"};  // as in nn::Schedule::Place
   return {.curve = *curve,
           .peak = number("training.rate", 0, 1e3),
-          .warm_up = integer("training.warm_up", 0, std::int64_t{1} << 40),
-          .steps = integer("training.steps", 0, std::int64_t{1} << 40),
+          .warm_up = integer("training.warm_up", 0, longest_training),
+          .steps = integer("training.steps", 0, longest_training),
           .place = static_cast<nn::Schedule::Place>(choice("training.rate_at", places))};
 }
 
@@ -543,9 +543,9 @@ void Config::read_all() const {
   flag("training.recompute");
   sharing();
   storage();
-  integer("training.evaluate_every", 0, std::int64_t{1} << 40);
+  integer("training.evaluate_every", 0, longest_training);
   integer("training.evaluate_samples", 0, 1 << 24);
-  integer("training.checkpoint_every", 0, std::int64_t{1} << 40);
+  integer("training.checkpoint_every", 0, longest_training);
   number("training.checkpoint_minutes", 0, 1e6);
   integer("training.keep", 1, 1000);
   most_file_bytes();

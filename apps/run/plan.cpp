@@ -63,7 +63,7 @@ TrainingWork training_work(const Config& config) {
   const nn::Decoder model(*nothing, shape, 0, config.storage());
   const nn::BatchSource source = config.batches(task);
   TrainingWork all{.parameters = model.parameters().count(),
-                   .steps = config.integer("training.steps", 0, std::int64_t{1} << 40)};
+                   .steps = config.integer("training.steps", 0, longest_training)};
   for (std::int64_t place = 0; place < config.batch_plan().batches; ++place) {
     all.operations += operations_of(model, source(1, place));
   }
@@ -73,7 +73,7 @@ TrainingWork training_work(const Config& config) {
 
 std::string plan_line(const Config& config, const nn::Decoder& model, const nn::Batch& part,
                       std::int64_t done, double peak, const fs::path& folder) {
-  const std::int64_t steps = config.integer("training.steps", 0, std::int64_t{1} << 40);
+  const std::int64_t steps = config.integer("training.steps", 0, longest_training);
   const double parts = static_cast<double>(config.integer("training.accumulation", 1, 1 << 16));
   const double tokens = static_cast<double>(std::ssize(part.tokens));
   std::string line =
@@ -90,9 +90,9 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
   }
   // The last `keep`, the best, and the one being written.
   const auto kept = static_cast<double>(config.integer("training.keep", 1, 1000) + 2);
-  const bool several = config.integer("training.checkpoint_every", 0, std::int64_t{1} << 40) > 0 ||
+  const bool several = config.integer("training.checkpoint_every", 0, longest_training) > 0 ||
                        config.number("training.checkpoint_minutes", 0, 1e6) > 0 ||
-                       config.integer("training.evaluate_every", 0, std::int64_t{1} << 40) > 0;
+                       config.integer("training.evaluate_every", 0, longest_training) > 0;
   const double each = checkpoint_bytes(
       model, config.adam().short_moments ? DType::bf16 : model.parameters().type());
   line += text("; checkpoints of ", size_in_words(each), ", ",

@@ -141,7 +141,7 @@ std::vector<Option> run_options() {
 
 LoadOptions load_options(const Arguments& arguments) {
   LoadOptions options;
-  if (arguments.given("step")) options.step = arguments.integer("step", 0, std::int64_t{1} << 40);
+  if (arguments.given("step")) options.step = arguments.integer("step", 0, longest_training);
   for (const char* flag : {"backend", "threads", "math"}) {
     if (arguments.given(flag)) options.compute[flag] = arguments.word(flag);
   }

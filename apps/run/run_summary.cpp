@@ -102,7 +102,7 @@ class RunFinder {
 RunSummary summarize(const fs::path& path) {
   const RunFolder run(path);
   RunSummary summary{.config = run.config()};
-  summary.steps = summary.config.integer("training.steps", 0, std::int64_t{1} << 40);
+  summary.steps = summary.config.integer("training.steps", 0, longest_training);
   summary.metric = main_metric_of(summary.config);
   run.read_metrics([&](const Json& line) {
     summary.step = std::max(summary.step, line["step"].integer());
