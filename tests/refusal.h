@@ -31,7 +31,7 @@ std::string refusal(Action&& action) {
   return "accepted";
 }
 
-/// For BOOST_TEST, which shows the whole text if it lacks the part.
+/// Checks that a text has a part, for use in BOOST_TEST, which then shows the whole text.
 inline test::Outcome contains(std::string_view text, std::string_view part) {
   const bool found = text.find(part) != text.npos;
   return {found, found ? "" : test::shown(text)};

@@ -40,7 +40,7 @@ struct LiveRun {
   bool complete = false;        // its last checkpoint and score are there, as of the last look
   bool present = true;
 
-  /// Its folder; an Error if it is gone or a link leads to it.
+  /// The run's folder. Throws an Error if it is gone or a link leads to it.
   Folder folder() const { return top.below(below); }
   /// Opens one of its files to read; not valid if there is no such file.
   FileDescriptor open(const std::string& file) const {
@@ -51,9 +51,9 @@ struct LiveRun {
   bool has_last_checkpoint() const;
   /// Opens metrics.jsonl; not valid if it cannot be read, and then `unread` says why.
   FileDescriptor open_metrics();
-  /// Reads on in its metrics until then; true if all of them are read.
+  /// Reads further lines of the metrics until that time. True if all of them are read.
   bool read_curves(Curves::Time until);
-  /// Curves::between of its metrics.
+  /// Calls Curves::between on the metrics.
   std::vector<std::vector<Bucket>> curves_between(const std::vector<std::string>& figures,
                                                   std::int64_t from, std::int64_t to,
                                                   std::size_t points, Curves::Time until);
@@ -75,7 +75,7 @@ class LiveRuns {
   const std::vector<std::string>& skipped() const { return skipped_; }
   /// Throws an Error if there is no run with that number.
   LiveRun& at(std::string_view number);
-  /// The process that trains it: none, a process of this machine, or one elsewhere (process 0).
+  /// The process that trains a run: none, a process of this machine, or one elsewhere (process 0).
   static std::optional<Writer> writer(const LiveRun& run);
 
   /// Asks the process that trains it to write a checkpoint and end.

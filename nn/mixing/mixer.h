@@ -123,7 +123,7 @@ class Mixer {
   virtual std::int64_t cached_numbers() const { return 0; }
   /// Numbers that it stores per sequence: the size of each state tensor.
   virtual std::vector<std::int64_t> cached_memories() const { return {}; }
-  /// Throws an Error if a token's output depends on later tokens, so that the model cannot decode.
+  /// Throws an Error if the model cannot decode because a token's output depends on later tokens.
   virtual void check_decoding() const {}
   /// Maximum tokens of a sequence; empty: no limit.
   virtual std::optional<std::int64_t> most_tokens() const { return std::nullopt; }

@@ -274,8 +274,9 @@ void Encoder::merge_part(std::string_view part) {
 /// Calls f with each part of a word, with the part's tokens in symbols_.
 template <class F>
 void Encoder::each_part(std::string_view word, F f) {
-  if (!is_long(word) || is_whole(word)) {
-    if (!is_long(word)) merge_word(word);
+  if (is_whole(word)) return f(word);
+  if (!is_long(word)) {
+    merge_part(word);
     return f(word);
   }
   for (const Part& part : parts_of(word)) {
@@ -328,7 +329,7 @@ Encoder::Part Encoder::next_part(std::string_view word, std::size_t begin, std::
   }
 }
 
-/// The part whose tokens are those of symbols_ that begin before `end`.
+/// The part that consists of those tokens of symbols_ that begin before `end`.
 Encoder::Part Encoder::merged_part(std::string_view word, std::size_t begin,
                                    std::size_t end) const {
   Part part{begin, end, end, begin};
@@ -347,7 +348,7 @@ bool Encoder::is_apart(std::string_view word, const Part& left, const Part& righ
   return std::ranges::any_of(symbols_, [&](const Symbol& s) { return s.begin == boundary; });
 }
 
-/// Not inside a character or a space that are several symbols.
+/// True if no character or space that consists of several symbols lies across the place.
 bool Encoder::can_begin_part(std::string_view word, std::size_t place) const {
   if (tokenizer_.byte_level()) return true;
   if (word[place] == ' ') return tokenizer_.character_token(" ").has_value();

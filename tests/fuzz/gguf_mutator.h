@@ -142,7 +142,7 @@ class GgufMutator {
   Rng rng_;
 };
 
-/// For LLVMFuzzerCustomMutator. One input in four is changed byte by byte instead.
+/// Implements LLVMFuzzerCustomMutator for GGUF. One input in four is changed byte by byte instead.
 inline std::size_t mutate_gguf_input(std::uint8_t* data, std::size_t size, std::size_t room,
                                      unsigned seed) {
   if (seed % 4 != 0 && size <= room) {
