@@ -8,7 +8,7 @@
 /// Differentiable forms of core/contract/attention.h.
 namespace longhand {
 
-/// Scores of queries and keys with gradients to q, k and what else they are made of.
+/// Scores whose q, k and other tensors are differentiable.
 struct ScoreVars {
   HeadVars q, k;
   Segments queries;

@@ -6,9 +6,10 @@
 /// Differentiable form of core/contract/chain.h.
 namespace longhand {
 
-/// [query tokens, q.heads * v.width]. gain: [1] or [q.heads] of attention, [query tokens, q.heads]
-/// of values, of the master type. `earlier`, needed when there are fewer queries than keys, is not
-/// differentiated: then no input may want a gradient. q and k must not share columns.
+/// Returns [query tokens, q.heads * v.width]. gain has the master type: [1] or [q.heads] for
+/// attention, [query tokens, q.heads] for values. `earlier`, needed if there are fewer queries than
+/// keys, is not differentiated, so no input may then require a gradient. q and k must not share
+/// columns.
 Var chain(ChainOf of, const ScoreVars& scores, const HeadVars& v, const Var& gain,
           const Heads& earlier = {});
 HeadsBackward chain_into(ChainOf of, const ScoreVars& scores, const HeadVars& v, const Var& gain,

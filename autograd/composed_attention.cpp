@@ -56,8 +56,8 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
   return concat(all);
 }
 
-/// The softmax of scores [heads, queries, keys] with one more key, the sink, whose weight is
-/// dropped from the result.
+/// The softmax of scores [heads, queries, keys] and one more key, the sink, whose weight is left
+/// out of the result.
 Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   const std::int64_t heads = scores.shape()[0], queries = scores.shape()[1];
   const std::int64_t keys = scores.shape()[2];
@@ -73,7 +73,7 @@ Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
 }
 
 /// Stick-breaking in logarithms: ln P_ij = s_ij - sum of ln(1 + e^s_im) over j <= m < i. `seen` is
-/// 1 where a query sees a key.
+/// 1 if a query sees a key.
 Var broken_sticks(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const Var none = number_like(scores, 0);

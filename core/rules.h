@@ -7,14 +7,15 @@
 
 #include "core/formulas.h"
 
-/// How the scores of a query become the weights of its keys: docs/math/rules.md. Softmax is the
-/// kernels' own. Each other rule stands here once, as a struct of templates on the value type: the
-/// same text runs on double (the reference), on float (CUDA) and on vectors of queries (the CPU),
-/// whose exp2, min and select are found by argument-dependent lookup.
+/// The rules that turn the scores of a query into the weights of its keys: docs/math/rules.md.
+/// Softmax is built into the kernels. Every other rule is defined here once, as a struct of
+/// templates over the value type. The same text runs on double (the reference), on float (CUDA) and
+/// on vectors of queries (the CPU), whose exp2, min and select are found by argument-dependent
+/// lookup.
 ///
-/// Stick and TRA go through the keys of a query from right to left, from the nearest to the first.
-/// What they know of the keys behind them is a number or two a row, which they move on. Their
-/// scores are in bits, s / ln 2. Entmax looks for a number that fits the whole row.
+/// Stick and TRA walk through the keys of a query from the nearest to the first, and carry one or
+/// two numbers per row about the keys already passed. Their scores are in bits, s / ln 2. Entmax
+/// searches for a threshold that fits the whole row.
 namespace longhand {
 
 enum class Rule : std::uint8_t { softmax, stick, tra, entmax };
@@ -35,13 +36,14 @@ namespace rules {
 
 inline constexpr double ln_of_2 = 0.69314718055994530942;
 
-/// Stick-breaking: each key takes the share sigmoid(s) of what the keys to its right have left.
+/// Stick-breaking: each key takes the share sigmoid(s) of what the keys nearer to the query have
+/// left.
 struct Stick {
-  /// From here on nothing is looked at: all further weights together are less than this, of what
-  /// rounds away in f32 beside 1 a sixty-fourth.
+  /// Below this, a walk ends: all further weights together are less than 2^-30, a sixty-fourth of
+  /// what rounds away beside 1 in f32.
   static constexpr float spent = 0x1p-30f;
 
-  /// sigmoid(s) and 1 - sigmoid(s), each with all its digits.
+  /// Computes sigmoid(s) and 1 - sigmoid(s), each with all its digits.
   template <class V>
   struct Broken {
     V taken, kept;
@@ -60,7 +62,8 @@ struct Stick {
     left = b.kept * left;
     return p;
   }
-  /// dS, and p; rest is the sum of p dP over this key and those to the left, at first D.
+  /// Returns dS and sets p. `rest` is the sum of p dP over this key and all earlier ones; it starts
+  /// as D.
   template <class V>
   static constexpr V gradient(V s, V dp, V& left, V& rest, V& p) {
     const Broken<V> b = broken(s);
@@ -72,8 +75,8 @@ struct Stick {
   }
 };
 
-/// Threshold relative attention: a softmax of the positive scores alone, each with `pull` added for
-/// every positive one from it to the query.
+/// Threshold relative attention: a softmax over the positive scores only. Each score gets `pull`
+/// added for every positive score between its key and the query.
 struct Tra {
   template <class V>
   static constexpr V logit(V s, V pull, V& count) {
@@ -81,17 +84,17 @@ struct Tra {
     count = count + one;
     return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
   }
-  /// What no weight of a key further back can pass, in bits: 2^(bound + pull (count + 1)), where no
-  /// score is above `highest`, less `spent`, as all of the row's keys may come that far. An
-  /// infinite one where more keys kept do not mean less.
+  /// Upper bound of the weight of any earlier key, 2^(bound + pull (count + 1)), if no score is
+  /// above `highest`. The bound includes 30 bits for `spent` and one for each doubling of the row's
+  /// keys. Infinite if keeping more keys does not make weights smaller.
   template <class V>
   static constexpr V bound(V highest, V pull, std::int64_t keys) {
     V all = 30;
     for (std::int64_t n = 1; n < keys; n *= 2) all += V(1);
     return pull > V(0) ? std::numeric_limits<V>::infinity() : highest + all;
   }
-  /// dS. A key that has all of its row's weight, as the only one kept has, gets no gradient, not
-  /// even a rounding: its logit is the row's log_sum to the last bit, where both are of one type.
+  /// Returns dS. A key that has all of its row's weight, like the only key kept, must get exactly
+  /// no gradient: its logit equals the row's log_sum to the last bit if both have one type.
   template <class V>
   static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
     const V none(0.0);
@@ -101,16 +104,16 @@ struct Tra {
 
 /// Entmax with alpha = 1.5: P = [x - t]_+^2 of half the scores x, with t such that a row sums to 1.
 struct Entmax {
-  static constexpr int most_steps = 64;  // 12 where scores are far apart or many
+  static constexpr int most_steps = 64;  // 12 suffice where scores are far apart or many
 
-  /// The root of P, in whose proportion gradients are shared out.
+  /// The root of P. Gradients are in proportion to it.
   template <class V>
   static constexpr V weight(V x, V threshold) {
     const V above = x - threshold;
     return select(above > V(0.0), above, V(0.0));
   }
-  /// A step of Newton's towards t, from the sums of weights and of P at a threshold that is not
-  /// above it. It does not pass t but by rounding.
+  /// One step of Newton's method towards t, from the sums of weights and of P at a threshold that
+  /// is not above t. It exceeds t only by rounding.
   template <class V>
   static constexpr V step(V threshold, V sum, V squares) {
     const V more = (squares - V(1.0)) / (sum + sum);

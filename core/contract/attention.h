@@ -8,21 +8,21 @@
 #include "core/rules.h"
 
 /// Causal attention, by softmax or another rule. q, k, v, y and their gradients share one type;
-/// log_sum, weights and what else scores are made of have its master type. Products follow `math`
-/// (none: the backend's); sums, exponentials and log_sum are of the master type.
+/// log_sum, weights and the other tensors of scores have its master type. Products follow `math`
+/// (none: the backend's setting); sums, exponentials and log_sum use the master type.
 namespace longhand {
 
-/// What P is made of. For query i at position p and key j of its segment (j <= p, and with a window
-/// > 0 also j > p - window), both of head h (see Heads):
+/// The tensors that determine P. For query i at position p and key j of its segment (j <= p, and
+/// with a window > 0 also j > p - window), both of head h (see Heads):
 ///   s_ij = tau_i scale q_i . k_j + c_i - c_j;   P_ij = exp(s_ij) / (sum_j exp(s_ij) + exp(b))
-/// where c_i is that of the key at the query's own position, and b = sink_h has a share of each row
-/// but no value. A tensor that is not given leaves its part of the formula out.
+/// where c_i belongs to the key at the query's own position, and b = sink_h takes a share of each
+/// row but has no value. A missing tensor leaves its part of the formula out.
 ///
-/// Other rules than softmax have no sink, and another P of the same scores (core/rules.h):
+/// Rules other than softmax have no sink and compute another P from the same scores (core/rules.h):
 ///   stick   P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)), for j < i only
 ///   tra     P_ij = exp(l_ij) / sum_j exp(l_ij), l_ij = s_ij + pull_i n_ij, over the keys with
-///           s_ij > 0, of which n_ij stand in j .. i; a row of zeros where there are none. Scores
-///           are computed with f32 products whatever `math`: their sign is a decision.
+///           s_ij > 0, of which n_ij are in j .. i; a row of zeros if there are none. Scores
+///           always use f32 products, because their sign is a decision.
 ///   entmax  P_ij = [s_ij / 2 - t_i]_+^2, t_i such that a row sums to 1
 struct Scores {
   Heads q, k;
@@ -34,13 +34,13 @@ struct Scores {
   std::int64_t window = 0;
   std::optional<Math> math = {};
   Rule rule = Rule::softmax;
-  Tensor pull = {};  // [query tokens, q.heads], of tra alone
+  Tensor pull = {};  // [query tokens, q.heads], only for tra
 };
 
-/// y_i = sum_j P_ij v_j. Saves log_sum_i = log of P_ij's denominator, [query tokens, q.heads], 0
-/// for a row of zeros; it may be left empty when there is no backward to come, and stick has none.
-/// Of entmax it is t_i, and mean_i is saved with it: sum_j w_ij v_j / sum_j w_ij, w_ij the square
-/// root of P_ij. y and mean have q.heads heads of v.width.
+/// y_i = sum_j P_ij v_j. Saves log_sum_i, the log of P_ij's denominator, [query tokens, q.heads]; 0
+/// for a row of zeros. It may be empty if no backward follows, and stick has none. For entmax,
+/// log_sum_i is t_i, and mean_i = sum_j w_ij v_j / sum_j w_ij is saved too, where w_ij is the
+/// square root of P_ij. y and mean have q.heads heads of v.width.
 struct Attention {
   static constexpr std::string_view name = "attention";
   Scores scores;
@@ -60,9 +60,9 @@ struct ScoreTargets {
 ///   dP_ij = dy_i . v_j;  dS_ij = P_ij (dP_ij - D_i);  r_i = scale sum_j dS_ij k_j
 ///   dq_i = tau_i r_i;  dk_j = scale sum_i tau_i dS_ij q_i;  dv_j = sum_i P_ij dy_i
 ///   dtau_i = q_i . r_i;  dc_j = sum_k dS_jk - sum_i dS_ij;  db = -sum_i exp(b - log_sum_i) D_i
-/// dk_j, dv_j also sum over the query heads that read head h / G. The row sum of dS is
-/// exp(b - log_sum_i) D_i, and 0 without a sink. tra has dpull_i = sum_j dS_ij n_ij, and stick,
-/// whose rows of dS sum to something,
+/// dk_j and dv_j also sum over the query heads that read head h / G. The row sum of dS is exp(b -
+/// log_sum_i) D_i, which is 0 without a sink. tra has dpull_i = sum_j dS_ij n_ij. stick, whose rows
+/// of dS do not sum to 0, has
 ///   dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
 /// entmax reads `mean` as y, so that D_i = dy_i . mean_i, and has dS_ij = w_ij (dP_ij - D_i).
 struct AttentionBackward {

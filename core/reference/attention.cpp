@@ -15,11 +15,11 @@ namespace longhand::reference {
 
 namespace {
 
-/// Scores to softmax weights, in place; the log of their denominator.
+/// Turns scores into softmax weights in place, and returns the log of their denominator.
 double softmax_of(std::span<double> row, double sink) {
   double max = sink;
   for (const double s : row) {
-    if (s > max || std::isnan(s)) max = s;  // NaN is not hidden
+    if (s > max || std::isnan(s)) max = s;  // keep NaN visible
   }
   double sum = std::exp(sink - max);
   for (double& s : row) sum += s = std::exp(s - max);
@@ -27,10 +27,10 @@ double softmax_of(std::span<double> row, double sink) {
   return max + std::log(sum);
 }
 
-constexpr double bits = 1 / std::numbers::ln2;  // of a unit of score
+constexpr double bits = 1 / std::numbers::ln2;  // per unit of score
 
-/// A row by the other rules, in place; the log of their denominator, where they have one, and
-/// entmax's threshold.
+/// Turns a row of scores into weights by another rule, in place. Returns the log of the denominator
+/// if the rule has one, and entmax's threshold.
 double weights_of(Rule by, std::span<double> row, double pull) {
   if (by == Rule::entmax) {
     for (double& s : row) s /= 2;
@@ -52,7 +52,7 @@ double weights_of(Rule by, std::span<double> row, double pull) {
   return 0;
 }
 
-/// dS of query t and the keys that it sees, from their scores, P and dP, which lie by position.
+/// dS of query t for the keys that it sees, from their scores, P and dP, indexed by position.
 std::vector<double> score_gradients(const ScoreRows& scores, const Sequence& s, std::int64_t t,
                                     std::int64_t h, const std::vector<double>& p,
                                     const std::vector<double>& dp, double d) {

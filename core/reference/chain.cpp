@@ -14,7 +14,7 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-/// S_ij of a query for the keys before its own, and the logarithm of their sum; 0 without any.
+/// S_ij of a query for the keys before its own, and the log of their sum; 0 if there are none.
 Doubles strict_softmax(const ScoreRows& scores, const Sequence& s, std::int64_t t, std::int64_t h,
                        double& log_sum) {
   Doubles p;
@@ -29,7 +29,7 @@ Doubles strict_softmax(const ScoreRows& scores, const Sequence& s, std::int64_t 
   return p;
 }
 
-/// The gain of a query's row and head.
+/// The gain for a query's row and head.
 class Gains {
  public:
   Gains(ChainOf of, const Tensor& gain, std::int64_t heads)
@@ -55,14 +55,14 @@ struct Back {
   HeadRows v{op.v}, y{op.y}, dy{op.dy}, z{op.read};
   Rows log_sum{op.log_sum};
   Gains gain{op.of, op.gain, op.y.heads};
-  Doubles w = Doubles(static_cast<std::size_t>(n * width), 0.0);  // W_i, of values times g_i
+  Doubles w = Doubles(static_cast<std::size_t>(n * width), 0.0);  // W_i; for values, times g_i
   Doubles d = Doubles(static_cast<std::size_t>(n), 0.0);          // the row sums of P_ij dP_ij
 
   double p(std::int64_t i, std::int64_t j) const {
     return std::exp(scores(s, i, h, j) - log_sum(s.query + i, h));
   }
 
-  /// From the last row to the first; A_j and B_j fall off on the way.
+  /// Solves from the last row to the first, and computes A_j and B_j on the way.
   void solve_attention(Doubles& dv, double& dgamma) {
     const double g = gain(0, h);
     for (std::int64_t j = n - 1; j >= 0; --j) {
@@ -82,8 +82,8 @@ struct Back {
     }
   }
 
-  /// The same of values. d has the products that dS_ij has too: where a row has one key alone they
-  /// cancel exactly.
+  /// The same for values. d uses the same products as dS_ij, so that they cancel exactly in a row
+  /// with only one key.
   void solve_values(Doubles& dv, const Result& dgain) {
     for (std::int64_t j = n - 1; j >= 0; --j) {
       double w_z = 0;
@@ -100,7 +100,7 @@ struct Back {
     }
   }
 
-  /// dS_ij. Row i reads U'_j of row j, of values y_j.
+  /// dS_ij. Row i reads U'_j of row j, or y_j for values.
   double ds(std::int64_t i, std::int64_t j) const {
     const double g = op.of == ChainOf::attention ? gain(0, h) : 1;
     double dp = 0;

@@ -7,8 +7,8 @@
 
 namespace longhand::reference {
 
-/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. Of any float type, so that the
-/// CPU backend can share the loops that only look at scores.
+/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. Any float type is accepted, so
+/// that the CPU backend can share the loops that only examine scores.
 class HeadRows {
  public:
   explicit HeadRows(const Heads& x);
@@ -43,7 +43,7 @@ class HeadResult {
   std::int64_t columns_, first_, width_;
 };
 
-/// One sequence: its first row among queries and keys, and how many it has of each.
+/// One sequence: its first row among queries and among keys, and its number of each.
 struct Sequence {
   std::int64_t query, queries, key, keys;
   std::int64_t position(std::int64_t t) const { return keys - queries + t; }  // position of query t
@@ -54,7 +54,7 @@ std::vector<Sequence> sequences(const Segments& queries, const Segments& keys);
 double dot(const HeadRows& a, std::int64_t i, std::int64_t h, const HeadRows& b, std::int64_t j,
            std::int64_t g, std::int64_t width);
 
-/// The scores of core/contract/attention.h, one at a time.
+/// Computes the scores of core/contract/attention.h one at a time.
 class ScoreRows {
  public:
   explicit ScoreRows(const Scores& scores);
@@ -63,10 +63,10 @@ class ScoreRows {
   double tau(const Sequence& s, std::int64_t t, std::int64_t h) const;
   /// s_ij = tau_i raw + c_i - c_j
   double operator()(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j) const;
-  /// b, or minus infinity.
+  /// b, or minus infinity if there is no sink.
   double sink(std::int64_t h) const;
   double pull(const Sequence& s, std::int64_t t, std::int64_t h) const;
-  /// The key positions that query t sees: from the first to before the end.
+  /// The first key position that query t sees, and the end of those it sees.
   std::int64_t first(const Sequence& s, std::int64_t t) const;
   std::int64_t end(const Sequence& s, std::int64_t t) const {
     return s.position(t) + (strict(rule) ? 0 : 1);
@@ -82,14 +82,14 @@ class ScoreRows {
   std::int64_t window_, width_, group_;
 };
 
-/// The gradients of tau, c, b and pull, gathered and put where they are wanted.
+/// Collects the gradients of tau, c, b and pull, and stores those that are wanted.
 class ScoreGradients {
  public:
   ScoreGradients(const Scores& scores, const ScoreTargets& targets);
-  /// dS of query t and the key at position j, with what tau multiplies there.
+  /// Adds dS of query t and the key at position j. `raw` is the factor of tau there.
   void add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j, double ds,
            double raw);
-  /// D of a query, with the sink's weight.
+  /// Adds D of a query, times the weight of the sink.
   void add_sink(std::int64_t h, double weight, double d) { sink_[h] -= weight * d; }
   void add_pull(const Sequence& s, std::int64_t t, std::int64_t h, double sum);
   void put() const;

@@ -9,13 +9,13 @@ enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};
 
-/// ChaCAL heads (core/contract/chain.h): softmax attention whose values are, to the share gamma,
-/// the outputs at earlier tokens.
+/// ChaCAL heads (core/contract/chain.h): softmax attention in which a share gamma of each value is
+/// replaced by the output at that earlier token.
 class ChacalHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
-  double gamma = 0.9;                   // at first, when it is learned
-  Learned learned_gamma = Learned::no;  // else the sigmoid of a parameter
+  double gamma = 0.9;                   // initial value if it is learned
+  Learned learned_gamma = Learned::no;  // if learned, gamma is the sigmoid of a parameter
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<ChacalHeads>(*this); }
   std::string_view kind() const override { return "chacal"; }
@@ -33,7 +33,7 @@ class ChacalHeads final : public AttentionHeads {
   Var gammas() const;  // [1] or [heads]
 
   Parameter beta_, logit_;
-  Tensor fixed_gamma_;  // where it is not learned
+  Tensor fixed_gamma_;  // used if it is not learned
 };
 
 }  // namespace longhand::nn

@@ -7,7 +7,7 @@ namespace longhand::nn {
 namespace {
 
 /// DeltaFormer heads (docs/math/chain.md): softmax attention over values from which each token has
-/// taken away a part of what earlier tokens hold under keys like its own.
+/// subtracted part of what earlier tokens hold under similar keys.
 class DeltaformerHeads final : public AttentionHeads {
  public:
   bool turned = false;
@@ -49,14 +49,14 @@ class DeltaformerHeads final : public AttentionHeads {
     const Heads earlier = pass.cache ? operand.v.value() : Heads{};
     HeadVars left{chain(ChainOf::values, among_keys, v, -part, earlier), 0, key_heads, width};
     if (pass.cache) {
-      put(left.value(), rows, earlier, *pass.cached);  // in place of the values
+      put(left.value(), rows, earlier, *pass.cached);  // stored in place of the values
       left = operand.v;
     }
     return attend(plain_scores(operand, pass), left, pass);
   }
 
   std::vector<Var> learned() const override { return {weight_, bias_}; }
-  double operations_of_pair() const override {  // two attentions
+  double operations_of_pair() const override {  // two attentions per pair
     return 28 * static_cast<double>(columns());
   }
 

@@ -52,7 +52,7 @@ void sink_gradients(const Scores& s, const Tensor& log_sum, const float* dots,
   for (std::int64_t h = 0; h < heads; ++h) put(targets.sink, h, sums[h]);
 }
 
-/// dc_i += what row i of dS sums to.
+/// Adds the sum of row i of dS to dc_i.
 void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
   const std::int64_t heads = s.q.heads;
   for (std::int64_t segment = 0; segment < s.queries.count(); ++segment) {
@@ -120,7 +120,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
   const Tensor dots = sink_wanted || row_sums_wanted
                           ? floats(backend, scores.q.data.rows() * scores.q.heads)
                           : Tensor();
-  // Sums for gamma, of each segment, range and head; added up at the end, in order.
+  // Sums for gamma of each segment, range and head, which are added at the end in a fixed order.
   std::vector<float> dgamma(
       static_cast<std::size_t>(b.of(ChainOf::attention) ? parts_before * heads * group : 0));
   Progress progress(list.items.size());
@@ -188,7 +188,8 @@ void run(const Crew& crew, Math math, const Backward& b) {
       task.gamma_step = gain.size() == 1 ? 0 : 1;
       task.dgamma = &dgamma[part * heads * group + q_head];
     }
-    // This item and the one of the next range, which goes first over each panel they share.
+    // This item, and the item of the next range, which passes first over each panel that they
+    // share.
     const std::size_t number =
         segment.first_item + static_cast<std::size_t>((segment.parts - 1 - item.part) * heads + h);
     const std::size_t next = number - static_cast<std::size_t>(heads);

@@ -27,12 +27,13 @@ void run(const Crew& crew, Math math, const Forward& f) {
   const auto& kernels = kernels_of<AttentionKernels<T>>(crew, scores, chain, math);
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
-  // Products of bf16 numbers are exact in f32; f32 numbers would have to be rounded first.
-  // TRA's backward has to find the very bits of a score again; entmax's mean is a panel's.
+  // Single rows use f32 products of unrounded operands, which suits bf16 numbers, whose products
+  // are exact in f32, but not f32 numbers, which would have to be rounded first. TRA's backward
+  // must reproduce the very bits of a score, and entmax's mean is computed by panels.
   const bool by_row = scores.rule == Rule::softmax || scores.rule == Rule::stick || !f.log_sum;
   const bool singly = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
 
-  // Later rows cost more and are taken first; a chain must go from the first row on.
+  // Later rows cost more and are taken first. A chain must start from the first row.
   WorkList list;
   for (std::int64_t s = 0; s < scores.queries.count(); ++s) {
     const SegmentRows at = segment_rows(scores.queries, scores.keys, s);

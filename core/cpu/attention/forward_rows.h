@@ -5,30 +5,34 @@
 #include "core/cpu/attention/single.h"
 #include "core/cpu/attention/tile_products.h"
 
-/// Softmax attention and ChaCAL, forward, for a chunk of one head's rows: the chunk's panels of
-/// queries go together along the blocks of keys, each with its running maximum m and sum l,
+/// Softmax attention and ChaCAL, forward, for a chunk of one head's rows. The panels of queries in
+/// the chunk walk together along the blocks of keys. Each query carries its running maximum m and
+/// sum l:
 ///   m' = max(m, max_j s_ij);  y = 2^(m - m') y + sum_j 2^(s_ij - m') v_j
-/// Rules that go leftward take the chunk's own keys first, then those before it from the last block
-/// to the first, and stop where no row of a panel has anything left.
+/// Leftward rules take the chunk's own keys first, then earlier keys from the last block to the
+/// first. They stop when no row of a panel has anything left.
 ///
-/// ChaCAL attends to U_j = (1 - g) v_j + g y_j instead of v_j: keys before the chunk have their y,
-/// those in it get it panel by panel, and on the diagonal row by row. A chain with a gain attends
-/// to y_j, and not to a row's own key.
+/// ChaCAL attends to U_j = (1 - g) v_j + g y_j instead of v_j. Keys before the chunk already have
+/// their y. Keys in the chunk get it panel by panel, and on the diagonal row by row. A chain with a
+/// gain attends to y_j, and never to a row's own key.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-inline constexpr float lowest = -1e38f;  // finite: nothing seen yet must not make inf - inf
+// finite, so that the difference of two initial maxima is not NaN
+inline constexpr float lowest = -1e38f;
 
 /// The scratch of one call.
 template <class Product>
 struct Space {
-  float *keys, *values;                   // words of a block of them, or of the chunk's own
-  float *scores, *p;                      // [block][panel], and as words [block / depth][panel]
-  float* chained;                         // U of the panel's own keys in f32, [panel][stride]
-  float *queries, *outputs;               // of each panel: words [depth][panel], sums over keys
-  float* rows;                            // of the panel that is finished, [panel][stride]
-  float *times, *maxima, *sums, *shrink;  // of each query: the scale of its scores, m, l
-  float *query_shifts, *key_shifts;       // c of each query, and of a block of keys or the own
-  float *pulls, *counts, *bounds;         // of each query
+  float *keys, *values;  // packed words of a block of keys and values, or of the chunk's own
+  float *scores, *p;     // [block][panel], and as words [block / depth][panel]
+  float* chained;        // U of the panel's own keys in f32, [panel][stride]
+  // for each panel: the packed queries, [depth][panel], and the sums over keys
+  float *queries, *outputs;
+  float* rows;                            // the rows of the finished panel, [panel][stride]
+  float *times, *maxima, *sums, *shrink;  // for each query: the scale of its scores, m and l
+  // c of each query, and of a block of keys or of the chunk's own keys
+  float *query_shifts, *key_shifts;
+  float *pulls, *counts, *bounds;  // for each query
   std::int64_t depth, key_stride, value_stride, value_block, floats;
 
   Space(std::int64_t width, std::int64_t value_width, std::int64_t chunk, float* at) {
@@ -72,9 +76,10 @@ struct Running {
   float* counts;
 };
 
-/// From scores: p = 2^(s - m) where seen, as words; m and l move on; shrink is what the sums so far
-/// shrink by. False if nothing shrinks. Scores turn into p in f32, which ChaCAL reads. Shifted ones
-/// get c_i - c_j; those of TRA become its logits first.
+/// Turns scores into p = 2^(s - m), zero where unseen, as packed words. Updates m and l, and sets
+/// `shrink`, the factor of earlier sums. Returns false if all factors are 1. Scores are overwritten
+/// by p in f32, which ChaCAL reads. Shifted scores first get c_i - c_j, and scores of TRA become
+/// its logits.
 template <class Product, Rule rule, bool shifted>
 bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* p,
                   const Running& to) {
@@ -155,7 +160,8 @@ bool exponentials(const Sight& sight, const float* key_shifts, float* s, float* 
   return shrinks;
 }
 
-/// From scores: stick-breaking's p where seen, as words; what is left moves on, in sums.
+/// Turns scores into stick-breaking's p, zero where unseen, as packed words. `sums` becomes what is
+/// left of each stick.
 template <class Product, bool shifted>
 void break_sticks(const Sight& sight, const float* key_shifts, const float* s, float* p,
                   const Running& to) {
@@ -295,7 +301,8 @@ class Rows {
     }
     return false;
   }
-  /// By the longest of the keys before the chunk's own, each query's length and their shifts.
+  /// Bounds the scores of the keys before the chunk's own, from the longest of these keys, the
+  /// length of each query and the shifts.
   void bound_scores(std::int64_t seen) {
     const std::int64_t before = shape_.offset + begin_;
     if (before <= seen) return;
@@ -362,7 +369,7 @@ class Rows {
     gather(task_.tau, row, n, 1.0f, times);
     gather(task_.shift, shape_.offset + row, n, 0.0f, space_.query_shifts + (row - begin_));
     const Vec scale(task_.scale * log2_of_e);
-    // A sink is there before any key.
+    // The sink counts before any key does.
     const Vec highest = max(Vec(lowest), Vec(task_.sink ? *task_.sink * log2_of_e : lowest));
     const Vec sum(task_.sink ? 1.0f : 0.0f);
     for (int t = 0; t < panel; t += lanes) {
@@ -400,7 +407,8 @@ class Rows {
                              shape_.value_width, space_.values);
   }
 
-  /// Keys from j on, whose y is there: in `earlier` before the queries, else in y.
+  /// Packs the values of ChaCAL for keys from j on, whose y is known: in `earlier` for keys before
+  /// the queries, otherwise in y.
   void pack_chained(std::int64_t j, std::int64_t count) {
     if constexpr (Product::tiled) return;
     const std::int64_t width = shape_.value_width;
@@ -416,7 +424,7 @@ class Rows {
     return {count, queries(row), shape_.offset + row - j - less, shape_.window - less};
   }
 
-  /// Scores and their exponentials; the outputs so far shrink as far as they must.
+  /// Computes scores and their exponentials, and multiplies the outputs so far by `shrink`.
   void score(std::int64_t row, const Sight& sight, const HeadRows<const float>& keys,
              const float* shifts) {
     score_tiles<Product>(keys.at, keys.stride, queries_of(row), space_.depth, sight, space_.scores);
@@ -453,7 +461,8 @@ class Rows {
     waiting_.values = nullptr;
   }
 
-  /// The panel's own keys, from v: tile by tile they get their y, and U for those that follow.
+  /// Solves the panel's own keys, whose sums start from v. Tile by tile, the keys get their y, and
+  /// their U for the rows that follow.
   void chain(std::int64_t row, std::int64_t count) {
     const std::int64_t stride = space_.value_stride, width = shape_.value_width;
     const Sight sight = sight_of(row, shape_.offset + row, count);
@@ -484,8 +493,8 @@ class Rows {
     }
   }
 
-  /// The rows from t on, whose outputs lack only the sums over themselves. Inlined, so that a whole
-  /// tile is unrolled and its U stay in registers: each row waits for the one before.
+  /// Solves the rows from t on, whose outputs lack only the sums over this tile. It is inlined, so
+  /// that the tile is unrolled and its U stay in registers: each row waits for the one before.
   [[gnu::always_inline]] void solve_tile(int count, const float* sums, std::int64_t t,
                                          float* outputs, float* chained) const {
     const std::int64_t stride = space_.value_stride;
@@ -496,7 +505,8 @@ class Rows {
       Vec u[tile_rows];
 #pragma GCC unroll 8
       for (int i = 0; i < count; ++i) {
-        const float* const p = space_.scores + t * panel + t + i;  // p[j panel]: of key t + j
+        const float* const p =
+            space_.scores + t * panel + t + i;  // p[j panel] belongs to key t + j
         float* const output = outputs + (t + i) * stride + c;
         float* const value = chained + (t + i) * stride + c;
         Vec sum = load(output);
@@ -511,7 +521,7 @@ class Rows {
     }
   }
 
-  /// The same with gains: y_i = v_i + g_i sum_j P_ij y_j, of earlier rows alone.
+  /// The same with gains: y_i = v_i + g_i sum_j P_ij y_j over earlier rows only.
   void solve_gained_tile(int count, const float* sums, std::int64_t row, std::int64_t t,
                          float* outputs, float* chained) const {
     const std::int64_t stride = space_.value_stride;
@@ -534,7 +544,7 @@ class Rows {
     }
   }
 
-  /// z and y of a row whose sum over earlier rows is `sum`, with `share` of it.
+  /// Computes z and y of a row whose sum over earlier rows is `sum`; `share` normalizes the sum.
   void finish_gained(std::int64_t row, const float* sum, float share) {
     const Source<T> v = source(task_.v, shape_.offset + row, 1, shape_.value_width);
     const Vec factor(share), gain(*task_.gain.row(row));

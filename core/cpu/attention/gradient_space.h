@@ -10,21 +10,22 @@ struct GradientSpace {
   // The keys and values of the range, as operands: `left` ones are summed along, `right` ones over.
   // ChaCAL stores U in place of the values.
   float *keys_left, *keys_right, *values_left;  // keys_right: one per block
-  float *key_sums, *value_sums;                 // dk / beta and dv (ChaCAL: A of one head)
-  float* all_value_sums;                        // dv of all heads (ChaCAL)
+  float *key_sums, *value_sums;                 // dk / beta, and dv (for ChaCAL: A of one head)
+  float* all_value_sums;                        // for ChaCAL: dv of all heads
   // The panel's q, and dy or W, as operands and transposed; dy or W in f32; dq / beta.
   float *queries, *gradients, *turned, *turned_gradients, *gradient_rows, *query_sums;
-  float* query_rows;                  // dq / beta by rows
-  float *p, *ds;                      // [panel][panel], f32
-  float *p_rows, *ds_rows, *ds_keys;  // words [panel][panel / depth] and [panel / depth][panel]
+  float* query_rows;  // dq / beta as rows
+  float *p, *ds;      // [panel][panel], f32
+  // P and dS as words, [panel][panel / depth] and [panel / depth][panel]
+  float *p_rows, *ds_rows, *ds_keys;
   // [panel]: factor of the scores, factor of dS, log_sum in bits, D
   float *scale, *times, *logs, *sums;
-  float *tau, *shifts;                               // [panel]: tau and c of the queries
-  float* turned_means;                               // words of entmax's means, transposed
-  float *bounds, *longest_key, *least_shift;         // of TRA: see there
-  float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: see Work
-  float *key_shifts, *key_shift_sums;                // the range's c, and sums of dS as vectors
-  std::int64_t depth, value_depth;                   // words along the widths
+  float *tau, *shifts;                        // [panel]: tau and c of the queries
+  float* turned_means;                        // entmax's means as words, transposed
+  float *bounds, *longest_key, *least_shift;  // TRA's upper bounds and what they are computed from
+  float *pulls, *log_sums, *walked[walked_numbers];  // [panel]: numbers that leftward rules need
+  float *key_shifts, *key_shift_sums;  // c of the range's keys, and the sums of dS as vectors
+  std::int64_t depth, value_depth;     // words along the widths
   std::int64_t left_stride, value_left_stride, key_stride, value_stride, key_words, floats;
 
   GradientSpace(std::int64_t width, std::int64_t value_width, std::int64_t range, float* at) {

@@ -7,21 +7,23 @@
 #include "core/cpu/attention/score_gradients.h"
 #include "core/cpu/attention/tile_products.h"
 
-/// Softmax attention and ChaCAL, backward, for a range of keys: the panels of queries pass over it
-/// from the last to the first. P comes back from log_sum; five products a block.
+/// Softmax attention and ChaCAL, backward, for a range of keys. The panels of queries pass over the
+/// range from the last to the first. P is recomputed from log_sum, and each block takes five
+/// products.
 ///
-/// With D_i = dy_i . y_i, and dS times scale, or times 1 where sums of dS itself are wanted (then
-/// the scale multiplies at the end):
+/// With D_i = dy_i . y_i, where dS includes the factor `scale` unless the sums of dS itself are
+/// needed (the scale is then applied at the end):
 ///   dS_ij = P_ij (dy_i . v_j - D_i)
 ///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j
-/// Rules that go leftward take the blocks of a range from the last to the first; what they know of
-/// a row (see walked_numbers) goes from range to range in `walked`.
+/// Leftward rules take the blocks of a range from the last to the first. The numbers that they
+/// carry for each row (walked_numbers) pass from range to range in `walked`.
 ///
-/// ChaCAL puts W_i for dy_i, U_j = (1 - g) v_j + g y_j for v_j, and on the diagonal takes back the
-/// g W_i . y_i that U has too much. W is solved on the panel's own keys, from its last row up:
+/// ChaCAL uses W_i for dy_i and U_j = (1 - g) v_j + g y_j for v_j, and on the diagonal subtracts
+/// the term g W_i . y_i that U adds too much. W is solved on the panel's own keys, from the last
+/// row up:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
 ///
-/// A chain with a gain puts g_i W_i for dy_i, y_j for v_j and z for y in D_i, without a diagonal:
+/// A chain with a gain uses g_i W_i for dy_i, y_j for v_j and z for y in D_i, and has no diagonal:
 ///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j = dv_j
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
@@ -174,7 +176,7 @@ class Work {
   }
 
  private:
-  /// The same for rules that go leftward. Nothing is done for rows that have nothing left.
+  /// The same for leftward rules. Rows with nothing left are skipped.
   void panel_leftward(std::int64_t head, std::int64_t row, std::int64_t n, bool first, bool last) {
     if (!first) read_walked(head, row, n);
     if constexpr (rule == Rule::tra) bound_scores(head, row, n);
@@ -328,13 +330,13 @@ class Work {
       store(space_.times + t, Vec(early()));
       store(space_.scale + t, scale * load(space_.tau + t));
     }
-    // A query that sees one key only has P = 1 whatever its score: no gradient, not even a
-    // rounding. A sink has its share even there.
+    // A query that sees only one key has P = 1 whatever its score, so its gradient must be exactly
+    // 0. With a sink, the sink has its share even there.
     if (!task_.sink && shape_.offset + row == 0) space_.times[task_.gain ? 1 : 0] = 0;
     if (!task_.sink && shape_.window == 1) clear(space_.times, panel);
 
     const auto q = source(query_head(head), row, n, key_width_);
-    // Along the rows first: that is how they come quickest from afar.
+    // Reads along the rows first, which is fastest for rows that are far apart.
     if (task_.tau) {
       pack_right<Product>(ScaledSource<T>{q, space_.tau}, n, key_width_, space_.queries,
                           space_.key_stride);
@@ -373,8 +375,8 @@ class Work {
     return false;
   }
 
-  /// D of entmax, by the products that make dP, in their order: where one key has all of a row's
-  /// weight, its value is the mean and dP - D is 0 to the last bit.
+  /// Computes D of entmax with the products that make dP, in the same order. Where one key has all
+  /// of a row's weight, its value is the mean, and dP - D is then exactly 0.
   void dots_like_products(HeadRows<const T> mean, std::int64_t n) {
     for (int t = 0; t < panel; t += lanes) store(space_.pulls + t, Vec(1.0f));
     pack_transposed<Product>(source(mean, 0, n, value_width_), n, value_width_, space_.pulls,
@@ -393,7 +395,7 @@ class Work {
     }
   }
 
-  /// D, and the words of dy or W. Where words do not round, dS's factor goes into both.
+  /// Computes D, and packs dy or W. If packing does not round, both get dS's factor.
   void turn_gradients(std::int64_t head, std::int64_t row, std::int64_t n, bool last) {
     const auto y = from(head_of(task_.gain ? task_.read : task_.y, head), row);
     for (std::int64_t t = 0; t < panel; ++t) {
@@ -443,7 +445,8 @@ class Work {
                       space_.key_stride, there, space_.query_sums, key_width_);
   }
 
-  /// From B of the later panels in value_sums: W into gradients, A into value_sums.
+  /// Solves the panel: from B of the later panels in value_sums, writes W to the gradients and A to
+  /// value_sums.
   void solve_chain(std::int64_t head, std::int64_t row, std::int64_t n) {
     constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride;
@@ -491,8 +494,9 @@ class Work {
     }
   }
 
-  /// B and W of the rows [r, r + count) from dy and the sums over later rows. Inlined, so that a
-  /// whole tile is unrolled and its W stay in registers: each row waits for the one after.
+  /// Computes B and W of the rows [r, r + count) from dy and the sums over later rows. It is
+  /// inlined, so that the tile is unrolled and its W stay in registers: each row waits for the one
+  /// after.
   [[gnu::always_inline]] void solve_tile(int count, std::int64_t r, float g, float* w,
                                          float* sums) const {
     const std::int64_t stride = space_.value_stride;
@@ -513,7 +517,7 @@ class Work {
     }
   }
 
-  /// dgain_j = W_j . z_j: what dy_j has in it, from gradient_rows.
+  /// Starts dgain_j = W_j . z_j with the part that comes from dy_j, in gradient_rows.
   void start_gained(std::int64_t head, std::int64_t row, std::int64_t n) {
     if (!task_.dgain) return;
     const auto z = from(head_of(task_.read, head), row);
@@ -524,7 +528,7 @@ class Work {
     }
   }
 
-  /// solve_tile with gains: w becomes g_j W_j, and dgain gets what B_j has in it.
+  /// solve_tile with gains: w becomes g_j W_j, and dgain gets the part that comes from B_j.
   void solve_gained_tile(int count, std::int64_t head, std::int64_t row, std::int64_t r, float* w,
                          float* sums) const {
     const std::int64_t stride = space_.value_stride;
@@ -596,9 +600,9 @@ class Work {
   GradientSpace<Product> space_;
 };
 
-/// The queries are packed once for so many keys. On vectors heads 768 wide lose a tenth with a
-/// quarter of this, and narrow ones nothing with all of it. Beside products on tiles packing weighs
-/// more: there all widths gain a tenth by twice as many.
+/// Number of keys for which queries are packed once. With a quarter of this, heads 768 wide lose a
+/// tenth on vectors; narrow heads lose nothing with all of it. With tiles, packing weighs more: all
+/// widths gain a tenth from twice as many.
 template <class Product>
 inline constexpr std::int64_t keys_of_range = (Product::tiled ? 8 : 4) * attention_panel;
 

@@ -28,7 +28,7 @@ inline constexpr std::int64_t attention_panel = 64;
 /// keys kept; the rest of D or dpull so far; and, where scores are shifted, the sum of dS.
 inline constexpr int walked_numbers = 3;
 
-/// Queries of a segment that are better taken one by one, as in decoding.
+/// Up to this many queries of a segment are computed one by one, as in decoding.
 inline constexpr std::int64_t attention_few = 4;
 
 /// Query row i of the segment is at position offset + i and sees the keys (offset + i - window,
@@ -38,9 +38,9 @@ struct SegmentShape {
   std::int64_t width, value_width;
 };
 
-/// A head's forward pass. In a chain (ChaCAL, or with a gain one of core/contract/chain.h) the
-/// outputs at positions before `offset` lie in `earlier`, a row a position. tau has a row a query,
-/// c in `shift` one a key; null: there is none.
+/// The forward pass of one head. In a chain (ChaCAL, or with a gain the other form of
+/// core/contract/chain.h), the outputs at positions before `offset` are in `earlier`, one row per
+/// position. tau has one row per query, and `shift` holds c, one per key; null: none.
 template <class T>
 struct AttentionRows {
   SegmentShape shape;
@@ -51,23 +51,23 @@ struct AttentionRows {
   HeadRows<const T> earlier;
   HeadRows<const float> tau, shift;
   const float* sink = nullptr;
-  HeadRows<const float> pull = {};  // as tau
+  HeadRows<const float> pull = {};  // one row per query
   float scale;
   bool chain = false;
-  float gamma = 0;                  // with a gain 1
-  HeadRows<const float> gain = {};  // a row a query
-  HeadRows<T> read = {};            // beside a gain; null: not wanted
+  float gamma = 0;                  // 1 in a chain with a gain
+  HeadRows<const float> gain = {};  // one row per query
+  HeadRows<T> read = {};            // only with a gain; null: not wanted
 };
 
 /// Gradients of the keys [begin, end) of one key head, and their part of the gradients of the
-/// queries of the `heads` query heads that read it: head g's columns lie g width (for values, g
-/// value_width) further, its log_sum, gamma and what lies as they do g further. Panels of queries
-/// are taken from the last to the first, ranges of keys too, so that the sums over keys of a
-/// query's gradient have one order: dq_sums holds them between ranges, and the range that sees a
-/// panel last writes dq.
+/// queries in the `heads` query heads that read it. The columns of head g begin g width further
+/// (for values, g value_width), and its log_sum, gamma and similar numbers g further. Panels of
+/// queries, and ranges of keys, are taken from the last to the first, so that the sums over keys of
+/// a query's gradient have one fixed order. dq_sums holds these sums between ranges, and the range
+/// that sees a panel last writes dq.
 ///
-/// A chain's W_i, times its gain where it has one, lies in `chain_rows` once the range with key i
-/// has passed panel i.
+/// W_i of a chain, times its gain if it has one, is in `chain_rows` once the range with key i has
+/// passed panel i.
 template <class T>
 struct AttentionGradients {
   SegmentShape shape;
@@ -80,7 +80,7 @@ struct AttentionGradients {
   HeadRows<T> dq, dk, dv;  // null: not required
   HeadRows<float> dtau;    // null: not required
   HeadRows<float> dshift;  // per key: minus the sums of dS over queries
-  HeadRows<float> dots;    // D_i; of rules that go leftward the sum of dS_i
+  HeadRows<float> dots;    // D_i; for leftward rules, the sum of dS_i
   HeadRows<float> dpull;
   bool add_dq = false, add_dk = false, add_dv = false, add_dtau = false, add_dshift = false;
   bool add_dpull = false;
@@ -88,7 +88,7 @@ struct AttentionGradients {
   // state of leftward rules between ranges: [heads][queries][walked_numbers]
   float* walked = nullptr;
   HeadRows<const T> read = {};      // of a chain with a gain
-  HeadRows<const float> gain = {};  // the same
+  HeadRows<const float> gain = {};  // only with a gain
   HeadRows<float> dgain = {};
   bool add_dgain = false;
   const float* gamma = nullptr;  // of head 0; null unless ChaCAL
@@ -99,10 +99,10 @@ struct AttentionGradients {
   std::int64_t begin = 0, end = 0, range = 0;  // keys; ranges begin at multiples of `range`
 };
 
-/// For the query rows of a chunk, all with the same scratch: begin; before, for ranges of the keys
-/// before the chunk's own, in order; own, which takes the rest and writes y and log_sum. In a chain
-/// the outputs of the keys a call reads must be there. Chunks and ranges begin at multiples of
-/// attention_panel rows.
+/// For the query rows of a chunk, all with the same scratch, call: begin; before, for the ranges of
+/// the keys before the chunk's own, in order; own, which takes the remaining keys and writes y and
+/// log_sum. In a chain, the outputs of all keys that a call reads must already be there. Chunks and
+/// ranges begin at multiples of attention_panel rows.
 template <class T>
 struct AttentionKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
@@ -117,7 +117,7 @@ struct AttentionKernels {
   void (*before)(const AttentionRows<T>& task, Chunk chunk, std::int64_t from, std::int64_t to,
                  float* scratch);
   void (*own)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
-  /// All of it for one row by itself, with f32 products; no chain.
+  /// Computes one row by itself, with f32 products; not for chains.
   void (*row)(const AttentionRows<T>& task, std::int64_t row, float* scratch);
 };
 
@@ -129,8 +129,8 @@ struct AttentionGradientKernels {
 
   std::int64_t range;  // keys whose gradients stay in scratch while the queries pass
   std::int64_t (*scratch)(std::int64_t width, std::int64_t value_width, std::int64_t range);
-  /// Floats in a row of dq_sums and of chain_rows, whose rows are [heads][queries]; of dq_sums
-  /// [heads][queries rounded up to panels].
+  /// Number of floats in a row of dq_sums and of chain_rows. Rows are ordered [heads][queries], in
+  /// dq_sums with queries rounded up to panels.
   std::int64_t (*stride)(std::int64_t width);
   void (*begin)(const AttentionGradients<T>& task, float* scratch);
   void (*begin_head)(const AttentionGradients<T>& task, std::int64_t head, float* scratch);
@@ -149,7 +149,7 @@ struct ByProduct {
   Kernels exact, fast, bf16;
 };
 
-/// Those of the rules other than softmax. TRA's products are exact.
+/// The kernels of the rules other than softmax. TRA's products are exact.
 template <class Kernels>
 struct ByRule {
   static constexpr Isa strongest = Isa::avx512bf16;

@@ -52,7 +52,7 @@ void run(CpuBackend& backend, const FalBackward& op) {
   attention({backend.threads(), backend.isa()}, op);
 }
 
-// It holds every score up to the light, one by one: the plain loops will do.
+// This operation examines every score once, so the plain loops suffice.
 void run(CpuBackend& backend, const FindBadScore& op) {
   backend.plain().run(FindBadScore{in_f32(backend, op.scores), op.found});
 }

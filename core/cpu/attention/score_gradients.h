@@ -46,10 +46,11 @@ template <class Product, bool make_p, bool make_ds>
   }
 }
 
-/// From scores and dP, of entmax with its roots for P where it says dS: P = 2^(s - log) and dS,
-/// times a factor, P (dP - D) as words, zero where unseen. Without `make_p`, P is there already in
-/// f32; without `make_ds`, only P is made. `first` is the block's first key, counted in the range:
-/// scores that are `shifted` get c_i - c_j, and the sums of dS over the queries grow.
+/// Turns scores and dP into P = 2^(s - log) and dS = P (dP - D), times a factor, as packed words;
+/// zero where unseen. For entmax, dS uses the roots of P instead of P. Without `make_p`, P already
+/// exists in f32; without `make_ds`, only P is made. `first` is the block's first key, counted
+/// within the range. Scores that are `shifted` get c_i - c_j, and their sums of dS over queries are
+/// accumulated.
 template <class Product, Rule rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
@@ -108,8 +109,8 @@ void score_gradients(const Sight& sight, const GradientSpace<Product>& space, st
   }
 }
 
-/// The same for rules that go leftward: rows from the last to the first, and what the rule knows of
-/// each query moves on in `walked`.
+/// The same for leftward rules: rows from the last to the first. The numbers that the rule carries
+/// for each query are updated in `walked`.
 template <class Product, Rule rule, bool shifted>
 void leftward_gradients(const Sight& sight, const GradientSpace<Product>& space,
                         std::int64_t first) {

@@ -61,7 +61,8 @@ class Single {
   static constexpr int vectors = 8;  // vectors of a value's columns, summed together
   static constexpr std::int64_t ahead = 8;
 
-  /// Entmax: all scores first, after the outputs in scratch, then blocks that have a weight.
+  /// For entmax: computes all scores first, stored in scratch after the outputs, then the blocks
+  /// that have a weight.
   void strip(std::int64_t begin) {
     const std::int64_t end = position_ + 1;
     float* const all = outputs_ + round_up(value_width_, lanes);
@@ -134,7 +135,7 @@ class Single {
     for (r = 0; r < count; ++r) scores_[r] += unit_of(rule) * (own - *task_.shift.row(j + r));
   }
 
-  /// Shares of the stick for a block at once, then along it what is left.
+  /// Computes the shares of a block at once, then walks along it with what is left of the stick.
   void break_stick(std::int64_t count) {
     float kept[block];
     for (std::int64_t r = 0; r < block; r += lanes) {

@@ -12,10 +12,10 @@
 namespace longhand::cpu {
 namespace {
 
-/// Queries whose scores are one product, with all keys up to the last query's own.
+/// Number of queries whose scores, with all keys up to the last query's own, are one product.
 constexpr std::int64_t rows_at_once = 256;
 
-/// The share of a row's softmax that the sink leaves to the keys: sum_j exp(s_j) / (sum_j exp(s_j)
+/// The share of a row's softmax that the sink leaves for the keys: sum_j exp(s_j) / (sum_j exp(s_j)
 /// + exp(b)).
 float left_by(float sink, const float* scores, std::int64_t count) {
   const float top = std::max(sink, *std::max_element(scores, scores + count));
@@ -24,7 +24,7 @@ float left_by(float sink, const float* scores, std::int64_t count) {
   return static_cast<float>(sum / (sum + static_cast<double>(std::exp(sink - top))));
 }
 
-/// A row of scores to weights, by the rules other than softmax.
+/// Turns a row of scores into weights by a rule other than softmax.
 void weigh_by_rule(Rule rule, float* row, std::int64_t count, float pull) {
   if (rule == Rule::entmax) {
     std::transform(row, row + count, row, [](float s) { return s / 2; });
