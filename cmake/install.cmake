@@ -22,7 +22,7 @@ endif()
 foreach(folder apps autograd core cuda docs examples mpi nccl nn packaging scripts tasks tests)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}
           DESTINATION ${CMAKE_INSTALL_DATADIR}/longhand/source
-          FILES_MATCHING REGEX "[.](md|svg|tsv|txt|h|cpp|cu|cuh|css|js|sh|py|sbatch)$")
+          FILES_MATCHING REGEX "[.](md|svg|tsv|txt|h|cpp|cu|cuh|css|js|sh|py|sbatch|json)$")
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md
         DESTINATION ${CMAKE_INSTALL_DATADIR}/longhand/source)
