@@ -19,20 +19,20 @@ constexpr ScaledSetting flip_flop_settings[] = {
     {"training.checkpoint_every", "", "100", "500"},
     {"training.evaluate_samples", "200", "500", "10000", "1000"}};
 
-// Not trained at the smoke scale.
+// At the smoke scale only fal/heads trains on Cycle Tracing.
 constexpr ScaledSetting cycle_tracing_settings[] = {
-    {"task.tokenization", "", "numbers", "", ""},
-    {"task.min-nodes", "", "5", ""},
-    {"task.max-nodes", "", "15", ""},
-    {"model.width", "", "128", "768"},
-    {"model.layers", "", "4", "12"},
-    {"training.schedule", "", "linear", "linear"},
-    {"training.steps", "", "6000", "20000", "24000"},
-    {"training.batch", "", "32", "64"},
-    {"training.rate", "", "1e-3", "5e-5"},
-    {"training.warm_up", "", "200", "1000", "1000"},
+    {"task.tokenization", "numbers", "numbers", "", ""},
+    {"task.min-nodes", "5", "5", ""},
+    {"task.max-nodes", "8", "15", ""},
+    {"model.width", "64", "128", "768"},
+    {"model.layers", "2", "4", "12"},
+    {"training.schedule", "linear", "linear", "linear"},
+    {"training.steps", "100", "6000", "20000", "24000"},
+    {"training.batch", "16", "32", "64"},
+    {"training.rate", "1e-3", "1e-3", "5e-5"},
+    {"training.warm_up", "10", "200", "1000", "1000"},
     {"training.checkpoint_every", "", "500", "250"},
-    {"training.evaluate_samples", "", "200", "1000"}};
+    {"training.evaluate_samples", "20", "200", "1000"}};
 
 }  // namespace
 

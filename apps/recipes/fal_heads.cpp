@@ -61,7 +61,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
 const RegisterRecipe recipe{grid_recipe(
     {.id = "fal/heads",
      .summary = "Cycle Tracing by the plain model with 1, 2 and 4 heads of the same width in all",
-     .scales = {{Scale::laptop, "the plain model of fal/table1, three seeds: hours on one core"},
+     .scales = {{Scale::smoke, "one run of 100 steps each: SMOKE"},
+                {Scale::laptop, "the plain model of fal/table1, three seeds: hours on one core"},
                 {Scale::extended, "the same at the extended scale: days on two cores"},
                 {Scale::paper, "the paper's size; for a GPU"}},
      .runs = runs_of,
