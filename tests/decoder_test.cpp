@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(gamma_moves_by_layer_or_by_head) {
     BOOST_REQUIRE_EQUAL(gammas().size(), static_cast<std::size_t>(size));
     for (const double gamma : gammas()) BOOST_TEST(std::abs(gamma - 0.7) < 1e-6);
     const auto source = [](std::int64_t step, std::int64_t part) { return batch_of(step, part); };
-    Trainer(decoder, source, options(20)).run();
+    Trainer(decoder, source, options(60)).run();
     for (const double gamma : gammas()) BOOST_TEST(std::abs(gamma - 0.7) > 1e-3);
   }
 }

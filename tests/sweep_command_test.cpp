@@ -48,8 +48,9 @@ BOOST_AUTO_TEST_CASE(a_grid_is_trained_and_reported) {
                  .status == 0);
   BOOST_TEST(checkpoint("a", 2) == checkpoint("s/rate-3e-3-heads-softmax_2-seed-2", 2));
   // Other settings with the same names are refused.
-  refuses(1, small + grid + "--seeds 2 --warm-up 7",
-          "holds a run of another configuration: training.warm_up is \"100\" there and \"7\" here");
+  refuses(
+      1, small + grid + "--seeds 2 --warm-up 7",
+      "holds a run with another configuration: training.warm_up is \"100\" there and \"7\" here");
 }
 
 BOOST_AUTO_TEST_CASE(runs_of_a_sweep_can_be_divided_and_resumed) {
@@ -69,7 +70,7 @@ BOOST_AUTO_TEST_CASE(broken_grids_are_refused) {
   refuses(2, small, "--grid is missing");
   refuses(2, small + "--grid rate", "NAME=VALUE");
   refuses(2, small + "--grid rtae=1", "did you mean rate?");
-  refuses(2, small + "--grid rate=1,,2", "expected values");
+  refuses(2, small + "--grid rate=1,,2", "expected different values, none of them empty");
   refuses(2, small + "--grid rate=1 --grid training.rate=2", "twice");
   refuses(2, small + "--grid rate=fast", "rate");
   refuses(2, small + "--grid seed=1,2", "--grid");
