@@ -8,7 +8,8 @@ namespace longhand {
 
 /// A file seen as read-only memory; its pages are read when first touched. The bytes stay where
 /// they are when the object is moved. If another program cuts the file short while it is mapped, a
-/// read of it is a SIGBUS (core/bus_errors.h). Data of a training are not mapped (core/data_file.h).
+/// read of it is a SIGBUS (core/bus_errors.h). Data of a training are not mapped
+/// (core/data_file.h).
 class MappedFile {
  public:
   MappedFile() = default;

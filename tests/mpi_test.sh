@@ -134,13 +134,13 @@ start="train $fal $common --out refused"
   export LONGHAND_MPI_PLUGIN
   refused 'rank 1: .*program file' -np 1 "$longhand" $start : -np 1 "$folder/another" $start
   unset LONGHAND_MPI_PLUGIN
-  mkdir one two
-  seq 1 2000 >one/book
-  seq 2 2001 >two/book
+  mkdir first second
+  seq 1 2000 >first/book
+  seq 2 2001 >second/book
   text="train --task text --text book --task.length 16 --width 16 --layers 1 --heads softmax:1 $common
     --out $folder/refused"
   refused 'rank 1: .*book is 8896 bytes with checksum .* there and 8893 bytes' \
-    -np 1 -wdir "$folder/one" "$longhand" $text : -np 1 -wdir "$folder/two" "$longhand" $text
+    -np 1 -wdir "$folder/first" "$longhand" $text : -np 1 -wdir "$folder/second" "$longhand" $text
   refused 'power of two, got 3' -np 3 "$longhand" $start
   refused '2, got 4' -np 4 "$longhand" $start --parts 2
   refused 'rate' -np 2 "$longhand" $start --rate -1

@@ -13,7 +13,8 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 /// the answers and three quarters of their tokens.
 std::optional<double> of_ffml(std::string_view recipe, std::string_view column) {
   static constexpr std::array<std::string_view, 8> accuracies{
-      "Acc.", "before", "after", "with a matrix", "with heads", "with its matrix", "partial", "decoded"};
+      "Acc.",       "before",          "after",   "with a matrix",
+      "with heads", "with its matrix", "partial", "decoded"};
   if (column == "Accuracy") return 0.5;  // Tables 4 and 5 print shares
   const bool counted =
       std::ranges::any_of(accuracies, [&](auto word) { return has(column, word); });
