@@ -169,6 +169,7 @@ bool Json::is_integer() const {
   return std::holds_alternative<std::int64_t>(value_) ||
          std::holds_alternative<std::uint64_t>(value_);
 }
+bool Json::is_int64() const { return std::holds_alternative<std::int64_t>(value_); }
 bool Json::is_number() const { return is_integer() || std::holds_alternative<double>(value_); }
 bool Json::is_string() const { return std::holds_alternative<std::string>(value_); }
 bool Json::is_array() const { return std::holds_alternative<Array>(value_); }

@@ -66,6 +66,7 @@ class Json {
   bool is_null() const;
   bool is_boolean() const;
   bool is_integer() const;
+  bool is_int64() const;   // integer() returns it
   bool is_number() const;  // integer or real
   bool is_string() const;
   bool is_array() const;

@@ -65,6 +65,8 @@ BOOST_AUTO_TEST_CASE(a_real_number_has_the_fewest_digits_and_a_point_or_an_expon
 BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_zero_or_none) {
   BOOST_TEST(Json::parse("1e-400")->number() == 0.0);
   BOOST_TEST(Json::parse("-0")->is_integer());
+  BOOST_TEST(Json::parse("9223372036854775807")->is_int64());
+  BOOST_TEST(!Json::parse("9223372036854775808")->is_int64());
   BOOST_TEST(!Json::parse("1e400").has_value());
   BOOST_TEST(!Json::parse("-1e5000").has_value());
   BOOST_TEST(Json::parse("18446744073709551616")->number() == 0x1p64);

@@ -70,7 +70,7 @@ std::vector<std::pair<std::string, std::string>> recorded_data(const fs::path& r
     const Json *const name = member("name"), *const bytes = member("bytes"),
                       *const crc = member("crc32c");
     LONGHAND_CHECK(
-        name && name->is_string() && bytes && bytes->is_integer() && crc && crc->is_string(),
+        name && name->is_string() && bytes && bytes->is_int64() && crc && crc->is_string(),
         file.string(), ": damaged: expected name, bytes and crc32c of each file");
     all.emplace_back(name->string(),
                      content_of(static_cast<std::uint64_t>(bytes->integer()), crc->string()));

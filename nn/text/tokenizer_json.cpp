@@ -209,7 +209,7 @@ class Reader {
     for (reader.open_array(); reader.next_element();) {
       const Json token = reader.value();
       const Json &id = member(token, "id"), &content = member(token, "content");
-      LONGHAND_CHECK(id.is_integer() && content.is_string(), file_,
+      LONGHAND_CHECK(id.is_int64() && content.is_string(), file_,
                      ": added_tokens: expected an id and a content, got ", quote(token.dump()));
       for (const std::string_view flag : {"single_word", "lstrip", "rstrip"}) {
         LONGHAND_CHECK(!is_true(token, flag), file_, ": added token ", quote(content.string()),
@@ -368,7 +368,7 @@ class Reader {
       const Json& ids = member(member(member(step, "special_tokens"), name.string()), "ids");
       if (!ids.is_array()) refuse(file_, "post_processor", name, "one of its special_tokens");
       for (const Json& id : ids) {
-        if (!id.is_integer()) refuse(file_, "post_processor", id, "an id");
+        if (!id.is_int64()) refuse(file_, "post_processor", id, "an id");
         (after ? parts_.after : parts_.before).push_back(checked_id(id.integer(), name.string()));
       }
     }
