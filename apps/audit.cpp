@@ -41,7 +41,7 @@ HostTensor indices(const SafetensorsFile& file, const std::string& name) {
   return {file.find(name)->shape, {values.begin(), values.end()}};
 }
 
-/// The names that a file may contain, as a list for messages.
+/// Comma-separated list, for messages, of the tensor names that a file may contain.
 std::string known_names(const Operation& operation) {
   std::string names;
   for (const Argument& input : operation.inputs) names += input.name + ", ";
@@ -52,7 +52,7 @@ std::string known_names(const Operation& operation) {
 
 bool has_gradient(const Output& output) { return output.value.wants_grad(); }
 
-/// Sets the gradients of the outputs.
+/// Stores the file's output gradients as the gradients of the outputs.
 void seed_gradients(const Operation& operation, const AuditFile& file, Backend& backend,
                     const std::vector<Output>& outputs) {
   LONGHAND_CHECK(std::ranges::any_of(outputs, has_gradient), operation.name, ": has no gradient");
@@ -86,7 +86,7 @@ AuditFile read_audit_file(const std::filesystem::path& path, const Operation& op
   std::optional<DType> first_activation, first_float;
   for (const Argument& input : operation.inputs) {
     const SafetensorsEntry* const entry = file.find(input.name);
-    if (entry == nullptr) continue;  // Call refuses missing inputs that are required
+    if (entry == nullptr) continue;  // Call::Call reports missing required inputs
     const bool index = input.role == Role::index;
     result.values.inputs[input.name] = index ? indices(file, input.name) : floats(file, input.name);
     if (index) continue;

@@ -13,15 +13,15 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr const char* plain_words = "[words]";  // Boost requires a name for positional words
+constexpr const char* plain_words = "[words]";  // Boost requires a name for positional arguments
 
 std::map<std::string, Command, std::less<>>& command_registry() {
   static std::map<std::string, Command, std::less<>> all;
   return all;
 }
 
-/// The options in Boost's form. Arguments applies defaults, to distinguish given options from
-/// defaults.
+/// The options in Boost's form, without default values: Arguments applies the defaults, so that it
+/// can distinguish given options from defaults.
 po::options_description describe(const Command& command) {
   po::options_description all;
   for (const Option& option : command.options) {
@@ -35,7 +35,7 @@ po::options_description describe(const Command& command) {
   return all;
 }
 
-/// A flag in the spelling of the command: --batch_tokens becomes --batch-tokens.
+/// A flag as the command's option spells it: --batch_tokens becomes --batch-tokens.
 std::string as_named(const std::string& word, const std::vector<Option>& options) {
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());
@@ -49,7 +49,7 @@ std::string as_named(const std::string& word, const std::vector<Option>& options
   return word;
 }
 
-/// A hint at the known option nearest to an unknown one.
+/// A hint that names the known option most similar to an unknown flag.
 std::string did_you_mean_flag(const std::string& flag, const std::vector<Option>& options) {
   std::vector<std::string> known{"--help"};
   for (const Option& option : options) known.push_back(shown_flag(option.name));

@@ -13,7 +13,7 @@
 
 namespace longhand::app {
 
-/// Wrong usage: the program prints the message and exits with status 2.
+/// Invalid usage of the command line: the program prints the message and exits with status 2.
 class UsageError : public Error {
  public:
   using Error::Error;
@@ -24,16 +24,17 @@ template <class... Parts>
   throw UsageError(text(parts...));
 }
 
-/// The spelling of a flag: --batch-tokens for batch_tokens. Both are accepted.
+/// A flag as shown in messages: --batch-tokens for batch_tokens. Both spellings are accepted.
 std::string shown_flag(std::string_view name);
 
-/// Returns the result of `make`. Converts an Error to a UsageError of the flag.
+/// Returns the result of `make`. An Error thrown by `make` becomes a UsageError that names the
+/// flag.
 template <class F>
 auto as_usage(std::string_view flag, F make) {
   try {
     return make();
   } catch (const UsageError&) {
-    throw;  // it names the flag
+    throw;  // the message already names the flag
   } catch (const Error& error) {
     wrong_usage(shown_flag(flag), ": ", error.what());
   }
@@ -41,37 +42,37 @@ auto as_usage(std::string_view flag, F make) {
 
 /// One flag of a command.
 struct Option {
-  std::string name;            // without dashes
-  std::string value;           // placeholder of the value in the help; empty: a switch
-  std::string meaning;         // one line
+  std::string name;     // without dashes
+  std::string value;    // placeholder of the value in the help; empty: the option is a switch
+  std::string meaning;  // one line of help
   std::string otherwise = {};  // default value; empty: none
   bool repeats = false;
-  std::string group = "options";  // its heading in the help
+  std::string group = "options";  // heading in the help under which the option is listed
   bool rare = false;              // shown by `--help all` only
-  /// For an option that several tasks have: its meaning for each, shown in the help of that task.
+  /// For an option that several tasks share: its meaning for each task, shown in that task's help.
   std::map<std::string, std::string> of_tasks = {};
 };
 
-/// The same option, shown by `--help all` only.
+/// The given option, marked to be shown by `--help all` only.
 Option rarely(Option option);
 
-/// The words after the command's name, checked against its options.
+/// The arguments after the command's name, checked against the command's options.
 class Arguments {
  public:
   bool flag(std::string_view name) const;  // true if the switch was given
-  // true if the option was given, false if it has its default
+  // True if the option was given on the command line, false if it has its default.
   bool given(std::string_view name) const;
-  /// The value of an option. Throws UsageError if it was not given and has no default.
+  /// The value of an option. Throws UsageError if the option was not given and has no default.
   const std::string& word(std::string_view name) const;
-  /// All values of a repeated option.
+  /// All values of an option that may be repeated.
   const std::vector<std::string>& words(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t low, std::int64_t high) const;
   double number(std::string_view name, double low, double high) const;
-  /// The same arguments without that option.
+  /// A copy of the arguments without option `name`.
   Arguments without(std::string_view name) const;
-  /// The words that are not options or their values, in order.
+  /// The arguments that are neither options nor values of options, in order.
   const std::vector<std::string>& plain() const { return plain_; }
-  /// The plain words after "--", which are the last ones.
+  /// The plain arguments after "--".
   std::span<const std::string> after_dashes() const {
     return std::span(plain_).last(after_dashes_);
   }
@@ -88,28 +89,28 @@ class Arguments {
   std::size_t after_dashes_ = 0;
 };
 
-/// A command of the program. A file of apps/commands/ creates and registers it; nothing else names
-/// it.
+/// A command of the program. A file of apps/commands/ creates and registers it; no other code
+/// refers to it.
 struct Command {
   std::string name;
-  std::string summary;             // one line
+  std::string summary;             // one line for the list of commands
   std::vector<std::string> usage;  // forms of the arguments, one per line
   std::vector<Option> options;
-  std::vector<std::string> examples;  // without the leading "longhand"
+  std::vector<std::string> examples;  // example command lines without the leading "longhand"
   std::string notes = {};             // further text of the help
-  bool takes_words = false;           // allow words that are not options
-  /// Returns when done. A UsageError gives exit status 2, an Error 1.
+  bool takes_words = false;           // allow arguments that are not options
+  /// Runs the command. A thrown UsageError gives exit status 2, another Error exit status 1.
   std::function<void(const Arguments&)> run;
 
   Arguments parse(const std::vector<std::string>& words) const;
-  /// The text of --help: the common options, and those of the task named in `beside`; with `all`,
-  /// every option. Headings are bold if `rich`.
+  /// The text of --help: the common options and those of the task named in `beside`; with `--help
+  /// all`, every option. Headings are bold if `rich`.
   std::string help(const Arguments& beside = {}, bool rich = false) const;
-  /// The forms of its usage, one per line.
+  /// The forms of the command's usage, one per line.
   std::string forms() const;
 };
 
-/// Registers a command when it is constructed, before main.
+/// Constructing a Register before main() adds the command to commands().
 struct Register {
   explicit Register(Command command);
 };
@@ -120,10 +121,10 @@ const std::map<std::string, Command, std::less<>>& commands();
 /// Joins a command's own options with shared ones.
 std::vector<Option> join(std::vector<Option> first, const std::vector<Option>& second);
 
-/// --json, for commands that report figures.
+/// The option --json of commands that print a report.
 Option json_option();
 
-/// Parses an integer or number in [low, high]. Otherwise throws a UsageError that names `subject`.
+/// Parses a number in [low, high]. Throws a UsageError that names `subject` if the text is not one.
 std::int64_t parse_integer(std::string_view subject, std::string_view text, std::int64_t low,
                            std::int64_t high);
 

@@ -11,13 +11,14 @@
 
 namespace longhand::app {
 
-/// The flags of every command that computes: --backend, --threads, --math, --seed.
+/// The flags of all commands that compute: --backend, --threads, --math, --seed.
 std::vector<Option> compute_options(std::string backend = "cpu");
 
 BackendOptions backend_options(const Arguments& arguments);
-/// The backend selected by these flags.
+/// The backend selected by --backend, --threads and --math.
 std::shared_ptr<Backend> backend_from(const Arguments& arguments);
-/// The file in which an option has arrays written; wrong usage unless its name says in which form.
+/// The file to which an option writes arrays. Throws UsageError unless the file's extension selects
+/// an array format.
 const std::string& array_file_from(const Arguments& arguments, std::string_view option);
 std::uint64_t seed_from(const Arguments& arguments);
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int points_wanted = 12, points_tried = 200;
 
-/// The ratio of the given derivative to the quotients, if it is the same simple number in all rows.
+/// If the given derivative is the same simple multiple of the quotients in all rows, names that
+/// factor.
 std::string common_factor(const std::vector<DerivativeCheck::Row>& rows) {
   double factor = 0;
   for (const DerivativeCheck::Row& row : rows) {
@@ -84,7 +85,8 @@ DerivativeCheck check_derivative(const Expression& f, const std::string& variabl
     row.quotient = difference_quotient(f, variable, row.at);
     const double value = f(row.at);
     const double scale = std::max({std::abs(row.quotient.value), std::abs(value), 1e-3});
-    // A quotient with fewer than four reliable digits, as near a kink or a pole, is not compared.
+    // A quotient with fewer than four reliable digits, for example near a kink or pole, is not
+    // compared.
     if (!std::isfinite(value) || !(row.quotient.error < 1e-4 * scale)) {
       ++check.without;
       continue;

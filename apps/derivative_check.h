@@ -9,18 +9,18 @@
 
 namespace longhand::app {
 
-/// A difference quotient and its possible error.
+/// A difference quotient and an estimate of its error.
 struct Quotient {
   double value = 0, error = 0;
 };
 
-/// d f / d variable at a point: central quotients with ever smaller steps, extrapolated to 0
-/// (Ridders). The error is the distance of neighbouring extrapolations.
+/// d f / d variable at a point: central difference quotients with ever smaller steps, extrapolated
+/// to step 0 (Ridders). The error is the distance between neighbouring extrapolations.
 Quotient difference_quotient(const Expression& f, const std::string& variable,
                              std::map<std::string, double> at);
 
-/// Compares a given derivative with quotients, at random points between low and high where both
-/// exist.
+/// Compares a given derivative with difference quotients at random points between low and high.
+/// Points where either does not exist are skipped.
 struct DerivativeCheck {
   struct Row {
     std::map<std::string, double> at;
@@ -29,8 +29,8 @@ struct DerivativeCheck {
     bool right = false;
   };
   std::vector<Row> rows;
-  std::int64_t without = 0;  // points where f or its quotient has no value
-  // ratio of the given derivative to the right one, such as "the negative"; may be empty
+  std::int64_t without = 0;  // number of points where f or its quotient does not exist
+  // Describes how the given derivative differs, such as "the negative"; may be empty.
   std::string hint;
   bool right() const;
 };

@@ -92,7 +92,7 @@ NodePointer call(double (*two)(double, double), NodePointer a, NodePointer b) {
   return node;
 }
 
-/// Recursive descent, with one function per precedence level.
+/// Recursive-descent parser with one function per precedence level.
 class FormulaReader {
  public:
   FormulaReader(std::string_view text, std::set<std::string>& variables)
@@ -208,7 +208,7 @@ class FormulaReader {
     fail("formula: there is no function ", quote(name), did_you_mean(name, names));
   }
 
-  /// Limits the depth of recursion.
+  /// Counts the depth of recursion while it exists. Throws an Error if the depth exceeds the limit.
   struct Deeper {
     explicit Deeper(FormulaReader& of) : reader(of) {
       LONGHAND_CHECK(++reader.depth_ <= Expression::deepest, "formula: nested more than ",

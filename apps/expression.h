@@ -9,11 +9,11 @@
 namespace longhand::app {
 
 /// A formula in the usual notation, such as "x^2 * sin(2*y) - exp(-x)/3": numbers, + - * / ^ ( ),
-/// the constants pi and e, functions (see functions()), and variables, which are all other names. ^
-/// is right-associative and binds stronger than a sign: -x^2 is -(x^2).
+/// the constants pi and e, and the functions listed by functions(). All other names are variables.
+/// ^ is right-associative and binds more strongly than a sign: -x^2 is -(x^2).
 class Expression {
  public:
-  /// Throws an Error that names the place where parsing fails.
+  /// Throws an Error that quotes the text at which parsing fails.
   explicit Expression(std::string_view text);
   Expression(Expression&&) noexcept;
   Expression& operator=(Expression&&) noexcept;
@@ -21,14 +21,14 @@ class Expression {
 
   const std::string& text() const { return text_; }
   const std::set<std::string>& variables() const { return variables_; }
-  /// Returns NaN or infinity if there is no value.
+  /// Evaluates the formula. Returns NaN or infinity where it is undefined.
   double operator()(const std::map<std::string, double>& values) const;
 
-  /// "abs, acos, ...", for help.
+  /// The names of all functions, "abs, acos, ...", for the help.
   static std::string functions();
 
-  static constexpr std::size_t longest = 4096;  // characters
-  static constexpr int deepest = 100;           // nesting of brackets and signs
+  static constexpr std::size_t longest = 4096;  // maximum number of characters
+  static constexpr int deepest = 100;           // maximum nesting depth of brackets and signs
 
   struct Node;
 

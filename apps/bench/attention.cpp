@@ -22,8 +22,8 @@ struct Shapes {
   }
 };
 
-/// Narrow heads, many short sequences, a language model, one very wide head, ragged batches of
-/// sorting, one long document.
+/// In order: narrow heads, many short sequences, a language model, one very wide head, ragged
+/// batches of the sorting task, one long document.
 constexpr std::array shapes{Shapes{32, 4, 1024, 1024, 16}, Shapes{64, 8, 128, 128, 64},
                             Shapes{8, 12, 1024, 1024, 64}, Shapes{4, 1, 1024, 1024, 768},
                             Shapes{1024, 16, 5, 41, 64},   Shapes{1, 4, 16384, 16384, 64}};
@@ -47,7 +47,7 @@ struct Tensors {
     dq = heads(empty_like(q.data));
     dk = heads(empty_like(q.data));
     dv = heads(empty_like(q.data));
-    // Keys that agree with no query: the search goes back to the first one.
+    // No key agrees with any query, so the search visits every key back to the first.
     against = heads(empty_like(q.data));
     b(Activate{Activation::relu, q.data, against.data});
     positive = against;
@@ -74,7 +74,7 @@ struct Tensors {
     ddecay = empty_like(pull);
   }
 
-  /// A chain among the keys, then softmax attention over the remaining values.
+  /// Solves the chain among the keys, then applies softmax attention to the resulting values.
   Mechanism deltaformer(Backend& b) const {
     const auto more_of = [](const Heads& x) {
       return Heads{empty_like(x.data), 0, x.heads, x.width};
@@ -139,7 +139,7 @@ struct Tensors {
       own.q = query;
       own.k = key;
       own.rule = rule;
-      // gates below -10: keys remove nothing
+      // Scores below -10: keys use up almost none of a row's weight.
       if (key.data.address() != k.data.address()) own.scale = 1;
       if (rule == Rule::tra) own.pull = pull;
       const Target wanted = rule == Rule::tra ? Target(dpull) : Target();

@@ -13,7 +13,7 @@ struct Shapes {
   std::int64_t heads, length, width;
 };
 
-/// One narrow head, so that the longest length takes seconds.
+/// Shapes with one narrow head, so that the longest sequence takes only seconds.
 constexpr std::array shapes{Shapes{1, 1024, 16}, Shapes{1, 4096, 16}, Shapes{1, 16384, 16},
                             Shapes{1, 65536, 16}};
 
@@ -24,7 +24,8 @@ Var attend(const std::string& mechanism, const ScoreVars& scores, const HeadVars
   return fal({.q = scores.q, .k = scores.k, .v = v, .queries = scores.queries}).y;
 }
 
-/// Adds the peak of memory that one pass forward and backward allocates beyond q, k, v and dy.
+/// Adds a row with the peak memory allocated by one forward and backward pass, not counting q, k, v
+/// and dy.
 void add_row(Backend& backend, Report& report, const Shapes& s, DType type,
              const std::string& mechanism, std::uint64_t seed) {
   const Segments segments(backend, std::vector{static_cast<std::int32_t>(s.length)});

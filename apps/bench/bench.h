@@ -10,7 +10,7 @@
 #include "core/backend.h"
 #include "core/parallel.h"
 
-/// Benchmarks. Each file of this folder registers one, and `longhand bench NAME` runs it.
+/// Benchmarks. Each file of this folder registers one benchmark; `longhand bench NAME` runs it.
 namespace longhand::app {
 
 struct Timing {
@@ -21,12 +21,12 @@ struct Timing {
 /// Times `body` after one warm-up call, at least three times and until `budget` seconds are used.
 Timing measure(Backend& backend, double budget, FunctionRef<void()> body);
 
-/// Bytes per second of copying `bytes` between two blocks of the backend's memory; each byte is
-/// read once and written once.
+/// Bytes per second when copying `bytes` between two blocks of the backend's memory. Each byte
+/// counts twice: it is read once and written once.
 double copy_rate(Backend& backend, double budget, std::size_t bytes);
 
-/// Standard normal values in a new tensor. A short random pattern is repeated, which is sufficient
-/// for timing and fast.
+/// A new tensor of standard normal values. A short random pattern is repeated: this is fast and
+/// sufficient for timing.
 Tensor random_tensor(Backend& backend, const Shape& shape, DType type, std::uint64_t seed);
 Tensor random_indices(Backend& backend, const Shape& shape, std::int32_t bound, std::uint64_t seed);
 
@@ -36,10 +36,10 @@ std::vector<std::int64_t> parse_sizes(const std::string& words, std::size_t coun
 
 struct Benchmark {
   std::string name;
-  std::string summary;  // one line
+  std::string summary;  // one line for the list of benchmarks
   std::string sizes;    // format of --size, e.g. "M,N,K"
   std::vector<Report::Column> columns;
-  /// Adds one row per timed thing.
+  /// Adds one row per timed kernel.
   std::function<void(const Arguments&, Backend&, Report&)> run;
 };
 struct RegisterBenchmark {

@@ -56,8 +56,8 @@ std::vector<Subject> wanted_subjects(const Arguments& arguments) {
   return wanted;
 }
 
-/// Bytes per second of reading memory with all threads, one number per cache line; on a GPU, of
-/// copying.
+/// Memory bandwidth in bytes per second: on the CPU, reading with all threads, one number per cache
+/// line; on a GPU, copying.
 double read_rate(Backend& backend, double budget) {
   if (backend.name() == "cuda") return copy_rate(backend, budget, std::size_t{512} << 20);
   constexpr std::size_t line = 64 / sizeof(std::uint64_t), count = (std::size_t{512} << 20) / 8;
@@ -75,7 +75,8 @@ double read_rate(Backend& backend, double budget) {
   return 8 * static_cast<double>(count) / time.least;
 }
 
-/// Operations per second of a product of `rows` rows with a matrix of that type.
+/// Operations per second of a product of a [rows, n] matrix with an n x n matrix of type
+/// `matrices`.
 double product_rate(Backend& backend, double budget, std::int64_t rows, DType matrices) {
   constexpr std::int64_t n = 2048;
   const Tensor a = random_tensor(backend, {rows, n}, DType::f32, 1);
@@ -94,11 +95,11 @@ void set_numbers(const nn::Parameters& parameters, std::uint64_t seed) {
 }
 
 struct Times {
-  double prompt;               // seconds until the first token
-  std::vector<double> tokens;  // seconds of each later token, ascending
+  double prompt;               // seconds until the first token is generated
+  std::vector<double> tokens;  // seconds of each later token, sorted in ascending order
 };
 
-/// Greedy decoding after a prompt of `context` tokens.
+/// Greedy decoding after a prompt of `prompt` tokens.
 Times decode(nn::Decoder& model, std::int64_t prompt, std::int64_t tokens) {
   std::vector<std::int32_t> words(static_cast<std::size_t>(prompt));
   std::iota(words.begin(), words.end(), 0);
@@ -124,7 +125,7 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   set_numbers(model.parameters(), seed);
   double bytes = 0, numbers = 0;
   for (const nn::Parameter& p : model.parameters().all()) {
-    // only one row of it is read
+    // An untied embedding is not counted: only one of its rows is read.
     if (!foreign.config.tied && p == model.embedding().weight) continue;
     bytes += static_cast<double>(p.value().bytes());
     if (p.value().shape().rank() >= 2) numbers += static_cast<double>(p.value().size());
@@ -154,13 +155,13 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   add("a token, bytes", 1, median, times.tokens.front(), bytes / median, ceiling);
 
   const double least = std::min(decode(model, prompt, 1).prompt, decode(model, prompt, 1).prompt);
-  // The output layer reads the last row only.
+  // The output layer is computed for the last row only.
   const double work = 2 * (static_cast<double>(prompt) * (numbers - output) + output);
   add("a prompt of 512, flops", prompt, least, least, work / least,
       product_rate(backend, budget, prompt, matrices));
 
   if (!model.recordable()) return;
-  backend.observer = [](std::string_view) {};  // an observer prevents recording
+  backend.observer = [](std::string_view) {};  // an observer prevents graph recording
   const Times alone = decode(model, context, count + 1);
   backend.observer = nullptr;
   const double slow = alone.tokens[alone.tokens.size() / 2];

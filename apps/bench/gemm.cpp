@@ -12,14 +12,14 @@ struct Size {
   std::int64_t m, n, k;
 };
 
-/// Shapes of products in models: large and square, projections of many tokens, narrow heads, a
-/// vocabulary.
+/// Shapes of products in models: large square products, projections of many tokens, narrow heads,
+/// and an output layer over a vocabulary.
 constexpr std::array products{
     Size{2048, 2048, 2048}, Size{16384, 512, 512},  Size{16384, 2048, 512},
     Size{16384, 512, 2048}, Size{4096, 1024, 1024}, Size{8192, 192, 64},
     Size{131072, 64, 64},   Size{1024, 1024, 41},   Size{100000, 103, 1024}};
 
-/// Layout of the operands: a forward product, and the two products of its backward.
+/// Layout of the operands: the forward product and its two backward products.
 struct Layout {
   const char* name;
   bool transpose_a, transpose_b;

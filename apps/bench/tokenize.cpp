@@ -21,7 +21,7 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
     const Timing load = measure(backend, budget, [&] { nn::read_tokenizer(path); });
     const nn::Tokenizer tokenizer = nn::read_tokenizer(path);
     std::uint64_t tokens = 0;
-    // A new encoder in each round, so that filling its cache is included.
+    // Each round creates a new encoder, so that the time includes filling its cache.
     const Timing time = measure(backend, budget, [&] {
       tokens = 0;
       nn::Encoder(tokenizer).encode(text, {.around = true, .ranges = false},

@@ -32,7 +32,7 @@ std::vector<Kernel> kernels(Backend& b, std::int64_t rows, std::int64_t n, DType
   const Tensor w = random_tensor(b, {rows, n}, master, seed + 8), g = empty_like(w),
                m = Tensor::zeros(b, {rows, n}, master), v = Tensor::zeros(b, {rows, n}, master);
   b(Scale{.x = w, .alpha = 0.01, .y = g});
-  // Saved values for the backward kernels.
+  // Computes the saved values that the backward kernels need.
   b(LayerNorm{.x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
   b(CrossEntropy{
       .logits = x, .targets = targets, .loss = loss, .log_sum = log_sum, .total = total});

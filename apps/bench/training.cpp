@@ -13,15 +13,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A model to train: its task and the settings that differ from the defaults.
+/// A model to train: its task, its heads and the settings that differ from the defaults.
 struct Subject {
   std::string name, task, heads;
   std::map<std::string, std::string> settings;
 };
 
-/// Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper except for the batch; the
-/// model of fal/table1 at the smoke scale; the toy models of the ChaCAL paper, and its boxes models
-/// of two layers with batch 32; the sorting model of the task-hinting paper.
+/// Flip-Flop and Cycle Tracing at the sizes of the First-After-Last paper, except for the batch
+/// size; the model of fal/table1 at the smoke scale; the toy models of the ChaCAL paper, and its
+/// two-layer boxes models with batch size 32; the sorting model of the task-hinting paper.
 std::vector<Subject> all_subjects() {
   const std::map<std::string, std::string> flip_flop{{"training.batch", "8"}};
   const std::map<std::string, std::string> small{{"task.instructions", "64"},
@@ -80,7 +80,7 @@ std::vector<Subject> wanted_subjects(const Arguments& arguments) {
   return wanted;
 }
 
-/// Sums the time from the start of each operation to that of the next.
+/// Measures each operation as the time from its start to the start of the next operation.
 class Stopwatch {
  public:
   void start(std::string_view name) {
@@ -120,7 +120,7 @@ void time_subject(const Subject& subject, Backend& backend, double budget, std::
 
   // The first step also allocates memory from the system. It is reported but not counted as a
   // round.
-  std::vector<double> seconds, rates;  // rates: tokens per second, if steps differ in length
+  std::vector<double> seconds, rates;  // rates: tokens per second, used if steps differ in length
   nn::StepReport first, last;
   Stopwatch watch;
   // On a device, the time between two calls is not the time of an operation.

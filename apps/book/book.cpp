@@ -32,11 +32,11 @@ constexpr std::size_t largest_document = 4U << 20;
 constexpr std::string_view mark = "book.json";  // marks a folder as a book
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Measurements of one operation's derivatives and kernels on this machine.
+/// The checks and timings of one operation on this machine.
 struct Checked {
   const catalog::Operation* operation = nullptr;
   GradcheckResult derivative = {}, f32 = {}, bf16 = {};
-  std::int64_t entries = 0;  // entries of the inputs of the timed case
+  std::int64_t entries = 0;  // number of input entries of the timed case
   double milliseconds = 0;
 };
 
@@ -46,7 +46,7 @@ std::int64_t entries_of(const catalog::Case& example) {
   return sum;
 }
 
-/// Minimum time of several runs, forward and backward, of the operation's largest case.
+/// Sets the minimum time over several forward and backward runs of the operation's largest case.
 void time(const catalog::Operation& operation, Backend& backend, std::uint64_t seed,
           Checked& checked) {
   Rng rng(seed, Purpose::test);
@@ -77,7 +77,7 @@ void time(const catalog::Operation& operation, Backend& backend, std::uint64_t s
   }
 }
 
-/// Two significant digits: 2.0e-11.
+/// The value with two significant digits, such as 2.0e-11.
 std::string power_text(double value) {
   char digits[32];
   const auto end =
@@ -85,7 +85,7 @@ std::string power_text(double value) {
   return {digits, end};
 }
 
-/// The pages of a site and their links.
+/// Collects and writes the pages of a site and their links.
 class Book {
  public:
   explicit Book(const BookOptions& options) : options_(options) {}
@@ -99,7 +99,8 @@ class Book {
     for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/studies"}) {
       documents(folder);
     }
-    // Pages of sources come last, because earlier pages select them. They link to no other sources.
+    // Source pages are written last, because earlier pages determine which of them are needed. A
+    // source page links to no further source pages.
     for (const std::string& file : sources_) source_page(file);
     contents();
     for (const char* file : {"book.css", "book.js"}) {
@@ -157,7 +158,7 @@ class Book {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  /// The chapters in the order of the index of docs/math.
+  /// The chapters in the order in which the index of docs/math lists them.
   std::vector<std::string> reading_order() {
     std::vector<std::string> order{"README"};
     const MarkdownPage index =
@@ -170,7 +171,7 @@ class Book {
     return order;
   }
 
-  /// The target in the book of a link in document `from` of the repository.
+  /// Maps a link of document `from` of the repository to its target in the book.
   std::string resolve(const std::string& link, const fs::path& from, const fs::path& page) {
     if (link.starts_with("http") || link.starts_with("#")) return link;
     const std::size_t hash = link.find('#');
@@ -182,7 +183,7 @@ class Book {
     return there.lexically_relative(page.parent_path()).generic_string() + anchor;
   }
 
-  /// The book's page of a file of the repository; empty if it has none.
+  /// The book's page for a file of the repository; empty if the file has no page.
   fs::path page_of(const fs::path& file) {
     const std::string name = file.generic_string();
     if (name == "docs/math") return "math/README.html";
@@ -197,7 +198,7 @@ class Book {
   }
 
   struct Place {
-    std::string title, previous = {}, next = {};  // links relative to the page
+    std::string title, previous = {}, next = {};  // The links are relative to the page.
   };
 
   void page(const fs::path& file, const Place& place, const std::string& content,
@@ -249,7 +250,7 @@ class Book {
     page(file, place, content, document.plain);
   }
 
-  /// This machine's measurements of the page's operations.
+  /// A section with this machine's measurements for the operations of a chapter.
   std::string audit_section(const std::string& chapter) const {
     const auto found = checked_.find(chapter);
     if (found == checked_.end()) return {};
@@ -286,7 +287,7 @@ class Book {
         html::paragraph("The same again, with other numbers by --seed:"), html::code(commands));
   }
 
-  /// The page's reference loop and autograd function, side by side.
+  /// The reference loop and the autograd function of a page's operation, side by side.
   std::string side_by_side(const MarkdownPage& document, const fs::path& from,
                            const fs::path& file) {
     std::string columns;
@@ -304,8 +305,8 @@ class Book {
     return "<h2 id=\"as-code\">As code</h2>\n<div class=\"sources\">\n" + columns + "</div>\n";
   }
 
-  /// Code with numbered lines. The numbers link to the lines of `page`, or are the anchors
-  /// themselves.
+  /// Code with numbered lines. The numbers link to the lines of `page`; without a page they are the
+  /// link targets.
   static std::string numbered(std::string_view code, const std::string& link) {
     std::string html = "<pre class=\"code\">";
     for (std::size_t line = 1; !code.empty(); ++line) {
@@ -419,9 +420,9 @@ class Book {
 
   BookOptions options_;
   BookFacts facts_;
-  std::map<std::string, std::vector<Checked>> checked_;  // by chapter
+  std::map<std::string, std::vector<Checked>> checked_;  // key: chapter
   std::vector<std::string> chapters_;
-  std::map<std::string, std::string> titles_;  // of chapters
+  std::map<std::string, std::string> titles_;  // titles of the chapters
   std::vector<Mechanism> mechanisms_;
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> documents_;
   std::set<std::string> sources_;

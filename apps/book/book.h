@@ -8,21 +8,21 @@
 namespace longhand::app::book {
 
 struct BookOptions {
-  std::filesystem::path source;  // a checkout of this repository with documents and code
+  std::filesystem::path source;  // a checkout of this repository, with its documents and code
   std::filesystem::path out;
   bool checks = true;      // check every operation on this machine and show the results
   std::uint64_t seed = 1;  // seed of the numbers used for checks
-  /// Called when each page is written.
+  /// Called after each page is written.
   std::function<void(std::string_view page)> written = [](std::string_view) {};
 };
 
 struct BookFacts {
-  // formulas: only those that were checked
+  // formulas: number of formulas that were checked
   std::int64_t pages = 0, formulas = 0, sources = 0, operations = 0;
   double seconds = 0;  // duration of checks and timings
 };
 
-/// Writes the site. The folder must be new, empty, or a book written before.
+/// Writes the site. The folder must be new or empty, or contain an older version of the book.
 BookFacts write_book(const BookOptions& options);
 
 }  // namespace longhand::app::book

@@ -16,7 +16,7 @@ namespace {
 
 using catalog::HostTensor;
 
-constexpr double allowed = 0.51e-4;  // claims have four decimals
+constexpr double allowed = 0.51e-4;  // Claimed results are written with four decimals.
 
 std::string trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');
@@ -58,7 +58,7 @@ std::string number_text(double value) {
   return text == "-0" ? "0" : text;
 }
 
-/// In the notation of examples: [[1, 2], [3, 4]].
+/// A tensor in the notation of examples: [[1, 2], [3, 4]].
 std::string list_text(const HostTensor& tensor, int axis, std::size_t& next) {
   if (axis == tensor.shape.rank()) return number_text(tensor.values[next++]);
   std::string text = "[";

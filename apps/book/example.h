@@ -18,7 +18,7 @@ namespace longhand::app::book {
 ///     dy = [[1, 0]]
 ///     dx : [[0, 0]]
 ///
-/// The first line has the operation and its attributes. "=" marks inputs and ":" marks claimed
+/// The first line contains the operation and its attributes. "=" marks inputs and ":" marks claimed
 /// results.
 struct Example {
   const catalog::Operation* operation = nullptr;
@@ -29,10 +29,10 @@ struct Example {
 /// Throws an Error that names the line if the text is not an example.
 Example parse_example(std::string_view text);
 
-/// The results of the reference loop in f64: outputs, and gradients if one is claimed.
+/// Computes the outputs with the reference loop in f64, and the gradients if one is claimed.
 std::map<std::string, catalog::HostTensor> compute(const Example& example);
 
-/// A description of the claims that are wrong; empty if all hold to within half of the fourth
+/// Describes the wrong claims. Empty if every claim is correct to within half a unit of the fourth
 /// decimal.
 std::string disagreement(const Example& example);
 

@@ -8,10 +8,10 @@
 namespace longhand::app::book {
 namespace {
 
-constexpr double low = -3, high = 3;  // the range that the command uses
+constexpr double low = -3, high = 3;  // the default range of the command
 constexpr std::uint64_t points_seed = 1;
 
-/// The text after a key at the start of a line.
+/// The rest of the first line that starts with `key`.
 std::string line_after(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == text.npos) return {};

@@ -5,21 +5,22 @@
 
 namespace longhand::app::book {
 
-/// A derivative to find, in a block of docs/exercises.md between ```exercise and ```:
+/// A derivative that the reader is to find, in a block of docs/exercises.md between ```exercise and
+/// ```:
 ///
 ///     x*z by x
 ///     right: z
 ///     wrong: x
 struct Exercise {
-  std::string function, by;  // the variable; default: the only one
-  std::string right, wrong;  // the answer, and a likely mistake that a check must detect
+  std::string function, by;  // by: the variable; default: the function's only variable
+  std::string right, wrong;  // the right answer, and a likely mistake that a check must detect
 };
 Exercise parse_exercise(std::string_view text);
 
-/// Checks with difference quotients, as `longhand gradcheck --expression` does.
+/// Checks a derivative with difference quotients, as `longhand gradcheck --expression` does.
 bool is_derivative(const Exercise& exercise, std::string_view typed);
 
-/// The function, the command that checks an answer, and the answer folded away.
+/// HTML with the function, the command that checks an answer, and the answer folded away.
 std::string exercise_html(const Exercise& exercise);
 
 }  // namespace longhand::app::book

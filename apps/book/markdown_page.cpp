@@ -15,7 +15,7 @@
 namespace longhand::app::book {
 namespace {
 
-// characters beyond which a formula may be wider than a phone
+// A formula with more characters than this may be wider than a phone.
 constexpr std::size_t long_formula = 14;
 
 /// Makes a formula scroll if it may be wider than a phone, because browsers do not break formulas.
@@ -49,7 +49,7 @@ std::vector<std::string_view> lines_of(std::string_view all) {
   return lines;
 }
 
-/// The cells of "| a | b |". A bar in code or after a backslash is text.
+/// The cells of "| a | b |". A bar within code or after a backslash does not separate cells.
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells;
   std::string cell;
@@ -175,9 +175,9 @@ class Converter {
     return html::table(header, rows);
   }
 
-  /// A table of percentages whose last row is what guessing gives (apps/recipes/matrix.cpp), its
-  /// columns named "GROUP: COLUMN" and its cells "FIGURE" or "FIGURE<br>SMALL". The colour of a
-  /// figure is its share above guessing.
+  /// A heat table of percentages whose last row contains the shares of guessing
+  /// (apps/recipes/matrix.cpp). Columns are named "GROUP: COLUMN"; a cell is "FIGURE" or
+  /// "FIGURE<br>SMALL". The colour of a cell shows how far its figure exceeds guessing.
   static html::HeatTable heat(const std::vector<std::vector<std::string>>& lines) {
     html::HeatTable table;
     for (const std::string& title : std::span(lines.front()).subspan(1)) {
@@ -235,7 +235,7 @@ class Converter {
         }
         if (!line.starts_with(" ")) {
           if (item_mark(line) > 0 || is_blank(lines[i - 1]) || line.starts_with("#")) break;
-          inside.push_back(line);  // a continuation line without indent
+          inside.push_back(line);  // a continuation line without indentation
           continue;
         }
         inside.push_back(line.substr(std::min(line.find_first_not_of(' '), indent)));
@@ -258,7 +258,8 @@ class Converter {
 
   std::string paragraph(const Lines& lines, std::size_t& i) {
     Lines inside;
-    bool formula = false;  // inside double dollars, where a line may begin with anything
+    bool formula = false;  // True between double dollars, where a line may begin with any
+                           // character.
     for (; i < lines.size() && !is_blank(lines[i]); ++i) {
       const std::string_view line = lines[i];
       const bool begins_block = line.starts_with("```") || line.starts_with("#") ||

@@ -16,16 +16,16 @@ struct MarkdownPage {
     int level = 2;
   };
   std::vector<Heading> headings;
-  std::vector<std::string> links;  // as written in the page
-  std::string plain;               // text for searching
+  std::vector<std::string> links;  // link targets as written in the page
+  std::string plain;               // plain text of the page, for searching
 };
 
-/// `link` maps a link of the page to its target in the book. Formulas become MathML; an Error names
-/// one that cannot be converted.
+/// Converts a page. `link` maps a link of the page to its target in the book. Formulas become
+/// MathML; a formula that cannot be converted is an Error that quotes it.
 MarkdownPage markdown_page(std::string_view markdown,
                            const std::function<std::string(const std::string&)>& link);
 
-/// The contents of a page's blocks between ```KIND and ```.
+/// The contents of all blocks of a page between ```KIND and ```.
 std::vector<std::string> blocks_of(std::string_view markdown, std::string_view kind);
 
 }  // namespace longhand::app::book

@@ -13,7 +13,7 @@ namespace {
 
 using Table = std::map<std::string_view, std::string_view>;
 
-/// Letters, set as variables.
+/// Letters that are set as variables.
 const Table letters{
     {"alpha", "α"},      {"beta", "β"},     {"gamma", "γ"},  {"delta", "δ"},  {"epsilon", "ϵ"},
     {"varepsilon", "ε"}, {"eta", "η"},      {"theta", "θ"},  {"lambda", "λ"}, {"mu", "μ"},
@@ -25,7 +25,7 @@ const Table letters{
     {"zeta", "ζ"},       {"chi", "χ"},      {"dots", "…"},   {"ldots", "…"},  {"cdots", "⋯"},
     {"vdots", "⋮"},      {"ddots", "⋱"},    {"nabla", "∇"}};
 
-/// Operators and relations.
+/// Binary operators and relations.
 const Table operators{{"cdot", "⋅"},       {"times", "×"},  {"odot", "⊙"},       {"pm", "±"},
                       {"mp", "∓"},         {"le", "≤"},     {"ge", "≥"},         {"ne", "≠"},
                       {"approx", "≈"},     {"propto", "∝"}, {"in", "∈"},         {"notin", "∉"},
@@ -41,7 +41,7 @@ const Table fences{{"langle", "⟨"}, {"rangle", "⟩"}, {"lfloor", "⌊"}, {"rf
                    {"lvert", "|"},  {"rvert", "|"},  {"{", "{"},      {"}", "}"},
                    {"|", "‖"}};
 
-/// Operators whose limits are above and below in a displayed formula.
+/// Operators whose limits are set above and below them in a displayed formula.
 const Table large{{"sum", "∑"}, {"prod", "∏"}, {"bigcup", "⋃"}, {"int", "∫"}};
 const Table limits{{"max", "max"}, {"min", "min"}, {"lim", "lim"}, {"sup", "sup"}, {"inf", "inf"}};
 
@@ -63,11 +63,11 @@ std::string element(std::string_view name, std::string_view content,
 
 std::string row(std::string_view content) { return element("mrow", content); }
 
-/// A converted symbol or group, with the properties that its scripts need.
+/// A converted symbol or group, with the properties that determine where its scripts are placed.
 struct Atom {
   std::string mathml;
-  bool limits = false;      // scripts are above and below it in a displayed formula
-  bool under_only = false;  // \underbrace: the subscript is always below
+  bool limits = false;      // in a displayed formula, scripts are set above and below
+  bool under_only = false;  // \underbrace: the subscript is always set below
 };
 
 class Parser {
@@ -99,7 +99,7 @@ class Parser {
     return true;
   }
 
-  /// The text after a backslash: letters, or a single other character.
+  /// The command's name after a backslash: letters, or a single other character.
   std::string_view command() {
     std::size_t length = 0;
     while (length < rest_.size() && std::isalpha(static_cast<unsigned char>(rest_[length]))) {
@@ -116,7 +116,7 @@ class Parser {
            rest_.starts_with("\\\\") || rest_.starts_with("\\end{") || ends_left();
   }
 
-  /// At \right, and not at the arrow whose name begins like it.
+  /// True at `\right`, but not at `\rightarrow`, which begins with the same letters.
   bool ends_left() const {
     constexpr std::string_view right = "\\right";
     return rest_.starts_with(right) &&
@@ -132,7 +132,7 @@ class Parser {
     return content;
   }
 
-  /// Text between balanced braces, unconverted.
+  /// The text between balanced braces, unconverted.
   std::string_view raw_group() {
     skip_spaces();
     if (!take("{")) wrong("a brace is missing");
@@ -152,7 +152,7 @@ class Parser {
   std::string group() {
     skip_spaces();
     if (!rest_.empty() && std::isdigit(static_cast<unsigned char>(rest_.front()))) {
-      return element("mn", take_one());  // without braces only one digit is taken: 12 gives 1
+      return element("mn", take_one());  // LaTeX: an argument without braces is one digit
     }
     if (!take("{")) return atom().mathml;
     const std::string content = list();
@@ -295,7 +295,7 @@ class Parser {
     wrong(text("the command ", quote(text("\\", name)), " is not known"));
   }
 
-  /// The name of a function with the space before its argument.
+  /// A function's name in MathML, followed by a thin space if its argument is not in brackets.
   std::string function(std::string_view word) {
     skip_spaces();
     const bool alone = rest_.empty() || std::string_view("({[^_,.)}]&").find(rest_.front()) !=
@@ -319,7 +319,7 @@ class Parser {
         text("stretchy=\"true\" symmetric=\"true\" minsize=\"", size, "\" maxsize=\"", size, "\""));
   }
 
-  /// A bracket of \left or \right; "." is no bracket.
+  /// The bracket after \left or \right. "." stands for no bracket.
   std::string stretchy_bracket() {
     skip_spaces();
     if (rest_.empty()) wrong("\\left wants a bracket");
@@ -332,7 +332,7 @@ class Parser {
     return row(open + inside + stretchy_bracket());
   }
 
-  /// Upright words. Formulas inside \text{...} are enclosed in dollars.
+  /// Upright text. Within \text{...}, formulas are enclosed in dollars.
   std::string words(std::string_view name) {
     const std::string_view inside = raw_group();
     if (name != "text") {
@@ -355,7 +355,7 @@ class Parser {
         all += row(Parser(inside.substr(i + 1, end - i - 1), false).formula());
         i = end;
       } else if (inside[i] == ' ') {
-        plain += "\u00a0";  // MathML drops spaces at both ends of a text
+        plain += "\u00a0";  // MathML drops spaces at the ends of a text
       } else if (inside[i] != '\\') {
         plain += html::escape(std::string(1, inside[i]));
       }

@@ -31,7 +31,7 @@ HostTensor filled(const Shape& shape, const std::function<double(std::int64_t)>&
   return tensor;
 }
 
-/// Sets one number per token of the only head.
+/// Sets the input `name`, which has one number per token, for the example's only head.
 void by_token(Case& example, const std::string& name,
               const std::function<double(std::int64_t)>& value) {
   example.inputs[name] = filled({tokens, 1}, value);

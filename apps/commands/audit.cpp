@@ -15,8 +15,8 @@ namespace {
 using catalog::HostTensor;
 using catalog::Operation;
 
-/// Distance by which an input is moved to either side. The error of the quotient is about step^2 =
-/// 1e-10 by truncation and 2^-53 / step = 1e-11 by rounding.
+/// Distance by which an input is moved in either direction. The quotient has a truncation error of
+/// about step^2 = 1e-10 and a rounding error of about 2^-53 / step = 1e-11.
 constexpr double step = 1e-5;
 
 HostTensor moved(const HostTensor& x, const HostTensor& direction, double by) {
@@ -27,7 +27,7 @@ HostTensor moved(const HostTensor& x, const HostTensor& direction, double by) {
   return there;
 }
 
-/// The output of one case of an operation: a file of arrays and its entry in audit.json.
+/// Writes one case of an operation: a file of arrays and its entry in audit.json.
 class CaseWriter {
  public:
   CaseWriter(const Operation& operation, const catalog::Case& values, Rng rng)
@@ -85,7 +85,7 @@ class CaseWriter {
       arrays_.push_back({name, Tensor::from(*reference_, host.shape, DType::f64, values)});
     }
   }
-  /// An output's name in the file: "w.after" if an input is also called w.
+  /// The name under which the file stores an output: "w.after" if an input is also called w.
   std::string stored(const std::string& output) const {
     const bool taken = std::ranges::find(operation_.inputs, output, &catalog::Argument::name) !=
                        operation_.inputs.end();
@@ -97,7 +97,7 @@ class CaseWriter {
   std::vector<NamedTensor> run(bool gradients) const {
     return audit(operation_, file_, *reference_, DType::f64, gradients);
   }
-  /// Adds the outputs with one input moved along a random direction, to both sides.
+  /// Adds the outputs for one input moved along a random direction, forwards and backwards.
   void probe(const std::string& input, const Json& seeded) {
     HostTensor& x = file_.values.inputs[input];
     const HostTensor at = x, direction = catalog::normals(rng_, at.shape);
@@ -106,13 +106,14 @@ class CaseWriter {
       x = moved(at, direction, by);
       for (const NamedTensor& output : run(false)) {
         const std::string name = stored(output.name);
-        if (std::ranges::count(seeded.elements(), Json(name)) == 0) continue;  // no gradient
+        // the input has no gradient
+        if (std::ranges::count(seeded.elements(), Json(name)) == 0) continue;
         arrays_.push_back({name + side + input, output.tensor});
       }
     }
     x = at;
   }
-  /// All attributes of the operation, with numbers as JSON numbers.
+  /// All attributes of the operation as JSON; numeric attributes become numbers.
   Json attributes() const {
     Json all = Json::object();
     for (const catalog::Attribute& attribute : operation_.attributes) {

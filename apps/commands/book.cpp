@@ -11,8 +11,8 @@ namespace longhand::app::book_command {
 namespace {
 namespace fs = std::filesystem;
 
-/// The documents and code to make the book of: the current folder if it is a checkout, otherwise
-/// the copy that `cmake --install` puts beside the program.
+/// The folder of the documents and code from which the book is made: the current folder if it is a
+/// checkout, otherwise the copy that `cmake --install` places beside the program.
 fs::path find_source() {
   if (fs::exists("docs/math/README.md")) return ".";
   std::error_code error;

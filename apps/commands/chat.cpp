@@ -27,8 +27,8 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a handler may use it");
 
 extern "C" void on_interrupt(int) { interrupted = true; }
 
-/// From now on Ctrl-C sets a flag and interrupts a read that waits for a line. An ignored signal,
-/// as under nohup, stays ignored.
+/// After this call, Ctrl-C sets a flag and interrupts a read that waits for a line. If the signal
+/// was ignored before the call, as under nohup, it stays ignored.
 void catch_interrupts() {
   struct sigaction action {
   }, before{};
@@ -39,12 +39,13 @@ void catch_interrupts() {
   ::sigaction(SIGINT, &action, nullptr);
 }
 
-/// The lines of standard input.
+/// Reads standard input line by line.
 class Input {
  public:
   bool is_terminal() const { return is_terminal_; }
 
-  /// The next line without its line break; an empty one if Ctrl-C came first; no value at the end.
+  /// The next line without its line break: an empty line if Ctrl-C was pressed first, no value at
+  /// the end of the input.
   std::optional<std::string> next() {
     if (is_terminal_) std::cout << "> " << std::flush;
     for (;;) {
@@ -77,11 +78,11 @@ class Input {
   bool at_end_ = false;
 };
 
-/// A conversation with a run's model.
+/// A conversation with the model of a run.
 class Chat {
  public:
   struct Settings {
-    std::string system;  // empty: no system message
+    std::string system;  // empty: no system message is used
     nn::GenerateOptions generate;
     std::int64_t context = 0;
   };
@@ -105,8 +106,8 @@ class Chat {
     first_ = messages_.size();
   }
 
-  /// Prints the answer to a line as it is generated. If the line is too long, throws an Error and
-  /// does not add it to the conversation.
+  /// Prints the model's answer to a line while it is generated. A line that is too long is an Error
+  /// and is not added to the conversation.
   void answer(const std::string& line) {
     const std::vector<nn::ChatMessage> before = messages_;
     messages_.push_back({Role::user, line});
@@ -136,9 +137,9 @@ class Chat {
   }
 
  private:
-  /// The conversation in tokens. If it and the longest answer exceed the context, the oldest
-  /// questions are dropped with their answers. The last question gets the remaining room for its
-  /// answer.
+  /// The conversation as tokens. If the conversation and the longest answer together exceed the
+  /// context, the oldest questions are dropped with their answers. The last question is never
+  /// dropped; its answer may use all of the remaining context.
   Tokens prompt_that_fits() {
     std::size_t forgotten = 0;
     for (;;) {
@@ -156,7 +157,7 @@ class Chat {
         return prompt;
       }
       const auto oldest = messages_.begin() + static_cast<std::ptrdiff_t>(first_);
-      messages_.erase(oldest, oldest + 2);  // with its answer
+      messages_.erase(oldest, oldest + 2);  // the question and its answer
       ++forgotten;
     }
   }
@@ -164,9 +165,9 @@ class Chat {
   const LoadedRun& loaded_;
   tasks::ConversationFormat format_;
   Settings settings_;
-  std::string cut_;  // an answer ends before this text; empty: at an end token
+  std::string cut_;  // an answer ends before this text; empty: an answer ends only at an end token
   std::vector<nn::ChatMessage> messages_;
-  std::size_t first_ = 0;  // first message that may be dropped
+  std::size_t first_ = 0;  // index of the first message that may be dropped
   std::int64_t answers_ = 0;
 };
 

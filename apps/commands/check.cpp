@@ -8,10 +8,10 @@
 namespace longhand::app::check_command {
 namespace {
 
-/// One line per checked thing.
+/// The results of the checks, one line each.
 class Findings {
  public:
-  /// Adds the result of `look`, or its Error as damage.
+  /// Runs `look` and adds its result. An Error thrown by `look` is added as damage.
   template <class Look>
   void add(const std::string& what, Look look) {
     bool sound = true;

@@ -17,11 +17,11 @@ struct Compared {
   Config config;
   std::vector<Json> metrics;
 
-  /// The value of a setting; "-" if its task has no such setting.
+  /// The value of a setting, or "-" if the run's task has no such setting.
   std::string setting(const std::string& key) const {
     return config.knows(key) ? config.text(key) : "-";
   }
-  /// Value in the last line that has it.
+  /// The figure's value in the last line of metrics that contains it.
   std::optional<double> last(const std::string& figure) const {
     std::optional<double> value;
     for (const Json& line : metrics) {
@@ -31,7 +31,7 @@ struct Compared {
   }
 };
 
-/// Names runs by their folders' names if these are unique, otherwise by their paths.
+/// Names each run by its folder's name if all folder names differ, otherwise by its path.
 void name(std::vector<Compared>& runs) {
   Texts short_names;
   for (const Compared& run : runs) {
@@ -45,7 +45,8 @@ void name(std::vector<Compared>& runs) {
   }
 }
 
-/// The settings in which the runs differ, in the order of the first run that has them.
+/// The settings in which the runs differ. Their order is that of the first run that has each
+/// setting.
 Texts differing(const std::vector<Compared>& runs) {
   Texts keys;
   for (const Compared& run : runs) {
@@ -53,7 +54,7 @@ Texts differing(const std::vector<Compared>& runs) {
       const auto& key = setting.first;
       const bool differs = std::ranges::any_of(runs, [&](const Compared& other) {
         if (other.setting(key) == setting.second) return false;
-        // `none` is the default of most kinds of heads.
+        // For most kinds of heads `none` is the default, so the values can differ for equal models.
         return key != "model.head_norm" || !same_mixers(run.config, other.config);
       });
       if (differs && std::ranges::count(keys, key) == 0) keys.push_back(key);
@@ -62,7 +63,7 @@ Texts differing(const std::vector<Compared>& runs) {
   return keys;
 }
 
-/// The figures of the runs' evaluations, after the loss.
+/// The names of the figures in the runs' evaluations, with the loss first.
 Texts figures_of(const std::vector<Compared>& runs) {
   Texts figures{"loss"};
   for (const Compared& run : runs) {
@@ -76,7 +77,7 @@ Texts figures_of(const std::vector<Compared>& runs) {
   return figures;
 }
 
-/// Links from a page in this file to the reports of runs that have one.
+/// Links to the runs' reports, relative to the page in `file`; runs without a report are omitted.
 std::string links_of(const std::vector<Compared>& runs, const std::filesystem::path& file) {
   const auto here = std::filesystem::absolute(file).lexically_normal().parent_path();
   std::string links;

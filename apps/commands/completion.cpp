@@ -15,8 +15,8 @@ bool is_word(std::string_view text) {
   });
 }
 
-/// The values listed in an option's help, such as "what for: exact, fast or bf16 (fast)"; empty if
-/// there is no list.
+/// The values listed in an option's help, such as "precision of products: exact, fast or bf16
+/// (fast)"; empty if the help contains no list.
 Words values_of(const Option& option) {
   if (option.value == "0|1") return {"0", "1"};
   if (option.value != "NAME" && option.value != "MODE" && option.value != "TYPE") return {};
@@ -53,7 +53,8 @@ Words command_names() {
   return names;
 }
 
-/// Text for single quotes of a shell; characters that would end them are removed.
+/// Text to be placed between single quotes in a shell script; characters that would end the
+/// quotation are removed.
 std::string quoted(std::string text, std::string_view without = "") {
   std::erase_if(text, [&](char c) { return c == '\'' || without.find(c) != std::string::npos; });
   constexpr std::size_t longest = 100;

@@ -12,16 +12,17 @@
 namespace longhand::app::data_command {
 namespace {
 
-/// Prints a sample's text on its own lines. An answer that does not continue the prompt is preceded
-/// by an arrow.
+/// Prints a sample's prompt and answer. If the answer does not continue the prompt, an arrow
+/// separates them.
 void print(const tasks::Task& task, const tasks::Sample& sample) {
   const auto [prompt, answer] = task.as_text(sample);
   std::cout << prompt << (task.outputs().says_next ? "" : " -> ") << answer
             << (answer.ends_with('\n') ? "" : "\n");
 }
 
-/// Prints a sample from outside. With --mask, also prints the reference attention of each answered
-/// character, counted from 0: {"pairs": [[predicted, looked at], ...]}, or as text.
+/// Prints the sample given with --text. With --mask, also prints which prompt characters each
+/// answer character should attend to, counted from 0: {"pairs": [[predicted, looked at], ...]}, or
+/// as text.
 void show_sample(const tasks::Task& task, const Arguments& arguments) {
   const tasks::Sample sample = task.sample_of(arguments.word("text"));
   const auto rows =
@@ -54,9 +55,9 @@ void show_sample(const tasks::Task& task, const Arguments& arguments) {
   std::cout << Json{{"pairs", pairs}} << '\n';
 }
 
-/// Prints samples of a task: text, or one JSON object per line.
+/// Prints samples of a task, as text or as one JSON object per line.
 void show(const Arguments& arguments) {
-  // for task text this is the file to train on, for other tasks a sample
+  // For the task text, --text is the file to train on; for other tasks it is a sample.
   if (arguments.given("text")) {
     const Config config = Config::from(arguments.without("text"));
     if (config.text("task.name") != "text") return show_sample(*config.task(), arguments);
@@ -87,7 +88,7 @@ void show(const Arguments& arguments) {
   }
 }
 
-/// The settings of the run, or those of the flags.
+/// The settings of the run given as an argument, or those given by flags if no run is given.
 Config config_of_run(const Arguments& arguments) {
   if (arguments.plain().empty()) return Config::from(arguments);
   for (const Option& option : join(config_options(), {{"config", "", ""}})) {
@@ -98,8 +99,9 @@ Config config_of_run(const Arguments& arguments) {
   return RunFolder(arguments.plain()[0]).config();
 }
 
-/// The scored targets of a sequence: the token's place, a colon, the answer's number and its text.
-/// In a task with several choices the place has two numbers.
+/// The scored targets of a sequence: for each target the token's index, a colon, the class and its
+/// text. In a task with several choices per token, the index is followed by the number of the
+/// choice.
 std::string wanted_text(const nn::Batch& batch, std::int64_t first, std::int64_t length,
                         const tasks::Task& task) {
   std::string all;
@@ -143,7 +145,7 @@ Json json_of(const nn::Batch& batch) {
   return all;
 }
 
-/// Prints the batches of a training step.
+/// Prints the batches of one training step.
 void show_step(const Arguments& arguments) {
   const Config config = config_of_run(arguments);
   const std::int64_t step = arguments.integer(
@@ -177,7 +179,7 @@ void show_step(const Arguments& arguments) {
   std::cout << all << '\n';
 }
 
-/// Checks pairs from outside, one JSON object {"prompt", "answer"} per line, by the task's rules.
+/// Checks pairs from a file, one JSON object {"prompt", "answer"} per line, by the task's rules.
 void check(const Arguments& arguments, const std::string& file) {
   const Config config = Config::from(arguments);
   const auto task = config.task();

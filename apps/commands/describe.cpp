@@ -13,14 +13,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Maps blocks.7.norm1.weight to blocks.*.norm1.weight.
+/// Replaces the block's number: blocks.7.norm1.weight becomes blocks.*.norm1.weight.
 std::string of_any_block(const std::string& name) {
   const std::string_view start = "blocks.";
   if (!name.starts_with(start)) return name;
   return text(start, '*', name.substr(std::min(name.find('.', start.size()), name.size())));
 }
 
-/// The model's parameters. Those of equal name and shape in several blocks share a row.
+/// A row for each of the model's parameters. Parameters with the same name and shape in several
+/// blocks share a row.
 Json parameters_of(const nn::Parameters& parameters) {
   Json rows = Json::array();
   for (const nn::Parameter& p : parameters.all()) {
@@ -38,7 +39,7 @@ Json parameters_of(const nn::Parameters& parameters) {
   return rows;
 }
 
-/// Each figure from the last line that has it, with its 95% interval if there is one.
+/// The last value of each figure in the metrics, with its 95% interval if there is one.
 Json figures_of(const std::vector<Json>& metrics) {
   Json figures = Json::object();
   for (const Json& line : metrics) {
@@ -57,7 +58,7 @@ Json figures_of(const std::vector<Json>& metrics) {
 
 std::uintmax_t bytes_below(const fs::path& folder) {
   std::uintmax_t bytes = 0;
-  std::error_code ignored;  // files that disappear meanwhile are not counted
+  std::error_code ignored;  // files that are removed during the count are skipped
   for (fs::recursive_directory_iterator it(folder, ignored), end; it != end;
        it.increment(ignored)) {
     const std::uintmax_t size = it->is_regular_file(ignored) ? it->file_size(ignored) : 0;
@@ -66,7 +67,8 @@ std::uintmax_t bytes_below(const fs::path& folder) {
   return bytes;
 }
 
-/// A description of a run without its values; the model is built on a backend that takes no memory.
+/// A description of a run that loads no parameter values: the model is built on a backend that
+/// allocates no memory.
 Json facts_of(const fs::path& path) {
   const RunSummary summary = summarize(path);
   const Config& config = summary.config;

@@ -37,7 +37,7 @@ void add_skipped(Report& report, const std::string& name, const std::string& why
               {"count", 0}});
 }
 
-/// Refuses flags about samples together with tokens from a file.
+/// Refuses flags about samples if the tokens come from a file.
 void require_alone(const Arguments& arguments) {
   for (const char* other :
        {"on", "text", "sweep", "figure", "samples", "head", "reading", "seed"}) {
@@ -90,7 +90,7 @@ void run(const Arguments& arguments) {
   report.set("seed", options.seed);
   report.set("reading", arguments.word("reading"));
   const auto host = make_reference_backend();
-  std::vector<NamedTensor> arrays;  // for --out
+  std::vector<NamedTensor> arrays;  // arrays to write with --out
   const auto start = std::chrono::steady_clock::now();
   if (arguments.given("token-file")) {
     const std::string& file = arguments.word("token-file");

@@ -13,7 +13,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// The prompts on the command line; empty if they come from a file.
+/// The prompts given on the command line; empty if the prompts come from a file.
 std::vector<std::string> prompts_from(const Arguments& arguments) {
   std::vector<std::string> prompts = arguments.words("prompt");
   if (arguments.given("token-file")) {
@@ -28,7 +28,7 @@ std::vector<std::string> prompts_from(const Arguments& arguments) {
   return prompts;
 }
 
-/// Writes the logits at every token of a prompt to a file.
+/// Writes the logits at every token of a prompt to `file`.
 void write_logits(const LoadedRun& loaded, const Tokens& prompt, const nn::GenerateOptions& options,
                   const std::string& file) {
   Backend& backend = *loaded.backend;
@@ -43,7 +43,7 @@ void write_logits(const LoadedRun& loaded, const Tokens& prompt, const nn::Gener
   save_arrays(file, tensors);
 }
 
-/// Writes the generated tokens as arrays; a .npy file has only the tokens, [prompts, tokens].
+/// Writes the generated tokens as arrays. A .npy file contains the tokens only: [prompts, tokens].
 void write_answers(const std::vector<Continuation>& all, const std::string& file) {
   const auto host = make_reference_backend();
   std::vector<Tokens> prompts, said;
@@ -126,10 +126,10 @@ void run(const Arguments& arguments) {
     write_logits(loaded, read[0], options, arguments.word("logits"));
   }
 
-  // The text of a single prompt is streamed.
+  // With a single prompt, the text is printed while it is generated.
   const bool streams = prompts.size() == 1 && !arguments.json();
-  // Shows the prompt as given, because the tokens may include those that a tokenizer puts around a
-  // text.
+  // Prints the prompt as given, because the tokens may include special tokens that the tokenizer
+  // adds around a text.
   const auto shown = [&](std::size_t i) {
     return is_text ? prompts[i] : vocabulary.decode(read[i]);
   };

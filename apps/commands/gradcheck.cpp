@@ -13,7 +13,7 @@
 namespace longhand::app::gradcheck_command {
 namespace {
 
-/// The named operations; without names, all that have a gradient.
+/// The operations with these names; without names, all operations that have a gradient.
 std::vector<const catalog::Operation*> chosen(const std::vector<std::string>& names) {
   std::vector<const catalog::Operation*> operations;
   for (const std::string& name : names) {
@@ -31,8 +31,8 @@ std::vector<const catalog::Operation*> chosen(const std::vector<std::string>& na
   return operations;
 }
 
-/// The check that a command line requests: difference quotients, or another backend against the
-/// reference.
+/// Runs the check that a command line requests: against difference quotients, or another backend
+/// against the reference backend.
 class Checker {
  public:
   explicit Checker(const Arguments& arguments)
@@ -57,7 +57,7 @@ class Checker {
   DType activations_ = DType::f64;
 };
 
-/// Compares a derivative from the command line with difference quotients.
+/// Compares a derivative given on the command line with difference quotients.
 void check_typed(const Arguments& arguments) {
   if (!arguments.plain().empty()) wrong_usage("--expression cannot be combined with names of ops");
   const auto parsed = [&](const char* flag) {
@@ -140,7 +140,8 @@ void run(const Arguments& arguments) {
   double worst = -1, largest = -1;
   for (const catalog::Operation* operation : operations) {
     const GradcheckResult result = check(*operation);
-    const bool constant = result.entries == 0;  // argmax or adam have nothing to differentiate
+    const bool constant = result.entries == 0;  // operations such as argmax or adam have no
+                                                // gradient
     const bool compared = !constant || !check.quotients();
     if (compared) {
       if (!(result.bound <= largest)) {
@@ -172,7 +173,7 @@ void run(const Arguments& arguments) {
                  "bounds, ", worst_name, " by ", largest, " times");
 }
 
-/// Splits a list of words into two lines, for help.
+/// Splits a list of names into two lines of about equal length, for the help.
 std::string broken_in_two(std::string words) {
   const std::size_t middle = words.find(' ', words.size() / 2);
   if (middle != std::string::npos) words[middle] = '\n';

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view gguf_template = "tokenizer.chat_template";
 
-/// A published model in any format.
+/// A published model in any of the supported formats.
 struct Source {
   fs::path path;
   nn::ForeignConfig foreign;
@@ -36,7 +36,8 @@ Source open_source(const fs::path& path) {
                  ": expected a folder with a config.json, or a GGUF file, got ",
                  fs::exists(path) ? "something else" : "no such file or folder");
   Source source{path, nn::read_config(path), nn::open_weights(path), std::nullopt};
-  SafetensorsParts::open(path, "model").check_sums();  // if longhand wrote it
+  SafetensorsParts::open(path, "model").check_sums();  // checks checksums, which only files written
+                                                       // by longhand contain
   return source;
 }
 
@@ -46,7 +47,8 @@ bool has_tokenizer(const Source& source) {
          (fs::exists(source.path / "vocab.json") && fs::exists(source.path / "merges.txt"));
 }
 
-/// The tokenizer for run `to`; one from a GGUF file is written to the run's folder.
+/// The path of the tokenizer for run `to`. A tokenizer from a GGUF file is first written to the
+/// run's folder.
 fs::path tokenizer_of(const Source& source, const fs::path& to) {
   if (!source.gguf) return source.path;
   const std::string json = nn::gguf_tokenizer(*source.gguf);
@@ -59,7 +61,7 @@ fs::path tokenizer_of(const Source& source, const fs::path& to) {
   return folder;
 }
 
-/// The name of the source's chat template; "none", with a warning, if it is unknown.
+/// The name of the source's chat template. An unknown template gives "none" and a warning.
 std::string chat_template_of(const Source& source) {
   std::string jinja;
   if (!source.gguf) {
@@ -76,8 +78,8 @@ std::string chat_template_of(const Source& source) {
   }
 }
 
-/// The run's settings: the model's from its source, all others from defaults and flags. With a
-/// tokenizer the task is text, otherwise tokens.
+/// The run's settings: the model's settings come from the source, all others from defaults and
+/// flags. The task is text if the source has a tokenizer, otherwise tokens.
 Config config_for(const Source& source, const fs::path& to, const Arguments& arguments) {
   const nn::DecoderConfig& model = source.foreign.config;
   const std::string task = arguments.given("task") ? arguments.word("task")
@@ -93,7 +95,7 @@ Config config_for(const Source& source, const fs::path& to, const Arguments& arg
     config.set("task.vocabulary", std::to_string(model.vocabulary));
     std::int64_t length = is_text ? 256 : 64;
     if (model.longest > 0) {
-      // tokens that are not trained
+      // Number of tokens of a sample that are not trained, such as BOS.
       const std::int64_t beside = is_text ? config.task()->longest() - length : 0;
       length = std::clamp<std::int64_t>(model.longest - beside, 1, length);
     }
@@ -116,7 +118,7 @@ Config config_for(const Source& source, const fs::path& to, const Arguments& arg
   return config;
 }
 
-/// Such a model can be inspected but not trained.
+/// Warns if parameters contain NaN or infinity: the model can be inspected but not trained.
 void warn_of_nonfinite(const nn::Parameters& parameters) {
   std::int64_t tensors = 0, entries = 0;
   std::string first;
@@ -146,7 +148,7 @@ void run(const Arguments& arguments) {
     RunFolder folder = RunFolder::create(to, config_for(source, to, arguments));
     const Config& config = folder.config();
     const auto backend = make_backend(config.text("compute.backend"), config.backend_options());
-    // LoRA parameters are in no file and need initial values.
+    // No source file contains LoRA parameters, so they need initial values.
     nn::Storage storage{.initial = config.integer("model.lora", 0, 1 << 12) > 0};
     if (source.weights->matrices_are_bf16() && nn::supports(*backend, DType::bf16)) {
       storage.matrices = DType::bf16;

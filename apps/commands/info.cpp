@@ -18,7 +18,7 @@
 namespace longhand::app::info_command {
 namespace {
 
-/// A backend and its types, or why it is not available.
+/// The properties of a backend and its types, or the reason why it is not available.
 Json backend_facts(const char* name) {
   try {
     const auto backend = make_backend(name);
@@ -27,7 +27,7 @@ Json backend_facts(const char* name) {
       try {
         backend->require_dtype(type);
         types.emplace_back(name_of(type));
-      } catch (const Error&) {  // this only tests whether it throws
+      } catch (const Error&) {  // The call only tests whether the type is supported.
       }
     }
     Json facts{{"name", name}, {"available", true}, {"types", types}};
@@ -54,7 +54,7 @@ Json instruction_sets() {
   return sets;
 }
 
-/// Why no stronger instruction set is used.
+/// The reason why no stronger instruction set is used.
 std::string why_not_stronger(cpu::Isa used) {
   if (used != cpu::supported_isas().back()) return "LONGHAND_CPU asks for it";
   const auto all = cpu::isas_of_this_processor();

@@ -10,10 +10,10 @@
 namespace longhand::app::man_command {
 namespace {
 
-/// Escapes text for roff, so that it contains no requests or escapes.
+/// Escapes text for roff, so that the text contains no roff requests or escapes.
 std::string roff(std::string_view text) {
   std::string safe;
-  bool fresh = true;  // at the start of a line
+  bool fresh = true;  // true at the start of a line
   for (const char c : text) {
     if (fresh && (c == '.' || c == '\'')) safe += "\\&";
     if (c == '\\') {

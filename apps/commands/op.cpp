@@ -111,7 +111,7 @@ void print_description(const Json& facts) {
                "converted.\n";
 }
 
-/// Parses NAME=VALUE words. If the default is a number, the value must be one.
+/// Parses arguments NAME=VALUE. If the attribute's default is a number, VALUE must be a number.
 std::map<std::string, std::string> attributes(const Operation& operation,
                                               const std::vector<std::string>& words) {
   const auto is_number = [](const std::string& word) {
@@ -137,7 +137,7 @@ std::map<std::string, std::string> attributes(const Operation& operation,
   return values;
 }
 
-/// --dtype, if given.
+/// The type given with --dtype, if any.
 std::optional<DType> wanted_type(const Arguments& arguments) {
   if (!arguments.given("dtype")) return std::nullopt;
   const auto type = dtype_from_name(arguments.word("dtype"));
@@ -147,7 +147,7 @@ std::optional<DType> wanted_type(const Arguments& arguments) {
   return type;
 }
 
-/// The one that --backend names; its default is the CPU, or the reference for f64.
+/// The backend given with --backend. The default is the CPU, or the reference backend for f64.
 std::shared_ptr<Backend> backend_for(DType type, const Arguments& arguments) {
   if (type != DType::f64 || arguments.word("backend") == "reference") {
     return backend_from(arguments);
@@ -160,7 +160,7 @@ std::shared_ptr<Backend> backend_for(DType type, const Arguments& arguments) {
   return make_reference_backend(backend_options(arguments));
 }
 
-/// The Euclidean norm, which shows that results are not all zero.
+/// The Euclidean norm, which shows that a result is not all zero.
 double norm(const Tensor& tensor) {
   double sum = 0;
   const auto add = [&](const auto& values) {

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rewrites a file. True if its contents changed.
+/// Rewrites a file with the result of `make`. Returns true if its contents changed.
 template <class Make>
 bool change(const fs::path& file, const Make& make) {
   const std::string before = read_text(file, 16U << 20);
@@ -44,7 +44,7 @@ std::vector<fs::path> files_of(std::string_view list) {
   }
 }
 
-/// The path that a link in `file` needs in front of the name of a page in `folder`.
+/// The relative path from the folder of `file` to `folder`, to be prefixed to page names in links.
 std::string link_from(const fs::path& file, const fs::path& folder) {
   const fs::path from = file.has_parent_path() ? file.parent_path() : fs::path(".");
   const std::string link = fs::relative(folder, from).generic_string();

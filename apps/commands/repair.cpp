@@ -19,7 +19,7 @@ namespace {
 /// The distributions, or the points of a sweep, that are scored before and after a repair.
 struct Tests {
   std::vector<SweepAxis> axes;     // axes of a sweep; may be empty
-  std::vector<std::string> names;  // of the points
+  std::vector<std::string> names;  // names of the distributions or points
   std::vector<SweepPoint> before, after;
 };
 
@@ -131,14 +131,14 @@ ReinforcementGrid grid_of(const Arguments& arguments, std::int64_t heads) {
   return grid;
 }
 
-/// A run, its checkpoint to repair, and its model.
+/// The run to repair, its checkpoint and its model.
 struct Start {
   RunFolder folder;
   LoadOptions loading;
   std::filesystem::path checkpoint;
 };
 
-/// Ranks the heads, tries all settings, and writes the run with the best ones. `config` is the
+/// Ranks the heads, tries all settings, and writes a run with the best settings. `config` is the
 /// configuration without reinforcement. Returns the table of tried settings.
 Report write_reinforced(const Config& config, const Start& start, nn::Decoder& model,
                         const std::filesystem::path& to, const Arguments& arguments,
@@ -147,7 +147,7 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
       as_usage("rank-on", [&] { return config.task(arguments.word("rank-on")); });
   const auto searched =
       as_usage("search-on", [&] { return config.task(arguments.word("search-on")); });
-  // These samples differ from the scored ones.
+  // The search uses other samples than the final scores.
   const EvaluationOptions options{.samples = arguments.integer("search-samples", 1, 1 << 24),
                                   .seed = seed + 1};
   const std::vector<HeadScore> ranking =
@@ -226,7 +226,8 @@ void run(const Arguments& arguments) {
                                   .reading = *reading};
   const std::int64_t step = find_step(start.folder, start.loading.step);
   start.checkpoint = nn::CheckpointStore(start.folder.checkpoints(), 1).path(step);
-  RunFolder::create(to, config, start.checkpoint);  // refuse errors before anything is computed
+  RunFolder::create(to, config, start.checkpoint);  // Reports an invalid configuration before
+                                                    // anything is computed.
 
   Report report({{"on", tests.axes.empty() ? "distribution" : "sample"},
                  {"metric", "metric"},

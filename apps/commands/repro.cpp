@@ -42,7 +42,8 @@ void list(bool json) {
   report.print(std::cout, json);
 }
 
-/// The parts that can be computed separately: the runs of a grid, or its pieces.
+/// The parts of a recipe that can be computed separately: the runs of a grid, or the recipe's own
+/// pieces.
 std::vector<GridPiece> pieces_of(const Recipe& recipe, const RecipeOptions& options) {
   if (recipe.pieces) return recipe.pieces(options);
   std::vector<GridPiece> pieces;
@@ -53,7 +54,7 @@ std::vector<GridPiece> pieces_of(const Recipe& recipe, const RecipeOptions& opti
   return pieces;
 }
 
-/// Lists these parts with their operations.
+/// Lists the separately computable parts with their numbers of operations.
 void list_runs(const Recipe& recipe, const RecipeOptions& options, bool json) {
   Report report({{"number", "number"},
                  {"run", "run"},
@@ -83,7 +84,7 @@ void list_runs(const Recipe& recipe, const RecipeOptions& options, bool json) {
   report.print(std::cout, json);
 }
 
-/// The numbers of the pieces that --only names: a part of them, or one by its name.
+/// The indices of the pieces selected by --only: a part of them ("2/8"), or one piece by its name.
 std::vector<std::size_t> chosen_pieces(const std::vector<GridPiece>& pieces,
                                        const std::string& only) {
   const auto named = std::ranges::find(pieces, only, &GridPiece::name);
@@ -95,7 +96,7 @@ std::vector<std::size_t> chosen_pieces(const std::vector<GridPiece>& pieces,
               did_you_mean(only, names, "; --list-runs lists them"));
 }
 
-/// Trains one part of the grid. The table is made when all are finished.
+/// Trains one part of the grid. The table can be made once all parts are finished.
 void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
               const RecipeOptions& options) {
   Report report({{"run", "run"}, {"finished", "finished"}});
@@ -107,7 +108,7 @@ void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
   report.print(std::cout, arguments.json());
 }
 
-/// The facts that must be equal on ranks that share a recipe's runs.
+/// The settings that must be equal on all ranks that share a recipe's runs.
 RankFacts facts_of(const std::string& id, const Arguments& arguments,
                    const RecipeOptions& options) {
   RankFacts facts = program_facts();
@@ -123,8 +124,8 @@ RankFacts facts_of(const std::string& id, const Arguments& arguments,
   return facts;
 }
 
-/// Trains the missing runs of the grid, each rank every N-th run separately. Returns false if one
-/// was stopped.
+/// Trains the missing runs of the grid; each rank trains every N-th run on its own. Returns false
+/// if a run was stopped.
 bool run_on_ranks(nn::Communicator& ranks, const std::vector<GridPiece>& pieces) {
   bool finished = true;
   ranks.together([&] {
@@ -145,7 +146,8 @@ std::string today() {
   return std::strftime(digits, sizeof digits, "%F", &date) > 0 ? digits : "";
 }
 
-/// Sets the seeds and hours of the recipe's runs; without runs, those of the command.
+/// Sets the seeds and hours from the recipe's runs; a recipe without runs uses the command's seed
+/// and duration.
 void count_runs(const RecipeOptions& options, std::span<const std::filesystem::path> runs,
                 double seconds, Provenance& made) {
   std::set<std::uint64_t> seeds;
@@ -160,7 +162,7 @@ void count_runs(const RecipeOptions& options, std::span<const std::filesystem::p
   made.hours = (seeds.empty() ? seconds : trained) / 3600;
 }
 
-/// Links to the reports of the runs below a recipe's folder.
+/// Links to the reports of the runs in a recipe's folder.
 std::string links_to_runs(const std::filesystem::path& folder) {
   std::string links;
   if (!std::filesystem::is_directory(folder)) return links;
@@ -172,7 +174,7 @@ std::string links_to_runs(const std::filesystem::path& folder) {
   return links.empty() ? links : "<p>" + links + "</p>\n";
 }
 
-/// Empty if no page is requested.
+/// The page requested with --page; empty if none was requested.
 std::filesystem::path page_from(const Arguments& arguments) {
   if (!arguments.given("page")) return {};
   std::filesystem::path page = arguments.word("page");
@@ -182,7 +184,7 @@ std::filesystem::path page_from(const Arguments& arguments) {
   return page;
 }
 
-/// A recipe and its options.
+/// The recipe to reproduce and its options.
 struct Chosen {
   decltype(recipes().begin()) recipe;
   RecipeOptions options;
@@ -229,7 +231,7 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
     options.settings["training.part_mib"] =
         std::to_string(arguments.integer("part_mib", 0, largest_part_mib));
   }
-  backend_from(arguments);  // refuses wrong flags before anything is computed
+  backend_from(arguments);  // Reports invalid flags before anything is computed.
 
   if (ranks > 1 && (arguments.given("only") || (!found->second.runs && !found->second.pieces))) {
     wrong_usage("repro on ", ranks,
@@ -344,7 +346,8 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   const auto file = options.out / "report.html";
   const bool reported = !result.stopped || result.partial;
   if (reported) {
-    std::filesystem::create_directories(options.out);  // a recipe may only have used existing runs
+    std::filesystem::create_directories(options.out);  // the folder may be missing if all runs were
+                                                       // reused from other recipes
     write_atomically(file, page.render());
   }
 

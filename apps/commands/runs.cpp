@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A row for a run. A run that cannot be read has an error message instead.
+/// A row of the table for a run. If the run cannot be read, the row contains the error message.
 Json row_of(const fs::path& path) {
   Json row{{"run", path.string()}, {"task", {}},  {"heads", {}},   {"layers", {}},
            {"width", {}},          {"step", {}},  {"steps", {}},   {"state", {}},

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_runs = 10'000;
 
-/// Parses "rate=1e-3,3e-3"; for values that contain commas, "heads=softmax:4|softmax:3,fal:1".
+/// Parses "rate=1e-3,3e-3". Values that contain commas are separated by |:
+/// "heads=softmax:4|softmax:3,fal:1".
 GridAxis axis_of(const std::string& word, const Config& config) {
   const std::size_t sign = word.find('=');
   if (sign == std::string::npos) {
@@ -104,7 +105,7 @@ bool is_finished(const fs::path& path) {
   return fs::exists(path / "config.ini") && app::is_finished(path, RunFolder(path).config());
 }
 
-/// A run's score after a stage; none if the stage is not done.
+/// A run's score after a stage; no value if the run has not finished the stage.
 std::optional<double> score_of(const fs::path& path, const GridStages& stages, std::size_t stage) {
   if (!fs::exists(path / "config.ini")) return std::nullopt;
   const std::int64_t step = stages.all[stage].steps;
@@ -116,7 +117,8 @@ std::optional<double> score_of(const fs::path& path, const GridStages& stages, s
   return score;
 }
 
-/// Trains the missing runs of a stage. Returns false if a signal or the time limit stopped it.
+/// Trains the missing runs of a stage. Returns false if it was stopped by a signal or the time
+/// limit.
 bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridPart part,
                  const GridStages& stages, std::size_t stage, TrainingManner manner) {
   if (!stages.is_last(stage)) {
@@ -131,7 +133,7 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
   }
   for (const std::size_t i : part_of(all.size(), part)) {
     const auto& [config, path] = all[i];
-    // refuses a folder of another run
+    // An Error if the folder contains another run.
     std::optional<RunFolder> folder = open_or_create(path, *config);
     if (score_of(path, stages, stage)) continue;
     if (manner.is_over()) return false;
@@ -146,14 +148,14 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
                    ": was trained to its end without a score at step ", stages.all[stage].steps,
                    ": expected a folder that only this --halving uses");
     train(*folder, manner);
-    folder.reset();  // releases the lock
+    folder.reset();  // releases the folder's lock
     if (nn::StopSignals::raised() != 0 || !score_of(path, stages, stage)) return false;
   }
   return true;
 }
 
-/// Trains all stages and drops cells after each but the last, when all ranks have finished it.
-/// Returns false if runs are left to another process or a later call.
+/// Trains all stages. After each stage except the last, once all ranks have finished it, drops the
+/// worst cells. Returns false if runs are left to another process or a later call.
 bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const fs::path& out,
                   GridPart part, const GridStages& stages, bool less,
                   const TrainingManner& manner) {
@@ -178,7 +180,7 @@ bool train_stages(nn::Communicator& ranks, std::vector<GridCell>& cells, const f
     }
     if (stages.is_last(stage)) break;
     std::vector<std::size_t> best = best_of(judged, less, stages.all[stage + 1].settings);
-    std::ranges::sort(best);  // back in the order of the grid, in which parts are numbered
+    std::ranges::sort(best);  // restores the grid's order, by which parts are numbered
     std::vector<GridCell*> next;
     for (const std::size_t i : best) next.push_back(left[i]);
     left = std::move(next);
@@ -197,7 +199,7 @@ GridStages stages_of(const Arguments& arguments, const Config& base, std::size_t
   return {.all = as_usage("halving", [&] { return halving_stages(settings, eta, steps); })};
 }
 
-/// A sweep as described by its flags.
+/// A sweep described by command-line flags.
 struct Sweep {
   Config base;
   std::vector<GridAxis> axes;
@@ -234,7 +236,7 @@ Sweep sweep_of(const Arguments& arguments) {
           std::move(cells), std::move(stages)};
 }
 
-/// The facts that must be equal on ranks that share a sweep.
+/// The settings that must be equal on all ranks that share a sweep.
 RankFacts facts_of(const Arguments& arguments, const Sweep& sweep) {
   RankFacts facts = program_facts();
   facts.emplace_back("out", sweep.out.string());

@@ -21,7 +21,7 @@ namespace {
 using nn::ByteRange;
 using nn::TokenId;
 
-/// The input of the user: a file, standard input, or the words after "--".
+/// The text to tokenize: a file, standard input, or the arguments after "--".
 class Input {
  public:
   explicit Input(const Arguments& arguments) {
@@ -64,7 +64,7 @@ class Input {
   std::string_view view_;
 };
 
-/// Writes many numbers to standard output.
+/// Writes many numbers to standard output through a buffer.
 class Numbers {
  public:
   ~Numbers() { write(); }
@@ -109,7 +109,7 @@ void encode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   if (arguments.flag("lossy")) input.replace_broken();
   nn::Encoder encoder(tokenizer);
   std::uint64_t count = 0;
-  // Offsets follow the ids in the same object, which is streamed, so they are kept until then.
+  // In JSON the offsets follow the streamed ids in the same object, so they are stored until then.
   std::vector<ByteRange> kept;
   if (form == Form::json) std::cout << R"({"ids": [)";
   {
@@ -151,7 +151,7 @@ void encode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   }
 }
 
-/// Parses ids separated by anything that is not a digit.
+/// Parses ids separated by any characters other than digits.
 std::vector<TokenId> parse_ids(const Input& input) {
   std::vector<TokenId> ids;
   const std::string_view text = input.text();
@@ -183,7 +183,7 @@ void decode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   }
 }
 
-/// train FILE: trains a tokenizer on a text.
+/// Command `train FILE`: trains a tokenizer on a text.
 void train(const Arguments& arguments) {
   if (arguments.plain().size() != 2) wrong_usage("expected train FILE");
   nn::BpeTraining training;

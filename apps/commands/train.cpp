@@ -25,11 +25,11 @@ std::optional<std::int64_t> from_step(const Arguments& arguments) {
 /// The requested training, before its folder is examined.
 struct Plan {
   std::filesystem::path path;
-  std::optional<Config> config = {};  // empty: resume
+  std::optional<Config> config = {};  // empty: resume the existing run
   std::optional<std::filesystem::path> start = {};
 };
 
-/// Sets the default number of parts for a run that starts on ranks.
+/// Sets the default number of parts of a step for a run that starts on several ranks.
 Config with_parts(Config config) {
   if (nn::ranks_asked_for() && config.is_default("training.parts")) {
     config.set("training.parts", std::to_string(default_parts(config)));
