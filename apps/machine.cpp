@@ -26,7 +26,7 @@ MachineMemory machine_memory() {
     std::from_chars(digits.data(), digits.data() + digits.size(), value);
     return value;
   };
-  const auto told = [&](const char* key) {  // in KiB; 0 if missing
+  const auto told = [&](const char* key) {  // value in KiB; 0 if the key is missing
     return 1024 * std::max(0.0, number(find_line("/proc/meminfo", key)));
   };
   MachineMemory memory{.total = told("MemTotal") + told("SwapTotal"),

@@ -4,11 +4,11 @@
 
 namespace longhand::app {
 
-/// The rest of the first line that starts with the key; empty if there is none.
+/// The rest of the first line of `file` that starts with `key`; empty if there is no such line.
 std::string find_line(const std::string& file, const std::string& key);
 
-/// Bytes that this process could use, including swap and within its container's limit, and how many
-/// of them are free.
+/// Memory that this process may use, in bytes: in total and available now. Swap is included; the
+/// limit of a container is respected.
 struct MachineMemory {
   double total = 0, available = 0;
 };

@@ -72,7 +72,8 @@ void run(const std::vector<std::string>& words) {
   }
 }
 
-/// Errors are one line of printable text, whatever file or flag they quote.
+/// Prints an error as one line of printable text, whatever file contents or flag the message
+/// quotes.
 int report(int status, std::string_view message, const std::vector<std::string>& words) {
   std::string who = "longhand";
   if (!words.empty() && commands().contains(words.front())) who += ' ' + words.front();
@@ -81,13 +82,14 @@ int report(int status, std::string_view message, const std::vector<std::string>&
   return status;
 }
 
-/// Opens descriptors 0 to 2 if they are closed, so that no file of the program becomes standard
-/// error. They are opened in the opposite direction, so reading or writing them fails.
+/// Opens the descriptors 0 to 2 if they are closed, so that no file opened later becomes standard
+/// error. Descriptor 0 is opened for writing and 1 and 2 for reading, so using them still fails.
 void hold_standard_streams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
     const int held = ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
-    if (held != descriptor) std::_Exit(failed);  // there is no descriptor to report an error on
+    // No descriptor is left on which to report an error.
+    if (held != descriptor) std::_Exit(failed);
   }
 }
 
@@ -99,11 +101,12 @@ int guarded(const std::vector<std::string>& words) {
     return signal == 0 ? done : 128 + signal;
   } catch (const UsageError& error) {
     const int status = report(misused, error.what(), words);
-    if (words.size() == 1 && commands().contains(words[0])) {  // a command without arguments
+    // only a command's name: print its help
+    if (words.size() == 1 && commands().contains(words[0])) {
       std::cerr << "usage\n" << commands().find(words[0])->second.forms();
     }
     return status;
-  } catch (const nn::FailedElsewhere&) {  // another rank reports it
+  } catch (const nn::FailedElsewhere&) {  // another rank reports the error
     return failed;
   } catch (const std::bad_alloc&) {
     return report(failed, "memory is used up", words);
@@ -118,7 +121,7 @@ int guarded(const std::vector<std::string>& words) {
 int main(int count, char** words) {
   longhand::app::hold_standard_streams();
   longhand::explain_bus_errors();
-  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then reported as an error
+  std::signal(SIGXFSZ, SIG_IGN);  // then exceeding the file size limit is reported as an error
   return longhand::app::guarded(
       std::vector<std::string>(words + std::min(count, 1), words + count));
 }

@@ -45,7 +45,7 @@ void Report::print_table(std::ostream& out) const {
   }
   for (const std::vector<std::string>& line : lines) {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
-      // Aligns words left and numbers right, without trailing spaces.
+      // Text is aligned left and numbers right; lines have no trailing spaces.
       std::size_t width = 0;
       for (const auto& other : lines) width = std::max(width, other[c].size());
       const bool number = std::ranges::any_of(rows_, [&](const Json& row) {

@@ -8,21 +8,20 @@
 
 namespace longhand::app {
 
-/// The figures of a command, printed as an aligned table or as one JSON object from the same
-/// values.
+/// The results of a command, printed either as an aligned table or as one JSON object.
 class Report {
  public:
   struct Column {
     std::string key;          // name in the JSON rows
     std::string title;        // title of the table's column
-    std::string format = {};  // printf format of a number; default "%.4g"
+    std::string format = {};  // printf format for numbers; default "%.4g"
   };
 
   explicit Report(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// Sets a figure of the whole report, which the table does not show.
+  /// Sets a value of the whole report. It appears in the JSON only.
   void set(const std::string& key, Json value) { head_[key] = std::move(value); }
-  /// Adds a row with one value per column, null if there is none. Values with other keys appear in
+  /// Adds a row with one value per column; null is an empty cell. Values under other keys appear in
   /// the JSON only.
   void add(Json row) { rows_.push_back(std::move(row)); }
   const std::vector<Json>& rows() const { return rows_; }

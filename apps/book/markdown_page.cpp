@@ -258,8 +258,8 @@ class Converter {
 
   std::string paragraph(const Lines& lines, std::size_t& i) {
     Lines inside;
-    bool formula = false;  // True between double dollars, where a line may begin with any
-                           // character.
+    // True between double dollars, where a line may begin with any character.
+    bool formula = false;
     for (; i < lines.size() && !is_blank(lines[i]); ++i) {
       const std::string_view line = lines[i];
       const bool begins_block = line.starts_with("```") || line.starts_with("#") ||

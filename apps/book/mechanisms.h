@@ -10,11 +10,11 @@ namespace longhand::app::book {
 struct Mechanism {
   std::string_view name;  // title of its page
   std::string_view title;
-  std::string_view chapter;                  // its page in docs/math
-  std::string_view heads;                    // its name in --heads
-  std::string_view says;                     // explanation of how to read the picture
-  std::vector<std::vector<double>> weights;  // weights[i][j]: weight of value j in the output of
-                                             // query i
+  std::string_view chapter;  // its page in docs/math
+  std::string_view heads;    // its name in --heads
+  std::string_view says;     // explanation of how to read the picture
+  /// Weights[i][j]: weight of value j in the output of query i.
+  std::vector<std::vector<double>> weights;
 };
 
 /// All mechanisms, applied to the same queries and keys. Their operations are linear in the values:

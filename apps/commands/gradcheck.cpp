@@ -140,8 +140,8 @@ void run(const Arguments& arguments) {
   double worst = -1, largest = -1;
   for (const catalog::Operation* operation : operations) {
     const GradcheckResult result = check(*operation);
-    const bool constant = result.entries == 0;  // operations such as argmax or adam have no
-                                                // gradient
+    // Operations such as argmax or adam have no gradient.
+    const bool constant = result.entries == 0;
     const bool compared = !constant || !check.quotients();
     if (compared) {
       if (!(result.bound <= largest)) {

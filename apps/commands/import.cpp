@@ -36,8 +36,8 @@ Source open_source(const fs::path& path) {
                  ": expected a folder with a config.json, or a GGUF file, got ",
                  fs::exists(path) ? "something else" : "no such file or folder");
   Source source{path, nn::read_config(path), nn::open_weights(path), std::nullopt};
-  SafetensorsParts::open(path, "model").check_sums();  // checks checksums, which only files written
-                                                       // by longhand contain
+  // Checks checksums, which only files written by longhand contain.
+  SafetensorsParts::open(path, "model").check_sums();
   return source;
 }
 

@@ -226,8 +226,8 @@ void run(const Arguments& arguments) {
                                   .reading = *reading};
   const std::int64_t step = find_step(start.folder, start.loading.step);
   start.checkpoint = nn::CheckpointStore(start.folder.checkpoints(), 1).path(step);
-  RunFolder::create(to, config, start.checkpoint);  // Reports an invalid configuration before
-                                                    // anything is computed.
+  // Reports an invalid configuration before anything is computed.
+  RunFolder::create(to, config, start.checkpoint);
 
   Report report({{"on", tests.axes.empty() ? "distribution" : "sample"},
                  {"metric", "metric"},

@@ -346,8 +346,8 @@ void run_among(nn::Communicator& ranks, const Arguments& arguments) {
   const auto file = options.out / "report.html";
   const bool reported = !result.stopped || result.partial;
   if (reported) {
-    std::filesystem::create_directories(options.out);  // the folder may be missing if all runs were
-                                                       // reused from other recipes
+    // The folder may be missing if all runs were reused from other recipes.
+    std::filesystem::create_directories(options.out);
     write_atomically(file, page.render());
   }
 

@@ -12,12 +12,12 @@
 namespace longhand::app::html {
 namespace {
 
-/// One axis of a chart: maps data to pixels.
+/// An axis of a chart, which maps data values to pixels.
 class Axis {
  public:
   Axis(double low, double high, bool log, double from, double to)
       : low_(low), high_(high), log_(log), from_(from), to_(to) {
-    if (log_ && !(high_ > 0)) high_ = 1;  // the logarithm of 0 does not exist
+    if (log_ && !(high_ > 0)) high_ = 1;  // 0 has no logarithm
     if (log_ && !(low_ > 0)) low_ = high_ / 1000;
     if (!(low_ < high_)) {
       const double margin = std::max(std::abs(low_) * 0.1, 1e-9);
@@ -45,7 +45,8 @@ class Axis {
         if (mark >= low_ && mark <= high_ && !crowded) marks.push_back(mark);
       }
     }
-    return marks.size() < 2 ? html::ticks(low_, high_, 5) : marks;  // less than a power of ten
+    // the range covers less than a power of ten
+    return marks.size() < 2 ? html::ticks(low_, high_, 5) : marks;
   }
 
  private:
@@ -66,7 +67,7 @@ struct Extent {
   }
 };
 
-/// The outline of a band: along the upper edge, back along the lower one.
+/// The outline of a band: forwards along the upper edge, backwards along the lower edge.
 std::string band(const Series& series, const Axis& x, const Axis& y, std::size_t hue) {
   std::string there, back;
   for (const Point& p : series.points) {
@@ -79,7 +80,7 @@ std::string band(const Series& series, const Axis& x, const Axis& y, std::size_t
          "\" opacity=\"0.18\"/>\n";
 }
 
-/// A dot or a diamond, and its text under the pointer.
+/// A dot or a diamond with a tooltip.
 std::string dot_or_diamond(double x, double y, bool diamond, std::size_t hue,
                            const std::string& title) {
   const std::string look = " fill=\"" + colour(hue) + "\">";
@@ -99,7 +100,7 @@ std::string dot_or_diamond(double x, double y, bool diamond, std::size_t hue,
 
 std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_t hue) {
   std::string path, dots, values;
-  bool down = false;  // the pen is down
+  bool down = false;  // true while a line is being drawn; false after a gap
   for (const Point& p : series.points) {
     if (!x.shows(p.x) || !y.shows(p.y) || !y.holds(p.y)) {
       down = false;
@@ -114,7 +115,7 @@ std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_
                              escape(series.name) + ": " + number(p.x) + ", " + number(p.y));
     }
   }
-  // hover.js shows the values under the pointer.
+  // hover.js shows these values under the pointer.
   return "<path d=\"" + path + "\" data-name=\"" + escape(series.name) + "\" data-values=\"" +
          values + "\" fill=\"none\" stroke=\"" + colour(hue) + "\" stroke-width=\"1.8\"" +
          (series.dashed ? " stroke-dasharray=\"5 4\"" : "") + "/>\n" + dots;
@@ -122,7 +123,7 @@ std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_
 
 constexpr double legend_width = 645;
 
-/// A line of the legend: a sample of the series, and its name.
+/// A legend entry: a sample of the series' line, and its name.
 std::string legend_entry(const Series& series, std::size_t hue, double x, double y) {
   std::string sample = "<line x1=\"" + pixels(x) + "\" y1=\"" + pixels(y) + "\" x2=\"" +
                        pixels(x + 22) + "\" y2=\"" + pixels(y) + "\" stroke=\"" + colour(hue) +
@@ -132,10 +133,10 @@ std::string legend_entry(const Series& series, std::size_t hue, double x, double
   return sample + label(x + 28, y + 4, "start", series.name);
 }
 
-/// Names per row of the legend: at most three, fewer if they are long.
+/// Number of legend entries per row: at most three, fewer if names are long.
 std::size_t legend_columns(const std::vector<Series>& all) {
-  constexpr double letter = 6.5,
-                   around = 44;  // widths of the font, and of a line's sample with margins
+  // Width of a letter, and of an entry's line sample with margins, in pixels.
+  constexpr double letter = 6.5, around = 44;
   std::size_t longest = 0;
   for (const Series& series : all) {
     if (series.in_legend) longest = std::max(longest, series.name.size());
@@ -159,7 +160,7 @@ std::vector<double> ticks(double low, double high, int wanted) {
   }
   std::vector<double> marks;
   for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) {
-    marks.push_back(k * step + 0.0);  // avoids -0
+    marks.push_back(k * step + 0.0);  // adding 0.0 turns -0 into 0
   }
   return marks;
 }
@@ -179,7 +180,7 @@ std::string line_chart(const LineChart& chart) {
   if (chart.y_high) ys.high = *chart.y_high;
   xs.settle();
   ys.settle();
-  std::vector<std::size_t> named;  // series that have a name in the legend
+  std::vector<std::size_t> named;  // indices of the series that have a legend entry
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
     if (series.in_legend && !series.name.empty()) named.push_back(i);

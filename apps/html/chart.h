@@ -10,18 +10,19 @@ namespace longhand::app::html {
 
 struct Point {
   double x = 0, y = 0;
-  std::optional<double> low = {}, high = {};  // an interval, drawn as a band
+  std::optional<double> low = {}, high = {};  // interval around y, drawn as a band
 };
 
 struct Series {
   std::string name;
   std::vector<Point> points;
   bool dashed = false;
-  bool marks = false;     // a dot at each point
+  bool marks = false;     // draw a dot at each point
   bool line = true;       // draw a line through the points
-  bool diamonds = false;  // larger, square marks
+  bool diamonds = false;  // draw larger, diamond-shaped marks
   bool in_legend = true;
-  std::optional<std::size_t> hue = {};  // index of the colour; default: by place in the chart
+  /// Index of the colour; default: the series' index in the chart.
+  std::optional<std::size_t> hue = {};
 };
 
 struct LineChart {
@@ -31,20 +32,20 @@ struct LineChart {
   std::vector<double> x_marks = {};               // default: round numbers
   std::optional<double> y_low = {}, y_high = {};  // default: from the data
 };
-/// Draws a chart. Points that are not finite, not positive on a logarithmic axis, or beyond y_low
-/// or y_high leave a gap; bands are clipped there.
+/// Draws a chart as SVG. Points that are not finite, not positive on a logarithmic axis, or outside
+/// [y_low, y_high] leave a gap; bands are clipped to the range.
 std::string line_chart(const LineChart& chart);
 
-/// The tokens in two rows, with a line from each token of the lower row to the token it selected in
-/// the upper row.
+/// A picture with the tokens in two rows and a line from each token of the lower row to the token
+/// of the upper row that it selected.
 struct Arcs {
   std::vector<std::string> tokens;
-  std::vector<std::int64_t> selected;  // one per token; -1: none
+  std::vector<std::int64_t> selected;  // index of the token that each token selected; -1: none
   std::vector<bool> marked;            // tokens whose lines are emphasized
 };
 std::string arcs(const Arcs& diagram);
 
-/// About `wanted` round numbers that cover [low, high].
+/// About `wanted` round numbers that cover the range [low, high].
 std::vector<double> ticks(double low, double high, int wanted);
 
 }  // namespace longhand::app::html

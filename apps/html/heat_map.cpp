@@ -10,29 +10,29 @@
 namespace longhand::app::html {
 namespace {
 
-// font size in pixels; approximate width of a letter
+// Font size in pixels, and approximate width of a letter.
 constexpr double font = 11, letter = 0.62 * font;
-constexpr std::size_t longest_label = 12;  // letters
-constexpr double faintest = 0.004;  // share of the full colour below which nothing is painted
+constexpr std::size_t longest_label = 12;  // in letters
+constexpr double faintest = 0.004;  // squares below this share of the full colour are left blank
 
 std::size_t letters(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return !continues_utf8(c); }));
 }
 
-/// Shortens a text to the maximum number of letters, with a mark at the end.
+/// Shortens a text to the maximum number of letters and appends an ellipsis.
 std::string shortened(const std::string& text) {
   if (letters(text) <= longest_label) return text;
   std::size_t end = 0;
   for (std::size_t taken = 0; taken < longest_label; ++end) taken += !continues_utf8(text[end]);
-  return text.substr(0, end - 1) + "\u2026";  // without the last letter
+  return text.substr(0, end - 1) + "\u2026";  // all but the last letter
 }
 
-/// The labels along one side.
+/// The labels along one side of the map.
 struct Side {
-  std::vector<std::string> labels;  // shortened
-  double longest = 0;               // pixels
-  std::size_t stride = 1;           // every stride-th label is written
+  std::vector<std::string> labels;  // shortened labels
+  double longest = 0;               // width of the longest label in pixels
+  std::size_t stride = 1;           // only every stride-th label is written
 
   Side(const std::vector<std::string>& all, double cell) {
     for (const std::string& text : all) {

@@ -10,7 +10,7 @@
 namespace longhand::app::html {
 namespace {
 
-constexpr double darkest = 0.55;  // keeps the figures readable in light and dark pages
+constexpr double darkest = 0.55;  // opacity that keeps figures readable in light and dark mode
 constexpr std::string_view tight = "padding:.2rem .3rem;text-align:center";
 constexpr std::string_view first_of_group = ";border-left:2px solid var(--rule)";
 

@@ -9,10 +9,10 @@
 namespace longhand::app::html {
 namespace {
 
-constexpr std::ptrdiff_t longest_listing = 40;  // maximum lines of a listing within a page
+constexpr std::ptrdiff_t longest_listing = 40;  // maximum lines of a listing within the page
 constexpr std::size_t most_columns = 1000;
 
-/// The name of an element: "table" for "table class=...", "/table" for its end tag.
+/// The name of the element: "table" for "table class=...", "/table" for an end tag.
 std::string_view name_of(std::string_view tag) { return tag.substr(0, tag.find_first_of(" \n")); }
 
 std::size_t columns_spanned(std::string_view tag) {
@@ -32,7 +32,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \n") - begin + 1));
 }
 
-/// An inline picture as a file of its own, including the page's colours.
+/// Turns an inline picture into a complete SVG file that includes the page's colours.
 std::string picture_file(std::string_view svg) {
   const std::size_t inside = svg.find('>') + 1;
   return text(svg.substr(0, inside), "<style>", page_colours(), "</style>", svg.substr(inside));
@@ -106,7 +106,7 @@ class Converter {
     }
   }
 
-  /// Merges two rows of headings, because Markdown has one.
+  /// Merges two header rows, because a Markdown table has only one.
   void join_headers() {
     while (rows_.size() > 1) {
       std::vector<std::string>& below = rows_[1];

@@ -7,27 +7,27 @@
 
 namespace longhand::app::html {
 
-/// The content of a report as Markdown, for pages in a repository.
+/// The content of a report as Markdown, for pages in a Git repository.
 struct Markdown {
   std::string text;
   std::vector<std::string> pictures;  // SVG files, complete with their colours
-  std::vector<std::string> listings;  // texts that are too long for the page
+  std::vector<std::string> listings;  // texts that are too long to be shown within the page
 };
 
-/// The names by which the text refers to picture or listing i, from 0.
+/// Return the file name of picture or listing i, counted from 0.
 struct MarkdownFiles {
   std::function<std::string(std::size_t)> picture, listing;
 };
 
-/// `content` is the output of table(), paragraph(), figure(), code() and heat_table(). Of elements
-/// that Markdown lacks, the text is kept. A heading over several columns is prefixed to each of
-/// them.
+/// `content` is the output of table(), paragraph(), figure(), code() and heat_table(). Elements
+/// without a Markdown equivalent are reduced to their text. A heading over several columns is
+/// prefixed to the heading of each of them.
 Markdown markdown(std::string_view content, const MarkdownFiles& files);
 
-/// Plain text for a paragraph or a cell.
+/// Escapes plain text for a paragraph or a cell.
 std::string markdown_escape(std::string_view text);
 
-/// The first row is the header.
+/// Formats a table. The first of the rows is the header.
 std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace longhand::app::html

@@ -4,15 +4,15 @@
 #include <string_view>
 #include <vector>
 
-/// Reports: one HTML file without other files, for small screens and dark mode.
+/// HTML reports. A report is a single file that works on small screens and in dark mode.
 namespace longhand::app::html {
 
-/// Escapes text for elements and attribute values.
+/// Escapes text for use in elements and attribute values.
 std::string escape(std::string_view text);
 /// The inverse of escape().
 std::string unescaped(std::string_view text);
 
-/// A table whose first column has the names of rows. Cells are HTML.
+/// A table. The first column contains the names of the rows. Cells are HTML.
 std::string table(const std::vector<std::string>& header,
                   const std::vector<std::vector<std::string>>& rows);
 
@@ -20,10 +20,10 @@ std::string table(const std::vector<std::string>& header,
 std::string figure(const std::string& svg, std::string_view caption);
 std::string paragraph(std::string_view text);
 std::string code(std::string_view text);
-/// A link to a file below the page's folder.
+/// A link to a file in or below the page's folder.
 std::string link(std::string_view text, std::string_view file);
 
-/// The colours of pictures as a style sheet, for light and dark mode.
+/// The style sheet that defines the colours of pictures in light and dark mode.
 std::string_view page_colours();
 
 class Page {

@@ -5,20 +5,20 @@
 
 namespace longhand::app::html {
 
-/// Parallel coordinates: vertical axes side by side, and a line through all of them for each item,
-/// which shows which settings give which result.
+/// A chart of parallel coordinates: vertical axes side by side, and for each item a line that
+/// crosses all of them. It shows which settings lead to which results.
 struct ParallelCoordinates {
   struct Axis {
     std::string name;
-    std::vector<std::string> marks;  // from the lower end to the upper one, evenly spaced
+    std::vector<std::string> marks;  // labels from the lower to the upper end, evenly spaced
   };
   struct Line {
     std::vector<double> at;  // position on each axis, from 0 to 1
-    double share = 0;        // intensity of the strong colour
-    std::string title = {};  // shown under the pointer
+    double share = 0;        // share of the full colour, from 0 to 1
+    std::string title = {};  // tooltip
   };
   std::vector<Axis> axes;
-  std::vector<Line> lines;  // later lines are on top
+  std::vector<Line> lines;  // later lines are drawn over earlier ones
 };
 std::string parallel_coordinates(const ParallelCoordinates& picture);
 

@@ -44,12 +44,13 @@ std::string stems(const Stems& diagram) {
                             });
   std::vector<bool> strong(diagram.values.size());
   for (std::size_t k = 0; k < named; ++k) strong[order[k]] = true;
-  std::vector<double> taken;  // columns that already have a name
+  std::vector<double> taken;  // positions of the labels drawn so far
   for (std::size_t k = 0; k < named; ++k) {
     const std::size_t i = order[k];
     const auto near =
         std::ranges::count_if(taken, [&](double column) { return std::abs(column - x(i)) < 24; });
-    const double above = 3 + 12 * static_cast<double>(near);  // names of neighbours are stacked
+    // labels of neighbouring values are stacked
+    const double above = 3 + 12 * static_cast<double>(near);
     svg += label(x(i), y(std::max(0.0, near == 0 ? diagram.values[i] : high)) - above, "middle",
                  diagram.names.at(i), "style=\"fill:var(--c1);font-weight:bold\"");
     taken.push_back(x(i));

@@ -6,10 +6,11 @@
 
 namespace longhand::app::html {
 
-/// A thin bar for each of many values, up or down from zero. The largest ones are labelled.
+/// A chart with one thin bar per value, upwards or downwards from zero. The largest values are
+/// labelled.
 struct Stems {
   std::vector<double> values;
-  std::vector<std::string> names;  // of all values
+  std::vector<std::string> names;  // the names of all values
   std::int64_t named = 3;
 };
 std::string stems(const Stems& diagram);

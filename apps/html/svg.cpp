@@ -8,7 +8,7 @@
 
 namespace longhand::app::html {
 
-// Does not use printf, whose decimal point depends on the locale.
+// printf is not used, because its decimal point depends on the locale.
 std::string number(double value, int digits) {
   char written[32];
   const auto end =
@@ -27,7 +27,7 @@ std::string mark_label(double value) {
 }
 
 std::string decimals(double value, int places) {
-  char digits[400];  // room for the largest number
+  char digits[400];  // large enough for any double
   const auto end =
       std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, places).ptr;
   return {digits, end};
@@ -49,7 +49,7 @@ std::string rule(double x1, double y1, double x2, double y2) {
 }
 
 std::string open(double width, double height, bool steady) {
-  constexpr double phone = 400;  // pixels; narrower pictures are not shrunk on phones
+  constexpr double phone = 400;  // in pixels; pictures up to this width are not shrunk on phones
   const std::string shrinks = width > phone ? "class=\"shrinks\" " : "";
   return "<svg " + (steady ? "style=\"width:" : shrinks + "style=\"max-width:") + pixels(width) +
          "px\" viewBox=\"0 0 " + pixels(width) + " " + pixels(height) +

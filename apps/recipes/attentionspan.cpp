@@ -41,16 +41,16 @@ constexpr TunedFigure tuned[] = {
     {gemma, "Value Assignment", 98.95, 0.00, 19.35},
 };
 
-/// The small model of a task and its training. From initial weights of deviation 0.1, addition is
-/// learned much sooner than from 0.02, and reversal later. FFML and value assignment stay on a
-/// plateau for thousands of steps if all samples are as long as the paper's. Softmax heads leave
-/// the plateau of value assignment so late that its model has ChaCAL heads. FFML's flips require a
+/// The small model of a task and its training. Initial weights with standard deviation 0.1 learn
+/// addition much sooner than 0.02, but reversal later. FFML and value assignment stay on a plateau
+/// for thousands of steps if all samples are as long as in the paper. Softmax heads leave the
+/// plateau of value assignment so late that its model uses ChaCAL heads. FFML's flips require a
 /// parity, which softmax heads learn almost and Gated DeltaNet heads completely.
 struct Size {
   std::string_view task;
   std::int64_t layers, width, steps, batch;
   std::string_view rate, heads = "softmax:4";
-  std::string_view deviation = "0.1";  // of the initial weights
+  std::string_view deviation = "0.1";  // standard deviation of the initial weights
 };
 constexpr std::string_view plain = "softmax:4", chains = "chacal:4", states = "softmax:2,delta:2";
 
@@ -87,8 +87,8 @@ const Size& size_of(std::string_view task, Scale scale) {
   return *found;
 }
 
-/// Training of a pretrained model on a task: at the paper's scale as published, otherwise with a
-/// higher rate, which models smaller than the paper's need.
+/// Settings for fine-tuning a pretrained model on a task. The paper's scale uses the published
+/// ones; the smaller scales use a higher learning rate, which smaller models need.
 constexpr ScaledSetting tuning[] = {
     {"training.steps", "20", "300", "1500"},
     {"training.rate", "1e-4", "1e-4", "5e-6"},
@@ -98,7 +98,7 @@ constexpr ScaledSetting tuning[] = {
     {"training.batch", "4", "4", "4"},
 };
 
-/// Blocks as in Llama.
+/// Transformer blocks as in Llama.
 const Settings shared{
     {"model.norm", "rms"}, {"model.order", "sequential"},    {"model.activation", "silu"},
     {"model.gated", "1"},  {"model.feed_forward_bias", "0"}, {"model.attention_bias", "0"},

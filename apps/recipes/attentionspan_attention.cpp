@@ -4,8 +4,8 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/run/attention_report.h"
 
-/// AttentionSpan, Tables 3 to 5: attention of right and wrong predictions, and its entropy, for
-/// small models trained from scratch, on samples like those of training and on longer ones.
+/// AttentionSpan, Tables 3 to 5: the attention of right and of wrong predictions and its entropy,
+/// for small models trained from scratch, on samples of the trained lengths and on longer ones.
 namespace longhand::app::attentionspan_attention {
 namespace {
 
@@ -18,7 +18,7 @@ std::vector<AlgorithmicTask> tasks_measured(const RecipeOptions& options) {
   return chosen_tasks(options, tasks);
 }
 
-/// A run whose model shows attention, unlike one with Gated DeltaNet heads.
+/// A run whose heads all have attention weights; Gated DeltaNet heads have none.
 GridRun measured_run(const AlgorithmicTask& task, std::int64_t number,
                      const RecipeOptions& options) {
   GridRun run = learned_run(task, number, options);
@@ -26,7 +26,7 @@ GridRun measured_run(const AlgorithmicTask& task, std::int64_t number,
   return state ? softmax_run(task, number, options) : run;
 }
 
-/// For each seed, a run of every task.
+/// The runs of every task, seed by seed.
 std::vector<GridRun> measured_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 3); ++number) {
@@ -37,9 +37,9 @@ std::vector<GridRun> measured_runs(const RecipeOptions& options) {
   return runs;
 }
 
-/// The measurements of the runs of all seeds.
+/// The measurements of one task and distribution over the runs of all seeds.
 struct Measured {
-  std::string row;  // "String Reversal, OOD"
+  std::string row;  // name of the row, such as "String Reversal, OOD"
   std::string_view task;
   bool ood = false;
   std::vector<AttentionMeasures> runs;
@@ -52,7 +52,7 @@ AttentionMeasures measure(const GridRun& run, const std::string& distribution,
                            fresh_samples(measured_samples(options), options));
 }
 
-/// Empty if a signal stopped the training.
+/// Measures all runs. The result is empty if a signal stopped the training.
 std::vector<Measured> measure_all(const RecipeOptions& options, RecipeResult& result) {
   const std::vector<GridRun> runs = measured_runs(options);
   result.stopped = !train_runs(runs, options, beside_attentionspan());
@@ -98,7 +98,7 @@ std::vector<double> each(const Measured& measured, double (*figure)(const Attent
   return values;
 }
 
-/// A mean in percent with its interval.
+/// A row with a mean in percent and its interval.
 Row mean_row(const std::string& row, const std::string& column, const tasks::Moments& values,
              std::optional<double> paper = {}) {
   Row result{row, column, 100 * values.mean, {}, {}, paper};
@@ -111,7 +111,7 @@ Row mean_row(const std::string& row, const std::string& column, const tasks::Mom
 
 struct PaperScores {
   std::string_view model, task;
-  double right, right_spread, wrong, wrong_spread;  // percent
+  double right, right_spread, wrong, wrong_spread;  // in percent
 };
 constexpr PaperScores table3_of_paper[] = {
     {"Llama-3.2-3B-Instruct", "reversal", 4.55, 0.02, 2.36, 0.09},
@@ -125,7 +125,7 @@ constexpr PaperScores table3_of_paper[] = {
 RecipeResult table3(const RecipeOptions& options) {
   RecipeResult result;
   for (const Measured& measured : measure_all(options, result)) {
-    tasks::Moments all, right, wrong;  // over the rows of all seeds
+    tasks::Moments all, right, wrong;  // statistics over the rows of all seeds
     for (const AttentionMeasures& run : measured.runs) {
       all.add(run.attention_score);
       right.add(run.when_right);
@@ -185,7 +185,7 @@ struct PaperEntropies {
 constexpr PaperEntropies paper_id{1.00, 1.80, 0.52, 0.53, 3.65},
     paper_ood{0.18, 1.90, 0.67, 0.57, 4.26}, paper_repaired{0.87, 1.68, 0.79, 0.69, 4.31};
 
-/// Adds accuracy and entropies of a model's runs, with the paper's figures if it has them.
+/// Adds the accuracy and entropies of a model's runs, with the paper's results if it reports them.
 void add_entropies(RecipeResult& result, const Measured& measured, const PaperEntropies* paper,
                    std::int64_t samples) {
   const auto add = [&](const std::string& column, double (*figure)(const AttentionMeasures&),
@@ -267,7 +267,7 @@ RecipeResult table5(const RecipeOptions& options) {
   return result;
 }
 
-/// Additions as long as those of the paper's Tables 4 and 5.
+/// Numbers of digits of the additions in the paper's Tables 4 and 5.
 constexpr std::string_view learned_digits = "1-5", short_digits = "5", long_digits = "60";
 
 std::vector<Lineage> digits_runs(const RecipeOptions& options) {

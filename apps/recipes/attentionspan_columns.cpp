@@ -4,11 +4,11 @@
 #include "core/error.h"
 #include "nn/mixers/softmax.h"
 
-/// AttentionSpan, section 6.4: the repair of one column with other columns than the last.
+/// AttentionSpan, section 6.4: the repair of one column, with other columns than the last one.
 namespace longhand::app::attentionspan_columns {
 namespace {
 
-/// Columns of a head by their place in it, in eighths of its width; 8: the last.
+/// Positions of the repaired columns within a head, in eighths of its width. 8 is the last column.
 constexpr std::array<std::int64_t, 5> eighths{0, 2, 4, 6, 8};
 
 std::int64_t width_of_heads(const Config& config) {
@@ -20,7 +20,7 @@ std::int64_t width_of_heads(const Config& config) {
   fail("attentionspan/columns: expected a model with softmax heads");
 }
 
-/// Addition alone unless --tasks names others: the task that the paper repairs so.
+/// The tasks to repair: by default only addition, on which the paper uses this repair.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   if (options.tasks.empty()) return {algorithmic_task("addition")};
   return chosen_tasks(options, algorithmic_tasks());
@@ -32,7 +32,7 @@ std::vector<Lineage> all_runs(const RecipeOptions& options) {
     const std::int64_t width = width_of_heads(runs.front().config);
     for (const std::int64_t eighth : eighths) {
       GridRun run = columns_repair(runs.front(), options);
-      if (eighth < 8) {  // the last one's run is that of sec6.4
+      if (eighth < 8) {  // the run for the last column is the run of section 6.4
         const std::int64_t column = eighth * width / 8;
         run.config.set("training.columns", std::to_string(column));
         run.name += text("-column-", column);

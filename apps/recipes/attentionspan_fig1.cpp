@@ -8,17 +8,17 @@
 #include "apps/run/sweep.h"
 #include "tasks/statistics.h"
 
-/// AttentionSpan, Figure 1: the head that reverses strings, at the trained lengths and at longer
-/// ones.
+/// AttentionSpan, Figure 1: the attention of the head that reverses strings, at the trained lengths
+/// and at longer ones.
 namespace longhand::app::attentionspan_fig1 {
 namespace {
 
 constexpr std::string_view lengths = "length=10,20,30,50";
-constexpr std::size_t most_tokens = 128;  // tokens drawn; the longest sample has 102
+constexpr std::size_t most_tokens = 128;  // maximum tokens in a picture; the longest sample has 102
 
-/// A run's measurements on samples of one length.
+/// Measurements of one run on samples of one length.
 struct AtLength {
-  // the selected head's attention on the reference; its entropy in nats
+  // The selected head's attention on the reference tokens, and its entropy in nats.
   double head = 0, entropy = 0;
   std::optional<tasks::Interval> head_interval = {};
   double right = 0, asked = 0, exact = 0, samples = 0;
@@ -41,7 +41,7 @@ AtLength at_length(const AttentionMeasures& measures, const HeadScore& chosen) {
   return at;
 }
 
-/// Adds the rows of a length, with one value per seed.
+/// Adds the rows for one length, with one value per seed.
 void add_length(RecipeResult& result, const std::string& row, std::span<const AtLength> seeds) {
   const auto each = [&](const auto& figure) {
     std::vector<double> values;
@@ -81,7 +81,7 @@ RecipeResult figure1(const RecipeOptions& options) {
   const EvaluationOptions samples = fresh_samples(measured_samples(options), options);
   const std::vector<SweepAxis> axes{parse_axis(lengths)};
   std::vector<std::string> rows;
-  std::vector<std::vector<AtLength>> found;  // per length, by seed
+  std::vector<std::vector<AtLength>> found;  // found[length][seed]
   std::string maps, heads;
   for (const GridRun& run : runs) {
     const LoadedRun loaded = load_learned(run, options);

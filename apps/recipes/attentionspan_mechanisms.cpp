@@ -4,8 +4,8 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/recipes/chosen.h"
 
-/// AttentionSpan's tasks with other mechanisms than the paper's: which of them work on longer
-/// samples? All have the same blocks, width, steps, batches and rate.
+/// AttentionSpan's tasks with other mechanisms than the paper's: which of them generalize to longer
+/// samples? All models have the same blocks, width, steps, batch size and learning rate.
 namespace longhand::app::attentionspan_mechanisms {
 namespace {
 
@@ -41,8 +41,9 @@ std::vector<Mechanism> chosen_mechanisms(const RecipeOptions& options) {
   return some;
 }
 
-/// The tasks selected by --tasks. By default, the laptop scale leaves out two on which no mechanism
-/// gives a whole longer answer, because most of the time would be spent there.
+/// The tasks selected by --tasks. The default at the laptop scale omits two tasks on which no
+/// mechanism answers a single longer sample completely right, because they would use most of the
+/// time.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   std::vector<AlgorithmicTask> tasks = chosen_tasks(options, algorithmic_tasks());
   if (options.scale == Scale::laptop && options.tasks.empty()) {
@@ -53,7 +54,7 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return tasks;
 }
 
-/// True if the task defines these positions.
+/// True if the task defines the kind of positions that the mechanism uses.
 bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
   const std::int32_t any = 0;
   const tasks::TaskKind& kind = tasks::task_kind(task.name);
@@ -63,8 +64,8 @@ bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
               .empty();
 }
 
-/// The heads of `table`, such as "softmax:4", replaced by one kind, or by half of each of two
-/// kinds.
+/// The list of heads `table`, such as "softmax:4", with all heads replaced by one kind, or each
+/// half of the heads by one of two kinds.
 std::string heads_of(std::string_view kinds, const std::string& table) {
   const std::int64_t count = head_count(table);
   const std::size_t comma = kinds.find(',');
@@ -81,13 +82,13 @@ GridRun mechanism_run(const AlgorithmicTask& task, const Mechanism& mechanism, s
                             {{"model.heads", heads},
                              {"model.positions", std::string(mechanism.positions)},
                              {"model.position_ids", std::string(mechanism.ids)}});
-  // the same run as in attentionspan/table6
+  // This is the run of attentionspan/table6.
   if (run.config.ini() == plain.config.ini()) return plain;
   run.name += text('-', mechanism.name);
   return run;
 }
 
-/// Seed by seed, so that each seed is finished before the next begins.
+/// The runs in the order of seeds, so that each seed is finished before the next begins.
 std::vector<GridRun> mechanism_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 3, 3, 3); ++number) {
@@ -107,7 +108,8 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// The median over seeds in percent; its interval is the range from worst to best.
+/// A row with the median over seeds in percent. Its interval reaches from the worst to the best
+/// seed.
 Row spread(const std::string& row, const std::string& column, const std::vector<double>& values,
            std::optional<double> paper = {}) {
   const auto [worst, best] = std::ranges::minmax(values);

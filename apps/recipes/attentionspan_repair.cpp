@@ -12,13 +12,14 @@
 namespace longhand::app {
 namespace {
 
-/// Steps, at each scale, and peak rate of a repair's training.
+/// The training of a repair: steps at each scale, and peak learning rate.
 struct Training {
-  std::array<std::int64_t, 3> small, tuned;  // for models from scratch; for --model
+  std::array<std::int64_t, 3> small, tuned;  // small: models from scratch; tuned: --model
   std::string_view rate;
 
-  /// Long products have 170 characters and the widest model. At the laptop scale they would cost
-  /// more than the other tasks together, so they have a quarter of the steps.
+  /// The multiplication task has samples of up to 170 characters and the widest model. At the
+  /// laptop scale it would take longer than the other tasks together, so it is trained for a
+  /// quarter of the steps.
   std::int64_t steps(std::string_view task, const RecipeOptions& options) const {
     if (!options.model.empty()) return tuned[static_cast<std::size_t>(options.scale)];
     const bool costly = options.scale == Scale::laptop && task == "multiplication";
@@ -26,7 +27,7 @@ struct Training {
   }
 };
 
-/// The paper's tasks; at the smoke scale only those that its models learn.
+/// The paper's tasks. At the smoke scale, only the tasks that its models learn.
 std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   if (options.scale == Scale::smoke && options.tasks.empty()) {
     return {algorithmic_task("reversal"), algorithmic_task("successor")};
@@ -34,7 +35,7 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return chosen_tasks(options, algorithmic_tasks());
 }
 
-/// The model with softmax heads, for which repairs are made, before its first step.
+/// The untrained softmax model that is to be repaired later.
 GridRun unlearned(const AlgorithmicTask& task, std::int64_t number, const RecipeOptions& options) {
   GridRun run = softmax_run(task, number, options,
                             {{"training.steps", "0"},
@@ -49,7 +50,7 @@ GridRun repair_of(const GridRun& model, Repair method, const Training& training,
                   const RecipeOptions& options) {
   const std::string task = model.config.text("task.name");
   Config config = repaired(model.config, method, task);
-  config.set("training.rate_at", "end");  // as recipe_config() has it
+  config.set("training.rate_at", "end");  // the same value as in recipe_config()
   for (const auto& [key, value] : optimizer_settings(options)) config.set(key, value);
   if (method != Repair::rope_off) {
     const std::int64_t steps = training.steps(task, options);
@@ -67,7 +68,7 @@ GridRun repair_of(const GridRun& model, Repair method, const Training& training,
           run_path(model, options, beside_attentionspan()), model.last_step()};
 }
 
-/// A remark on products for the page.
+/// A remark for the page about the shorter training on multiplication.
 std::string of_products(const RecipeOptions& options) {
   const bool fewer = options.scale == Scale::laptop && options.model.empty();
   return fewer ? " Multiplication's repairs have a quarter of the other tasks' steps." : "";
@@ -78,8 +79,8 @@ std::int64_t scored(const RecipeOptions& options) {
   return options.scale == Scale::smoke ? 200 : 1000;
 }
 
-/// Adds exact and partial accuracy in and out of distribution, one run per seed, in percent:
-/// columns "ID before" and so on.
+/// Adds exact and partial accuracy in and out of distribution in percent, for one run per seed.
+/// `when` completes the columns' names: "ID before" and so on.
 void add_scores(RecipeResult& result, const std::string& row, const std::string& when,
                 std::span<const GridRun> runs, const RecipeOptions& options) {
   TaskScores id, ood;
@@ -107,12 +108,13 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
-/// The place of a lineage's run in a table: its row, after the task's name, and its columns.
+/// The row and columns of a scored run: the row's name after the task's name, and `when` for
+/// add_scores().
 struct ScoredRun {
   const char *row, *when;
 };
 
-/// Trains the lineages and scores their runs, in order.
+/// Trains the lineages and scores their runs, in the order of `scored_runs`.
 RecipeResult scores_of(const std::vector<Lineage>& all, std::span<const ScoredRun> scored_runs,
                        const RecipeOptions& options, const std::string& more) {
   RecipeResult result;
@@ -127,7 +129,7 @@ RecipeResult scores_of(const std::vector<Lineage>& all, std::span<const ScoredRu
   return result;
 }
 
-// Section 6.4.
+// The repair of section 6.4.
 
 constexpr Training of_columns{{400, 2000, 5000}, {20, 400, 5000}, "1e-3"};
 
@@ -175,7 +177,7 @@ const RegisterRecipe recipe64{
          [](const RecipeOptions& options) { return pieces_of(columns_runs(options), options); },
      .takes = {"model", "tasks", "optimizer"}}};
 
-// Section 6.5.
+// The repair of section 6.5.
 
 std::vector<Lineage> rope_off_runs(const RecipeOptions& options) {
   return lineages({{algorithmic_task("reversal")}}, options,
@@ -207,11 +209,11 @@ const RegisterRecipe recipe65{
          [](const RecipeOptions& options) { return pieces_of(rope_off_runs(options), options); },
      .takes = {"model", "optimizer"}}};
 
-// Sections 6.2 and 6.3.
+// The repairs of sections 6.2 and 6.3.
 
 constexpr Training of_biases{{150, 1000, 3000}, {20, 400, 3000}, "1e-2"};
 
-/// One length of a task out of distribution: the paper trains a matrix for each length.
+/// A single out-of-distribution length of a task: the paper trains one matrix per length.
 struct OneLength {
   std::string_view task;
   Settings settings;
@@ -228,7 +230,7 @@ const OneLength& one_length_of(std::string_view task) {
   return *std::ranges::find(one_lengths, task, &OneLength::task);
 }
 
-/// A matrix that learns from samples of that one length.
+/// The run that trains a bias matrix on samples of a single length.
 GridRun matrix_of_one_length(const GridRun& model, const RecipeOptions& options) {
   GridRun run = repair_of(model, Repair::bias_matrix, of_biases, options);
   run.name += "-one-length";
@@ -237,7 +239,7 @@ GridRun matrix_of_one_length(const GridRun& model, const RecipeOptions& options)
   return run;
 }
 
-/// Shares of answers of that length, before and with the matrix.
+/// Adds the accuracy on samples of that length, before and after the matrix is trained.
 void add_one_length(RecipeResult& result, const Lineage& lineage, const RecipeOptions& options) {
   const Settings& settings = one_length_of(lineage.task.name).settings;
   for (const auto& [place, column] :
@@ -297,16 +299,17 @@ const RegisterRecipe recipe62{
          [](const RecipeOptions& options) { return pieces_of(biases_runs(options), options); },
      .takes = {"model", "tasks", "optimizer"}}};
 
-// Figure 2.
+// The repair of Figure 2.
 
-/// A task of the figure, its option against which accuracy is drawn in distribution and out of it,
-/// and the paper's gain. Out of distribution the strings of Value Assignment are longer too.
+/// A task of the figure: the option that its curves vary, with the values in and out of
+/// distribution, and the paper's gain. Out of distribution, the strings of Value Assignment are
+/// longer too.
 struct Drawn {
   std::string_view task, inside, outside;
-  double gain;  // percent
+  double gain;  // in percent
   Settings outside_settings = {};
 
-  /// Points of a model of this configuration, from the least value to the greatest.
+  /// The scored points in ascending order, for a model with this configuration.
   std::vector<SweepPoint> points(const Config& config) const {
     std::vector<SweepPoint> all = sweep_points(config, {parse_axis(std::string(inside))});
     Config longer = config;
@@ -320,7 +323,7 @@ const Drawn drawn[] = {
     {"reversal", "length=5..10:5", "length=15..50:5", 90},
     {"value-assignment", "pairs=5", "pairs=10..50:5", 45, {{"task.length", "10-20"}}}};
 
-/// The tasks selected by --tasks; both by default.
+/// The tasks selected by --tasks; by default both tasks of the figure.
 std::vector<Drawn> drawn_of(const RecipeOptions& options) {
   std::vector<AlgorithmicTask> both;
   for (const Drawn& one : drawn) both.push_back(algorithmic_task(one.task));
@@ -331,12 +334,12 @@ std::vector<Drawn> drawn_of(const RecipeOptions& options) {
   return some;
 }
 
-/// Samples on which each setting of the search is scored.
+/// Number of samples on which the search scores each setting.
 std::int64_t searched_samples(const RecipeOptions& options) {
   return options.scale == Scale::smoke || !options.model.empty() ? 50 : 200;
 }
 
-/// The run's model with the best settings, which are described as text.
+/// The run's model with the best reinforcement settings; `found` describes them.
 std::unique_ptr<nn::Decoder> reinforced_best(const LoadedRun& plain, const GridRun& model,
                                              const RecipeOptions& options, std::string& found) {
   const std::string name = model.config.text("task.name");
@@ -372,18 +375,18 @@ std::vector<Lineage> figure2_runs(const RecipeOptions& options) {
   });
 }
 
-/// The scores of each seed at every point.
+/// The scores of every seed at every point, without and with reinforcement.
 struct BeforeAndAfter {
   std::vector<std::vector<SweepPoint>> before = {}, after = {};
 
-  /// The mean of a metric at a point, by seed.
+  /// The metric's value at point p, for each seed.
   static std::vector<double> at(const std::vector<std::vector<SweepPoint>>& seeds, std::size_t p,
                                 std::string_view metric) {
     std::vector<double> means;
     for (const auto& points : seeds) means.push_back(points[p].tally.at(metric).mean());
     return means;
   }
-  /// The gain in percent, averaged over points, by seed.
+  /// The gain in percent, averaged over points, for each seed.
   std::vector<double> gains(std::string_view metric) const {
     std::vector<double> all(before.size());
     const std::size_t points = before.front().size();

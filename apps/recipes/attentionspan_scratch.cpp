@@ -4,7 +4,7 @@
 #include "apps/recipes/attentionspan.h"
 #include "apps/run/run_report.h"
 
-/// AttentionSpan, Table 6, and the study of Table 2 with models trained from scratch.
+/// AttentionSpan, Table 6, and the comparison of Table 2 with models trained from scratch.
 namespace longhand::app::attentionspan_scratch {
 namespace {
 
@@ -13,7 +13,7 @@ std::int64_t scored_samples(Scale scale) {
   return samples[static_cast<std::size_t>(scale)];
 }
 
-/// The runs of every task, one per seed.
+/// The runs of all tasks and seeds.
 std::vector<GridRun> scratch_runs(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 3); ++number) {
@@ -24,7 +24,7 @@ std::vector<GridRun> scratch_runs(const RecipeOptions& options) {
   return runs;
 }
 
-/// The first evaluation at which a run had learned its task; 0: none.
+/// The step of the first evaluation at which the run had learned its task; 0 if there is none.
 std::int64_t learned_at(const RunFolder& run) {
   for (const Json& line : run.metrics()) {
     const Json* const exact = line.find("train/sequences");
@@ -33,8 +33,8 @@ std::int64_t learned_at(const RunFolder& run) {
   return 0;
 }
 
-/// The step at which the paper's stopping rule of section 4 holds: over 99% of the answers right in
-/// distribution and over 10% out of it, ten evaluations in a row; 0: never.
+/// The step at which the paper's stopping rule (section 4) would stop: ten evaluations in a row
+/// with over 99% accuracy in distribution and over 10% out of distribution. 0 if there is none.
 std::int64_t stopped_at(const RunFolder& run) {
   int in_a_row = 0;
   for (const Json& line : run.metrics()) {
@@ -46,8 +46,8 @@ std::int64_t stopped_at(const RunFolder& run) {
   return 0;
 }
 
-/// Adds a row per task, whose columns `columns` computes from the scores in and out of
-/// distribution.
+/// Makes a table with one row per task. `columns` computes the columns from the scores in and out
+/// of distribution.
 template <class Columns>
 RecipeResult scratch_table(const RecipeOptions& options, const Columns& columns) {
   RecipeResult result;

@@ -6,29 +6,30 @@
 
 #include "apps/recipes/grid.h"
 
-/// Shared by the recipes of ChaCAL's toy experiment: GPT-2 with standard layers or a ChaCAL layer,
-/// on chains.
+/// Functions shared by the recipes of ChaCAL's toy experiment: GPT-2 models with standard attention
+/// layers or with a ChaCAL layer, trained on chains.
 namespace longhand::app {
 
 struct ToyModel {
   bool chacal = false;
   std::int64_t layers = 1;
-  double paper_accuracy = 0, paper_loss = 0;  // from Table 1
+  double paper_accuracy = 0, paper_loss = 0;  // results in the paper's Table 1
 
-  std::string name() const;  // name in the table
+  std::string name() const;  // the model's name in the table
 };
-/// The models of Table 1 that a scale trains, ChaCAL's last.
+/// The models of Table 1 that are trained at a scale; the ChaCAL model is the last.
 std::vector<ToyModel> toy_models(Scale scale);
 
-/// GPT-2 as in ChaCAL's experiments, with the settings that all trainings share.
+/// GPT-2 as in ChaCAL's experiments: the settings that all runs share.
 extern const Settings chacal_gpt2;
-/// A run of a model with seed options.seed + number; `more` overrides the scale's settings.
+/// The run of a model with seed options.seed + number. `more` overrides the settings of the scale.
 GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions& options,
                 const Settings& more = {});
-/// The runs of every model, one per seed.
+/// The runs of all models and seeds.
 std::vector<GridRun> toy_runs(const RecipeOptions& options);
 
-/// Accuracy (by depth if the task has it) and mean loss of a finished run on new samples.
+/// Scores of a finished run on new samples: mean loss and accuracy, also by depth if the task
+/// defines depths.
 struct ToyScore {
   tasks::Tally tally;
   double loss = 0;
@@ -39,8 +40,8 @@ struct ToyScore {
 ToyScore score_toy(const GridRun& run, const RecipeOptions& options,
                    std::span<const std::string_view> reuse_from = {});
 
-/// The mean of a figure of metrics.jsonl over the runs of a model, at each step that all of them
-/// have, with minimum and maximum.
+/// A figure of metrics.jsonl over the runs of a model: mean, minimum and maximum at each step that
+/// all runs contain.
 struct Curve {
   std::vector<double> steps, mean, least, most;
 };

@@ -12,11 +12,11 @@ const std::vector<BoxesModel> table2{
     {"Standard, L = 5", "standard-5", false, 5, 15.9, 2.37, .0102, .846, .0040, .970},
     {"ChaCAL, L = 2", "chacal-2", true, 2, 6.4, 1.36, .0234, .706, .0012, .991}};
 
-/// At the smoke and laptop scales the advanced version with six boxes that hold one object at most,
-/// so that all operations are moves: small enough for two cores, and as deep as its operations are
-/// many. With four boxes a guess is right half of the time. Positions are rotary there: a table of
-/// them would first have to learn which position comes after which. The extended scale has the
-/// paper's rules and samples.
+/// The smoke and laptop scales use the advanced version with six boxes that hold at most one object
+/// each. All operations are then moves: the task is small enough for two cores, and its depth is
+/// the number of operations. (With four boxes, guessing would be right half of the time.) These
+/// scales use rotary positions, because a model would first have to learn the order of a table's
+/// positions. The extended scale has the paper's rules and samples.
 constexpr ScaledSetting advanced_settings[] = {
     {"task.version", "advanced", "advanced", "advanced"},
     {"task.boxes", "6", "6", "", ""},

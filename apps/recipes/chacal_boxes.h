@@ -6,15 +6,16 @@
 
 #include "apps/recipes/chacal.h"
 
-/// Shared by the recipes of ChaCAL's boxes experiment: GPT-2 models of 2 to 5 layers, and one with
-/// a standard layer and a ChaCAL layer.
+/// Functions shared by the recipes of ChaCAL's boxes experiment: standard GPT-2 models with 2 to 5
+/// layers, and a model with one standard layer and one ChaCAL layer.
 namespace longhand::app {
 
 struct BoxesModel {
-  std::string name, id;  // "Standard, L = 2", "standard-2"
-  bool chacal = false;   // in the last layer
+  std::string name, id;  // such as "Standard, L = 2" and "standard-2"
+  bool chacal = false;   // the last layer has ChaCAL heads
   int layers = 2;
-  // Table 2 of the paper: parameters in millions, and training time relative to the first model.
+  // The paper's Table 2: parameters in millions, training time relative to the first model, and
+  // results.
   double size = 0, time = 0;
   double default_loss = 0, default_exact = 0, advanced_loss = 0, advanced_exact = 0;
 
@@ -22,30 +23,30 @@ struct BoxesModel {
   double exact(bool advanced) const { return advanced ? advanced_exact : default_exact; }
 };
 
-/// Models on one version of the task.
+/// The models trained on one version of the task.
 struct BoxesStudy {
   bool advanced = true;
-  Config config = recipe_config("boxes");  // shared by all models
+  Config config = recipe_config("boxes");  // configuration shared by all models
   int heads = 8;
-  std::int64_t runs = 1;  // per model, with consecutive seeds
+  std::int64_t runs = 1;  // runs per model, with consecutive seeds
   std::vector<BoxesModel> models = {};
 
   std::string version() const { return advanced ? "Advanced" : "Default"; }
 };
-/// The studies of a scale, the advanced version last.
+/// The studies of a scale; the advanced version is the last.
 std::vector<BoxesStudy> boxes_studies(const RecipeOptions& options);
 
-/// The runs of a model, one per seed, and those of all models and studies.
+/// The runs of one model for all seeds, and the runs of all models and studies.
 std::vector<GridRun> boxes_runs(const BoxesStudy& study, const BoxesModel& model,
                                 const RecipeOptions& options);
 std::vector<GridRun> boxes_runs(const RecipeOptions& options);
-/// Folders of a model's runs: of this recipe, or finished ones of another recipe of the boxes.
+/// The folders of a model's runs. A run that another boxes recipe has finished is reused.
 std::vector<std::filesystem::path> boxes_paths(const BoxesStudy& study, const BoxesModel& model,
                                                const RecipeOptions& options);
-/// Recipes that share the runs.
+/// The boxes recipes, which share their runs.
 std::span<const std::string_view> recipes_of_boxes();
 
-/// Exact match during training, one curve per model, with the range of its runs if there are
+/// A chart of exact match during training: one curve per model, and the range of its runs if it has
 /// several.
 std::string boxes_curves(const BoxesStudy& study, const RecipeOptions& options);
 

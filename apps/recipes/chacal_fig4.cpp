@@ -29,7 +29,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
           if (here) shares.push_back(exact->number());
         }
       }
-      if (shares.empty()) continue;  // no evaluation at that step
+      if (shares.empty()) continue;  // no run was evaluated at that step
       add_row(result, model.name, text("step ", steps * fourth / 4), shares, {},
               first.evaluate_samples());
     }

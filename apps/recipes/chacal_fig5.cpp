@@ -1,7 +1,7 @@
 #include "apps/html/chart.h"
 #include "apps/recipes/chacal.h"
 
-/// ChaCAL, Figure 5: accuracy and time to a perfect one against gamma.
+/// ChaCAL, Figure 5: accuracy, and the steps until accuracy is perfect, as a function of gamma.
 namespace longhand::app::chacal_fig5 {
 namespace {
 
@@ -22,7 +22,7 @@ std::vector<GammaRun> gamma_runs(const RecipeOptions& options) {
   for (const std::string& gamma : gammas(options.scale)) {
     for (std::int64_t number = 0; number < seeds_of(options, 1, 3, 4); ++number) {
       GridRun run = toy_run({.chacal = true}, number, options, {{"model.gamma", gamma}});
-      // The runs of the default gamma are those of Table 1.
+      // The runs with the default gamma are those of Table 1.
       if (gamma != "0.9") run.name = "gamma-" + gamma + "-" + run.name;
       all.push_back({gamma, std::move(run)});
     }
@@ -37,9 +37,9 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
 }
 
 constexpr std::string_view reuse_from[] = {"chacal/table1", "chacal/fig3"};
-constexpr double perfect = 0.9995;  // prints as 100.0%
+constexpr double perfect = 0.9995;  // the smallest share that is printed as 100.0%
 
-/// The step of the first perfect evaluation.
+/// The step of a run's first evaluation with perfect accuracy.
 std::optional<double> first_perfect(const std::filesystem::path& run) {
   for (const Json& line : RunFolder(run).metrics()) {
     const Json* const found = line.find("train/choices");
@@ -67,7 +67,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
     const std::string name = "gamma " + gamma;
     const Row row = add_row(result, name, "accuracy", shares, {}, choices);
     accuracy.points.push_back({std::stod(gamma), row.value, row.low, row.high});
-    if (times.size() < shares.size() || times.empty()) continue;  // some run never reached it
+    if (times.size() < shares.size() || times.empty()) continue;  // some run never became perfect
     const Row mean = add_row(result, name, "steps to 100%", times, {});
     steps.points.push_back({std::stod(gamma), mean.value, mean.low, mean.high});
   }

@@ -2,7 +2,8 @@
 #include "apps/recipes/chacal.h"
 #include "apps/run/run_report.h"
 
-/// ChaCAL, Table 1: the toy task, standard transformers of one to five layers and one ChaCAL layer.
+/// ChaCAL, Table 1: standard transformers of one to five layers and one ChaCAL layer on the toy
+/// task.
 namespace longhand::app::chacal_table1 {
 namespace {
 

@@ -7,14 +7,14 @@
 #include "core/error.h"
 #include "nn/training/trainer.h"
 
-/// ChaCAL, Table 2: loss, exact match and training time on the boxes.
+/// ChaCAL, Table 2: loss, exact match and training time on the boxes task.
 namespace longhand::app::chacal_table2 {
 namespace {
 
-/// The scores of a model's runs on the test set.
+/// The test-set scores of a model's runs.
 struct Scores {
-  std::vector<double> losses, exact;  // per run
-  tasks::Tally tally;                 // over all runs
+  std::vector<double> losses, exact;  // one value per run
+  tasks::Tally tally;                 // counts over all runs
 };
 
 Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptions& options) {
@@ -22,7 +22,7 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
   for (const GridRun& run : boxes_runs(study, model, options)) {
     const LoadedRun loaded = load_finished(run, options, recipes_of_boxes());
     const auto task = loaded.config.task("test");
-    // These samples differ from those of evaluations during training.
+    // The seed differs from that of evaluations during training, so the samples are new.
     EvaluationOptions o{.samples = run.evaluate_samples(), .seed = options.seed + 1'000'000};
     scores.losses.push_back(evaluate_loss(*loaded.model, *task, o));
     o.reading = Reading::decoded;
@@ -33,9 +33,9 @@ Scores score(const BoxesStudy& study, const BoxesModel& model, const RecipeOptio
   return scores;
 }
 
-/// Training time of each configuration relative to the first. All models take turns of a few steps
-/// on the same data, and the median over turns counts, so other load on the machine affects all of
-/// them.
+/// Training time of each configuration relative to the first. The models take turns of a few steps
+/// on the same data, and the result is the median over the turns. Other load on the machine
+/// therefore affects all models equally.
 std::vector<double> time_ratios(const std::vector<Config>& configs) {
   constexpr int turns = 7;
   const Config& first = configs.front();
@@ -71,7 +71,7 @@ std::vector<double> time_ratios(const std::vector<Config>& configs) {
   return medians;
 }
 
-/// Shares of one kind ("depth 2-3", ...), one column each.
+/// A table of the shares in the strata of one kind ("depth 2-3", ...), one column per stratum.
 std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
                    std::string_view kind) {
   std::vector<std::string> header{""}, names;
@@ -99,8 +99,8 @@ std::string strata(const std::vector<std::pair<std::string, Scores>>& scores,
   return names.empty() ? "" : html::table(header, body);
 }
 
-/// Parameters in millions, without the table of positions, which the paper's figures cannot
-/// include.
+/// Parameters in millions without the position table: the paper's figures are too small to include
+/// it.
 double size_of(const Config& config) {
   const auto backend = make_backend("cpu", {});
   const auto task = config.task();
@@ -125,7 +125,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       add_row(result, model.name, version + " exact match", mine.exact, model.exact(study.advanced),
               samples);
       add_row(result, model.name, version + " loss", mine.losses, model.loss(study.advanced));
-      if (!study.advanced) continue;  // the table has one column for each
+      if (!study.advanced) continue;  // the table has one column for each group of depths
       result.rows.push_back({model.name, "training time", times[i], {}, {}, model.time});
       result.rows.push_back({model.name, "size, million", size_of(configs[i]), {}, {}, model.size});
     }

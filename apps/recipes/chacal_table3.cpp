@@ -9,12 +9,12 @@
 #include "apps/run/run_report.h"
 #include "core/error.h"
 
-/// ChaCAL, Table 3: a language model with standard attention is trained further, once unchanged and
-/// once with other heads in place of its own.
+/// ChaCAL, Table 3: continued training of a language model with standard attention, once unchanged
+/// and once with its heads replaced.
 namespace longhand::app::chacal_table3 {
 namespace {
 
-/// A small language model of bytes, if no model is given.
+/// Sizes of the small byte-level language model that is trained if no model is given.
 constexpr ScaledSetting base_sizes[] = {
     {"model.width", "64", "128", ""},      {"model.inner", "256", "512", ""},
     {"model.layers", "2", "4", ""},        {"model.heads", "softmax:4", "softmax:4", ""},
@@ -22,7 +22,7 @@ constexpr ScaledSetting base_sizes[] = {
     {"training.rate", "4e-3", "2e-3", ""}, {"training.warm_up", "50", "200", ""},
     {"task.length", "128", "256", ""},     {"training.evaluate_samples", "100", "500", ""}};
 
-/// The training that follows.
+/// Settings of the continued training.
 constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "linear"},
                                     {"training.steps", "100", "500", "10000"},
                                     {"training.batch", "16", "16", "256"},
@@ -35,7 +35,8 @@ constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "l
 
 constexpr std::array<std::int64_t, 3> scored_windows{200, 2000, 2000};
 
-/// Puts these heads in place of each softmax head; a list is used as it is.
+/// Replaces each softmax head in a list of heads by the wanted kind. If `wanted` is itself a list
+/// of heads, it is returned unchanged.
 std::string with_heads(std::string heads, const std::string& wanted) {
   if (wanted.find(':') != std::string::npos) return wanted;
   constexpr std::string_view standard = "softmax:";
@@ -50,9 +51,9 @@ std::string with_heads(std::string heads, const std::string& wanted) {
 /// The runs of one seed.
 struct Runs {
   std::filesystem::path base;  // the run from which both others start
-  std::vector<GridRun> first;  // the base run, if it is trained here
+  std::vector<GridRun> first;  // the base run, if this recipe trains it
   GridRun standard, changed;
-  std::string heads;  // heads of the changed model
+  std::string heads;  // list of heads of the changed model
 
   std::vector<GridRun> all() const {
     std::vector<GridRun> runs = first;
@@ -130,7 +131,8 @@ Losses losses_of(const std::filesystem::path& path, const Config& of, const Reci
       {.samples = scored_windows[static_cast<std::size_t>(options.scale)], .seed = options.seed});
 }
 
-/// A mean over tokens with its 95% interval. Windows are sampled, so it is the interval of a ratio.
+/// A mean over tokens with its 95% interval. It is the interval of a ratio estimate, because whole
+/// windows are sampled.
 struct Mean {
   double mean = 0, half = 0;
 };
@@ -170,7 +172,7 @@ std::vector<GridPiece> pieces(const RecipeOptions& options) {
   return all;
 }
 
-/// Losses of each seed's models on the same windows.
+/// Losses of one seed's three models on the same windows.
 struct Scored {
   Losses before, standard, changed;
 };
@@ -182,7 +184,7 @@ Scored score(const Runs& runs, const RecipeOptions& options) {
           losses_of(options.out / runs.changed.name, runs.changed.config, options, steps)};
 }
 
-/// Adds the perplexity of one of the models, and its loss relative to the fine-tuned model.
+/// Adds a model's perplexity, and its loss relative to the unchanged model after the same training.
 void add_model(RecipeResult& result, const std::string& row, std::span<const Scored> seeds,
                Losses Scored::*model, std::optional<double> paper) {
   const std::string perplexity = "Perplexity", beside = "loss beside the fine-tuned one's";

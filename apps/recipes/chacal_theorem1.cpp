@@ -4,16 +4,16 @@
 #include "apps/html/chart.h"
 #include "apps/recipes/chacal.h"
 
-/// ChaCAL, Theorem 1: how long a chain standard layers can follow, by depth and layers.
+/// ChaCAL, Theorem 1: the longest chain that standard layers can follow, by number of layers.
 namespace longhand::app::chacal_theorem1 {
 namespace {
 
-/// ceil(log2(depth + 1)).
+/// Theorem 1: ceil(log2(depth + 1)) layers.
 std::int64_t layers_needed(std::int64_t depth) {
   return std::bit_width(static_cast<std::uint64_t>(depth));
 }
 
-/// The bound gives 3, 4 and 5 layers for the deepest chain.
+/// Maximum number of layers trained. For the deepest chain of a scale the bound is 3, 4 or 5.
 std::int64_t most_layers(Scale scale) {
   return scale == Scale::smoke ? 2 : scale == Scale::laptop ? 4 : 5;
 }
@@ -39,7 +39,7 @@ std::vector<ToyModel> models_of(Scale scale) {
 
 std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3, 4); }
 
-/// For each seed, a run of every model.
+/// The runs of all models, seed by seed.
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < seeds(options); ++number) {
@@ -57,7 +57,7 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   html::LineChart chart{.x_label = "references followed", .y_label = "accuracy", .series = {}};
   chart.y_low = 0;
   chart.y_high = 1;
-  std::vector<std::vector<ToyScore>> scores(models.size());  // per model, by seed
+  std::vector<std::vector<ToyScore>> scores(models.size());  // scores[model][seed]
   for (std::size_t r = 0; r < runs.size(); ++r) {
     scores[r % models.size()].push_back(score_toy(runs[r], options));
   }

@@ -9,13 +9,13 @@ namespace {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-/// FFML's answer is one bit and the end of the answer, which every model knows: a guess has half of
-/// the answers and three quarters of their tokens.
+/// FFML's answer consists of one bit and the end token, which every model predicts. Guessing
+/// therefore has half of the answers and three quarters of their tokens right.
 std::optional<double> of_ffml(std::string_view recipe, std::string_view column) {
   static constexpr std::array<std::string_view, 8> accuracies{
       "Acc.",       "before",          "after",   "with a matrix",
       "with heads", "with its matrix", "partial", "decoded"};
-  if (column == "Accuracy") return 0.5;  // Tables 4 and 5 print shares
+  if (column == "Accuracy") return 0.5;  // Tables 4 and 5 report shares from 0 to 1
   const bool counted =
       std::ranges::any_of(accuracies, [&](auto word) { return has(column, word); });
   if (!counted || recipe == "attentionspan/table3") return {};
@@ -29,7 +29,7 @@ std::optional<double> chance_of(std::string_view recipe, std::string_view row,
   if (recipe.starts_with("attentionspan/") && row.starts_with("FFML"))
     return of_ffml(recipe, column);
   if (recipe == "fal/table1" && column.ends_with(", reads")) return 0.5;
-  // Every element of a chain is one of eight.
+  // Every element of a chain is one of eight symbols.
   const bool chains =
       recipe == "chacal/table1" || recipe == "chacal/fig5" || recipe == "chacal/fig3";
   if (chains && (column == "accuracy" || column.starts_with("step "))) return 0.125;

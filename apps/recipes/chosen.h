@@ -11,7 +11,7 @@
 
 namespace longhand::app {
 
-/// The entries of `all` named in a flag's list such as "rope,fal", in the list's order. Throws
+/// The entries of `all` that a flag's list such as "rope,fal" names, in the list's order. Throws
 /// UsageError for an unknown or repeated name.
 template <class T>
 std::vector<const T*> chosen(std::string_view flag, std::string_view list, std::span<const T> all) {

@@ -16,9 +16,9 @@ struct Value {
 };
 
 struct Values {
-  std::vector<Value> runs;  // empty: the page lacks this figure
+  std::vector<Value> runs;  // empty: the page does not contain the figure
   std::int64_t seeds = 0;   // number of seeds on the page
-  bool apart = false;       // `runs` are single runs, not one value for all runs
+  bool apart = false;       // true: one value per run; false: a single value for all runs
 };
 
 std::optional<double> number_of(const Json& value) {
@@ -73,14 +73,15 @@ std::string text_of(const Values& values) {
   return all;
 }
 
-/// The result of a condition or of a part.
+/// The result of judging a condition or a part of a claim.
 struct Found {
   Verdict verdict = Verdict::not_yet;
   std::string figures;
   bool there = true;  // false: a page or figure is missing
 };
 
-/// shown if a condition holds for all runs and there are enough, part if for more than half.
+/// `shown` if a condition holds for all runs and there are enough of them; `part` if it holds for
+/// more than half of the runs.
 Verdict verdict_of(std::size_t held, std::size_t all, bool enough) {
   if (held == all && enough) return Verdict::shown;
   return 2 * held > all ? Verdict::part : Verdict::not_yet;
@@ -156,7 +157,7 @@ Found check(const ClaimPart& part, std::int64_t seeds, const Results& results) {
 
 constexpr std::array<std::string_view, 3> verdicts{"not yet", "in part", "shown"};
 
-/// The page that holds the figures of the claim's first part.
+/// The page of the first figure of the claim's first part.
 std::string page_of(const Claim& claim, const Results& results) {
   for (const ClaimPart& part : claim.parts) {
     for (const auto& setting : part.settings) {

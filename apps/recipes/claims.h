@@ -9,29 +9,31 @@
 
 #include "core/json.h"
 
-/// The four papers' claims, as rules over the figures of our results pages. The program computes
-/// the verdicts from the pages' JSON; nobody writes them by hand.
+/// The four papers' claims, written as conditions on the numbers in our results pages. The program
+/// computes the verdicts from the pages' JSON files, so no verdict is written by hand.
 namespace longhand::app {
 
-/// A figure of a results page: one value per run, or a single value if the page has no runs.
+/// Refers to a figure of a results page: one value per run, or a single value if the page lists no
+/// runs.
 struct ClaimFigure {
   ClaimFigure() = default;
   ClaimFigure(std::string_view in_page, std::string_view in_row, std::string_view in_column)
       : page(in_page), row(in_row), column(in_column) {}
 
-  std::string page;  // name of its file in docs/results, without extension
-  // if it ends in '*': the greatest value of each run over all rows with this prefix
+  std::string page;  // name of the page's file in docs/results, without extension
+  // Name of the row. If it ends in '*': for each run, the greatest value over all rows with this
+  // prefix.
   std::string row;
   std::string column;
 };
 
-/// One condition on figures. Conditions hold for every run, fail, or hold for more than half of the
-/// runs.
+/// A condition on figures. It holds if it is true for every run, and holds partly if it is true for
+/// more than half of the runs.
 struct ClaimCondition {
   enum class Kind {
     above,  // every run of `left` lies above every run of `right`, with their 95% intervals apart
-    at_least,  // every run of `left` is `bound` or more
-    at_most,   // every run of `left` is `bound` or less
+    at_least,  // every run of `left` is at least `bound`
+    at_most,   // every run of `left` is at most `bound`
     within,    // every run of `left` exceeds the same run of `right` by at most `bound`
   };
   Kind kind = Kind::above;
@@ -44,39 +46,40 @@ ClaimCondition at_least(const ClaimFigure& left, double bound);
 ClaimCondition at_most(const ClaimFigure& left, double bound);
 ClaimCondition within(const ClaimFigure& left, const ClaimFigure& right, double bound);
 
-/// A part of a claim, shown if all conditions of a setting hold. The first setting whose pages all
-/// exist is used.
+/// A part of a claim. It is shown if all conditions of a setting hold. Settings are alternatives:
+/// the first one whose pages all exist is used.
 struct ClaimPart {
   std::string_view what;
   std::vector<std::vector<ClaimCondition>> settings;
 };
 
 struct Claim {
-  std::string_view id, claim;  // "F1", and the ordering or effect that the paper reports
+  /// Id: such as "F1"; claim: the ordering or effect that the paper reports.
+  std::string_view id, claim;
   std::vector<ClaimPart> parts;
-  std::int64_t seeds = 3;  // minimum number of runs
+  std::int64_t seeds = 3;  // minimum number of runs for a verdict
 };
 std::span<const Claim> claims();
 
-/// shown: all parts are shown. not_yet: no part is shown and none holds for more than half of the
-/// runs. From the least to the most.
+/// Ascending. shown: every part is shown. not_yet: no part is shown, and no part holds for more
+/// than half of the runs. part: all other cases.
 enum class Verdict { not_yet, part, shown };
 std::string_view name_of(Verdict verdict);
 
 struct JudgedClaim {
   const Claim* claim = nullptr;
   Verdict verdict = Verdict::not_yet;
-  std::string figures;  // what was compared, part by part
-  std::string page;     // the first page that was read, or empty
+  std::string figures;  // the compared figures, part by part
+  std::string page;     // the first page that was used; empty if there is none
 };
 
-using Results = std::map<std::string, Json>;  // as results_in() returns
+using Results = std::map<std::string, Json>;  // as returned by results_in()
 JudgedClaim judge(const Claim& claim, const Results& results);
 std::vector<JudgedClaim> judge_all(const Results& results);
 
-/// A list of {id, claim, verdict, figures, page}.
+/// A JSON list of objects {id, claim, verdict, figures, page}.
 Json claims_json(std::span<const JudgedClaim> judged);
-/// The board as Markdown; links lead into `folder`.
+/// The table of verdicts as Markdown. Its links lead into `folder`.
 std::string claims_board(std::span<const JudgedClaim> judged, std::string_view folder);
 
 }  // namespace longhand::app

@@ -19,7 +19,7 @@ constexpr ScaledSetting flip_flop_settings[] = {
     {"training.checkpoint_every", "", "100", "500"},
     {"training.evaluate_samples", "200", "500", "10000", "1000"}};
 
-// At the smoke scale only fal/heads trains on Cycle Tracing.
+// At the smoke scale, Cycle Tracing is trained only by fal/heads.
 constexpr ScaledSetting cycle_tracing_settings[] = {
     {"task.tokenization", "numbers", "numbers", "", ""},
     {"task.min-nodes", "5", "5", ""},
@@ -46,7 +46,7 @@ Experiment flip_flop_experiment() {
           .columns = {{"train", "FFL F(0.6)", 1.00, 1.00},
                       {"sparse", "FFL F(0.98)", 0.151, 1.00},
                       {"2x", "FFL len 1024", 0.50, 1.00}},
-          .fal_seeds = 10};  // results vary much with the seed
+          .fal_seeds = 10};  // many seeds, because results vary strongly between them
 }
 
 Experiment cycle_tracing_experiment(Scale scale) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view reuse_from[] = {"fal/table1"};
 
-/// The FAL model of fal/table1, one run per seed.
+/// The runs of the FAL model of fal/table1 for all seeds.
 std::vector<GridRun> runs_of(const RecipeOptions& options) {
   std::vector<GridRun> runs;
   for (std::int64_t number = 0; number < fal_seeds(flip_flop_experiment(), true, options);
@@ -19,10 +19,10 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// Adds, for every FAL head, the mean over runs of a column's share.
+/// Adds a row per FAL head: the mean over runs of the FalShare in a column's distribution.
 void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
                 const RecipeOptions& options, RecipeResult& result) {
-  std::vector<std::vector<FalShare>> shares;  // per run
+  std::vector<std::vector<FalShare>> shares;  // shares[run][head]
   for (LoadedRun& run : runs) {
     const auto task = run.config.task(column.distribution);
     shares.push_back(

@@ -3,8 +3,8 @@
 #include "apps/recipes/fal.h"
 #include "apps/run/evaluation.h"
 
-/// First-After-Last, Appendix A.2: the plain model of Cycle Tracing by its number of heads. The
-/// paper says that one head is the best of them out of distribution.
+/// First-After-Last, Appendix A.2: the plain model on Cycle Tracing with different numbers of
+/// heads. According to the paper, one head is best out of distribution.
 namespace longhand::app::fal_heads {
 namespace {
 

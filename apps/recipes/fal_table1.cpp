@@ -8,7 +8,7 @@
 #include "apps/run/evaluation.h"
 #include "apps/run/run_report.h"
 
-/// First-After-Last, Table 1: both models, in and out of the training distribution.
+/// First-After-Last, Table 1: the plain and the FAL model in and out of the training distribution.
 namespace longhand::app::fal_table1 {
 namespace {
 
@@ -16,7 +16,7 @@ constexpr std::string_view reuse_from[] = {"fal/figure2"};
 
 std::string name_of(bool fal) { return fal ? "FAL-GPT + RoPE" : "GPT + RoPE"; }
 
-/// The experiments selected by --tasks, or those of the scale.
+/// The experiments selected by --tasks; by default those of the scale.
 std::vector<Experiment> experiments_of(const RecipeOptions& options) {
   std::vector<Experiment> all{flip_flop_experiment(), cycle_tracing_experiment(options.scale)};
   if (options.scale == Scale::smoke) all.pop_back();
@@ -36,7 +36,7 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return all;
 }
 
-/// A model's runs after their last step.
+/// The models of all runs of the plain or the FAL model after their last step.
 std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& options) {
   std::vector<LoadedRun> loaded;
   for (std::int64_t number = 0; number < fal_seeds(e, fal, options); ++number) {
@@ -45,7 +45,7 @@ std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& 
   return loaded;
 }
 
-/// Adds a column's figure, the mean over a model's runs, and returns the figure of each run.
+/// Adds the figure of a column, the mean over a model's runs. Returns the figure of each run.
 std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
                           const Experiment::Column& column, Reading reading, bool fal,
                           const RecipeOptions& options, RecipeResult& result) {
@@ -53,7 +53,7 @@ std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
   std::int64_t count = 0, part_count = 0;
   for (LoadedRun& run : runs) {
     const auto task = run.config.task(column.distribution);
-    // These samples differ from those of evaluations during training.
+    // The seed differs from that of evaluations during training, so the samples are new.
     const tasks::Tally tally =
         evaluate(*run.model, *task,
                  {.samples = run.config.integer("training.evaluate_samples", 1, 1 << 24),
@@ -75,13 +75,13 @@ std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
   return values;
 }
 
-/// Adds the rows of both models of an experiment.
+/// Adds the rows of an experiment's two models.
 void compare(const Experiment& e, const RecipeOptions& options, RecipeResult& result) {
   html::LineChart chart{
       .x_label = "step", .y_label = "loss (" + e.name + ")", .series = {}, .log_y = true};
   std::vector<std::string> columns{"model", "seed"};
   for (const Experiment::Column& column : e.columns) columns.push_back(column.title);
-  std::vector<std::vector<std::string>> each;  // figures of each run
+  std::vector<std::vector<std::string>> each;  // the figures of each run, as text
   for (const bool fal : {false, true}) {
     std::vector<LoadedRun> runs = load(e, fal, options);
     const std::size_t first_row = each.size();

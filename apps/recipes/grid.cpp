@@ -25,14 +25,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Checksum of a run's tokenizer files; 0 if it has none.
+/// Checksum of a run's tokenizer files; 0 if the run has none.
 std::uint32_t sum_of(const std::string& tokenizer) {
   return tasks::names_tokenizer(tokenizer) ? nn::tokenizer_sum(tokenizer) : 0;
 }
 
-/// The first setting in which a run differs from the wanted configuration, in words; empty: it is
-/// the same run. How often checkpoints are written by time, the size of their files and the number
-/// of threads do not count, since none of them changes a bit; its tokenizer is its own copy.
+/// Describes the first setting in which a run differs from the wanted configuration; empty if the
+/// two describe the same run. Ignored are settings that do not change the results: the time between
+/// checkpoints, the size of their files and the number of threads. Tokenizers are compared by
+/// content, because a run contains its own copy.
 std::string difference(Config run, const Config& wanted) {
   for (const char* key : {"training.checkpoint_minutes", "training.part_mib", "compute.threads"}) {
     run.set(key, wanted.text(key));
@@ -42,7 +43,7 @@ std::string difference(Config run, const Config& wanted) {
       sum_of(run.text(tokenizer)) == sum_of(wanted.text(tokenizer))) {
     run.set(tokenizer, wanted.text(tokenizer));
   }
-  // `none` is the default of most kinds of heads.
+  // For most kinds of heads `none` is the default, so the values can differ for equal models.
   const std::string norm = "model.head_norm";
   if (run.text(norm) != wanted.text(norm) && same_mixers(run, wanted)) {
     run.set(norm, wanted.text(norm));
@@ -204,7 +205,7 @@ std::optional<GridPart> parse_part(std::string_view text) {
 
 std::vector<std::size_t> part_of(std::size_t count, GridPart part) {
   std::vector<std::size_t> chosen;
-  const std::size_t stride = std::min(part.parts, count);  // i + stride must not overflow
+  const std::size_t stride = std::min(part.parts, count);  // avoids an overflow of i + stride
   for (std::size_t i = part.part - 1; i < count; i += stride) chosen.push_back(i);
   return chosen;
 }
@@ -238,7 +239,7 @@ Row row_of(const std::string& row, const std::string& column, std::span<const do
            std::optional<double> paper, std::int64_t of) {
   const MeanOverRuns mean = mean_over(values);
   Row result{row, column, mean.mean, mean.low, mean.high, paper};
-  if (of == 0) return result;  // an invalid part is empty
+  if (of == 0) return result;  // an invalid part has no elements
   if (values.size() == 1) {
     const auto count = static_cast<double>(of);
     const tasks::Interval interval = tasks::wilson(mean.mean * count, count);
@@ -280,7 +281,7 @@ std::string differences(const Config& from, const Config& config) {
 }
 
 std::string configurations(std::span<const fs::path> runs) {
-  std::map<std::string, Config> first;  // per task
+  std::map<std::string, Config> first;  // key: name of the task
   std::string all;
   for (const fs::path& path : runs) {
     const Config config = RunFolder(path).config();

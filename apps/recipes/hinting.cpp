@@ -10,17 +10,18 @@
 namespace longhand::app {
 namespace {
 
-/// Samples that represent a million of the paper's training set. The paper's training draws 100,000
-/// * 1024 samples, two thirds of its largest set, and so does every scale.
+/// Number of samples that represents one million samples of the paper's training set. The paper's
+/// training draws 100,000 * 1024 samples, which is two thirds of its largest set. Every scale draws
+/// the same share.
 std::int64_t million(Scale scale) {
   constexpr std::array<std::int64_t, 4> samples{1000, 25'000, 1'000'000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
 }
 
-/// The paper's models have no positions, GELU, attention first and an output layer (W, b). Its
-/// warm-up is linear and lasts for ten passes over its set. The extended scale has the paper's
-/// number of samples. The two smaller scales have a fortieth or less, no b, and half a cosine of
-/// warm-up.
+/// The paper's models have no positions, GELU, attention before the feed forward, and an output
+/// layer with weight W and bias b. The warm-up is linear and takes ten epochs. The extended scale
+/// has the paper's number of samples. The two smaller scales have at most a fortieth of them, no b,
+/// and a cosine warm-up.
 constexpr ScaledSetting settings[] = {
     {"model.positions", "none", "none", "none"},
     {"model.order", "sequential", "sequential", "sequential"},
@@ -55,7 +56,7 @@ GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std
   const std::int64_t set = std::stoll(model.set) * million(options.scale);
   config.set("training.set", std::to_string(set));
   if (options.scale == Scale::paper) {
-    // Ten epochs of warm-up would exceed the training on the larger sets.
+    // Ten epochs of warm-up on the larger sets would exceed the whole training.
     const std::int64_t steps = 100'000;
     config.set("training.warm_up", std::to_string(std::min(10 * set / 1024, steps / 10)));
   }
@@ -64,7 +65,7 @@ GridRun hinting_run(const HintingModel& model, const RecipeOptions& options, std
   if (model.copies) config.set("task.successor", "copy");
   if (model.positions != "none") {
     config.set("model.positions", model.positions);
-    config.set("model.longest", "512");  // the paper's sequence length
+    config.set("model.longest", "512");  // the sequence length used in the paper
   }
   config.set("model.layers", std::to_string(model.layers));
   if (model.tempered) config.set("model.temper", "position");
@@ -103,7 +104,8 @@ std::span<const std::string_view> hinting_recipes() {
 
 LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
                        std::int64_t number) {
-  // Uses the last checkpoint, not the best, so that longer samples do not select a model.
+  // The last checkpoint is used, not the best one, so that scores on longer samples select no
+  // model.
   return load_finished(hinting_run(model, options, number), options, hinting_recipes());
 }
 
@@ -113,7 +115,7 @@ ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>
   for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
     const LoadedRun loaded = load_hinting(model, options, number);
     auto points = sweep_points(loaded.config, axes);
-    // The same samples for every run, different from those of evaluations during training.
+    // All runs are tested on the same samples, which evaluations during training do not use.
     sweep(*loaded.model, points,
           {.samples = hinting_tests(options.scale).samples,
            .seed = hinting_test_seed(options),
@@ -138,8 +140,8 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
   for (const auto& [name, runs] : models) {
     if (runs[0].front().tally.at(metric).is_share) chart.y_high = 1;
     auto mean = sweep_series_over(name, runs, axes, metric);
-    // If a model has several series, colours show the values of the second axis and dashes the
-    // model.
+    // If a model has several series, the colour shows the value of the second axis and the dashes
+    // show the model.
     for (std::size_t s = 0; mean.size() > 1 && s < mean.size(); ++s) {
       mean[s].hue = s;
       mean[s].dashed = !chart.series.empty();

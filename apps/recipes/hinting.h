@@ -7,80 +7,83 @@
 #include "apps/recipes/grid.h"
 #include "apps/run/sweep.h"
 
-/// Shared by the recipes of task hinting: decoders without positions that sort numbers or add one,
-/// with and without hints and tempered softmax.
+/// Functions shared by the task-hinting recipes: decoders without positions that sort numbers or
+/// add one, with and without hints and tempered softmax.
 namespace longhand::app {
 
-/// A model of the paper. `set` is the paper's size of its training set, which scales divide.
+/// A model of the paper. `set` is the size of the paper's training set; smaller scales use a
+/// fraction of it.
 struct HintingModel {
   std::string task = "sorting";
   std::string hint = "none";
   bool tempered = false;
-  std::string set = "160M";  // 1M, 10M, 40M or 160M
+  std::string set = "160M";  // "1M", "10M", "40M" or "160M"
   int layers = 2;
-  bool repetitions = false;  // in a tenth of the inputs
-  bool copies = false;       // the successor of a number that has a copy is the copy
+  bool repetitions = false;  // a tenth of the inputs contains repeated numbers
+  /// Successor hint: the successor of a number that is repeated is the number itself.
+  bool copies = false;
   std::string positions = "none";
 
-  std::string id() const;  // name of its folder
+  std::string id() const;  // name of the run's folder
 };
 
-/// Number of runs of a model with these options.
+/// Number of runs per model with these options.
 std::int64_t hinting_seeds(const RecipeOptions& options);
-/// The run of a model at the scale and settings of the options, with seed options.seed + number.
+/// The run of a model at the scale and with the settings of the options; its seed is options.seed +
+/// number.
 GridRun hinting_run(const HintingModel& model, const RecipeOptions& options,
                     std::int64_t number = 0);
-/// The runs of every model, one per seed.
+/// The runs of all models and seeds.
 std::vector<GridRun> hinting_runs(const std::vector<HintingModel>& models,
                                   const RecipeOptions& options);
 
-/// The tests of a scale.
+/// The test samples of a scale.
 struct HintingTests {
-  std::int64_t samples = 0;           // per point
-  std::vector<std::int64_t> columns;  // lengths in place of the paper's 50 and 100
-  std::string lengths;                // of a sweep
-  std::string repeated_lengths;       // of a sweep over rep(i, r)
+  std::int64_t samples = 0;           // samples per point of a sweep
+  std::vector<std::int64_t> columns;  // lengths that replace the paper's 50 and 100
+  std::string lengths;                // lengths of a sweep over uniform inputs
+  std::string repeated_lengths;       // lengths of a sweep over inputs rep(i, r)
 };
 HintingTests hinting_tests(Scale scale);
-/// Seed of the test samples, far from the seeds of runs, from which evaluations during training
-/// draw samples.
+/// Seed of the test samples. It is far from the seeds of runs, which evaluations during training
+/// use.
 std::uint64_t hinting_test_seed(const RecipeOptions& options);
 
-/// A model's run at its last checkpoint.
+/// Loads a model's run at its last checkpoint.
 LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
                        std::int64_t number = 0);
-/// The points of a sweep, for each run of a model.
+/// scores[run][point] of a sweep, for the runs of one model.
 using ScoredRuns = std::vector<std::vector<SweepPoint>>;
-/// Scores a model's runs at their last checkpoints, decoded, at every point of the axes.
+/// Scores the last checkpoints of a model's runs at every point of the axes, in free decoding.
 ScoredRuns score_hinting(const HintingModel& model, const std::vector<SweepAxis>& axes,
                          const RecipeOptions& options);
 
-/// Recipes whose finished runs the others reuse.
+/// Names of the task-hinting recipes, which reuse each other's finished runs.
 std::span<const std::string_view> hinting_recipes();
 
-/// Adds the share of right sequences at a point, averaged over runs; with several runs, also the
-/// share of each, for the JSON only.
+/// Adds the share of correctly answered sequences at a point, averaged over runs. With several
+/// runs, also adds the share of each run, which appears in the JSON only.
 void add_share(RecipeResult& result, const std::string& row, const std::string& column,
                const ScoredRuns& runs, std::size_t point, std::optional<double> paper = {});
 
-/// A metric's mean over runs against the first axis, one chart for several models. The band is the
-/// range of runs; for a single run, the interval.
+/// A chart of a metric's mean over runs against the first axis, for several models. The band is the
+/// range over runs, or the 95% interval of a single run.
 std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& models,
                         const std::vector<SweepAxis>& axes, std::string_view metric);
 
-/// A description of the intervals.
+/// A sentence for the page that describes the intervals.
 std::string how_intervals(const RecipeOptions& options);
-/// A description of how answers are scored.
+/// A sentence for the page that describes how answers are scored.
 std::string how_scored(const RecipeOptions& options);
-/// Adds, as HTML, what is counted and how a scale differs from the paper's.
+/// Adds a section that states what is counted and how the scale differs from the paper's.
 void add_notes(RecipeResult& result, const std::string& counted, const RecipeOptions& options);
 
-/// A recipe over models, for tables and figures of accuracies.
+/// A recipe that reports accuracies of several models as a table or figure.
 struct HintingRecipe {
   std::string id, summary;
   std::function<std::vector<HintingModel>(Scale)> models;
   std::function<void(const RecipeOptions&, RecipeResult&)> report;
-  std::int64_t seeds = 0;  // runs of a model unless --seeds is given; 0: as the scale says
+  std::int64_t seeds = 0;  // default number of runs per model; 0: the default of the scale
 };
 Recipe hinting_recipe(HintingRecipe recipe);
 

@@ -6,9 +6,9 @@
 #include "apps/run/inspection.h"
 #include "core/error.h"
 
-/// Models that learn with the successor hint sort wrongly because they miss copies. This recipe
-/// compares their loss, probabilities and attention where the next number of the output is a copy
-/// of the present one and where it is not.
+/// Models that learn with the successor hint sort wrongly because they omit repeated numbers. This
+/// recipe compares loss, probabilities and attention at two kinds of output places: where the next
+/// number equals the current one, and where it does not.
 namespace longhand::app::hinting_copies {
 namespace {
 
@@ -26,7 +26,8 @@ std::vector<Line> lines() {
       {"no hint", plain}, {"next greater number", hinted}, {"a copy where there is one", copies}};
 }
 
-/// A fifth of the scale's steps: hinted models know successors by then and no copies.
+/// A run with a fifth of the scale's steps. By then, models with hints know successors but not
+/// copies.
 GridRun run_of(const HintingModel& model, const RecipeOptions& options, std::int64_t number) {
   GridRun run = hinting_run(model, options, number);
   const std::int64_t steps = run.last_step() / 5;
@@ -43,18 +44,20 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// Averages over the output numbers of one kind, the first excluded: those that must copy the
-/// present number, or those that must name the next greater one.
+/// Statistics over output places of one kind: the next number equals the current one, or is the
+/// next greater one. The first output number is not included.
 struct Kind {
   std::int64_t count = 0, right = 0;
-  double loss = 0, copy = 0;  // sums over them; `copy` of its probability
-  std::vector<double> own = {}, greater = {},
-                      present = {};  // attention by head: on copies in the input, on the next
-                                     // greater number there, on the number's output places
+  // Sums over the places: the loss, and the probability of repeating the current number.
+  double loss = 0, copy = 0;
+  // Attention of each head to copies in the input, to the next greater number in the input, and to
+  // places of the number in the output.
+  std::vector<double> own = {}, greater = {}, present = {};
 };
-using Kinds = std::array<Kind, 2>;  // a copy is due; the next greater number is
+// [0]: the next number equals the current one; [1]: it is the next greater one.
+using Kinds = std::array<Kind, 2>;
 
-/// The attention of a head at `row` to the tokens from `begin` to `end` that are `number`.
+/// The attention weight of a head at `row` on the tokens in [begin, end) that equal `number`.
 double attention_on(const HeadView& head, std::span<const std::int32_t> tokens, std::size_t row,
                     std::size_t begin, std::size_t end, std::int32_t number) {
   double sum = 0;
@@ -76,7 +79,7 @@ void count_kinds(nn::Decoder& model, const tasks::Sample& sample, Kinds& kinds) 
     const std::int32_t present = tokens[row], wanted = tokens[row + 1];
     const auto later =
         std::ranges::find_if(tokens.subspan(row), [&](std::int32_t n) { return n > present; });
-    if (later == tokens.end()) break;  // only the greatest number is left
+    if (later == tokens.end()) break;  // no greater number is left
     const std::int32_t greater = *later;
     Kind& kind = kinds[wanted == present ? 0 : 1];
     const auto here = std::span(logits).subspan(row * classes, classes);
@@ -113,7 +116,7 @@ Kinds measure(const LoadedRun& run, const RecipeOptions& options) {
   return kinds;
 }
 
-/// The greatest mean attention of a head in one layer.
+/// The greatest mean attention among the heads of a layer.
 double greatest(const std::vector<HeadView>& heads, const std::vector<double>& sums,
                 std::int64_t layer, std::int64_t count) {
   double most = 0;
@@ -127,7 +130,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
   constexpr std::array<std::string_view, 2> names{"a copy due", "the next number due"};
   for (const Line& line : lines()) {
     std::vector<Kinds> runs;
-    std::vector<HeadView> heads;  // of one pass: which layers they are of
+    // Views of one forward pass. Each view names its head's layer.
+    std::vector<HeadView> heads;
     for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
       const LoadedRun run =
           load_finished(run_of(line.model, options, number), options, hinting_recipes());

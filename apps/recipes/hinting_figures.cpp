@@ -2,21 +2,22 @@
 #include "core/error.h"
 
 /// Task hinting, Figures 3.2 to 3.11: accuracy and edit distance of sorting models against length,
-/// by size of the training set, depth, hint and repetitions.
+/// for different training-set sizes, depths, hints and repetitions.
 namespace longhand::app::hinting_figures {
 namespace {
 
 struct Line {
-  std::string name;  // name in the figure's legend and the table's row
+  std::string name;  // name in the legend and in the table
   HintingModel model;
-  std::map<std::int64_t, double> paper = {};  // accuracy by the paper's length, if printed
+  // The paper's accuracy, if printed; key: the paper's length.
+  std::map<std::int64_t, double> paper = {};
 };
 
 struct Figure {
   std::string id, summary, caption;
   std::vector<Line> (*lines)(Scale);
-  bool repeated = false;   // rep(i, r) instead of uniform inputs
-  std::int64_t seeds = 0;  // as HintingRecipe has it
+  bool repeated = false;   // test inputs rep(i, r) instead of uniform ones
+  std::int64_t seeds = 0;  // as in HintingRecipe
 };
 
 std::vector<HintingModel> models_of(const Figure& figure, Scale scale) {
@@ -25,20 +26,20 @@ std::vector<HintingModel> models_of(const Figure& figure, Scale scale) {
   return models;
 }
 
-/// Accuracy at the two lengths discussed in the paper, then the curves.
+/// Adds accuracies at the two lengths that the paper discusses, then the curves.
 void make(const Figure& figure, const RecipeOptions& options, RecipeResult& result) {
   const HintingTests tests = hinting_tests(options.scale);
   std::vector<SweepAxis> axes{
       parse_axis("length=" + (figure.repeated ? tests.repeated_lengths : tests.lengths))};
-  // The paper has r from 2 to 5. With r = 1 no number has a copy, so knowing the successor
-  // suffices.
+  // The paper uses r from 2 to 5. r = 1 is added because no number is then repeated, so that
+  // knowing the successor suffices.
   if (figure.repeated) axes.push_back(parse_axis("repeat=1..5"));
   std::vector<std::pair<std::string, ScoredRuns>> scored;
   for (const Line& line : figure.lines(options.scale)) {
     auto runs = score_hinting(line.model, axes, options);
     for (std::size_t p = 0; p < runs[0].size(); ++p) {
       const SweepPoint& point = runs[0][p];
-      // tests.columns are 50 and 100, or the lengths that replace them.
+      // tests.columns contains 50 and 100, or the lengths that replace them at this scale.
       std::optional<double> paper;
       const auto length = std::stoll(point.values[0]);
       for (std::size_t i = 0; i < tests.columns.size(); ++i) {
@@ -106,7 +107,8 @@ std::vector<Line> by_reading(Scale) {
            .paper = {{100, 0.926}}}};
 }
 
-/// Without hints, standard and tempered: the paper's text has 0 and .42 of 1M at length 100.
+/// Standard and tempered models without hints. For 1M at length 100 the paper's text states 0 and
+/// 0.42.
 std::vector<Line> by_set_and_temper(Scale) {
   std::vector<Line> lines;
   for (const bool tempered : {false, true}) {

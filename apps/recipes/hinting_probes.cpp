@@ -15,9 +15,9 @@ const std::map<Scale, std::string> scales{{Scale::smoke,
                                           {Scale::laptop, "the same with its small models"},
                                           {Scale::paper, "the paper's sizes; for a GPU"}};
 
-// Figures 4.12 to 4.14.
+// The recipe of Figures 4.12 to 4.14.
 
-/// The paper's input 5 17 43 78 92 among the numbers 1 to 100, scaled to the range of the task.
+/// The paper's input 5 17 43 78 92, which are numbers from 1 to 100, scaled to the task's range.
 std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   std::vector<std::int32_t> input;
   for (const std::int64_t number : {5, 17, 43, 78, 92}) {
@@ -26,7 +26,7 @@ std::vector<std::int32_t> paper_input(std::int64_t numbers) {
   return input;
 }
 
-/// Ranks are shown for every run, pictures for the first.
+/// Adds ranks for every run, and pictures for the first run.
 void projections(const RecipeOptions& options, RecipeResult& result) {
   std::vector<LoadedRun> runs;
   for (std::int64_t number = 0; number < hinting_seeds(options); ++number) {
@@ -49,13 +49,13 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
       {5, "delimiter at position 5", text("Figure 4.14: the delimiter, the least number ", least)}};
 
   const nn::Batch batch{.tokens = tokens, .lengths = {static_cast<std::int32_t>(tokens.size())}};
-  std::vector<Bases> bases;  // per run, as the projections
+  std::vector<Bases> bases;  // one per run, as for the projections
   std::vector<std::vector<Projection>> all;
   for (const LoadedRun& run : runs) {
     bases.push_back(bases_of(*run.model));
     all.push_back(project(*run.model, batch, bases.back()));
   }
-  // Rank 1 is the largest product.
+  // Rank 1 belongs to the largest product.
   const auto add = [&](std::int64_t position, std::int32_t token, std::int64_t layer,
                        StreamPlace place, bool encoder) {
     std::vector<double> ranks;
@@ -77,7 +77,7 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
              encoder ? "encoder" : "decoder", " basis: ", loaded.task->vocabulary().text(token)),
         "rank", ranks, {});
     for (std::size_t r = mean; r < result.rows.size(); ++r) {
-      // the interval of a mean rank may start below 1
+      // The intervals are removed, because that of a mean rank may start below 1.
       result.rows[r].low = result.rows[r].high = {};
       result.rows[r].whole = runs.size() == 1 || r > mean;
     }
@@ -120,16 +120,16 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
             options);
 }
 
-// Figures 4.15 and 4.16.
+// The recipe of Figures 4.15 and 4.16.
 
 std::vector<HintingModel> hint_and_none() {
   return {{.hint = "successor", .repetitions = true}, {.repetitions = true}};
 }
 
-/// The share of cases in which a mechanism was found, for each run of a model.
+/// For each run of a model, the share of cases in which a mechanism was found.
 struct Share {
   std::vector<double> of_runs = {};
-  std::int64_t count = 0;  // of the last run
+  std::int64_t count = 0;  // number of cases in the last run
 
   void add(std::int64_t hits, std::int64_t trials) {
     of_runs.push_back(static_cast<double>(hits) / static_cast<double>(trials));

@@ -9,7 +9,7 @@ namespace {
 
 struct Cell {
   HintingModel model;
-  std::string name;  // the column, or the row of Table 3
+  std::string name;  // name of the column, or of the row in Table 3
   std::vector<double> paper;
 };
 
@@ -39,7 +39,7 @@ std::vector<Cell> increment_cells() {
           {tempered, "Temp. softmax", {.998, .975, .914, .783, .621, .464, .29, .16, .08, .04}}};
 }
 
-/// Loss and, if they are trained, betas of the runs.
+/// Charts of the runs' loss and, if betas are trained, of the betas.
 std::string curves(const std::vector<Cell>& cells, const RecipeOptions& options) {
   html::LineChart loss{.x_label = "step", .y_label = "loss", .series = {}, .log_y = true};
   html::LineChart beta{.x_label = "step", .y_label = "beta", .series = {}};

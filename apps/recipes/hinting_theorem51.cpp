@@ -14,14 +14,14 @@
 #include "tasks/tally.h"
 #include "tasks/task.h"
 
-/// Task hinting, Theorem 5.1: two layers that sort by construction, without training.
+/// Task hinting, Theorem 5.1: a two-layer model that sorts by construction, without training.
 namespace longhand::app::hinting_theorem51 {
 namespace {
 
 constexpr std::int64_t longest = 1000;
 
-/// Numbers in random order. The count of distinct ones is log-uniform, so a thousand copies of one
-/// number are as common as a few copies of each.
+/// Draws an input of numbers in random order. The number of distinct values is log-uniform, so that
+/// a thousand copies of one number are as likely as a few copies of each.
 Tokens draw(std::uint64_t seed, std::int64_t numbers, std::int64_t length, std::int64_t index) {
   Rng rng(seed, Purpose::evaluation, static_cast<std::uint64_t>(length),
           static_cast<std::uint32_t>(index));
@@ -35,16 +35,16 @@ Tokens draw(std::uint64_t seed, std::int64_t numbers, std::int64_t length, std::
   return input;
 }
 
-/// The model in one precision on one backend, and the inputs it sorts.
+/// The model in one precision on one backend, and the inputs that it has to sort.
 struct Trial {
   std::string name;
   SortingConstruction construction;
   std::shared_ptr<Backend> backend;
   std::unique_ptr<nn::Decoder> model;
-  std::vector<std::int64_t> lengths = {};  // ascending
-  std::int64_t each = 1;                   // sequences per length
+  std::vector<std::int64_t> lengths = {};  // in ascending order
+  std::int64_t each = 1;                   // number of sequences per length
 
-  std::vector<std::int64_t> sorted = {};  // sequences sorted correctly, per length
+  std::vector<std::int64_t> sorted = {};  // number of correctly sorted sequences, per length
 };
 
 Trial make_trial(std::shared_ptr<Backend> backend, const std::string& name,
@@ -58,10 +58,10 @@ bool is_sorted(Tokens input, const Tokens& said) {
   return input == said;
 }
 
-/// Greedy decoding with a key/value cache, about 32,768 tokens together.
+/// Sorts all inputs by greedy decoding with a key/value cache, about 32,768 tokens at a time.
 void sort_all(Trial& trial, std::uint64_t seed, bool quiet) {
   struct Case {
-    std::size_t length;  // index of the length
+    std::size_t length;  // index of the length in trial.lengths
     Tokens input;
   };
   std::vector<Case> waiting;
@@ -103,8 +103,8 @@ Row share(const std::string& row, const std::string& column, std::int64_t hits,
   return {row, column, h / n, interval.low, interval.high};
 }
 
-/// Adds a row per length. If there are many, the table shows groups of a hundred, and the rows are
-/// for the JSON only.
+/// Adds a row per length. If there are many lengths, the rows appear in the JSON only and the table
+/// shows groups of a hundred lengths.
 void add_sorted(const Trial& trial, RecipeResult& result) {
   struct Group {
     std::int64_t first, last, hits = 0, count = 0;
@@ -136,7 +136,7 @@ void add_sorted(const Trial& trial, RecipeResult& result) {
   result.rows.insert(result.rows.end(), single.begin(), single.end());
 }
 
-/// The characteristics at some lengths: shares as rows, leads as curves.
+/// Adds the characteristics at the given lengths: shares as rows, leads as curves.
 html::LineChart add_characteristics(Trial& trial, const std::vector<std::int64_t>& lengths,
                                     std::uint64_t seed, RecipeResult& result) {
   html::LineChart chart{.x_label = "length of the input", .y_label = "least lead", .series = {}};
@@ -167,12 +167,12 @@ html::LineChart add_characteristics(Trial& trial, const std::vector<std::int64_t
   return chart;
 }
 
-/// The states for the paper's own input, as in its Figures 4.12 to 4.14.
+/// Adds pictures of the residual stream for the paper's own input, as in its Figures 4.12 to 4.14.
 void add_pictures(Backend& backend, RecipeResult& result) {
   const auto construction = SortingConstruction::for_inputs(100, longest);
   const auto model = make_sorting_decoder(backend, construction);
   const tasks::TaskKind& sorting = tasks::task_kind("sorting");
-  const auto task = sorting.make(sorting.defaults());  // numbers 1 to 100
+  const auto task = sorting.make(sorting.defaults());  // the numbers 1 to 100
   const Tokens tokens = with_answer({5, 17, 43, 78, 92}, construction.delimiter());
   const auto add = [&](const std::string& heading, std::int64_t position) {
     result.sections.emplace_back(heading, projection_pictures(*model, *task, tokens, position));
@@ -184,8 +184,9 @@ void add_pictures(Backend& backend, RecipeResult& result) {
 
 struct Sizes {
   std::int64_t numbers;
-  std::int64_t each;                     // f32: sequences of each length from 2 to 1000
-  std::vector<std::int64_t> in_f64, at;  // lengths in f64, and for the characteristics
+  std::int64_t each;  // f32: number of sequences of each length from 2 to 1000
+  // Lengths tested in f64, and lengths of the characteristics.
+  std::vector<std::int64_t> in_f64, at;
 };
 
 Sizes sizes_of(Scale scale) {

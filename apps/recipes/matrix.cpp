@@ -14,11 +14,11 @@
 namespace longhand::app::matrix {
 namespace {
 
-/// The finished ones among the selected cells.
+/// The finished cells among the selected ones.
 struct Made {
   const RecipeOptions& options;
   Choice choice;
-  std::map<std::string, CellResult> results = {};  // by name of the cell
+  std::map<std::string, CellResult> results = {};  // key: name of the cell
 
   explicit Made(const RecipeOptions& made_with) : options(made_with), choice(choose(made_with)) {
     for (const Cell& cell : cells(choice)) {
@@ -29,7 +29,7 @@ struct Made {
     const auto found = results.find(Cell{&mechanism, &task}.name());
     return found == results.end() ? nullptr : &found->second;
   }
-  /// The guess of the first finished mechanism; it depends only on the task.
+  /// The scores of guessing, which depend only on the task, from the first finished mechanism.
   const std::vector<double>* guessed(const MatrixTask& task) const {
     for (const Mechanism* mechanism : choice.mechanisms) {
       if (const CellResult* result = of(task, *mechanism)) return &result->guessed;
@@ -38,7 +38,8 @@ struct Made {
   }
 };
 
-/// 0.9987 as "99.9": never 100 if something is wrong, nor 0 if something is right.
+/// A share in percent: 0.9987 gives "99.9". "100" appears only if everything is right, "0" only if
+/// nothing is.
 std::string percent(double share) {
   const double p = 100 * share, whole = std::round(p);
   const bool near_an_end = (p > 99 && p < 100) || (p > 0 && p < 1);
@@ -65,7 +66,7 @@ void add_rows(const Made& made, RecipeResult& result) {
         row.value = median(values);
         row.low = std::ranges::min(values);
         row.high = std::ranges::max(values);
-      } else if (result.bounds == Bounds::seeds) {  // stopped early after one seed
+      } else if (result.bounds == Bounds::seeds) {  // the cell was stopped after one seed
         row.low = row.high = {};
       }
       result.rows.push_back(std::move(row));
@@ -108,7 +109,7 @@ html::HeatTable::Cell heat(const MatrixTask& task, const Mechanism& mechanism,
   return cell;
 }
 
-/// Tables of as many tasks as fit on a page.
+/// Tables for all tasks; each table has as many tasks as fit on a page.
 std::string heat_tables(const Made& made) {
   constexpr std::size_t beside = 4;
   std::string all;
@@ -163,7 +164,7 @@ std::string charts(const Made& made) {
       series.name = mechanism->title;
       series.marks = true;
       series.hue = hue;
-      series.dashed = hue >= 6;  // there are six colours
+      series.dashed = hue >= 6;  // there are only six colours
       for (std::size_t i = 0; i < tests.size(); ++i) {
         if (tests[i].factor == 0) continue;
         series.points.push_back({static_cast<double>(tests[i].factor), median(result->scores(i))});
@@ -176,7 +177,7 @@ std::string charts(const Made& made) {
   return all;
 }
 
-/// One figure of every cell, with tasks side by side.
+/// A table with one figure per cell; the tasks are the columns.
 std::string table_of_cells(const Made& made,
                            const std::function<std::string(const CellResult&)>& figure) {
   std::vector<std::string> header{""};
@@ -289,8 +290,8 @@ std::string protocol(const Made& made) {
   return html::paragraph(counted) + html::paragraph(chosen) + html::paragraph(given_up);
 }
 
-/// The folders of the first seed's runs at every rate, and of the other seeds' at the selected
-/// rate.
+/// The folders of the first seed's runs at every learning rate, and of the other seeds' runs at the
+/// selected rate.
 std::vector<std::filesystem::path> runs_of(const Made& made) {
   std::vector<std::filesystem::path> all;
   for (const MatrixTask* task : made.choice.tasks) {

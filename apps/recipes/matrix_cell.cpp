@@ -19,13 +19,13 @@
 #include "nn/training/not_finite.h"
 #include "nn/training/stop_signals.h"
 
-/// One cell of the matrix: the selection of its rate, its runs and their scores.
+/// Computes one cell of the matrix: it selects the learning rate, trains the runs and scores them.
 namespace longhand::app::matrix {
 namespace fs = std::filesystem;
 
 namespace {
 
-/// The decoder, its training and the tests, equal for all cells.
+/// Settings of the decoder, its training and its tests, equal for all cells.
 constexpr ScaledSetting decoder[] = {{"model.width", "64", "64", "256"},
                                      {"model.layers", "2", "2", "4"},
                                      {"model.norm", "rms", "rms", "rms"},
@@ -41,18 +41,19 @@ constexpr ScaledSetting decoder[] = {{"model.width", "64", "64", "256"},
                                      {"training.decay", "0.01", "0.01", "0.01"},
                                      {"training.keep", "1", "1", "1"},
                                      {"training.checkpoint_every", "", "400", "1000"},
-                                     // Nothing selects a checkpoint; the last one is tested.
+                                     // No evaluation during training is needed, because the last
+                                     // checkpoint is tested.
                                      {"training.evaluate_samples", "0", "0", "0"}};
 constexpr std::string_view rates_of_small[] = {"1e-3", "3e-3", "1e-2"};
 constexpr std::string_view rates_of_large[] = {"1e-4", "3e-4", "1e-3"};
 
 constexpr std::int64_t samples_of_guess = 500;
-constexpr double hopeless_share = 0.95;  // share of the guess's loss
+constexpr double hopeless_share = 0.95;  // as a share of the loss of guessing
 constexpr std::string_view whole = "whole", given_up = "hopeless", diverged = "diverged";
 
 std::int64_t samples_of(Scale scale) { return scale == Scale::smoke ? 200 : 500; }
 
-/// Samples that no training uses. Those that select the rate differ from those of the tests.
+/// Samples that no training uses. Samples that select the learning rate differ from test samples.
 EvaluationOptions validation(const RecipeOptions& options) {
   return {.samples = samples_of(options.scale), .seed = options.seed + 1000};
 }
@@ -64,13 +65,13 @@ fs::path file_of(const Cell& cell, const RecipeOptions& options) {
   return options.out / (cell.name() + ".json");
 }
 
-/// Checksum of everything that a cell's figures depend on except the program. The number of threads
-/// is excluded because it changes no bit.
+/// Checksum of everything on which a cell's figures depend, except the program itself. The number
+/// of threads is excluded, because it does not change the results.
 std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   std::uint32_t sum = 0;
   const auto add = [&](GridRun run) {
     run.config.set("compute.threads", "0");
-    // `none` is the default of most kinds of heads: both names have one sum.
+    // For most kinds of heads `none` is the default. Both values must give the same checksum.
     Config plain = run.config;
     plain.set("model.head_norm", "none");
     if (same_mixers(run.config, plain)) run.config = plain;
@@ -82,7 +83,7 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   return checksums::hexadecimal(crc32c(text(samples_of(options.scale)), sum));
 }
 
-/// Losses of the steps up to one of them, and their seconds per token, in order.
+/// The losses of the first steps of a run, and their seconds per token, in order.
 struct Steps {
   std::vector<double> losses, seconds;
 
@@ -96,14 +97,14 @@ struct Steps {
   }
 };
 
-/// The 10% quantile: the time of the steps without other load on the machine.
+/// The 10% quantile, which is the time of steps without other load on the machine.
 double tenth(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
   return values[values.size() / 10];
 }
 
-/// Trains a run to its end, or to half of it if it is hopeless by then. Empty if stopped.
+/// Trains a run to its end, or to half of its steps if it is hopeless by then. No value if stopped.
 std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
                                  const RecipeOptions& options) {
   const fs::path path = options.out / run.name;
@@ -118,7 +119,7 @@ std::optional<CellRun> train_run(const GridRun& run, const Guess& guess,
   const auto train_to = [&](std::int64_t step) {
     const bool is_done = step < run.last_step() ? latest() >= step : is_finished(path, run.config);
     if (fs::exists(path / "config.ini") && is_done) {
-      open_or_create(path, run.config);  // refuses another configuration
+      open_or_create(path, run.config);  // an Error if the folder's run has another configuration
       return true;
     }
     if (options.manner.is_over()) return false;
@@ -152,7 +153,7 @@ LoadedRun load(const CellRun& run, const RecipeOptions& options) {
   return load_run(options.out / run.run, how);
 }
 
-/// Trains a run and computes its loss on samples as in training.
+/// Trains a run and computes its loss on samples of the training distribution.
 std::optional<CellRun> make_run(const GridRun& run, const Guess& guess,
                                 const RecipeOptions& options) {
   std::optional<CellRun> result = train_run(run, guess, options);
@@ -170,7 +171,7 @@ std::optional<CellRun> make_run(const GridRun& run, const Guess& guess,
 
 void score(CellRun& run, const Cell& cell, const RecipeOptions& options) {
   const std::vector<Test> tests = tests_of(*cell.task);
-  run.scores.assign(tests.size(), {});  // a diverged run has nothing right
+  run.scores.assign(tests.size(), {});  // a diverged run has score 0 in every test
   if (run.end == diverged) return;
   const LoadedRun loaded = load(run, options);
   for (std::size_t i = 0; i < tests.size(); ++i) {
@@ -214,7 +215,7 @@ CellRun run_of(const Json& json, std::span<const Test> tests) {
   return run;
 }
 
-/// Operations per token of a training step, with samples of the usual lengths.
+/// Operations per token of a training step on samples of the trained lengths.
 double operations_of(const nn::Decoder& model, const tasks::Task& task) {
   double tokens = 0, pairs = 0;
   for_samples(task, {.samples = samples_of_guess}, [&](std::span<const tasks::Sample> samples) {
@@ -236,7 +237,8 @@ std::int64_t seeds(const RecipeOptions& options) { return seeds_of(options, 1, 3
 
 namespace {
 
-/// The range of given positions that samples of `times` the length need.
+/// The range from which given positions are drawn, if samples of `times` the trained length must
+/// fit.
 std::int64_t positions_at(std::int64_t times, const Config& config, const Cell& cell,
                           const RecipeOptions& options) {
   Config longer = config;
@@ -409,7 +411,7 @@ bool make_cell(const Cell& cell, const RecipeOptions& options) {
     return run.loss.value_or(std::numeric_limits<double>::infinity());
   });
   result.rate = best->rate;
-  // If the first seed is hopeless at every rate, the others are not tried.
+  // If the first seed is hopeless at every learning rate, the other seeds are not trained.
   const bool hopeless =
       std::ranges::all_of(result.trials, [](const CellRun& run) { return run.end == given_up; });
   for (std::int64_t number = 0; number < (hopeless ? 1 : seeds(options)); ++number) {

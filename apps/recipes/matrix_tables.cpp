@@ -3,7 +3,7 @@
 #include "apps/recipes/chosen.h"
 #include "apps/recipes/matrix.h"
 
-/// The rows and columns of the matrix.
+/// The rows (mechanisms) and columns (tasks) of the matrix.
 namespace longhand::app::matrix {
 namespace {
 
@@ -46,15 +46,14 @@ std::string by_scale(Scale scale, const char* smoke, const char* laptop, const c
 
 Settings flip_flop(Scale, std::int64_t n, bool) { return {{"instructions", text(n)}}; }
 
-/// In the longest samples, half is the table of keys and values.
+/// In the longest samples, the table of keys and values makes up half of the tokens.
 Settings recall(Scale scale, std::int64_t n, bool exactly) {
   return {{"tokens", range(n / 2, n, exactly)},
           {"pairs", text(n / 8)},
           {"vocabulary", by_scale(scale, "128", "256", "8192")}};
 }
 
-/// In the longest samples, half is the table. Each key has three values, and the second last is
-/// wanted.
+/// As recall(), but each key has three values, and the second-last value is asked for.
 Settings recall_before_last(Scale scale, std::int64_t n, bool exactly) {
   Settings settings = recall(scale, n, exactly);
   settings["pairs"] = text(n / 16);
@@ -272,7 +271,7 @@ constexpr Figure figures[] = {
     {"boxes", "chacal", "ChaCAL's Table 2, 1 layer, 32 operations, in distribution: 70.6%."},
 };
 
-/// The entries named in a list "a,b", or those of the scale without one.
+/// The entries named in a list "a,b"; without a list, the entries of the scale.
 template <class T>
 std::vector<const T*> chosen(std::string_view flag, std::string_view list, Scale scale,
                              std::span<const T> all) {

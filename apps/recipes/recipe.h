@@ -16,94 +16,105 @@
 
 namespace longhand::app {
 
-/// `extended`: what the laptop scale is too small to show, in hours or days on a processor. Few
-/// recipes have it; others refuse it.
+/// Size of the models and of their training. `extended`: hours or days on a processor, for effects
+/// that the laptop scale is too small to show. Few recipes offer it; the others refuse it.
 enum class Scale { smoke, laptop, paper, extended };
 std::string_view name_of(Scale scale);
 std::optional<Scale> scale_from_name(std::string_view name);
 
-/// A figure of ours and the paper's. Row and column have the paper's names.
+/// One of our results next to the paper's. `row` and `column` are the paper's names.
 struct Row {
   std::string row, column;
   double value = 0;
-  std::optional<double> low = {}, high = {};  // meaning as in the result's Bounds
+  /// Ends of the interval; their meaning is the result's Bounds.
+  std::optional<double> low = {}, high = {};
   std::optional<double> paper = {};
-  bool in_table = true;  // false: only in the JSON
-  bool whole = false;    // a count, such as a rank
+  bool in_table = true;  // false: the row appears in the JSON only
+  bool whole = false;    // the value is a whole number, such as a rank
 };
 
-/// The meaning of a row's low and high.
-enum class Bounds { confidence, seeds };  // 95% confidence; worst and best of several seeds
-std::string_view name_of(Bounds bounds);  // "95%"; "worst to best"
+/// The meaning of a row's `low` and `high`: a 95% confidence interval, or the range over seeds.
+enum class Bounds {
+  confidence,
+  /// Confidence: 95% confidence interval; seeds: worst and best of several seeds.
+  seeds
+};
+std::string_view name_of(Bounds bounds);  // "95%" or "worst to best"
 
-using Settings = std::map<std::string, std::string>;  // settings of a run's configuration
+/// Key and value of settings in a run's configuration.
+using Settings = std::map<std::string, std::string>;
 
 struct RecipeOptions {
   Scale scale = Scale::smoke;
   std::uint64_t seed = 1;
-  std::int64_t seeds = 0;     // runs per model; 0: the scale's default
+  std::int64_t seeds = 0;     // runs per model; 0: the default of the scale
   std::filesystem::path out;  // folder of the runs and the report
-  Settings settings = {};     // overrides for every run's configuration
+  Settings settings = {};     // overrides settings in every run's configuration
   TrainingManner manner = {};
-  /// For recipes that use them: a run to start from, a text to train on, heads to put into the
-  /// model, which of a paper's two optimizers.
+  /// For recipes that use them: the run to start from, the text to train on, the heads to put into
+  /// the model, and the choice between a paper's two optimizers.
   std::string model = {}, text = {}, heads = {}, optimizer = {};
-  std::string mechanisms = {}, tasks = {};  // some of the recipe's: "a,b"
+  /// Selected mechanisms or tasks of the recipe, such as "a,b".
+  std::string mechanisms = {}, tasks = {};
 };
 
 struct RecipeResult {
   std::vector<Row> rows;
   Bounds bounds = Bounds::confidence;
-  std::vector<std::filesystem::path> runs = {};  // the runs behind the figures
-  /// Parts of the report after the table: heading and HTML.
+  /// Folders of the runs from which the results were computed.
+  std::vector<std::filesystem::path> runs = {};
+  /// Sections of the report after the table: heading and HTML.
   std::vector<std::pair<std::string, std::string>> sections = {};
-  bool stopped = false;    // by a signal or time limit; running the recipe again continues
-  bool partial = false;    // stopped, but rows and sections cover what is finished
-  bool has_table = false;  // the sections contain a table, so none is made of the rows
+  /// True if a signal or the time limit stopped it; running the recipe again continues.
+  bool stopped = false;
+  bool partial = false;    // true if stopped but rows and sections cover the finished part
+  bool has_table = false;  // the sections contain a table, so none is made from `rows`
 };
 
-/// One of the independent runs of a recipe.
+/// One of a recipe's independent runs.
 struct GridRun {
   std::string name;  // name of its folder
   Config config;
-  /// Another run, whose checkpoint its model begins with; none: as the seed has it.
+  /// The run from whose checkpoint the model starts; default: initial values drawn from the seed.
   std::optional<std::filesystem::path> start = {};
-  std::optional<std::int64_t> start_step = {};  // of that checkpoint; none: the best one
+  /// Step of the checkpoint in `start`; default: the best one.
+  std::optional<std::int64_t> start_step = {};
 
   std::int64_t last_step() const;
   std::int64_t evaluate_samples() const;
 };
 
-/// An independent piece of a recipe's work: some runs, of which the first may determine the others.
+/// An independent piece of a recipe's work: several runs. The results of the first runs may
+/// determine the later ones.
 struct GridPiece {
   std::string name;
-  std::vector<GridRun> runs;   // runs that it trains at most
-  std::function<bool()> make;  // trains what is missing; returns false if stopped
+  std::vector<GridRun> runs;   // the runs that it may train
+  std::function<bool()> make;  // trains the missing runs; returns false if stopped
 };
 
-/// The program of one table or figure of a paper.
+/// Reproduces one table or figure of a paper.
 struct Recipe {
-  std::string id;                       // paper/table
-  std::string summary;                  // one line
-  std::map<Scale, std::string> scales;  // what each scale does and how long it takes
+  std::string id;                       // "paper/table", such as "fal/table1"
+  std::string summary;                  // one line for the list of recipes
+  std::map<Scale, std::string> scales;  // the work and duration of each scale
   std::function<RecipeResult(const RecipeOptions&)> run;
-  /// The runs, for a recipe whose runs can be trained separately; `run` then assumes that they are
+  /// The runs, if they can be trained separately. `run` then requires that all of them are
   /// finished.
   std::function<std::vector<GridRun>(const RecipeOptions&)> runs = {};
-  /// Used instead of `runs` if some runs depend on others.
+  /// The pieces of work. Used instead of `runs` if some runs depend on others.
   std::function<std::vector<GridPiece>(const RecipeOptions&)> pieces = {};
-  /// The options it uses among model, text, heads, optimizer, mechanisms and tasks.
+  /// The options that the recipe uses, out of model, text, heads, optimizer, mechanisms and tasks.
   std::vector<std::string> takes = {};
 };
 
-/// Registers a recipe when it is constructed, before main.
+/// Constructing a RegisterRecipe before main() adds the recipe to recipes().
 struct RegisterRecipe {
   explicit RegisterRecipe(Recipe recipe);
 };
 const std::map<std::string, Recipe, std::less<>>& recipes();
 
-/// The table of a report: paper's rows and columns, ours with its interval, the paper's below it
-/// where it prints one, and what a guess has where answers are few.
+/// The table of a report with the paper's rows and columns: our result with its interval, the
+/// paper's below it if printed, and the result of guessing if a task has few answers.
 std::string comparison_table(std::string_view recipe, const std::vector<Row>& rows);
 
 }  // namespace longhand::app

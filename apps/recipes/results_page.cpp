@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t largest_page = 16U << 20;
-/// A longer table is moved to the end, so that a page starts with its message.
+/// A table with more rows is moved to the end of the page, so that the page starts with its
+/// message.
 constexpr std::ptrdiff_t many_rows = 60;
 
 std::string figure_text(const Json& value, bool whole) {
@@ -61,10 +62,11 @@ Json to_json(const Provenance& made, const RecipeResult& result) {
               {"rows", std::move(rows)}};
 }
 
-/// For each row and column, the rows of all runs in order.
+/// For each row and column of the table, the JSON rows of all runs in order.
 using RunFigures = std::map<std::pair<std::string, std::string>, std::vector<const Json*>>;
 
-/// Figures that are only in the JSON, with row names from add_row(): "column, run 2".
+/// The values of single runs, which are only in the JSON. add_row() names their columns "COLUMN,
+/// run 2".
 RunFigures run_figures(const Json& results) {
   RunFigures all;
   for (const Json& row : results["rows"].elements()) {
@@ -104,7 +106,7 @@ std::string hours_text(double hours) {
                    : text(html::decimals(hours, 1), " h");
 }
 
-/// The hand-written block of a page with its marks; an empty block if there is none yet.
+/// The hand-written block of a page, with its markers; without such a block, an empty one.
 std::string notes_of(const fs::path& page) {
   const std::string empty = text(notes_begin, notes_end);
   if (!fs::exists(page)) return empty;

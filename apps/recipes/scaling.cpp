@@ -4,13 +4,13 @@
 #include "apps/recipes/chacal.h"
 #include "apps/recipes/scaling.h"
 
-/// The three studies: their models, sizes and measures.
+/// The three scaling studies: their models, sizes and measures.
 namespace longhand::app::scaling {
 namespace {
 
 using MakeStudy = Study (*)(Scale);
 
-/// The results of one model at one size.
+/// The training and sizes of one model at one size of a study.
 struct Sized {
   std::int64_t steps = 0, width = 0;
 };
@@ -65,10 +65,10 @@ std::unique_ptr<tasks::Task> task_of(const Measure& measure, const Config& confi
   return config.positioned(config.kind().make(values));
 }
 
-/// Every measure of a run. Measures on the same samples share an evaluation.
+/// The values of all measures for a run. Measures on the same samples share an evaluation.
 std::vector<Scored> score(const Study& study, const GridRun& run, const RecipeOptions& options) {
   LoadedRun loaded = load_finished(run, options);
-  // The same samples for every run; none was trained on.
+  // All runs are tested on the same samples; no run was trained on them.
   const EvaluationOptions fresh{.samples = study.test_samples, .seed = options.seed + 1000};
   std::vector<Scored> scores;
   std::optional<tasks::Tally> tally;

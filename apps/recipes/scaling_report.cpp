@@ -9,7 +9,7 @@
 namespace longhand::app::scaling {
 namespace {
 
-/// Accuracies of 1.00 and losses of 0.00 in the papers mean errors below this.
+/// An accuracy of 1.00 or a loss of 0.00 in a paper means an error below this.
 constexpr double rounds_to_0 = 0.005;
 
 std::vector<double> sizes_in(const std::vector<Scored>& points) {
@@ -20,7 +20,7 @@ std::vector<double> sizes_in(const std::vector<Scored>& points) {
   return sizes;
 }
 
-/// In the order of seeds.
+/// The errors of the runs of one size, in the order of seeds.
 std::vector<double> errors_at(const std::vector<Scored>& points, double size) {
   std::vector<double> errors;
   for (const Scored& point : points) {
@@ -41,7 +41,7 @@ Printed paper_of(const Measure& measure, std::size_t model) {
 
 bool bends(const tasks::PowerLaw& law) { return law.straight && *law.straight < 0.05; }
 
-/// A share is at most 1.
+/// Limits a share to at most 1; a fit may exceed it.
 double bounded(double error, const Measure& measure) {
   return measure.is_share() ? std::min(error, 1.0) : error;
 }
@@ -109,7 +109,7 @@ html::LineChart chart_of(const Study& study, std::size_t m, const std::vector<Li
                       .hue = i});
   }
   if (!(high > 0)) return chart;
-  // A steep fit may leave the chart at the bottom.
+  // The lowest y of the chart is limited: a steep fit may leave the chart at the bottom.
   chart.y_low = std::max(std::min(low, lowest_fit), low / 100) / 3;
   chart.y_high = measure.is_share() ? std::min(1.0, high * 2) : high * 2;
   std::ranges::move(fits, std::back_inserter(chart.series));
@@ -126,7 +126,7 @@ std::string printed(Printed paper) {
   return *paper == 0 ? "&lt; 0.005" : html::number(*paper, 3);
 }
 
-/// b with a comment on the fit, or why there is none.
+/// The exponent b of a fit with remarks on the fit, or the reason why there is none.
 std::string exponent_text(const Fit& fitted) {
   if (!fitted.law) return html::escape(fitted.why_none);
   const tasks::PowerLaw& law = *fitted.law;
@@ -141,7 +141,7 @@ std::string exponent_text(const Fit& fitted) {
   return said;
 }
 
-/// A table with one line per measure and model.
+/// A table with one row per measure and model.
 std::string table_of(
     const Study& study, const Lines& lines, std::vector<std::string> header,
     const std::function<std::vector<std::string>(std::size_t m, std::size_t i)>& cells) {
@@ -156,7 +156,8 @@ std::string table_of(
   return html::table(header, body);
 }
 
-/// Medians at every size; for widths, also b.
+/// A table of the median errors at every size. For widths, the last column is the exponent b of the
+/// fit.
 std::string sizes_table(const Study& study, const Lines& lines, bool by_width) {
   const auto points = [&](std::size_t m, std::size_t i) -> const std::vector<Scored>& {
     return by_width ? lines[m][i].by_width : lines[m][i].by_samples;
@@ -181,7 +182,8 @@ std::string sizes_table(const Study& study, const Lines& lines, bool by_width) {
   });
 }
 
-/// b, and the fit at the paper's number of samples next to the paper's figure.
+/// A table of the exponent b, the error that the fit predicts for the paper's number of samples,
+/// and the paper's own error.
 std::string fits_table(const Study& study, const Lines& lines) {
   const auto n = static_cast<double>(study.paper_samples);
   const std::vector<std::string> header{"b", "fit at " + html::mark_label(n) + " samples", "paper"};
@@ -199,8 +201,9 @@ std::string fits_table(const Study& study, const Lines& lines) {
   });
 }
 
-/// Rows: errors at every size, b, and the fit at the paper's number of samples. The table shows
-/// means at the largest number of samples, and the fit if points do not deviate from it.
+/// Adds rows: the errors at every size, the exponent b, and the error that the fit predicts for the
+/// paper's number of samples. The table shows only the means at the largest number of samples, and
+/// the prediction if the points do not deviate from the fit.
 void add_rows(const Study& study, const Lines& lines, RecipeResult& result) {
   for (std::size_t m = 0; m < study.measures.size(); ++m) {
     const Measure& measure = study.measures[m];

@@ -11,8 +11,9 @@
 namespace longhand::app {
 namespace {
 
-/// A parameter's numbers on the host, initially zero. Rows or columns that are states of the
-/// residual stream have two entries per direction.
+/// A parameter's values on the host, initially zero. A direction occupies two coordinates of the
+/// residual stream, +1 and -1 (see SortingDirections), so rows or columns that represent the stream
+/// have two entries per direction.
 class Weights {
  public:
   Weights(const nn::Parameter& parameter, std::int64_t directions)
@@ -24,18 +25,18 @@ class Weights {
   double& at(std::int64_t row, std::int64_t column) {
     return values_[static_cast<std::size_t>(row * columns_ + column)];
   }
-  /// Adds to output `row` of a product `factor` times the state's coordinate along the direction.
+  /// Makes output `row` of a product include `factor` times the stream's coordinate along a
+  /// direction.
   void read(std::int64_t row, std::int64_t direction, double factor = 1) {
     at(row, direction) += factor / 2;
     at(row, directions_ + direction) -= factor / 2;
   }
-  /// Adds to the result of a product, a state, `factor` times the direction per unit of input
-  /// `column`.
+  /// Makes a product add `factor` times a direction to the stream per unit of input `column`.
   void write(std::int64_t column, std::int64_t direction, double factor = 1) {
     at(direction, column) += factor;
     at(directions_ + direction, column) -= factor;
   }
-  /// Adds the direction to row `row`, which is a state.
+  /// Adds a direction to row `row`, which is a vector of the residual stream.
   void place(std::int64_t row, std::int64_t direction) {
     at(row, direction) += 1;
     at(row, directions_ + direction) -= 1;
@@ -53,7 +54,7 @@ class Weights {
   std::vector<double> values_;
 };
 
-/// Writes the weights of one decoder, part by part.
+/// Computes and stores the weights of a decoder, one part of the model after another.
 class Builder {
  public:
   Builder(const nn::Decoder& decoder, const SortingConstruction& construction)
@@ -79,14 +80,15 @@ class Builder {
     return decoder_.block(layer).feed_forward;
   }
 
-  /// Row of the fused projection for entry `symbol` of a head's queries, keys or values.
+  /// Row of the fused query-key-value projection that computes entry `symbol` of a head's queries
+  /// (part 0), keys (1) or values (2).
   std::int64_t row(int part, int head, std::int64_t symbol) const {
     return (2 * part + head) * mark_ + symbol - 1;
   }
   std::int64_t query(int head, std::int64_t symbol) const { return row(0, head, symbol); }
   std::int64_t key(int head, std::int64_t symbol) const { return row(1, head, symbol); }
   std::int64_t value(int head, std::int64_t symbol) const { return row(2, head, symbol); }
-  /// Columns of the product after the heads.
+  /// Column of the output projection for entry `symbol` of a head.
   std::int64_t output(int head, std::int64_t symbol) const { return head * mark_ + symbol - 1; }
 
   double gamma(std::int64_t number) const { return static_cast<double>(q_ - number + 1); }
@@ -97,7 +99,8 @@ class Builder {
     table.store();
   }
 
-  /// Makes norms the identity on states with the given sum of squares of coordinates.
+  /// Chooses gains with which the norms are the identity, given the sum of squares of the stream's
+  /// coordinates along the directions.
   void norms() const {
     const double told = 3 + c_.successor * c_.successor;
     norm(decoder_.block(0).norm1, 1);
@@ -112,10 +115,10 @@ class Builder {
     gain.store();
   }
 
-  /// Head 0: which symbol it is, and whether ⊥ came before. Head 1: a number finds itself, ⊥ finds
-  /// the smallest number.
+  /// Head 0 detects the token's own symbol and whether ⊥ precedes it. Head 1: a number attends to
+  /// itself, ⊥ attends to the smallest number.
   void first_attention() const {
-    constexpr double delimiter_first = 3;  // C
+    constexpr double delimiter_first = 3;  // C in docs/math/sorting_construction.md
     Weights in = projection(0);
     Weights out = mixed(0);
     for (std::int64_t s = 1; s <= mark_; ++s) {
@@ -136,8 +139,8 @@ class Builder {
     out.store();
   }
 
-  /// Changes tilde ⊥ of a number b to -tilde b: 2 relu(e_b + tilde ⊥ - 3/2) is 1 if both are
-  /// present.
+  /// For a number b after ⊥, replaces the directions tilde b and tilde ⊥ by -tilde b. The unit 2
+  /// relu(e_b + tilde ⊥ - 3/2) is 1 if both e_b and tilde ⊥ are present.
   void first_feed_forward() const {
     Weights up = weights(feed_forward(0).up.weight);
     Weights bias = weights(feed_forward(0).up.bias);
@@ -156,8 +159,8 @@ class Builder {
     weights(feed_forward(0).down.bias).store();
   }
 
-  /// Head 0: the mean of tilde, + before ⊥ and - after it, over all copies of a number. Head 1: the
-  /// next greater number.
+  /// Head 0: the mean of tilde over all copies of the number, which is positive before ⊥ and
+  /// negative after it. Head 1: the next greater number.
   void second_attention() const {
     Weights in = projection(1);
     Weights out = mixed(1);
@@ -178,7 +181,8 @@ class Builder {
     out.store();
   }
 
-  /// After ⊥ the number itself is removed, and added again G times as far as copies are left.
+  /// After ⊥, removes the number itself, and adds it again G times as strongly as copies of it are
+  /// left.
   void second_feed_forward() const {
     Weights up = weights(feed_forward(1).up.weight);
     Weights down = weights(feed_forward(1).down.weight);
@@ -207,7 +211,7 @@ class Builder {
   const nn::Decoder& decoder_;
   SortingConstruction c_;
   SortingDirections at_;
-  std::int64_t q_, mark_;  // mark: the symbol ⊥
+  std::int64_t q_, mark_;  // mark_: the symbol ⊥
 };
 
 }  // namespace

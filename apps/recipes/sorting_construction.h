@@ -9,31 +9,31 @@
 
 namespace longhand::app {
 
-/// A decoder of two layers with two heads each, whose weights are constructed so that it sorts:
-/// Theorem 5.1 of the task-hinting paper with its appendix corrected, in the notation of
-/// docs/math/sorting_construction.md. Tokens are those of the sorting task: k is the number k, q +
-/// 1 is ⊥, 0 and q + 2 are never used.
+/// A decoder of two layers with two heads each whose weights are constructed so that it sorts:
+/// Theorem 5.1 of the task-hinting paper with a corrected appendix, in the notation of
+/// docs/math/sorting_construction.md. Its tokens are those of the sorting task: token k is the
+/// number k, q + 1 is ⊥, and 0 and q + 2 are not used.
 struct SortingConstruction {
-  std::int64_t numbers = 100;   // q
-  std::int64_t longest = 1000;  // N: maximum length of the inputs it sorts
-  /// beta: with n visible tokens, a score higher by 1 has n^beta times the weight
+  std::int64_t numbers = 100;   // q, the greatest number
+  std::int64_t longest = 1000;  // N: maximum length of the inputs that it sorts
+  /// beta: among n visible tokens, a score that is higher by 1 has n^beta times the weight
   double sharpness = 32;
   double successor = 0.5;  // epsilon: strength of the next greater number
   double gain = 2500;      // G: strength of the remaining copies
 
-  /// With a sharpness and a gain that sort every input of 1 to N numbers.
+  /// The construction whose sharpness and gain suffice for every input of 1 to N numbers.
   static SortingConstruction for_inputs(std::int64_t numbers, std::int64_t longest);
-  /// With the appendix's values: beta = 3 and no gain.
+  /// The construction of the paper's appendix: beta = 3 and no gain.
   static SortingConstruction as_printed(std::int64_t numbers, std::int64_t longest);
 
   std::int32_t delimiter() const { return static_cast<std::int32_t>(numbers) + 1; }
   std::int64_t vocabulary() const { return numbers + 3; }
-  std::int64_t directions() const { return 4 * numbers + 2; }  // K
+  std::int64_t directions() const { return 4 * numbers + 2; }  // K, the number of directions
 };
 
-/// The K orthogonal directions of the residual stream, which has width 2K: direction k is 1 at
-/// entry k and -1 at entry K + k, so every sum of directions has mean 0. Symbols are 1 .. q and ⊥ =
-/// q + 1; numbers are 1 .. q.
+/// The K orthogonal directions of the residual stream of width 2K. Direction k is 1 at entry k and
+/// -1 at entry K + k, so that every sum of directions has mean 0. Symbols are 1 .. q and ⊥ = q + 1;
+/// numbers are 1 .. q.
 class SortingDirections {
  public:
   explicit SortingDirections(std::int64_t numbers) : q_(numbers) {}
@@ -49,12 +49,12 @@ class SortingDirections {
 };
 
 nn::DecoderConfig decoder_config(const SortingConstruction& construction);
-/// Throws an Error if a size or a number of the construction is out of range.
+/// Makes the decoder. Throws an Error if a size of the construction is out of range.
 std::unique_ptr<nn::Decoder> make_sorting_decoder(Backend& backend,
                                                   const SortingConstruction& construction,
                                                   DType type = DType::f32);
-/// Writes a model in f32 as a run of the sorting task with a checkpoint at step 0, for eval,
-/// generate and inspect. Replaces an existing run.
+/// Writes a model in f32 as a run of the sorting task with a checkpoint at step 0, which the
+/// commands eval, generate and inspect can read. An existing run is replaced.
 void save_as_run(const nn::Decoder& decoder, const SortingConstruction& construction,
                  const std::filesystem::path& path);
 

@@ -7,19 +7,19 @@
 
 #include "nn/models/decoder.h"
 
-/// Measures the statements of Theorem 5.1 about the inside of a sorting model. Sequences are
-/// tokens: an input, ⊥, and the sorted input.
+/// Measures the statements of Theorem 5.1 about the residual stream of a sorting model. A sequence
+/// of tokens consists of the input, ⊥, and the sorted input.
 namespace longhand::app {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// The input, ⊥, and the sorted input without its last number: what a decoder has read when it has
-/// predicted everything.
+/// The input, ⊥, and the sorted input without its last number: the tokens that a decoder has read
+/// once it has predicted the whole answer.
 Tokens with_answer(const Tokens& input, std::int32_t delimiter);
 
-/// A statement of the theorem over many positions: among the projections of the state onto the rows
-/// of a basis, those of the expected symbols are the largest. The lead is the margin relative to
-/// the largest of all:
+/// A statement of the theorem, tested at many positions: the largest projections of the residual
+/// stream onto the rows of a basis are those of the expected symbols. The lead is the margin
+/// relative to the largest projection:
 ///   lead = (least expected - greatest other) / greatest;   positive if the statement holds
 struct Characteristic {
   std::string name;
@@ -27,14 +27,14 @@ struct Characteristic {
   double least_lead = 1;
 };
 
-/// In this order, over all positions of all sequences:
+/// The characteristics in this order, over all positions of all sequences of length n:
 ///   copy       i < n, after the first attention, encoder basis: the number at i
 ///   minimum    i = n, after the first attention, decoder basis: the smallest number of the input
 ///   identity and successor
 ///              i > n, after the second attention, decoder basis: the number at i and the next
-///              greater one of the input, if there is one
+///              greater number of the input, if there is one
 ///   answer     n <= i < 2n, after the last layer, decoder basis: the next number to predict
-/// The model has two layers.
+/// The model must have two layers.
 std::vector<Characteristic> characteristics(nn::Decoder& model, std::span<const Tokens> inputs,
                                             std::int32_t delimiter);
 

@@ -15,7 +15,7 @@
 namespace longhand::app {
 namespace {
 
-/// Axes of the settings, and one of the score.
+/// A picture with one axis per setting and one for the score.
 std::string picture_of(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
                        const std::string& metric, bool less) {
   double low = cells[0].scores[0], high = low;
@@ -52,7 +52,8 @@ std::string settings_of(const std::vector<GridAxis>& axes, const GridCell& cell)
   return all;
 }
 
-/// Scores after each stage; a line ends where its setting was dropped.
+/// A picture of the scores after each stage. The line of a setting ends where the setting was
+/// dropped.
 std::string stages_picture(const std::vector<GridAxis>& axes, const std::vector<GridCell>& cells,
                            const GridStages& stages, const std::string& metric) {
   html::LineChart chart{.x_label = "steps", .y_label = metric, .series = {}, .log_x = true};
@@ -100,7 +101,7 @@ void report_sweep(const Config& base, const std::vector<GridAxis>& axes,
   std::vector<Texts> rows;
   for (const GridCell& cell : cells) {
     MeanOverRuns mean = mean_over(cell.scores);
-    if (!less && mean.low) {  // of shares
+    if (!less && mean.low) {  // intervals are known for shares only
       mean.low = std::max(0.0, *mean.low);
       mean.high = std::min(1.0, *mean.high);
     }

@@ -11,28 +11,29 @@ namespace longhand::app {
 
 using Texts = std::vector<std::string>;
 
-/// A setting and the values it takes.
+/// A setting and its values in the grid.
 struct GridAxis {
-  std::string name, key;  // name as typed, key in config.ini
+  std::string name, key;  // name: as typed by the user; key: as in config.ini
   Texts values;
 };
 
-/// A combination of the grid's values, with its runs' scores.
+/// A combination of the grid's values, with the scores of its runs.
 struct GridCell {
-  std::vector<std::size_t> choice;  // per axis
-  Texts runs;                       // names of folders
+  std::vector<std::size_t> choice;  // index of the value on each axis
+  Texts runs;                       // names of the runs' folders
   std::vector<Config> configs;
-  std::vector<double> scores;  // of its runs, after its last stage
-  std::vector<double> means;   // mean over runs, after each of its stages
+  std::vector<double> scores;  // scores of the runs after the cell's last stage
+  std::vector<double> means;   // mean score over runs after each of the cell's stages
 };
 
-/// The stages of a sweep, one if everything is trained to the end, and the cells in each.
+/// The stages of a sweep, and the cells in each stage. A sweep that trains everything to the end
+/// has one stage.
 struct GridStages {
   std::vector<HalvingStage> all;
   bool is_last(std::size_t stage) const { return stage + 1 == all.size(); }
 };
 
-/// Prints the table of a finished sweep, best first, and writes OUT/report.html.
+/// Prints the table of a finished sweep with the best cell first, and writes OUT/report.html.
 void report_sweep(const Config& base, const std::vector<GridAxis>& axes,
                   std::vector<GridCell> cells, const GridStages& stages,
                   const std::filesystem::path& out, bool json);
