@@ -101,7 +101,7 @@ int guarded(const std::vector<std::string>& words) {
     return signal == 0 ? done : 128 + signal;
   } catch (const UsageError& error) {
     const int status = report(misused, error.what(), words);
-    // only a command's name: print its help
+    // Only a command's name: print its help.
     if (words.size() == 1 && commands().contains(words[0])) {
       std::cerr << "usage\n" << commands().find(words[0])->second.forms();
     }

@@ -5,11 +5,11 @@
 
 namespace longhand::app {
 
-/// True if lines on this descriptor may be coloured and overwritten: it is a terminal, not a dumb
-/// one, and NO_COLOR is not set.
+/// True if lines written to this descriptor may be coloured and overwritten: it is a terminal other
+/// than "dumb", and NO_COLOR is not set.
 bool is_rich_terminal(int descriptor);
 
-/// The text in bold or bold red if `rich`, otherwise unchanged.
+/// The text in bold, or in bold red, if `rich`; otherwise unchanged.
 std::string bold(std::string_view text, bool rich);
 std::string alarming(std::string_view text, bool rich);
 

@@ -4,8 +4,8 @@
 
 namespace longhand::app {
 
-/// The texts of verify.py and formulas.py, which `longhand audit` writes and CMake embeds in the
-/// program.
+/// The contents of verify.py and verify_formulas.py, which CMake embeds in the program and
+/// `longhand audit` writes.
 extern const std::string_view verify_script, verify_formulas;
 
 }  // namespace longhand::app

@@ -2,14 +2,15 @@
 
 #include <string_view>
 
-/// The origin of this program; the build writes version.cpp (cmake/version.cmake).
+/// The version and origin of this program, from version.cpp, which the build generates
+/// (cmake/version.cmake).
 namespace longhand::app {
 
-extern const std::string_view version;  // "0.2.0"
-// 40 digits, followed by "+changes" if the tree had any; "unknown" if neither git nor an archive
-// provides it
+extern const std::string_view version;  // such as "0.2.0"
+// The commit's 40 hexadecimal digits, with the suffix "+changes" if the working tree had any;
+// "unknown" if the source is neither a git checkout nor a git archive.
 extern const std::string_view commit;
-extern const std::string_view compiler;  // "GNU 12.2.0"
-extern const std::string_view build;     // "Release, static"
+extern const std::string_view compiler;  // such as "GNU 12.2.0"
+extern const std::string_view build;     // such as "Release, static"
 
 }  // namespace longhand::app

@@ -106,7 +106,7 @@ class CaseWriter {
       x = moved(at, direction, by);
       for (const NamedTensor& output : run(false)) {
         const std::string name = stored(output.name);
-        // the input has no gradient
+        // The input has no gradient.
         if (std::ranges::count(seeded.elements(), Json(name)) == 0) continue;
         arrays_.push_back({name + side + input, output.tensor});
       }

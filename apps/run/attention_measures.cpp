@@ -14,13 +14,13 @@
 namespace longhand::app {
 namespace {
 
-/// The contribution of one sample to the measures.
+/// The contributions of one sample to the measures.
 struct SampleMeasures {
   std::int64_t tokens = 0, asked = 0, right = 0;
   std::optional<double> attention_score = {};
 };
 
-/// The sum of -p ln p over all entries, computed some rows at a time to save memory.
+/// The sum of -p ln p over all entries, computed in blocks of rows to save memory.
 double entropy_of(const Tensor& weights) {
   constexpr std::int64_t entries_at_once = 1 << 18;
   const std::int64_t stride = std::max<std::int64_t>(1, entries_at_once / weights.columns());
@@ -33,8 +33,8 @@ double entropy_of(const Tensor& weights) {
   return sum;
 }
 
-/// The mean over a layer's heads of their value weights in a sequence, [tokens, tokens]. Calls
-/// `visit` with each head's weights.
+/// The value weights of a layer's heads in a sequence, averaged over the heads: [tokens, tokens].
+/// Calls `visit` with the weights of each head.
 template <class F>
 Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
                      const std::vector<nn::MixerView>& views, const Segments& sequences,
@@ -48,7 +48,8 @@ Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
           visit(weights);
           const Tensor read = nn::value_weights(view, weights, h);
           if (!sum) {
-            sum = scale(read, 1).value();  // weights may be memory of the view
+            // Copied, because the weights may share memory with the view.
+            sum = scale(read, 1).value();
           } else {
             sum.backend()(Combine{.f = Combination::sum, .a = sum, .b = read, .y = sum});
           }
@@ -125,7 +126,7 @@ class Measuring {
   }
 
  private:
-  /// Counts the predictions at the asked outputs.
+  /// Counts the sample's scored outputs and the right predictions among them.
   SampleMeasures answered(const tasks::Sample& sample, std::span<const std::int32_t> said) {
     SampleMeasures measures{.tokens = std::ssize(sample.tokens), .asked = std::ssize(sample.asked)};
     for (std::size_t place = 0; place < sample.asked.size(); ++place) {
@@ -141,7 +142,8 @@ class Measuring {
     return measures;
   }
 
-  /// Adds scores and entropies of a layer's heads in a sequence. Returns the mean of the heads.
+  /// Adds scores and entropies of a layer's heads in a sequence. Returns the mean of the heads'
+  /// weights.
   Tensor add_layer(std::int64_t layer, const std::vector<nn::MixerView>& views,
                    const Segments& sequences, std::int64_t sequence, const ReferenceMask& mask) {
     std::size_t head = first_head_[static_cast<std::size_t>(layer)];
@@ -154,8 +156,8 @@ class Measuring {
     });
   }
 
-  /// Adds the attention scores of the rows, separately for right and wrong tokens. Returns their
-  /// mean.
+  /// Adds the attention scores of the rows, separately for right and wrong predictions. Returns the
+  /// mean score.
   double add_scores(const Tensor& rollout, const ReferenceMask& mask, const tasks::Sample& sample,
                     std::span<const std::int32_t> said) {
     const std::vector<double> on_reference = reference_sums(rollout, mask);
@@ -172,7 +174,7 @@ class Measuring {
     return scores.mean;
   }
 
-  /// True if every answer at this token was right.
+  /// True if every prediction at this token was right.
   bool right_at(const tasks::Sample& sample, std::span<const std::int32_t> said,
                 std::int64_t token) const {
     const auto groups = static_cast<std::size_t>(task_.outputs().groups);
@@ -211,8 +213,8 @@ class Measuring {
   nn::Decoder& model_;
   const tasks::Task& task_;
   DType type_;
-  std::vector<std::size_t> first_head_;  // index of each layer's first head among all heads
-  std::int64_t rows_ = 0;                // tokens of all samples
+  std::vector<std::size_t> first_head_;  // for each layer: index of its first head among all heads
+  std::int64_t rows_ = 0;                // number of tokens of all samples
   std::vector<SampleMeasures> samples_;
   AttentionMeasures result_;
 };

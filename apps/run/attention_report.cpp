@@ -48,7 +48,7 @@ Json ratio(std::int64_t part, std::int64_t all) {
   return all == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(all));
 }
 
-/// Rows of the three tables, which the JSON also contains.
+/// The rows of the three tables, which the JSON also contains.
 std::vector<Json> head_rows(const AttentionMeasures& measures) {
   const auto entropies = entropies_by_head(measures);
   std::vector<Json> rows;
@@ -110,7 +110,7 @@ std::string score_lines(const AttentionMeasures& m) {
               " to ", decimal(m.entropy.greatest, 3), ", of ", m.entropy.heads.count, " heads\n");
 }
 
-/// Squares of a sample's reference within the first tokens shown.
+/// The reference entries of a sample within the shown tokens, as squares to be outlined.
 std::vector<std::pair<std::int64_t, std::int64_t>> outlined(const tasks::Task& task,
                                                             const tasks::Sample& sample,
                                                             std::int64_t tokens) {
@@ -123,7 +123,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> outlined(const tasks::Task& t
   return squares;
 }
 
-/// An empty map of a sample's tokens against themselves, with the reference outlined.
+/// A heat map of a sample's tokens against themselves, without values, with the reference outlined.
 html::HeatMap empty_map(const tasks::Task& task, const tasks::Sample& sample,
                         std::span<const std::int32_t> tokens) {
   const auto count = std::ssize(tokens);
@@ -134,7 +134,7 @@ html::HeatMap empty_map(const tasks::Task& task, const tasks::Sample& sample,
           .outlined = outlined(task, sample, count)};
 }
 
-/// The weights of some heads in one sequence.
+/// The weights of the wanted heads in one sequence.
 std::map<HeadKey, std::vector<double>> matrices_of(nn::Decoder& model,
                                                    std::span<const HeadScore> wanted,
                                                    const nn::Input& sequence) {
@@ -299,12 +299,12 @@ Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& mode
     reference[static_cast<std::size_t>(row * count + column)] = 1;
   }
   const std::vector<double> rollout = rollout_of(model, sequence).to_doubles();
-  double largest = 0;  // maximum over rows that have a reference
+  double largest = 0;  // maximum over the rows for which the task defines a reference
   for (const auto& [row, column] : map.outlined) {
     const auto begin = rollout.begin() + row * count;
     largest = std::max(largest, *std::max_element(begin, begin + count));
   }
-  if (largest == 0) largest = 1;  // no such row is among the tokens shown
+  if (largest == 0) largest = 1;  // no row with a reference is among the shown tokens
 
   Sections all;
   all.emplace_back(

@@ -26,15 +26,14 @@ tasks::Sample training_sample(const tasks::Task& task, std::uint64_t seed, std::
   return task.sample(rng, head);
 }
 
-/// Sample n of a training that visits a task's numbered samples, epoch after epoch.
+/// Sample n of a training on a task with numbered samples, which are visited epoch by epoch.
 tasks::Sample numbered_sample(const tasks::Task& task, std::uint64_t seed, std::uint64_t n) {
   const std::uint64_t count = task.count();
   const RandomOrder order(count, seed, Purpose::data, n / count);
   return task.sample_at(order[n % count], order.shift());
 }
 
-/// Drops everything after the token of the last scored target. A sample without scored targets is
-/// kept whole.
+/// Drops all tokens after the last scored target. A sample without scored targets is not changed.
 void cut_tail(tasks::Sample& sample, std::int64_t groups) {
   std::size_t outputs = sample.targets.size();
   while (outputs > 0 && sample.targets[outputs - 1] == tasks::Sample::not_counted) --outputs;
@@ -72,7 +71,7 @@ nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::u
   LONGHAND_CHECK(plan.set == 0, "--set: expected 0, because the task has a fixed list of ",
                  task->count(), " samples; got ", plan.set);
   if (plan.tokens) {
-    // The last token of a longest sample is only a target, and cut_tail() drops it.
+    // The last token of the longest sample is only a target, and cut_tail() drops it.
     const std::int64_t longest = task->longest() - (task->outputs().says_next ? 1 : 0);
     plan.sequences = std::max<std::int64_t>(1, plan.tokens / longest);
   }

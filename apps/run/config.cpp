@@ -15,14 +15,14 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::size_t largest_ini = 1 << 20;  // bytes
+constexpr std::size_t largest_ini = 1 << 20;  // maximum bytes of a config.ini
 
 struct Default {
   std::string_view key, value, placeholder, meaning;
-  bool often = false;  // shown in the help of one screen
+  bool often = false;  // true: shown in the one-screen help
 };
 
-/// A setting with its default, from any source.
+/// A setting with its default value, from any of the sources.
 struct DefaultSetting {
   std::string key, value, placeholder, meaning;
   bool often = false;
@@ -115,18 +115,18 @@ constexpr Default defaults[] = {
     {"compute.math", "fast", "MODE", "how products are computed: exact, fast or bf16", true},
 };
 
-/// Settings that runs of version 0.1 do not have, with the values by which these runs behave.
+/// Settings that runs of version 0.1 lack, with the values that describe how those runs behave.
 constexpr std::pair<std::string_view, std::string_view> of_older_runs[] = {
     {"training.rate_at", "end"}, {"training.checkpoint_minutes", "0"}};
 
-/// The settings by which a run's config.ini, which has them all, differs from a file that someone
-/// wrote. Every version has these.
+/// Settings that every version writes. A file that contains all of them is a run's config.ini, not
+/// a file written by hand.
 constexpr std::string_view of_every_run[] = {"training.steps",          "training.beta1",
                                              "training.epsilon",        "training.clip",
                                              "training.evaluate_every", "training.checkpoint_every",
                                              "training.keep",           "compute.math"};
 
-/// All settings; those of the mixers (nn/mixers/) follow the model's.
+/// The settings of all sources. The settings of mixers (nn/mixers/) follow those of the model.
 const std::vector<DefaultSetting>& all_defaults() {
   static const std::vector<DefaultSetting> all = [] {
     std::vector<DefaultSetting> settings;
@@ -155,13 +155,13 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// The flag of a task's option.
+/// The flag of a task's option, without dashes.
 std::string flag_of(const tasks::Option& option) {
   return option.flag.empty() ? "task." + option.name : option.flag;
 }
 
-/// The flag of a key: --task for task.name, a task's option has its own, all others drop their
-/// section.
+/// The flag of a key. task.name has the flag --task, a task's option its own flag; for all other
+/// keys the section is dropped.
 std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   const std::string name(key.substr(key.find('.') + 1));
   if (!key.starts_with("task.")) return name;
@@ -169,7 +169,8 @@ std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
   return option == task.options.end() ? "task" : flag_of(*option);
 }
 
-/// Returns the result of `make`. Its Errors are prefixed with the place that requested it.
+/// Returns the result of `make`. The message of an Error is prefixed with the place that caused the
+/// call.
 template <class F>
 auto made_of(const std::string& place, F make) {
   try {
@@ -214,7 +215,7 @@ Config Config::parse(std::string_view ini, const std::string& source) {
       continue;
     }
     const auto equals = line.find('=');
-    // The line itself is not quoted: it may be of a file that is no configuration at all.
+    // The message does not quote the line, because the file may be anything.
     LONGHAND_CHECK(equals != std::string::npos && !section.empty(), source, ':', number,
                    ": expected [section] or key = value");
     lines.push_back({number, section + "." + std::string(trimmed(line.substr(0, equals))),
@@ -262,14 +263,14 @@ Config Config::from_run(const Config& run, std::string_view task) {
       config.set(key, setting.value);
     }
   }
-  // A model knows the tokens of one tokenizer, and conversations in one form.
+  // A model requires the tokenizer and chat template with which it was trained.
   if (run.knows("task.tokenizer") && config.knows("task.tokenizer") &&
       tasks::names_tokenizer(run.text("task.tokenizer"))) {
     for (const char* key : {"task.tokenizer", "task.vocabulary", "task.template", "task.date"}) {
       config.set(key, run.text(key));
     }
   }
-  // Settings derived from the run's task stay the same with another task.
+  // Settings derived from the run's task are kept for another task.
   config.set("model.longest", std::to_string(run.model(*run.task()).longest));
   return config;
 }
@@ -413,7 +414,7 @@ nn::Schedule Config::schedule() const {
   const auto curve = nn::schedule_from_name(text("training.schedule"));
   LONGHAND_CHECK(curve, "training.schedule: expected constant, linear, cosine or one_cycle, got ",
                  quote(text("training.schedule")));
-  constexpr std::string_view places[] = {"start", "end"};  // as in nn::Schedule::Place
+  constexpr std::string_view places[] = {"start", "end"};  // in the order of nn::Schedule::Place
   return {.curve = *curve,
           .peak = number("training.rate", 0, 1e3),
           .warm_up = integer("training.warm_up", 0, longest_training),
@@ -472,7 +473,8 @@ nn::BatchSource Config::batches(std::shared_ptr<const tasks::Task> learned) cons
 }
 
 nn::Sharing Config::sharing() const {
-  constexpr std::string_view names[] = {"none", "optimizer", "gradients"};  // order of nn::Sharing
+  // In the order of nn::Sharing.
+  constexpr std::string_view names[] = {"none", "optimizer", "gradients"};
   return static_cast<nn::Sharing>(choice("training.shard", names));
 }
 
@@ -495,7 +497,7 @@ void Config::check() const {
     if (setting.origin.empty()) continue;
     Config without = *this;
     without.set(setting.key, setting.otherwise);
-    if (without.wrong() == message) continue;  // this setting is not the cause
+    if (without.wrong() == message) continue;  // the message does not depend on this setting
     if (setting.origin.starts_with("--")) wrong_usage(setting.origin, ": ", message);
     fail(setting.origin, ": ", message);
   }
@@ -561,7 +563,7 @@ std::vector<Option> config_options(std::initializer_list<std::string_view> shown
     names += (names.empty() ? "" : ", ") + kind.name;
   }
   options.push_back({"task", "NAME", names, tasks::all_tasks().front().name, false, "task"});
-  // If several tasks have a flag with different meanings, each meaning is listed once, after the
+  // A flag may have different meanings in different tasks. Each meaning is listed once, after the
   // tasks that share it.
   struct Meaning {
     std::string flag, tasks, text;

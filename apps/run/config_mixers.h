@@ -6,9 +6,10 @@
 
 namespace longhand::app {
 
-/// The mixers that a configuration describes, one list for all layers or one for each.
+/// The mixers that a configuration describes: one list for all layers, or one list per layer.
 std::vector<nn::MixerList> mixers_of(const Config& config);
-/// True if two configurations describe the same mixers, however their options are written.
+/// True if two configurations describe the same mixers, even if their options are written
+/// differently.
 bool same_mixers(const Config& a, const Config& b);
 
 }  // namespace longhand::app

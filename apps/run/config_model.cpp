@@ -1,11 +1,11 @@
 #include "apps/run/config_mixers.h"
 #include "core/error.h"
 
-/// Converts between configurations and models.
+/// Converts between a configuration and a model's description (nn::DecoderConfig).
 namespace longhand::app {
 namespace {
 
-/// The activations available to feed forwards.
+/// The activation functions for feed-forward layers.
 constexpr std::string_view activations[] = {"gelu", "gelu_tanh", "relu", "silu"};
 
 }  // namespace
@@ -94,8 +94,8 @@ void Config::set_model(const nn::DecoderConfig& model) {
   set("model.tied", flag(model.tied));
   set("model.start", name(model.start));
   set("model.deviation", nn::shortest(model.deviation));
-  // The options of the first layer's mixers are written as defaults; where other mixers differ, the
-  // list of heads says so.
+  // The options of the first layer's mixers are written as defaults. Mixers with other options
+  // state them in the list of heads.
   const nn::MixerOptions options = nn::options_of(model.mixers.front());
   for (const auto& [option, value] : options) set("model." + option, value);
   set("model.heads", nn::text_of(model.mixers, mixer_options()));

@@ -11,8 +11,8 @@
 
 namespace longhand::app {
 
-/// A model's continuation of a prompt, token by token: its text so far, and how much of it was
-/// shown.
+/// A prompt's continuation, generated token by token: its text so far, and the number of bytes
+/// already shown.
 class Continuation {
  public:
   Continuation(const tasks::Vocabulary& vocabulary, std::vector<std::int32_t> prompt)
@@ -23,10 +23,11 @@ class Continuation {
   const std::vector<nn::Choice>& choices() const { return choices_; }
 
   void add(const nn::Choice& choice, bool is_shown);
-  /// Cuts the text at `end`. Returns true if it was found; an empty `end` never is.
+  /// Cuts the text at the first occurrence of `end`. Returns true if `end` was found; an empty
+  /// `end` is never found.
   bool cut_at(const std::string& end);
-  /// The part of the text that can be shown now: whole characters, without anything that could
-  /// become the beginning of `end`.
+  /// The new part of the text that can be shown now. It ends at a whole character and contains no
+  /// suffix that could be the beginning of `end`.
   std::string_view fresh(const std::string& end, bool is_last);
 
  private:
@@ -36,11 +37,11 @@ class Continuation {
   std::vector<std::int32_t> prompt_;
   std::string text_;
   std::vector<nn::Choice> choices_;
-  std::size_t shown_ = 0;  // bytes of the text
+  std::size_t shown_ = 0;  // number of bytes already shown
 };
 
-/// The positions callback of generate(), for a model with given positions; otherwise empty.
-/// Sequence i uses the seed + i. The task must outlive the callback.
+/// The callback nn::GenerateOptions::positions for a model with given positions; empty for other
+/// models. Sequence i uses the random seed `seed` + i. The task must outlive the callback.
 decltype(nn::GenerateOptions::positions) given_positions(const nn::Decoder& model,
                                                          const tasks::Task& task,
                                                          std::uint64_t seed);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t largest_json = 1 << 20;  // bytes
+constexpr std::size_t largest_json = 1 << 20;  // maximum bytes of a data.json
 
 std::string content_of(std::uint64_t bytes, std::string_view crc) {
   return text(bytes, " bytes with checksum ", crc);
@@ -39,7 +39,7 @@ std::vector<RunData> data_of(const Config& config) {
   if (!config.knows(tokenizer) || !tasks::names_tokenizer(config.text(tokenizer))) return all;
   const std::vector<fs::path> files = nn::tokenizer_files(config.text(tokenizer));
   for (const fs::path& file : files) {
-    // A file of any name is tokenizer.json in the run's folder.
+    // A single tokenizer file, whatever its name, is stored in the run's folder as tokenizer.json.
     add(files.size() == 1 ? "tokenizer.json" : file.filename().string(), file);
   }
   return all;

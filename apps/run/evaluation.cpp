@@ -24,7 +24,7 @@ using Tokens = std::vector<std::int32_t>;
 
 using Reference = std::vector<nn::ReferencePair>;
 
-/// The reference pairs of each sample, if the model uses them; otherwise empty.
+/// The reference pairs of each sample, if the model has reinforced heads; otherwise empty.
 std::vector<Reference> references(const nn::Decoder& model, const tasks::Task& task,
                                   std::span<const tasks::Sample> samples) {
   if (!model.wants_reference()) return {};
@@ -74,12 +74,12 @@ nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
 
 namespace {
 
-/// A model's predictions at the asked outputs of each sample, under teacher forcing.
+/// The model's predictions at the scored outputs of each sample, under teacher forcing.
 std::vector<Tokens> forced(nn::Decoder& model, const tasks::Task& task,
                            std::span<const tasks::Sample> samples) {
   const Tokens choices = nn::predict(model, batch_for(model, task, samples));
   std::vector<Tokens> said(samples.size());
-  std::size_t first = 0;  // index of the sample's first output
+  std::size_t first = 0;  // index of the sample's first scored output
   for (std::size_t i = 0; i < samples.size(); ++i) {
     for (const std::int32_t output : samples[i].asked) {
       said[i].push_back(choices[first + static_cast<std::size_t>(output)]);
@@ -103,7 +103,7 @@ std::vector<Tokens> decoded(nn::Decoder& model, const tasks::Task& task,
                           references(model, task, samples), positions);
 }
 
-/// Adds the losses of the samples' scored targets, in nats, under teacher forcing.
+/// Adds the losses of the samples' scored targets in nats, under teacher forcing.
 void add_losses(LossSum& loss, nn::Decoder& model, const tasks::Task& task,
                 std::span<const tasks::Sample> samples) {
   const nn::Batch batch = batch_for(model, task, samples);
@@ -111,14 +111,15 @@ void add_losses(LossSum& loss, nn::Decoder& model, const tasks::Task& task,
   loss.weight += batch.total_weight();
 }
 
-/// Index i of `wanted` evenly spaced numbers below `count`: i * count / wanted.
+/// Element i of `wanted` evenly spaced indices below `count`: i * count / wanted.
 std::uint64_t place_among(std::uint64_t i, std::uint64_t wanted, std::uint64_t count) {
-  return i * (count / wanted) + i * (count % wanted) / wanted;  // avoids overflow
+  // Written so that no product overflows.
+  return i * (count / wanted) + i * (count % wanted) / wanted;
 }
 
 std::int64_t tokens_in_cache(const nn::Decoder& model) {
-  std::int64_t bytes = 0;             // per token: keys and values of every layer
-  constexpr std::int64_t least = 64;  // minimum tokens assumed per sequence
+  std::int64_t bytes = 0;             // bytes per token for the keys and values of all layers
+  constexpr std::int64_t least = 64;  // minimum number of tokens assumed per sequence
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     for (const nn::AnyMixer& mixer : model.config().mixers_of(layer)) {
       bytes += 4 * (mixer->cached_columns() + mixer->cached_numbers());
@@ -162,7 +163,8 @@ void for_samples(const tasks::Task& task, const EvaluationOptions& options,
 
 namespace {
 
-/// A model's answers to samples that were read together and, if their targets are text, its loss.
+/// A model's predictions for samples that were read together and, if the targets are text, the
+/// loss.
 struct Answers {
   std::vector<Tokens> said;
   LossSum loss;
@@ -197,7 +199,8 @@ std::string bytes_of(const Answers& answers) {
   return bytes;
 }
 
-/// Parses the answers of one group, in the format of bytes_of(), from the front of `bytes`.
+/// Parses the predictions for one group of samples, in the format of bytes_of(), and removes them
+/// from the front of `bytes`.
 Answers take_answers(std::string_view& bytes, std::size_t samples) {
   const auto take = [&](void* to, std::size_t count) {
     LONGHAND_CHECK(count <= bytes.size(), "evaluation: expected the answers to ", samples,
@@ -217,8 +220,8 @@ Answers take_answers(std::string_view& bytes, std::size_t samples) {
   return answers;
 }
 
-/// The groups that each rank read, in order. Rank r reads the groups whose number is r modulo the
-/// number of ranks.
+/// The encoded predictions for all groups, in order. Rank r of n reads the groups r, r + n, r + 2n,
+/// ...
 std::vector<std::string> read_on_ranks(nn::Communicator& ranks, nn::Decoder& model,
                                        const tasks::Task& task, const EvaluationOptions& options) {
   std::string mine;

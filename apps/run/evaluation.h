@@ -12,65 +12,67 @@
 
 namespace longhand::app {
 
-/// The way in which a model's answers are obtained.
+/// How a model's predictions are obtained.
 enum class Reading {
-  forced,   // the model reads the sample's own tokens (teacher forcing)
-  decoded,  // the model reads its own answers in place of the asked tokens
+  forced,   // teacher forcing: the model reads the sample's own tokens
+  decoded,  // the model reads its own predictions in place of the answer's tokens
 };
 std::optional<Reading> reading_from_name(std::string_view name);  // parses "forced" or "decoded"
 
 struct EvaluationOptions {
   std::int64_t samples = 200;
-  /// About this many tokens are read together. 0 means 8192, and in decoding as many as fit in a
-  /// cache of 256 MiB, at most 65536. In decoding a batch needs one pass per asked output, so many
-  /// sequences are efficient.
+  /// Approximate number of tokens that are read together. 0 selects 8192; in decoding, as many as
+  /// fit in a cache of 256 MiB, but at most 65536. Decoding takes one forward pass per scored
+  /// output for the whole batch, so large batches are efficient.
   std::int64_t tokens_at_once = 0;
   std::uint64_t seed = 1;
   Reading reading = Reading::forced;
-  int head = 0;  // output head of the task
-  /// Called with samples and the predictions at their asked outputs.
+  int head = 0;  // index of the task's output head
+  /// Called with samples and the predictions at their scored outputs.
   std::function<void(std::span<const tasks::Sample> samples,
                      std::span<const std::vector<std::int32_t>> said)>
       told = {};
-  /// Ranks that all have the model and call evaluate() together. Each reads some of the samples,
-  /// and all get the tally of a single rank.
+  /// Ranks that all hold the model and call evaluate() together. Each rank reads some of the
+  /// samples; all ranks return the same tally as a single rank would.
   nn::Communicator* ranks = &nn::alone();
 };
 
-/// Visits the samples for scoring, some at a time. Sample i is drawn from the stream (seed,
-/// evaluation, 0, i), so every model and step sees the same samples. If a task's samples are
-/// numbered, these are all of them in order, or evenly spaced ones if fewer are wanted.
+/// Calls `body` with the test samples, several at a time. Sample i is drawn from the random stream
+/// (seed, evaluation, 0, i), so every model is scored on the same samples at every step. If a
+/// task's samples are numbered, all of them are visited in order, or evenly spaced ones if fewer
+/// are requested.
 void for_samples(const tasks::Task& task, const EvaluationOptions& options,
                  const std::function<void(std::span<const tasks::Sample>)>& body);
 
-/// Joins samples to a batch for this model; with reinforced heads, including the reference pairs.
+/// Joins samples to a batch for this model. A model with reinforced heads also receives the
+/// reference pairs.
 nn::Batch batch_for(const nn::Decoder& model, const tasks::Task& task,
                     std::span<const tasks::Sample> samples);
-/// The same in the backend's memory.
+/// The batch of batch_for() in the backend's memory.
 nn::Input input_for(const nn::Decoder& model, const tasks::Task& task,
                     std::span<const tasks::Sample> samples);
-/// The first tokens of a sample, at most `most`, as an input.
+/// The first `most` tokens of a sample as an input.
 nn::Input beginning_for(const nn::Decoder& model, const tasks::Task& task,
                         const tasks::Sample& sample, std::size_t most);
 
-/// Scores a model on the samples of a task.
+/// Scores a model on samples of the task.
 tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
                       const EvaluationOptions& options);
 
-/// The mean loss of the same samples' scored targets, in nats, under teacher forcing.
+/// The mean loss in nats of the scored targets of the same samples, under teacher forcing.
 double evaluate_loss(nn::Decoder& model, const tasks::Task& task, const EvaluationOptions& options);
 
-/// Sum of losses of scored targets.
+/// A weighted sum of the losses of scored targets.
 struct LossSum {
   double sum = 0, weight = 0;
 
   double mean() const { return weight > 0 ? sum / weight : 0; }
 };
-/// The losses of each sample separately.
+/// One LossSum per sample, instead of the mean over all samples.
 std::vector<LossSum> evaluate_losses(nn::Decoder& model, const tasks::Task& task,
                                      const EvaluationOptions& options);
 
-/// A share with its 95% interval, "0.9375 [0.9120, 0.9560]", or the mean of another metric.
+/// A share with its 95% interval, "0.9375 [0.9120, 0.9560]"; for other metrics only the mean.
 std::string text_of(const tasks::Metric& metric);
 
 }  // namespace longhand::app

@@ -14,7 +14,7 @@ namespace longhand::app {
 namespace {
 
 template <class T>
-void append(std::string& bytes, T value) {  // little endian
+void append(std::string& bytes, T value) {  // little-endian
   for (std::size_t i = 0; i < sizeof(T); ++i) {
     bytes.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
   }
@@ -27,7 +27,8 @@ std::string varint(std::uint64_t value) {
   return bytes;
 }
 
-// Wire types of protocol buffers: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes.
+// Wire types of protocol buffers: 0 is a varint, 1 is eight bytes, 2 is a length followed by bytes,
+// 5 is four bytes.
 std::string key(std::uint64_t field, std::uint64_t type) { return varint(field << 3 | type); }
 
 std::string eight(std::uint64_t field, double value) {

@@ -11,9 +11,9 @@
 
 namespace longhand::app {
 
-/// A file for TensorBoard, with one record of named numbers per step. A record is
-///   length (u64), masked CRC-32C of the length, an Event message, masked CRC-32C of it
-/// Readers ignore an incomplete record at the end.
+/// A file for TensorBoard. It contains one record of named numbers per step:
+///   length (u64), masked CRC-32C of the length, an Event message, masked CRC-32C of the message
+/// TensorBoard ignores an incomplete record at the end of the file.
 class EventsFile {
  public:
   /// Creates events.out.tfevents.SECONDS.longhand in the folder.

@@ -7,15 +7,15 @@
 
 namespace longhand::app {
 
-/// The process that currently writes to a folder; empty if there is none.
+/// The process that currently writes to a folder, as text; empty if there is none.
 std::optional<std::string> writer_of(const Folder& folder);
 
-/// Holds the file `lock` of a folder, so that one process at a time writes there. The file contains
-/// the process id and the machine's name. The system releases the lock when the process ends in any
-/// way.
+/// Locks the file `lock` of a folder, so that only one process at a time writes to the folder. The
+/// file contains the process id and the host's name. The system releases the lock however the
+/// process ends.
 class FolderLock {
  public:
-  /// Throws a one-line Error that names the other process if it holds the lock.
+  /// Throws a one-line Error that names the holder if another process holds the lock.
   explicit FolderLock(Folder folder);
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept = default;

@@ -17,7 +17,8 @@ bool has_scores(const nn::Mixer& mixer) {
   return std::ranges::any_of(mixer.projected(), makes_scores);
 }
 
-/// Rows of the layer's projection that compute these entries of its heads' queries and keys.
+/// The rows of the layer's projection that compute the given entries of its heads' queries and
+/// keys.
 std::vector<nn::Rows> rows_of(const nn::Mixing& mixing, std::string_view columns) {
   std::set<std::int64_t> rows;
   for (std::size_t i = 0; i < mixing.mixers().size(); ++i) {

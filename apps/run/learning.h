@@ -6,15 +6,16 @@
 
 namespace longhand::app {
 
-/// Freezes the parameters that training.train excludes, and enables recomputation if configured.
+/// Freezes the parameters that training.train excludes. Enables recomputation of activations if
+/// configured.
 void set_up_training(const Config& config, nn::Decoder& model);
 
-/// Loads the values of a checkpoint. Parameters that LoRA and mixers add keep their initial values
-/// if the checkpoint lacks them.
+/// Loads parameter values from a checkpoint. Parameters added by LoRA or mixers keep their initial
+/// values if the checkpoint does not contain them.
 void begin_with(const std::filesystem::path& checkpoint, const nn::Decoder& model);
 
-/// "trains 12 of 272 tensors, 884736 of 134515008 numbers: blocks.*.mixing.out.weight"; empty if
-/// everything is trained.
+/// Describes the trained parameters: "trains 12 of 272 tensors, 884736 of 134515008 numbers:
+/// blocks.*.mixing.out.weight". Empty if all parameters are trained.
 std::string learning_line(const nn::Parameters& parameters);
 
 }  // namespace longhand::app

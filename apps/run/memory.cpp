@@ -11,7 +11,7 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::int64_t looked_at = 32;  // number of sequences examined
+constexpr std::int64_t looked_at = 32;  // number of sequences whose lengths are examined
 
 }  // namespace
 
@@ -28,7 +28,7 @@ std::string size_in_words(double bytes) {
 nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task, std::int64_t ranks) {
   const BatchPlan plan = config.batch_plan();
   nn::DecoderConfig model = config.model(task);
-  model.deviation = 0;  // avoids drawing initial values
+  model.deviation = 0;  // initial values need not be drawn
   const auto made = [&](Backend& backend) {
     auto decoder = std::make_unique<nn::Decoder>(backend, model, 0, config.storage());
     set_up_training(config, *decoder);

@@ -7,18 +7,17 @@
 
 namespace longhand::app {
 
-/// "1.5 MiB"
+/// Formats a size, such as "1.5 MiB".
 std::string size_in_words(double bytes);
 
-/// The memory that a training of this configuration needs on one of `ranks` ranks, from a few of
-/// its first samples. In a step with many sequences, the others are assumed to be like these on
-/// average.
+/// An estimate of the memory that a training needs on each of `ranks` ranks. It examines a few of
+/// the first samples and assumes that a step's other sequences have the same average length.
 nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task,
                               std::int64_t ranks = 1);
 
-/// The need in one line, next to the machine's memory. Throws an Error if the machine has less,
-/// including swap and within its container's limit. Nothing is known about a GPU's memory in
-/// advance.
+/// The estimated memory and the machine's memory, in one line. Throws an Error if the estimate
+/// exceeds the machine's memory, including swap and within the container's limit. GPU memory is not
+/// checked.
 std::string require_memory(const Config& config, const tasks::Task& task, std::int64_t ranks = 1);
 
 }  // namespace longhand::app

@@ -15,8 +15,8 @@ namespace longhand::app {
 namespace {
 
 const std::string metrics_file = "metrics.jsonl";
-constexpr std::size_t longest_line = 16u << 20;  // bytes
-constexpr std::size_t most_damaged = 1000;       // lines
+constexpr std::size_t longest_line = 16u << 20;  // maximum bytes of a line
+constexpr std::size_t most_damaged = 1000;       // maximum number of damaged lines
 
 std::optional<Json> parsed(std::string_view text) {
   std::optional<Json> json = Json::parse(text);
@@ -25,7 +25,7 @@ std::optional<Json> parsed(std::string_view text) {
   return json;
 }
 
-/// Calls `take` with the text of each line and its object, which is empty if the line is damaged.
+/// Calls `take` with the text of each line and its JSON object; a damaged line has no object.
 Metrics each_line(const Folder& folder,
                   const std::function<void(std::string_view, const std::optional<Json>&)>& take) {
   Metrics metrics;
@@ -58,7 +58,7 @@ Metrics read_metrics(const Folder& folder, const std::function<void(const Json&)
 }
 
 FileDescriptor open_metrics(const Folder& folder, std::int64_t step, bool evaluated) {
-  AtomicFile kept(folder, metrics_file);  // takes the file's place only if something is dropped
+  AtomicFile kept(folder, metrics_file);  // replaces the file only if a line is dropped
   bool dropped = false;
   const auto keep = [&](std::string_view line, const std::optional<Json>& json) {
     const std::int64_t of = json ? (*json)["step"].integer() : 0;

@@ -10,20 +10,22 @@
 
 namespace longhand::app {
 
-/// The state of metrics.jsonl, which holds an object with a number `step` on each line.
+/// The state of metrics.jsonl. Each line of the file is a JSON object with a number `step`.
 struct Metrics {
-  std::int64_t lines = 0;  // sound or damaged
-  bool cut = false;        // the last line has no end, as a kill leaves it; it is not counted
-  std::vector<std::string> damage;  // a message for each damaged line, beginning with file and line
+  std::int64_t lines = 0;  // number of lines, including damaged ones
+  /// The last line is incomplete, because the process was killed; it is not counted.
+  bool cut = false;
+  /// A message for each damaged line, which begins with file and line number.
+  std::vector<std::string> damage;
 };
 
-/// Reads metrics.jsonl line by line and calls `take` for each sound one, so that memory does not
-/// grow with the file. No lines if the folder has no such file. A file with more than 1,000 damaged
-/// lines is refused, so that rubbish costs neither time nor memory.
+/// Reads metrics.jsonl line by line and calls `take` for each undamaged line, so memory does not
+/// grow with the file. A folder without the file has no lines. Reading stops with an Error after
+/// 1,000 damaged lines, which bounds time and memory for arbitrary files.
 Metrics read_metrics(const Folder& folder, const std::function<void(const Json&)>& take = {});
 
-/// Opens metrics.jsonl for appending. Lines after `step` are dropped, and so is the evaluation at
-/// `step` unless `evaluated`, because they will be written again. Damaged lines are kept.
+/// Opens metrics.jsonl for appending. Lines after `step` are removed because they will be written
+/// again, as is the evaluation at `step` unless `evaluated`. Damaged lines are kept.
 FileDescriptor open_metrics(const Folder& folder, std::int64_t step, bool evaluated);
 
 }  // namespace longhand::app

@@ -6,8 +6,8 @@
 
 namespace longhand::app {
 
-/// Visits every mixer of a layer with its view: visit(first head, mixer, view). Heads are numbered
-/// over all mixers of the layer, in the order of its list.
+/// Calls visit(first head, mixer, view) for every mixer of a layer. Heads are counted over all
+/// mixers of the layer, in the order of the layer's list.
 template <class F>
 void for_each_mixer(const nn::Decoder& model, std::int64_t layer,
                     const std::vector<nn::MixerView>& views, F visit) {
@@ -19,7 +19,7 @@ void for_each_mixer(const nn::Decoder& model, std::int64_t layer,
   }
 }
 
-/// The same over all layers: visit(layer, first head, mixer, view).
+/// As above, over all layers: visit(layer, first head, mixer, view).
 template <class F>
 void for_each_mixer(const nn::Decoder& model, const std::vector<std::vector<nn::MixerView>>& views,
                     F visit) {

@@ -7,7 +7,8 @@ namespace longhand::app {
 
 double measure_peak(Backend& backend) {
   if (backend.name() == "reference") return 0;
-  const std::int64_t n = backend.name() == "cuda" ? 8192 : 1024;  // takes about 10 ms
+  // Size of a product that takes about 10 ms.
+  const std::int64_t n = backend.name() == "cuda" ? 8192 : 1024;
   const DType type = backend.options().math == Math::bf16 ? DType::bf16 : DType::f32;
   double best = 0;
   {

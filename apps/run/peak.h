@@ -4,8 +4,8 @@
 
 namespace longhand::app {
 
-/// Operations per second of one large product in the backend's math, the best of a few: the current
-/// speed of the machine. 0, unknown, on the reference backend.
+/// The current speed of the machine: operations per second of a large product in the backend's math
+/// mode, the best of a few runs. 0 on the reference backend, where it is unknown.
 double measure_peak(Backend& backend);
 
 }  // namespace longhand::app

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Operations of a model in one training step of a batch.
+/// Number of operations of one training step on a batch.
 double operations_of(const nn::Decoder& model, const nn::Batch& batch) {
   double pairs = 0;
   for (const std::int32_t n : batch.lengths) pairs += 0.5 * n * (n + 1.0);
@@ -29,7 +29,7 @@ double checkpoint_bytes(const nn::Decoder& model, DType moments) {
   return bytes;
 }
 
-/// Free bytes on the disk of the folder, which need not exist yet; 0: unknown.
+/// Free bytes on the disk that would hold `folder`, which need not exist yet; 0 if unknown.
 double free_bytes(fs::path folder) {
   std::error_code error;
   folder = fs::absolute(folder, error);
@@ -59,7 +59,7 @@ TrainingWork training_work(const Config& config) {
   const std::shared_ptr<const tasks::Task> task = config.learned();
   const auto nothing = make_accounting_backend();
   nn::DecoderConfig shape = config.model(*task);
-  shape.deviation = 0;  // avoids drawing initial values
+  shape.deviation = 0;  // initial values need not be drawn
   const nn::Decoder model(*nothing, shape, 0, config.storage());
   const nn::BatchSource source = config.batches(task);
   TrainingWork all{.parameters = model.parameters().count(),
@@ -88,7 +88,7 @@ std::string plan_line(const Config& config, const nn::Decoder& model, const nn::
       line += text("; at least ", time_in_words(seconds), " at this machine's peak");
     }
   }
-  // The last `keep`, the best, and the one being written.
+  // The `keep` latest checkpoints, the best one, and the one being written.
   const auto kept = static_cast<double>(config.integer("training.keep", 1, 1000) + 2);
   const bool several = config.integer("training.checkpoint_every", 0, longest_training) > 0 ||
                        config.number("training.checkpoint_minutes", 0, 1e6) > 0 ||

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view place_names[] = {"before the MLP", "after the MLP"};
 
-/// x B^T in the type of B.
+/// x B^T in the data type of B.
 Tensor products(const Tensor& x, const Tensor& basis) {
   return matmul(Var(x), Var(basis), {.transpose_b = true, .out = basis.dtype()}).value();
 }
@@ -55,7 +55,7 @@ Cosines cosines(const Tensor& a, const Tensor& b, bool same) {
   return result;
 }
 
-/// The rows of x for these tokens.
+/// The rows of x with the given indices.
 Tensor rows_of(const Tensor& x, std::span<const std::int32_t> rows) {
   const auto count = static_cast<std::int64_t>(rows.size());
   const Tensor y(x.backend(), {count, x.columns()}, x.dtype());
@@ -73,7 +73,7 @@ std::string figure_text(double value) {
   return buffer;
 }
 
-/// Indices of the two largest.
+/// Indices of the two largest values.
 std::pair<std::size_t, std::size_t> two_largest(std::span<const double> values) {
   std::size_t first = values[0] >= values[1] ? 0 : 1, second = 1 - first;
   for (std::size_t i = 2; i < values.size(); ++i) {
@@ -87,12 +87,13 @@ std::pair<std::size_t, std::size_t> two_largest(std::span<const double> values) 
   return {first, second};
 }
 
-/// Counts both mechanisms in samples that were read together.
+/// Counts both mechanisms in samples that were read as one batch.
 void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor& decoder,
                       std::span<const tasks::Sample> samples, Mechanisms& counts) {
   const nn::Batch batch = batch_of(samples, task);
   const auto seen = watched(model, nn::make_input(model.backend(), batch), ".mixing");
-  // Rows of the batch: every mark, and every output number that has a greater one.
+  // Row indices in the batch: `marks` has every ⊥, `numbers` every output number for which the
+  // input contains a greater one.
   std::vector<std::int32_t> marks, numbers;
   std::vector<std::int32_t> least, own, next;
   std::int32_t begin = 0;

@@ -32,14 +32,14 @@ std::string percent(double share) {
   return buffer;
 }
 
-/// Current width of the terminal minus one, because a line that fills the last column wraps.
+/// Width of the terminal minus one, because a line that fills the last column wraps.
 std::size_t terminal_columns() {
   winsize size = {};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return 79;
   return size.ws_col - 1u;
 }
 
-/// "[####......]" for this share.
+/// A progress bar "[####......]" for this share.
 std::string bar(double share, std::size_t cells) {
   const auto full = static_cast<std::size_t>(share * static_cast<double>(cells));
   return "[" + std::string(full, '#') + std::string(cells - full, '.') + "]";
@@ -56,7 +56,7 @@ std::string rounded(const char* form, double value) {
 std::string progress_line(const ProgressState& s, std::size_t columns) {
   struct Field {
     std::string text;
-    int rank;  // the highest rank is dropped first
+    int rank;  // the part with the highest rank is dropped first
   };
   const auto left = static_cast<double>(s.steps - s.step);
   std::vector<Field> fields{
@@ -87,7 +87,7 @@ std::string progress_line(const ProgressState& s, std::size_t columns) {
     line = joined();
   }
   constexpr std::size_t least_cells = 8, most_cells = 30;
-  const std::size_t around = 4;  // brackets and spaces around it
+  const std::size_t around = 4;  // brackets and spaces around the bar
   if (line.size() + around + least_cells <= columns && s.steps > 0) {
     const std::size_t cells = std::min(most_cells, columns - line.size() - around);
     const double share = static_cast<double>(s.step) / static_cast<double>(s.steps);

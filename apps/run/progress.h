@@ -10,30 +10,30 @@
 
 namespace longhand::app {
 
-/// The contents of a line of progress.
+/// The values shown in a progress line.
 struct ProgressState {
   std::int64_t step = 0, steps = 0;
   double loss = 0;
   std::optional<double> accuracy = {};
-  double seconds = 0;                                   // per step
-  double tokens = 0;                                    // per step
-  std::optional<nn::StepReport::Slowest> slowest = {};  // if there are several ranks
-  std::optional<double> peak = {};                      // share of the machine's peak
-  std::uint64_t memory = 0;                             // bytes, maximum so far
+  double seconds = 0;                                   // seconds per step
+  double tokens = 0;                                    // tokens per step
+  std::optional<nn::StepReport::Slowest> slowest = {};  // the slowest rank, if there are several
+  std::optional<double> peak = {};                      // speed as a share of the machine's peak
+  std::uint64_t memory = 0;                             // peak memory in bytes
 };
 
-/// The line, at most this wide, with a bar if there is room. The least important parts are dropped
-/// first. With columns 0, all parts without a bar.
+/// The progress line, cut to `columns` characters, with a bar if there is room. The least important
+/// parts are dropped first. If columns is 0, the line has all parts and no bar.
 std::string progress_line(const ProgressState& state, std::size_t columns);
 
-/// Shows the progress of a run on standard error: one line that is overwritten on a terminal,
-/// otherwise a line from time to time.
+/// Prints the progress of a run to standard error: on a terminal one line that is overwritten,
+/// otherwise a new line from time to time.
 class Progress {
  public:
-  /// `peak`: operations per second of the machine; 0 if unknown.
+  /// `peak` is the machine's operations per second; 0 if unknown.
   Progress(std::int64_t steps, bool quiet, double peak);
 
-  /// `operations`: of the step.
+  /// `operations` is the number of operations of the step.
   void show(const nn::StepReport& report, double operations);
   void say(std::string_view text);  // prints one or several lines
 

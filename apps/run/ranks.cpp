@@ -22,16 +22,16 @@ namespace {
 
 constexpr std::int64_t usual_parts = 8;
 
-/// A launcher ends all ranks as soon as one has failed, so ranks without a message of their own end
-/// last.
+/// A launcher ends all ranks as soon as one rank has failed. A rank without its own message waits,
+/// so that the rank with the message can print it first.
 void let_others_speak() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
 
-/// Longer than any rank needs to notice that another is gone.
+/// Longer than any rank needs to notice that another rank is lost.
 constexpr std::chrono::seconds until_all_saw{1};
 
-/// Reports the loss and ends the process, because this thread cannot stop what another one waits
-/// for. It waits until the other ranks have noticed which was lost first, so that they do not
-/// report this rank instead.
+/// Reports lost ranks and ends the process, because the main thread is blocked in MPI and cannot be
+/// interrupted. Before it ends, it waits until the other ranks have noticed the first loss, so that
+/// they do not report this rank as lost.
 void end_without(const std::string& ranks, bool first) {
   if (first) {
     std::fprintf(stderr,
@@ -47,7 +47,7 @@ std::string machine_name() {
   return ::gethostname(host, sizeof host - 1) == 0 ? host : "?";
 }
 
-/// Cores that this process may use, and all cores of the machine.
+/// Number of cores that this process may use, and number of all cores of the machine.
 int own_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -73,7 +73,7 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
   const auto named = [&](const char* message) {
     return rank == 0 ? std::string(message) : text("rank ", rank, ": ", message);
   };
-  // If one rank throws, the others are blocked in MPI. Do not wait for them: the launcher ends
+  // If one rank throws, the other ranks are blocked in MPI. Do not wait for them: the launcher ends
   // them.
   const auto leave = [&] {
     if (ranks->failed_together()) {
@@ -90,7 +90,8 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     let_others_speak();
     throw;
   } catch (const nn::RankLost& error) {
-    // MPI may notice a lost rank before the watch does, which knows its name and ends this process.
+    // MPI may notice a lost rank before the watch does. Wait for the watch, which can name the rank
+    // and then ends this process.
     std::this_thread::sleep_for(3 * until_all_saw);
     leave();
     throw Error(named(error.what()));
@@ -101,7 +102,7 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
     leave();
     throw Error(named(message_of(error).c_str()));
   }
-  // Ranks leave together, so none counts as lost.
+  // All ranks leave together, so that none is reported as lost.
   ranks->meet();
   watch->stop();
   ranks->meet();
@@ -124,7 +125,7 @@ void require_same(nn::Communicator& ranks, const RankFacts& facts) {
     if (all[r] == all[0]) continue;
     ranks.fail_together();
     if (ranks.rank() > 0) throw nn::FailedElsewhere("rank 0 tells it");
-    // Rank 0's facts come first; those of the same program are in the same order.
+    // Rank 0's facts come first. Ranks of the same program list their facts in the same order.
     std::size_t at = 0;
     const auto next = [&] {
       const std::size_t end = std::min(all[r].find('\0', at), all[r].size());
@@ -155,7 +156,7 @@ int threads_of_rank(nn::Communicator& ranks, int threads) {
   if (ranks.size() == 1 || threads != 0) return threads;
   const auto machines = ranks.gather(std::string_view(machine_name()));
   const auto here = std::ranges::count(machines, machine_name());
-  if (own_cores() < all_cores()) return 0;  // the launcher has given each rank its own cores
+  if (own_cores() < all_cores()) return 0;  // the launcher has assigned cores to each rank
   return std::max(1, own_cores() / static_cast<int>(here));
 }
 

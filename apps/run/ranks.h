@@ -11,24 +11,24 @@
 
 namespace longhand::app {
 
-/// Does work on the ranks that mpirun or srun started, or on this process alone. An error common to
-/// all ranks is reported once, one of a single rank by that rank. If a rank is lost, the others on
-/// its machine end within a second.
+/// Calls `work` on the ranks that mpirun or srun started, or in this process alone. An error that
+/// occurs on all ranks is reported once, an error on one rank by that rank. If a rank is lost, the
+/// other ranks on its machine end within a second.
 void on_ranks(const std::function<void(nn::Communicator&)>& work);
 
-/// Names and values that must be equal on all ranks.
+/// Names and values of settings that must be equal on all ranks.
 using RankFacts = std::vector<std::pair<std::string, std::string>>;
-/// The facts on which the bits depend: the program's file and the instruction set.
+/// The facts on which bitwise results depend: the program's file and the instruction set.
 RankFacts program_facts();
-/// Throws an Error that names the rank and the first fact that differs from rank 0's.
+/// Throws an Error that names the first rank and fact that differ from rank 0.
 void require_same(nn::Communicator& ranks, const RankFacts& facts);
 
-/// The default number of parts of a step for a run that starts on ranks: 8, or the largest smaller
-/// power of two that divides its batches.
+/// The default number of parts of a step for a run on several ranks: 8, or the largest smaller
+/// power of two that divides the number of batches per step.
 std::int64_t default_parts(const Config& config);
 
-/// Threads per rank if ranks share a machine and --threads is not given: an equal share of its
-/// cores.
+/// Number of threads of a rank. If --threads is not given, the ranks on a machine share its cores
+/// equally.
 int threads_of_rank(nn::Communicator& ranks, int threads);
 
 }  // namespace longhand::app

@@ -9,10 +9,10 @@
 namespace longhand::app {
 namespace {
 
-/// A head of a layer, numbered over all its mixers.
+/// A head of a layer, found by its index among the heads of all mixers.
 struct FoundHead {
-  const nn::SoftmaxHeads* mixer = nullptr;  // null if it is not a softmax head
-  std::int64_t head = 0;                    // index within the mixer
+  const nn::SoftmaxHeads* mixer = nullptr;  // the head's mixer; null if it is not a softmax head
+  std::int64_t head = 0;                    // index of the head within its mixer
 };
 FoundHead find(const nn::Decoder& model, const HeadScore& wanted) {
   std::int64_t head = wanted.head;
@@ -23,7 +23,7 @@ FoundHead find(const nn::Decoder& model, const HeadScore& wanted) {
   fail("reinforcement: layer ", wanted.layer, " has no head ", wanted.head);
 }
 
-/// Sets the amount added to the weights of each head of every softmax mixer.
+/// Sets the reinforcement of every softmax head: `amount` for the given heads, 0 for all others.
 void set_amounts(const nn::Decoder& model, std::span<const HeadScore> heads, double amount) {
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     for (const nn::AnyMixer& mixer : model.block(layer).mixing.mixers()) {

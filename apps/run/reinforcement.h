@@ -9,31 +9,33 @@
 #include "apps/run/reference_scores.h"
 #include "apps/run/run_folder.h"
 
-/// Selected softmax heads that attend more to a task's reference tokens (core/contract/reinforce.h;
-/// AttentionSpan, section 6.1).
+/// Reinforcement: selected softmax heads attend more to a task's reference tokens
+/// (core/contract/reinforce.h; AttentionSpan, section 6.1).
 namespace longhand::app {
 
 struct ReinforcementSetting {
-  std::int64_t heads = 1;  // N: the first heads of a ranking
-  double amount = 1;       // delta, added to their weights on reference tokens
-  double threshold = 0;    // C, which such a weight must exceed
+  std::int64_t heads = 1;  // N: number of reinforced heads, the first ones of a ranking
+  double amount = 1;       // delta, which is added to their weights on reference tokens
+  double threshold = 0;    // C: only weights above this threshold are increased
 };
 
-/// The model of a run with reinforced heads, for its task or another with the same vocabulary.
+/// The configuration of `run` with reinforced heads, for its task or another task with the same
+/// vocabulary.
 Config reinforced(const Config& run, std::string_view task, double threshold);
 
-/// This model with the values of a checkpoint of the run; all amounts are 0.
+/// The model of such a configuration with the parameters of a checkpoint of the run. All amounts
+/// are 0.
 std::unique_ptr<nn::Decoder> reinforced_model(const Config& config, Backend& backend,
                                               const std::filesystem::path& checkpoint);
 
-/// The softmax heads of a ranking, in order; only these can be reinforced.
+/// The softmax heads of a ranking, in its order. Only softmax heads can be reinforced.
 std::vector<HeadScore> softmax_heads(const nn::Decoder& model, std::span<const HeadScore> ranking);
-/// Sets the amount of the first `count` heads of a ranking, and 0 for all others. Throws an Error
-/// if the ranking has fewer heads.
+/// Sets the amount of the first `count` heads of a ranking, and sets all other amounts to 0. Throws
+/// an Error if the ranking has fewer heads.
 void reinforce(const nn::Decoder& model, std::span<const HeadScore> ranking, std::int64_t count,
                double amount);
 
-/// The values of which all combinations are tried.
+/// The values to be tried, in all combinations.
 struct ReinforcementGrid {
   std::vector<std::int64_t> heads;
   std::vector<double> amounts, thresholds;
@@ -41,10 +43,10 @@ struct ReinforcementGrid {
 struct Tried {
   ReinforcementSetting setting;
   double score = 0;  // main metric of the task
-  double loss = 0;   // mean over the answers' tokens
+  double loss = 0;   // mean loss over the answers' tokens
 };
-/// Scores every combination on samples of a task. Sorted by score, highest first; equal scores by
-/// loss.
+/// Scores every combination on samples of a task. The results are sorted by score, highest first;
+/// equal scores are sorted by loss.
 std::vector<Tried> search(const Config& run, const std::filesystem::path& checkpoint,
                           Backend& backend, std::span<const HeadScore> ranking,
                           const ReinforcementGrid& grid, const tasks::Task& task,

@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<std::string_view, 5> names{"columns", "rope-off", "bias-matrix", "bias-heads",
                                                 "reinforce"};
 
-/// Maximum tokens of a sample in any distribution.
+/// Maximum number of tokens of a sample in any distribution.
 std::int64_t longest_sample(const Config& config) {
   std::int64_t longest = 1;
   for (const tasks::Distribution& d : config.kind().distributions) {
@@ -19,7 +19,7 @@ std::int64_t longest_sample(const Config& config) {
   return longest;
 }
 
-/// Turns all softmax heads into biased ones.
+/// Converts all softmax heads to biased heads.
 void add_biases(Config& config, nn::ScoreBias bias) {
   nn::DecoderConfig model = config.model(*config.task());
   bool any = false;

@@ -7,25 +7,26 @@
 
 #include "apps/run/config.h"
 
-/// Runs that repair the attention of another run (Attention Span, section 6). A repaired run is an
-/// ordinary run: it starts with the other's weights, and its config.ini states the change.
+/// Runs that repair the attention of another run (AttentionSpan, section 6). A repaired run is an
+/// ordinary run: it starts from the parameters of the other run, and its config.ini describes the
+/// change.
 namespace longhand::app {
 
 enum class Repair {
-  columns,      // train single columns of every head's W_Q and W_K (6.4)
-  rope_off,     // do not rotate queries and keys (6.5); nothing is trained
-  bias_matrix,  // train a matrix added to every head's scores (Eq. 6)
+  columns,      // train single columns of every head's W_Q and W_K (section 6.4)
+  rope_off,     // omit the rotation of queries and keys (6.5); nothing is trained
+  bias_matrix,  // train a matrix that is added to every head's scores (Eq. 6)
   bias_heads,   // train additional heads whose weights are added to the scores (Eq. 7, 8)
-  reinforce,    // selected heads attend more to the task's reference (6.1); nothing is trained
+  reinforce,    // make selected heads attend more to the reference (6.1); nothing is trained
 };
 std::string_view name_of(Repair method);
 std::optional<Repair> repair_from_name(std::string_view name);
-/// "columns, rope-off, bias-matrix, bias-heads or reinforce"
+/// The names of the methods: "columns, rope-off, bias-matrix, bias-heads or reinforce".
 std::string repair_names();
 
-/// The model of `run` changed by the method, for its task or another with the same vocabulary.
-/// Training uses the distribution "ood" unless another is set. Not for reinforcement, whose
-/// settings are searched (apps/run/reinforcement.h).
+/// The configuration of `run` changed by the method, for its task or another task with the same
+/// vocabulary. Training uses the distribution "ood" unless another one is set. Not for `reinforce`,
+/// whose settings are found by a search (apps/run/reinforcement.h).
 Config repaired(const Config& run, Repair method, std::string_view task);
 
 }  // namespace longhand::app

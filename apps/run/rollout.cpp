@@ -33,11 +33,11 @@ void Rollout::add_earlier_layer(const Tensor& attention) {
   for (Panel& panel : panels_) {
     panel.entries = panel.entries / slice(sums, panel.begin, panel.end - panel.begin);
   }
-  // A column of the product needs the columns of R from its own on, so the old entries of a panel
-  // can be dropped once its new ones exist.
+  // A column panel of the product depends only on the panels of R from this one on. Its old entries
+  // are therefore released as soon as its new entries exist.
   for (auto to = panels_.begin(); to != panels_.end(); ++to) {
     const Tensor product = empty_like(to->entries.value());
-    product.backend()(Copy{.x = to->entries.value(), .y = product});  // R I
+    product.backend()(Copy{.x = to->entries.value(), .y = product});  // the term R I of R (A + I)
     for (auto from = to; from != panels_.end(); ++from) {
       const Var rows = slice(attention, from->begin, from->end - from->begin);
       const Var block = to->begin == 0 && to->end == tokens_

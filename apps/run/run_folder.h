@@ -16,18 +16,18 @@
 
 namespace longhand::app {
 
-/// The files of a run:
-///   config.ini       everything it depends on
-///   data.json        of a run of text: size and checksum of each file that it learns from
-///   tokenizer/       of a run of text: its tokenizer's files
-///   metrics.jsonl    one object a line: a step's figures, or an evaluation's
+/// The folder of a run. It contains these files:
+///   config.ini       every setting on which the run depends
+///   data.json        for runs on text: size and checksum of each data file
+///   tokenizer/       for runs on text: the tokenizer's files
+///   metrics.jsonl    one JSON object per line: the figures of a step or of an evaluation
 ///   events.*         the same numbers for TensorBoard
-///   checkpoints/     step-N folders
-///   report.html      when it is done
-///   lock             while a process writes to it
+///   checkpoints/     folders step-N
+///   report.html      written when training has finished
+///   lock             exists while a process writes to the folder
 class RunFolder {
  public:
-  /// A new run. The folder must not contain one. Nothing is written before open(). `start` is a
+  /// A new run. The folder must not contain a run. No file is written before open(). `start` is a
   /// checkpoint of another run from which the model starts.
   static RunFolder create(const std::filesystem::path& path, const Config& config,
                           std::optional<std::filesystem::path> start = {});
@@ -39,30 +39,31 @@ class RunFolder {
   static std::filesystem::path tokenizer(const std::filesystem::path& run) {
     return run / "tokenizer";
   }
-  /// Copies the tokenizer's files of a run that has one to another folder.
+  /// Copies the tokenizer files of a run to another folder; a run without a tokenizer has none.
   static void export_tokenizer(const std::filesystem::path& run, const std::filesystem::path& to);
   const Config& config() const { return config_; }
   const std::optional<std::filesystem::path>& start() const { return start_; }
 
-  /// Makes the folder if it is new, holds it open and locks it, and removes temporary files that
-  /// killed processes left. From here on all is written to this folder, wherever its path leads.
-  /// `values` are those that a new run begins with, where they are not the seed's: they are in its
-  /// checkpoint of step 0 before config.ini makes the folder a run. `data` is what data.json says
-  /// of the files that it learns from; one that is there stays.
+  /// Creates the folder if it does not exist, opens and locks it, and removes temporary files of
+  /// killed processes. From now on all files are written to this folder even if its path changes.
+  /// `values` are the initial parameters of a new run if they are not drawn from the seed; they are
+  /// stored in the checkpoint of step 0 before config.ini marks the folder as a run. `data` is
+  /// written to data.json; an existing data.json is kept.
   void open(const nn::Parameters* values = nullptr, const std::vector<RunData>& data = {});
-  /// Opens metrics.jsonl and an events file for appending. Lines after the checkpoint of `step` are
-  /// dropped, and an evaluation at `step` unless `evaluated`.
+  /// Opens metrics.jsonl and an events file for appending. Lines after `step` are removed, and also
+  /// the evaluation at `step` unless `evaluated`.
   void open_logs(std::int64_t step, bool evaluated = true);
-  void log(const Json& line);  // {"step": ..., ...}; numbers also go to the events file
+  /// line: {"step": ..., ...}; its numbers are also written to the events file
+  void log(const Json& line);
   void write_report(const std::string& page);
 
-  /// True if the path still leads to the folder that is held open.
+  /// True if the path still leads to the opened folder.
   bool in_place() const { return folder_->in_place(); }
   void require_in_place() const { folder_->require_in_place(); }
 
-  /// Reads metrics.jsonl; `take` is called for each line that is not damaged.
+  /// Reads metrics.jsonl. `take` is called for each undamaged line.
   Metrics read_metrics(const std::function<void(const Json&)>& take = {}) const;
-  std::vector<Json> metrics() const;  // its lines, but for damaged ones
+  std::vector<Json> metrics() const;  // the undamaged lines of metrics.jsonl
 
  private:
   RunFolder(std::filesystem::path path, Config config, std::optional<std::filesystem::path> start)
@@ -74,7 +75,7 @@ class RunFolder {
   std::filesystem::path path_;
   Config config_;
   std::optional<std::filesystem::path> start_;
-  bool fresh_ = false;  // the folder must not contain a run yet
+  bool fresh_ = false;  // true if the folder must not contain a run yet
   std::optional<Folder> folder_;
   std::optional<FolderLock> lock_;
   FileDescriptor metrics_;
@@ -82,16 +83,18 @@ class RunFolder {
 };
 
 struct LoadOptions {
-  std::optional<std::int64_t> step = {};            // default: the best, otherwise the latest
-  std::map<std::string, std::string> compute = {};  // backend, threads, math; default: the run's
-  std::optional<DType> matrices = {};               // f32 or bf16; default: as stored
+  /// Step of the checkpoint; default: the best, otherwise the latest.
+  std::optional<std::int64_t> step = {};
+  /// Overrides of backend, threads and math; default: the run's.
+  std::map<std::string, std::string> compute = {};
+  std::optional<DType> matrices = {};  // storage type of matrices, f32 or bf16; default: as stored
 };
 
-/// The step of a run's checkpoint: the given one, which must exist, otherwise the best, otherwise
-/// the latest.
+/// The step of the checkpoint to load: the given step, which must exist; by default the best
+/// checkpoint, or the latest if none is marked as best.
 std::int64_t find_step(const RunFolder& run, std::optional<std::int64_t> step);
 
-/// A run's model with the parameters of a checkpoint.
+/// A run's model with the parameters of one of its checkpoints.
 struct LoadedRun {
   Config config;
   std::shared_ptr<Backend> backend;
@@ -100,11 +103,11 @@ struct LoadedRun {
   std::int64_t step = 0;
 };
 LoadedRun load_run(const std::filesystem::path& path, const LoadOptions& options = {});
-/// The same for continuing prompts. Throws an Error if heads are reinforced, because prompts have
-/// no reference.
+/// Loads a run in order to continue prompts. Throws an Error if heads are reinforced, because a
+/// prompt has no reference attention.
 LoadedRun load_run_for_prompts(const std::filesystem::path& path, const LoadOptions& options);
 
-/// The flags of commands that read a run: --step, --backend, --threads, --math, --weights.
+/// The flags of commands that load a run: --step, --backend, --threads, --math, --weights.
 std::vector<Option> run_options();
 LoadOptions load_options(const Arguments& arguments);
 

@@ -17,7 +17,7 @@ std::string decimal(double value) {
   return buffer;
 }
 
-/// Charts of all evaluations, with the intervals of the last one.
+/// Charts of all evaluations, and a table of the last evaluation with its intervals.
 std::string evaluations(const RunFolder& folder, const std::vector<Json>& metrics) {
   const Json* last = nullptr;
   for (const Json& line : metrics) {
@@ -57,7 +57,8 @@ std::string evaluations(const RunFolder& folder, const std::vector<Json>& metric
   return content;
 }
 
-/// Chart of the main metric, if it is not a share and therefore not among the others.
+/// A chart of the main metric. Empty if the metric is a share, because the chart of all shares
+/// already contains it.
 std::string main_metric(const RunFolder& folder, const std::vector<Json>& metrics,
                         const tasks::Task& task) {
   const std::string name(task.main_metric());
@@ -77,7 +78,7 @@ std::string main_metric(const RunFolder& folder, const std::vector<Json>& metric
                       text("Of every evaluation", task.less_is_better() ? "; less is better" : ""));
 }
 
-/// The model's continuations of the same prompts at some evaluations, including the last.
+/// The model's continuations of the same prompts at several evaluations, including the last one.
 std::string samples_over_training(const std::vector<Json>& metrics) {
   constexpr std::size_t most = 8;
   std::vector<const Json*> lines;
@@ -86,7 +87,7 @@ std::string samples_over_training(const std::vector<Json>& metrics) {
     if (samples && samples->is_array()) lines.push_back(&line);
   }
   std::string content;
-  bool answers = false;  // they answer questions that have a right answer
+  bool answers = false;  // the prompts are questions that have a right answer
   const std::size_t shown = std::min(most, lines.size());
   for (std::size_t i = 1; i <= shown; ++i) {
     const Json& line = *lines[i * lines.size() / shown - 1];
@@ -117,7 +118,7 @@ std::string samples_over_training(const std::vector<Json>& metrics) {
          content;
 }
 
-/// Chart of a number of the steps; empty if there are fewer than two values.
+/// A chart of one figure of the training steps; empty if it has fewer than two values.
 std::string step_figure(const std::vector<Json>& metrics, std::string_view key, std::string label,
                         std::string_view caption, bool log = false) {
   html::LineChart chart{.x_label = "step", .y_label = std::move(label), .series = {}};
@@ -137,7 +138,7 @@ std::string speed_figure(const std::vector<Json>& metrics) {
   return step_figure(speeds, "tokens/s", "tokens/s", "Tokens a second");
 }
 
-/// Links to other files of the run.
+/// Links to the other files in the run's folder.
 std::string files_beside(const RunFolder& folder) {
   std::string links;
   for (const char* name : {"config.ini", "metrics.jsonl", "inspect.html", "attention.html"}) {
@@ -147,7 +148,7 @@ std::string files_beside(const RunFolder& folder) {
   return links.empty() ? "" : "<p>Beside this page: " + links + "</p>\n";
 }
 
-/// Gammas and betas, if the model trained some.
+/// Charts of gammas and betas, if the model trained any.
 std::string learned_numbers(const std::vector<Json>& metrics) {
   std::string content;
   for (const char* kind : {"gamma", "beta"}) {

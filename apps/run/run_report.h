@@ -10,12 +10,13 @@
 
 namespace longhand::app {
 
-/// A number of metrics.jsonl against the step, averaged to a few hundred points. With `head`, only
-/// steps of that output head.
+/// A figure of metrics.jsonl against the step, averaged to a few hundred points. With `head`, only
+/// the steps of that output head are used.
 html::Series curve(const std::string& name, const std::vector<Json>& metrics,
                    std::string_view figure, std::string_view head = {});
 
-/// Curves, evaluations, the command to repeat the run, and the configuration, as one page.
+/// The report of a run as one page: curves, evaluations, the command that repeats the run, and the
+/// configuration.
 std::string run_report(const RunFolder& folder);
 
 }  // namespace longhand::app

@@ -9,38 +9,39 @@
 
 namespace longhand::app {
 
-/// A run as its folder describes it, without loading its model.
+/// A summary of a run from the files in its folder; the model is not loaded.
 struct RunSummary {
   Config config;
   std::int64_t step = 0, steps = 0;
-  std::string state = {};            // finished, training or stopped
-  std::string metric = {};           // main metric of the task, in its first distribution
-  std::optional<double> value = {};  // its value in the last evaluation that has it
-  double seconds = 0;                // duration of its steps
+  std::string state = {};            // "finished", "training" or "stopped"
+  std::string metric = {};           // main metric of the task in the task's first distribution
+  std::optional<double> value = {};  // value of that metric in the last evaluation that contains it
+  double seconds = 0;                // total duration of the run's steps
 };
 RunSummary summarize(const std::filesystem::path& run);
 
-/// True if `train --resume` has nothing left to do: the checkpoint of the last step is there and,
-/// if the configuration requires evaluations, has its score. The score is the last thing that a
-/// training writes before its report.
+/// True if `train --resume` has nothing left to do: the checkpoint of the last step exists and, if
+/// the configuration requires evaluations, that step has a score. A training writes this score
+/// last, apart from the report.
 bool is_finished(const std::filesystem::path& run, std::int64_t steps,
                  std::int64_t evaluate_samples);
 bool is_finished(const std::filesystem::path& run, const Config& config);
 
-/// The main metric's value in a run's evaluation after a step, if there is one.
+/// The main metric in a run's evaluation after a step; no value if there was no evaluation.
 std::optional<double> score_after(const std::filesystem::path& run, std::int64_t step);
 
-/// Mean loss of the last tenth of the steps up to this one; infinite if there is none.
+/// The mean loss over the last tenth of the steps up to `step`; infinite if there are no steps.
 double loss_before(const std::filesystem::path& run, std::int64_t step);
 
-/// The folders that hold a run (config.ini), and what could not be looked at.
+/// The folders that contain a run (a config.ini), and messages about unreadable entries.
 struct FoundRuns {
-  std::vector<std::filesystem::path> runs;  // sorted
-  std::vector<std::string> skipped;         // a message for each, at most 100
+  std::vector<std::filesystem::path> runs;  // sorted by path
+  std::vector<std::string> skipped;         // one message per unreadable entry, at most 100
 };
 
-/// Finds runs in a folder and below it, but not inside a run. Only the last part of a path may be a
-/// link, and only if links are followed: no loop of links is entered.
+/// Finds the runs in a folder and below it, but not inside another run. A path may contain a
+/// symbolic link only as its last part, and only with Links::follow, so that cycles of links cannot
+/// be entered.
 FoundRuns runs_below(const std::filesystem::path& folder, Links links = Links::follow);
 
 }  // namespace longhand::app

@@ -7,13 +7,13 @@ namespace longhand::app {
 namespace {
 
 constexpr std::int64_t samples_shown = 3;
-constexpr std::size_t longest_shown = 400;  // bytes of each text
+constexpr std::size_t longest_shown = 400;  // maximum bytes of each shown text
 
-/// The text of some tokens; if it is too long, its end after "...".
+/// The text; if it is too long, "..." and its end.
 std::string shortened(std::string whole) {
   if (whole.size() <= longest_shown) return whole;
   std::size_t begin = whole.size() - longest_shown;
-  // move to the start of a character
+  // Move to the start of a UTF-8 character.
   while (begin < whole.size() && (whole[begin] & 0xc0) == 0x80) ++begin;
   return "..." + whole.substr(begin);
 }
@@ -25,7 +25,7 @@ Json sample_answers(nn::Decoder& model, const tasks::Task& task, std::uint64_t s
   Json answers = Json::array();
   const tasks::Outputs outputs = task.outputs();
   if (outputs.groups != 1 || !outputs.says_next)
-    return answers;  // the task does not predict tokens
+    return answers;  // the task's classes are not tokens
   const EvaluationOptions few{.samples = samples_shown, .seed = seed};
   for_samples(task, few, [&](std::span<const tasks::Sample> samples) {
     const auto choices = nn::predict(model, batch_for(model, task, samples));

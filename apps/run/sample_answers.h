@@ -7,8 +7,8 @@
 namespace longhand::app {
 
 /// A model's answers to the first samples of an evaluation under teacher forcing: [{"prompt": ...,
-/// "expected": ..., "text": ...}]. The prompt is everything before the answer, or the whole sample
-/// if answers are spread over its tokens.
+/// "expected": ..., "text": ...}]. The prompt is the text before the answer, or the whole sample if
+/// scored targets are spread over its tokens.
 Json sample_answers(nn::Decoder& model, const tasks::Task& task, std::uint64_t seed);
 
 }  // namespace longhand::app

@@ -16,8 +16,9 @@ NamedTensor column(const std::string& name, Backend& host, const std::vector<dou
   return {name, Tensor::from(host, {std::ssize(values)}, DType::f64, values)};
 }
 
-/// Computes the logits of rows with `groups` choices among `classes`, some rows at a time.
-template <class Body>  // body(row, its numbers)
+/// Calls body(row, logits of the row) for every row of logits with `groups` choices among
+/// `classes`. Rows are copied to the host in blocks.
+template <class Body>
 void for_rows(const Tensor& logits, Body body) {
   constexpr std::int64_t at_once = 64;
   const auto columns = static_cast<std::size_t>(logits.columns());
@@ -37,7 +38,7 @@ double log_sum_exp(std::span<const double> x) {
   return largest + std::log(sum);
 }
 
-/// Sets the targets of every token to the next token of its sequence.
+/// Makes the next token of the sequence the target of every token.
 void want_next_tokens(nn::Batch& batch) {
   batch.targets.assign(batch.tokens.size(), tasks::Sample::not_counted);
   std::size_t first = 0;
@@ -111,7 +112,7 @@ std::vector<NamedTensor> SampleScores::arrays(Backend& host) const {
   add_lists(all, host, named("asked"), named("asked_lengths"), asked_);
   for (const auto& [what, lists] : {std::pair{"said", &said_}, {"wanted", &wanted_}}) {
     add_lists(all, host, named(what), {}, *lists);
-    all.pop_back();  // as many as were requested
+    all.pop_back();  // the lengths are equal to asked_lengths
   }
   all.push_back(column(named("losses"), host, losses_));
   for (auto [metric, scores] : scores_) {

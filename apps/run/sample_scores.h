@@ -8,16 +8,16 @@
 #include "apps/run/evaluation.h"
 #include "core/npy.h"
 
-/// A model's predictions per sample or per token, as arrays.
+/// Stores a model's predictions per sample or per token as arrays.
 namespace longhand::app {
 
-/// Collects the samples of one distribution (EvaluationOptions::told):
-///   NAME.tokens, NAME.lengths         of each sample
+/// Collects the scores of the samples of distribution NAME as arrays (EvaluationOptions::told):
+///   NAME.tokens, NAME.lengths         the samples' tokens, concatenated, and their numbers
 ///   NAME.asked, NAME.asked_lengths    the scored outputs (tasks/task.h)
-///   NAME.said, NAME.wanted            predicted and right class at each of them
-///   NAME.losses [samples]             mean over a sample's targets, under teacher forcing
-///   NAME.scores.METRIC [samples]      NaN if a sample has none
-///   NAME.logits [asked, classes]      if requested, under teacher forcing
+///   NAME.said, NAME.wanted            predicted and right class at each scored output
+///   NAME.losses [samples]             mean loss over a sample's targets, under teacher forcing
+///   NAME.scores.METRIC [samples]      NaN for a sample to which the metric does not apply
+///   NAME.logits [asked, classes]      if requested; under teacher forcing
 class SampleScores {
  public:
   SampleScores(nn::Decoder& model, const tasks::Task& task, std::string name, bool logits)
@@ -38,13 +38,15 @@ class SampleScores {
   std::map<std::string, std::vector<double>> scores_;
 };
 
-/// A model's scores on tokens from outside.
+/// A model's scores on tokens read from a file.
 struct TokenScores {
-  tasks::Tally tally;               // loss, perplexity, tokens (share of right ones)
-  std::vector<NamedTensor> arrays;  // tokens, lengths, targets, said, losses; logits if requested
+  tasks::Tally tally;  // loss, perplexity, tokens (share of right predictions)
+  /// Tokens, lengths, targets, said, losses, and logits if requested.
+  std::vector<NamedTensor> arrays;
 };
-/// If a batch has no targets, the next tokens are the targets. losses: per target, NaN if it is not
-/// scored. The tally is weighted as the batches are.
+/// Scores tokens from a file. In a batch without targets, the target of each token is the next
+/// token. losses: one per target, NaN if the target is not scored. The tally uses the batches'
+/// weights.
 TokenScores score_tokens(nn::Decoder& model, const tasks::Task& task,
                          std::vector<nn::Batch> batches, Backend& host, bool logits);
 

@@ -9,9 +9,10 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::int64_t most_values = 1000;  // maximum values of an axis, and points of all axes
+// Maximum number of values of an axis, and of points of a sweep.
+constexpr std::int64_t most_values = 1000;
 
-/// Parses "2..100:2", or one value, which may be any word.
+/// Parses a range "2..100:2", or a single value, which may be any text.
 void add_values(std::string_view item, std::vector<std::string>& values) {
   const std::size_t dots = item.find("..");
   if (dots == std::string_view::npos) {

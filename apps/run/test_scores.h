@@ -13,21 +13,22 @@ namespace longhand::app {
 
 /// Throws an Error if the model's table of positions is too short for the task's longest sample.
 void require_readable(const nn::DecoderConfig& model, const tasks::Task& task);
-/// Why a model cannot read a task's samples; empty if it can.
+/// The reason why a model cannot read a task's samples; empty if it can.
 std::string unreadable(const nn::DecoderConfig& model, const tasks::Task& task);
 
-/// Scores a model on the distributions of its task. Distributions with longer samples than it can
-/// read are skipped, by name.
+/// Scores a model on all distributions of its task. A distribution with samples longer than the
+/// model can read is skipped, and its name is reported.
 class TestScores {
  public:
-  /// `ranks` score together; all of them call of().
+  /// `ranks` evaluate together, so all of them must call of().
   explicit TestScores(const Config& config, nn::Communicator& ranks = nn::alone());
 
-  /// "distribution/metric" with its value; "intervals", the 95% intervals of shares; and
-  /// "too_long", the skipped distributions. `say` is called with each as text.
+  /// The results of an evaluation: "distribution/metric" with its value; "intervals", the 95%
+  /// intervals of shares; "too_long", the skipped distributions. `say` is called with a text for
+  /// each result.
   Json of(nn::Decoder& model, const std::function<void(const std::string&)>& say) const;
-  /// The number by which checkpoints are compared, higher is better: the sum of the main metric
-  /// over compared distributions.
+  /// The number by which checkpoints are compared: the sum of the main metric over the
+  /// distributions that count for the comparison. Higher is better.
   double total(const Json& scores) const;
   bool wanted() const { return options_.samples > 0; }
 

@@ -9,12 +9,12 @@ namespace longhand::app {
 namespace {
 
 constexpr std::uint64_t most_prompts = 3;
-// maximum tokens of a prompt, if a sample has no question
+// Maximum tokens of a prompt, for a sample without a question.
 constexpr std::size_t longest_prompt = 24;
 constexpr std::int64_t most_tokens = 64;
 
-/// The tokens up to the first target; the beginning of the sample if only one token precedes it,
-/// besides those before every text.
+/// The tokens up to the first target. If only one token precedes the first target, apart from
+/// tokens that begin every text, the first tokens of the sample.
 std::vector<std::int32_t> prompt_of(const tasks::Sample& sample,
                                     const tasks::Vocabulary& vocabulary) {
   const auto first = std::ranges::find_if(sample.targets, [](auto target) { return target >= 0; });

@@ -10,14 +10,14 @@
 
 namespace longhand::app {
 
-/// Continuations of a few prompts during training, for the report. The prompts are beginnings of
-/// validation samples, or their questions. Each is continued by a few tokens sampled at temperature
+/// Continuations of a few prompts during training, for the report. A prompt is the beginning of a
+/// validation sample, or its question. Each is continued by a few tokens sampled at temperature
 /// 0.8.
 class TextSamples {
  public:
   explicit TextSamples(const Config& config);
 
-  /// [{"prompt": ..., "text": ...}], with the same prompts and random numbers each time.
+  /// [{"prompt": ..., "text": ...}]. Every call uses the same prompts and random numbers.
   Json of(nn::Decoder& model) const;
   /// True if the run's task is text.
   static bool wanted(const Config& config) { return config.kind().name == "text"; }

@@ -10,7 +10,7 @@
 namespace longhand::app {
 namespace {
 
-/// The arrays of one batch in a file.
+/// Reads the arrays of one batch from a file.
 class BatchArrays {
  public:
   BatchArrays(const SafetensorsFile& file, std::string prefix)

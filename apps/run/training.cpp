@@ -44,8 +44,8 @@ std::vector<Option> manner_options() {
 
 namespace {
 
-/// Resumes from the given checkpoint, or from the latest. If that is damaged, the message names one
-/// that is not.
+/// Resumes from the given checkpoint, or from the latest one. If that is damaged, the Error names
+/// an undamaged one.
 void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner& manner) {
   nn::CheckpointStore store(folder.checkpoints(), 1);
   if (manner.from_step) {
@@ -64,7 +64,7 @@ void resume(nn::Trainer& trainer, const RunFolder& folder, const TrainingManner&
   }
 }
 
-/// All parts of a training, created from its configuration.
+/// All objects that a training consists of, created from its configuration.
 struct Training {
   std::shared_ptr<Backend> backend;
   std::shared_ptr<const tasks::Task> task, learned;
@@ -99,7 +99,7 @@ struct Training {
   }
 };
 
-/// Checksum of the values that must be equal on all ranks.
+/// Checksum of the parameter values, which must be equal on all ranks.
 std::string checksum_of(const nn::Parameters& parameters) {
   std::uint32_t sum = 0;
   std::vector<std::byte> bytes;
@@ -111,7 +111,7 @@ std::string checksum_of(const nn::Parameters& parameters) {
   return std::to_string(sum);
 }
 
-/// Throws an Error before anything is written if ranks would not compute the same.
+/// Throws an Error, before any file is written, if the ranks have different settings or data.
 void require_same_settings(nn::Communicator& ranks, const RunFolder& folder,
                            const std::vector<RunData>& data) {
   RankFacts facts = program_facts();
@@ -144,7 +144,7 @@ Json line_of(const nn::StepReport& r) {
   return line;
 }
 
-/// Checks the request before anything is created.
+/// Checks the options of a dump before any file is created.
 void check_dump(const TrainingManner& manner, std::int64_t steps) {
   if (!manner.dump_step) return;
   if (*manner.dump_step > steps) {
@@ -155,7 +155,7 @@ void check_dump(const TrainingManner& manner, std::int64_t steps) {
                  manner.ranks->size());
 }
 
-/// The numbers of an evaluation without sample texts.
+/// The figures of an evaluation without its sample texts.
 Json without_samples(const Json& evaluation) {
   Json figures = Json::object();
   for (const auto& [name, value] : evaluation.members()) {
@@ -293,7 +293,7 @@ TrainingResult train_run(RunFolder& folder, const TrainingManner& manner) {
   const nn::Outcome outcome = trainer->run();
   if (writes) {
     folder.require_in_place();
-    if (scores.empty()) {  // it was already evaluated
+    if (scores.empty()) {  // nothing to do if the step was already evaluated
       for (const Json& line : folder.metrics()) {
         if (line.contains("intervals")) scores = without_samples(line);
       }
@@ -317,7 +317,7 @@ TrainingResult train(RunFolder& folder, const TrainingManner& manner) {
   const nn::StopSignals signals;
   try {
     return train_run(folder, manner);
-  } catch (const nn::Interrupted&) {  // while its data were made
+  } catch (const nn::Interrupted&) {  // interrupted while the batch was generated
     return {.folder = folder.path(),
             .step = nn::CheckpointStore(folder.checkpoints(), 1).latest().value_or(0)};
   }

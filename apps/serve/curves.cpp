@@ -15,14 +15,15 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::size_t chunk = 1 << 20;  // bytes read at a time; the maximum length of a line
+// Bytes read at a time, which is also the maximum length of a line.
+constexpr std::size_t chunk = 1 << 20;
 constexpr std::size_t most_figures = 200, longest_name = 100;
 constexpr std::uint64_t lines_a_mark = 256;
 constexpr std::uint64_t most_bytes_again = 8u << 20;
 constexpr std::size_t samples_kept = 6;
-constexpr std::size_t largest_evaluation = 1 << 16;  // bytes
+constexpr std::size_t largest_evaluation = 1 << 16;  // maximum bytes of a stored evaluation line
 
-/// The numbers of a line by name; false if the line is damaged.
+/// Parses the named numbers of a line. Returns false if the line is damaged.
 bool numbers_of(std::string_view line, std::int64_t& step,
                 std::vector<std::pair<std::string, double>>& numbers) {
   numbers.clear();
@@ -60,9 +61,9 @@ bool numbers_of(std::string_view line, std::int64_t& step,
   return has_step;
 }
 
-/// Calls `take` for the whole lines of a file from a place on, until it returns false or the time
-/// is up. A line longer than a chunk is passed over. The place moves behind the last line; true if
-/// that is the end of the file.
+/// Calls `take` for each complete line of a file from `place` on, until `take` returns false or the
+/// time is up. A line longer than a chunk is skipped. Advances `place` behind the last processed
+/// line. Returns true at the end of the file.
 bool each_line(const FileDescriptor& file, Curves::Place& place, Curves::Time until,
                const std::function<bool(std::string_view, std::uint64_t)>& take) {
   const auto buffer = std::make_unique_for_overwrite<char[]>(chunk);
@@ -82,7 +83,7 @@ bool each_line(const FileDescriptor& file, Curves::Place& place, Curves::Time un
       }
     }
     if (begin == 0) {
-      if (all.size() < chunk) return true;  // the line is still being written
+      if (all.size() < chunk) return true;  // the last line is still being written
       place.inside_long_line = true;
       begin = all.size();
     }
@@ -218,7 +219,8 @@ std::vector<std::vector<Bucket>> Curves::between(const FileDescriptor& file,
                                                  std::int64_t from, std::int64_t to,
                                                  std::size_t points, Time until) const {
   std::vector<std::vector<Bucket>> found(figures.size());
-  std::map<std::string_view, Course> again;  // read again, because the kept buckets are too coarse
+  // Figures whose buckets in memory are too coarse, so that the file is read again.
+  std::map<std::string_view, Course> again;
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const auto course = courses_.find(figures[i]);
     if (course == courses_.end()) continue;

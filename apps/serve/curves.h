@@ -16,20 +16,20 @@
 
 namespace longhand::app {
 
-/// Neighbouring values of a figure, combined.
+/// Several successive values of a figure, combined.
 struct Bucket {
-  std::int64_t first = 0, last = 0;  // steps
+  std::int64_t first = 0, last = 0;  // range of steps
   double sum = 0;
   double low = std::numeric_limits<double>::infinity(), high = -low;
   std::uint32_t count = 0;
 
   void add(std::int64_t step, double value);
   void add(const Bucket& next);
-  double mean()
-      const;  // finite, since the values are: if the sum overflows, the middle of the range
+  double mean() const;  // finite even if the sum overflows: then it is the middle of the range
 };
 
-/// The values of a figure in bounded memory: once there are `most` buckets, pairs are combined.
+/// The values of a figure in bounded memory: as soon as there are `most` buckets, pairs of
+/// neighbouring buckets are combined.
 class Course {
  public:
   static constexpr std::size_t most = 4096;
@@ -38,43 +38,45 @@ class Course {
 
  private:
   std::vector<Bucket> buckets_;
-  std::uint32_t each_ = 1;  // values per full bucket
+  std::uint32_t each_ = 1;  // number of values in a full bucket
 };
 
-/// Combines neighbours until there are at most `most` buckets.
+/// Combines neighbouring buckets until at most `points` buckets are left.
 std::vector<Bucket> thinned(const std::vector<Bucket>& buckets, std::size_t points);
 
-/// The figures of a run's metrics.jsonl, read on as it grows: memory does not grow with the file,
-/// except for one entry in 256 lines. A damaged line is left out; after 1,000 of them the file is
-/// read no further. "tokens" and "seconds" of a line also make "tokens_per_second".
+/// The figures of a run's metrics.jsonl, which is read incrementally as it grows. Memory does not
+/// grow with the file, except for one entry per 256 lines. Damaged lines are skipped; after 1,000
+/// of them, reading stops. "tokens_per_second" is computed from the "tokens" and "seconds" of a
+/// line.
 class Curves {
  public:
   using Time = std::chrono::steady_clock::time_point;
   struct Place {
     std::uint64_t offset = 0;
-    bool inside_long_line = false;  // of which no more is kept
+    bool inside_long_line = false;  // the rest of an overlong line is being skipped
   };
 
-  /// Reads on in the file, which may not be valid: then there are no figures. Stops at `until`;
-  /// true if all of it is read.
+  /// Reads further lines of the file until the time `until`. Returns true if the whole file has
+  /// been read. An invalid descriptor gives no figures.
   bool read(const FileDescriptor& file, Time until);
   std::vector<std::string> figures() const;
-  /// Each of the figures between two steps, in at most so many buckets. If the thinned values are
-  /// too coarse, those of the file are read again, in one pass for all figures: at most 8 MiB, and
-  /// only if that takes no longer than `until`.
+  /// The buckets of each figure between two steps, at most `points` per figure. If the buckets in
+  /// memory are too coarse, the file is read again, in one pass for all figures, provided that this
+  /// takes at most 8 MiB and ends before `until`.
   std::vector<std::vector<Bucket>> between(const FileDescriptor& file,
                                            const std::vector<std::string>& figures,
                                            std::int64_t from, std::int64_t to, std::size_t points,
                                            Time until) const;
-  /// True if the file has too many damaged lines to be read further.
+  /// True if reading stopped because the file has too many damaged lines.
   bool damaged() const { return damaged_lines_ > most_damaged_lines; }
-  /// The last line with intervals, which an evaluation writes, and the last line with samples.
+  /// The last line that contains intervals, which evaluations write, and the last lines that
+  /// contain samples.
   const std::optional<Json>& evaluation() const { return evaluation_; }
   const std::vector<Json>& samples() const { return samples_; }
-  std::int64_t step() const { return step_; }  // of the last line
-  /// The value of a figure in the last line that has it.
+  std::int64_t step() const { return step_; }  // step of the last line
+  /// The value of a figure in the last line that contains it.
   std::optional<double> last(const std::string& figure) const;
-  double seconds() const { return seconds_; }  // of all steps
+  double seconds() const { return seconds_; }  // total duration of the steps
 
  private:
   struct Mark {
@@ -85,8 +87,8 @@ class Curves {
 
   void restart();
   void take(std::string_view line, std::uint64_t offset);
-  /// Adds the file's values between two steps to the courses; false if they are too many or take
-  /// too long.
+  /// Adds the file's values between two steps to the courses. Returns false if there are too many
+  /// values or the time is up.
   bool read_again(const FileDescriptor& file, std::int64_t from, std::int64_t to, Time until,
                   std::map<std::string_view, Course>& courses) const;
 

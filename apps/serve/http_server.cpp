@@ -20,7 +20,8 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using asio::ip::tcp;
 
-/// Scripts, styles and data come from this server only, and no page may frame this one.
+/// Content security policy: scripts, styles and data come from this server only, and no other page
+/// may embed this one.
 constexpr const char* own_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -50,7 +51,7 @@ std::optional<std::string> decoded(std::string_view text) {
 
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
 
-/// The response of an address, or why the request is refused.
+/// The response to a request, or an error response that states why the request is refused.
 HttpResponse answer(const http::request<http::string_body>& request,
                     const HttpServer::Handler& handler) {
   const auto hosts = request.equal_range(http::field::host);
@@ -80,15 +81,16 @@ HttpResponse answer(const http::request<http::string_body>& request,
 
 class Connection;
 
-/// State shared by all clients.
+/// State shared by all connections.
 struct Shared {
   const HttpServer::Handler& handler;
   const HttpLimits& limits;
-  std::list<Connection*> connections = {};  // the one that has waited longest for its client first
+  // The connection that has waited longest for its client is first.
+  std::list<Connection*> connections = {};
   std::uint64_t waiting_bytes = 0;
 };
 
-/// A client: one request after another, each within the limits.
+/// A client's connection. It handles one request after another, each within the limits.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, Shared& shared)
@@ -115,14 +117,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
                             });
   }
 
-  /// The operation that is under way ends with an error, and with it the connection.
+  /// Closes the socket. A pending operation then ends with an error, which destroys the connection.
   void close() {
     if (std::exchange(open_, false)) shared_.connections.erase(place_);
     stream_.close();
   }
 
  private:
-  /// Begins to wait for the client: this connection becomes the last that a new one can replace.
+  /// Starts waiting for the client. The connection moves to the end of the list, so it is the last
+  /// to be replaced by a new one.
   void wait_anew() {
     if (open_) shared_.connections.splice(shared_.connections.end(), shared_.connections, place_);
     stream_.expires_after(shared_.limits.idle);
@@ -169,7 +172,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                error != http::error::end_of_stream && error != http::error::partial_message) {
       made = {.status = 400, .body = "the request is malformed\n"};
     } else {
-      return;  // disconnected or too slow
+      return;  // The client has disconnected or is too slow.
     }
     if (shared_.waiting_bytes + made.body.size() > shared_.limits.waiting_bytes) {
       made = {.status = 503, .body = "too many answers wait for their clients\n"};
@@ -203,9 +206,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
   Shared& shared_;
-  std::list<Connection*>::iterator place_;  // among the connections, while it is open
+  // Position in Shared::connections while the connection is open.
+  std::list<Connection*>::iterator place_;
   bool open_ = true, expectation_failed_ = false;
-  std::uint64_t waiting_ = 0;  // bytes of its own responses
+  std::uint64_t waiting_ = 0;  // bytes of this connection's unsent responses
 };
 
 }  // namespace
@@ -228,7 +232,7 @@ bool parse_query(std::string_view text, std::map<std::string, std::string, std::
 bool is_plain_host(std::string_view host) {
   std::string name(host);
   if (name.find('\0') != std::string::npos || name.find('%') != std::string::npos) return false;
-  const auto is_port = [](std::string_view rest) {  // with its colon, or nothing
+  const auto is_port = [](std::string_view rest) {  // empty, or a colon and a port
     return rest.empty() ||
            (rest.front() == ':' && rest.find_first_not_of("0123456789", 1) == rest.npos);
   };
@@ -268,8 +272,8 @@ struct HttpServer::State {
         std::make_shared<Connection>(std::move(socket), shared)->read();
         return accept();
       }
-      // Descriptors or memory are used up. The client stays in the queue, so pause before the next
-      // attempt.
+      // The process has run out of descriptors or memory. The client stays in the queue of the
+      // system, so wait before the next attempt.
       close_oldest();
       pause.expires_after(std::chrono::milliseconds(100));
       pause.async_wait([this](beast::error_code aborted) {

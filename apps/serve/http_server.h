@@ -13,46 +13,48 @@ namespace longhand::app {
 
 struct HttpRequest {
   std::string method;                                          // GET or POST
-  std::string path;                                            // without the query
-  std::map<std::string, std::string, std::less<>> query = {};  // decoded
-  std::string token = {};                                      // from the header X-Longhand-Token
+  std::string path;                                            // path without the query
+  std::map<std::string, std::string, std::less<>> query = {};  // decoded query parameters
+  std::string token = {};  // value of the header X-Longhand-Token
 };
 
 struct HttpResponse {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body;
-  std::string policy = {};  // Content-Security-Policy; empty: the page's own
+  std::string policy = {};  // Content-Security-Policy; empty: the server's default policy
 };
 
-/// Splits "a=1&b=2" and decodes %XX and +. Returns false if it is malformed.
+/// Splits "a=1&b=2" and decodes %XX and +. Returns false if the text is malformed.
 bool parse_query(std::string_view text, std::map<std::string, std::string, std::less<>>& query);
 
-/// True if a Host header names this machine by number or as localhost. A page from elsewhere whose
-/// name resolves to this address (DNS rebinding) sends its own name.
+/// True if a Host header names this machine by a numeric address or as localhost. In an attack by
+/// DNS rebinding, a foreign page whose name resolves to this address sends that name instead.
 bool is_plain_host(std::string_view host);
 
-/// Limits for clients; a connection beyond them is closed.
+/// Limits per client and in total. A connection that exceeds one of them is closed.
 struct HttpLimits {
   std::uint32_t header_bytes = 8192;
   std::uint64_t body_bytes = 4096;
-  std::size_t connections = 64;              // a new one closes the one that has waited longest
-  std::uint64_t waiting_bytes = 256u << 20;  // of all responses that clients have not received
-  std::chrono::seconds idle{20};  // for receiving a request, and for sending its response
+  std::size_t connections = 64;  // a further connection replaces the one that has waited longest
+  /// Total bytes of responses that clients have not received.
+  std::uint64_t waiting_bytes = 256u << 20;
+  /// Time limit for receiving a request, and for sending its response.
+  std::chrono::seconds idle{20};
 };
 
-/// A small HTTP/1.1 server on one thread. No request waits for another's slow client, and the
-/// handler is never called concurrently.
+/// A small single-threaded HTTP/1.1 server. A slow client does not delay the requests of others,
+/// and the handler is never called concurrently.
 class HttpServer {
  public:
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
-  /// Listens on a numeric address; port 0 selects a free one.
+  /// Listens on a numeric address. Port 0 selects a free port.
   HttpServer(const std::string& address, std::uint16_t port, Handler handler,
              HttpLimits limits = {});
   ~HttpServer();
   std::uint16_t port() const;
-  /// Serves until `stop`, which is polled a few times a second, returns true.
+  /// Serves requests until `stop` returns true. `stop` is called a few times per second.
   void run(const std::function<bool()>& stop);
 
  private:

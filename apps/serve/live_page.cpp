@@ -21,12 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto patience = std::chrono::milliseconds(150);  // time for reading files, per response
+// Maximum time for reading files, per response.
+constexpr auto patience = std::chrono::milliseconds(150);
 constexpr std::size_t most_runs_at_once = 200, most_figures_at_once = 60, most_points = 2000;
-constexpr std::size_t most_values_at_once = 400'000;  // per response
-constexpr std::size_t largest_page = 64u << 20;       // bytes
+constexpr std::size_t most_values_at_once = 400'000;  // maximum number of values per response
+constexpr std::size_t largest_page = 64u << 20;       // maximum bytes of a run's page
 
-/// A run's own pages may contain scripts, but cannot reach anything.
+/// Content security policy for a run's own pages: they may contain scripts but cannot load
+/// anything.
 constexpr const char* apart =
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
@@ -55,7 +57,7 @@ std::int64_t number_in(const HttpRequest& request, std::string_view name, std::i
   return value;
 }
 
-/// The words between commas, each once.
+/// The comma-separated words of a parameter, without repetitions.
 std::vector<std::string> list_in(const HttpRequest& request, std::string_view name) {
   std::vector<std::string> words;
   const std::string all = parameter(request, name);
@@ -71,7 +73,7 @@ std::vector<std::string> list_in(const HttpRequest& request, std::string_view na
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 void append_number(std::string& out, double value) {
-  if (!std::isfinite(value)) {  // JSON has no word for it
+  if (!std::isfinite(value)) {  // JSON cannot represent NaN and infinity
     out += "null";
     return;
   }
@@ -82,7 +84,7 @@ void append_number(std::string& out, double value) {
   out.append(digits.data(), end);
 }
 
-/// {"x": [...], "y": [...]}, with "low" and "high" if values were combined.
+/// A curve as {"x": [...], "y": [...]}. If values were combined, also "low" and "high".
 std::string course_of(const std::vector<Bucket>& buckets) {
   const bool several = std::ranges::any_of(buckets, [](const Bucket& b) { return b.count > 1; });
   std::string out = "{";
@@ -115,7 +117,7 @@ Json machine_facts() {
 
 bool is_same(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
-  unsigned difference = 0;  // takes the same time wherever they differ
+  unsigned difference = 0;  // compares in constant time
   for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
   return difference == 0;
 }
@@ -125,7 +127,7 @@ std::vector<std::string> pages_of(const LiveRun& run) {
   for (const char* name : page_names) {
     try {
       if (run.open(name).valid()) names.emplace_back(name);
-    } catch (const Error&) {  // it is a link, or no file
+    } catch (const Error&) {  // the page is a link or not a regular file
     }
   }
   return names;

@@ -9,13 +9,13 @@
 
 namespace longhand::app {
 
-/// The responses of the live page. Requests that change state require the token.
+/// Responds to the requests of the live page. Requests that change state require the token.
 ///
-///   GET  /, /page.js, ...     the page
-///   GET  /api/runs            every run: its state and latest figures; the machine
+///   GET  /, /page.js, ...     the page itself
+///   GET  /api/runs            state and latest figures of every run, and of the machine
 ///   GET  /api/series          ?runs=1,2&figures=loss,rate[&from=&to=][&points=]: thinned curves
-///   GET  /api/run?run=1       its settings, evaluation, samples and pages
-///   GET  /page?run=1&name=    one of those pages
+///   GET  /api/run?run=1       settings, evaluation, samples and pages of a run
+///   GET  /page?run=1&name=    one of the run's pages
 ///   POST /api/stop, /api/resume, /api/look ?run=1
 class LivePage {
  public:
@@ -34,7 +34,7 @@ class LivePage {
   std::string folder_, token_;
 };
 
-/// A random token: 128 bits in hexadecimal.
+/// A random token of 128 bits, in hexadecimal.
 std::string make_token();
 
 }  // namespace longhand::app

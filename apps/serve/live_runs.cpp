@@ -23,9 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string said_file = "serve.log";  // output of a started command, in the run's folder
+// File in the run's folder that receives the output of a started command.
+const std::string said_file = "serve.log";
 
-/// The number in "process 123 on HOST" if HOST is this machine; otherwise 0.
+/// The process id in "process 123 on HOST" if HOST is this machine; otherwise 0.
 pid_t process_here(std::string_view holder) {
   constexpr std::string_view start = "process ";
   std::array<char, 65> host{};
@@ -38,7 +39,8 @@ pid_t process_here(std::string_view holder) {
   return error == std::errc() && process > 1 && rest == text(" on ", host.data()) ? process : 0;
 }
 
-/// True if the process has this file open. The contents of a lock file alone prove nothing.
+/// True if the process has this file open. The contents of the lock file alone prove nothing,
+/// because anyone could have written them.
 bool has_open(pid_t process, const FileDescriptor& file) {
   struct stat wanted {
   }, there{};
@@ -68,7 +70,7 @@ void measure_process(Writer& writer) {
   }
 }
 
-/// The last line of a file that is not empty, as far as it is in the file's last 4 KiB.
+/// The last non-empty line within the last 4 KiB of a file.
 std::string last_line(const FileDescriptor& file) {
   std::array<char, 4096> buffer{};
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
@@ -134,7 +136,8 @@ void LiveRuns::add(const fs::path& path, const Folder& top) {
 
 bool LiveRun::has_last_checkpoint() const {
   try {
-    folder().below(fs::path("checkpoints") / text("step-", steps));  // no link leads there
+    // Throws if the path contains a link.
+    folder().below(fs::path("checkpoints") / text("step-", steps));
     return is_finished(path, steps, evaluate_samples);
   } catch (const std::exception&) {
     return false;
@@ -152,14 +155,16 @@ void LiveRun::read_config() {
     configured = written;
     settings = Json::object();
     error.clear();
-    // Settings are not checked by building the task: that opens files that they name.
+    // Settings are read without building the task, because building it would open the files that
+    // the settings name.
     const Config config = Config::read(file, (path / "config.ini").string());
     for (const auto& [key, value] : config.settings()) settings[key] = value;
     steps = config.integer("training.steps", 0, longest_training);
     evaluate_samples = config.integer("training.evaluate_samples", 0, 1 << 24);
     const tasks::TaskKind& kind = config.kind();
     metric = text(kind.distributions.front().name, "/",
-                  kind.make(kind.defaults())->main_metric());  // the same under all options
+                  // The main metric does not depend on the options.
+                  kind.make(kind.defaults())->main_metric());
   } catch (const std::exception& failure) {
     error = printable(message_of(failure));
     configured = 0;
@@ -222,7 +227,7 @@ std::optional<Writer> LiveRuns::writer(const LiveRun& run) {
     lock = run.open("lock");
     if (lock.valid()) holder = writer_of(run.folder());
   } catch (const Error&) {
-    return std::nullopt;  // it was removed meanwhile, or is no file
+    return std::nullopt;  // removed since the last scan, or not a regular file
   }
   if (!holder) return std::nullopt;
   Writer writer{.process = process_here(*holder)};
@@ -253,7 +258,7 @@ void LiveRuns::start(LiveRun& run, const std::vector<std::string>& words) {
   const long descriptors = std::min(::sysconf(_SC_OPEN_MAX), 1L << 16);
   const pid_t child = ::fork();
   LONGHAND_CHECK(child >= 0, run.name, ": cannot start a process: ", std::strerror(errno));
-  if (child == 0) {  // only async-signal-safe calls are allowed after fork
+  if (child == 0) {  // after fork(), only async-signal-safe calls are allowed
     ::setsid();
     const int nothing = ::open("/dev/null", O_RDWR);
     ::dup2(nothing, STDIN_FILENO);

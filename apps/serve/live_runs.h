@@ -16,71 +16,74 @@
 
 namespace longhand::app {
 
-/// The holder of a run's lock on this machine, according to the system.
+/// The process on this machine that holds a run's lock, according to the operating system.
 struct Writer {
   pid_t process = 0;
-  double seconds = 0;         // processor time
+  double seconds = 0;         // processor time used
   double resident_bytes = 0;  // resident memory
 };
 
-/// A run below the folder that is shown, and what was read of it so far. Whoever can write to that
-/// folder is not trusted: no link in it is followed, and only regular files are opened.
+/// A run below the served folder, and what has been read of it so far. Users who can write to that
+/// folder are not trusted: links in it are not followed, and only regular files are opened.
 struct LiveRun {
   std::filesystem::path path;
-  std::string name;             // path relative to that folder
-  Folder top;                   // that folder
-  std::filesystem::path below;  // the path of the run below it
+  std::string name;             // path relative to the served folder
+  Folder top;                   // the served folder
+  std::filesystem::path below;  // the run's path below `top`
   Curves curves = {};
-  Json settings = Json::object();  // from config.ini
-  std::string error = {};          // why config.ini cannot be read
-  std::string unread = {};         // why the metrics cannot be read
+  Json settings = Json::object();  // settings in config.ini
+  std::string error = {};          // reason why config.ini cannot be read
+  std::string unread = {};         // reason why metrics.jsonl cannot be read
   std::string metric = {};
   std::int64_t steps = 0, evaluate_samples = 0;
-  std::int64_t configured = 0;  // when config.ini was written, in nanoseconds
-  bool complete = false;        // its last checkpoint and score are there, as of the last look
+  std::int64_t configured = 0;  // time at which config.ini was written, in nanoseconds
+  bool complete = false;  // at the last scan, the checkpoint and score of the last step existed
   bool present = true;
 
-  /// The run's folder. Throws an Error if it is gone or a link leads to it.
+  /// Opens the run's folder. Throws an Error if the folder is gone or a link leads to it.
   Folder folder() const { return top.below(below); }
-  /// Opens one of its files to read; not valid if there is no such file.
+  /// Opens one of the run's files for reading. The descriptor is invalid if there is no such file.
   FileDescriptor open(const std::string& file) const {
     return folder().open_file(file, O_RDONLY, Links::refuse);
   }
-  /// Reads config.ini if it has changed.
+  /// Reads config.ini again if it has changed.
   void read_config();
   bool has_last_checkpoint() const;
-  /// Opens metrics.jsonl; not valid if it cannot be read, and then `unread` says why.
+  /// Opens metrics.jsonl. If it cannot be read, the descriptor is invalid and `unread` states the
+  /// reason.
   FileDescriptor open_metrics();
-  /// Reads further lines of the metrics until that time. True if all of them are read.
+  /// Reads further lines of metrics.jsonl until the time `until`. Returns true if all lines are
+  /// read.
   bool read_curves(Curves::Time until);
-  /// Calls Curves::between on the metrics.
+  /// Calls Curves::between on metrics.jsonl.
   std::vector<std::vector<Bucket>> curves_between(const std::vector<std::string>& figures,
                                                   std::int64_t from, std::int64_t to,
                                                   std::size_t points, Curves::Time until);
-  pid_t child = 0;           // a running process that this server started for it
-  std::string doing = {};    // command of that process
-  std::string trouble = {};  // last line of its output, if it failed
+  pid_t child = 0;           // running process that this server started for the run; 0: none
+  std::string doing = {};    // command of the process `child`
+  std::string trouble = {};  // last line of the child's output, if the child failed
 };
 
-/// The runs below some folders, updated as they appear and disappear. Each keeps its number.
+/// All runs below some folders, updated as runs appear and disappear. A run keeps its number.
 class LiveRuns {
  public:
   explicit LiveRuns(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
 
-  /// Looks for runs, at most every few seconds and for at most a twentieth of the time, and for
-  /// children that have ended.
+  /// Scans the folders for runs, at most every few seconds and using at most 5% of the time. Also
+  /// collects child processes that have ended.
   void refresh();
   std::map<int, LiveRun>& all() { return runs_; }
-  /// The links and unreadable entries that the last look passed over.
+  /// Messages about the links and unreadable entries that the last scan skipped.
   const std::vector<std::string>& skipped() const { return skipped_; }
-  /// Throws an Error if there is no run with that number.
+  /// The run with that number. Throws an Error if there is none.
   LiveRun& at(std::string_view number);
-  /// The process that trains a run: none, a process of this machine, or one elsewhere (process 0).
+  /// The process that trains a run, if any. A process on another machine has process id 0.
   static std::optional<Writer> writer(const LiveRun& run);
 
-  /// Asks the process that trains it to write a checkpoint and end.
+  /// Requests that the process training the run write a checkpoint and exit.
   static void stop(const LiveRun& run);
-  /// Starts `longhand train --resume RUN`, or another command on it, which outlives this server.
+  /// Starts `longhand train --resume RUN` or another command on the run. The process outlives this
+  /// server.
   static void start(LiveRun& run, const std::vector<std::string>& words);
 
   static constexpr std::size_t most_runs = 1000;

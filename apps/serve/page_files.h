@@ -5,7 +5,7 @@
 
 namespace longhand::app {
 
-/// A file of apps/serve/page/, embedded in the program. CMake generates the list.
+/// A file of apps/serve/page/, embedded in the program. CMake generates the list of these files.
 struct PageFile {
   std::string_view path, type, text;
 };
