@@ -336,6 +336,49 @@ BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
   }
 }
 
+// Tiles of keys that no query sees, because of a window or because a segment has no queries, get
+// zero gradients. Their blocks write results without having taken a step.
+BOOST_AUTO_TEST_CASE(keys_that_no_query_sees_get_zero_gradients) {
+  const auto reference = make_reference_backend();
+  const auto emulated = make_emulated_cuda_backend({.math = Math::exact});
+  const auto gradients = [](Backend& on, DType type, Rule rule, bool shifted) {
+    const HeadProblem p(on, type, {200, 70}, 2, 1, 16, 16);
+    ScoreVars s = p.scores(true);
+    s.q = all_columns(Var(p.q.slice(0, 2), true), p.heads);
+    s.queries = Segments(on, std::vector<std::int32_t>{2, 0});
+    s.keys = p.segments;
+    s.window = 16;
+    s.rule = rule;
+    if (shifted) s.shift = Var(random_tensor(on, {270, 2}, type, 7), true);
+    const HeadVars values = p.values(true);
+    Tape tape;
+    const Var y = recorded(tape, [&] { return attention(s, values); });
+    tape.backward(y, random_tensor(on, {2, 32}, type, 8));
+    std::vector<std::vector<double>> all;
+    for (const Var& x : {s.q.data, s.k.data, values.data}) all.push_back(x.grad().to_doubles());
+    if (shifted) all.push_back(s.shift.grad().to_doubles());
+    return all;
+  };
+  for (const Rule rule : {Rule::softmax, Rule::entmax, Rule::stick}) {
+    for (const bool shifted : {false, true}) {
+      const auto expected = gradients(*reference, DType::f64, rule, shifted);
+      for (const auto order : {emulator::Order::forward, emulator::Order::backward}) {
+        emulator::set_order(order, 1);
+        const auto got = gradients(*emulated, DType::f32, rule, shifted);
+        emulator::set_order(emulator::Order::forward);
+        BOOST_TEST_CONTEXT(name_of(rule) << ", shifted " << shifted) {
+          for (std::size_t x = 0; x < expected.size(); ++x) {
+            BOOST_REQUIRE_EQUAL(expected[x].size(), got[x].size());
+            for (std::size_t i = 0; i < got[x].size(); ++i) {
+              BOOST_REQUIRE_SMALL(got[x][i] - expected[x][i], 1e-5);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // 100 queries after 70 positions: their tiles begin within a block of keys. A chain reads some of a
 // block's rows from the cache, and others from the new values.
 BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {

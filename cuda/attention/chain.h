@@ -34,10 +34,13 @@ __device__ __forceinline__ void wait_for(const std::int32_t* done, int steps = 1
   __syncthreads();
 }
 
+/// The barrier orders all writes of the block before thread 0's fence, and the fence orders them
+/// before the word: a fence before the barrier would order each thread's own writes only.
 __device__ __forceinline__ void publish(std::int32_t* done, int steps = 1) {
-  __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) *static_cast<volatile std::int32_t*>(done) = steps;
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  *static_cast<volatile std::int32_t*>(done) = steps;
 }
 
 /// The number of tiles of the longest of `count` segments; the same for all threads.

@@ -242,8 +242,11 @@ __global__ void __launch_bounds__(attention_threads, 2) key_gradients(GradientTa
     begin = next_begin;
   }
 
+  // If no query sees these keys there was no barrier yet, and other threads' copies into k and v may
+  // still arrive over the results.
+  if (first_head == last_head) __syncthreads();
   if (!busy) return;
-  if (shifted && first_head == last_head) {  // no query sees these keys
+  if (shifted && first_head == last_head) {
     for (int head = first_head; head < first_head + scores.group; ++head) {
       put_shift(head, shift_sums);
     }

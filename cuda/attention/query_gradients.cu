@@ -71,9 +71,9 @@ __global__ void __launch_bounds__(attention_threads, slice < 128 ? 3 : 2)
   const int own = 16 * warp * stride;
   int now = 0, turn = 0;  // now: position of this step's tiles in the ring
   for (int begin = first_key; begin < stop; begin += step, turn = 1 - turn) {
-    if (shifted && static_cast<int>(threadIdx.x) < min(step, stop - begin)) {
+    if (shifted && static_cast<int>(threadIdx.x) < step) {
       const int key = begin + static_cast<int>(threadIdx.x);
-      key_shifts[turn][threadIdx.x] = scores.shift_of(at.key + key, head);
+      key_shifts[turn][threadIdx.x] = key < stop ? scores.shift_of(at.key + key, head) : 0.0f;
     }
     Element *const k = ring + now, *const v = k + step * stride;
     now = ahead<Product, slice> ? 2 * step * stride - now : now;

@@ -204,7 +204,13 @@ __device__ void key_tile(const RuleTask& task, const SegmentView& at, int first,
     }
     if (has_shift) put_shift(head, shift_sum);
   }
-  if (leftward(rule)) publish(done, scores.group * steps_of_head);
+  if (leftward(rule)) {
+    publish(done, scores.group * steps_of_head);
+  } else {
+    // If no query sees these keys there was no barrier yet, and other threads' copies into k and v
+    // may still arrive over the results.
+    __syncthreads();
+  }
   if (!busy) return;
   const std::int64_t first_row = at.key + first + row;
   if (task.dk && part < task.key_slices) {
