@@ -93,18 +93,22 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
             last_of_warp = min(first_of_warp + 16 * bands, stop) - 1;
   const float g = chain ? task.gamma[head * task.gamma_step] : 0.0f;
 
-  __shared__ float factors[block_rows];
-  // c of the queries and of two blocks of keys: one is read while the other comes.
-  __shared__ float query_shifts[shifted ? block_rows : 1], key_shifts[2][shifted ? key_rows : 1];
+  // Small arrays lie in the padding of tiles, because some tiles fill all 99 KiB that a block may
+  // have on devices of compute capability 8.6, 8.9 and 12. Row r of q has the factor of query r,
+  // its c, and c of key r of two blocks: one is read while the other is written.
+  const auto of_row = [&](int r) { return padding<Product, slice>(q, r); };
   // Values needed only at the end, kept here because registers are scarce.
-  __shared__ struct { int row, head, part; } kept;
-  if (threadIdx.x == 0) kept = {first_row, head, part};
+  struct Kept {
+    int row, head, part;
+  };
+  auto* const kept = reinterpret_cast<Kept*>(padding<Product, slice>(ring, 0));
+  if (threadIdx.x == 0) *kept = {first_row, head, part};
   for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += attention_threads) {
     const float tau = scores.tau_of(first_row + r, head, r < rows);
     const float factor = scores.scale * tau * log2_of_e;
     // A factor of 0 would turn -infinity into NaN, so it is replaced by a tiny one.
-    factors[r] = fabsf(factor) < 0x1p-100f ? 0x1p-100f : factor;
-    if (shifted) query_shifts[r] = r < rows ? scores.shift_of(first_key + start + r, head) : 0.0f;
+    of_row(r)[0] = fabsf(factor) < 0x1p-100f ? 0x1p-100f : factor;
+    if (shifted) of_row(r)[1] = r < rows ? scores.shift_of(first_key + start + r, head) : 0.0f;
   }
   float out[bands][n][4], level[bands][2], sum[bands][2];
   float p[bands][m][4];  // a block's scores, then its weights
@@ -155,9 +159,10 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
     const bool own = begin == start;
     end = end_of(begin);
-    if (shifted && static_cast<int>(threadIdx.x) < end - begin) {
-      key_shifts[turn][threadIdx.x] =
-          scores.shift_of(std::int64_t{first_key} + begin + static_cast<int>(threadIdx.x), head);
+    if (shifted && static_cast<int>(threadIdx.x) < key_rows) {
+      const int key = begin + static_cast<int>(threadIdx.x);
+      of_row(static_cast<int>(threadIdx.x))[2 + turn] =
+          key < end ? scores.shift_of(std::int64_t{first_key} + key, head) : 0.0f;
     }
     // a chain loads its values later
     Element *const k = ring + now, *const v = chain ? k : k + size;
@@ -215,7 +220,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
 #pragma unroll
       for (int t = 0; t < bands; ++t) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i) factor[t][i] = factors[row + 16 * t + 8 * i];
+        for (int i = 0; i < 2; ++i) factor[t][i] = of_row(row + 16 * t + 8 * i)[0];
       }
       if constexpr (shifted) {
         // The scores now include the factor, so 1 takes its place.
@@ -223,13 +228,13 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
         for (int t = 0; t < bands; ++t) {
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
-            const float of_query = query_shifts[row + 16 * t + 8 * i];
+            const float of_query = of_row(row + 16 * t + 8 * i)[1];
 #pragma unroll
             for (int c = 0; c < m; ++c) {
 #pragma unroll
               for (int j = 0; j < 2; ++j) {
                 float& s = p[t][c][2 * i + j];
-                const float of_key = key_shifts[turn][8 * c + 2 * (lane % 4) + j];
+                const float of_key = of_row(8 * c + 2 * (lane % 4) + j)[2 + turn];
                 s = s * factor[t][i] + (of_query - of_key) * log2_of_e;
               }
             }
@@ -355,7 +360,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
 
   if constexpr (walk == Walk::part) __syncthreads();  // a part without keys has had no barrier yet
   const int lane = lane_register(), row = warp_row + lane / 4;
-  const int y_row = kept.row, y_head = kept.head, y_part = kept.part;
+  const int y_row = kept->row, y_head = kept->head, y_part = kept->part;
   float inverse[bands][2];
 #pragma unroll
   for (int t = 0; t < bands; ++t) {

@@ -16,7 +16,7 @@
 /// What of b a warp has in registers serves all its bands.
 ///
 /// Rows of a tile are padded by 16 bytes, which spreads the eight rows that a fragment touches over
-/// all banks.
+/// all banks. Products and copies leave the padding untouched, so padding() can hold small arrays.
 namespace longhand::cuda {
 
 __device__ __forceinline__ int lane_row() { return lane_index() / 4; }
@@ -224,6 +224,12 @@ __device__ __forceinline__ void mix(float (&c)[n][4], const float (&p)[m][4],
                                     const typename Product::Element* b) {
   Product::mix(reinterpret_cast<float(&)[1][n][4]>(c), reinterpret_cast<const float(&)[1][m][4]>(p),
                b);
+}
+
+/// The four floats of padding after row r of a tile of `slice` columns.
+template <class Product, int slice>
+__device__ __forceinline__ float* padding(typename Product::Element* tile, int r) {
+  return reinterpret_cast<float*>(tile + r * Product::stride(slice) + slice);
 }
 
 }  // namespace longhand::cuda
