@@ -8,7 +8,7 @@
 namespace longhand {
 namespace {
 
-/// Returns distinct addresses without memory behind them.
+/// A memory source that returns distinct addresses without allocating memory.
 class NoMemory final : public MemorySource {
  public:
   void* allocate(std::size_t bytes) override {
@@ -35,14 +35,14 @@ class AccountingBackend : public Backend {
   void synchronize() override {}
 };
 
-/// Does nothing.
+/// Computes nothing: only allocations are counted.
 template <class Op>
 void dispatch(AccountingBackend&, const Op&) {}
 
 }  // namespace
 
 std::shared_ptr<Backend> make_accounting_backend(BackendOptions options) {
-  options.checked = false;  // there are no values to check
+  options.checked = false;  // tensors have no values that could be checked
   return std::make_shared<Forwarding<AccountingBackend>>(options);
 }
 

@@ -27,7 +27,7 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  /// Overwrites bytes that were written before.
+  /// Overwrites bytes that were already written, from `offset` on.
   void rewrite(std::uint64_t offset, std::string_view text);
   void commit();
 
@@ -40,13 +40,14 @@ class AtomicFile {
   Folder folder_;
   std::string name_, temporary_;
   FileDescriptor file_;
-  std::vector<std::byte> buffer_;  // collects small writes
+  std::vector<std::byte> buffer_;  // buffer for small writes
 };
 
-/// True for the name of a temporary file, which a killed process may have left behind.
+/// True if `file_name` is the name of a temporary file, which a killed process may have left
+/// behind.
 bool is_temporary(std::string_view file_name);
 
-/// Writes `text` to `target`, completely or not at all.
+/// Writes `text` to `target`. The file appears completely or not at all.
 void write_atomically(const std::filesystem::path& target, std::string_view text);
 void write_atomically(const Folder& folder, const std::string& name, std::string_view text);
 

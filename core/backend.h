@@ -34,14 +34,14 @@
 
 namespace longhand {
 
-/// All the arithmetic there is. Each operation is a struct that names its tensors and states its
-/// formula (core/contract/); a backend runs it:
+/// All operations of the library. An operation is a struct that names its tensors and states its
+/// formula (core/contract/). A backend executes it:
 ///
 ///   backend(LayerNorm{.x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
 ///
-/// operator() checks shapes and types first, in one place for all backends, and throws Error; what
-/// a backend's run() receives is sound. This list of types is the only one: what serves every
-/// operation walks it (core/forwarding.h).
+/// operator() first checks shapes and types, with the same code for all backends, and throws Error.
+/// A backend's run() therefore receives valid operands only. This list is the only list of
+/// operations: code that concerns every operation iterates over it (core/forwarding.h).
 using Contract =
     std::tuple<Fill, Copy, Scale, Combine, Rearrange, Activate, ActivateBackward, Gate,
                GateBackward, AddBias, Dropout, Matmul, ColumnSum, Reduce, LayerNorm,
@@ -53,7 +53,7 @@ using Contract =
                FalBackward, Chain, ChainBackward, Delta, DeltaBackward, ShortConvolution,
                ShortConvolutionBackward, Lstm, LstmBackward>;
 
-/// One pure virtual run() for each operation of the list.
+/// Base class with one pure virtual run() per operation of the list.
 template <class List>
 class Runs;
 
@@ -72,20 +72,22 @@ class Runs<std::tuple<Op, Rest...>> : public Runs<std::tuple<Rest...>> {
 };
 
 struct BackendOptions {
-  int threads = 0;         // 0: all cores
-  Math math = Math::fast;  // for products that do not name their own
-  bool checked = false;    // attention looks for scores that are NaN or infinite, and says where
+  int threads = 0;         // number of threads; 0: one per core
+  Math math = Math::fast;  // math mode of products that do not specify one
+  bool checked = false;    // attention checks its scores and reports NaN and infinity
 };
 
-/// Work that is done again and again: the same operations, on the same memory with other contents.
+/// A piece of work that is repeated: the same operations on the same memory with different
+/// contents.
 class Repeat {
  public:
   virtual ~Repeat() = default;
-  /// Does the work, by running the body or, when that was recorded, without it: true then.
+  /// Executes the work, either by calling the body or by replaying an earlier recording of it.
+  /// Returns true if a recording was replayed.
   ///
-  /// The body gives the backend operations and no more. It brings nothing up and reads nothing
-  /// back, and of the memory it asks for it keeps nothing; numbers that differ from time to time
-  /// lie in tensors made before, and so does everything whose values are wanted afterwards.
+  /// The body may only issue operations on the backend. It must not transfer data from or to the
+  /// host, and must not keep memory that it allocates. Values that differ between repetitions, and
+  /// results that are needed later, must be in tensors that were created before.
   virtual bool run(const std::function<void()>& body) = 0;
 };
 
@@ -106,20 +108,22 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   Math math(const std::optional<Math>& wanted) const { return wanted.value_or(options_.math); }
   CachingAllocator& memory() { return memory_; }
 
-  virtual void require_dtype(DType dtype) const = 0;  // Error when this backend lacks it
+  /// Throws an Error if this backend does not support the type.
+  virtual void require_dtype(DType dtype) const = 0;
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
-  /// True if the backend can record work and gains from repeating it; repeat() then returns a
+  /// True if the backend can record work and is faster when repeating it. repeat() then returns a
   /// recorder, otherwise null.
   virtual bool repeats() const { return false; }
   virtual std::unique_ptr<Repeat> repeat() { return nullptr; }
-  /// Until the next call the values of these tensors stay as they are; see SteadyValues.
+  /// Declares that these tensors keep their values until the next call of steady(); see
+  /// SteadyValues.
   virtual void steady(const std::vector<Tensor>& /*values*/) {}
-  /// A line for each device other than the host's processor, the one in use first.
+  /// One line for each device other than the host's processor. The device in use is the first.
   virtual std::vector<std::string> devices() const { return {}; }
 
-  /// Told the name of every operation before it runs; for tests and profiles.
+  /// Called with the name of every operation before it is executed; for tests and profiles.
   std::function<void(std::string_view)> observer;
 
  private:
@@ -128,9 +132,10 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   CachingAllocator memory_;
 };
 
-/// While it stands, these tensors keep their values, and a backend may keep what it makes of them
-/// from one operation to the next: the processor's products their panels, in so many bytes of
-/// its memory at most. The same bits either way. One at a time for a backend.
+/// While a SteadyValues exists, its tensors must keep their values. A backend may then cache data
+/// derived from them between operations: the CPU backend caches packed panels for products, up to
+/// most_kept_bytes. Results have the same bits either way. A backend has at most one SteadyValues
+/// at a time.
 class SteadyValues {
  public:
   static constexpr std::size_t most_kept_bytes = std::size_t{256} << 20;
@@ -145,14 +150,15 @@ class SteadyValues {
 
  private:
   Backend& backend_;
-  std::vector<Tensor> values_;  // held: nothing else comes to lie there
+  /// Keeps the memory alive, so that no other tensor can be allocated there.
+  std::vector<Tensor> values_;
 };
 
 std::shared_ptr<Backend> make_reference_backend(BackendOptions options = {});
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options = {});
-/// Error where the build has no CUDA.
+/// Throws an Error if the build has no CUDA backend.
 std::shared_ptr<Backend> make_cuda_backend(BackendOptions options = {});
-/// By name: reference, cpu or cuda.
+/// Makes the backend named "reference", "cpu" or "cuda".
 std::shared_ptr<Backend> make_backend(std::string_view name, BackendOptions options = {});
 
 }  // namespace longhand

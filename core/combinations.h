@@ -2,8 +2,9 @@
 
 #include "core/formulas.h"
 
-/// Formulas of two numbers, templates on the value type like those of core/formulas.h. A new
-/// formula is a struct here, its name in Combination and its type in Combinations.
+/// The elementwise formulas with two operands. They are templates on the value type like those of
+/// core/formulas.h. A new formula needs a struct here, a name in the enum Combination and an entry
+/// in the list Combinations.
 namespace longhand {
 
 enum class Combination : std::uint8_t {
@@ -119,7 +120,7 @@ struct Dropped {
 
 }  // namespace combination
 
-/// The formulas in the order of Combination.
+/// The formulas in the order of the enum Combination.
 using Combinations =
     TypeList<combination::Sum, combination::Difference, combination::Product, combination::Quotient,
              combination::Largest, combination::Smallest, combination::Less,

@@ -15,8 +15,8 @@ static_assert(std::endian::native == std::endian::little, "words are read as the
 
 using Table = std::array<std::uint32_t, 256>;
 
-/// tables[k][b] is the remainder of byte b followed by k zero bytes, so eight bytes are looked up
-/// at once.
+/// tables[k][b] is the remainder of byte b followed by k zero bytes, so that eight bytes are
+/// processed per step.
 constexpr std::array<Table, 8> make_tables() {
   std::array<Table, 8> tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -51,7 +51,7 @@ LONGHAND_CRC32C_INSTRUCTION std::uint32_t add_byte(std::uint32_t crc, std::byte 
 }
 #elif defined(__aarch64__) && defined(__linux__)
 #define LONGHAND_CRC32C_INSTRUCTION __attribute__((target("+crc")))
-bool has_instruction() { return (getauxval(AT_HWCAP) & (1u << 7)) != 0; }  // HWCAP_CRC32
+bool has_instruction() { return (getauxval(AT_HWCAP) & (1u << 7)) != 0; }  // the flag HWCAP_CRC32
 LONGHAND_CRC32C_INSTRUCTION std::uint32_t add_word(std::uint32_t crc, std::uint64_t word) {
   return __builtin_aarch64_crc32cx(crc, word);
 }

@@ -19,9 +19,9 @@
 namespace longhand {
 namespace {
 
-constexpr std::size_t read_at_once = 1 << 20;  // bytes
+constexpr std::size_t read_at_once = 1 << 20;  // bytes read at a time
 
-/// Identifies the state of a file: any write changes its times.
+/// Identifies the state of a file. Every write changes the file's times.
 using State = std::array<std::int64_t, 5>;  // device, inode, size, mtime and ctime in nanoseconds
 
 std::int64_t nanoseconds(const timespec& time) {
@@ -45,7 +45,7 @@ std::uint64_t hash_of(const State& state) {
   return hash;
 }
 
-/// False at the end of the file.
+/// Reads out.size() bytes from `begin` on. Returns false if the file ends before.
 bool read_all_of(const FileDescriptor& file, const std::filesystem::path& path, std::uint64_t begin,
                  std::span<std::byte> out) {
   while (!out.empty()) {
@@ -75,7 +75,7 @@ FileSum sum_of(const FileDescriptor& file, const std::filesystem::path& path, st
 }
 
 /// The checksum of a file in this state. Results are cached, unless the last write is so recent
-/// that another write could leave the same times.
+/// that a further write could leave the same times.
 FileSum known_sum(const FileDescriptor& file, const std::filesystem::path& path,
                   const State& state) {
   static std::mutex mutex;

@@ -11,7 +11,7 @@
 
 namespace longhand {
 
-/// The size of a file and the CRC-32C of its bytes.
+/// The size of a file and the CRC-32C of its contents.
 struct FileSum {
   std::uint64_t bytes = 0;
   std::uint32_t crc = 0;
@@ -19,21 +19,21 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-/// A file whose contents must not change while it is read by position. The file is not mapped: if
-/// another program truncates it, the next read throws an Error instead of raising SIGBUS. Replacing
-/// the file under the same name has no effect here.
+/// A file whose contents must not change while parts of it are read. The file is not mapped: if
+/// another program truncates it, the next read throws an Error instead of raising SIGBUS. If the
+/// file's path is replaced by another file, this object still reads the old file.
 class DataFile {
  public:
-  /// Reads the whole file once to compute its checksum.
+  /// Opens the file and reads it once to compute its checksum.
   explicit DataFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return sum_.bytes; }
   const FileSum& sum() const { return sum_; }
 
-  /// Reads bytes from `begin` on. Size and times are compared after every read, and the checksum if
-  /// they differ. Throws an Error if the contents changed after opening. Threads may share the
-  /// object.
+  /// Reads bytes from `begin` on. After every read, the file's size and times are compared with
+  /// those at opening, and if they differ, so is the checksum. Throws an Error if the contents have
+  /// changed. Threads may share the object.
   void read(std::uint64_t begin, std::span<std::byte> out) const;
 
  private:
@@ -42,7 +42,7 @@ class DataFile {
   std::filesystem::path path_;
   FileDescriptor file_;
   FileSum sum_;
-  mutable std::atomic<std::uint64_t> times_;  // hash of the state that was compared last
+  mutable std::atomic<std::uint64_t> times_;  // hash of the file state that was compared last
   mutable std::mutex comparing_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace longhand {
 
-/// Element types. f64 exists on the reference backend only.
+/// Element types. Only the reference backend supports f64.
 enum class DType : std::uint8_t { f64, f32, bf16, i32, u8 };
 
 std::size_t size_of(DType type);
@@ -19,8 +19,8 @@ std::ostream& operator<<(std::ostream& out, DType type);
 
 inline bool is_float(DType type) { return type <= DType::bf16; }
 
-/// The upper half of a float: 8 bits of exponent, 8 bits of significand. Converting from float
-/// rounds to nearest, ties to even; NaN stays NaN.
+/// The upper half of a float: 8 bits of exponent, 8 bits of significand. Conversion from float
+/// rounds to nearest, ties to even. NaN stays NaN.
 struct bf16 {
   std::uint16_t bits = 0;
 
@@ -28,7 +28,7 @@ struct bf16 {
   constexpr explicit bf16(float value) {
     const auto word = std::bit_cast<std::uint32_t>(value);
     if ((word & 0x7fffffffu) > 0x7f800000u) {
-      bits = static_cast<std::uint16_t>((word >> 16) | 0x40u);  // keeps NaN quiet
+      bits = static_cast<std::uint16_t>((word >> 16) | 0x40u);  // sets the quiet bit of a NaN
     } else {
       bits = static_cast<std::uint16_t>((word + 0x7fffu + ((word >> 16) & 1u)) >> 16);
     }
@@ -55,7 +55,7 @@ inline constexpr DType dtype_of<std::int32_t> = DType::i32;
 template <>
 inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 
-/// Calls f(T{}) with the C++ type of `type`.
+/// Calls f(T{}) with the C++ type T of `type`.
 template <class F>
 decltype(auto) visit_dtype(DType type, F&& f) {
   switch (type) {

@@ -13,12 +13,12 @@ void MessagePart::print_text(std::ostream& out, const void* text) {
 
 std::string message_of(std::initializer_list<MessagePart> parts) {
   std::ostringstream out;
-  out.imbue(std::locale::classic());  // format numbers independently of the user's language
+  out.imbue(std::locale::classic());  // numbers are formatted independently of the user's locale
   for (const MessagePart& part : parts) part.print_(out, part.value_);
   return out.str();
 }
 
-// Escapes paths and names from files, so that a message cannot control a terminal.
+// Escapes control characters: paths and names may come from untrusted files.
 void fail_with(std::initializer_list<MessagePart> parts) {
   throw Error(printable(message_of(parts)));
 }

@@ -8,14 +8,15 @@
 
 namespace longhand {
 
-/// The only exception type. Its message is one line that says what was expected and what was found.
+/// The library's only exception type. The message is one line that states what was expected and
+/// what was found.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A part of a message: anything that operator<< can print. One function, compiled once, joins
-/// parts of all types, because messages are everywhere.
+/// A part of a message: any value with an operator<<. Joining parts is one non-template function,
+/// which keeps the code of the many checks small.
 class MessagePart {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a message is written as its parts
@@ -51,7 +52,7 @@ template <class... Pieces>
 
 }  // namespace longhand
 
-/// Throws Error with the joined message unless the condition holds. Active in every build.
+/// Throws an Error with the joined message unless the condition holds. Active in every build type.
 #define LONGHAND_CHECK(condition, ...)      \
   do {                                      \
     if (!(condition)) [[unlikely]]          \

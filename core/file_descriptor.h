@@ -24,7 +24,7 @@ class FileDescriptor {
   bool valid() const { return descriptor_ >= 0; }
   int get() const { return descriptor_; }
 
-  /// Closes the file now. Returns false with errno set if a delayed write failed.
+  /// Closes the file. Returns false and sets errno if a delayed write failed.
   bool close() { return ::close(std::exchange(descriptor_, -1)) == 0; }
 
  private:

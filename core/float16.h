@@ -6,7 +6,7 @@
 
 namespace longhand {
 
-/// The value of an IEEE binary16.
+/// The value of an IEEE binary16 number.
 inline float from_f16(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
   const int exponent = (bits >> 10) & 0x1f;

@@ -23,8 +23,8 @@ namespace {
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 std::vector<std::string> names_in(int descriptor, const fs::path& path) {
-  // Reading changes the position in the folder, which duplicated descriptors share, so it uses a
-  // newly opened descriptor.
+  // Duplicated descriptors share the read position in a folder, so the folder is opened again for
+  // reading.
   const int own = ::openat(descriptor, ".", folder_flags);
   DIR* const folder = own < 0 ? nullptr : ::fdopendir(own);
   if (!folder && own >= 0) ::close(own);
@@ -39,7 +39,7 @@ std::vector<std::string> names_in(int descriptor, const fs::path& path) {
   return names;
 }
 
-/// Returns false with errno set if something could not be removed.
+/// Returns false and sets errno if an entry could not be removed.
 bool remove_all(int parent, const std::string& name, const fs::path& path) {
   if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
   if (errno != EISDIR && errno != EPERM) return false;
@@ -102,7 +102,7 @@ FileDescriptor Folder::open(const std::string& name, int flags, unsigned mode) c
 }
 
 FileDescriptor Folder::create_file(const std::string& name) const {
-  ::unlinkat(descriptor(), name.c_str(), 0);  // creating the file below fails if this did not work
+  ::unlinkat(descriptor(), name.c_str(), 0);  // if the removal fails, creating the file below fails
   return open_file(name, O_WRONLY | O_CREAT | O_EXCL, Links::refuse);
 }
 
@@ -136,7 +136,7 @@ void Folder::remove(const std::string& name) const {
 }
 
 void Folder::sync() const {
-  // Some file systems cannot sync a folder and return EINVAL, which is ignored.
+  // Some file systems cannot sync a folder and return EINVAL. This is ignored.
   LONGHAND_CHECK(::fsync(descriptor()) == 0 || errno == EINVAL, path_.native(),
                  ": cannot sync the folder: ", std::strerror(errno));
 }

@@ -5,11 +5,13 @@
 #include <optional>
 #include <string_view>
 
-/// The elementwise formulas. A formula is a struct of two templates on the value type, so the same
-/// text runs on double and float (the reference, CUDA with --expt-relaxed-constexpr) and on
-/// cpu::<isa>::Vec, whose exp, tanh, select, ... are found by argument-dependent lookup.
+/// The elementwise formulas with one operand. A formula is a struct with two templates on the value
+/// type, so the same code runs on double and float (the reference backend, and CUDA with
+/// --expt-relaxed-constexpr) and on cpu::<isa>::Vec, whose exp, tanh, select, ... are found by
+/// argument-dependent lookup.
 ///
-/// A new formula is one struct here, its name in Activation and its type in Formulas.
+/// A new formula needs a struct here, a name in the enum Activation and an entry in the list
+/// Formulas.
 namespace longhand {
 
 enum class Activation : std::uint8_t {
@@ -28,7 +30,7 @@ enum class Activation : std::uint8_t {
 std::string_view name_of(Activation activation);
 std::optional<Activation> activation_from_name(std::string_view name);
 
-/// condition ? yes : no, lane by lane if T is a vector.
+/// condition ? yes : no, chosen per lane if T is a vector.
 template <class T>
 constexpr T select(bool condition, T yes, T no) {
   return condition ? yes : no;
@@ -64,7 +66,7 @@ struct Relu {
   static constexpr std::string_view name = "relu";
   template <class V>
   static constexpr V value(V x) {
-    return select(x < V(0.0), V(0.0), x);  // in this order NaN stays NaN
+    return select(x < V(0.0), V(0.0), x);  // this order of arguments preserves NaN
   }
   template <class V>
   static constexpr V derivative(V x) {
@@ -72,8 +74,8 @@ struct Relu {
   }
 };
 
-/// x Phi(x), with Phi(x) = (1 + erf(x / sqrt 2)) / 2 the normal distribution function;
-/// derivative Phi(x) + x phi(x), with phi(x) = e^(-x^2 / 2) / sqrt(2 pi).
+/// x Phi(x), where Phi(x) = (1 + erf(x / sqrt 2)) / 2 is the normal distribution function. The
+/// derivative is Phi(x) + x phi(x) with phi(x) = e^(-x^2 / 2) / sqrt(2 pi).
 struct Gelu {
   static constexpr auto kind = Activation::gelu;
   static constexpr std::string_view name = "gelu";
@@ -115,7 +117,7 @@ struct GeluTanh {
   static constexpr V derivative(V x) {
     using std::tanh;
     const V near = select(x > V(16.0), V(16.0), select(x < V(-16.0), V(-16.0), x));
-    const V t = tanh(inner(near));  // constant beyond 16; clamping avoids overflow of x^2
+    const V t = tanh(inner(near));  // constant for |x| > 16; clamping avoids an overflow of x^2
     const V slope = V(sqrt_2_over_pi) * (V(1.0) + V(3.0 * cubic) * near * near);
     return V(0.5) * (V(1.0) + t) + V(0.5) * near * (V(1.0) - t * t) * slope;
   }
@@ -146,7 +148,8 @@ struct Sigmoid {
   }
   template <class V>
   static constexpr V derivative(V x) {
-    return sigmoid(x) * sigmoid(-x);  // 1 - s as sigmoid(-x), without cancellation for s near 1
+    // 1 - s computed as sigmoid(-x): no cancellation if s is near 1
+    return sigmoid(x) * sigmoid(-x);
   }
 };
 
@@ -219,7 +222,7 @@ struct TypeList {
   static constexpr int size = sizeof...(Types);
 };
 
-/// The formulas in the order of Activation.
+/// The formulas in the order of the enum Activation.
 using Formulas =
     TypeList<formula::Identity, formula::Relu, formula::Gelu, formula::GeluTanh, formula::Silu,
              formula::Sigmoid, formula::Tanh, formula::Exp, formula::Log, formula::Square>;
@@ -233,7 +236,8 @@ constexpr bool in_order(TypeList<F...>) {
 static_assert(in_order(Formulas{}), "Formulas and Activation name the same formulas in one order");
 }  // namespace detail
 
-/// Calls body(Formula{}) with the formula of that name, for code that is a template on the formula.
+/// Calls body(Formula{}) for the formula with this name, so that the body can be a template on the
+/// formula.
 template <class Kind, class Body, class First, class... Rest>
 constexpr decltype(auto) with_formula(Kind kind, Body&& body, TypeList<First, Rest...>) {
   if constexpr (sizeof...(Rest) == 0) {

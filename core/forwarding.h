@@ -11,10 +11,10 @@ void forward_to(Base& base, const Op& op) {
   dispatch(base, op);
 }
 
-/// Base with a run() for every operation of the contract, each of which calls dispatch(Base&, op).
-/// That is found in Base's namespace:
+/// Derives from Base and implements run() for every operation of the contract as a call of
+/// dispatch(Base&, op), which is found in Base's namespace:
 ///
-///   class Named : public Backend {...};  // all of a backend but its operations
+///   class Named : public Backend {...};  // a backend without its operations
 ///   template <class Op>
 ///   void dispatch(Named& backend, const Op& op) {...}
 ///

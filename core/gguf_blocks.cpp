@@ -24,16 +24,16 @@ float half(const std::byte* bytes) { return from_f16(at<std::uint16_t>(bytes)); 
 int low(std::byte b) { return std::to_integer<int>(b) & 15; }
 int high(std::byte b) { return std::to_integer<int>(b) >> 4; }
 
-/// A plain number.
+/// Decodes a number that is stored uncompressed.
 template <class T>
 void plain(const std::byte* block, float* y) {
   *y = static_cast<float>(at<T>(block));
 }
 void f16(const std::byte* block, float* y) { *y = half(block); }
 
-// Blocks of 32: a factor d, in some formats a shift m, then integers. Four-bit integers are stored
-// in 16 bytes, first the low halves, then the high halves; fifth bits are in a separate word before
-// them.
+// Formats with blocks of 32 numbers: a factor d, in some formats a shift m, then integers. Four-bit
+// integers are stored in 16 bytes, whose low halves are the first 16 numbers. Fifth bits are stored
+// in a separate word before these bytes.
 
 /// x = d q, q from -128 to 127.
 void q8_0(const std::byte* block, float* y) {
@@ -81,10 +81,10 @@ void q5_1(const std::byte* block, float* y) {
   }
 }
 
-// Blocks of 256 in eight parts of 32, each with its own six-bit factor f and shift s: x = d f q -
-// d' s. Of twelve bytes, the low six bits of bytes 0 to 7 hold f and s of the first four parts.
-// Those of the others have their low four bits in bytes 8 to 11 and their high two bits in the high
-// bits of bytes 0 to 7.
+// Formats with blocks of 256 numbers in eight parts of 32. Each part has a six-bit factor f and a
+// six-bit shift s: x = d f q - d' s. All f and s are packed into twelve bytes. The low six bits of
+// bytes 0 to 7 contain f and s of the first four parts. For the other four parts, bytes 8 to 11
+// contain the low four bits, and the high two bits of bytes 0 to 7 contain the high two bits.
 
 struct Part {
   float factor, shift;
@@ -100,7 +100,7 @@ Part part_of(const std::byte* block, const std::byte* packed, int i) {
   return {half(block) * static_cast<float>(f), half(block + 2) * static_cast<float>(s)};
 }
 
-/// Parts 2k and 2k + 1 are the low and high halves of the same 32 bytes.
+/// The low halves of 32 bytes contain part 2k, the high halves part 2k + 1.
 void q4_k(const std::byte* block, float* y) {
   for (int i = 0; i < 8; ++i) {
     const Part part = part_of(block, block + 4, i);
@@ -112,7 +112,7 @@ void q4_k(const std::byte* block, float* y) {
   }
 }
 
-/// The fifth bit of number l of part i is bit i of byte l of 32.
+/// As q4_k with a fifth bit: for number l of part i, it is bit i of byte l of 32 bytes.
 void q5_k(const std::byte* block, float* y) {
   for (int i = 0; i < 8; ++i) {
     const Part part = part_of(block, block + 4, i);
@@ -125,9 +125,9 @@ void q5_k(const std::byte* block, float* y) {
   }
 }
 
-/// Two halves of 128 numbers, x = d f (q - 32), with f a signed byte for each 16 numbers. The four
-/// quarters of a half share 64 bytes of low bits (two quarters in the low halves, two in the high
-/// halves) and 32 bytes with the high two bits of all.
+/// Two halves of 128 numbers: x = d f (q - 32), with one signed byte f per 16 numbers. The four
+/// quarters of a half share 64 bytes with the low four bits (two quarters in the low halves, two in
+/// the high halves) and 32 bytes with the high two bits.
 void q6_k(const std::byte* block, float* y) {
   const float d = half(block + 208);
   for (int i = 0; i < 256; ++i) {

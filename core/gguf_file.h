@@ -17,11 +17,11 @@
 
 namespace longhand {
 
-/// A GGUF file, version 2 or 3: values by name, then tensors. The file is untrusted: it is read, or
-/// refused in one line, with memory in proportion to its size.
+/// A GGUF file of version 2 or 3: named metadata values, then tensors. The file is untrusted:
+/// parsing succeeds or throws a one-line Error, and memory is proportional to the file's size.
 class GgufFile {
  public:
-  /// An array of values of one type; strings are views of the file.
+  /// An array of values of one type. Strings are views into the file.
   struct Array {
     std::uint32_t type;
     std::uint64_t count;
@@ -37,19 +37,19 @@ class GgufFile {
   };
 
   static GgufFile open(const std::filesystem::path& path);
-  /// Parses bytes that must outlive the result.
+  /// Parses a file in memory. The bytes must outlive the result.
   static GgufFile parse(std::span<const std::byte> bytes, std::string name);
-  static bool is_gguf(const std::filesystem::path& path);  // checks the first four bytes
+  static bool is_gguf(const std::filesystem::path& path);  // checks the file's first four bytes
 
   const std::string& name() const { return name_; }
   std::span<const Entry> entries() const& { return entries_; }
-  std::span<const Entry> entries() const&& = delete;  // they would dangle
+  std::span<const Entry> entries() const&& = delete;  // the span would dangle
   const Entry* find(std::string_view tensor) const;
 
   bool has(std::string_view key) const { return values_.contains(key); }
-  /// Throws an Error if the value is missing or of another kind.
+  /// The metadata value of a key. Throws an Error if it is missing or has another type.
   std::string_view string(std::string_view key) const;
-  std::uint64_t integer(std::string_view key) const;  // must not be negative
+  std::uint64_t integer(std::string_view key) const;  // throws if the value is negative
   double number(std::string_view key) const;
   bool boolean(std::string_view key) const;
   std::vector<std::string_view> strings(std::string_view key) const;

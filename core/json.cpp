@@ -16,9 +16,9 @@
 namespace longhand {
 namespace {
 
-/// Writes the fewest digits that parse to the same number, with a point or an exponent.
+/// Writes the fewest digits that parse to the same number, and always a point or an exponent.
 void write_real(std::string& out, double value) {
-  std::array<char, 32> shortest;  // form d.ddde-dd
+  std::array<char, 32> shortest;  // has the form d.ddde-dd
   const auto written = std::to_chars(shortest.data(), shortest.data() + shortest.size(), value,
                                      std::chars_format::scientific);
   std::string_view text(shortest.data(), static_cast<std::size_t>(written.ptr - shortest.data()));
@@ -33,7 +33,7 @@ void write_real(std::string& out, double value) {
   std::string digits(1, text.front());
   if (e > 1) digits += text.substr(2, e - 2);
   const int count = static_cast<int>(digits.size());
-  const int point = exponent + 1;  // digits before the point
+  const int point = exponent + 1;  // number of digits before the point
   if (point > 15 || point <= -4) {
     out += digits.front();
     if (count > 1) out.append(".").append(digits, 1);

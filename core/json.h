@@ -15,8 +15,9 @@
 
 namespace longhand {
 
-/// A JSON value. Members of an object keep their order. Accessing a missing member or the wrong
-/// type throws an Error. For large texts, core/json_reader.h reads values without storing them.
+/// A JSON value. Members of an object keep their order. Access to a missing member or a value of
+/// the wrong type throws an Error. For large texts, core/json_reader.h reads values without storing
+/// them.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -24,9 +25,9 @@ class Json {
   using Object = std::vector<Member>;
 
   // NOLINTBEGIN(google-explicit-constructor): a value of JSON is written as what it holds
-  Json() noexcept;  // null
+  Json() noexcept;  // makes the value null
   Json(std::nullptr_t) noexcept : Json() {}
-  template <std::same_as<bool> Bool>  // excludes pointers, which would convert to true
+  template <std::same_as<bool> Bool>  // excludes pointers, which would convert to bool
   Json(Bool value) noexcept : Json(Scalar(), value) {}
   template <std::integral Integer>
   requires(!std::same_as<Integer, bool>) Json(Integer value)
@@ -41,8 +42,8 @@ class Json {
   explicit Json(Object members) noexcept;  // names must be unique
   template <class T>
   Json(const std::vector<T>& elements) : Json(Array(elements.begin(), elements.end())) {}
-  /// An object if each element is a pair that begins with a text, as in {{"a", 1}, {"b", 2}};
-  /// otherwise an array.
+  /// Makes an object if each element is a pair that begins with a string, as in {{"a", 1}, {"b",
+  /// 2}}; otherwise an array.
   Json(std::initializer_list<Json> elements);
   // NOLINTEND(google-explicit-constructor)
 
@@ -55,19 +56,19 @@ class Json {
   static Json array();
   static Json object();
 
-  /// Empty if the text is not JSON or is nested deeper than `deepest`. Of members with equal names
-  /// the last one is used.
+  /// No value if the text is not JSON or is nested deeper than `deepest`. If members have equal
+  /// names, the last one is used.
   static std::optional<Json> parse(std::string_view text);
   static constexpr int deepest = 100;
-  /// With an indent, each element is on its own line; without, there are no line breaks. Invalid
-  /// UTF-8 is replaced; infinities and NaN become null.
+  /// With an indent, each element is written on its own line; otherwise there are no line breaks.
+  /// Invalid UTF-8 is replaced. Infinities and NaN become null.
   std::string dump(int indent = -1) const;
 
   bool is_null() const;
   bool is_boolean() const;
   bool is_integer() const;
-  bool is_int64() const;   // integer() returns it
-  bool is_number() const;  // integer or real
+  bool is_int64() const;   // true if integer() can return the value
+  bool is_number() const;  // true for integers and reals
   bool is_string() const;
   bool is_array() const;
   bool is_object() const;
@@ -77,7 +78,7 @@ class Json {
   double number() const;
   const std::string& string() const;
 
-  std::size_t size() const;  // elements of an array or object; otherwise 0
+  std::size_t size() const;  // number of elements of an array or object; 0 for other values
   bool empty() const { return size() == 0; }
 
   const Array& elements() const;
@@ -91,9 +92,10 @@ class Json {
   const Json* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const Json& operator[](std::string_view name) const;
-  Json& operator[](std::string_view name);  // adds a missing member; null becomes an object
+  /// Adds a member if it is missing; null becomes an object.
+  Json& operator[](std::string_view name);
 
-  /// Compares numbers by value, and members of objects in order.
+  /// Compares numbers by value, and members of objects in their order.
   friend bool operator==(const Json& a, const Json& b);
   friend std::ostream& operator<<(std::ostream& out, const Json& json);
 
@@ -106,13 +108,13 @@ class Json {
   const T& as(std::string_view expected) const;
   void write(std::string& out, int indent, int depth) const;
 
-  // An integer uses the first of the two integer types that can hold it.
+  // An integer is stored in the first of the two integer types that can represent it.
   std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, Array,
                Object>
       value_;
 };
 
-/// Writes `text`, which is UTF-8, as a JSON string.
+/// Writes `text`, which must be UTF-8, as a JSON string.
 std::string json_string(std::string_view text);
 
 }  // namespace longhand

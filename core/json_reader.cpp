@@ -20,8 +20,8 @@
 namespace longhand {
 namespace {
 
-/// Maximum values in one text. A value takes at least 40 bytes but only two bytes of text, so
-/// without a limit a file of some MiB would take a GiB.
+/// Maximum number of values in a text. A value occupies at least 40 bytes but may take only two
+/// bytes of text, so without a limit a file of a few MiB could need a GiB.
 constexpr std::size_t most_values = 4'000'000;
 
 template <class Integer>
@@ -32,8 +32,8 @@ std::optional<Integer> whole(std::string_view digits) {
   return read.ptr == end && read.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-/// Empty if the number is too large. Too small numbers become zero; parsing with a wider type
-/// distinguishes the two.
+/// No value if the number is too large for a double. A number that is too small becomes zero.
+/// Parsing with a wider type distinguishes the two cases.
 std::optional<double> real(std::string_view digits) {
   const char* const end = digits.data() + digits.size();
   double value = 0;
@@ -44,10 +44,11 @@ std::optional<double> real(std::string_view digits) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// First character of a string, from `place` on, that must be escaped or ends it.
+/// Index of the first character of a string, from `place` on, that must be escaped or ends the
+/// string.
 std::size_t end_of_plain(std::string_view text, std::size_t place) {
-  // Checks eight bytes at once. Most strings are short, and a loop over single characters would be
-  // mispredicted at its end. The lowest set bit marks the first such character.
+  // Checks eight bytes at once. Most strings are short, so in a loop over single characters the
+  // exit branch would be mispredicted. The lowest set bit marks the first such character.
   constexpr std::uint64_t ones = 0x0101010101010101u, high_bits = 0x80 * ones;
   std::uint64_t eight = 0;
   for (; place + sizeof eight <= text.size(); place += sizeof eight) {
@@ -230,7 +231,7 @@ std::int64_t JsonReader::integer() {
   return *value;
 }
 
-/// -? (0 | [1-9][0-9]*) ('.' [0-9]+)? ([eE] [+-]? [0-9]+)?
+/// The grammar is -? (0 | [1-9][0-9]*) ('.' [0-9]+)? ([eE] [+-]? [0-9]+)?
 std::string_view JsonReader::number() {
   if (!at_number()) expected("a value");
   const std::size_t start = place_;
@@ -293,7 +294,7 @@ std::string JsonReader::in_words() {
 std::string_view JsonReader::skip() {
   peek();
   const std::size_t begin = place_;
-  // the closing characters of all enclosing arrays and objects
+  // The closing characters of all enclosing arrays and objects.
   std::array<char, Json::deepest> open{};
   std::size_t depth = 0;
   do {

@@ -10,42 +10,45 @@
 namespace longhand {
 
 /// Reads JSON text value by value without storing it, for files with very many small values. An
-/// unexpected value, or a nesting deeper than Json::deepest, throws an Error that names the file
-/// and the byte.
+/// unexpected value, or nesting deeper than Json::deepest, throws an Error that names the file and
+/// the byte offset.
 ///
 ///   for (reader.open_object(); reader.next_member();) {
 ///     if (reader.name() == "size") size = reader.integer(); else reader.skip();
 ///   }
 ///
-/// The text between the values read is checked as strictly as the values.
+/// Text that is skipped is checked as strictly as the values that are read.
 class JsonReader {
  public:
-  /// Messages begin with `file`. The text must outlive the reader. Throws an Error if it is not
-  /// UTF-8.
+  /// Messages begin with `file`. The text must outlive the reader. Throws an Error if the text is
+  /// not UTF-8.
   JsonReader(std::string_view text, std::string file);
-  /// A reader of a value returned by skip(), to read members in another order than the file's.
+  /// A reader for a value that skip() returned. It allows members to be read in another order than
+  /// the file's.
   JsonReader at(std::string_view value) const;
 
   void open_object();
-  /// True before each member; false after the last one, when the object has been closed.
+  /// Reads the next member's name and returns true; returns false at the end of the object.
   bool next_member();
-  std::string_view name() const { return name_; }  // valid until the next member of any object
+  /// Valid until the next member of any object is read.
+  std::string_view name() const { return name_; }
 
   void open_array();
   bool next_element();
 
-  std::string_view string();  // valid until the next string is read; copied only if it has escapes
+  /// Valid until the next string is read. The text is copied only if it contains escapes.
+  std::string_view string();
   std::int64_t integer();
-  std::string_view number();  // the text of a number of any size
+  std::string_view number();  // returns the text of a number of any size
   bool at_object();
   bool at_array();
   bool at_string();
   bool at_number();
-  /// A description of the next value for messages: "an object", "the number 2.0".
+  /// Describes the next value for messages, such as "an object" or "the number 2.0".
   std::string in_words();
   /// Skips one complete value and returns its text.
   std::string_view skip();
-  /// Reads one complete value. Of members with equal names the last one is used.
+  /// Reads one complete value. If members have equal names, the last one is used.
   Json value();
   /// Throws an Error unless only white space follows.
   void finish();
@@ -54,7 +57,7 @@ class JsonReader {
   JsonReader() = default;
   [[noreturn]] void expected(std::string_view what) const;
   void skip_space();
-  char peek();  // the next character that is not white space; NUL at the end
+  char peek();  // returns the next character that is not white space, NUL at the end
   void take(char wanted, std::string_view what);
   bool next(char end);
   std::string_view read_string(std::string& unescaped);
@@ -66,7 +69,7 @@ class JsonReader {
   std::string_view text_;
   std::string file_;
   std::size_t place_ = 0;
-  bool first_ = false;  // an array or object was just opened
+  bool first_ = false;  // true after an array or object was opened
   int depth_ = 0;
   std::string_view name_;
   std::string name_scratch_, string_scratch_;

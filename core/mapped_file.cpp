@@ -21,12 +21,13 @@
 namespace longhand {
 namespace {
 
-/// The files that are mapped, for a signal's handler. A file that finds no room here is not named.
+/// The files that are currently mapped, for the signal handler. If the table is full, a file is not
+/// listed and cannot be named.
 struct Mapping {
   std::atomic<bool> is_taken{false};
   std::atomic<const std::byte*> begin{nullptr};
   std::atomic<std::size_t> size{0};
-  std::array<char, 256> name{};  // printable, with a 0 at its end
+  std::array<char, 256> name{};  // printable and terminated by a 0
 };
 std::array<Mapping, 64> mappings;
 
@@ -69,7 +70,7 @@ extern "C" void on_bus_error(int signal, siginfo_t* info, void*) {
     put(": was cut short by another program while it was read\n");
     ::_exit(1);
   }
-  ::signal(signal, SIG_DFL);  // the instruction is tried again, and ends the process
+  ::signal(signal, SIG_DFL);  // returning repeats the instruction, which now ends the process
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 namespace longhand {
 
-/// A file seen as read-only memory; its pages are read when first touched. The bytes stay where
-/// they are when the object is moved. If another program cuts the file short while it is mapped, a
-/// read of it is a SIGBUS (core/bus_errors.h). Data of a training are not mapped
+/// A file mapped as read-only memory; its pages are read when first accessed. The bytes keep their
+/// address when the object is moved. If another program truncates the file while it is mapped,
+/// reading it raises SIGBUS (core/bus_errors.h). Training data is therefore not mapped
 /// (core/data_file.h).
 class MappedFile {
  public:

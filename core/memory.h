@@ -12,34 +12,34 @@
 
 namespace longhand {
 
-/// A source of raw memory: the host, or one device.
+/// A source of raw memory: the host or a device.
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  virtual void* allocate(std::size_t bytes) = 0;  // nullptr if there is none left
+  virtual void* allocate(std::size_t bytes) = 0;  // returns nullptr if no memory is left
   virtual void release(void* block, std::size_t bytes) noexcept = 0;
 
-  // Called when a block of `bytes` is returned for a request of `asked` bytes, and when it is
-  // released. Sources made for tests observe memory with it.
+  // Called when a block of `bytes` bytes is returned for a request of `asked` bytes, and when the
+  // block is released. Memory sources in tests use these calls to observe memory.
   virtual void lent(void* /*block*/, std::size_t /*asked*/, std::size_t /*bytes*/) noexcept {}
   virtual void returned(void* /*block*/, std::size_t /*asked*/, std::size_t /*bytes*/) noexcept {}
 };
 
-/// Host memory aligned to 64 bytes. Blocks of 2 MiB and more request huge pages.
+/// Host memory aligned to 64 bytes. Blocks of at least 2 MiB use huge pages if possible.
 std::unique_ptr<MemorySource> host_memory();
 
 struct MemoryUse {
-  // bytes in use, rounded up to the size class; slack in reused larger blocks is not counted
+  // Bytes in use, rounded up to the size class; slack in reused larger blocks is not counted.
   std::size_t live = 0;
   std::size_t peak = 0;    // maximum of `live`
-  std::size_t cached = 0;  // bytes in blocks kept for reuse
+  std::size_t cached = 0;  // bytes in idle blocks, kept for reuse
 };
 
 /// Keeps released blocks for later requests of the same size class. There are eight classes per
-/// power of two, so a block is at most 12.5% larger than requested. A training step requests the
-/// same sizes in every step, so after the first one no memory is taken from the source. A large
-/// request whose class has no free block uses one of up to twice its size; the gradients of a step
-/// then reuse the memory of its activations.
+/// power of two, so a block is at most 12.5% larger than requested. All training steps request the
+/// same sizes, so only the first step takes memory from the source. If a large request finds no
+/// idle block of its class, it uses one of up to twice its size. The gradients of a step can then
+/// reuse the memory of its activations.
 class CachingAllocator {
  public:
   CachingAllocator(std::string owner, std::unique_ptr<MemorySource> source);
@@ -47,9 +47,9 @@ class CachingAllocator {
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
-  /// Throws an Error with the request and the current figures if memory is used up.
+  /// Throws an Error that states the request and the current memory use if no memory is left.
   void* allocate(std::size_t bytes);
-  void release(void* block, std::size_t bytes) noexcept;  // `bytes` as requested
+  void release(void* block, std::size_t bytes) noexcept;  // `bytes` is the requested size
 
   MemoryUse use() const;
   void reset_peak();
@@ -59,28 +59,30 @@ class CachingAllocator {
 
  private:
   friend class ReservedBlocks;
-  using Idle = std::map<std::size_t, std::vector<void*>>;  // free blocks by size
+  using Idle = std::map<std::size_t, std::vector<void*>>;  // idle blocks by size
 
   void drop_cached_locked();
-  /// A free block for a request of that class, with its size; null if there is none.
+  /// An idle block for a request of the class `own`, and the block's size; null if there is none.
   std::pair<void*, std::size_t> take_cached(Idle& from, std::size_t own);
 
   std::string owner_;
   std::unique_ptr<MemorySource> source_;
   mutable std::mutex mutex_;
   Idle free_, free_reserved_;
-  std::map<void*, std::size_t> larger_;  // sizes of blocks in use that are larger than their class
-  std::map<void*, int> reserved_;        // number of users of each reserved block
-  std::set<void*> reserved_live_;        // reserved blocks in use
-  std::set<void*>* joining_ = nullptr;   // set that new blocks are added to
+  /// Sizes of the blocks in use that are larger than their request's class.
+  std::map<void*, std::size_t> larger_;
+  /// For each reserved block, the number of ReservedBlocks that contain it.
+  std::map<void*, int> reserved_;
+  std::set<void*> reserved_live_;       // reserved blocks that are in use
+  std::set<void*>* joining_ = nullptr;  // the set to which new blocks are added
   MemoryUse use_;
 };
 
-/// The memory that a piece of work uses each time it is repeated without new allocations. A block
-/// allocated while a Use exists is added to the set. From then on it serves only requests under a
-/// Use of this or another set: such pieces of work run one after another and may share blocks, but
-/// no other tensor may lie where one of them will write. When this object is destroyed, blocks that
-/// no other set contains become free for all.
+/// The memory that a repeated piece of work reuses without new allocations. A block allocated while
+/// a Use exists is added to the set. From then on it serves only requests made under a Use of this
+/// set or another one: such pieces of work run one after another and may share blocks, but no other
+/// tensor may be placed where one of them will write. When the set is destroyed, its blocks that no
+/// other set contains become free for all requests.
 class ReservedBlocks {
  public:
   explicit ReservedBlocks(CachingAllocator& memory) : memory_(memory) {}
@@ -88,15 +90,15 @@ class ReservedBlocks {
   ReservedBlocks(const ReservedBlocks&) = delete;
   ReservedBlocks& operator=(const ReservedBlocks&) = delete;
 
-  /// At most one exists at a time.
+  /// While a Use exists, allocations are added to the set. At most one Use exists at a time.
   class Use {
    public:
     explicit Use(ReservedBlocks& blocks);
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    /// Throws an Error if a block allocated under a Use has not been released; it would be
-    /// overwritten.
+    /// Throws an Error if a block that was allocated under a Use has not been released, because it
+    /// would be overwritten.
     void check() const;
 
    private:

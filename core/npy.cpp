@@ -29,12 +29,12 @@ constexpr NpyType npy_types[] = {{"<f8", "F64", 8}, {"<f4", "F32", 4},  {"<f2", 
 
 struct Array {
   std::string name;
-  std::string_view type;  // name of the type in safetensors
+  std::string_view type;  // name of the element type in safetensors
   std::vector<std::int64_t> shape;
   std::string_view bytes;
 };
 
-/// A little-endian number of `size` bytes, which must exist.
+/// The little-endian number in `size` bytes at `at`. The caller ensures that the bytes exist.
 std::uint64_t little(std::string_view bytes, std::size_t at, std::size_t size) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -47,8 +47,8 @@ void put_little(std::string& out, std::uint64_t value, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) out += static_cast<char>(value >> (8 * i) & 255);
 }
 
-/// The text of a key's value in a header such as {'descr': '<f8', 'shape': (2, 3), }, up to the
-/// start of the next one.
+/// The text of a key's value in a header such as {'descr': '<f8', 'shape': (2, 3), }. It ends where
+/// the next key starts.
 std::string_view value_of(std::string_view header, std::string_view key, const std::string& where) {
   const std::size_t found = header.find(text('\'', key, "':"));
   LONGHAND_CHECK(found != std::string_view::npos, where, ": expected ", key, " in its header");
@@ -108,7 +108,7 @@ Array read_npy(std::string_view file, const std::string& name, const std::string
   return array;
 }
 
-/// The members of a zip file, from the directory at its end.
+/// The members of a zip file, as listed in the directory at its end.
 std::vector<Array> read_npz(std::string_view file, const std::string& source) {
   constexpr std::size_t end_size = 22, entry_size = 46, local_size = 30;
   const std::size_t from = file.size() > 65557 ? file.size() - 65557 : 0;
@@ -121,7 +121,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
                  ": expected less than 4 GiB and 65535 arrays");
   struct Member {
     std::string name, where;
-    std::uint64_t begin, end;  // of its local header and bytes
+    std::uint64_t begin, end;  // range of its local header and data
     std::string_view bytes;
     std::uint64_t sum;
   };
@@ -151,7 +151,8 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
     members.push_back(
         {std::move(name), where, local, local + skip + size, file.substr(local + skip, size), sum});
   }
-  // Without this a small file could have the same bytes in each of 65,534 arrays.
+  // Members must not overlap. Otherwise a small file could contain the same bytes in each of 65,534
+  // arrays.
   std::ranges::sort(members, {}, &Member::begin);
   std::vector<Array> arrays;
   std::uint64_t covered = 0;
@@ -285,11 +286,11 @@ void save_numpy(const std::filesystem::path& path, std::span<const NamedTensor> 
   std::uint64_t offset = 0;
   for (const NamedTensor& named : tensors) {
     const std::string name = named.name + ".npy", array = npy_of(named);
-    std::string shared;  // fields that the local header and the directory share
+    std::string shared;  // fields that the local header and the directory entry share
     put_little(shared, 20, 2);
     put_little(shared, 0, 2);
-    put_little(shared, 0, 2);  // stored without compression
-    // the earliest date in zip files, so the same arrays give the same bytes
+    put_little(shared, 0, 2);  // method 0: stored without compression
+    // The earliest date that zip files can represent, so that the same arrays give the same bytes.
     put_little(shared, 0x00210000, 4);
     put_little(shared, crc32(array), 4);
     put_little(shared, array.size(), 4);

@@ -10,8 +10,8 @@
 namespace longhand {
 namespace {
 
-/// Polls of a waiting thread before it sleeps: some tens of microseconds, so that the gaps between
-/// the operations of a training step need no system call.
+/// Number of polls of a waiting thread before it sleeps. They take some tens of microseconds, so
+/// that no system call is needed between the operations of a training step.
 constexpr int spins = 4000;
 
 void pause() {
@@ -29,7 +29,8 @@ int usable_cores() {
 }
 
 /// Keeps the calling thread off one core. Linux often wakes a thread on the core of the thread that
-/// woke it. A worker would then wait for the thread it should help, while its own core is idle.
+/// woke it. A worker would then wait for the thread that it should help, while its own core is
+/// idle.
 class ElsewhereThan {
  public:
   ElsewhereThan() { known_ = sched_getaffinity(0, sizeof(all_), &all_) == 0; }
@@ -94,12 +95,14 @@ void ThreadPool::run(std::int64_t chunks, Body body) {
   caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
   {
-    const std::lock_guard lock(mutex_);  // a worker about to sleep either sees the job or is woken
+    // With the lock, a worker about to sleep either sees the job or is woken.
+    const std::lock_guard lock(mutex_);
     ticket_.store(job << 32, std::memory_order_release);
   }
   wake_.notify_all();
   take_chunks(job, 0);
-  // Each thread finishes the chunks it took. Nobody waits for workers that never woke.
+  // Each thread finishes the chunks that it took. The caller does not wait for workers that did not
+  // wake up.
   for (int spin = 0; done_.load(std::memory_order_acquire) != count; ++spin) {
     if (spin < spins) {
       pause();

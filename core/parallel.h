@@ -33,9 +33,9 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-/// A fixed set of threads. Work is divided into chunks by the problem, never by the number of
-/// threads, and a free thread takes the next chunk. If each chunk writes its own results, the bits
-/// are the same for any number of threads.
+/// A fixed set of threads. Work is divided into chunks that depend only on the problem, never on
+/// the number of threads, and an idle thread takes the next chunk. If each chunk writes its own
+/// results, the bits are the same for any number of threads.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);  // 0: one per core that this process may use
@@ -56,13 +56,13 @@ class ThreadPool {
   void take_chunks(std::uint64_t job, int worker);
 
   std::vector<std::thread> workers_;
-  bool keep_apart_ = false;  // workers avoid the caller's core; only if there are enough cores
+  bool keep_apart_ = false;  // workers avoid the caller's core; false if there are too few cores
   std::atomic<int> caller_core_{-1};
   std::mutex mutex_;
   std::condition_variable wake_;
-  /// The job's number in the upper half and its next chunk in the lower half. A thread takes a
-  /// chunk by incrementing with compare-and-exchange, so it cannot take one of a finished job.
-  /// Between jobs the lower half is `closed`, and only then do body_ and chunks_ change.
+  /// The number of the job in the upper half and its next chunk in the lower half. A thread takes a
+  /// chunk by incrementing it with compare-and-exchange, so it cannot take a chunk of a finished
+  /// job. Between jobs the lower half is `closed`; body_ and chunks_ are changed only then.
   std::atomic<std::uint64_t> ticket_{closed};
   static constexpr std::uint64_t closed = 0xffffffffu;
   std::atomic<const Body*> body_{nullptr};
@@ -73,7 +73,8 @@ class ThreadPool {
   std::exception_ptr error_;
 };
 
-/// Calls body(begin, end) over [0, count) in pieces of `grain`; the last may be shorter.
+/// Calls body(begin, end) for the pieces of [0, count). All pieces but the last have `grain`
+/// elements.
 template <class Body>
 void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain, Body&& body) {
   if (count <= 0) return;

@@ -6,20 +6,21 @@
 
 namespace longhand {
 
-/// A random permutation of 0 ... count - 1. Each entry is computed independently, so nothing is
-/// stored for any count.
+/// A random permutation of 0 ... count - 1. Each entry is computed independently, so no table is
+/// stored.
 ///
-/// A Feistel network permutes the numbers of 2h bits, the smallest such set that contains them all:
-/// round r maps (left, right) to (right, left xor f(right)), where f(right) is the first word of
-/// the stream (seed, purpose, 16 epoch + r, right). A result that is too large is mapped again
-/// until it is not (cycle walking), on average less than four times.
+/// A Feistel network permutes the numbers of 2h bits, where h is the smallest value for which these
+/// include all entries. Round r maps (left, right) to (right, left xor f(right)), where f(right) is
+/// the first word of the stream (seed, purpose, 16 epoch + r, right). A result of at least `count`
+/// is mapped again until it is smaller (cycle walking); this takes less than four mappings on
+/// average.
 class RandomOrder {
  public:
   RandomOrder(std::uint64_t count, std::uint64_t seed, Purpose purpose, std::uint64_t epoch);
 
-  /// The entry at a place below count.
+  /// The entry at index `place`, which must be less than count.
   std::uint64_t operator[](std::uint64_t place) const;
-  /// A number in [0, 1) that depends on the epoch only.
+  /// A number in [0, 1) that depends on seed, purpose and epoch only.
   double shift() const { return Rng(seed_, purpose_, 16 * epoch_ + rounds, 0).uniform(); }
 
  private:

@@ -9,9 +9,9 @@
 namespace longhand {
 namespace {
 
-constexpr std::uint32_t lanes = 64;  // blocks computed together by vector instructions
+constexpr std::uint32_t lanes = 64;  // number of blocks computed together by vector instructions
 
-/// The blocks of `lanes` consecutive counters.
+/// Computes the blocks of `lanes` consecutive counters.
 void philox_lanes(const std::array<std::uint32_t, 4>& counter, std::array<std::uint32_t, 2> k,
                   std::uint32_t* words) {
   std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
@@ -68,8 +68,8 @@ void Rng::next(std::span<std::uint32_t> words) {
 
 std::uint32_t Rng::below(std::uint32_t bound) {
   LONGHAND_CHECK(bound > 0, "rng: below() needs a bound of at least 1");
-  // Lemire 2019: the high word of next() * bound is uniform if low words below 2^32 mod bound,
-  // which would favour some results, are rejected.
+  // Lemire 2019: the high word of next() * bound is uniform if low words below 2^32 mod bound are
+  // rejected. Without the rejection, some results would be more likely.
   const std::uint32_t threshold = (0u - bound) % bound;
   for (;;) {
     const std::uint64_t product = std::uint64_t{next()} * bound;

@@ -8,24 +8,25 @@
 
 namespace longhand {
 
-/// The purpose of a random stream. It is part of the stream's name, so no two uses share numbers.
+/// The purpose of a random stream. It is part of the stream's name, so that different uses never
+/// share random numbers.
 enum class Purpose : std::uint32_t { parameters, data, evaluation, dropout, sampling, test };
 
-/// The random stream named (seed, purpose, step, index): at most 2^32 blocks of four words.
-/// Counter: {block, index, low half of step, purpose * 2^24 + high half of step}; key: both halves
-/// of the seed.
+/// The random stream with the name (seed, purpose, step, index). It has at most 2^32 blocks of four
+/// words. Counter: {block, index, low half of step, purpose * 2^24 + high half of step}. Key: the
+/// two halves of the seed.
 class Rng {
  public:
   Rng(std::uint64_t seed, Purpose purpose, std::uint64_t step = 0, std::uint32_t index = 0);
 
-  std::uint32_t next();                       // uniform on all 32-bit words
-  void next(std::span<std::uint32_t> words);  // fills `words`; faster than one by one
+  std::uint32_t next();                       // uniform over all 32-bit words
+  void next(std::span<std::uint32_t> words);  // fills `words`; faster than single words
   std::uint32_t below(std::uint32_t bound);   // uniform on [0, bound), without bias
-  double uniform();                           // [0, 1) with 53 bits
-  double normal();                            // mean 0, variance 1 (Box-Muller)
+  double uniform();                           // uniform on [0, 1) with 53 bits
+  double normal();                            // normal with mean 0 and variance 1 (Box-Muller)
   bool chance(double probability) { return uniform() < probability; }
 
-  /// Shuffles [first, last) uniformly (Fisher-Yates).
+  /// Shuffles the range [first, last) uniformly (Fisher-Yates).
   template <class Iterator>
   void shuffle(Iterator first, Iterator last) {
     for (auto n = last - first; n > 1; --n) {

@@ -7,15 +7,15 @@
 
 #include "core/formulas.h"
 
-/// The rules that turn the scores of a query into the weights of its keys: docs/math/rules.md.
-/// Softmax is built into the kernels. Every other rule is defined here once, as a struct of
-/// templates over the value type. The same text runs on double (the reference), on float (CUDA) and
-/// on vectors of queries (the CPU), whose exp2, min and select are found by argument-dependent
-/// lookup.
+/// The attention rules, which compute the weights of the keys from the scores of a query:
+/// docs/math/rules.md. Softmax is built into the kernels. Every other rule is defined once, here,
+/// as a struct of templates on the value type. The same code runs on double (the reference
+/// backend), on float (CUDA) and on vectors of queries (the CPU backend), whose exp2, min and
+/// select are found by argument-dependent lookup.
 ///
-/// Stick and TRA walk through the keys of a query from the nearest to the first, and carry one or
-/// two numbers per row about the keys already passed. Their scores are in bits, s / ln 2. Entmax
-/// searches for a threshold that fits the whole row.
+/// Stick-breaking and TRA process the keys of a query from the nearest to the first. Per row they
+/// carry one or two numbers that summarize the keys processed so far. Their scores are in bits, s /
+/// ln 2. Entmax computes a threshold from the whole row.
 namespace longhand {
 
 enum class Rule : std::uint8_t { softmax, stick, tra, entmax };
@@ -24,26 +24,25 @@ constexpr std::string_view name_of(Rule rule) {
   constexpr std::string_view names[] = {"softmax", "stick", "tra", "entmax"};
   return names[static_cast<std::size_t>(rule)];
 }
-/// True if a query sees only the keys before its own.
+/// True if a query sees only the keys before its own position.
 constexpr bool strict(Rule rule) { return rule == Rule::stick; }
-/// True if the keys of a query are taken from the nearest to the first.
+/// True if the keys of a query are processed from the nearest to the first.
 constexpr bool leftward(Rule rule) { return rule == Rule::stick || rule == Rule::tra; }
-/// The factor of a score before a rule's formulas: entmax uses half scores, the others scores in
-/// bits.
+/// The factor by which scores are multiplied before a rule's formulas: entmax uses half of the
+/// scores, all other rules use scores in bits.
 constexpr float unit_of(Rule rule) { return rule == Rule::entmax ? 0.5f : 1.44269504088896340736f; }
 
 namespace rules {
 
 inline constexpr double ln_of_2 = 0.69314718055994530942;
 
-/// Stick-breaking: each key takes the share sigmoid(s) of what the keys nearer to the query have
-/// left.
+/// Stick-breaking: each key receives the share sigmoid(s) of the weight that nearer keys have left.
 struct Stick {
-  /// Below this, a walk ends: all further weights together are less than 2^-30, a sixty-fourth of
-  /// what rounds away beside 1 in f32.
+  /// If less weight is left, processing ends: all further weights together are less than 2^-30,
+  /// which is a sixty-fourth of the rounding unit of 1 in f32.
   static constexpr float spent = 0x1p-30f;
 
-  /// Computes sigmoid(s) and 1 - sigmoid(s), each with all its digits.
+  /// taken = sigmoid(s) and kept = 1 - sigmoid(s), both with full precision.
   template <class V>
   struct Broken {
     V taken, kept;
@@ -62,8 +61,8 @@ struct Stick {
     left = b.kept * left;
     return p;
   }
-  /// Returns dS and sets p. `rest` is the sum of p dP over this key and all earlier ones; it starts
-  /// as D.
+  /// Returns dS and sets p. `rest` is the sum of p dP over this key and all earlier ones. Its
+  /// initial value is D.
   template <class V>
   static constexpr V gradient(V s, V dp, V& left, V& rest, V& p) {
     const Broken<V> b = broken(s);
@@ -75,8 +74,8 @@ struct Stick {
   }
 };
 
-/// Threshold relative attention: a softmax over the positive scores only. Each score gets `pull`
-/// added for every positive score between its key and the query.
+/// Threshold relative attention: a softmax over the positive scores only. For every positive score
+/// from the key's own up to the query's, `pull` is added to the key's score.
 struct Tra {
   template <class V>
   static constexpr V logit(V s, V pull, V& count) {
@@ -84,17 +83,19 @@ struct Tra {
     count = count + one;
     return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
   }
-  /// Upper bound of the weight of any earlier key, 2^(bound + pull (count + 1)), if no score is
-  /// above `highest`. The bound includes 30 bits for `spent` and one for each doubling of the row's
-  /// keys. Infinite if keeping more keys does not make weights smaller.
+  /// Upper bound for the weights of all earlier keys if no score is above `highest`. A weight is at
+  /// most 2^(bound + pull (count + 1)). The bound includes 30 bits for `spent` and one bit for each
+  /// doubling of the number of keys. It is infinite if pull > 0: weights of earlier keys then need
+  /// not be smaller.
   template <class V>
   static constexpr V bound(V highest, V pull, std::int64_t keys) {
     V all = 30;
     for (std::int64_t n = 1; n < keys; n *= 2) all += V(1);
     return pull > V(0) ? std::numeric_limits<V>::infinity() : highest + all;
   }
-  /// Returns dS. A key that has all of its row's weight, like the only key kept, must get exactly
-  /// no gradient: its logit equals the row's log_sum to the last bit if both have one type.
+  /// Returns dS. If a key has the whole weight of its row, for example because it is the only key
+  /// with a positive score, its gradient must be exactly 0. Its logit then equals the row's log_sum
+  /// to the last bit, provided that both have the same type.
   template <class V>
   static constexpr V gradient(V logit, V log_sum, V p, V dp, V d) {
     const V none(0.0);
@@ -102,24 +103,25 @@ struct Tra {
   }
 };
 
-/// Entmax with alpha = 1.5: P = [x - t]_+^2 of half the scores x, with t such that a row sums to 1.
+/// Entmax with alpha = 1.5: P = [x - t]_+^2, where x are half of the scores and t is such that a
+/// row sums to 1.
 struct Entmax {
-  static constexpr int most_steps = 64;  // 12 suffice where scores are far apart or many
+  static constexpr int most_steps = 64;  // 12 steps suffice if scores are far apart or numerous
 
-  /// The root of P. Gradients are in proportion to it.
+  /// The square root of P. Gradients are proportional to it.
   template <class V>
   static constexpr V weight(V x, V threshold) {
     const V above = x - threshold;
     return select(above > V(0.0), above, V(0.0));
   }
-  /// One step of Newton's method towards t, from the sums of weights and of P at a threshold that
-  /// is not above t. It exceeds t only by rounding.
+  /// One step of Newton's method towards t, given the sums of [x - threshold]_+ and of its square
+  /// at a threshold not above t. The result exceeds t only by rounding errors.
   template <class V>
   static constexpr V step(V threshold, V sum, V squares) {
     const V more = (squares - V(1.0)) / (sum + sum);
     return select(more > V(0.0), threshold + more, threshold);
   }
-  /// t of a whole row.
+  /// The threshold t of a whole row.
   template <class V>
   static constexpr V threshold(const V* x, std::int64_t count) {
     V top = x[0];

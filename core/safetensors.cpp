@@ -28,7 +28,7 @@ struct Type {
   std::optional<DType> dtype;
 };
 
-/// All element types of the format. BOOL is separate from u8, because it is not a number.
+/// All element types of the format. BOOL is listed separately from u8, because it is not a number.
 constexpr std::array<Type, 22> types{{{"F64", 64, DType::f64},   {"F32", 32, DType::f32},
                                       {"BF16", 16, DType::bf16}, {"I32", 32, DType::i32},
                                       {"U8", 8, DType::u8},      {"F16", 16, {}},
@@ -45,12 +45,12 @@ std::string_view type_name(DType dtype) {
   return std::ranges::find(types, std::optional(dtype), &Type::dtype)->name;
 }
 
-/// Prefix of messages about a tensor.
+/// The beginning of a message about a tensor.
 std::string subject(const std::string& file, std::string_view name) {
   return text(file, ": tensor ", quote(name), ": ");
 }
 
-/// Bytes of a tensor with that shape.
+/// Number of bytes of a tensor with the record's shape and type.
 std::uint64_t byte_count(const std::string& file, const SafetensorsRecord& record,
                          const Type& type) {
   std::uint64_t bits = 0;
@@ -66,8 +66,8 @@ std::uint64_t byte_count(const SafetensorsItem& item) {
   return static_cast<std::uint64_t>(item.shape.size()) * size_of(item.dtype);
 }
 
-/// The bytes of a tensor within `data`, after checking that type, shape and offsets agree with each
-/// other and with the file.
+/// The tensor's bytes within `data`. Throws an Error if type, shape and offsets do not agree with
+/// each other or with the file.
 SafetensorsEntry checked_entry(const std::string& file, SafetensorsRecord& record,
                                std::span<const std::byte> data) {
   const auto type = std::ranges::find(types, record.type, &Type::name);
@@ -84,7 +84,7 @@ SafetensorsEntry checked_entry(const std::string& file, SafetensorsRecord& recor
           data.subspan(record.begin, expected)};
 }
 
-/// Indices of the records sorted by name. Refuses a name that occurs twice.
+/// Indices of the records, sorted by name. Throws an Error if a name occurs twice.
 std::vector<std::uint32_t> order_of_names(const std::string& file,
                                           std::span<const SafetensorsRecord> records) {
   std::vector<std::uint32_t> order(records.size());
@@ -219,7 +219,7 @@ void write_to(AtomicFile& file, std::span<const SafetensorsItem> items,
                    ": expected none, since the writer adds it");
   }
   checksums::OfHeader header_sum(metadata);
-  std::string sums;  // checksums of tensors, written after their bytes
+  std::string sums;  // checksums of the tensors, in the order of their bytes
   for (const SafetensorsItem* item : order) {
     header_sum.add_tensor(item->name, type_name(item->dtype), item->shape);
     sums += (sums.empty() ? "" : " ") + checksums::hexadecimal(0);

@@ -9,12 +9,12 @@
 
 #include "core/safetensors.h"
 
-/// Checksums in the metadata of a safetensors file, which other readers ignore:
+/// Checksums in the metadata of a safetensors file. Other readers ignore them.
 ///   "crc32c": the CRC-32C of each tensor's bytes, in the order of the bytes, as eight hexadecimal
 ///             digits each, separated by spaces
-///   "crc32c_header": that of names, types, shapes and all other metadata
-/// A file has both keys or neither, so that a damaged key cannot make it look like a file without
-/// them.
+///   "crc32c_header": the CRC-32C of names, types, shapes and all other metadata
+/// A file has both keys or neither. A file in which one key is damaged is therefore not mistaken
+/// for a file without checksums.
 namespace longhand::checksums {
 
 using Metadata = std::map<std::string, std::string, std::less<>>;
@@ -23,7 +23,8 @@ inline constexpr std::string_view tensors_key = "crc32c", header_key = "crc32c_h
 
 std::string hexadecimal(std::uint32_t checksum);
 
-/// The checksum of a header. The metadata must not contain the two keys.
+/// Computes the checksum of a header. Its metadata must not contain the keys "crc32c" and
+/// "crc32c_header".
 class OfHeader {
  public:
   explicit OfHeader(const Metadata& metadata);
@@ -35,9 +36,9 @@ class OfHeader {
   std::uint32_t value_ = 0;
 };
 
-/// Removes both keys from a file's metadata and compares the header's checksum. Returns the
-/// tensors' checksums; empty if the file has none. Throws an Error that names the file if they do
-/// not match.
+/// Removes both keys from a file's metadata and verifies the header's checksum. Returns the
+/// tensors' checksums; the list is empty if the file has none. Throws an Error that names the file
+/// if the checksum does not match.
 std::vector<std::string> take(Metadata& metadata, std::span<const SafetensorsEntry> entries,
                               const std::string& file);
 

@@ -107,7 +107,7 @@ class HeaderReader {
     LONGHAND_CHECK(count == 2, subject(), "expected 2 data_offsets, got ", count);
   }
 
-  /// The next value, which must not be negative.
+  /// Reads the next value as an integer that is not negative.
   template <class Integer>
   Integer read_number(std::string_view field, std::string_view wanted) {
     if (!json_.at_number()) unexpected(subject().append(field), wanted);
@@ -120,7 +120,7 @@ class HeaderReader {
     return value;
   }
 
-  /// Prefix of messages about the current tensor.
+  /// The beginning of a message about the current tensor.
   std::string subject() const {
     return text(file_, ": tensor ", quote(header_.records.back().name), ": ");
   }
@@ -137,7 +137,7 @@ class HeaderReader {
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file) {
-  // JSON may begin with white space; this format may not.
+  // JSON may begin with white space; a safetensors header may not.
   LONGHAND_CHECK(json.starts_with('{'), file, ": the header does not begin with {");
   return HeaderReader(json, file).read();
 }

@@ -10,24 +10,24 @@
 
 namespace longhand {
 
-/// A tensor as described by a safetensors header: well-formed, but not yet compared with the file's
-/// size.
+/// A tensor as described by a safetensors header. The record is well-formed, but has not been
+/// compared with the file's size.
 struct SafetensorsRecord {
   std::string name;
   std::string type;
   Shape shape;
-  std::uint64_t begin = 0;  // bytes from the end of the header
+  std::uint64_t begin = 0;  // byte offset from the end of the header
   std::uint64_t end = 0;
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsRecord> records;  // names are not yet compared
+  std::vector<SafetensorsRecord> records;  // names are not yet checked for repetitions
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
-/// Parses the JSON of a header. Refuses in one line that begins with `file`: any other structure, a
-/// field or metadata key that occurs twice, a missing field, more or longer names than
-/// SafetensorsFile's limits.
+/// Parses the JSON of a header. Throws a one-line Error that begins with `file` for any other
+/// structure, a missing field, a field or metadata key that occurs twice, and names that exceed
+/// SafetensorsFile's limits in number or length.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file);
 
 }  // namespace longhand

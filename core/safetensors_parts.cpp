@@ -31,8 +31,9 @@ std::uint64_t data_bytes(const SafetensorsItem& item) {
   return static_cast<std::uint64_t>(item.shape.size()) * size_of(item.dtype);
 }
 
-/// Upper bound on the bytes of a file besides its tensors: lengths, brackets and padding, metadata,
-/// and for each tensor its name, its checksum, dtype, four extents and two offsets of 20 digits.
+/// Upper bound for the bytes of a file that are not tensor data: lengths, brackets, padding and
+/// metadata, and for each tensor its name, checksum, dtype, four extents, and two offsets of 20
+/// digits.
 std::uint64_t header_bytes(const std::map<std::string, std::string, std::less<>>& metadata) {
   std::uint64_t bytes = 128;
   for (const auto& [key, value] : metadata) {
@@ -98,7 +99,8 @@ const SafetensorsEntry& SafetensorsParts::at(std::string_view tensor, DType dtyp
 }
 
 void SafetensorsParts::check_exact() const {
-  if (part_.empty()) return;  // a single file was already checked against its header
+  // The tensors of a single file were already checked against its header.
+  if (part_.empty()) return;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     for (const SafetensorsEntry& entry : files_[i].entries()) {

@@ -16,32 +16,32 @@ namespace longhand {
 ///   NAME.safetensors.index.json: {"metadata": {"total_size": BYTES OF ALL TENSORS},
 ///                                 "weight_map": {"TENSOR": "NAME-00001-of-00003.safetensors",
 ///                                 ...}}
-/// The index may be untrusted: it can name files of its own folder only, and each must contain the
-/// stated tensors.
+/// The index may be untrusted. It can refer only to files of its own folder, and each file must
+/// contain the tensors that the index lists for it.
 class SafetensorsParts {
  public:
-  /// Opens NAME.safetensors of the folder or, if it is missing, the parts that its index names.
+  /// Opens NAME.safetensors in the folder or, if it is missing, the parts listed in its index.
   static SafetensorsParts open(const std::filesystem::path& folder, const std::string& name);
   explicit SafetensorsParts(SafetensorsFile file);
 
-  /// Name of the file or index for messages.
+  /// Name of the file or of the index, for messages.
   const std::string& name() const { return name_; }
   std::span<const SafetensorsFile> files() const& { return files_; }
-  std::span<const SafetensorsFile> files() const&& = delete;  // they would dangle
+  std::span<const SafetensorsFile> files() const&& = delete;  // the span would dangle
 
   struct Location {
     const SafetensorsEntry* entry = nullptr;
     const SafetensorsFile* file = nullptr;
   };
-  /// The place of a tensor; both members are null if it is missing.
+  /// The file and entry of a tensor; both are null if the tensor is missing.
   Location find(std::string_view tensor) const;
-  /// The tensor. Throws an Error if it is missing or its element type or shape differs.
+  /// The entry of a tensor. Throws an Error if it is missing or its element type or shape differs.
   const SafetensorsEntry& at(std::string_view tensor, DType dtype, const Shape& shape) const;
 
   /// Throws an Error unless the parts contain exactly the tensors of the index, each once, with
-  /// total_size bytes in all. Folders made by other programs are seldom that strict.
+  /// total_size bytes in total. Files written by other programs often do not satisfy this.
   void check_exact() const;
-  /// Throws an Error if a tensor's bytes do not match its checksum.
+  /// Throws an Error if the bytes of a tensor do not match their checksum.
   void check_sums() const;
   bool has_checksums() const;  // true if all files have checksums
 
@@ -51,24 +51,24 @@ class SafetensorsParts {
 
   std::string name_;
   std::vector<SafetensorsFile> files_;
-  // file of each tensor; empty if there is one file
+  // Index of the file of each tensor; empty if there is a single file.
   std::map<std::string, std::size_t, std::less<>> part_;
-  std::optional<std::int64_t> total_;  // as stated by the index
+  std::optional<std::int64_t> total_;  // as stated in the index
 };
 
-/// Distributes items over parts of at most `most` bytes including the header; one part if `most` is
-/// 0. Throws an Error if an item fits in no part, or if there are too many parts.
+/// Distributes items over parts of at most `most` bytes including the header; a single part if
+/// `most` is 0. Throws an Error if an item is too large for a part, or if there are too many parts.
 std::vector<std::vector<SafetensorsItem>> cut_into_parts(
     const std::string& name, std::span<const SafetensorsItem> items,
     const std::map<std::string, std::string, std::less<>>& metadata, std::uint64_t most);
 
-/// The index entry of a tensor: its file and its bytes.
+/// What the index contains for a tensor: the name of its file, and its size in bytes.
 struct IndexedTensor {
   std::string name, file;
   std::uint64_t bytes = 0;
 };
-/// Writes parts `first`, `first` + 1, ... of `parts`, counted from 0, and returns their index
-/// entries. The writer of the last part writes the index.
+/// Writes the parts `first`, `first` + 1, ... of `parts` in total, counted from 0, and returns
+/// their index entries. The writer of the last part also writes the index.
 std::vector<IndexedTensor> write_parts(
     const Folder& folder, const std::string& name,
     std::span<const std::vector<SafetensorsItem>> some,
@@ -77,8 +77,8 @@ std::vector<IndexedTensor> write_parts(
 void write_index(const Folder& folder, const std::string& name,
                  std::span<const IndexedTensor> tensors);
 
-/// Writes NAME.safetensors, or parts and their index if one file would exceed `most` bytes (0: no
-/// limit). Every part has the metadata. Each file appears completely or not at all.
+/// Writes NAME.safetensors, or parts and their index if a single file would exceed `most` bytes (0:
+/// no limit). Every part contains the metadata. Each file appears completely or not at all.
 void write_safetensors_parts(const std::filesystem::path& folder, const std::string& name,
                              std::span<const SafetensorsItem> items,
                              const std::map<std::string, std::string, std::less<>>& metadata,

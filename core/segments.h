@@ -9,21 +9,21 @@
 
 namespace longhand {
 
-/// Begin and length of each sequence in a row of tokens. Sequences may be empty. In a cache there
-/// is room between them, so a begin need not be the sum of earlier lengths. Copies share the
-/// memory.
+/// The begin and length of each sequence in a batch of token rows. Sequences may be empty. In a
+/// key/value cache there are unused rows between sequences, so a begin need not equal the sum of
+/// earlier lengths. Copies share the memory.
 class Segments {
  public:
   Segments() = default;
-  /// Consecutive sequences from row 0 on.
+  /// Consecutive sequences, the first of which begins at row 0.
   Segments(Backend& backend, std::span<const std::int32_t> lengths);
   Segments(Backend& backend, std::span<const std::int32_t> begins,
            std::span<const std::int32_t> lengths);
 
-  /// Replaces the lengths of equally many consecutive sequences, in the same memory. Earlier copies
-  /// keep their values on the host.
+  /// Replaces the lengths of consecutive sequences, whose number stays the same, in the same
+  /// memory. Copies made earlier keep their values on the host.
   void assign(std::span<const std::int32_t> lengths);
-  /// The same for sequences that keep their begins.
+  /// Replaces the lengths; the begins stay the same.
   void assign_lengths(std::span<const std::int32_t> lengths);
 
   explicit operator bool() const { return host_ != nullptr; }
@@ -31,12 +31,13 @@ class Segments {
   std::int64_t longest() const { return host_ ? host_->longest : 0; }
   std::int64_t tokens() const { return host_ ? host_->tokens : 0; }  // the sum of the lengths
   std::int64_t rows() const { return host_ ? host_->rows : 0; }      // the largest begin + length
-  /// True if every row from 0 to tokens() - 1 belongs to exactly one sequence, in order.
+  /// True if every row from 0 to tokens() - 1 belongs to exactly one sequence and sequences are in
+  /// order.
   bool tile() const { return host_ && host_->tile; }
 
   std::span<const std::int32_t> begins() const;
   std::span<const std::int32_t> lengths() const;
-  /// The begins in the backend's memory, i32 [count].
+  /// The begins as an i32 tensor [count] in the backend's memory.
   const Tensor& begin() const { return begin_; }
   const Tensor& length() const { return length_; }
 

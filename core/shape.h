@@ -8,27 +8,28 @@
 
 namespace longhand {
 
-/// The extents of a row-major tensor, at most four. Their product is checked for overflow when the
-/// shape is created, so size() is always right.
+/// The extents of a row-major tensor with at most four axes. Their product is checked for overflow
+/// when the shape is created, so size() is always correct.
 class Shape {
  public:
   static constexpr int max_rank = 4;
 
-  Shape() = default;  // rank 0: one element
+  Shape() = default;  // rank 0 with one element
   Shape(std::initializer_list<std::int64_t> extents);
   explicit Shape(std::span<const std::int64_t> extents);
 
   int rank() const { return rank_; }
   std::int64_t size() const { return size_; }
-  std::int64_t operator[](int axis) const;  // negative axes count from the end
+  std::int64_t operator[](int axis) const;  // a negative axis counts from the end
   std::int64_t front() const { return (*this)[0]; }
   std::int64_t back() const { return (*this)[-1]; }
 
-  /// Views the tensor as a matrix: the last axis is the row, and all others count the rows.
+  /// The tensor viewed as a matrix: the last axis is a row, and the product of all other axes is
+  /// the number of rows.
   std::int64_t columns() const { return rank_ == 0 ? 1 : back(); }
   std::int64_t rows() const { return rank_ == 0 ? 1 : rows_; }
 
-  /// The same shape with a different first or last extent.
+  /// The shape with another first or last extent.
   Shape with_front(std::int64_t extent) const;
   Shape with_back(std::int64_t extent) const;
 
@@ -36,13 +37,13 @@ class Shape {
     return {extents_.data(), static_cast<std::size_t>(rank_)};
   }
   friend bool operator==(const Shape& a, const Shape& b);
-  friend std::ostream& operator<<(std::ostream& out, const Shape& shape);  // [2, 3]
+  friend std::ostream& operator<<(std::ostream& out, const Shape& shape);  // prints [2, 3]
 
  private:
   std::array<std::int64_t, max_rank> extents_{};
   int rank_ = 0;
   std::int64_t size_ = 1;
-  std::int64_t rows_ = 1;  // product of all extents but the last
+  std::int64_t rows_ = 1;  // product of all extents except the last
 };
 
 }  // namespace longhand

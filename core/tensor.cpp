@@ -6,7 +6,7 @@
 namespace longhand {
 
 struct Tensor::Storage {
-  std::shared_ptr<Backend> backend;  // must outlive the memory it allocated
+  std::shared_ptr<Backend> backend;  // must outlive the memory that it allocated
   void* block;
   std::size_t bytes;
 

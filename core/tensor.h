@@ -12,16 +12,16 @@ namespace longhand {
 
 class Backend;
 
-/// A row-major, contiguous array in a backend's memory. Copying a Tensor copies a reference. Views
-/// along the first axis and reshapes share the memory and keep it alive. An empty Tensor converts
-/// to false and stands for a missing optional argument.
+/// A row-major, contiguous array in a backend's memory. Copying a Tensor copies a reference. Slices
+/// along the first axis and reshaped tensors share the memory and keep it alive. An empty Tensor
+/// converts to false and stands for an omitted optional argument.
 class Tensor {
  public:
   Tensor() = default;
   Tensor(Backend& backend, const Shape& shape, DType dtype);  // contents are undefined
 
   static Tensor zeros(Backend& backend, const Shape& shape, DType dtype);
-  /// Copies host values in row-major order, converted to dtype.
+  /// Copies host values in row-major order and converts them to dtype.
   static Tensor from(Backend& backend, const Shape& shape, DType dtype,
                      std::span<const double> values);
   static Tensor from(Backend& backend, const Shape& shape, std::span<const std::int32_t> values);
@@ -35,7 +35,8 @@ class Tensor {
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype_); }
   Backend& backend() const;
 
-  /// Address of the first element in the backend's memory. Checks the type.
+  /// Address of the first element in the backend's memory. Throws an Error if T is not the element
+  /// type.
   template <class T>
   T* data() const {
     require(dtype_of<T>);
@@ -43,18 +44,18 @@ class Tensor {
   }
   void* address() const;
 
-  Tensor reshape(const Shape& shape) const;                    // same size
-  Tensor slice(std::int64_t first, std::int64_t count) const;  // along the first axis
-  bool same_memory(const Tensor& other) const;                 // same address and size
-  bool sole() const;  // true if no other Tensor refers to its memory, which may then be overwritten
+  Tensor reshape(const Shape& shape) const;                    // the size must be the same
+  Tensor slice(std::int64_t first, std::int64_t count) const;  // a range of the first axis
+  bool same_memory(const Tensor& other) const;                 // true if address and size are equal
+  bool sole() const;  // true if no other Tensor refers to the memory, so that it may be overwritten
 
-  /// Replaces the values in the same memory, in the order of the backend's work: earlier operations
-  /// still see the old values.
+  /// Replaces the values in the same memory. The change is ordered with the backend's operations:
+  /// earlier operations still read the old values.
   void assign(std::span<const double> values) const;
   void assign(std::span<const std::int32_t> values) const;
 
-  /// Copies the values to the host as doubles. For small results, tests and files; waits for the
-  /// device.
+  /// Copies the values to the host as doubles and waits for the device. Intended for small results,
+  /// tests and files.
   std::vector<double> to_doubles() const;
   std::vector<std::int32_t> to_ints() const;
   double item() const;  // the value of a tensor with one element
@@ -70,10 +71,10 @@ class Tensor {
   DType dtype_ = DType::f32;
 };
 
-/// A new tensor with the shape and type of `x`; its contents are undefined.
+/// A new tensor with the shape and type of x and undefined contents.
 Tensor empty_like(const Tensor& x);
 
-/// The type of parameters, statistics and losses for activations of this type: f64 for f64,
+/// The type of parameters, statistics and losses if activations have the given type: f64 for f64,
 /// otherwise f32.
 inline DType master_type(DType activations) {
   return activations == DType::f64 ? DType::f64 : DType::f32;

@@ -11,10 +11,10 @@
 
 namespace longhand {
 
-/// Loads the tensor of that name into the backend's memory, with the file's element type.
+/// Loads the named tensor into the backend's memory, with the file's element type.
 Tensor load_tensor(Backend& backend, const SafetensorsFile& file, std::string_view name);
 
-/// Fills `tensor` from the file's tensor of that name, which must have the same type and shape.
+/// Fills `tensor` from the file's tensor with that name, which must have the same type and shape.
 void load_into(const Tensor& tensor, const SafetensorsFile& file, std::string_view name);
 
 struct NamedTensor {
@@ -22,10 +22,10 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// An item to write: the tensor's bytes pass through host memory in pieces.
+/// An item to be written to a file. The tensor's bytes pass through host memory in pieces.
 SafetensorsItem item_of(std::string name, Tensor tensor);
 
-/// Writes a safetensors file, completely or not at all.
+/// Writes a safetensors file. The file appears completely or not at all.
 void save_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                   const std::map<std::string, std::string, std::less<>>& metadata = {});
 

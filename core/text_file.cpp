@@ -13,9 +13,9 @@
 namespace longhand {
 namespace {
 
-constexpr std::size_t piece = 1 << 16;  // bytes read at once
+constexpr std::size_t piece = 1 << 16;  // bytes read at a time
 
-/// A file or pipe, whose other end is waited for.
+/// Opens a file or pipe. Opening a pipe waits for its other end.
 FileDescriptor open_to_read(const std::filesystem::path& path) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   LONGHAND_CHECK(file.valid(), path.native(), ": cannot be read: ", std::strerror(errno));
@@ -25,7 +25,8 @@ FileDescriptor open_to_read(const std::filesystem::path& path) {
   return file;
 }
 
-/// Appends up to `count` bytes to the text. Returns the number of bytes read, 0 at the end.
+/// Appends up to `count` bytes to the text. Returns the number of bytes read; 0 at the end of the
+/// file.
 std::size_t read_more(const FileDescriptor& file, const std::string& name, std::string& text,
                       std::size_t count) {
   const std::size_t before = text.size();

@@ -11,26 +11,26 @@
 
 namespace longhand {
 
-/// All of a regular file of at most `most` bytes. A longer one is refused as soon as that many are
-/// read, whatever size it claims.
+/// The contents of a regular file with at most `most` bytes. A longer file is refused as soon as
+/// `most` bytes have been read, whatever size the file system reports.
 std::string read_text(const std::filesystem::path& path, std::size_t most);
-/// The same for an open file; `name` begins the messages.
+/// As above for an open file. Messages begin with `name`.
 std::string read_text(const FileDescriptor& file, const std::string& name, std::size_t most);
-/// The same for a file that the user names on the command line, which may also be a pipe.
+/// As above for a file that the user names on the command line, which may also be a pipe.
 std::string read_text_or_pipe(const std::filesystem::path& path, std::size_t most);
 
-/// Reads the lines of a file or pipe. A line longer than `longest` bytes is refused when that many
-/// are read, so no more is ever in memory.
+/// Reads the lines of a file or pipe. A line longer than `longest` bytes is refused as soon as that
+/// many bytes have been read, which bounds the memory.
 class LineReader {
  public:
   LineReader(const std::filesystem::path& path, std::size_t longest);
-  /// The lines of an open file; `name` begins the messages.
+  /// Reads the lines of an open file. Messages begin with `name`.
   LineReader(FileDescriptor file, std::string name, std::size_t longest);
 
-  /// The next line without its line break, valid until the next call; empty at the end.
+  /// The next line without its line break, valid until the next call; no value at the end.
   std::optional<std::string_view> next();
-  std::int64_t number() const { return number_; }  // number of the last line, from 1
-  /// True after the last line if it has no line break, as a killed writer leaves it.
+  std::int64_t number() const { return number_; }  // number of the last line; the first is 1
+  /// True after the last line if it has no line break, for example because the writer was killed.
   bool cut() const { return cut_; }
 
  private:
@@ -38,8 +38,8 @@ class LineReader {
   FileDescriptor file_;
   std::size_t longest_;
   std::string buffer_;
-  std::size_t begin_ = 0;  // start of the unread part
-  bool at_end_ = false;    // the file has no more data for the buffer
+  std::size_t begin_ = 0;  // start of the unread part of the buffer
+  bool at_end_ = false;    // true if the file has no more data
   bool cut_ = false;
   std::int64_t number_ = 0;
 };

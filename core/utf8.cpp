@@ -8,12 +8,13 @@ namespace longhand {
 namespace {
 
 struct Sequence {
-  std::size_t length;  // of the code point or, if it is invalid, of the part that could begin one
+  // Length of the code point, or of the part of an invalid one that could begin one.
+  std::size_t length;
   bool whole;
 };
 
-/// The sequence at `place`. The range of the second byte depends on the first: no overlong forms,
-/// no surrogates, nothing above U+10FFFF.
+/// The sequence at `place`. The valid range of the second byte depends on the first: this excludes
+/// overlong forms, surrogates and code points above U+10FFFF.
 Sequence sequence_at(std::string_view text, std::size_t place) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(place);

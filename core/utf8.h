@@ -6,21 +6,21 @@
 
 namespace longhand {
 
-/// Place of the first byte that is not part of valid UTF-8; npos if the text is valid.
+/// Index of the first byte that is not part of valid UTF-8; npos if the whole text is valid.
 std::size_t find_broken_utf8(std::string_view text);
 
 /// The text with each invalid sequence replaced by U+FFFD: one for each longest part that could
-/// have begun a code point, as Unicode recommends.
+/// begin a code point, as Unicode recommends.
 std::string replace_broken_utf8(std::string_view text);
 
 void append_utf8(std::string& out, char32_t code_point);
 
 struct CodePoint {
   char32_t value;
-  std::size_t length;  // bytes
+  std::size_t length;  // number of bytes
 };
 
-/// The code point that begins at `text`, which must be valid there.
+/// The code point that begins at `text`. The text must be valid there.
 inline CodePoint decode_utf8(const char* text) {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[i]));
@@ -32,7 +32,7 @@ inline CodePoint decode_utf8(const char* text) {
   return {(first & 7) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
 }
 
-/// True for a byte that continues a code point.
+/// True if the byte continues a code point.
 inline bool continues_utf8(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
 }  // namespace longhand

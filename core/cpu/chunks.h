@@ -8,22 +8,24 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-/// Helpers with which token-wise operations divide their work and choose their kernels.
+/// Helpers with which token-wise operations divide their work and choose how to store results.
 namespace longhand::cpu {
 
-/// Elements that one thread processes at a time: enough work to outweigh the synchronization,
-/// little enough to balance. A multiple of 64, so that chunks of an aligned tensor are aligned.
+/// Number of elements that one thread processes at a time: enough work to outweigh the
+/// synchronization, and little enough to balance the load. It is a multiple of 64, so that chunks
+/// of an aligned tensor are aligned.
 inline constexpr std::int64_t grain = 16384;
 
 inline std::int64_t rows_per_chunk(std::int64_t columns) {
   return std::max<std::int64_t>(1, grain / std::max<std::int64_t>(1, columns));
 }
 
-/// Results of at least this size are written past the caches. The next operation would not find
-/// them there anyway, and the processor need not read the lines it overwrites.
+/// Results of at least this many bytes are written with non-temporal stores. The next operation
+/// would not find them in the cache anyway, and the processor then need not read the lines it
+/// overwrites.
 inline constexpr std::size_t stream_from = std::size_t{16} << 20;
 
-/// The way to store a result that its own operation does not read. Chunks begin at multiples of
+/// How to store a result that the operation itself does not read. Chunks begin at multiples of
 /// `unit` elements.
 inline Store store_to(const Target& y, std::int64_t unit = grain) {
   const Tensor& tensor = y.tensor;
@@ -33,13 +35,13 @@ inline Store store_to(const Target& y, std::int64_t unit = grain) {
   return {.add = y.add, .stream = !y.add && aligned && tensor.bytes() >= stream_from};
 }
 
-/// In place, a line is already in the cache when its result is stored.
+/// Turns streaming off if y is x: the line is then already in the cache.
 inline Store unless_in_place(Store how, const Target& y, const Tensor& x) {
   if (y.tensor.same_memory(x)) how.stream = false;
   return how;
 }
 
-/// Calls f(float{}) or f(bf16{}): the element types activations have here.
+/// Calls f(float{}) or f(bf16{}), which are the element types of activations on this backend.
 template <class F>
 decltype(auto) visit_activation(DType type, F&& f) {
   if (type == DType::bf16) return f(bf16{});

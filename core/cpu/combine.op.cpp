@@ -9,8 +9,8 @@ namespace longhand::cpu {
 
 template <class T>
 struct CombineKernels {
-  /// Computes n entries of y, by formula in the order of Combination. A broadcast operand is one
-  /// entry.
+  /// lines[f] computes n entries of y with formula f, an index in the enum Combination. A broadcast
+  /// operand has one entry.
   void (*lines[Combinations::size])(const T* a, bool a_repeats, const T* b, bool b_repeats, T* y,
                                     Store how, std::int64_t n);
 };
@@ -26,7 +26,7 @@ namespace {
 
 template <class T>
 [[gnu::always_inline]] inline Vec all_lanes(const T* x) {
-  return Vec(sum(Part{1}.load(x)));  // other lanes are 0
+  return Vec(sum(Part{1}.load(x)));  // lanes other than the first are 0
 }
 
 template <class F, class T>

@@ -6,21 +6,22 @@
 
 namespace longhand::cpu {
 
-/// The rows of a sequence, `stride` entries apart.
+/// The rows of a sequence. Consecutive rows are `stride` entries apart.
 template <class T>
 struct ConvolutionRows {
   std::int64_t tokens, columns, taps;
   const T* x;
   std::int64_t stride;
   const float* weight;  // [taps, columns]
-  const float* before;  // [taps - 1, columns]; may be null
+  const float* before;  // inputs that precede the sequence, [taps - 1, columns]; may be null
 };
 
 template <class T>
 struct ConvolutionKernels {
-  /// Computes tokens [begin, end).
+  /// Computes y for the tokens [begin, end).
   void (*forward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, T* y);
-  /// Computes columns [begin, end) for all tokens. dx or dweight may be null; dweight is added to.
+  /// Computes the gradients of the columns [begin, end) for all tokens. dx or dweight may be null;
+  /// the result is added to dweight.
   void (*backward)(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, const T* dy,
                    T* dx, std::int64_t dx_stride, Store dx_how, float* dweight);
 };
@@ -35,7 +36,8 @@ namespace LONGHAND_ISA {
 namespace {
 
 constexpr int most_taps = 8;
-constexpr std::int64_t together = 64;  // tokens whose contribution to dweight is summed separately
+// Number of tokens whose contributions to dweight are summed separately.
+constexpr std::int64_t together = 64;
 
 template <class T>
 void forward(const ConvolutionRows<T>& in, std::int64_t begin, std::int64_t end, T* y) {
@@ -117,7 +119,7 @@ const ConvolutionKernels<bf16>& kernels<ConvolutionKernels<bf16>, Isa::LONGHAND_
 namespace longhand::cpu {
 namespace {
 
-/// Columns per chunk of backward's work: one cache line of floats.
+/// Number of columns per chunk of the backward pass: one cache line of floats.
 constexpr std::int64_t columns_together = 16;
 
 template <class T, class Op>
@@ -133,7 +135,8 @@ ConvolutionRows<T> rows_of_segment(const Op& op, std::int64_t segment) {
           .before = nullptr};
 }
 
-/// Stores the last taps - 1 inputs of a sequence, some of which may precede it.
+/// Stores the last taps - 1 inputs of a sequence. If the sequence is shorter, some of them precede
+/// it.
 template <class T>
 void keep_tail(const ConvolutionRows<T>& in, float* after) {
   const std::int64_t tail = in.taps - 1;

@@ -36,7 +36,7 @@ void CpuBackend::steady(const std::vector<Tensor>& values) {
   kept_panels_.begin(std::move(bytes));
 }
 
-/// Panels of tensors that an operation overwrites are not used again.
+/// Discards cached packed copies of the tensors that an operation overwrites.
 template <class Op>
 void forget_panels(CpuBackend& backend, const Op& op) {
   const auto forget = [&](const Tensor& x) {
@@ -49,7 +49,7 @@ void forget_panels(CpuBackend& backend, const Op& op) {
   }
 }
 
-/// run() is defined in the file of Op's family; the linker detects a missing one.
+/// run() is defined in the source file of Op's family. If a definition is missing, linking fails.
 template <class Op>
 void dispatch(CpuBackend& backend, const Op& op) {
   void run(CpuBackend&, const Op&);

@@ -7,11 +7,12 @@
 
 namespace longhand::cpu {
 
-/// The contract made fast: f32 and bf16, all cores, the strongest supported instruction set.
+/// The fast implementation of the contract: f32 and bf16, all cores, the strongest supported
+/// instruction set.
 ///
-/// An operation is a function run(CpuBackend&, const Op&) in the file of its family. It divides its
-/// work into chunks by the problem alone and passes ranges to the kernels selected by
-/// kernels_for(isa()). Results have the same bits for any number of threads.
+/// An operation is a function run(CpuBackend&, const Op&) in the source file of its family. It
+/// divides its work into chunks that depend only on the operands' shapes, and passes ranges to the
+/// kernels selected by kernels_for(isa()). Results have the same bits for any number of threads.
 class CpuBackend : public Backend {
  public:
   CpuBackend(BackendOptions options, Isa isa);
@@ -20,7 +21,7 @@ class CpuBackend : public Backend {
   ThreadPool& threads() { return threads_; }
   GemmWorkspace& gemm_workspace() { return gemm_workspace_; }
   KeptPanels& kept_panels() { return kept_panels_; }
-  /// The reference backend on the same memory, for inspection rather than training.
+  /// The reference backend on the same memory. It is used for inspection, not for training.
   Backend& plain() { return *plain_; }
 
   void require_dtype(DType dtype) const override;
@@ -41,7 +42,8 @@ class CpuBackend : public Backend {
 
 namespace longhand {
 
-/// Uses the kernels of that instruction set; make_cpu_backend(options) selects the strongest.
+/// Makes a backend with the kernels of the given instruction set. make_cpu_backend(options) selects
+/// the strongest one.
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options, cpu::Isa isa);
 
 }  // namespace longhand

@@ -6,15 +6,17 @@
 #define LONGHAND_HAS_BF16_PAIRS
 #endif
 
-/// Converts f32 to bf16 for products: rounded, or split in two parts, and as pairs in 32-bit words.
+/// Converts f32 operands of products to bf16: rounded, or split into two parts, and packed as pairs
+/// in 32-bit words.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// Lanes of bf16 values in the upper halves of words: the high part and the remainder.
+/// An f32 value split into two bf16 values, each in the upper half of a 32-bit lane: the rounded
+/// value and the remainder.
 struct SplitLanes {
   Vec high, low;
 };
-/// Rounds to bf16, to nearest even. The processor's instruction treats subnormals as zero, as its
-/// products do.
+/// Rounds to bf16, ties to even. The processor's instruction flushes subnormals to zero; its bf16
+/// products do the same.
 [[gnu::always_inline]] inline HalfLanes to_halves(Vec x) {
 #if defined(LONGHAND_HAS_BF16_PAIRS)
   return reinterpret_cast<HalfLanes>(_mm512_cvtneps_pbh(x.v));
@@ -27,8 +29,8 @@ struct SplitLanes {
 [[gnu::always_inline]] inline SplitLanes split(Vec x) {
   const Vec high = rounded(x);
   const Vec rest = x - high;
-  // For an infinity, or a value that rounds to one, the remainder would be NaN or infinite, so the
-  // low part is 0.
+  // If a is infinite or rounds to infinity, the remainder would be NaN or infinite. The low part is
+  // then 0.
   const Vec finite = select(abs(high) < Vec(__builtin_inff()), rest, Vec(0.0));
   return {high, rounded(finite)};
 }
@@ -38,7 +40,7 @@ struct SplitLanes {
   __builtin_memcpy(to, &half, sizeof half);
 }
 
-/// Interleaves two rows as pairs: x is the lower half of each word.
+/// Packs two rows into words: x in the lower halves, `next` in the upper halves.
 [[gnu::always_inline]] inline WordLanes pairs_of(Vec x, Vec next) {
   const WordLanes low = reinterpret_cast<WordLanes>(x.v),
                   high = reinterpret_cast<WordLanes>(next.v);

@@ -6,50 +6,51 @@
 #include <string_view>
 #include <vector>
 
-/// The instruction sets of the CPU backend and the selection of kernels.
+/// The instruction sets of the CPU backend, and the selection of kernels at run time.
 ///
 /// A file NAME.simd.cpp is compiled once per instruction set that it supports (see
-/// cmake/longhand.cmake), with LONGHAND_ISA as the name of the set. Everything it defines is in
-/// namespace longhand::cpu::LONGHAND_ISA, so that the linker cannot pick an inline function
-/// compiled with wide instructions for a narrow machine. For the same reason it includes no header
-/// with inline code outside that namespace, except <cstdint> and the like. It exports one table of
-/// function pointers per family:
+/// cmake/longhand.cmake); LONGHAND_ISA is then the name of the set. All its definitions are in
+/// namespace longhand::cpu::LONGHAND_ISA. Otherwise the linker could merge an inline function
+/// compiled with wide instructions into code for a narrow processor. For the same reason, the file
+/// includes no header with inline code outside that namespace, except <cstdint> and similar
+/// headers. It exports one table of function pointers per family:
 ///
-///   // norm/kernels.h, plain
+///   // norm/kernels.h, compiled normally
 ///   struct NormKernels { void (*forward)(const Forward& rows, ...); };
-///   // norm/norm.simd.cpp, once per instruction set
+///   // norm/norm.simd.cpp, compiled once per instruction set
 ///   template <> const NormKernels& longhand::cpu::kernels<NormKernels, Isa::LONGHAND_ISA>() {...}
-///   // norm/norm.cpp, plain
+///   // norm/norm.cpp, compiled normally
 ///   const NormKernels& k = kernels_for<NormKernels>(isa);
 ///
-/// A small family has all three in one file, NAME.op.cpp: the table; with LONGHAND_ISA the kernels;
-/// and without it, compiled once more, the code that calls them.
+/// A small family has all three parts in one file, NAME.op.cpp. Where LONGHAND_ISA is defined, the
+/// file defines the kernels. It is compiled once more without LONGHAND_ISA, for the code that calls
+/// them.
 namespace longhand::cpu {
 
-/// Weakest first: neon is of arm64, those after it are of x86-64. avx512bf16 and amx differ from
-/// avx512 in products of matrices and of attention, and in bf16 conversions. portable rounds every
-/// multiplication and addition and has four lanes on every processor, so its results have the same
-/// bits on all of them.
+/// From weakest to strongest. neon is for arm64, the sets after it are for x86-64. avx512bf16 and
+/// amx differ from avx512 in the products of matrices and of attention and in bf16 conversions.
+/// portable has four lanes and rounds every multiplication and addition separately, so its results
+/// have the same bits on every processor.
 enum class Isa { portable, neon, avx2, avx512, avx512bf16, amx };
 
 std::string_view name_of(Isa isa);
 std::optional<Isa> isa_from_name(std::string_view name);
 
 /// True if this build has the kernels, this processor has the instructions, and the operating
-/// system has granted their state (AMX needs a request). Otherwise `reason` says why not.
+/// system has granted their state (AMX must be requested). If false, `reason` states why.
 bool supports(Isa isa, std::string_view* reason = nullptr);
-/// The sets of this kind of processor, weakest first, whether supported or not.
+/// All instruction sets of this processor's architecture, weakest first, whether supported or not.
 std::span<const Isa> isas_of_this_processor();
 std::vector<Isa> supported_isas();
 
-/// The strongest supported set, or the one named by LONGHAND_CPU. Throws an Error if that one is
-/// unknown or not supported.
+/// The set named by LONGHAND_CPU, by default the strongest supported set. Throws an Error if the
+/// named set is unknown or not supported.
 Isa choose_isa();
 
 template <class Table, Isa isa>
 const Table& kernels();  // specialized in the family's *.simd.cpp
 
-/// Few tables gain from avx512bf16 and amx. These declare `static constexpr Isa strongest =
+/// Only a few tables differ for avx512bf16 and amx. They declare `static constexpr Isa strongest =
 /// Isa::amx;`, and cmake/longhand.cmake lists their files.
 template <class Table>
 constexpr Isa strongest() {
@@ -63,7 +64,7 @@ constexpr bool is_arm64 = true;
 constexpr bool is_arm64 = false;
 #endif
 
-/// The strongest set in this build; cmake/longhand.cmake may shorten the list.
+/// The strongest set that this build contains; cmake/longhand.cmake may exclude stronger ones.
 #if defined(LONGHAND_STRONGEST_ISA)
 constexpr Isa strongest_built = Isa::LONGHAND_STRONGEST_ISA;
 #elif defined(__x86_64__)

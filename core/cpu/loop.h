@@ -3,8 +3,8 @@
 #include "core/cpu/simd.h"
 #include "core/cpu/store.h"
 
-/// Loops over rows of any length. The body is written once for full vectors and for the rest of a
-/// row: it receives the index and a Whole or a Part to load and store with.
+/// Loops over rows of any length. The body is written once. It receives an index and either a
+/// Whole, for a full vector, or a Part, for the remainder of a row, with which it loads and stores.
 namespace longhand::cpu::LONGHAND_ISA {
 
 struct Whole {
@@ -28,7 +28,7 @@ struct Whole {
   Vec keep(Vec a) const { return a; }
 };
 
-/// The first n lanes, 0 < n < lanes.
+/// Loads and stores the first n lanes, 0 < n < lanes.
 struct Part {
   int n;
   template <class T>
@@ -48,7 +48,7 @@ struct Part {
   void stream(T* to, Vec a) const {
     store_first(to, a, n);
   }
-  Vec keep(Vec a) const { return select(first(n), a, Vec(0.0)); }  // 0 in other lanes
+  Vec keep(Vec a) const { return select(first(n), a, Vec(0.0)); }  // Sets all other lanes to 0.
 };
 
 /// Calls body(i, Whole or Part) for i = 0, lanes, 2 lanes, ... below n.
@@ -59,8 +59,9 @@ template <class Body>
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
-/// The sum of term(i, Whole or Part) over a row, as lanes to be summed. Four independent sums hide
-/// the latency of additions. A term of a Part must be 0 in unused lanes.
+/// The sum of term(i, Whole or Part) over a row, as a vector whose lanes are still to be summed.
+/// Four independent sums hide the latency of additions. The term of a Part must be 0 in unused
+/// lanes.
 template <class Term>
 [[gnu::always_inline]] inline Vec sum_over(std::int64_t n, Term&& term) {
   Vec a(0.0), b(0.0), c(0.0), d(0.0);
@@ -76,7 +77,7 @@ template <class Term>
   return (a + b) + (c + d);
 }
 
-/// The maximum of x; NaNs are ignored; -infinity for n = 0.
+/// The maximum of x. NaNs are ignored. The result is -infinity for n = 0.
 template <class T>
 [[gnu::always_inline]] inline float largest_of(const T* x, std::int64_t n) {
   constexpr float lowest = -__builtin_inff();
@@ -93,7 +94,7 @@ template <class T>
   return max(max(max(a, b), max(c, d)));
 }
 
-/// The destination of results, which are stored in the way given by `how`.
+/// A destination for results. They are stored as described by `how`.
 template <class T>
 class Output {
  public:

@@ -5,16 +5,17 @@
 
 namespace longhand::cpu {
 
-/// Sequences of one head that are processed together: the rows of a tile of products.
+/// Number of sequences of one head that are processed together: the rows of a tile of the products.
 inline constexpr int lstm_together = 8;
 
-/// Rows of one sequence, and its h and c: [2 n], may be null.
+/// The rows of one sequence. `before` and `after` are its initial and final h and c, [2 n]; may be
+/// null.
 template <class T>
 struct LstmSequence {
   std::int64_t tokens = 0;
   HeadRows<const T> x = {}, dy = {};
   HeadRows<T> y = {}, dx = {};
-  HeadRows<float> gates = {}, cells = {};  // read in backward; in forward may be null
+  HeadRows<float> gates = {}, cells = {};  // written by forward unless null; read by backward
   HeadRows<float> da = {}, earlier = {};   // backward: dx and h_(t-1) in f32
   const float* before = nullptr;
   float* after = nullptr;
@@ -24,14 +25,15 @@ template <class T>
 struct LstmRows {
   LstmSequence<T> each[lstm_together];
   std::int64_t n;
-  const float* u;  // packed
-  bool add;        // dx
+  const float* u;  // packed matrix U
+  bool add;        // add to dx instead of overwriting it
 };
 
 template <class T>
 struct LstmKernels {
   std::int64_t (*scratch)(std::int64_t n);
-  /// U of a head, [4 n, n], packed for forward and for backward.
+  /// Pack a head's matrix U, [4 n, n], for the forward or the backward pass. packed() is the size
+  /// in floats.
   std::int64_t (*packed)(std::int64_t n);
   void (*pack)(const float* u, std::int64_t n, bool transposed, float* to);
   void (*forward)(const LstmRows<T>& rows, float* scratch);
@@ -53,8 +55,7 @@ namespace {
 using delta::Matrix;
 using delta::padded;
 
-/// Rows of h, c and so on, one per sequence, and the four parts of a next to each other, each
-/// padded.
+/// Rows of h, c and a, one per sequence. A row of `a` has four padded parts next to each other.
 struct LstmSpace {
   Matrix h, c, a;
   explicit LstmSpace(float* at, std::int64_t p)
@@ -139,7 +140,7 @@ void lstm_forward(const LstmRows<T>& rows, float* scratch) {
 template <class T>
 void lstm_backward(const LstmRows<T>& rows, float* scratch) {
   const std::int64_t n = rows.n, p = padded(n);
-  const LstmSpace space(scratch, p);  // dh, dc and da of the next token
+  const LstmSpace space(scratch, p);  // h, c and a hold dh, dc and da of the next token
   for (std::int64_t i = 0; i < LstmSpace::floats(p); ++i) scratch[i] = 0;
   const Matrix u{const_cast<float*>(rows.u), p};
   for (std::int64_t t = longest_of(rows) - 1; t >= 0; --t) {
@@ -208,7 +209,7 @@ const LstmKernels<bf16>& kernels<LstmKernels<bf16>, Isa::LONGHAND_ISA>() {
 namespace longhand::cpu {
 namespace {
 
-/// Segments by descending length, so that those processed together have similar lengths.
+/// Segments sorted by descending length, so that segments processed together have similar lengths.
 std::vector<std::int64_t> lstm_order(const Segments& segments) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(segments.count()));
   std::iota(order.begin(), order.end(), 0);
@@ -218,8 +219,8 @@ std::vector<std::int64_t> lstm_order(const Segments& segments) {
   return order;
 }
 
-/// Calls kernel(rows of some segments of a head) for all of them; fill(segment, head, sequence)
-/// sets up a sequence.
+/// Calls kernel(rows) for every head and every group of segments. fill(segment, head, sequence)
+/// sets up one sequence of a group.
 template <class T, class Kernel, class Fill>
 void lstm_walk(CpuBackend& backend, const LstmKernels<T>& kernels, const Segments& segments,
                const Tensor& u, std::int64_t heads, bool transposed, const Kernel& kernel, bool add,

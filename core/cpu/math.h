@@ -2,17 +2,18 @@
 
 #include "core/cpu/simd.h"
 
-/// exp, log, log1p, tanh, erf, sigmoid, sine and cosine on vectors over the whole range, including
-/// subnormals. Maximum errors in units in the last place of f32: exp, log and log1p 1.5, erf 2.1,
-/// tanh, sigmoid, sine and cosine 2.5; tests/vector_math_test.cpp checks every instruction set. NaN
-/// stays NaN.
+/// exp, log, log1p, tanh, erf, sigmoid, sine and cosine of vectors, for all inputs including
+/// subnormals. Maximum errors in units in the last place of f32: 1.5 for exp, log and log1p, 2.1
+/// for erf, 2.5 for tanh, sigmoid, sine and cosine. tests/vector_math_test.cpp checks these bounds
+/// for every instruction set. NaN gives NaN.
 ///
 /// The coefficients are minimax fits of the relative error of the result (Remez exchange in
 /// 40-digit arithmetic, then rounded to f32).
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr double log2_e = 1.44269504088896340736;
-inline constexpr double ln2_high = 0.693145751953125;  // 15 bits: n ln2_high is exact for |n| < 512
+/// Has only 15 significant bits, so n ln2_high is exact for |n| < 512.
+inline constexpr double ln2_high = 0.693145751953125;
 inline constexpr double ln2_low = 0.69314718055994530942 - ln2_high;
 
 /// c0 + c1 x + c2 x^2 + ...
@@ -45,9 +46,10 @@ struct ReducedExp {
   Vec n, p;
   IntVec n_int;
 };
-/// For x in [-105, 89], and NaN.
+/// The reduction for x in [-105, 89], or NaN.
 [[gnu::always_inline]] inline ReducedExp reduce_exp(Vec x) {
-  const Vec magic(12582912.0);  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  // 1.5 * 2^23: adding it rounds x to an integer, stored in the low bits
+  const Vec magic(12582912.0);
   const Vec shifted = fma(x, Vec(log2_e), magic);
   const Vec n = shifted - magic;
   const Vec r = fma(n, Vec(-ln2_low), fma(n, Vec(-ln2_high), x));
@@ -56,12 +58,12 @@ struct ReducedExp {
 }
 
 [[gnu::always_inline]] inline Vec exp(Vec x) {
-  // Beyond these bounds the result is 0 or infinity; in this order of arguments NaN is preserved.
+  // Outside these bounds the result is 0 or infinity. This order of arguments preserves NaN.
   const ReducedExp e = reduce_exp(min(Vec(89.0), max(Vec(-105.0), x)));
   return scale_by_power(e.p + Vec(1.0), e.n, e.n_int);
 }
 
-/// e^x - 1 for x in [-80, 80], and NaN: 2^n p + (2^n - 1), which for small x, where n = 0, is p.
+/// e^x - 1 for x in [-80, 80], or NaN: 2^n p + (2^n - 1). For small x, n is 0 and the result is p.
 [[gnu::always_inline]] inline Vec exp_minus_1(Vec x) {
   const ReducedExp e = reduce_exp(x);
   const Vec power = from_bits((e.n_int + IntVec(127)) << 23);
@@ -94,14 +96,14 @@ struct ReducedExp {
   return select(x < Vec(0x1p24), log(u) + lost / u, log(x));
 }
 
-/// t / (t + 2) with t = e^2|x| - 1; from 10 on the result is 1.
+/// t / (t + 2) with t = e^2|x| - 1. For |x| >= 10 the result is 1.
 [[gnu::always_inline]] inline Vec tanh(Vec x) {
   const Vec size = abs(x);
   const Vec t = exp_minus_1(min(Vec(20.0), size + size));
   return copysign(t / (t + Vec(2.0)), x);
 }
 
-/// 1 - e^(-x + x R(x)) with -x + x R(x) = ln(1 - erf x); from 4 on the result is 1.
+/// 1 - e^(-x + x R(x)) with -x + x R(x) = ln(1 - erf x). For |x| >= 4 the result is 1.
 [[gnu::always_inline]] inline Vec erf(Vec x) {
   const Vec size = min(Vec(4.0), abs(x));
   const Vec r =
@@ -110,15 +112,16 @@ struct ReducedExp {
   return copysign(exp_minus_1(fma(size, r, -size)), x);
 }
 
-/// 1 / (1 + e^-x), from e^-|x| so that nothing overflows and small results keep their digits.
+/// 1 / (1 + e^-x), computed from e^-|x|, so that nothing overflows and small results keep their
+/// precision.
 [[gnu::always_inline]] inline Vec sigmoid(Vec x) {
   const Vec e = exp(-abs(x));
   return select(x < Vec(0.0), e, Vec(1.0)) / (Vec(1.0) + e);
 }
 
-/// sin x and cos x: x = n pi/2 + r with n the nearest integer; the quadrant n mod 4 selects sin r
-/// or cos r and the signs. pi/2 is subtracted in four parts, of which three are so short that their
-/// products with n are exact. Angles from 2^14 on use libm.
+/// sin x and cos x. x = n pi/2 + r, where n is the nearest integer; n mod 4 selects sin r or cos r
+/// and the signs. pi/2 is subtracted in four parts. Three of them are so short that their products
+/// with n are exact. For |x| >= 2^14, libm is used.
 [[gnu::always_inline]] inline void sine_cosine(Vec x, Vec& sine, Vec& cosine) {
   const Vec magic(12582912.0);  // as in reduce_exp
   const Vec shifted = fma(x, Vec(0.63661977236758134308), magic);

@@ -6,16 +6,16 @@
 
 namespace longhand::cpu {
 
-/// One query of one head, which sees the keys `first` to `last` of its segment, and its pairs,
-/// whose second numbers are keys.
+/// One query of one head, and its pairs (query, key). The query sees the keys `first` to `last` of
+/// its segment.
 template <class T>
 struct ReinforcedQuery {
-  HeadRows<const T> k, v;  // start at the segment's first key
+  HeadRows<const T> k, v;  // rows start at the segment's first key
   const T* q;
   T* y;
   std::int64_t width, value_width, first, last;
-  HeadRows<const float> shift;  // c of the segment's keys; may be null
-  float factor, log_sum;        // tau scale
+  HeadRows<const float> shift;  // cumulative shifts c of the segment's keys; may be null
+  float factor, log_sum;        // factor: scale of the scores times tau
   float log_threshold, amount;
   const std::int32_t* pairs;
   std::int64_t count;
@@ -45,8 +45,8 @@ bool grows(const ReinforcedQuery<T>& task, std::int64_t key) {
   return (log_weight < 0 ? log_weight : 0) > task.log_threshold;
 }
 
-/// Processes 64 pairs at a time, with one bit each: first finds which of them count, then sums
-/// their values.
+/// Processes 64 pairs at a time. First sets a bit for every pair whose weight exceeds the
+/// threshold, then sums the values of these pairs.
 template <class T>
 void query(const ReinforcedQuery<T>& task) {
   for (std::int64_t begin = 0; begin < task.count; begin += 64) {
@@ -97,12 +97,12 @@ const ReinforceKernels<bf16>& kernels<ReinforceKernels<bf16>, Isa::LONGHAND_ISA>
 namespace longhand::cpu {
 namespace {
 
-/// The segment of a query's row.
+/// The segment that contains a query's row.
 std::int64_t segment_of(const Segments& queries, std::int32_t row) {
   return std::ranges::upper_bound(queries.begins(), row) - queries.begins().begin() - 1;
 }
 
-/// Processes all heads of the query that has these pairs.
+/// Processes the given pairs of one query for all heads.
 template <class T>
 void reinforce_query(const ReinforceKernels<T>& kernels, const Reinforce& op, float log_threshold,
                      const std::int32_t* pairs, std::int64_t count) {
@@ -143,7 +143,7 @@ void run(CpuBackend& backend, const Reinforce& op) {
   const std::int64_t chunk = rows_per_chunk(op.y.heads * (op.scores.q.width + op.v.width));
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     const auto& kernels = kernels_for<ReinforceKernels<T> >(backend.isa());
-    // A query belongs to the chunk in which its pairs begin.
+    // The chunk that contains a query's first pair processes the query.
     parallel_for(backend.threads(), count, chunk, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) {
         if (!begins(n)) continue;

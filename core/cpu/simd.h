@@ -11,12 +11,13 @@
 #include <arm_neon.h>
 #endif
 
-/// A vector of floats with the width of the instruction set, using the compiler's vector
-/// extensions. For *.simd.cpp files only: LONGHAND_ISA names the namespace, see core/cpu/isa.h.
+/// A vector of floats with the width of the instruction set, written with the compiler's vector
+/// extensions. Only *.simd.cpp files include this header: LONGHAND_ISA names the namespace, see
+/// core/cpu/isa.h.
 ///
-/// Comparisons give a Mask, and select(mask, yes, no) chooses lane by lane. Sums and maxima over a
-/// vector fold halves, so their order is fixed. A partial load or store of n lanes accesses no
-/// memory beyond them.
+/// Comparisons return a Mask, and select(mask, yes, no) chooses per lane. Sums and maxima over a
+/// vector fold it in halves, so the order of operations is fixed. A partial load or store of n
+/// lanes accesses no memory beyond them.
 namespace longhand::cpu::LONGHAND_ISA {
 
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_NEON)
@@ -29,14 +30,14 @@ inline constexpr int lanes = 16;
 #define LONGHAND_SIMD_AVX512  // undefined at the end of this file
 #endif
 
-/// Number of vector registers.
+/// Number of vector registers of the instruction set.
 #if defined(LONGHAND_ISA_IS_NEON) || defined(LONGHAND_SIMD_AVX512)
 inline constexpr int registers = 32;
 #else
 inline constexpr int registers = 16;
 #endif
 
-/// True if multiply-add rounds once.
+/// True if fma() rounds once.
 #if defined(LONGHAND_ISA_IS_PORTABLE)
 inline constexpr bool fused_multiply_add = false;
 #else
@@ -48,7 +49,7 @@ using IntLanes [[gnu::vector_size(lanes * 4)]] = std::int32_t;
 using WordLanes [[gnu::vector_size(lanes * 4)]] = std::uint32_t;
 using HalfLanes [[gnu::vector_size(lanes * 2)]] = std::uint16_t;
 
-/// All bits of a lane are set or none.
+/// In each lane, all bits are set or none.
 struct Mask {
   IntLanes v;
   friend Mask operator&(Mask a, Mask b) { return {a.v & b.v}; }
@@ -56,7 +57,7 @@ struct Mask {
   friend Mask operator~(Mask a) { return {~a.v}; }
 };
 
-/// Lanes of std::int32_t; arithmetic wraps.
+/// A vector of std::int32_t. Arithmetic wraps around.
 struct IntVec {
   IntLanes v;
   IntVec() = default;
@@ -69,7 +70,7 @@ struct IntVec {
   friend IntVec operator|(IntVec a, IntVec b) { return a.v | b.v; }
   friend IntVec operator^(IntVec a, IntVec b) { return a.v ^ b.v; }
   friend IntVec operator<<(IntVec a, int bits) { return wrap(words(a) << bits); }
-  friend IntVec operator>>(IntVec a, int bits) { return a.v >> bits; }  // arithmetic
+  friend IntVec operator>>(IntVec a, int bits) { return a.v >> bits; }  // arithmetic shift
   friend Mask operator==(IntVec a, IntVec b) { return {a.v == b.v}; }
   friend Mask operator<(IntVec a, IntVec b) { return {a.v < b.v}; }
   friend Mask operator>(IntVec a, IntVec b) { return {a.v > b.v}; }
@@ -79,14 +80,15 @@ struct IntVec {
   static IntVec wrap(WordLanes a) { return reinterpret_cast<IntLanes>(a); }
 };
 
-/// Lanes of float.
+/// A vector of floats.
 struct Vec {
   FloatLanes v;
   Vec() = default;
   Vec(FloatLanes lanes_of) : v(lanes_of) {}
   template <class Number>
   requires std::is_arithmetic_v<Number>
-  explicit Vec(Number all) : v(static_cast<float>(all) - FloatLanes{}) {}  // c - 0 keeps -0
+  /// Subtracting +0 keeps the sign of -0.
+  explicit Vec(Number all) : v(static_cast<float>(all) - FloatLanes{}) {}
 
   friend Vec operator+(Vec a, Vec b) { return a.v + b.v; }
   friend Vec operator-(Vec a, Vec b) { return a.v - b.v; }
@@ -106,13 +108,13 @@ struct Vec {
 inline Vec select(Mask mask, Vec yes, Vec no) { return mask.v ? yes.v : no.v; }
 inline IntVec select(Mask mask, IntVec yes, IntVec no) { return mask.v ? yes.v : no.v; }
 
-/// Reinterprets the bits.
+/// Reinterpret the bits of a vector.
 inline IntVec bits(Vec a) { return reinterpret_cast<IntLanes>(a.v); }
 inline Vec from_bits(IntVec a) { return reinterpret_cast<FloatLanes>(a.v); }
 
 inline Vec to_float(IntVec a) { return __builtin_convertvector(a.v, FloatLanes); }
 
-/// a * b + c, rounded once where fused_multiply_add.
+/// a * b + c, rounded once if fused_multiply_add is true.
 inline Vec fma(Vec a, Vec b, Vec c) {
 #if defined(LONGHAND_SIMD_AVX512)
   return reinterpret_cast<FloatLanes>(_mm512_fmadd_ps(a.v, b.v, c.v));
@@ -223,11 +225,11 @@ inline void store(bf16* to, Vec a) {
   __builtin_memcpy(static_cast<void*>(to), &half, sizeof half);
 }
 
-/// The value that a store would leave.
+/// Rounds a to the type of the pointer, as storing and loading it would.
 inline Vec round_to(const float*, Vec a) { return a; }
 inline Vec round_to(const bf16*, Vec a) { return widen(narrow(a)); }
 
-/// Loads the first n lanes, 0 <= n <= lanes, with 0 in the others.
+/// Loads the first n lanes, 0 <= n <= lanes. All other lanes are 0.
 inline Vec load_first(const float* from, int n) {
 #if defined(LONGHAND_SIMD_AVX512)
   return reinterpret_cast<FloatLanes>(
@@ -280,9 +282,9 @@ inline void store_first(bf16* to, Vec a, int n) {
 #endif
 }
 
-/// Stores past the caches, for results that are too large to be read from them again: otherwise the
-/// processor first reads each line it overwrites. `to` must be aligned to the size of the store,
-/// and a fence must follow before another thread reads.
+/// Non-temporal store, for results that are too large to be read again from the caches. A normal
+/// store would first read each line that it overwrites. `to` must be aligned to the size of the
+/// store. A fence must follow before another thread reads the data.
 inline void stream(float* to, Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   _mm512_stream_ps(to, a.v);
@@ -309,9 +311,9 @@ inline void stream_fence() {
 #endif
 }
 
-// Pairs of neighbours.
+// Functions on pairs of neighbouring numbers.
 
-/// Splits the 2 lanes numbers low, high into even = x0, x2, ... and odd = x1, x3, ...
+/// Splits the 2 lanes numbers in `low` and `high` into even = x0, x2, ... and odd = x1, x3, ...
 inline void split_pairs(Vec low, Vec high, Vec& even, Vec& odd) {
 #if defined(LONGHAND_SIMD_AVX512)
   even = __builtin_shufflevector(low.v, high.v, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,
@@ -344,7 +346,7 @@ inline void join_pairs(Vec even, Vec odd, Vec& low, Vec& high) {
 
 // Reductions of a vector.
 
-/// Adds lane i and lane i + half, then the halves of the result, and so on.
+/// Adds lane i and lane i + half, then folds the halves of the result, and so on.
 inline float sum(Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
@@ -361,7 +363,7 @@ inline float sum(Vec a) {
 #endif
 }
 
-/// The maximum lane; unspecified if one is NaN.
+/// The maximum lane. Unspecified if a lane is NaN.
 inline float max(Vec a) {
 #if defined(LONGHAND_SIMD_AVX512)
   const __m256 h = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));

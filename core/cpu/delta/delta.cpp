@@ -8,7 +8,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// The tokens of a segment are processed in order; heads and segments run in parallel.
+/// The list of work items: one per segment and head, which run in parallel. The tokens of a segment
+/// are processed in order.
 WorkList delta_work(const Segments& segments, std::int64_t heads, double cost_of_token) {
   WorkList list;
   for (std::int64_t s = 0; s < segments.count(); ++s) {
@@ -23,7 +24,7 @@ WorkList delta_work(const Segments& segments, std::int64_t heads, double cost_of
   return list;
 }
 
-/// Multiplications per token in a full chunk.
+/// Number of multiplications per token in a full chunk.
 double delta_cost(const Heads& k, std::int64_t v_width, std::int64_t group) {
   const auto wide = static_cast<double>(k.width + delta_chunk);
   return wide * static_cast<double>(v_width + delta_chunk) * static_cast<double>(1 + group);

@@ -4,8 +4,8 @@
 #include "core/cpu/loop.h"
 #include "core/cpu/math.h"
 
-/// With c_i the sum of a chunk's decays up to token i, E_ij = e^(c_i - c_j) and S the state before
-/// the chunk, its tokens write U = diag(beta) W, where
+/// The delta rule in chunks. Let S be the state before a chunk, c_i the sum of the chunk's decays
+/// up to token i, and E_ij = e^(c_i - c_j). The chunk's tokens write U = diag(beta) W, where
 ///   (I + A diag(beta)) W = V - diag(e^c) K S,  A = strictly lower part of E * K K^T
 /// and then
 ///   Y = diag(e^c) Q S + O U,  O = lower part of E * Q K^T
@@ -21,7 +21,7 @@ using Entries = delta::Part;
 
 constexpr std::int64_t chunk = delta_chunk;
 
-/// Allocates parts of the scratch memory; without memory it only counts.
+/// Allocates matrices in the scratch memory. Without memory it only counts the floats.
 class DeltaSpace {
  public:
   explicit DeltaSpace(float* at = nullptr) : at_(at) {}
@@ -40,11 +40,12 @@ class DeltaSpace {
   std::int64_t used_ = 0;
 };
 
-/// The quantities of a chunk that both passes need.
+/// The quantities of a chunk that both the forward and the backward pass need.
 struct DeltaChunk {
-  std::int64_t first = 0, tokens = 0, rows = 0;  // rows: tokens, padded
-  Matrix k, k_transposed, between, keys, reads;  // E; -A; O
-  float *beta, *since, *until;                   // e^c_i, e^(c_n - c_i)
+  // rows: `tokens`, rounded up to a multiple of `unit`
+  std::int64_t first = 0, tokens = 0, rows = 0;
+  Matrix k, k_transposed, between, keys, reads;  // between: E; keys: -A; reads: O
+  float *beta, *since, *until;                   // since: e^c_i; until: e^(c_n - c_i)
   float *high, *low;                             // c_i = high_i + low_i
   float decay = 1;                               // e^c_n
 
@@ -61,7 +62,7 @@ struct DeltaChunk {
         low(space.floats(chunk)) {}
 };
 
-/// Rows of a head times a factor, with zeros beyond the last row and column.
+/// Reads rows of a head, multiplied by a factor, and pads them with zeros.
 template <class T>
 void read_rows(const HeadRows<const T>& x, std::int64_t first, std::int64_t tokens,
                std::int64_t rows, std::int64_t width, float factor, const Matrix& to) {
@@ -90,13 +91,13 @@ void write_rows(const Matrix& from, std::int64_t tokens, std::int64_t width, flo
   }
 }
 
-/// Query or value head g of rows whose heads have this width.
+/// The rows of query or value head g, if every head has this width.
 template <class T>
 HeadRows<T> head_of(const HeadRows<T>& x, std::int64_t g, std::int64_t width) {
   return x ? HeadRows<T>{x.at + g * width, x.stride} : x;
 }
 
-/// Loads keys and decays.
+/// Loads the chunk's keys and decays.
 template <class T>
 void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
   c.first = first;
@@ -121,7 +122,7 @@ void begin_chunk(const DeltaInput<T>& in, std::int64_t first, DeltaChunk& c) {
   c.decay = c.since[c.rows - 1];
 }
 
-/// Computes the decays between tokens and the products of keys with each other.
+/// Computes the decays E between tokens, and -A from the products of keys.
 void relate(DeltaChunk& c, std::int64_t width) {
   delta::transpose(c.k, c.rows, c.k.stride, c.k_transposed);
   for (std::int64_t i = 0; i < c.rows; ++i) {
@@ -144,7 +145,7 @@ void relate(DeltaChunk& c, std::int64_t width) {
   }
 }
 
-/// y = E * (a b), lower.
+/// y = E * (a b), elementwise with the decays E between tokens. E is 0 above the diagonal.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth,
              const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -155,8 +156,8 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// The same, and flow += sign scores * (a b): the contribution from token j to token i, from which
-/// ddecay is computed.
+/// As above, and also flow += sign scores * (a b). flow_ij is the contribution of the path from
+/// token j to token i to ddecay.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -169,12 +170,12 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// ddecay_t sums everything that flows across token t: from the state to token t and later ones,
-/// from tokens before t to these, and from tokens before t and the state to the next state. No
-/// terms cancel. `held` is e^c_n <S, dS'>.
+/// ddecay_t is the sum over all paths that cross token t: from the chunk's initial state to tokens
+/// from t on, from tokens before t to tokens from t on, and from tokens before t and the initial
+/// state to the next state. No terms cancel. `held` is e^c_n <S, dS'>.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
-  Vec columns[chunk / lanes];  // columns of flow, summed over the rows from t on
+  Vec columns[chunk / lanes];  // for each column of flow, its sum over the rows from t on
   for (Vec& sum : columns) sum = Vec(0.0f);
   double asked = 0, told = static_cast<double>(held);
   for (std::int64_t i = 0; i < c.tokens; ++i) {
@@ -194,7 +195,7 @@ void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory
   }
 }
 
-/// state = decay * state + K^T written
+/// memory = decay * memory + K^T written
 void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, std::int64_t rows) {
   for (std::int64_t i = 0; i < rows * memory.stride; i += lanes) {
     store(memory.at + i, Vec(c.decay) * load(memory.at + i));
@@ -203,7 +204,7 @@ void remember(const DeltaChunk& c, const Matrix& written, const Matrix& memory, 
                  c.tokens, true);
 }
 
-constexpr std::int64_t solved = 8;  // rows solved together
+constexpr std::int64_t solved = 8;  // number of rows solved together
 
 /// Forward substitution: turns `right` into W and `written` into U.
 void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written) {
@@ -226,8 +227,8 @@ void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written)
   }
 }
 
-/// Backward substitution: completes du, which lacks the contributions of later tokens of the chunk,
-/// and sets `dw` to diag(beta) du.
+/// Backward substitution: adds to du the contributions of later tokens of the chunk, and sets `dw`
+/// to diag(beta) du.
 void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   const std::int64_t columns = du.stride;
   for (std::int64_t block = c.rows - solved; block >= 0; block -= solved) {
@@ -249,7 +250,7 @@ void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   }
 }
 
-/// Copies a state [width, v_width] to padded rows, and back.
+/// Copy a state [width, v_width] to padded rows, and back.
 void read_memory(const float* from, std::int64_t width, std::int64_t v_width, const Matrix& to,
                  std::int64_t rows) {
   const HeadRows<const float> all{from, v_width};
@@ -323,13 +324,13 @@ void forward(const DeltaForward<T>& head, float* scratch) {
 
 struct BackwardSpace {
   DeltaChunk c;
-  Matrix d, turned;  // dS of the state after the chunk; a transposed state
-  // [tokens, v_width]; `across` is the transpose of one of them
+  Matrix d, turned;  // d: dS for the state after the chunk; turned: a transposed state
+  // Shape [tokens, v_width]. `across` is the transpose of one of them.
   Matrix error, written, dw, du, dy, across;
   Matrix q, dq, dk_row, dk_column;  // [tokens, width]
   Matrix products, flow;            // [tokens, tokens]
   float *from_memory, *to_next, *ddecay;
-  float* memories;  // the state before each chunk
+  float* memories;  // the states before all chunks
 
   BackwardSpace(DeltaSpace& space, std::int64_t tokens, std::int64_t w, std::int64_t v)
       : c(space, w),
@@ -360,7 +361,7 @@ std::int64_t backward_scratch(std::int64_t tokens, std::int64_t width, std::int6
   return space.used();
 }
 
-/// Reads its keys and what its tokens wrote.
+/// Reads a chunk's keys and the values that its tokens wrote in the forward pass.
 template <class T>
 void begin_backward(const DeltaGradients<T>& head, std::int64_t first, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;

@@ -6,12 +6,12 @@
 
 namespace longhand::cpu {
 
-/// Tokens processed together.
+/// Maximum number of tokens in a chunk.
 inline constexpr std::int64_t delta_chunk = 64;
 
-/// One key head of a segment and the `group` query heads that read it. The columns of query head g
-/// are offset by g width (for y and dy by g v_width). Rows of beta and decay have one number; decay
-/// may be null.
+/// One key head of a segment, and the `group` query heads that use it. The columns of query head g
+/// start at g width, and at g v_width for y and dy. Rows of beta and decay have one number each.
+/// `decay` may be null.
 template <class T>
 struct DeltaInput {
   std::int64_t tokens, width, v_width, group;
@@ -27,7 +27,7 @@ struct DeltaForward {
   HeadRows<T> y;
   HeadRows<float> error;  // may be null
   const float* before;    // may be null
-  float* after;           // may be null, or equal `before`
+  float* after;           // may be null or equal to `before`
 };
 
 template <class T>
@@ -43,7 +43,7 @@ struct DeltaGradients {
 
 template <class T>
 struct DeltaKernels {
-  /// Floats of scratch memory for segments up to this length.
+  /// Number of floats of scratch memory for segments of at most `tokens` tokens.
   std::int64_t (*forward_scratch)(std::int64_t width, std::int64_t v_width);
   std::int64_t (*backward_scratch)(std::int64_t tokens, std::int64_t width, std::int64_t v_width);
   void (*forward)(const DeltaForward<T>& head, float* scratch);

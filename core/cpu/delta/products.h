@@ -2,8 +2,8 @@
 
 #include "core/cpu/simd.h"
 
-/// Products of small matrices in f32. Row lengths and numbers of rows are multiples of `unit`, a
-/// multiple of every instruction set's vector length, and padded with zeros.
+/// Products of small f32 matrices. Row lengths and numbers of rows are multiples of `unit`, which
+/// is a multiple of every instruction set's vector length. Matrices are padded with zeros.
 namespace longhand::cpu::LONGHAND_ISA::delta {
 
 inline constexpr std::int64_t unit = 16;
@@ -15,7 +15,7 @@ struct Matrix {
   float* row(std::int64_t i) const { return at + i * stride; }
 };
 
-/// A left operand; its entry (i, k) is at[i row + k step].
+/// A left operand of a product. Its entry (i, k) is at[i row + k step].
 struct Left {
   const float* at;
   std::int64_t row, step;
@@ -23,8 +23,8 @@ struct Left {
 inline Left plain(const Matrix& a) { return {a.at, a.stride, 1}; }
 inline Left transposed(const Matrix& a) { return {a.at, 1, a.stride}; }
 
-/// The entries (i, k) of the left operand that are read. The others must be 0 within `unit` of the
-/// diagonal.
+/// The part of the left operand that is not zero. The kernel reads whole tiles, so entries outside
+/// the part but within `unit` of the diagonal must be stored as 0.
 enum class Part { all, lower, upper };
 
 template <int rows, int vectors>
@@ -58,8 +58,8 @@ template <int rows, int vectors>
   }
 }
 
-/// Rows [from, to) of c (+)= a b, with `columns` columns, summed over k < depth. Their number is a
-/// multiple of 8.
+/// c (+)= a b for the rows [from, to) and `columns` columns of c, summed over k < depth. The number
+/// of rows is a multiple of 8.
 inline void product(const Left& a, Part part, const Matrix& b, const Matrix& c, std::int64_t from,
                     std::int64_t to, std::int64_t columns, std::int64_t depth, bool add) {
   constexpr int few = registers == 32 ? 8 : 4, wide = registers == 32 ? 4 : 2;

@@ -7,9 +7,10 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-constexpr std::int64_t blocks = 64;  // blocks of four words, generated together
+// Number of Philox blocks of four words that are generated together.
+constexpr std::int64_t blocks = 64;
 
-/// factors[i] is the factor of entry 4 first + i: 0 or `kept`.
+/// Sets factors[i], the factor of entry 4 first + i: 0 or `kept`.
 void draw_factors(const DropoutStream& stream, std::uint32_t first, float* factors) {
   std::uint32_t c0[blocks], c1[blocks], c2[blocks], c3[blocks];
   for (std::uint32_t i = 0; i < blocks; ++i) {
@@ -44,7 +45,7 @@ void dropout(const DropoutStream& stream, const T* x, T* y, Store how, std::int6
     const std::int64_t rest = end - at;
     for_each_vector(rest < 4 * blocks ? rest : 4 * blocks, [&](auto i, auto v) {
       const Vec factor = v.load(factors + i), zero(0.0);
-      // A dropped infinity becomes 0, hence the selection.
+      // A selection, because infinity times 0 would be NaN: a dropped infinity becomes 0.
       out.put(at + i, v, select(factor == zero, zero, factor * v.load(x + at + i)));
     });
   }

@@ -7,15 +7,16 @@
 
 namespace longhand::cpu {
 
-/// The stream of core/contract/dropout.h with the parts that are equal for all entries precomputed.
+/// The random stream of core/contract/dropout.h. All values that are equal for all entries are
+/// precomputed.
 struct DropoutStream {
-  std::uint32_t counter[3];  // last three words of the counter
+  std::uint32_t counter[3];  // the last three words of the counter
   std::uint32_t key[2];
   std::uint32_t threshold;
   float kept;  // 1 / (1 - rate)
 };
 
-/// Entries [begin, end) of x and y; begin is a multiple of 4. T is float or bf16.
+/// Kernels for the entries [begin, end) of x and y. `begin` is a multiple of 4. T is float or bf16.
 template <class T>
 struct DropoutKernels {
   void (*dropout)(const DropoutStream& stream, const T* x, T* y, Store how, std::int64_t begin,

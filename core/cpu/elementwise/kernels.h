@@ -14,18 +14,18 @@ template <class T>
 struct ElementwiseKernels {
   void (*scale)(const T* x, float alpha, T* y, Store how, std::int64_t n);
 
-  /// One per formula, in the order of Activation.
+  /// The kernels of one formula. The table is in the order of the enum Activation.
   struct Formula {
     void (*activate)(const T* x, T* y, Store how, std::int64_t n);
     void (*activate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t n);
-    /// Rows of 2 width entries in x and dx, and of width entries in y and dy.
+    /// Rows of x and dx have 2 width entries, rows of y and dy have `width` entries.
     void (*gate)(const T* x, T* y, Store how, std::int64_t rows, std::int64_t width);
     void (*gate_backward)(const T* x, const T* dy, T* dx, Store how, std::int64_t rows,
                           std::int64_t width);
   };
   Formula formulas[Formulas::size];
 
-  /// bias or residual may be null.
+  /// `bias` or `residual` may be null.
   void (*add_bias)(const T* x, const float* bias, const T* residual, T* y, Store how,
                    std::int64_t rows, std::int64_t columns);
 

@@ -12,7 +12,7 @@
 namespace longhand::cpu {
 namespace {
 
-/// A fast check of indices. longhand::require_indices is called only to describe an error.
+/// Checks indices fast. If one is invalid, longhand::require_indices finds it and throws the Error.
 void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::string_view argument,
                      const Tensor& indices, std::int64_t bound) {
   const auto& k = kernels_for<IndexKernels>(isa);
@@ -24,10 +24,11 @@ void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::str
   if (!sound) longhand::require_indices(op, argument, indices, bound);
 }
 
-/// Rows sorted stably by id.
+/// The rows of a batch, sorted stably by their ids.
 struct Sorted {
-  std::vector<std::int64_t> order;  // of the rows
-  std::vector<std::int64_t> first;  // start of each id's rows in `order`; one more at the end
+  std::vector<std::int64_t> order;  // row indices
+  // first[id]: start of the rows of `id` in `order`; has one additional element at the end
+  std::vector<std::int64_t> first;
 };
 
 Sorted sort_by_id(const std::int32_t* ids, std::int64_t rows, std::int64_t vocabulary) {
@@ -43,7 +44,7 @@ Sorted sort_by_id(const std::int32_t* ids, std::int64_t rows, std::int64_t vocab
   return s;
 }
 
-/// Each chunk of rows adds to a table of its own.
+/// Each chunk of rows is added to a separate table; the tables are then added.
 template <class T>
 void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);
@@ -59,8 +60,8 @@ void scatter_into_parts(ThreadPool& threads, Isa isa, const EmbeddingBackward& o
   sums.combine(threads, isa, 1);
 }
 
-/// Each chunk of the vocabulary sums the rows of its ids. Chunks are cut where the work, one unit
-/// per row of either, passes multiples of a fixed amount.
+/// Each chunk of the vocabulary sums the rows with its ids. Chunks have about equal work, counted
+/// as one unit per row of dy or of the table.
 template <class T>
 void scatter_by_id(ThreadPool& threads, Isa isa, const EmbeddingBackward& op) {
   const auto& k = kernels_for<GatherKernels<T>>(isa);
@@ -118,7 +119,7 @@ void run(CpuBackend& backend, const EmbeddingBackward& op) {
   require_indices(backend.threads(), backend.isa(), EmbeddingBackward::name, "ids", op.ids,
                   vocabulary);
   visit_activation(op.dy.dtype(), [&]<class T>(T) {
-    // Separate tables pay off if they are small compared with the rows.
+    // Separate tables are faster if they are small compared with the rows.
     if (op.dy.rows() >= 16 * vocabulary) {
       scatter_into_parts<T>(backend.threads(), backend.isa(), op);
     } else {

@@ -8,12 +8,13 @@
 
 namespace longhand::cpu {
 
-/// The contribution of a range of choices to the loss; ranges are added in order.
+/// The contributions of a range of predictions to the loss. The ranges are added in order.
 struct LossSums {
   double weight = 0, loss = 0, hits = 0;
 };
 
-/// For each of `count` choices, one after another: it has `classes` logits. weights may be null.
+/// Kernels that process `count` predictions, one after another, with `classes` logits each.
+/// `weights` may be null.
 template <class T>
 struct LossKernels {
   LossSums (*cross_entropy)(const T* logits, const std::int32_t* targets, const float* weights,

@@ -19,7 +19,7 @@ void require_targets(std::string_view op, const Tensor& targets, std::int64_t cl
   }
 }
 
-/// Sums over `count` choices in chunks of `each`, added in order.
+/// Sums over `count` predictions in chunks of `each`. The chunks' sums are added in order.
 template <class Kernel>
 LossSums sum_over_chunks(ThreadPool& threads, std::int64_t count, std::int64_t each,
                          Kernel&& kernel) {
@@ -36,7 +36,7 @@ LossSums sum_over_chunks(ThreadPool& threads, std::int64_t count, std::int64_t e
   return total;
 }
 
-/// sum / total, or 0 if nothing was scored.
+/// sum / total, or 0 if no target was scored.
 double mean(double sum, double total) { return total == 0 ? 0 : sum / total; }
 
 void put(const Tensor& y, double value) { *y.data<float>() = static_cast<float>(value); }

@@ -8,7 +8,8 @@ namespace {
 
 float one_over_root(float mean_square) { return 1.0f / __builtin_sqrtf(mean_square); }
 
-/// The row is read from memory once; the second and third pass find it in the cache.
+/// Three passes over each row. Only the first reads the row from memory; the others find it in the
+/// cache.
 template <bool centered, class T>
 void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin, std::int64_t end,
                   std::int64_t n) {
@@ -37,8 +38,8 @@ void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin,
   }
 }
 
-/// First pass: the row's two sums, and its contribution to the gradients of gain and bias. Second
-/// pass: dx.
+/// The first pass computes the row's two sums and its contribution to the gradients of gain and
+/// bias. The second pass computes dx.
 template <bool centered, class T>
 void backward_rows(const typename NormKernels<T>::Backward& r, std::int64_t begin, std::int64_t end,
                    std::int64_t n, float* dgain, float* dbias) {

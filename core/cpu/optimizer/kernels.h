@@ -7,11 +7,11 @@
 
 namespace longhand::cpu {
 
-/// The step of core/contract/optimizer.h with everything precomputed that is equal for all entries.
+/// The factors of the AdamW step in core/contract/optimizer.h that are equal for all entries.
 struct AdamFactors {
-  float gradient;      // factor
-  float coupled;       // coupled weight decay, otherwise 0
-  float kept;          // 1 - rate decay for decoupled weight decay, otherwise 1
+  float gradient;      // factor of the gradient
+  float coupled;       // coupled weight decay; 0 if it is decoupled
+  float kept;          // 1 - rate decay for decoupled weight decay; otherwise 1
   float beta1, rest1;  // beta1, 1 - beta1
   float beta2, rest2;
   float rate;     // rate / (1 - beta1^step)
@@ -19,7 +19,7 @@ struct AdamFactors {
   float epsilon;
 };
 
-/// M and V are the types of the moments m and v.
+/// M and V are the element types of the moments m and v.
 template <class M, class V>
 struct AdamKernels {
   void (*step)(const AdamFactors& factors, float* w, const float* gradient, M* m, V* v,
@@ -27,7 +27,7 @@ struct AdamKernels {
 };
 
 struct SgdFactors {
-  float gradient;  // factor
+  float gradient;  // factor of the gradient
   float decay, momentum, rate;
 };
 

@@ -12,14 +12,14 @@
 namespace longhand::cpu {
 namespace {
 
-/// One chunk of one tensor of a list.
+/// One chunk of one tensor in a list of tensors.
 struct Piece {
   std::size_t tensor;
   std::int64_t begin, size;
 };
 
-/// Cuts all tensors into chunks of `grain`, so many small ones need one synchronization instead of
-/// one each.
+/// Cuts all tensors into chunks of at most `grain` entries. Many small tensors then need one
+/// synchronization, not one each.
 std::vector<Piece> pieces_of(const std::vector<Tensor>& tensors) {
   std::vector<Piece> pieces;
   for (std::size_t k = 0; k < tensors.size(); ++k) {
@@ -30,7 +30,8 @@ std::vector<Piece> pieces_of(const std::vector<Tensor>& tensors) {
   return pieces;
 }
 
-/// Calls body(index of the piece, piece); runs of small pieces are processed together.
+/// Calls body(index of the piece, piece) for every piece. Consecutive small pieces are processed
+/// together.
 template <class Body>
 void for_each_piece(ThreadPool& threads, const std::vector<Piece>& pieces, Body&& body) {
   std::vector<std::int64_t> cuts{0};

@@ -11,12 +11,14 @@ namespace longhand::cpu {
 
 template <class T>
 struct ReduceKernels {
-  /// y_j += sum over rows of x_ij, j in [0, columns); rows are `stride` entries apart.
+  /// y_j += sum over rows of x_ij for j in [0, columns). Consecutive rows are `stride` entries
+  /// apart.
   void (*add_rows)(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,
                    float* y);
-  /// The reduction of n entries, as in the contract. The maximum or minimum is NaN if an entry is.
+  /// The reduction of n entries, as defined in the contract. A maximum or minimum is NaN if any
+  /// entry is NaN.
   float (*reduce)(Reduction reduction, const T* x, std::int64_t n);
-  /// y_ij = alpha x_i for rows of n entries.
+  /// y_ij = alpha x_i for rows with n entries each.
   /// y_j = alpha x_j, or += .
   void (*put)(const float* x, float alpha, float* y, Store how, std::int64_t n);
 };

@@ -9,16 +9,16 @@
 
 namespace longhand::cpu {
 
-/// Rows summed by one chunk when rows are added: at least 16, so that the partial sums are small
-/// compared with the rows, and at most 64 chunks.
+/// Number of rows that one chunk sums. It is at least 16, so that the partial sums are small
+/// compared with the rows, and there are at most 64 chunks.
 std::int64_t partial_rows(std::int64_t rows);
 std::int64_t partial_chunks(std::int64_t rows);
 
-/// One row of sums per chunk, added in the order of the chunks at the end, so the result does not
-/// depend on the distribution over threads.
+/// One row of sums per chunk. At the end they are added in the order of the chunks, so the result
+/// does not depend on how chunks are distributed over threads.
 class PartialSums {
  public:
-  /// Does nothing if the target is empty.
+  /// If the target is empty, nothing is allocated or stored.
   PartialSums(const Target& y, std::int64_t chunks, std::int64_t columns);
 
   /// The sums of one chunk, initially zero; null if the target is empty.

@@ -11,8 +11,8 @@
 namespace longhand::cpu {
 namespace {
 
-/// Combines the reductions of a row's pieces, in order. Sums are f64 here, so that long rows lose
-/// nothing.
+/// Combines the reductions of a row's pieces in order. Sums use f64, so that long rows lose no
+/// precision.
 float combine(Reduction reduction, const float* pieces, std::int64_t count) {
   const bool extreme = reduction == Reduction::largest || reduction == Reduction::smallest;
   double result = extreme ? pieces[0] : 0.0;

@@ -16,7 +16,7 @@ struct RopeKernels {
     const float* table;
     std::int64_t columns, first_column, heads, width, dims;
     bool interleaved;
-    float direction;  // -1: inverse
+    float direction;  // -1: inverse rotation
     T* y;
     Store how;
   };
@@ -27,9 +27,9 @@ template <class T>
 struct RotateKernels {
   struct Arguments {
     const T *x, *dy;      // in backward: y and dy
-    const float* angles;  // of the forward pass
+    const float* angles;  // rotation angles of the forward pass
     std::int64_t columns, first_column, heads, width, groups;
-    float direction;  // -1: inverse
+    float direction;  // -1: inverse rotation
     T* y;
     float* dangles;
     Store how;

@@ -7,7 +7,7 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Pairs (p, p + half) of one head.
+/// Rotates the pairs (p, p + half) of one head.
 template <class T>
 void rotate_halves(const T* x, const Output<T>& y, std::int64_t at, const float* cosines,
                    const float* sines, Vec direction, std::int64_t half) {
@@ -20,7 +20,7 @@ void rotate_halves(const T* x, const Output<T>& y, std::int64_t at, const float*
   });
 }
 
-/// Pairs (2p, 2p + 1) of one head.
+/// Rotates the pairs (2p, 2p + 1) of one head.
 template <class T>
 void rotate_neighbours(const T* x, const Output<T>& y, std::int64_t at, const float* cosines,
                        const float* sines, Vec direction, std::int64_t half) {
@@ -103,7 +103,7 @@ void rotate_by_angles(const typename RotateKernels<T>::Arguments& a, std::int64_
         s = direction * s;
         for (std::int64_t h = group; h < a.heads; h += a.groups) {
           const std::int64_t at = a.first_column + h * a.width + p;
-          // loaded before storing y, which may be x
+          // Both are loaded before y, which may be x, is stored.
           const Vec u = n.load(x + at), v = n.load(x + at + half);
           y.put(i * a.columns + at, n, u * c - v * s);
           y.put(i * a.columns + at + half, n, u * s + v * c);

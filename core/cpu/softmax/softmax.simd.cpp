@@ -7,17 +7,18 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// One row of n entries of which the first `visible` count. The exponentials are computed twice,
-/// for the sum and for the result, which is faster than storing and reloading them.
+/// Computes one row with n entries, of which only the first `visible` are included. The
+/// exponentials are computed twice, for the sum and for the result: this is faster than storing and
+/// reloading them.
 template <class T>
 [[gnu::always_inline]] inline void forward_row(const T* x, const Output<T>& out, std::int64_t at,
                                                std::int64_t visible, std::int64_t n) {
   const float largest = largest_of(x, visible);
-  const bool nothing = largest == -__builtin_inff();  // only -infinities and NaNs
+  const bool nothing = largest == -__builtin_inff();  // true if all entries are -infinity or NaN
   const Vec shift(nothing ? 0.0f : largest);
   const float total =
       sum(sum_over(visible, [&](auto j, auto v) { return v.keep(exp(v.load(x + j) - shift)); }));
-  const Vec factor(nothing ? total : 1.0f / total);  // `nothing` sums to 0, or to NaN
+  const Vec factor(nothing ? total : 1.0f / total);  // if `nothing`, total is 0 or NaN
   for_each_vector(visible,
                   [&](auto j, auto v) { out.put(at + j, v, exp(v.load(x + j) - shift) * factor); });
   for_each_vector(n - visible, [&](auto j, auto v) { out.put(at + visible + j, v, Vec(0.0)); });

@@ -8,17 +8,18 @@
 
 namespace longhand::cpu {
 
-/// Right-hand sides that are solved together: the columns of one panel.
+/// Number of right-hand sides that are solved together: the columns of one panel.
 inline constexpr std::int64_t panel = 64;
 
 template <class T>
 struct TriangleKernels {
-  /// Row i of a matrix of n columns; the entries [begin, end) are kept.
+  /// Writes row i of a matrix with n columns. Entries outside [begin, end) become 0.
   void (*row)(const T* x, float alpha, T* y, Store how, std::int64_t begin, std::int64_t end,
               std::int64_t n);
 
-  /// op(a)_ij = a[i row_step + j column_step]. `columns` columns of b and y, at most a panel, in
-  /// rows m entries apart. forward: op(a) is lower triangular. scratch holds n panel floats.
+  /// op(a)_ij is a[i row_step + j column_step]. b and y have `columns` columns, at most a panel,
+  /// and rows m entries apart. `forward` means that op(a) is lower triangular. `scratch` has room
+  /// for n panel floats.
   struct Solve {
     const T* a;
     std::int64_t row_step, column_step, n;

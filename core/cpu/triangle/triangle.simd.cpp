@@ -22,13 +22,13 @@ float value_of(bf16 x) {
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16);
 }
 
-/// Vectors per strip: four rows of a strip and the vector of y that they share fit in the
+/// Number of vectors per strip. Four rows of a strip and the shared row of y fit into the
 /// registers.
 inline constexpr int strip = registers == 32 ? 4 : 2;
-inline constexpr int block = 4;  // rows solved together
+inline constexpr int block = 4;  // number of rows solved together
 
-/// Subtracts the solved rows from `rows` rows of a strip, then solves the small triangle of these
-/// rows. Row `at` in the order of solving is index(at).
+/// Subtracts the contributions of the solved rows from `rows` rows of a strip, then solves the
+/// small triangle of these rows. The row solved at step `at` is index(at).
 template <int rows, class OpA, class Index>
 void solve_block(float* y, std::int64_t first, bool unit, const OpA& op_a, const Index& index) {
   Vec rest[rows][strip];
@@ -57,7 +57,7 @@ void solve_block(float* y, std::int64_t first, bool unit, const OpA& op_a, const
   }
 }
 
-/// y stays f32 in the scratch memory until the end, whatever its type is.
+/// y is kept in f32 in the scratch memory until the end, whatever its type is.
 template <class T>
 void solve(const typename TriangleKernels<T>::Solve& s) {
   const auto op_a = [&](std::int64_t i, std::int64_t j) {
