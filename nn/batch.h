@@ -10,7 +10,7 @@
 
 namespace longhand::nn {
 
-/// An array of floats on the host, row after row.
+/// An array of floats on the host, in row-major order.
 struct Floats {
   Shape shape = {0};
   std::vector<double> values = {};
@@ -19,53 +19,55 @@ struct Floats {
 /// For heads that use reference attention (nn/mixers/softmax.h): the token at `row` should attend
 /// to the token at `position`.
 struct ReferencePair {
-  std::int32_t row = 0;       // index among the batch's tokens
-  std::int32_t position = 0;  // place in the same sequence; at or before the place of `row`
+  std::int32_t row = 0;  // index among all tokens of the batch
+  /// Index within the token's sequence; at most the index of the token at `row`.
+  std::int32_t position = 0;
 };
 
 /// Input and targets of a model, on the host.
 ///
-/// The input is tokens, in sequences one after another without padding, or `features`, one row of
-/// floats per example, or both. The targets are `targets`, `groups` choices per row among the
-/// classes of output head `head`, or `values`, floats. A model that needs no targets, such as an
-/// autoencoder, may have neither.
+/// The input consists of tokens, whose sequences follow one another without padding, or of
+/// `features`, one row of floats per example, or of both. The targets are either `targets`, with
+/// `groups` choices per row among the classes of output head `head`, or `values`, which are floats.
+/// A model that needs no targets, such as an autoencoder, may have neither.
 struct Batch {
   std::vector<std::int32_t> tokens = {};
-  std::vector<std::int32_t> lengths = {};  // tokens in each sequence; the sum is tokens.size()
-  // position of each token; empty: its place in its sequence
+  /// Number of tokens of each sequence; the sum is tokens.size()
+  std::vector<std::int32_t> lengths = {};
+  // Position id of each token; empty: the token's index within its sequence.
   std::vector<std::int32_t> positions = {};
   std::vector<ReferencePair> reference = {};  // in ascending order of rows
   Floats features = {};                       // [rows, ...]
-  std::vector<std::int32_t> targets = {};     // a negative target is not scored
-  Floats values = {};                         // [rows, ...]
-  std::vector<float> weights = {};            // one per target; empty: all are 1
+  std::vector<std::int32_t> targets = {};  // class of each choice; a negative target is not scored
+  Floats values = {};                      // [rows, ...]
+  std::vector<float> weights = {};         // weight of each target; empty: all weights are 1
   std::int64_t groups = 1;
   std::int64_t head = 0;
-  /// The last sequence consists of this many tokens that only fill the batch up to its shape. They
-  /// are not scored and have position 0.
+  /// If positive, the last sequence consists of this many tokens that only pad the batch to its
+  /// shape. They are not scored and have position 0.
   std::int64_t filling = 0;
-  /// If few rows have a scored target, list these rows for the output layer. Pays off for a large
-  /// output layer.
+  /// If few rows have a scored target, compute the output layer only for these rows. This is faster
+  /// if the output layer is large.
   bool lists_counted = false;
 
   /// Adds a sequence with one target per token.
   void append(std::span<const std::int32_t> sequence, std::span<const std::int32_t> wanted);
 
   std::int64_t rows() const;  // number of tokens or examples
-  /// Rows with a scored target, padded with -1 to a length that many batches share. Empty if rows
-  /// are not listed or if more than half of them have a scored target.
+  /// Indices of the rows with a scored target, padded with -1 to a length that many batches share.
+  /// Empty if lists_counted is false or more than half of the rows have a scored target.
   std::vector<std::int32_t> counted_rows() const;
-  /// Divisor of the batch's mean loss: the sum of the weights of scored targets, or, without
-  /// targets, the number of values or rows.
+  /// Divisor of the batch's mean loss: the sum of the weights of all scored targets. Without
+  /// targets, it is the number of values or rows.
   double total_weight() const;
-  /// Lengths of all sequences except the filling one.
+  /// Lengths of all sequences except a padding sequence.
   std::span<const std::int32_t> real_lengths() const {
     return {lengths.data(), lengths.size() - (filling > 0 ? 1 : 0)};
   }
 };
 
-/// Makes batch number `place` of step `step`. The result depends on these two numbers only, not on
-/// threads, earlier steps or ranks. Steps count from 1, the batches of a step from 0.
+/// Makes the batch with index `place` of step `step`. The result depends on these two numbers only,
+/// not on threads, earlier steps or ranks. Steps count from 1, the batches of a step from 0.
 using BatchSource = std::function<Batch(std::int64_t step, std::int64_t place)>;
 /// Draws each batch from the random stream of its step and place.
 BatchSource drawn_batches(std::uint64_t seed, std::function<Batch(Rng&)> draw);

@@ -7,7 +7,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The place of each token in its sequence.
+/// The index of each token within its sequence.
 std::vector<std::int32_t> places_of(std::span<const std::int32_t> lengths,
                                     std::span<const std::int32_t> totals, std::size_t tokens) {
   std::vector<std::int32_t> places;
@@ -24,7 +24,8 @@ std::int64_t largest(std::span<const std::int32_t> totals) {
   return totals.empty() ? 0 : *std::ranges::max_element(totals);
 }
 
-/// Pairs in the form of Input::reference. `places` are those of the tokens.
+/// The pairs in the form of Input::reference. `places` are the tokens' indices within their
+/// sequences.
 std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
                                   std::span<const std::int32_t> places) {
   std::vector<std::int32_t> numbers;
@@ -43,8 +44,8 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   return numbers;
 }
 
-/// Sets the tokens' positions: the given ones, or the places in sequences of up to `longest`
-/// tokens.
+/// Sets the tokens' position ids: the given ones or, by default, the indices within sequences of at
+/// most `longest` tokens.
 void give_positions(Input& input, std::span<const std::int32_t> given,
                     std::span<const std::int32_t> places, std::int64_t longest) {
   input.gives_positions = !given.empty();

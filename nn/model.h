@@ -10,14 +10,14 @@
 
 namespace longhand::nn {
 
-/// The mean loss of a batch. If targets are choices, also the share of right answers.
+/// The mean loss of a batch and, if targets are classes, the share of right predictions.
 struct Loss {
-  Var value;         // [1]
-  Tensor hits = {};  // [1] or empty
+  Var value;         // scalar, [1]
+  Tensor hits = {};  // share of right predictions, [1]; may be empty
 };
 
-/// Something to train: parameters, and the loss of a batch. The layers of a model are its members,
-/// made in scope():
+/// A trainable model: its parameters, and the loss of a batch. The layers of a model are members
+/// that are constructed with scope():
 ///
 ///   class Line final : public nn::Model {
 ///    public:
@@ -29,7 +29,7 @@ struct Loss {
 ///   };
 class Model {
  public:
-  /// The seed determines initial values and the random numbers that layers draw in training.
+  /// The seed determines the initial values and the random numbers that layers use in training.
   Model(Backend& backend, std::uint64_t seed, Storage storage = {})
       : parameters_(backend, storage, seed) {}
   virtual ~Model() = default;
@@ -38,31 +38,32 @@ class Model {
 
   const Parameters& parameters() const { return parameters_; }
   Backend& backend() const { return parameters_.backend(); }
-  /// Called before loss() for sequences of up to `longest` tokens. Checks that the model can read
-  /// them, and makes the tables of positions up to the next power of two. Older tables stay,
-  /// because recorded steps still read them.
+  /// Called before loss() for sequences of at most `longest` tokens. Throws an Error if the model
+  /// cannot read them. Extends position tables to the next power of two. Older tables are kept,
+  /// because recorded steps still use them.
   virtual void prepare(std::int64_t /*longest*/) {}
-  /// Uses only tensors of the batch and of the parameters, with the same operations for every batch
-  /// of a shape. A trainer can therefore record the operations and repeat them without calling
-  /// loss() again (Repeat in core/backend.h).
+  /// Computes the loss. It may use only tensors of the batch and of the parameters, and must use
+  /// the same operations for every batch of a shape. A trainer can therefore record the operations
+  /// and repeat them without calling loss() again (Repeat in core/backend.h).
   virtual Loss loss(const PlacedBatch& batch) = 0;
-  /// The loss of a batch on the host; `value.value().item()` is the number.
+  /// The loss of a batch on the host. `value.value().item()` is the loss as a number.
   Loss loss_of(const Batch& batch) {
     const PlacedBatch placed = place(backend(), batch, parameters().type());
     prepare(placed.input.longest);
     return loss(placed);
   }
 
-  /// True if loss() uses the same operations for every batch of a shape. Otherwise no step is
+  /// True if loss() uses the same operations for every batch of a shape. If false, no step is
   /// recorded.
   virtual bool repeats() const { return true; }
-  /// True if repeats(), the backend can record, and no observer needs to see single operations.
+  /// True if steps can be recorded: repeats() is true, the backend supports it, and no observer is
+  /// set.
   bool recordable() const {
     const Backend& on = backend();
     return on.repeats() && repeats() && !watch && !on.observer && !on.options().checked;
   }
 
-  /// If set, called with every activation and its name, in the order of computation.
+  /// If set, called with the name and value of every activation, in the order of computation.
   std::function<void(const std::string& name, const Tensor& x)> watch;
 
  protected:

@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// FNV-1a hash, truncated to the 56 bits that a stream's step can have.
+/// FNV-1a hash, truncated to 56 bits, the size of a random stream's step.
 std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : name) {
@@ -76,7 +76,7 @@ Parameter Parameters::add(const std::string& name, const Shape& shape, Initial i
   const DType held = as_matrices ? storage_.matrices.value_or(type()) : type();
   Tensor value(*backend_, shape, held);
   if (!storage_.initial) {
-    // A file will supply the values.
+    // No initial value: the parameter is read from a file.
   } else if (initial.deviation == 0) {
     (*backend_)(Fill{.value = initial.mean, .y = value});
   } else {

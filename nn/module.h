@@ -14,7 +14,8 @@
 
 namespace longhand::nn {
 
-/// Initial contents of a parameter: one value everywhere, or normal numbers around it.
+/// Initial contents of a parameter: normal numbers with this mean and standard deviation (0: a
+/// constant).
 struct Initial {
   double mean = 0;
   double deviation = 0;
@@ -22,33 +23,35 @@ struct Initial {
 inline Initial constant(double value) { return {value, 0}; }
 inline Initial normal(double deviation) { return {0, deviation}; }
 
-/// Rows first .. first + count - 1 of a parameter, counted along its first axis.
+/// The rows first .. first + count - 1 of a parameter, along its first axis.
 struct Rows {
   std::int64_t first = 0, count = 0;
 };
 
-/// A named value that training changes. Copies refer to the same parameter: the layer that uses it
-/// and the model's list both hold one, and freezing one freezes both.
+/// A named tensor that training changes. Copies refer to the same parameter: the layer that uses it
+/// and the model's list of parameters both have one, and freezing one freezes both.
 class Parameter {
  public:
   Parameter() = default;
 
   explicit operator bool() const { return state_ != nullptr; }
   operator const Var&() const { return var(); }  // NOLINT: a layer hands it to ops as it is
-  const Var& var() const;                        // empty if there is no parameter
+  const Var& var() const;                        // empty if this refers to no parameter
   const std::string& name() const { return state_->name; }
   const Tensor& value() const { return state_->var.value(); }
-  bool decays() const { return state_->decays; }  // true for matrices: weight decay applies
+  /// True for matrices, to which weight decay applies.
+  bool decays() const { return state_->decays; }
 
   bool frozen() const { return !state_->var.wants_grad(); }
-  /// A frozen parameter gets no gradient and no optimizer step.
+  /// A frozen parameter has no gradient and is not updated by the optimizer.
   void freeze(bool frozen = true) const;
-  /// Trains only these rows, in optimizers created from now on. No bit of the other rows changes.
-  /// Ranges are ascending and disjoint.
+  /// Restricts training to these rows, in optimizers created from now on. The other rows keep their
+  /// bits. Ranges must be ascending and disjoint.
   void learn_only(std::vector<Rows> rows) const;
-  const std::vector<Rows>& learning_rows() const { return state_->rows; }  // empty: all rows
+  // Trained rows; empty: all rows.
+  const std::vector<Rows>& learning_rows() const { return state_->rows; }
   std::int64_t learning() const;  // number of trained entries
-  // true if both refer to the same parameter
+  // True if both refer to the same parameter.
   friend bool operator==(const Parameter&, const Parameter&) = default;
 
  private:
@@ -62,40 +65,41 @@ class Parameter {
   std::shared_ptr<State> state_;
 };
 
-/// True if the backend has tensors of that type.
+/// True if the backend supports tensors of that type.
 bool supports(const Backend& backend, DType type);
 
-/// Types in which a model's parameters are stored.
+/// The types in which a model's parameters are stored.
 struct Storage {
   DType type = DType::f32;  // type of trained parameters: f32 or f64
-  /// bf16 in an f32 model: matrices take half the memory and have no gradient.
+  /// If bf16, the matrices of an f32 model take half the memory and cannot be trained.
   std::optional<DType> matrices = {};
-  /// If false, parameters are not initialized, because a file will fill them.
+  /// If false, parameters are not initialized, because they will be read from a file.
   bool initial = true;
 };
 
-/// All parameters of a model, in order of creation. Names are unique.
+/// All parameters of a model, in the order of creation. Names are unique.
 class Parameters {
  public:
   Parameters(Backend& backend, Storage storage, std::uint64_t seed);
 
-  /// Initial values depend only on (seed, name, shape, initial), not on other options of the model,
-  /// the backend or the number of threads. `name` is mapped to the released one
-  /// (nn/released_names.h). With `learns_beside_bf16`, a matrix has the type of the other
-  /// parameters even if matrices are bf16.
+  /// Adds a parameter. Its initial values depend only on (seed, name, shape, initial), not on other
+  /// options of the model, the backend or the number of threads. `name` is first mapped to the
+  /// released name (nn/released_names.h). If `learns_beside_bf16`, a matrix has the type of vectors
+  /// even if the model's matrices are bf16.
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false);
 
   std::span<const Parameter> all() const { return all_; }
   const Parameter* find(std::string_view name) const;  // null if there is no such parameter
-  /// Parameters of a scope: "blocks.0" has blocks.0.mixing.out.weight, but not blocks.01.weight.
+  /// The parameters of a scope: "blocks.0" contains blocks.0.mixing.out.weight but not
+  /// blocks.01.weight.
   std::vector<Parameter> under(std::string_view scope) const;
   std::int64_t count() const;  // number of entries of all parameters
   void clear_gradients() const;
 
   Backend& backend() const { return *backend_; }
   DType type() const { return storage_.type; }
-  /// The random numbers that layers draw in training.
+  /// The random numbers that layers use in training.
   const std::shared_ptr<Noise>& noise() const { return noise_; }
 
  private:
@@ -106,7 +110,7 @@ class Parameters {
   std::shared_ptr<Noise> noise_;
 };
 
-/// A node in the tree of names: Scope(parameters) / "layers" / 0 / "mlp" makes parameters whose
+/// A node in the tree of names: Scope(parameters) / "layers" / 0 / "mlp" creates parameters whose
 /// names begin with "layers.0.mlp.".
 class Scope {
  public:

@@ -7,7 +7,8 @@
 namespace longhand::nn {
 namespace {
 
-constexpr int layer_bits = 16;  // lower bits hold the index, the others the part
+// The lowest bits contain the index of the layer, the others the part.
+constexpr int layer_bits = 16;
 
 }  // namespace
 

@@ -7,18 +7,18 @@
 
 namespace longhand::nn {
 
-/// The random numbers that a model's layers draw in training. They depend only on the seed, the
-/// step, the part of the step and the layer, so a resumed run draws the same numbers. Layers draw
-/// only while a Drawing exists; evaluation has none.
+/// The random numbers that a model's layers use in training. They depend only on the seed, the
+/// step, the part of the step and the layer, so a resumed run uses the same numbers. Layers use
+/// them only while a Drawing exists; evaluation creates none.
 class Noise {
  public:
   Noise(Backend& backend, std::uint64_t seed) : backend_(backend), seed_(seed) {}
 
-  /// Returns the number of a new layer that draws.
+  /// Registers a layer and returns its number.
   std::uint32_t add_layer();
-  /// Sets the current step. Recorded work reads it from the same memory.
+  /// Sets the current step. Recorded work reads the step from the same memory.
   void prepare(std::int64_t step) const;
-  /// The layer's draw for the current step; empty in evaluation.
+  /// The random stream of a layer for the current step; no value in evaluation.
   std::optional<DropoutDraw> draw(std::uint32_t layer, double rate) const;
 
   class Drawing {
@@ -35,7 +35,7 @@ class Noise {
  private:
   Backend& backend_;
   std::uint64_t seed_;
-  Tensor step_;  // i32 [1]; empty if no layer draws
+  Tensor step_;  // i32 [1]; empty if no layer uses random numbers
   std::uint32_t layers_ = 0;
   std::optional<std::uint32_t> part_;
 };

@@ -37,13 +37,13 @@ struct Point {
   float cos, sin;
 };
 
-/// The point of the unit circle at `turn` revolutions from the first axis; turn in [0, 1].
+/// The point on the unit circle at `turn` revolutions from the first axis, for turn in [0, 1].
 Point on_circle(float turn) {
-  // The nearest, 0 .. 4; NOLINTNEXTLINE: lround is a call, and either neighbour of a half will do.
+  // Rounded, 0 .. 4. NOLINTNEXTLINE: lround is a function call; the rounding of halves is free.
   const auto quarter = static_cast<std::int32_t>(4.0f * turn + 0.5f);
   const float t = 6.28318531f * (turn - 0.25f * static_cast<float>(quarter));  // |t| <= pi / 4
   const float t2 = t * t;
-  // Taylor polynomials. At pi / 4 the first omitted term is below 2^-26 of the result.
+  // Taylor polynomials. At pi / 4, the first omitted term is less than 2^-26 of the result.
   const float s = t * polynomial(t2, 1.0f, -1.0f / 6, 1.0f / 120, -1.0f / 5040, 1.0f / 362880);
   const float c = polynomial(t2, 1.0f, -0.5f, 1.0f / 24, -1.0f / 720, 1.0f / 40320);
   const bool swapped = (quarter & 1) != 0;
@@ -51,14 +51,15 @@ Point on_circle(float turn) {
   return {((quarter + 1) & 2) != 0 ? -x : x, (quarter & 2) != 0 ? -y : y};
 }
 
-/// Maps random bits to (0, 1], excluding 0, which has no logarithm.
+/// Maps random bits to (0, 1]. 0 is excluded because it has no logarithm.
 float open_uniform(std::uint32_t word) {
   return (static_cast<float>(static_cast<std::int32_t>(word >> 8)) + 0.5f) * 0x1p-24f;
 }
 
-constexpr std::size_t pass = 256;  // count of numbers that vector instructions make together
+constexpr std::size_t pass = 256;  // number of values that vector instructions compute together
 
-/// Box-Muller transform: two random words give a radius and an angle, and so two normal numbers.
+/// Box-Muller transform: two random words determine a radius and an angle, which give two normal
+/// numbers.
 void fill_pass(const NormalStream& numbers, Rng& rng, float* values) {
   std::uint32_t words[pass];
   rng.next(words);
@@ -93,7 +94,7 @@ void fill_normal(const NormalStream& numbers, ThreadPool& pool, std::int64_t fir
 }
 
 void upload_normal(const NormalStream& numbers, ThreadPool& pool, const Tensor& x) {
-  // Works in slices that stay in the caches between generation and copying.
+  // Works in slices that remain in the cache between generation and copying.
   constexpr std::int64_t most = std::int64_t{1} << 18;
   std::vector<float> slice(static_cast<std::size_t>(std::min(most, x.size())));
   std::vector<double> wide;

@@ -15,13 +15,13 @@ struct NormalStream {
   float mean = 0, deviation = 1;
 };
 
-// count of numbers that a thread makes at a time
+// Number of values that a thread generates at a time.
 inline constexpr std::int64_t normal_chunk = 1 << 14;
 
 /// Writes numbers first, first + 1, ...; first must be a multiple of normal_chunk.
 void fill_normal(const NormalStream& numbers, ThreadPool& pool, std::int64_t first,
                  std::span<float> values);
-/// Fills x with the first x.size() numbers, computed in f32. x is f32 or f64.
+/// Fills x, which is f32 or f64, with the first x.size() numbers of the stream, computed in f32.
 void upload_normal(const NormalStream& numbers, ThreadPool& pool, const Tensor& x);
 
 }  // namespace longhand::nn

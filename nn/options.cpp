@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Parses all of the text as a number. Throws an Error that states what was expected.
+/// Parses the whole text as a number. Throws an Error that states what was expected.
 template <class Number>
 Number parsed(std::string_view name, std::string_view text, Number low, Number high,
               std::string_view what) {

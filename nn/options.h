@@ -11,31 +11,31 @@
 
 namespace longhand::nn {
 
-/// Names of the values of an enumeration, in order.
+/// The names of an enumeration's values, in order.
 template <class E>
 inline constexpr std::array<std::string_view, 0> names_of{};
 
-/// An option of a part, bound to the member that it sets.
+/// An option of a component, bound to the member variable that it sets.
 struct Option {
   std::string_view name, placeholder, meaning;
-  std::function<std::string()> text;  // returns the member's value as text
-  // throws an Error if the text is not a valid value
+  std::function<std::string()> text;  // Returns the member's value as text.
+  // Sets the member. Throws an Error if the text is not a valid value.
   std::function<void(std::string_view text)> assign;
 };
 
-/// Collects the options of a part. The part declares each option in one line next to its members,
-/// whose initial values are the defaults:
+/// Collects the options of a component. The component declares each option in one line. The initial
+/// values of its member variables are the defaults:
 ///   void declare(Options& options) override {
 ///     options.integer("window", window, 0, 1 << 24, "keys that a head sees; 0: all");
 ///   }
-/// Flags, config.ini and help follow from the declaration.
+/// Command-line flags, config.ini and the help are derived from this declaration.
 class Options {
  public:
   void integer(std::string_view name, std::int64_t& value, std::int64_t low, std::int64_t high,
                std::string_view meaning);
   void number(std::string_view name, double& value, double low, double high,
               std::string_view meaning);
-  /// A number or "none".
+  /// An option whose value is a number or "none".
   void number(std::string_view name, std::optional<double>& value, double low, double high,
               std::string_view meaning);
   void flag(std::string_view name, bool& value, std::string_view meaning);
@@ -57,9 +57,9 @@ class Options {
   std::vector<Option> all_;
 };
 
-/// The shortest text that parses to the same number.
+/// The shortest text that is parsed to the same number.
 std::string shortest(double value);
-/// "a, b or c"
+/// The names as a list: "a, b or c".
 std::string listed(std::span<const std::string_view> names);
 
 }  // namespace longhand::nn

@@ -7,7 +7,8 @@ namespace longhand::nn {
 namespace {
 
 using Renamed =
-    std::pair<std::string_view, std::string_view>;  // start of a name: current, released
+    // Prefix of a name: now, and in released versions.
+    std::pair<std::string_view, std::string_view>;
 
 constexpr std::array<Renamed, 4> of_model{{{"embedding.", "gpt_neox.embed_in."},
                                            {"positions.", "gpt_neox.embed_positions."},
@@ -38,7 +39,8 @@ std::string released_name(std::string_view name) {
   if (dot == std::string_view::npos) return std::string(name);
   const std::string_view index = name.substr(blocks.size(), dot + 1 - blocks.size());
   const std::string part = renamed(name.substr(dot + 1), of_block);
-  if (part == name.substr(dot + 1)) return std::string(name);  // the old name did not exist
+  // a name that did not exist in released versions
+  if (part == name.substr(dot + 1)) return std::string(name);
   return std::string(layers) + std::string(index) + part;
 }
 

@@ -4,16 +4,16 @@
 #include "core/quote.h"
 #include "nn/models/llama_form.h"
 
-/// Gemma 3, the text model: norms with gain 1 + w before and after, normed queries and keys,
-/// embeddings times sqrt(width). All layers but every sixth have windows and a rotary base of their
-/// own.
+/// Gemma 3, text model: norms with gain 1 + w before and after each part of a block, normalized
+/// queries and keys, and embeddings multiplied by sqrt(width). All layers except every sixth have a
+/// window and a separate rotary base.
 namespace longhand::nn {
 namespace {
 
 constexpr std::string_view global = "full_attention", local = "sliding_attention";
 
-/// The rotary positions of one kind of layer. Version 5 has a description for each kind, version 4
-/// a base for each.
+/// The rotary positions of one kind of layer. In config.json of version 5 each kind has a
+/// description, in version 4 each kind has a base.
 RopeOptions rope_of(const Fields& fields, std::string_view kind) {
   const bool all = kind == global;
   RopeOptions rope;
@@ -68,7 +68,7 @@ bool claims(const DecoderConfig& config) {
   return has_llama_blocks(config) && config.norm == NormKind::rms_plus_one && config.norms_after;
 }
 
-/// The integer n with scale = 1 / sqrt(n); the format can store nothing else.
+/// The integer n for which scale = 1 / sqrt(n). The format can store no other scales.
 std::int64_t divisor_of(double scale) {
   const double divisor = 1 / (scale * scale), whole = std::round(divisor);
   LONGHAND_CHECK(whole >= 1 && whole <= 1e9 && std::abs(divisor - whole) <= 1e-9 * whole,

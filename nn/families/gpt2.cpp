@@ -1,8 +1,8 @@
 #include "core/error.h"
 #include "nn/models/hugging_face.h"
 
-/// GPT-2. The file stores the matrices of blocks transposed, [in, out] (Conv1D). The output layer
-/// is the embedding unless the configuration says otherwise.
+/// GPT-2. The file stores the matrices of blocks transposed, [in, out] (Conv1D). Unless the
+/// configuration states otherwise, the output layer shares the embedding's weight.
 namespace longhand::nn {
 namespace {
 
@@ -62,8 +62,8 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// The file stores all queries, then all keys, then all values, each head by head; this library
-/// stores one mixer after another.
+/// The row in the file of each of our rows. The file stores the queries of all heads, then all
+/// keys, then all values; this library stores one mixer after another.
 std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   const std::int64_t all = columns(mixing.mixers());
   std::vector<std::int64_t> rows;
@@ -77,8 +77,8 @@ std::vector<std::int64_t> rows_of(const Mixing& mixing) {
   return rows;
 }
 
-/// The name in GPT2LMHeadModel, then the name in GPT2Model, which the first published files have
-/// and which lacks the prefix.
+/// The name in GPT2LMHeadModel, then the name in GPT2Model. The first published files use the
+/// latter, which has no prefix.
 std::vector<std::string> names(const std::string& name) { return {"transformer." + name, name}; }
 
 std::vector<Exchange> tensors_of(const Decoder& decoder) {

@@ -3,13 +3,13 @@
 #include "nn/models/hugging_face.h"
 #include "nn/released_names.h"
 
-/// GPT-NeoX. The file stores query_key_value head by head, with the queries, keys and values of a
-/// head together. This library's layout is described in nn/mixing/attention_heads.h.
+/// GPT-NeoX. The file stores query_key_value head by head, with queries, keys and values of a head
+/// together. This library's layout is described in nn/mixing/attention_heads.h.
 namespace longhand::nn {
 namespace {
 
-/// If the share of rotated entries is odd, transformers rotates the next even number, and has no
-/// such model if a head has fewer entries.
+/// Refuses shares that transformers cannot represent. If the number of rotated entries is odd,
+/// transformers rotates the next even number of entries, which must not exceed the head's width.
 void check_share(std::string_view source, std::int64_t width, double share) {
   const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
   LONGHAND_CHECK(dims + dims % 2 <= width, source, ": expected rotary positions that turn at most ",
@@ -84,7 +84,7 @@ Json json_of(const DecoderConfig& config) {
           {"attention_bias", config.projection_bias},
           {"attention_dropout", 0.0},
           {"hidden_dropout", 0.0},
-          {"rotary_emb_base", rope.base},  // for older readers
+          {"rotary_emb_base", rope.base},  // read by older versions of transformers
           {"rotary_pct", rope.share},
           {"rope_parameters",
            {{"rope_type", "default"},
@@ -94,7 +94,7 @@ Json json_of(const DecoderConfig& config) {
           {"torch_dtype", "float32"}};
 }
 
-/// Entry r: the row of Hugging Face's query_key_value that is our row r.
+/// Entry r is the row of Hugging Face's query_key_value that corresponds to our row r.
 std::vector<std::int64_t> rows_of(const MixerList& mixers) {
   std::vector<std::int64_t> rows;
   std::int64_t first_head = 0;

@@ -1,7 +1,7 @@
 #include "core/error.h"
 #include "nn/models/llama_form.h"
 
-/// Llama: biases only if the configuration has them.
+/// Llama. Layers have biases only if the configuration enables them.
 namespace longhand::nn {
 namespace {
 

@@ -6,9 +6,9 @@
 
 namespace longhand::nn {
 
-/// In training each entry is zeroed with probability `rate` and the others are multiplied by 1 / (1
-/// - rate) (core/contract/dropout.h). In evaluation the input is returned. The model's seed, the
-/// step and the layer determine the zeroed entries (nn/noise.h).
+/// In training, each entry is set to zero with probability `rate`, and all others are multiplied by
+/// 1 / (1 - rate) (core/contract/dropout.h). In evaluation the input is returned. The zeroed
+/// entries are determined by the model's seed, the step and the layer (nn/noise.h).
 class Dropout {
  public:
   Dropout() = default;

@@ -24,7 +24,8 @@ class FeedForward {
   Activation f = Activation::gelu;
 };
 
-/// y = (f(x G^T + a) * (x U^T + c)) D^T + b + residual. The rows of `gate_up` are G's, then U's.
+/// y = (f(x G^T + a) * (x U^T + c)) D^T + b + residual. The first rows of `gate_up` are G, the
+/// others U.
 class GatedFeedForward {
  public:
   GatedFeedForward() = default;

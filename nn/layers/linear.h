@@ -11,20 +11,20 @@ namespace longhand::nn {
 class Linear {
  public:
   Linear() = default;
-  /// The default initial weights are normal numbers of standard deviation 1/sqrt(in).
+  /// By default, initial weights are normal with standard deviation 1/sqrt(in).
   Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true,
          std::optional<Initial> initial = {});
 
   struct Options {
     std::optional<Activation> f = {};
     Var residual = {};
-    std::optional<DType> out = {};  // default: the type of x
+    std::optional<DType> out = {};  // type of the result; default: the type of x
   };
   Var operator()(const Var& x) const { return (*this)(x, Options{}); }
   Var operator()(const Var& x, const Options& options) const;
 
   Parameter weight, bias;
-  // low-rank products added to the result; only without an activation
+  // Low-rank products to be added to the result; only allowed without an activation.
   std::vector<Lora> adapters = {};
 };
 

@@ -7,8 +7,8 @@
 
 namespace longhand::nn {
 
-/// Options of the low-rank products that are added to a model's matrices and trained instead of
-/// them.
+/// Options of the low-rank products (LoRA) that are added to a model's matrices and trained in
+/// place of the matrices.
 struct LoraOptions {
   std::int64_t rank = 0;                  // 0: no low-rank products
   double alpha = 0;                       // 0: alpha = rank
@@ -17,24 +17,25 @@ struct LoraOptions {
   double scale() const { return alpha == 0 ? 1 : alpha / static_cast<double>(rank); }
   bool has(std::string_view target) const;
 };
-/// All possible targets: query, key, value and output of the mixing; gate, up and down of the feed
-/// forward.
+/// All possible targets: the query, key, value and output projections of the mixing, and the gate,
+/// up and down projections of the feed forward.
 std::span<const std::string_view> lora_targets();
 /// Parses a list such as "query,value". Throws an Error for an unknown name.
 std::vector<std::string> parse_lora_targets(std::string_view list);
 
-/// The columns of a layer's output that belong to one named projection.
+/// The columns of a layer's output that contain one named projection.
 struct Projected {
-  std::string_view name;  // one of lora_targets()
+  std::string_view name;  // a name in lora_targets()
   std::int64_t first = 0, count = 0;
 };
 
-/// Adds scale (x a^T) b^T to the projection's columns of y. b is initially 0, so y does not change.
+/// Adds scale (x a^T) b^T to the projection's columns of y. b is initially 0, so y is initially
+/// unchanged.
 class Lora {
  public:
   Lora(const Scope& scope, std::int64_t in, const Projected& projected, const LoraOptions& options);
 
-  /// Writes the result into y's memory (autograd/low_rank.h).
+  /// Overwrites y's memory with the result (autograd/low_rank.h).
   Var operator()(const Var& y, const Var& x) const;
   /// Adds scale b a to the projection's rows of `weight`.
   void merge_into(const Parameter& weight) const;

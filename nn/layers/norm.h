@@ -6,7 +6,8 @@
 
 namespace longhand::nn {
 
-/// Initially the weight (gain) is 1 and the bias 0. The formula is in core/contract/norm.h.
+/// LayerNorm with a trained gain `weight`, initially 1, and a bias, initially 0. The formula is in
+/// core/contract/norm.h.
 class LayerNorm {
  public:
   LayerNorm() = default;
@@ -18,8 +19,8 @@ class LayerNorm {
   double epsilon = 1e-5;
 };
 
-/// Multiplies x / rms(x) by a gain: `weight` (initially 1), 1 + `weight` (initially 0), or fixed
-/// ones.
+/// Multiplies x / rms(x) by a gain, which is `weight` (initially 1), 1 + `weight` (initially 0), or
+/// constant.
 class RmsNorm {
  public:
   RmsNorm() = default;
@@ -29,7 +30,7 @@ class RmsNorm {
   Var operator()(const Var& x) const;
 
   Parameter weight;
-  Var fixed = {};  // the gain if it is not trained
+  Var fixed = {};  // the gain, if it is not trained
   double epsilon = 1e-6;
   bool plus_one = false;
 };
@@ -42,14 +43,14 @@ enum class NormKind {
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<NormKind>{"layer", "rms", "rms_plus_one"};
 
-/// One of these norms, as selected by a model's configuration.
+/// A LayerNorm or RmsNorm, as selected by a model's configuration.
 class Norm {
  public:
   Norm() = default;
   Norm(const Scope& scope, std::int64_t width, NormKind kind, double epsilon);
 
   Var operator()(const Var& x) const;
-  /// The parameter of the gain, and the bias of LayerNorm, which is empty for RmsNorm.
+  /// The gain's parameter, and the bias of a LayerNorm; an RmsNorm has an empty bias.
   const Parameter& weight() const { return layer_.weight ? layer_.weight : rms_.weight; }
   const Parameter& bias() const { return layer_.bias; }
   explicit operator bool() const { return layer_.weight || rms_.weight; }

@@ -8,7 +8,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Maximum initial rows of a table, whatever maximum length is configured.
+/// Maximum initial number of rows of a table, even if a larger maximum length is configured.
 constexpr std::int64_t most_at_first = 1 << 14;
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Maximum scores of one sequence in all heads of a layer: a GiB of f32.
+/// Maximum number of scores of one sequence, over all heads of a layer: one GiB of f32.
 constexpr std::int64_t most_scores = 1 << 28;
 
 }  // namespace
@@ -49,7 +49,7 @@ void BiasedHeads::build(MixerScope& layer, const MixerPlace& place) {
     matrix_ = own.add("matrix", {heads, longest, longest}, nn::constant(0), true, true);
     return;
   }
-  // A query of 0 has equal scores for all keys, so the bias is initially neutral.
+  // Queries of 0 give equal scores for all keys, so the bias initially has no effect.
   const std::int64_t in = layer.width();
   const double deviation = 1 / std::sqrt(static_cast<double>(in));
   query_ = own.add("query", {heads * width, in}, nn::constant(0), true, true);
@@ -126,7 +126,8 @@ std::vector<LearnedNumber> BiasedHeads::learned_numbers() const {
 }
 
 double BiasedHeads::operations_of_pair() const {
-  // Two products forward and five backward; for the scores of additional heads one and two.
+  // Two products forward and five backward for the heads' own scores; one and two for those of
+  // additional heads.
   return (bias == ScoreBias::heads ? 20 : 14) * static_cast<double>(columns());
 }
 

@@ -4,25 +4,25 @@
 
 namespace longhand::nn {
 
-/// The form of the number that is added to the scores of softmax heads.
+/// The form of the bias that is added to the scores of softmax heads.
 enum class ScoreBias {
-  matrix,  // a number for each head, position of the query and position of the key
-  heads,   // the weights of additional heads of the same layer, which read the stream
+  matrix,  // one number per head, position of the query and position of the key
+  heads,   // the attention weights of additional heads, which have the same input
 };
 template <>
 inline constexpr std::array<std::string_view, 2> names_of<ScoreBias>{"matrix", "heads"};
 
-/// Softmax heads with a trainable bias added to their scores (docs/math/biased.md), for a model
-/// that is otherwise frozen. Columns and parameters are those of SoftmaxHeads, so their weights can
-/// be loaded. With the initial bias both compute the same.
+/// Softmax heads with a trainable bias that is added to their scores (docs/math/biased.md), for a
+/// model whose other parameters are frozen. Columns and parameters are those of SoftmaxHeads, so
+/// that trained weights can be loaded. With the initial bias the output is the same.
 ///
-/// The bias is not fused: for each sequence, all scores of a layer's heads are in memory.
+/// The bias is not fused: all scores of a layer's heads for a sequence are in memory at once.
 class BiasedHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
-  std::int64_t window = 0;  // number of visible keys; 0: all
+  std::int64_t window = 0;  // number of keys that a query sees; 0: all
   ScoreBias bias = ScoreBias::heads;
-  std::int64_t longest = 256;  // rows and columns of a matrix
+  std::int64_t longest = 256;  // number of rows and columns of a bias matrix
 
   BiasedHeads() = default;
   explicit BiasedHeads(const SoftmaxHeads& heads);
@@ -33,7 +33,7 @@ class BiasedHeads final : public AttentionHeads {
   void check_decoding() const override { scores.check_decoding(); }
   std::int64_t cached_columns() const override;
   std::optional<std::int64_t> most_tokens() const override;
-  /// Sequences of other lengths need other operations, even if tensors have the same shapes.
+  /// Sequences of other lengths need other operations even if the tensors have the same shapes.
   bool repeats() const override { return false; }
   void build(MixerScope& layer, const MixerPlace& place) override;
   HeadsBackward forward(const MixerPass& pass) const override;
@@ -43,12 +43,12 @@ class BiasedHeads final : public AttentionHeads {
   double operations_of_pair() const override;
 
  private:
-  /// The scores of the additional heads. Keys of earlier tokens come from the cache.
+  /// The scores of the additional heads. The keys of earlier tokens come from the cache.
   ScoreVars further_scores(const MixerPass& pass) const;
 
   Parameter beta_;
   Parameter matrix_;       // [heads, longest, longest]; may be empty
-  Parameter query_, key_;  // [heads * width, width of the stream]; may be empty
+  Parameter query_, key_;  // [heads * width, width of the residual stream]; may be empty
 };
 
 }  // namespace longhand::nn

@@ -4,18 +4,18 @@
 
 namespace longhand::nn {
 
-/// A number of the heads is fixed, or learned once for the layer, or learned for each head.
+/// How a number of the heads is learned: not at all, once per layer, or once per head.
 enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};
 
 /// ChaCAL heads (core/contract/chain.h): softmax attention in which a share gamma of each value is
-/// replaced by the output at that earlier token.
+/// replaced by the output at the value's token.
 class ChacalHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
-  double gamma = 0.9;                   // initial value if it is learned
-  Learned learned_gamma = Learned::no;  // if learned, gamma is the sigmoid of a parameter
+  double gamma = 0.9;                   // gamma, or its initial value if it is learned
+  Learned learned_gamma = Learned::no;  // a learned gamma is the sigmoid of a parameter
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<ChacalHeads>(*this); }
   std::string_view kind() const override { return "chacal"; }
@@ -33,7 +33,7 @@ class ChacalHeads final : public AttentionHeads {
   Var gammas() const;  // [1] or [heads]
 
   Parameter beta_, logit_;
-  Tensor fixed_gamma_;  // used if it is not learned
+  Tensor fixed_gamma_;  // the value of gamma if it is not learned
 };
 
 }  // namespace longhand::nn

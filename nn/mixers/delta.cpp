@@ -11,9 +11,10 @@
 namespace longhand::nn {
 namespace {
 
-/// Delta heads (docs/math/delta.md), known as Gated DeltaNet. Each head has a matrix as its state,
-/// which tokens read, let decay and correct; keys of earlier tokens are not stored. Positions are
-/// not needed, because a convolution over the last few tokens distinguishes near tokens.
+/// Delta heads (docs/math/delta.md), known as Gated DeltaNet. The state of a head is a matrix. Each
+/// token reads the state, lets it decay and corrects it; keys of earlier tokens are not stored.
+/// Positions are not needed, because a convolution over the last few tokens distinguishes nearby
+/// tokens.
 class DeltaHeads final : public AttentionHeads {
  public:
   bool gate = true, negative = true;
@@ -41,7 +42,7 @@ class DeltaHeads final : public AttentionHeads {
     AttentionHeads::build(layer, place);
     const Scope own = layer.scope() / place.index / "delta";
     if (convolution > 0) {
-      // The standard deviation equals that of uniform numbers up to 1/2.
+      // The standard deviation is that of the uniform distribution over (-1/2, 1/2).
       taps_ =
           own.add("taps", {convolution, projection_columns()}, normal(std::sqrt(1 / 12.)), false);
     }
@@ -90,7 +91,8 @@ class DeltaHeads final : public AttentionHeads {
                  .decay = {}};
     if (gate) {
       const Var fading = longhand::columns(z, key_heads, key_heads) + fade_;
-      in.decay = activate(Activation::exp, rate_) * log_sigmoid(-fading);  // -A softplus
+      // The decay is -A softplus(...)
+      in.decay = activate(Activation::exp, rate_) * log_sigmoid(-fading);
     }
     const Var y = delta(in, {.before = memory(0), .after = memory(0)});
     const Var each = norm_(reshape(y, {tokens * heads, width}));
@@ -102,16 +104,17 @@ class DeltaHeads final : public AttentionHeads {
   }
   double operations_of_pair() const override { return 0; }
   double operations_of_token() const override {
-    return 20 * static_cast<double>(columns() * width);  // ten products with the state
+    return 20 * static_cast<double>(columns() * width);  // counts ten products with the state
   }
 
  protected:
   bool turns() const override { return false; }
 
  private:
-  /// Initializes the decay -A softplus(w . x + d) as published: A is uniform over (0, 16), and the
-  /// logarithm of softplus(d) is uniform over (0.001, 0.1), independently. The parameters hold
-  /// normal numbers; the normal distribution function makes them uniform.
+  /// Initializes the decay -A softplus(w . x + d) as published: A is uniform over (0, 16), and
+  /// independently, the logarithm of softplus(d) is uniform over the logarithms of (0.001, 0.1).
+  /// The parameters initially contain normal numbers, which the normal distribution function maps
+  /// to uniform ones.
   void spread() const {
     const auto uniform = [](double normal) { return std::erfc(-normal / std::sqrt(2.0)) / 2; };
     std::vector<double> fade = fade_.value().to_doubles(), rate = rate_.value().to_doubles();

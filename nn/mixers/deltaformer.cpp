@@ -6,8 +6,8 @@
 namespace longhand::nn {
 namespace {
 
-/// DeltaFormer heads (docs/math/chain.md): softmax attention over values from which each token has
-/// subtracted part of what earlier tokens hold under similar keys.
+/// DeltaFormer heads (docs/math/chain.md): softmax attention over corrected values. Each token
+/// subtracts from its value part of what earlier tokens with similar keys store.
 class DeltaformerHeads final : public AttentionHeads {
  public:
   bool turned = false;
@@ -39,7 +39,7 @@ class DeltaformerHeads final : public AttentionHeads {
     const Var part =
         activate(Activation::sigmoid,
                  matmul(*pass.x, weight_, {.transpose_b = true, .out = master}) + bias_);
-    // Queries and keys are the same tensor here, and each use has a gradient of its own.
+    // Queries and keys are the same tensor here. Each use needs a separate gradient.
     if (!pass.cache) operand.k = alone(operand.k, rows);
     const HeadVars own_keys =
         pass.cache ? operand.own_k : HeadVars{1.0 * operand.k.data, 0, key_heads, width};
@@ -49,14 +49,15 @@ class DeltaformerHeads final : public AttentionHeads {
     const Heads earlier = pass.cache ? operand.v.value() : Heads{};
     HeadVars left{chain(ChainOf::values, among_keys, v, -part, earlier), 0, key_heads, width};
     if (pass.cache) {
-      put(left.value(), rows, earlier, *pass.cached);  // stored in place of the values
+      // The corrected value is stored in place of the value.
+      put(left.value(), rows, earlier, *pass.cached);
       left = operand.v;
     }
     return attend(plain_scores(operand, pass), left, pass);
   }
 
   std::vector<Var> learned() const override { return {weight_, bias_}; }
-  double operations_of_pair() const override {  // two attentions per pair
+  double operations_of_pair() const override {  // counts two attentions per pair
     return 28 * static_cast<double>(columns());
   }
 

@@ -8,9 +8,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Entmax heads (docs/math/rules.md). Weights can be 0, so attention does not spread out as the
-/// length grows. Scores are multiplied by 1 + softplus(a_t) (ln n_t)^(2 tanh(g_t)), where a and g
-/// are linear in the token and n is the number of keys it sees.
+/// Entmax heads (docs/math/rules.md). Weights can be exactly 0, so attention does not spread out in
+/// long sequences. The scores are multiplied by 1 + softplus(a_t) (ln n_t)^(2 tanh(g_t)), where a_t
+/// and g_t are linear functions of token t and n_t is the number of keys that it sees.
 class EntmaxHeads final : public RuleHeads {
  public:
   bool scaled = true, turned = false;
@@ -54,7 +54,7 @@ class EntmaxHeads final : public RuleHeads {
     const Var a = longhand::columns(z, 0, heads), g = longhand::columns(z, heads, heads);
     const Var log_log = activate(Activation::log, log_counts_of(pass, heads));
     const Var power = 2.0 * activate(Activation::tanh, g) * log_log;
-    // softplus(a) = -ln sigmoid(-a)
+    // softplus(a) is computed as -ln sigmoid(-a).
     return 1.0 - log_sigmoid(-a) * activate(Activation::exp, power);
   }
 

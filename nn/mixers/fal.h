@@ -4,17 +4,17 @@
 
 namespace longhand::nn {
 
-/// First-After-Last heads (core/contract/fal.h): each token reads the value after the last key that
-/// agrees with it.
+/// First-After-Last heads (core/contract/fal.h): each token reads the value that follows the last
+/// key that agrees with its query.
 class FalHeads final : public AttentionHeads {
  public:
-  bool turned = false;  // apply rotary positions to these heads too
+  bool turned = false;  // apply rotary positions to these heads
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<FalHeads>(*this); }
   std::string_view kind() const override { return "fal"; }
   void declare(Options& options) override;
   HeadsBackward forward(const MixerPass& pass) const override;
-  /// The search is not counted, because its length depends on the data.
+  /// The search is not counted, because the number of visited keys depends on the data.
   double operations_of_pair() const override { return 0; }
 
  protected:

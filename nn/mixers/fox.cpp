@@ -3,8 +3,8 @@
 namespace longhand::nn {
 namespace {
 
-/// Forgetting attention (docs/math/forgetting.md): softmax heads with gates. The tokens in between
-/// decide how far earlier tokens fade. Other positions are not needed.
+/// Forgetting attention (docs/math/forgetting.md): softmax heads with gates. The gates of the
+/// tokens in between determine how much an earlier token is attenuated. Positions are not needed.
 class FoxHeads final : public AttentionHeads {
  public:
   bool turned = false;

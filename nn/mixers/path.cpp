@@ -12,12 +12,13 @@
 namespace longhand::nn {
 namespace {
 
-/// Maximum scores of one sequence in all heads of a layer: a GiB of f32.
+/// Maximum number of scores of one sequence, over all heads of a layer: one GiB of f32.
 constexpr std::int64_t most_path_scores = 1 << 28;
 
 /// PaTH heads (docs/math/path.md): softmax attention in which each token applies a reflection to
-/// the queries of later tokens for earlier keys. Positions depend on the tokens in between, not on
-/// their number. Composed of other operations: every T x T matrix is in memory.
+/// the queries of later tokens, which affects their scores with earlier keys. Positions therefore
+/// depend on the tokens in between, not on their number. Composed of other operations: every
+/// [tokens, tokens] matrix is in memory.
 class PathHeads final : public AttentionHeads {
  public:
   std::int64_t rank = 32, convolution = 3;
@@ -44,7 +45,7 @@ class PathHeads final : public AttentionHeads {
     return static_cast<std::int64_t>(
         std::sqrt(static_cast<double>(most_path_scores) / static_cast<double>(heads)));
   }
-  bool repeats() const override { return false; }  // shapes depend on the sequences
+  bool repeats() const override { return false; }  // shapes depend on the lengths of sequences
 
   void build(MixerScope& layer, const MixerPlace& place) override {
     AttentionHeads::build(layer, place);
@@ -52,7 +53,7 @@ class PathHeads final : public AttentionHeads {
     const auto deviation = [](std::int64_t in) { return 1 / std::sqrt(static_cast<double>(in)); };
     down_ = own.add("down", {rank, layer.width()}, normal(deviation(layer.width())), true, true);
     up_ = own.add("up", {columns(), rank}, normal(deviation(rank)), true, true);
-    // The standard deviation equals that of uniform numbers up to 1 / sqrt(taps).
+    // The standard deviation is that of the uniform distribution up to 1 / sqrt(taps).
     taps_ = own.add("taps", {convolution, columns()}, normal(deviation(3 * convolution)), false);
     weight_ = own.add("weight", {heads, layer.width()}, normal(0.02), true, true);
     bias_ = own.add("bias", {heads}, constant(0), false);
@@ -102,9 +103,8 @@ class PathHeads final : public AttentionHeads {
   }
 
   std::vector<Var> learned() const override { return {down_, up_, taps_, weight_, bias_}; }
-  double operations_of_pair() const override {  // includes the products that make the reflections
-    return 30 * static_cast<double>(columns());
-  }
+  // Includes the products that compute the reflections.
+  double operations_of_pair() const override { return 30 * static_cast<double>(columns()); }
 
  protected:
   bool turns() const override { return false; }

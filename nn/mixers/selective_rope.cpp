@@ -14,10 +14,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Softmax heads with data-dependent rotation (docs/math/selective_rope.md): each token adds angles
-/// computed from itself and the tokens just before, so a query and a key differ by the angles of
-/// the tokens in between. Plain rotary positions are the case in which all tokens add the same
-/// angles.
+/// Softmax heads with data-dependent rotation (docs/math/selective_rope.md). Each token adds angles
+/// computed from itself and the tokens just before it, so a query and a key differ by the angles of
+/// the tokens in between. If all tokens add the same angles, these are rotary positions.
 class SelectiveRopeHeads final : public AttentionHeads {
  public:
   std::int64_t rank = 16, convolution = 4;
@@ -53,7 +52,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
                    "selective_rope heads: expected a number of heads that divides the width ",
                    layer.width(), ", got ", heads);
     const Scope own = layer.scope() / place.index / "angle";
-    // The standard deviation equals that of uniform numbers up to 1 / sqrt(in).
+    // The standard deviation is that of the uniform distribution up to 1 / sqrt(in).
     const auto deviation = [](std::int64_t in) {
       return std::sqrt(1 / (3.0 * static_cast<double>(in)));
     };
@@ -100,7 +99,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
  private:
   std::int64_t angles() const { return heads * width / 2; }
 
-  /// The sums of the angles of all tokens up to each token: [tokens, heads * width / 2].
+  /// The angles added up over all tokens up to each token: [tokens, heads * width / 2].
   Var angles_of(const MixerPass& pass) const {
     const Segments& rows = pass.input.segments;
     const std::int64_t tokens = pass.y.rows();
@@ -108,7 +107,7 @@ class SelectiveRopeHeads final : public AttentionHeads {
     const auto memory = [&](std::size_t which) {
       return pass.cache ? pass.cache->memories[which] : Tensor();
     };
-    // Unit vectors, one per head.
+    // One unit vector per head.
     const Var parts = length_(reshape(*pass.x, {tokens * heads, part_}));
     const Var x =
         (1 / std::sqrt(static_cast<double>(part_))) * reshape(parts, {tokens, part_ * heads});

@@ -4,7 +4,7 @@ namespace longhand::nn {
 namespace {
 
 /// Softmax heads with a sink (docs/math/attention.md): exp(b_h) is added to the denominator of each
-/// row, so a token can attend to nothing. A fixed b = 0 is known as softmax1.
+/// row, so that a token can attend to nothing. With the constant b = 0 this is known as softmax1.
 class SinkHeads final : public AttentionHeads {
  public:
   double sink = 0;

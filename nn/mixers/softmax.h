@@ -5,15 +5,15 @@
 
 namespace longhand::nn {
 
-/// Softmax attention (core/contract/attention.h), optionally tempered or with a window. Reinforced
-/// heads add to the weights of the tokens that the input's reference pairs name
-/// (core/contract/reinforce.h). This is an intervention in a trained model; such heads are not
+/// Softmax attention (core/contract/attention.h), optionally tempered or with a window. In
+/// reinforced heads, an amount is added to the weights of the tokens named by the input's reference
+/// pairs (core/contract/reinforce.h). This changes a trained model; reinforced heads cannot be
 /// trained.
 class SoftmaxHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
-  std::int64_t window = 0;               // number of visible keys; 0: all
-  std::optional<double> reinforce = {};  // threshold C of reinforced heads
+  std::int64_t window = 0;               // number of keys that a query sees; 0: all
+  std::optional<double> reinforce = {};  // threshold C, if the heads are reinforced
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<SoftmaxHeads>(*this); }
   std::string_view kind() const override { return "softmax"; }
@@ -25,16 +25,16 @@ class SoftmaxHeads final : public AttentionHeads {
   std::vector<Var> learned() const override { return {beta_}; }
   std::vector<Parameter> added() const override;
   std::vector<LearnedNumber> learned_numbers() const override;
-  /// Counts two products per pair forward and five backward.
+  /// Counts two products per pair in the forward pass and five in the backward pass.
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
-  /// Amount added to the weights of each reinforced head, initially 0; frozen. May be empty.
+  /// The amount that each reinforced head adds to weights, initially 0; frozen. May be empty.
   const Parameter& reinforcement() const { return reinforcement_; }
 
  private:
   Parameter beta_, reinforcement_;
 };
 
-/// A configuration's mixers with these heads in all layers.
+/// The mixers of a configuration that has these heads in every layer.
 std::vector<MixerList> softmax_layers(const SoftmaxHeads& heads);
 
 }  // namespace longhand::nn

@@ -3,9 +3,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Stick-breaking heads (docs/math/rules.md): from a token backward, each key takes the share
-/// sigmoid(s) of what later keys have left. The nearest agreeing key is read. Positions are not
-/// needed, and a token without an agreeing key reads nothing.
+/// Stick-breaking heads (docs/math/rules.md): from the nearest key to the first, each key receives
+/// the share sigmoid(s) of the weight that nearer keys have left. The nearest agreeing key
+/// dominates. Positions are not needed, and a token without an agreeing key attends to nothing.
 class StickHeads final : public RuleHeads {
  public:
   bool turned = false;

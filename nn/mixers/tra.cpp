@@ -3,9 +3,9 @@
 namespace longhand::nn {
 namespace {
 
-/// Threshold relative attention (docs/math/rules.md): a softmax over the positive scores only. Each
-/// score is reduced by ln sigmoid(w . x_t + b) for every positive score from its key to the token,
-/// so distance is counted in agreeing tokens. Queries and keys are normed.
+/// Threshold relative attention (docs/math/rules.md): a softmax over the positive scores only. For
+/// every positive score from a key to the query's token t, ln sigmoid(w . x_t + b) is added to the
+/// key's score, so that distance is measured in agreeing tokens. Queries and keys are normalized.
 class TraHeads final : public RuleHeads {
  public:
   double bias = 0;

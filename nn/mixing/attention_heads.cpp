@@ -44,8 +44,8 @@ HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y) 
 }
 
 void AttentionHeads::declare(Options& options) {
-  // The default reads back as `default`, whichever of its names was given: equal mixers have equal
-  // texts.
+  // If the norm is the default, it is written as `default`, whichever of its names was given. Equal
+  // mixers then have equal texts.
   if (head_norm == default_head_norm()) head_norm = HeadNorm::standard;
   options.choice("head_norm", head_norm,
                  "norm of each head's queries and keys: none, rms, rms_plus_one or, without a "
@@ -95,7 +95,8 @@ Var AttentionHeads::turned(Var x, std::int64_t first_column, std::int64_t count,
 }
 
 Var AttentionHeads::turn(Var projection, const Input& input, RopeTables& tables) const {
-  if (norm_of_heads() != HeadNorm::none) return projection;  // rotated after they are normed
+  // These heads are rotated after they are normalized.
+  if (norm_of_heads() != HeadNorm::none) return projection;
   return turned(std::move(projection), place_.projection, heads + key_heads, input, tables);
 }
 

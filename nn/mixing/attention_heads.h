@@ -6,22 +6,22 @@
 
 namespace longhand::nn {
 
-/// Factor of the scores: none, or beta ln n with n the number of keys up to the token or in its
-/// whole sequence (core/contract/cumulate.h).
+/// Temper of the scores: none, or a factor beta ln n, where n is the number of keys up to the token
+/// (position) or in its whole sequence (length) (core/contract/cumulate.h).
 enum class Temper { none, position, length };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Temper>{"none", "position", "length"};
 
-/// The norm of each head's queries and keys before they are rotated. `standard`: the default of the
-/// kind of heads.
+/// The norm of each head's queries and keys, applied before rotation. `standard` is the default of
+/// the kind of heads.
 enum class HeadNorm { standard, none, rms, rms_plus_one, rms_fixed };
 template <>
 inline constexpr std::array<std::string_view, 5> names_of<HeadNorm>{"default", "none", "rms",
                                                                     "rms_plus_one", "rms_fixed"};
 
-/// The base of mixers whose heads have queries, keys and values. Their columns of the projection
-/// are [queries | keys | values], so queries and keys, which may be rotated together, are adjacent,
-/// and so are keys and values, which are cached.
+/// Base class of mixers whose heads have queries, keys and values. Their columns of the projection
+/// are [queries | keys | values]. Queries and keys, which may be rotated together, are therefore
+/// adjacent, and so are keys and values, which are cached.
 class AttentionHeads : public Mixer {
  public:
   RopeOptions rope;
@@ -36,63 +36,64 @@ class AttentionHeads : public Mixer {
                std::int64_t longest) const override;
   Var turn(Var projection, const Input& input, RopeTables& tables) const override;
 
-  /// The norm that `standard` stands for.
+  /// The norm that HeadNorm::standard stands for.
   virtual HeadNorm default_head_norm() const { return HeadNorm::none; }
   HeadNorm norm_of_heads() const {
     return head_norm == HeadNorm::standard ? default_head_norm() : head_norm;
   }
 
-  /// Weights of the norms of queries and keys; empty without norms.
+  /// The norm weights of queries and keys; empty if there are no norms.
   const Parameter& query_norm() const { return query_norm_.weight; }
   const Parameter& key_norm() const { return key_norm_.weight; }
 
  protected:
-  virtual bool turns() const { return true; }  // if the model uses rotary positions
+  virtual bool turns() const { return true; }  // true if positions are applied by rotation
 
-  /// Queries, keys and values after norms and rotation. In decoding keys and values are those of
-  /// the cache, including the new ones.
+  /// Queries, keys and values after norms and rotation. In decoding, keys and values are all those
+  /// in the cache, including the new ones.
   struct Operands {
     HeadVars q, k, v;
-    HeadVars own_k = k;  // only of the pass's tokens
+    HeadVars own_k = k;  // keys of the current pass's tokens only
   };
   Operands operands(const MixerPass& pass) const;
-  /// In decoding: stores keys and values in the cache and returns those of the cache.
+  /// In decoding: stores keys and values in the cache, and returns all keys and values in the
+  /// cache.
   Operands with_cache(Operands own, const MixerPass& pass) const;
   Heads output(const MixerPass& pass) const;
-  /// The scores q . k / sqrt(width), which a mixer can modify.
+  /// The scores q . k / sqrt(width), which a derived class can modify.
   ScoreVars plain_scores(const Operands& operand, const MixerPass& pass) const;
-  /// Attention with these scores, which can be inspected.
+  /// Computes attention with these scores. They are recorded in the pass's view, if there is one.
   HeadsBackward attend(const ScoreVars& scores, const HeadVars& v, const MixerPass& pass) const;
   const MixerPlace& place() const { return place_; }
-  /// The entries of a parameter [heads], by head; none for an empty parameter.
+  /// The numbers of a parameter [heads], one per head; empty if the parameter is empty.
   std::vector<LearnedNumber> numbers_of_heads(std::string_view name,
                                               const Parameter& parameter) const;
-  /// Rotates heads of this width that start in this column, in place, as queries and keys are
-  /// rotated.
+  /// Rotates `count` heads that start at column `first_column`, in place, in the same way as
+  /// queries and keys.
   Var turned(Var x, std::int64_t first_column, std::int64_t count, const Input& input,
              RopeTables& tables) const;
 
  private:
-  /// Some of the projection's heads as a tensor of their own, normed and rotated.
+  /// Some heads of the projection as a separate tensor, normalized and rotated.
   HeadVars normed(const MixerPass& pass, std::int64_t first_column, std::int64_t count,
                   const RmsNorm& norm) const;
 
   MixerPlace place_;
-  std::vector<double> frequencies_;  // empty: no rotation
-  std::int64_t dims_ = 0;            // rotated entries per head
+  std::vector<double> frequencies_;  // rotation frequencies; empty: no rotation
+  std::int64_t dims_ = 0;            // number of rotated entries per head
   RmsNorm query_norm_, key_norm_;    // may be empty
 };
 
-/// Scaling of the scores, for mixers with a softmax.
+/// Options for scaling the scores, for mixers with a softmax.
 struct ScoreOptions {
   double scale = 0;  // factor of all scores; 0: 1/sqrt(width)
   Temper temper = Temper::none;
-  double beta = 1;  // initial value; trained, one per layer
+  double beta = 1;  // initial value; one trained beta per layer
 
   void declare(Options& options);
-  /// Creates the layer's beta; empty without a temper.
+  /// Creates the layer's beta; empty if there is no temper.
   Parameter build(MixerScope& layer) const;
-  /// Throws an Error for a temper that depends on later tokens.
+  /// Throws an Error if the temper depends on later tokens.
   void check_decoding() const;
   ScoreVars scores(const HeadVars& q, const HeadVars& k, const MixerPass& pass,
                    const Parameter& learned_beta) const;
@@ -100,23 +101,23 @@ struct ScoreOptions {
 
 /// Copies heads to the last rows of each sequence.
 void put(const Heads& x, const Segments& from, const Heads& y, const Segments& to);
-/// Copies the heads of a batch's tokens to a tensor of their own. Nothing else may read their
-/// columns, because the gradient of these columns is that of the copy.
+/// Copies the heads of a batch's tokens to a separate tensor. No other operation may use their
+/// columns, because the gradient of these columns is overwritten with that of the copy.
 HeadVars alone(const HeadVars& x, const Segments& rows);
-/// Writes heads that are already computed, all columns of x, to a mixer's output.
+/// Writes heads that are already computed, which are all columns of x, to a mixer's output.
 HeadsBackward put_into(const HeadVars& x, const Segments& rows, const Heads& y);
 
-/// ln n for each token of a pass, where n is the number of keys it sees or, with `whole`, all keys
-/// of its sequence: [tokens, heads].
+/// ln n for each token of a pass, where n is the number of keys that the token sees or, if `whole`,
+/// of all keys of its sequence: [tokens, heads].
 Tensor log_counts_of(const MixerPass& pass, std::int64_t heads, bool whole = false);
 
 /// ln sigmoid(z), with the sigmoid clamped to at least 1e-30.
 Var log_sigmoid(const Var& z);
-/// ln sigmoid(w . x_t + b) with weights [heads, width of the stream] and biases [heads]. Result
-/// [tokens, heads], of the master type.
+/// ln sigmoid(w . x_t + b), with weights [heads, width of the residual stream] and biases [heads].
+/// The result is [tokens, heads] and has the type of the parameters.
 Var log_gates(const Var& x, const Var& weight, const Var& bias);
 
-/// The sequences of a pass's keys: those of the cache in decoding, otherwise the tokens' own.
+/// The segments of a pass's keys: in decoding those of the cache, otherwise those of the tokens.
 Segments cached_segments(const MixerPass& pass);
 
 }  // namespace longhand::nn

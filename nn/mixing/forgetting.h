@@ -5,15 +5,15 @@
 
 namespace longhand::nn {
 
-/// The gates of heads that forget (docs/math/forgetting.md): token t has f_t = sigmoid(w . x_t + b)
-/// in (0, 1) for each head, and the sum of ln f over j + 1 .. i is added to the score of key j for
-/// query i.
+/// The gates of forgetting heads (docs/math/forgetting.md). For each head, token t has a gate f_t =
+/// sigmoid(w . x_t + b) in (0, 1). The sum of ln f over the tokens j + 1 .. i is added to the score
+/// of key j for query i.
 struct ForgetGates {
-  double bias = 0;  // initial b
+  double bias = 0;  // initial value of b
 
   void declare(Options& options);
   void build(const Scope& own, std::int64_t heads, std::int64_t width);
-  /// c of the keys of a pass; the cache stores their ln f.
+  /// The cumulative sums c of ln f for the keys of a pass. The cache stores ln f of earlier tokens.
   Var shift(const MixerPass& pass) const;
   std::vector<Var> learned() const { return {weight_, bias_}; }
 
@@ -21,7 +21,8 @@ struct ForgetGates {
   Parameter weight_, bias_;
 };
 
-/// Heads with another rule than softmax (docs/math/rules.md), which may also forget.
+/// Base class of heads with another rule than softmax (docs/math/rules.md). They may also have
+/// forget gates.
 class RuleHeads : public AttentionHeads {
  public:
   bool forgets = false;
@@ -37,7 +38,7 @@ class RuleHeads : public AttentionHeads {
 
  protected:
   explicit RuleHeads(Rule rule) : rule_(rule) {}
-  /// Scores for the rule, which a mixer can modify.
+  /// The scores as the rule requires them, which a derived class can modify.
   ScoreVars ruled_scores(const Operands& operand, const MixerPass& pass) const;
 
  private:

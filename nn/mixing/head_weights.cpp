@@ -28,8 +28,8 @@ Tensor softmax_weights(Scores scores, std::int64_t head, std::int32_t begin, std
   return attention_weights(scores).reshape({length, length});
 }
 
-/// Adds the amount of head `head` where P exceeds the threshold and a reference pair of the
-/// sequence names the entry.
+/// Adds the amount of head `head` to every weight that exceeds the threshold and is named by a
+/// reference pair of the sequence.
 Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t head,
                   std::int32_t begin, std::int32_t length) {
   const double amount = by.amounts.to_doubles()[static_cast<std::size_t>(head)];
@@ -46,10 +46,11 @@ Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t h
   return Tensor::from(weights.backend(), weights.shape(), weights.dtype(), grown);
 }
 
-/// The matrix of one head and sequence among those of all sequences and heads.
+/// The matrix of one head and sequence, out of the weights of all sequences and heads.
 Tensor part_of(const Tensor& weights, const Segments& sequences, std::size_t sequence,
                std::int64_t head) {
-  std::int64_t before = 0, all = 0;  // entries per head in earlier sequences, and in all
+  // Number of entries per head in earlier sequences, and in all sequences.
+  std::int64_t before = 0, all = 0;
   for (std::size_t s = 0; s < sequences.lengths().size(); ++s) {
     if (s == sequence) before = all;
     all += std::int64_t{sequences.lengths()[s]} * sequences.lengths()[s];

@@ -20,63 +20,65 @@
 
 namespace longhand::nn {
 
-/// Position of a mixer's heads in their layer.
+/// The position of a mixer's heads within their layer.
 struct MixerPlace {
-  std::int64_t projection = 0;    // first column in the layer's projection
-  std::int64_t output = 0;        // first column in the layer's output
-  std::int64_t heads_before = 0;  // heads of its kind in earlier mixers of the layer
-  std::int64_t heads_alike = 0;   // heads of its kind in all mixers of the layer
+  std::int64_t projection = 0;    // first of its columns in the layer's projection
+  std::int64_t output = 0;        // first of its columns in the layer's output
+  std::int64_t heads_before = 0;  // number of heads of the same kind in earlier mixers of the layer
+  std::int64_t heads_alike = 0;   // number of heads of the same kind in all mixers of the layer
   std::int64_t index = 0;         // index among the layer's mixers
 };
 
-/// The cache of a mixer: what it stores of the tokens it has read, as rows per token, or per
-/// sequence of any length.
+/// The cache of a mixer: what it stores about the tokens read so far, as rows per token, or as one
+/// state of fixed size per sequence.
 struct MixerCache {
-  Tensor keys_values = {};  // [rows, keys and values]
+  Tensor keys_values = {};  // [rows, columns of keys and values]
   Tensor outputs = {};      // [rows, columns()], for mixers whose outputs depend on earlier outputs
   Tensor numbers = {};      // [rows, cached_numbers()], of the parameters' type
-  // [sequences, n] with n from cached_memories(), initially 0; for states of fixed size
+  // States of fixed size, [sequences, n] with n from cached_memories(), initially 0.
   std::vector<Tensor> memories = {};
 };
 
-/// The intermediate results of a pass, for inspection. A mixer fills in one of these, or none.
+/// Intermediate results of a pass, for inspection. A mixer fills in at most one of the members
+/// scores, weights and selected.
 struct MixerView {
-  std::optional<Scores> scores = {};                // the inputs of P, which is computed on request
-  std::optional<Reinforcement> reinforcement = {};  // amounts added to P
-  Tensor gamma = {};                                // of ChaCAL: one number, or one per head
-  // P in the layout of AttentionWeights (core/contract/attention.h); may be empty
+  std::optional<Scores> scores = {};  // the inputs of P; P is computed only when needed
+  std::optional<Reinforcement> reinforcement = {};  // the amounts added to P
+  Tensor gamma = {};  // gamma of ChaCAL heads: one number, or one per head
+  // P in the layout of AttentionWeights (core/contract/attention.h); may be empty.
   Tensor weights = {};
-  // i32 [tokens, heads], the key that each head selected, -1 for none; may be empty
+  // Key that each head selected, i32 [tokens, heads]; -1: none. May be empty.
   Tensor selected = {};
 
-  /// P of all heads and sequences, without reinforcement; empty if the mixer has none.
+  /// P of all heads and sequences without reinforcement; empty if the mixer has no such weights.
   Tensor all_weights() const;
 };
 
 /// One pass of a layer over the tokens of a batch.
 struct MixerPass {
   const Var& projection;  // [tokens, columns of all mixers], after turn()
-  const Input& input;     // positions and sequences of the tokens
+  const Input& input;     // the tokens' positions and sequences
   RopeTables& tables;
-  const Tensor& y;  // [tokens, columns of all mixers]; a mixer writes its own columns
-  // In decoding: the mixer's cache and its sequences, including room for these tokens.
+  /// The layer's output, [tokens, columns of all mixers]; each mixer writes its own columns.
+  const Tensor& y;
+  // In decoding: the mixer's cache, and the sequences in it including the new tokens.
   const MixerCache* cache = nullptr;
   const Segments* cached = nullptr;
-  MixerView* view = nullptr;  // filled if not null
-  const Var* x = nullptr;     // input of the projection, for mixers with products of their own
+  MixerView* view = nullptr;  // filled in unless null
+  const Var* x = nullptr;     // input of the projection, for mixers with additional products
 };
 
-/// Shared by the mixers of a layer: its scope, and parameters that several of them use.
+/// Shared by the mixers of a layer: the layer's scope, and parameters that several mixers use.
 class MixerScope {
  public:
   MixerScope(Scope scope, std::int64_t width, bool rotary, double epsilon)
       : scope_(std::move(scope)), width_(width), rotary_(rotary), epsilon_(epsilon) {}
 
-  /// A parameter of the layer. The first mixer that requests it creates it.
+  /// A parameter that the mixers of the layer share. The first mixer that requests it creates it.
   Parameter shared(std::string_view name, const Shape& shape, double initial);
-  /// Constant numbers of the parameters' type.
+  /// A tensor of constants with the type of the parameters.
   Tensor constants(std::span<const double> values) const;
-  std::int64_t width() const { return width_; }  // width of the stream
+  std::int64_t width() const { return width_; }  // width of the residual stream
   bool rotary() const { return rotary_; }        // true if the model uses rotary positions
   double epsilon() const { return epsilon_; }    // epsilon of the model's norms
   const Scope& scope() const { return scope_; }
@@ -89,15 +91,16 @@ class MixerScope {
   std::vector<std::pair<std::string, Parameter>> shared_;
 };
 
-/// A trained number, with the name that reports use.
+/// A trained number, under the name that is used in reports.
 struct LearnedNumber {
   std::string_view name;
-  std::optional<std::int64_t> head = {};  // empty: shared by the whole layer
+  std::optional<std::int64_t> head = {};  // index of the head; empty: shared by the whole layer
   double value = 0;
 };
 
-/// Some heads of one mechanism that moves information between tokens. Mixers side by side form a
-/// layer's mixing. A mechanism is one file in nn/mixers/; nothing else in nn names it.
+/// Heads of one mechanism that moves information between tokens. A layer's mixing consists of
+/// several mixers side by side. Each mechanism is a file in nn/mixers/; no other code in nn refers
+/// to it.
 class Mixer {
  public:
   virtual ~Mixer() = default;
@@ -108,57 +111,58 @@ class Mixer {
 
   std::int64_t heads = 1;
   std::int64_t key_heads =
-      1;  // a divisor of heads: query head h reads key head h / (heads / key_heads)
+      1;  // must divide `heads`: query head h uses key head h / (heads / key_heads)
   std::int64_t width = 0;  // width of a head
 
-  /// Number of columns in the layer's projection, and in its output.
+  /// Number of the mixer's columns in the layer's projection, and in the layer's output.
   virtual std::int64_t projection_columns() const = 0;
   virtual std::int64_t columns() const { return heads * width; }
-  /// The named projections among its columns of the projection, counted from its own first column.
+  /// The named projections among the mixer's columns, counted from the mixer's first column.
   virtual std::vector<Projected> projected() const { return {}; }
-  /// Columns of keys and values that it caches per token, and whether it also caches its outputs.
+  /// Number of columns of keys and values that are cached per token; true if outputs are cached as
+  /// well.
   virtual std::int64_t cached_columns() const = 0;
   virtual bool caches_outputs() const { return false; }
-  /// Additional numbers that it caches per token, in the parameters' type.
+  /// Number of additional numbers that are cached per token, of the type of the parameters.
   virtual std::int64_t cached_numbers() const { return 0; }
-  /// Numbers that it stores per sequence: the size of each state tensor.
+  /// Sizes of the state tensors that are cached per sequence.
   virtual std::vector<std::int64_t> cached_memories() const { return {}; }
-  /// Throws an Error if the model cannot decode because a token's output depends on later tokens.
+  /// Throws an Error if decoding is impossible because a token's output depends on later tokens.
   virtual void check_decoding() const {}
-  /// Maximum tokens of a sequence; empty: no limit.
+  /// Maximum number of tokens of a sequence; no value: no limit.
   virtual std::optional<std::int64_t> most_tokens() const { return std::nullopt; }
-  /// True if it runs the same operations for every batch of a shape (nn/training/step_shape.h), and
-  /// in decoding for any contents of the cache (nn/models/cached_decoder.h). Otherwise neither is
-  /// recorded.
+  /// True if every batch of the same shape uses the same operations (nn/training/step_shape.h), and
+  /// if in decoding this holds for any contents of the cache (nn/models/cached_decoder.h).
+  /// Otherwise neither is recorded.
   virtual bool repeats() const { return true; }
 
-  /// True if reference pairs change its output.
+  /// True if the output depends on reference pairs.
   virtual bool wants_reference() const { return false; }
 
-  /// Creates its own parameters, which follow the matrices of its block.
+  /// Creates the mixer's own parameters. They follow the matrices of the block.
   virtual void build(MixerScope& layer, const MixerPlace& place) = 0;
-  /// Makes tables for sequences of up to `longest` tokens.
+  /// Creates position tables for sequences of at most `longest` tokens.
   virtual void prepare(RopeTables&, Backend&, DType, std::int64_t /*longest*/) const {}
-  /// Applies positions to its own columns of the projection, in place. All mixers of a layer do
-  /// this before any of them computes.
+  /// Applies positions to the mixer's own columns of the projection, in place. All mixers of a
+  /// layer do this before any of them computes its output.
   virtual Var turn(Var projection, const Input&, RopeTables&) const { return projection; }
-  /// Writes its columns of the output, and stores the tokens in its cache. The returned backward
-  /// function, if there is one, writes its columns of the projection's gradient.
+  /// Writes the mixer's columns of the output, and stores the tokens in its cache. The returned
+  /// backward function, if any, writes the mixer's columns of the projection's gradient.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
-  /// The values of its own parameters, which the layer's record on the tape needs.
+  /// The mixer's own parameters, which the layer's tape entry must list as inputs.
   virtual std::vector<Var> learned() const { return {}; }
-  /// Parameters added to a trained model, like low-rank products: they are trained instead of the
-  /// model, and are not copied when another model's values are loaded.
+  /// Parameters that were added to a trained model, like low-rank products. They are trained in
+  /// place of the model, and are not copied when the values of another model are loaded.
   virtual std::vector<Parameter> added() const { return {}; }
   virtual std::vector<LearnedNumber> learned_numbers() const { return {}; }
-  /// Operations of a training step per pair of a token and a token it sees.
+  /// Operations of a training step per pair of a token and a token that it sees.
   virtual double operations_of_pair() const = 0;
-  /// Operations of a training step per token, besides products with the layer's matrices.
+  /// Operations of a training step per token, not counting products with the layer's matrices.
   virtual double operations_of_token() const { return 0; }
 };
 
-/// `count` heads of a kind with this width: heads_of<FalHeads>(2, 16).
+/// `count` heads of a kind and width, such as heads_of<FalHeads>(2, 16).
 template <std::derived_from<Mixer> M>
 M heads_of(std::int64_t count, std::int64_t width) {
   M mixer;
@@ -167,7 +171,7 @@ M heads_of(std::int64_t count, std::int64_t width) {
   return mixer;
 }
 
-/// A mixer with value semantics; copies are clones.
+/// A mixer with value semantics: copying it clones the mixer.
 class AnyMixer {
  public:
   AnyMixer(std::unique_ptr<Mixer> mixer) : mixer_(std::move(mixer)) {}  // NOLINT: what it holds

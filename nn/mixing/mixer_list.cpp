@@ -24,7 +24,7 @@ std::optional<std::int64_t> positive(std::string_view digits) {
   return value;
 }
 
-/// Splits a text at separators outside of braces.
+/// Splits a text at separators that are not within braces.
 std::vector<std::string_view> cut(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -67,7 +67,7 @@ void assign(Mixer& mixer, std::string_view text, std::string_view settings) {
   }
 }
 
-/// Null if there is no such kind.
+/// The kind with that name; null if there is none.
 const MixerKind* find_kind(std::string_view name) {
   for (const MixerKind* const kind : mixer_kinds()) {
     if (kind->name == name) return kind;
@@ -75,7 +75,7 @@ const MixerKind* find_kind(std::string_view name) {
   return nullptr;
 }
 
-/// width 0: not given
+/// Parses one group of heads. In the result, width 0 means that no width was given.
 AnyMixer parse_mixer(std::string_view text, std::string_view part, const MixerOptions& given) {
   const auto colon = part.find(':');
   if (colon == std::string_view::npos) not_heads(text, part);
@@ -172,7 +172,7 @@ std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& ot
   std::vector<std::string> texts;
   for (const MixerList& mixers : layers) texts.push_back(text_of(mixers, otherwise));
   if (std::ranges::adjacent_find(texts, std::ranges::not_equal_to{}) == texts.end()) {
-    return texts.empty() ? "" : texts.front();  // the same for all layers
+    return texts.empty() ? "" : texts.front();  // one list if all layers have the same
   }
   std::string all;
   for (const std::string& one : texts) all += (all.empty() ? "" : ";") + one;

@@ -9,40 +9,43 @@
 
 namespace longhand::nn {
 
-/// The mixers of a layer. The columns of its projection and of its output are those of each mixer
-/// in turn.
+/// The mixers of a layer. The columns of the layer's projection and output are those of the first
+/// mixer, then those of the second, and so on.
 using MixerList = std::vector<AnyMixer>;
 
-/// Options by name, for every mixer that has them.
+/// Options by name. An option applies to every mixer that has it.
 using MixerOptions = std::map<std::string, std::string, std::less<>>;
 
-/// Parses a list of heads. "softmax:3,fal:1": heads that share `width` evenly;
-/// "softmax:1x704,fal:1x64": heads with a width, the others share the rest. "softmax:8/2": 8 query
-/// heads that read 2 key heads. "softmax:4{window=16,beta=2}": options of this group.
+/// Parses a list of heads. "softmax:3,fal:1": the heads share `width` evenly.
+/// "softmax:1x704,fal:1x64": heads with a given width; heads without a width share the rest.
+/// "softmax:8/2": 8 query heads with 2 key heads. "softmax:4{window=16,beta=2}": options of this
+/// group.
 MixerList parse_mixers(std::string_view text, std::int64_t width, const MixerOptions& options = {});
-/// Parses lists of layers, from the first one on: "softmax:8;chacal:8".
+/// Parses the lists of all layers, the first layer first: "softmax:8;chacal:8".
 std::vector<MixerList> parse_layers(std::string_view text, std::int64_t width,
                                     const MixerOptions& options = {});
-/// The list as text, with all widths, and with the options that differ from `otherwise` or from the
-/// defaults.
+/// The list as text, with all widths, and with the options that differ from `otherwise` or from
+/// their defaults.
 std::string text_of(const MixerList& mixers, const MixerOptions& otherwise = {});
 std::string text_of(const std::vector<MixerList>& layers, const MixerOptions& otherwise = {});
 
-/// "biased, chacal, ... or softmax"
+/// The names of all kinds: "biased, chacal, ... or softmax".
 std::string kind_names();
-/// Throws an Error if an option has an invalid value, even if the model has no mixer that uses it.
+/// Throws an Error if an option has an invalid value, even if no mixer of the model has the option.
 void check_options(const MixerOptions& options);
-/// The options of these mixers. If several mixers have an option, the first one's value.
+/// The options of these mixers. If several mixers have the same option, the value of the first one.
 MixerOptions options_of(const MixerList& mixers);
 /// Sets an option of every mixer that has it.
 void set_option(std::vector<MixerList>& layers, std::string_view name, std::string_view value);
 
-std::int64_t columns(const MixerList& mixers);             // columns of the layer's output
-std::int64_t projection_columns(const MixerList& mixers);  // columns of the layer's projection
+std::int64_t columns(const MixerList& mixers);  // number of columns of the layer's output
+/// Number of columns of the layer's projection.
+std::int64_t projection_columns(const MixerList& mixers);
 std::vector<MixerPlace> places(const MixerList& mixers);
 bool has_kind(const std::vector<MixerList>& layers, std::string_view kind);
 
-/// An option of some kind of mixer with its default. Each name occurs once.
+/// An option of a kind of mixer, with its default. Each name occurs once in the list of all
+/// options.
 struct MixerOption {
   std::string name, placeholder, meaning, otherwise;
 };

@@ -32,7 +32,7 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
   const Tensor y(x.backend(), {projected.value().rows(), columns(mixers_)},
                  projected.value().dtype());
   std::vector<HeadsBackward> backward;
-  std::vector<Heads> outputs;  // output heads of each mixer, without data
+  std::vector<Heads> outputs;  // layouts of the mixers' output heads, without data
   std::vector<Var> learned;
   for (std::size_t i = 0; i < mixers_.size(); ++i) {
     const Mixer& mixer = *mixers_[i];
@@ -48,13 +48,14 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
     for (const Var& var : mixer.learned()) learned.push_back(var);
   }
   if (pass.show) pass.show("heads", y);
-  // A parameter that requires a gradient represents all of them.
+  // A parameter that requires a gradient represents all parameters.
   const auto wanting = std::ranges::find_if(learned, &Var::wants_grad);
   const Var& input = wanting == learned.end() ? projected : *wanting;
   const Var mixed = record("mixing", {&projected, &input}, y,
                            [backward = std::move(backward), outputs = std::move(outputs),
                             gradient = projected.sink()](const Tensor& dy) {
-                             // The mixers cover all columns of the projection.
+                             // The mixers' columns cover the whole projection, so its gradient can
+                             // be assigned.
                              const bool assign = gradient && !gradient.target().add;
                              for (std::size_t i = 0; i < outputs.size(); ++i) {
                                Heads heads = outputs[i];
@@ -100,7 +101,7 @@ std::vector<LearnedNumber> Mixing::learned_numbers() const {
       const bool known = std::ranges::any_of(all, [&](const LearnedNumber& other) {
         return other.name == number.name && other.head == number.head;
       });
-      if (!known) all.push_back(number);  // shared numbers are reported once
+      if (!known) all.push_back(number);  // a shared number is reported once
     }
   }
   return all;

@@ -9,12 +9,12 @@
 
 namespace longhand::nn {
 
-/// The part of a block in which tokens read each other: one projection with the columns of all its
-/// mixers, the mixers side by side, and a product that brings their outputs back to the stream.
+/// The part of a block in which tokens read each other: one projection with the columns of all
+/// mixers, the mixers side by side, and an output projection back to the residual stream.
 class Mixing {
  public:
   struct Settings {
-    std::int64_t width = 0;  // width of the stream
+    std::int64_t width = 0;  // width of the residual stream
     bool projection_bias = true, out_bias = true;
     bool rotary = true;     // use rotary positions in mixers that support them
     double epsilon = 1e-5;  // epsilon of the norms
@@ -25,7 +25,7 @@ class Mixing {
   /// Creates the mixers' own parameters.
   void build();
 
-  /// The caches of a pass: one per mixer, and the sequences whose keys they hold.
+  /// The caches of a pass: one per mixer, and the sequences whose keys are cached.
   struct Cache {
     std::span<const MixerCache> mixers;
     const Segments& keys;

@@ -9,8 +9,8 @@
 
 namespace longhand::nn {
 
-/// The caches of every layer's mixers, so that a new token costs one row. Each sequence has room
-/// for a fixed number of tokens, its capacity.
+/// The caches of all mixers of all layers. With them, computing a new token costs one row. Each
+/// sequence has a capacity: a fixed maximum number of tokens.
 class KeyValueCache {
  public:
   KeyValueCache(Backend& backend, std::span<const std::int32_t> capacities);
@@ -18,11 +18,11 @@ class KeyValueCache {
   void add_layer(std::vector<MixerCache> mixers) { layers_.push_back(std::move(mixers)); }
   std::int64_t rows() const { return rows_; }
 
-  /// Makes room for `lengths` new tokens of each sequence, the queries of the next pass. Throws an
-  /// Error if a sequence exceeds its capacity.
+  /// Reserves rows for `lengths` new tokens of each sequence, which are the queries of the next
+  /// pass. Throws an Error if a sequence would exceed its capacity.
   void extend(std::span<const std::int32_t> lengths);
 
-  /// Tokens of each sequence, including the newest.
+  /// Number of tokens of each sequence, including the new tokens.
   std::span<const std::int32_t> lengths() const { return lengths_; }
   const Segments& keys() const { return keys_; }
   Mixing::Cache layer(std::int64_t index) const {

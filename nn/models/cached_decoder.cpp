@@ -5,10 +5,11 @@
 namespace longhand::nn {
 namespace {
 
-/// Passes of a shape before it is recorded. Recording takes as long as some passes.
+/// Number of passes of a shape before it is recorded, because recording takes as long as several
+/// passes.
 constexpr std::int64_t passes_alone = 2;
 
-/// Rows of the last token of each sequence.
+/// The row of the last token of each sequence.
 std::vector<std::int32_t> last_rows(std::span<const std::int32_t> lengths) {
   std::vector<std::int32_t> rows;
   std::int32_t end = 0;
@@ -33,7 +34,7 @@ Tensor CachedDecoder::read(const NewTokens& fresh) {
     return next_;
   }
   if (!repeat_) repeat_ = decoder_.backend().repeat();
-  decoder_.prepare(input_.longest);  // a recording does not check the length of sequences
+  decoder_.prepare(input_.longest);  // a replayed pass does not check the length of sequences
   repeat_->run([this] { pass(); });
   return next_;
 }
@@ -73,7 +74,7 @@ void CachedDecoder::pass() {
   if (wanted_ == Wanted::likeliest) {
     backend(Argmax{.x = logits, .y = next_});
   } else if (repeat_) {
-    backend(Copy{.x = logits, .y = next_});  // to where the previous pass put its result
+    backend(Copy{.x = logits, .y = next_});  // to the memory that held the previous result
   } else {
     next_ = logits;
   }

@@ -114,7 +114,7 @@ void Decoder::add_adapters(Block& block, const Scope& scope) const {
 
 namespace {
 
-/// The products that a block of this form has.
+/// All linear layers of a block. Those of the unused kind of feed forward are empty.
 template <class Block>
 auto linears(Block& block) {
   return std::array{&block.mixing.projection, &block.mixing.out,      &block.gated.gate_up,
@@ -227,8 +227,8 @@ Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
     const Var h = mix(block, normed, x, pass);
     return feed(block, block.norm2(h), h);
   }
-  // Both norms come first on the tape, so backward adds their contributions to the gradient of x in
-  // place.
+  // Both norms are recorded before the products that use them. Backward therefore reaches them last
+  // and adds both contributions to the gradient of x in place.
   const Var normed2 = block.norm2(x);
   return feed(block, normed2, mix(block, normed, x, pass));
 }
@@ -292,9 +292,9 @@ Var Decoder::logits(const Var& features, std::int64_t head) const {
 Loss Decoder::loss(const PlacedBatch& batch) {
   const Var x = features(batch.input);
   const Parameter& weight = output(batch.head).weight;
-  // The fused loss multiplies by the weight alone: a bias takes the composed one.
+  // The fused loss supports a weight only. With a bias, the composed loss is used.
   if (weight.value().rows() >= many_classes && batch.targets && !config_.output_bias) {
-    // only for observers; the loss computes some logits at a time
+    // Computed for observers only: the fused loss computes the logits in blocks.
     if (watch) logits(x.value(), batch.head);
     return linear_cross_entropy(x, weight, batch);
   }

@@ -18,16 +18,16 @@ namespace longhand::nn {
 
 class Decoder final : public Model {
  public:
-  /// A block and its parts. DecoderConfig says how they are joined. Either `feed_forward` or
-  /// `gated` is used.
+  /// A block and its parts. DecoderConfig determines how they are connected. Either `feed_forward`
+  /// or `gated` is used.
   struct Block {
-    Norm norm1, norm2;              // norms of the inputs of mixing and feed forward
-    Norm norm1_after, norm2_after;  // norms of their outputs; may be empty
+    Norm norm1, norm2;              // norms before mixing and feed forward
+    Norm norm1_after, norm2_after;  // norms of the outputs of mixing and feed forward; may be empty
     Mixing mixing;
     FeedForward feed_forward;
     GatedFeedForward gated;
 
-    /// The block's mixer number `place`, which must have this class.
+    /// The mixer at index `place` of the block. It must have this class.
     template <class M>
     const M& mixer(std::size_t place = 0) const {
       LONGHAND_CHECK(place < mixing.mixers().size(), "model: expected a mixer of place 0 to ",
@@ -39,16 +39,16 @@ class Decoder final : public Model {
     }
   };
 
-  /// Activations are bf16 if the backend computes in bf16, otherwise they have the type of the
+  /// Activations are bf16 if the backend computes in bf16; otherwise they have the type of the
   /// parameters.
   Decoder(Backend& backend, DecoderConfig config, std::uint64_t seed, Storage storage = {});
 
-  /// In training, blocks store only their input, and backward recomputes the rest: less memory, a
-  /// third more work, the same bits.
+  /// In training, store only the input of each block and recompute the rest in backward: less
+  /// memory, a third more work, the same bits.
   bool recompute = false;
 
   const DecoderConfig& config() const { return config_; }
-  /// True if reference pairs (Input::reference) change the output.
+  /// True if the output depends on reference pairs (Input::reference).
   bool wants_reference() const { return nn::wants_reference(config_); }
   DType activations() const { return activations_; }
 
@@ -56,11 +56,11 @@ class Decoder final : public Model {
   const Embedding& positions() const { return positions_; }  // learned positions; may be empty
   const Block& block(std::int64_t layer) const { return blocks_[static_cast<std::size_t>(layer)]; }
   const Norm& final_norm() const { return final_norm_; }
-  /// An output layer. In a tied model its weight is the embedding's.
+  /// An output layer. In a tied model its weight is that of the embedding.
   const Linear& output(std::int64_t head = 0) const;
   std::int64_t outputs() const { return static_cast<std::int64_t>(outputs_.size()); }
 
-  /// A low-rank product and the matrix it is added to.
+  /// A low-rank product and the matrix to which it is added.
   struct Adapter {
     Parameter weight;
     Lora lora;
@@ -72,29 +72,30 @@ class Decoder final : public Model {
   void prepare(std::int64_t longest) override;
   Loss loss(const PlacedBatch& batch) override;
   bool repeats() const override;
-  /// A cache for sequences of at most `capacities` tokens. Refused if a token's row depends on
-  /// later tokens, as with scores tempered by the length.
+  /// A cache for sequences of at most `capacities` tokens. Throws an Error if a token's output
+  /// depends on later tokens, as with scores tempered by the length.
   KeyValueCache make_cache(std::span<const std::int32_t> capacities) const;
-  /// The residual stream after the final norm, [tokens, width]. With a cache, which must have been
-  /// extended by the input's lengths, attends to its tokens as well and stores those of the input.
+  /// The residual stream after the final norm, [tokens, width]. If a cache is given, tokens also
+  /// attend to the cached tokens, and the input is stored. The cache must have been extended by the
+  /// input's lengths.
   Var features(const Input& input, KeyValueCache* cache = nullptr);
-  /// [tokens, classes], of the parameters' type.
+  /// Logits, [tokens, classes], of the type of the parameters.
   Var logits(const Var& features, std::int64_t head = 0) const;
-  /// The weights and choices of the mixers on these tokens, by layer and mixer.
+  /// The attention weights and selections of all mixers on these tokens, by layer and mixer.
   std::vector<std::vector<MixerView>> look(const Input& input);
-  /// The trained numbers of mixers, with names such as "gamma 0.3" for head 3 of layer 0 ("gamma 0"
-  /// if all its heads share it) or "beta 1" for layer 1.
+  /// The trained numbers of all mixers, with names such as "gamma 0.3" for head 3 of layer 0
+  /// ("gamma 0" if its heads share gamma) or "beta 1" for layer 1.
   std::vector<std::pair<std::string, double>> learned_numbers() const;
 
  private:
   using Views = std::vector<std::vector<MixerView>>;
-  /// Shared by all blocks in one pass.
+  /// The state of a pass, shared by all blocks.
   struct Pass {
     const Input& input;
     KeyValueCache* cache = nullptr;
     Views* views = nullptr;
     std::int64_t layer = 0;
-    std::string name = {};  // name of the block, if there is an observer
+    std::string name = {};  // name of the block; empty without an observer
   };
   Block make_block(const Scope& scope, std::int64_t layer) const;
   void add_adapters(Block& block, const Scope& scope) const;

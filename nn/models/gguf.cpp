@@ -29,7 +29,7 @@ Kind kind_of(const GgufFile& file) {
   fail(file.name(), ": general.architecture: expected llama, qwen2 or gemma3, got ", quote(name));
 }
 
-/// The metadata values whose names start with the architecture's.
+/// The metadata values whose keys start with the name of the architecture.
 class Values {
  public:
   explicit Values(const GgufFile& file)
@@ -65,8 +65,8 @@ const GgufFile::Entry& tensor(const GgufFile& file, std::string_view name) {
   return *found;
 }
 
-/// Llama 3's stretched positions are stored as a divisor of each frequency. The factor follows from
-/// the slowest frequency; the other divisors must then agree with the formula.
+/// The rope_scaling of Llama 3 models. GGUF stores a divisor for each frequency. The slowest
+/// frequency determines the factor; all other divisors must then match the formula.
 Json stretched(const GgufFile& file, double base, std::int64_t head) {
   const GgufFile::Entry& entry = tensor(file, "rope_freqs.weight");
   const std::int64_t count = head / 2;
@@ -96,10 +96,11 @@ Json stretched(const GgufFile& file, double base, std::int64_t head) {
           {"original_max_position_embeddings", static_cast<std::int64_t>(original)}};
 }
 
-/// This format's name of a tensor that Hugging Face names, and the changes to undo.
+/// The name in GGUF of a tensor that has a name in Hugging Face's form, and the changes to be
+/// reversed.
 struct Renamed {
   std::string name;
-  bool paired = false;    // rows of a head are interleaved instead of in halves
+  bool paired = false;    // the rows of a head are interleaved, not in halves
   bool plus_one = false;  // 1 was added to the weights
 };
 
@@ -187,7 +188,7 @@ class GgufWeights final : public Weights {
                      " heads, got ", rows);
       stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
                                                             std::span<double> numbers) {
-        // Row s * half + i of a head is row 2 i + s in this file.
+        // Row s * half + i of a head is row 2 i + s in the file.
         for (std::int64_t done = 0; done < std::ssize(numbers);) {
           const std::int64_t at = first + done, row = at / width, begin = at % width;
           const std::int64_t count = std::min(width - begin, std::ssize(numbers) - done);
@@ -207,7 +208,7 @@ class GgufWeights final : public Weights {
   std::int64_t heads_ = 0, key_heads_ = 0;
 };
 
-/// The tokenizer.json entry of a token that is matched in the text itself.
+/// The tokenizer.json entry of an added token, which is searched for in the text itself.
 std::string added_token(std::size_t id, std::string_view content, bool special) {
   return text(R"({"id":)", id, R"(,"content":)", json_string(content), R"(,"single_word":false,)",
               R"("lstrip":false,"rstrip":false,"normalized":false,"special":)",
@@ -225,7 +226,7 @@ std::string split(WordPattern pattern) {
               R"(},"behavior":"Isolated","invert":false},)", byte_level(false), "]}");
 }
 
-/// The token that is put before each text, if there is one.
+/// The post-processor for tokenizer.json, which adds the token that begins each text, if any.
 std::string template_of(const GgufFile& file, const std::vector<std::string_view>& tokens,
                         bool otherwise) {
   const bool adds = file.has("tokenizer.ggml.add_bos_token")
@@ -296,8 +297,8 @@ Pipeline gemma_pipeline(const GgufFile& file, const std::vector<std::string_view
                R"("ignore_merges":false)"};
 }
 
-/// All splits of a token into two tokens, which are the merges of SentencePiece, the earlier token
-/// first.
+/// The merges of a SentencePiece vocabulary: all splits of a token into two tokens. Merges that
+/// produce an earlier token come first.
 std::string merges_of(const std::vector<std::string>& tokens) {
   std::unordered_map<std::string_view, std::size_t> ids;
   for (std::size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], id);
@@ -375,8 +376,8 @@ Json gguf_config(const GgufFile& file) {
       json["sliding_window"] = values.size("attention.sliding_window");
       json["sliding_window_pattern"] = 6;
       json["rope_local_base_freq"] = 1e4;
-      // The largest model of the family scales its scores differently, without a field that says
-      // so.
+      // The largest model of the family scales its scores differently, but no field of the file
+      // states this.
       LONGHAND_CHECK(values.size("block_count") != 62, file.name(),
                      ": expected a Gemma 3 of at most 12B");
   }
@@ -402,10 +403,11 @@ std::string gguf_tokenizer(const GgufFile& file) {
     std::string& content = contents.emplace_back(tokens[id]);
     LONGHAND_CHECK(find_broken_utf8(content) == std::string::npos, file.name(), ": token ", id,
                    ": expected UTF-8, got ", quote(content));
-    // Each cut of a token is looked for among the tokens: time that grows as its length squared.
+    // Every split of a token is looked up among the tokens, which takes time quadratic in its
+    // length.
     LONGHAND_CHECK(!gemma || content.size() <= longest_cut_token, file.name(), ": token ", id,
                    ": expected at most ", longest_cut_token, " bytes, got ", content.size());
-    if (gemma && type == by_user) {  // runs of spaces are stored as they are
+    if (gemma && type == by_user) {  // runs of spaces are stored unchanged
       std::string marked;
       for (const char c : content) marked += c == ' ' ? std::string(space_mark) : std::string(1, c);
       content = marked;

@@ -13,10 +13,10 @@ namespace longhand::nn {
 
 /// The model's config.json.
 Json gguf_config(const GgufFile& file);
-/// The model's tokenizer.json, for byte-level merges and for Gemma.
+/// The model's tokenizer.json. Supports byte-level merges and Gemma's tokenizer.
 std::string gguf_tokenizer(const GgufFile& file);
 /// The model's tensors under Hugging Face's names. GGUF permutes the rows of a llama's queries and
-/// keys and adds 1 to Gemma's norms; both are undone.
+/// keys and adds 1 to the norms of Gemma; both changes are reversed.
 std::unique_ptr<Weights> gguf_weights(GgufFile file);
 
 }  // namespace longhand::nn

@@ -15,14 +15,14 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-constexpr std::size_t most_config = 1 << 20;  // bytes
+constexpr std::size_t most_config = 1 << 20;  // maximum bytes of a config.json
 constexpr const char* generation_file = "generation_config.json";
 
 struct ActivationName {
   std::string_view name;
   Activation f;
 };
-/// If an activation has several names, the first one is written.
+/// If an activation has several names, the first one is used for writing.
 constexpr std::array<ActivationName, 6> activations{{{"gelu", Activation::gelu},
                                                      {"gelu_new", Activation::gelu_tanh},
                                                      {"gelu_fast", Activation::gelu_tanh},
@@ -35,7 +35,7 @@ Shape shape_there(const Exchange& tensor) {
   return tensor.transposed ? Shape{shape[1], shape[0]} : shape;
 }
 
-/// Entry i of our tensor is entry place(i) of theirs.
+/// Calls visit for every entry: entry i of our tensor is entry place(i) of the published tensor.
 template <class F>
 void for_each_place(const Exchange& tensor, F visit) {
   const Shape shape = tensor.piece(tensor.ours.value()).shape();
@@ -51,7 +51,7 @@ void for_each_place(const Exchange& tensor, F visit) {
 
 std::string shown(const Json* value) { return value ? quote(value->dump()) : "none"; }
 
-/// A lower bound on the parameters of a model, computed without overflow.
+/// A lower bound for a model's number of parameters, computed without overflow.
 double at_least(const DecoderConfig& c) {
   const auto size = [](std::int64_t n) { return static_cast<double>(n); };
   double sum = size(c.vocabulary) * size(c.width) * (c.tied ? 1 : 2);
@@ -159,13 +159,13 @@ std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ou
 
 namespace {
 
-/// Rows with about a quarter of a million numbers in total.
+/// Number of rows that together have about a quarter of a million numbers.
 std::int64_t rows_at_once(const Tensor& value) {
   const std::int64_t width = value.size() / value.shape().front();
   return std::max<std::int64_t>(1, (1 << 18) / width);
 }
 
-/// Reads rows first, first + 1, ... of our piece, with `width` numbers each.
+/// Reads rows first, first + 1, ... of our part of a tensor, with `width` numbers each.
 void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t first,
                std::int64_t width, std::span<double> ours) {
   const std::int64_t rows = std::ssize(ours) / std::max<std::int64_t>(1, width);
@@ -179,7 +179,7 @@ void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t 
   }
 }
 
-/// Reads all of a transposed tensor, in which none of our rows is contiguous.
+/// Reads a whole transposed tensor, because none of our rows is contiguous in the file.
 std::vector<double> read_transposed(const Exchange& tensor, const StoredTensor& stored) {
   std::vector<double> theirs(static_cast<std::size_t>(stored.shape.size())), ours(theirs.size());
   stored.read(0, theirs);
@@ -260,7 +260,7 @@ void make_model_folder(const fs::path& folder, std::initializer_list<const char*
 
 namespace {
 
-/// A number, a list of numbers, or nothing.
+/// The ids in a field that is missing, a number, or a list of numbers.
 std::vector<std::int32_t> ends_of(const Fields& fields) {
   constexpr const char* key = "eos_token_id";
   const Json* const found = fields.find(key);
@@ -335,7 +335,7 @@ const Family& family_of(const DecoderConfig& config) {
 
 namespace {
 
-/// Nothing, a number, or a list of them: what ends_of() reads.
+/// The inverse of ends_of(): no value, a number, or a list of numbers.
 Json ends_json(const std::vector<std::int32_t>& ends) {
   if (ends.empty()) return {};
   return ends.size() == 1 ? Json(ends.front()) : Json(ends);
@@ -377,7 +377,7 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
     const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*mixer);
     if (!heads) other(text_of(config.mixers));
     if (!all.options) all.options = heads;
-    // The same options except for the number of heads.
+    // With the same number of heads, the texts compare all other options.
     SoftmaxHeads same = *all.options;
     same.heads = heads->heads;
     same.key_heads = heads->heads;

@@ -14,12 +14,12 @@
 #include "nn/models/weights.h"
 
 /// Models in Hugging Face's form: a folder with config.json and model.safetensors, or with the
-/// shards that model.safetensors.index.json names. This file has what the families share; each
-/// family has a file of its own. Folders are untrusted: every fault is reported in one line, and no
-/// more memory is allocated than the folder's files have bytes for.
+/// shards listed in model.safetensors.index.json. This file contains what all families share; each
+/// family has a separate file. Folders are untrusted: every fault is reported in one line, and the
+/// allocated memory is bounded by the size of the folder's files.
 namespace longhand::nn {
 
-/// Fields of a configuration. A field of the wrong kind is refused in one line.
+/// The fields of a configuration. A field with a value of the wrong kind throws a one-line Error.
 class Fields {
  public:
   Fields(const Json& object, std::string_view source);
@@ -33,8 +33,8 @@ class Fields {
   bool flag(const char* key, bool otherwise) const;
   std::string word(const char* key, const char* otherwise) const;
   Activation activation(const char* key, const char* otherwise) const;
-  const Json* find(const char* key) const;  // null if it is missing or JSON's null
-  /// Refuses a field that is present with another value.
+  const Json* find(const char* key) const;  // null if the field is missing or null in JSON
+  /// Throws an Error if a field has another value. `otherwise` is the value of a missing field.
   void must_be(const char* key, bool value, bool otherwise) const;
 
  private:
@@ -44,41 +44,44 @@ class Fields {
 Json parse_json(std::string_view json, std::string_view source);
 std::string hugging_face_name(Activation activation);
 
-/// Refuses weights with fewer numbers than the model has.
+/// Throws an Error if the weights contain fewer numbers than the model has.
 void require_enough(const Weights& weights, const DecoderConfig& model);
 
-/// A parameter, or some of its rows, and the file's tensor that holds it.
+/// A parameter, or some of its rows, and the published tensor in which they are stored.
 struct Exchange {
   Parameter ours;
-  std::vector<std::string> names;  // written under the first name, read under any
-  bool transposed = false;         // the file's matrix is [in, out]
-  // our row r is row rows[r] in the file; empty: the same order
+  std::vector<std::string> names;  // possible names; the first one is used for writing
+  bool transposed = false;         // the published matrix is [in, out]
+  // Row r of our tensor is row rows[r] of the published one; empty: the same order.
   std::vector<std::int64_t> rows = {};
-  std::int64_t first = 0, count = 0;  // range of our rows; count 0: all of them
+  std::int64_t first = 0, count = 0;  // range of our rows; count 0: all rows
 
-  /// These rows of a tensor shaped like ours.
+  /// The rows of the range, out of a tensor shaped like ours.
   Tensor piece(const Tensor& whole) const { return count == 0 ? whole : whole.slice(first, count); }
 };
-/// The numbers of a piece in the file's layout.
+/// Our numbers, rearranged to the published layout.
 std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours);
-/// Copies all tensors from the files, some rows at a time. Changes nothing unless all of them fit.
+/// Copies all tensors from the files, some rows at a time. If any tensor does not match, nothing is
+/// changed.
 void read_tensors(const Weights& weights, std::span<const Exchange> tensors);
-/// Writes model.safetensors in f32, or parts of at most `most` bytes (0: no limit) with their
-/// index.
+/// Writes model.safetensors in f32, or parts of at most `most` bytes (0: no limit) and their index.
 void write_tensors(const std::filesystem::path& folder, std::span<const Exchange> tensors,
                    std::uint64_t most = 0, const std::string& name = "model");
-/// Creates a folder to write into if it is missing. Throws an Error if one of these files exists.
+/// Creates an output folder if it is missing. Throws an Error if one of the given files already
+/// exists.
 void make_model_folder(const std::filesystem::path& folder,
                        std::initializer_list<const char*> files);
 
-/// A published family: its configuration in both directions, and its tensors. A file NAME.cpp in
-/// nn/families/ defines `const Family NAME_family`.
+/// A published model family: conversion of its configuration in both directions, and its tensors. A
+/// file NAME.cpp in nn/families/ defines `const Family NAME_family`.
 struct Family {
   std::string_view type;  // model_type in config.json
   DecoderConfig (*config)(const Fields& fields);
-  /// True for the one family in whose form a model of this configuration is written.
+  /// True if models with this configuration are written in this family's form. At most one family
+  /// claims a configuration.
   bool (*claims)(const DecoderConfig& config);
-  /// Its config.json, without the tokens' ids. An Error where the model has no such form.
+  /// The model's config.json, without token ids. Throws an Error if the family cannot represent the
+  /// model.
   Json (*json)(const DecoderConfig& config);
   std::vector<Exchange> (*tensors)(const Decoder& decoder);
 };
@@ -86,38 +89,40 @@ std::span<const Family* const> families();
 /// The family that claims a model of this configuration. Throws an Error if there is none.
 const Family& family_of(const DecoderConfig& config);
 
-/// The family of a folder's config.json, and the configuration it describes.
+/// The family of a folder's config.json, and the model configuration that it describes.
 struct ForeignConfig {
   const Family* family = nullptr;
   DecoderConfig config;
-  std::vector<std::int32_t> ends = {};  // eos_token_id: tokens that end a text
+  std::vector<std::int32_t> ends = {};  // eos_token_id: the tokens that end a text
 };
 ForeignConfig parse_config(std::string_view json, std::string_view source);
-/// The eos_token_id of generation_config.json, where it has one, replaces that of config.json.
+/// Reads a folder's configuration. An eos_token_id in generation_config.json replaces that of
+/// config.json.
 ForeignConfig read_config(const std::filesystem::path& folder);
 
-/// The tokens that config.json and generation_config.json name.
+/// The begin and end tokens named by config.json and generation_config.json.
 struct TextTokens {
-  std::optional<std::int32_t> begin = {};  // bos_token_id: the token before every text
-  std::vector<std::int32_t> ends = {};     // eos_token_id: tokens that end a text
+  std::optional<std::int32_t> begin = {};  // bos_token_id: the token that begins every text
+  std::vector<std::int32_t> ends = {};     // eos_token_id: the tokens that end a text
 };
 
-/// A model of this configuration with the folder's weights.
+/// Makes a model with this folder's configuration and weights.
 std::unique_ptr<Decoder> import_model(const std::filesystem::path& folder, Backend& backend,
                                       DType type = DType::f32);
-/// In the form of the family that claims it: learned positions make a GPT-2, others a GPT-NeoX.
-/// What LoRA added must have been merged. Returns which. Weights lie in files of at most `most`
-/// bytes; 0: in one. generation_config.json is written where there are `tokens` to name.
+/// Writes a model in the form of the family that claims it, and returns the family's name. Models
+/// with learned positions become GPT-2, for example. Low-rank products must have been merged.
+/// Weights are written to files of at most `most` bytes (0: a single file). generation_config.json
+/// is written if `tokens` names any.
 std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder,
                               std::uint64_t most = 0, const TextTokens& tokens = {});
 
-/// The softmax heads, equal in all layers and as wide as the stream, of a model with plain blocks:
-/// two LayerNorms, a feed forward without a gate, biases. GPT-2 and GPT-NeoX have this form. Throws
-/// an Error that begins with `family` for any other model, and for windows, tempers and several
-/// outputs.
+/// The softmax heads of a model with plain blocks: two LayerNorms, a feed forward without gate, and
+/// biases. GPT-2 and GPT-NeoX have this form. The heads are equal in all layers and together as
+/// wide as the stream. Throws an Error that begins with `family` for any other model, and for
+/// windows, tempers and several outputs.
 struct PlainHeads {
   std::int64_t heads = 0, width = 0;
-  // options of all heads; valid while the configuration exists
+  // Options of all heads; valid as long as the configuration exists.
   const SoftmaxHeads* options = nullptr;
 };
 PlainHeads plain_heads(const DecoderConfig& config, std::string_view family);

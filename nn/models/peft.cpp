@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-/// The published tensor that holds exactly this projection.
+/// The published tensor that contains exactly this projection. Throws an Error if there is none.
 const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::Adapter& adapter) {
   const Projected& part = adapter.lora.projected;
   const Exchange* holder = nullptr;
@@ -26,13 +26,13 @@ const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::A
        ", a part of ", holder->names.front());
 }
 
-/// The name without its last part: model.layers.0.self_attn.q_proj.
+/// The name without its last component, such as model.layers.0.self_attn.q_proj.
 std::string module_of(const Exchange& tensor) {
   const std::string& name = tensor.names.front();
   return name.substr(0, name.rfind('.'));
 }
 
-/// The shortest ending of an adapted module's name that no other module's name has. peft adapts
+/// The shortest suffix of an adapted module's name that no other module's name has. peft adapts
 /// every module whose name ends with a dot and a target.
 std::string target_of(const std::string& adapted, const std::set<std::string>& others) {
   for (std::size_t dot = adapted.rfind('.'); dot != std::string::npos && dot > 0;

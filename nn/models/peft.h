@@ -7,14 +7,14 @@
 #include "nn/models/hugging_face.h"
 
 /// The low-rank products of a model in the form of the Python package peft: a folder with
-/// adapter_config.json and adapter_model.safetensors, to be applied to the model it belongs to.
+/// adapter_config.json and adapter_model.safetensors, to be applied to the unmodified model.
 namespace longhand::nn {
 
-/// The matrices under peft's names. Throws an Error if a projection is only a part of a published
-/// tensor, as GPT-2's queries are.
+/// The low-rank matrices under peft's names. Throws an Error if a projection is only a part of a
+/// published tensor, as GPT-2's queries are.
 std::vector<Exchange> adapter_tensors(const Decoder& decoder);
 
-/// Returns the family of the model.
+/// Writes the folder. Returns the name of the model's family.
 std::string_view export_adapter(const Decoder& decoder, const std::filesystem::path& folder);
 
 }  // namespace longhand::nn

@@ -12,19 +12,19 @@ namespace {
 
 struct Candidate {
   std::int32_t token;
-  double score;  // the logit, later the unnormalized probability
+  double score;  // first the logit, later the unnormalized probability
 };
 
 bool likelier(const Candidate& a, const Candidate& b) {
   return a.score != b.score ? a.score > b.score : a.token < b.token;
 }
 
-/// Keeps the smallest set of most likely candidates with share p of the total.
+/// Keeps the smallest set of most likely candidates whose total share is at least p.
 void keep_nucleus(std::vector<Candidate>& all, double p) {
   double whole = 0;
   for (const Candidate& c : all) whole += c.score;
-  // Candidates below this score together have a share below 1 - p, so none of them is kept. This
-  // avoids sorting most of a large vocabulary.
+  // All candidates below this score together have a share below 1 - p, so none of them is kept.
+  // Removing them first avoids sorting most of a large vocabulary.
   const double least = whole * (1 - p) / static_cast<double>(all.size());
   std::erase_if(all, [&](const Candidate& c) { return c.score < least; });
   std::ranges::sort(all, likelier);
@@ -73,7 +73,7 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
   if (sampling.min_p > 0) {  // the most likely candidate has score 1
     std::erase_if(all, [&](const Candidate& c) { return c.score < sampling.min_p; });
   }
-  // Sorted by token, so that the choice does not depend on how candidates were selected.
+  // Candidates are sorted by token, so that the choice does not depend on how they were selected.
   std::ranges::sort(all, {}, &Candidate::token);
   double whole = 0;
   for (const Candidate& c : all) whole += c.score;
@@ -82,7 +82,8 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
     left -= c.score;
     if (left < 0) return chosen(c.token);
   }
-  return chosen(std::ranges::min_element(all, likelier)->token);  // rounding left a remainder
+  // Only reached if rounding left a remainder.
+  return chosen(std::ranges::min_element(all, likelier)->token);
 }
 
 }  // namespace longhand::nn

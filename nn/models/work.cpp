@@ -3,7 +3,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Entries of the matrices that each token is multiplied by.
+/// Number of entries of all matrices with which each token is multiplied.
 double matrix_entries(const Decoder& model) {
   double entries = 0;
   const auto add = [&](const Linear& linear) {
@@ -25,7 +25,7 @@ double matrix_entries(const Decoder& model) {
 
 StepWork work_of(const Decoder& model, double tokens, double pairs) {
   const DecoderConfig& c = model.config();
-  double kept = 0;  // numbers per token that are kept for backward
+  double kept = 0;  // numbers per token that are stored for backward
   double of_pair = 0, of_token = 0;
   for (std::int64_t layer = 0; layer < c.layers; ++layer) {
     const MixerList& mixers = c.mixers_of(layer);
@@ -33,8 +33,8 @@ StepWork work_of(const Decoder& model, double tokens, double pairs) {
       of_pair += mixer->operations_of_pair();
       of_token += mixer->operations_of_token();
     }
-    // x, both of its norms, inputs and outputs of the mixers, and the two or three tensors of the
-    // feed forward.
+    // Stored are x, both of its norms, inputs and outputs of the mixers, and the two or three
+    // tensors of the feed forward.
     kept += static_cast<double>(3 * c.width + projection_columns(mixers) + columns(mixers) +
                                 (c.gated ? 3 : 2) * c.inner);
   }

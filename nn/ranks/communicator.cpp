@@ -16,11 +16,11 @@
 namespace longhand::nn {
 namespace {
 
-/// Tensors are summed in pieces of this size, across tensor boundaries: small enough for the
+/// Tensors are summed in pieces of this many bytes, across tensor boundaries: small enough for the
 /// processor's cache, large enough for efficient messages.
 constexpr std::size_t piece_bytes = 4 << 20;
 
-/// Visits entries [first, end) of the concatenated tensors.
+/// Calls f for every range of a tensor within the entries [first, end) of the concatenated tensors.
 template <class T, class F>
 void for_pieces(std::span<const Tensor> tensors, std::size_t first, std::size_t end, F&& f) {
   std::size_t at = 0;  // index of the tensor
@@ -48,7 +48,7 @@ void add_to(std::span<T> mine, std::span<const T> theirs) {
 /// True if the processor can read the backend's memory directly.
 bool on_host(const Backend& backend) { return backend.devices().empty(); }
 
-/// Entries [first, end) of numbers.
+/// The entries [first, end) of an array.
 struct Range {
   std::size_t first, end;
   std::size_t size() const { return end - first; }
@@ -60,7 +60,7 @@ struct Range {
 
 }  // namespace
 
-/// Runs pieces of work in order, on its own thread or, without a thread, in wait().
+/// Executes pieces of work in order, on a separate thread or, if there is none, in wait().
 class Communicator::Background {
  public:
   explicit Background(bool own_thread) {
@@ -121,7 +121,7 @@ class Communicator::Background {
     } catch (...) {
       failed = std::current_exception();
     }
-    piece = nullptr;  // release what the piece holds before reporting it as finished
+    piece = nullptr;  // destroys what the piece of work owns before it is reported as finished
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     lock.lock();
     if (failed) failed_ = failed;
@@ -192,7 +192,7 @@ void Communicator::finish(std::uint64_t count) {
   if (background_) background_->wait(count);
 }
 
-/// Only one sum at a time uses this buffer.
+/// A receive buffer of `count` numbers. Only one sum at a time may use it.
 template <class T>
 std::span<T> Communicator::room(std::size_t count) {
   if (room_bytes_ < count * sizeof(T)) {
@@ -212,7 +212,7 @@ void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> sh
   }
 }
 
-/// The reducing half of sum_chunk(), with pieces of other lengths.
+/// The reducing half of sum_chunk(), for pieces of different lengths.
 template <class F>
 void Communicator::walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const {
   std::size_t first = 0, end = static_cast<std::size_t>(size());
@@ -252,7 +252,8 @@ void Communicator::sum_shares_over_host(const Tensor& x, std::span<const std::si
 std::vector<std::byte> Communicator::gather(std::span<const std::byte> mine) {
   finish();
   std::vector<std::byte> all(mine.begin(), mine.end());
-  for (int d = 1; d < size(); d *= 2) {  // each round doubles the number of known ranks
+  // Every round doubles the number of ranks whose data is known.
+  for (int d = 1; d < size(); d *= 2) {
     std::vector<std::byte> both(2 * all.size());
     const bool low = (rank() & d) == 0;
     const std::size_t half = all.size();
@@ -348,9 +349,9 @@ void Communicator::sum_as(std::span<const Tensor> tensors) {
   }
 }
 
-/// Each rank first sums a share of the numbers, halving the range with every exchange. It begins
-/// with its neighbour, so the sums are those of the tree. Then the shares are sent back the same
-/// way. Each rank thus sends 2 (N-1)/N of all numbers.
+/// First, each rank sums a share of the numbers: every exchange halves its range. The first
+/// exchange is with its neighbour, so the additions are those of the tree. Then the shares are sent
+/// back in the reverse order. Each rank sends 2 (N-1)/N times all numbers.
 template <class T>
 void Communicator::sum_chunk(std::span<T> numbers) {
   struct Half {
@@ -366,7 +367,7 @@ void Communicator::sum_chunk(std::span<T> numbers) {
     const std::span<T> theirs = room<T>(n);
     exchange(rank() ^ d, std::as_bytes(numbers.subspan(half.given, half.given_end - half.given)),
              std::as_writable_bytes(theirs));
-    // a + b and b + a have equal bits; only the payload of a NaN may differ.
+    // a + b and b + a have equal bits, except for the payload of a NaN.
     add_to(numbers.subspan(half.kept, n), std::span<const T>(theirs));
     halves.push_back(half);
     first = half.kept;
@@ -386,7 +387,7 @@ void Communicator::exchange_on_device(int peer, const Tensor& give, const Tensor
   sent_ += give.bytes();
 }
 
-/// sum_shares() with the backend's own additions.
+/// sum_shares() with additions on the device.
 void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::size_t> shares) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
@@ -407,7 +408,7 @@ void Communicator::sum_shares_on_device(const Tensor& x, std::span<const std::si
   });
 }
 
-/// sum_chunk() with the backend's own additions.
+/// sum_chunk() with additions on the device.
 void Communicator::sum_on_device(const Tensor& x) {
   Backend& backend = x.backend();
   const Tensor flat = x.reshape({x.size()});
@@ -438,7 +439,7 @@ void Communicator::sum_on_device(const Tensor& x) {
 
 void Communicator::share(std::span<const Tensor> tensors, std::span<const int> owners) {
   finish();
-  // Sends some tensors at a time, to limit the memory in transit.
+  // Sends a limited number of tensors at a time, to bound the memory in transit.
   for (std::size_t first = 0; first < tensors.size();) {
     std::size_t count = 0, bytes = 0;
     for (; first + count < tensors.size() && bytes < 4 * piece_bytes; ++count) {
@@ -451,7 +452,7 @@ void Communicator::share(std::span<const Tensor> tensors, std::span<const int> o
 
 void Communicator::share_some(std::span<const Tensor> tensors, std::span<const int> owners) {
   std::vector<std::byte> send, receive;
-  // Ranks [first, first + d) know each other's tensors; every exchange doubles d.
+  // The ranks [first, first + d) know each other's tensors. Every exchange doubles d.
   for (int d = 1; d < size(); d *= 2) {
     const auto in_group = [&](int owner, int first) { return owner >= first && owner < first + d; };
     const int mine = rank() / d * d, theirs = mine ^ d;

@@ -2,16 +2,16 @@
 
 #include <cstddef>
 
-/// Interface of the NCCL plug-in (nccl/) in plain C, like nn/ranks/plugin.h. Functions return 0, or
-/// another value with a message of at most error_size characters in `error`.
+/// Interface of the NCCL plug-in (nccl/) in plain C, like nn/ranks/plugin.h. A function returns 0
+/// for success; otherwise `error` contains a message of at most error_size characters.
 extern "C" {
 
 struct LonghandDeviceRanks {
-  int version;  // longhand_device_ranks_version of the plug-in
+  int version;  // the plug-in's longhand_device_ranks_version
   std::size_t id_bytes;
-  /// Rank 0 creates an id, and all ranks join with it.
+  /// Rank 0 creates an id. All ranks then join with this id.
   int (*make_id)(void* id, char* error, std::size_t error_size);
-  /// Joins on the calling thread's current device.
+  /// Joins, with the device that is current on the calling thread.
   int (*join)(const void* id, int rank, int size, char* error, std::size_t error_size);
   /// Implements DeviceTransport::exchange.
   int (*exchange)(int peer, const void* send, std::size_t send_bytes, void* receive,
@@ -19,7 +19,7 @@ struct LonghandDeviceRanks {
   void (*leave)();
 };
 
-/// The type of the plug-in's one symbol.
+/// The type of the plug-in's only symbol.
 using LonghandDeviceRanksOf = const LonghandDeviceRanks*();
 }
 

@@ -23,12 +23,12 @@ std::optional<int> number_in(const char* variable) {
   return number;
 }
 
-/// Number of ranks that the launcher started, if it is known.
+/// Number of ranks that the launcher started; no value if it is unknown.
 std::optional<int> ranks_started() {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const auto size = number_in(variable)) return size;
   }
-  // A job's script is also a task, but not one that srun started.
+  // The batch script of a job is also a Slurm task, but srun did not start it.
   const auto tasks = number_in("SLURM_STEP_NUM_TASKS");
   if (tasks && *tasks > 1 && number_in("SLURM_PROCID")) return tasks;
   return std::nullopt;
@@ -65,7 +65,7 @@ std::unique_ptr<Transport> connect_mpi() {
   const auto file = find_mpi_plugin();
   LONGHAND_CHECK(file, "ranks: expected liblonghand_mpi.so next to the program, got none: it was ",
                  "built without MPI (-DLONGHAND_MPI=ON)");
-  // MPI's own plug-ins look up its symbols among all loaded libraries, hence RTLD_GLOBAL.
+  // MPI's own plug-ins look up MPI's symbols among all loaded libraries. This requires RTLD_GLOBAL.
   void* const library = ::dlopen(file->c_str(), RTLD_NOW | RTLD_GLOBAL);
   LONGHAND_CHECK(library, "ranks: ", *file, " cannot be loaded: ", ::dlerror());
   auto* const connect =

@@ -8,15 +8,15 @@
 
 namespace longhand::nn {
 
-/// True if mpirun or srun started this process, alone or as one of several.
+/// True if mpirun or srun started this process, either alone or as one of several ranks.
 bool ranks_asked_for();
 
-/// Connects the ranks started together with this process. Throws an Error if there is no plug-in,
-/// or if the launcher and MPI disagree.
+/// Connects the ranks that were started together with this process. Throws an Error if the plug-in
+/// is missing, or if the launcher and MPI report different numbers of ranks.
 std::unique_ptr<Transport> connect_mpi();
 
-/// Path of the MPI plug-in, if it exists: $LONGHAND_MPI_PLUGIN, next to the program, or
-/// ../lib/longhand relative to it.
+/// Path of the MPI plug-in, if it exists: $LONGHAND_MPI_PLUGIN, or the file in the program's folder
+/// or in ../lib/longhand relative to that folder.
 std::optional<std::string> find_mpi_plugin();
 
 }  // namespace longhand::nn

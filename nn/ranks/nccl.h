@@ -8,12 +8,12 @@
 
 namespace longhand::nn {
 
-/// Path of the NCCL plug-in, if it exists: $LONGHAND_NCCL_PLUGIN, next to the program, or
-/// ../lib/longhand relative to it.
+/// Path of the NCCL plug-in, if it exists: $LONGHAND_NCCL_PLUGIN, or the file in the program's
+/// folder or in ../lib/longhand relative to that folder.
 std::optional<std::string> find_nccl_plugin();
 
-/// Connects the devices of the ranks by NCCL. All ranks call this after creating their backends.
-/// Returns null if there is no plug-in; tensors on devices then travel through the host's memory.
+/// Connects the ranks' devices through NCCL. All ranks call this after creating their backends.
+/// Returns null if there is no plug-in; tensors on devices are then exchanged through host memory.
 std::unique_ptr<DeviceTransport> connect_nccl(Communicator& ranks);
 
 }  // namespace longhand::nn

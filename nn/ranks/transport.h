@@ -8,21 +8,22 @@
 namespace longhand::nn {
 
 /// Exchanges bytes with another rank. All collective operations (nn/ranks/communicator.h) consist
-/// of such exchanges, so a new connection between ranks is one such class.
+/// of such exchanges. A new kind of connection between ranks is a class derived from this one.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Sends these bytes to rank `peer`, which makes the same call for this rank, and receives
-  /// `receive.size()` bytes from it. Waits for both. Throws RankLost if the other rank is gone.
+  /// Sends bytes to rank `peer` and receives `receive.size()` bytes from it. The peer makes the
+  /// corresponding call at the same time. Returns when both transfers are complete. Throws RankLost
+  /// if the other rank has ended.
   virtual void exchange(int peer, std::span<const std::byte> send,
                         std::span<std::byte> receive) = 0;
-  /// True if any thread may call exchange(), one at a time.
+  /// True if any thread may call exchange(), but only one at a time.
   virtual bool serves_any_thread() const { return true; }
 };
 
-/// Exchanges memory of two ranks' devices. No work on this memory may be in progress.
+/// Exchanges memory between the devices of two ranks. No operation may be using this memory.
 class DeviceTransport {
  public:
   virtual ~DeviceTransport() = default;
@@ -30,12 +31,12 @@ class DeviceTransport {
                         std::size_t receive_bytes) = 0;
 };
 
-/// Another rank ended, so a collective operation cannot be completed.
+/// Another rank has ended, so a collective operation cannot be completed.
 struct RankLost : Error {
   using Error::Error;
 };
 
-/// Another rank reports an error; this rank ends silently.
+/// Another rank reports the error; this rank ends without a message.
 struct FailedElsewhere : Error {
   using Error::Error;
 };

@@ -6,10 +6,10 @@
 
 namespace longhand::nn {
 
-/// Sums values in a binary tree of neighbours as they arrive: 0 and 1, 2 and 3, then these sums. It
-/// stores one value per level of the tree. `add(a, b)` returns their sum in this order. After a
-/// power of two of values one sum is left, which equals that of the same subtree in any larger
-/// tree.
+/// Sums values in a binary tree of neighbours as they arrive: values 0 and 1, values 2 and 3, then
+/// these two sums, and so on. It stores at most one value per level of the tree. `add(a, b)` must
+/// return a + b. After 2^k values a single sum is left. It equals the sum of the same subtree in
+/// any larger tree.
 template <class Value, class Add>
 class Tree {
  public:
@@ -22,7 +22,7 @@ class Tree {
     }
     held_.push_back(std::move(value));
   }
-  Value take() {  // returns the sum
+  Value take() {  // returns the single sum that is left
     Value sum = std::move(held_.front());
     held_.clear();
     count_ = 0;
@@ -36,7 +36,7 @@ class Tree {
   std::vector<Value> held_;
 };
 
-/// The sum of a power of two of numbers in that tree.
+/// The sum of 2^k numbers in the order of this tree.
 inline double tree_sum(const std::vector<double>& numbers) {
   Tree<double, double (*)(double, double)> tree([](double a, double b) { return a + b; });
   for (const double x : numbers) tree.push(x);

@@ -19,7 +19,8 @@ std::string host_name() {
   return host.data();
 }
 
-/// Processes with the same value see the same process ids.
+/// Identifies the machine and process-id namespace: processes with equal values can refer to each
+/// other by process id.
 std::string where_numbers_hold() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -30,7 +31,7 @@ std::string where_numbers_hold() {
 
 bool lives(int process) {
   if (::kill(process, 0) != 0 && errno == ESRCH) return false;
-  // A killed process whose parent has not reaped it has state Z: "4711 (longhand) Z ..."
+  // A killed process whose parent has not reaped it has state Z: "4711 (longhand) Z ...".
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string stat;
   std::getline(file, stat);

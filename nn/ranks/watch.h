@@ -10,14 +10,14 @@
 
 namespace longhand::nn {
 
-/// Checks several times a second, on its own thread, whether the other ranks on this machine are
-/// alive. Otherwise a rank that waits for a killed one would wait forever.
+/// Checks several times per second, on a separate thread, whether the other ranks on this machine
+/// are alive. Without it, a rank that waits for a killed rank would wait forever.
 class RankWatch {
  public:
-  /// Called once with the ranks that are gone ("rank 3, process 4711 on node2"). `first` is true on
-  /// the first remaining rank of this machine, which reports the loss.
+  /// Called once with the ranks that have ended ("rank 3, process 4711 on node2"). `first` is true
+  /// on the first remaining rank of this machine, which should report the loss.
   using Lost = std::function<void(const std::string& ranks, bool first)>;
-  /// All ranks create one at the same time.
+  /// All ranks must create their watch at the same time.
   RankWatch(Communicator& ranks, Lost lost);
   ~RankWatch() { stop(); }
   RankWatch(const RankWatch&) = delete;

@@ -15,14 +15,15 @@ namespace longhand::nn {
 struct AddedToken {
   TokenId id;
   std::string content;
-  bool special;  // may be left out of decoded text
+  bool special;  // may be omitted from decoded text
 };
 
-/// Finds added tokens in texts: the leftmost, and of those with the same start the longest.
+/// Finds added tokens in texts: the leftmost match, and of several matches with the same start the
+/// longest.
 class AddedTokenFinder {
  public:
   AddedTokenFinder() = default;
-  /// No content is empty or longer than longest_content.
+  /// Contents must not be empty or longer than longest_content bytes.
   explicit AddedTokenFinder(std::vector<AddedToken> tokens);
   static constexpr std::size_t longest_content = 256;
 
@@ -39,10 +40,10 @@ class AddedTokenFinder {
   std::optional<Match> match_at(std::string_view text, std::size_t place) const;
 
   std::vector<AddedToken> tokens_;  // sorted by content
-  /// Start of the tokens in tokens_ that begin with this byte or a higher one.
+  /// first_[b] is the index in tokens_ of the first token that begins with byte b or a higher byte.
   std::array<std::uint32_t, 257> first_ = {};
   std::array<bool, 256> begins_ = {};    // true if a token begins with this byte
-  std::optional<char> only_first_byte_;  // first byte of all tokens, if they share it
+  std::optional<char> only_first_byte_;  // first byte of all tokens, if it is the same
 };
 
 }  // namespace longhand::nn

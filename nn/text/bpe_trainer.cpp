@@ -14,7 +14,7 @@
 namespace longhand::nn {
 namespace {
 
-/// A word of the text, as the tokens it currently consists of.
+/// A word of the text, as its current sequence of tokens.
 struct Word {
   std::vector<TokenId> symbols;
   std::uint64_t count;
@@ -36,7 +36,7 @@ const char* end_of_word(WordPattern pattern, const char* p, const char* end) {
   fail("training: expected the pattern gpt2, llama3, qwen2 or digits-gpt2, got ", name_of(pattern));
 }
 
-/// The distinct words between special tokens, in the order of the text.
+/// The distinct words between special tokens, in the order of their first occurrence.
 std::vector<Word> count_words(std::string_view text, const BpeTraining& training,
                               TokenId first_byte) {
   std::vector<AddedToken> special;
@@ -74,7 +74,7 @@ std::vector<Word> count_words(std::string_view text, const BpeTraining& training
   return words;
 }
 
-/// Counts each pair of neighbours in the words, and stores in which words it occurs.
+/// Counts each pair of neighbouring tokens in the words, and stores the words in which it occurs.
 class PairCounts {
  public:
   explicit PairCounts(std::vector<Word>& words) : words_(words) {
@@ -86,7 +86,7 @@ class PairCounts {
     TokenId left, right;
     std::uint64_t count;
   };
-  /// The most frequent pair; its count is 0 if there is none.
+  /// The most frequent pair. Its count is 0 if no pair is left.
   Best best() {
     while (!queue_.empty()) {
       const Entry entry = queue_.top();
@@ -94,8 +94,8 @@ class PairCounts {
       if (now == entry.count) {
         return {static_cast<TokenId>(entry.pair >> 32), static_cast<TokenId>(entry.pair), now};
       }
-      // Pairs that become more frequent are inserted again, so an outdated entry can only be too
-      // high.
+      // A pair that becomes more frequent is inserted again. The count in an outdated entry can
+      // therefore only be too high.
       queue_.pop();
       if (now > 0) push(entry.pair, now);
     }
@@ -128,7 +128,8 @@ class PairCounts {
  private:
   struct Counted {
     std::uint64_t count = 0;
-    std::vector<std::size_t> words;  // indices of words; includes all that contain the pair
+    // Indices of words: all that contain the pair, and possibly others.
+    std::vector<std::size_t> words;
   };
   struct Entry {
     std::uint64_t count, pair;
@@ -237,7 +238,7 @@ TrainedBpe train_bpe(std::string_view text, const BpeTraining& training) {
   while (trained.tokens.size() < training.size) {
     const auto [left, right, count] = pairs.best();
     if (count < std::max<std::uint64_t>(training.least_count, 1)) break;
-    // Two pairs may produce the same bytes: one token with two merges.
+    // Two pairs may produce the same bytes. This gives one token with two merges.
     const std::string whole = trained.tokens[left] + trained.tokens[right];
     const auto [known, is_new] =
         ids.try_emplace(whole, static_cast<TokenId>(trained.tokens.size()));

@@ -8,13 +8,14 @@
 
 namespace longhand::nn {
 
-/// The map with which GPT-2's tokenizer files write bytes as printable characters: 33-126, 161-172
-/// and 174-255 represent themselves, and the other 68 are U+0100, U+0101, ... in order.
+/// The mapping by which GPT-2's tokenizer files write bytes as printable characters. 33-126,
+/// 161-172 and 174-255 represent themselves, and the other 68 bytes are written as U+0100, U+0101,
+/// ... in order.
 class ByteMap {
  public:
   ByteMap();
 
-  /// The bytes that a token's text in such a file represents; empty if one of its characters
+  /// The bytes represented by a token's text in such a file. No value if one of its characters
   /// represents no byte.
   std::optional<std::string> bytes(std::string_view text) const;
   /// The inverse of bytes().

@@ -17,17 +17,17 @@ namespace {
 namespace fs = std::filesystem;
 using Role = ChatMessage::Role;
 
-constexpr std::size_t largest_file = std::size_t{64} << 20;  // bytes
+constexpr std::size_t largest_file = std::size_t{64} << 20;  // maximum bytes of a file
 
-/// Jinja texts are identified by the CRC-32C of their characters without white space and the escape
-/// \n, in which published copies differ.
+/// A known Jinja text. It is identified by the CRC-32C of its characters without white space and
+/// the escape \n, in which published copies differ.
 struct Text {
   std::uint32_t sum;
   std::string_view name;
 };
 constexpr Text texts[] = {
     {0x00c70e65, "chatml"},   {0xdc0b646f, "llama3"}, {0xc7b107bb, "smollm2"},
-    {0x26be2b3f, "qwen2"},    {0x99d34552, "qwen2"},  // Qwen 2.5 and its Coder
+    {0x26be2b3f, "qwen2"},    {0x99d34552, "qwen2"},  // Qwen 2.5 and Qwen 2.5 Coder
     {0xc5f1ab3f, "llama3.2"},                         // Llama 3.1
     {0x7f76eafd, "llama3.2"}, {0xd9ee552d, "gemma"},  // Gemma 2, which refuses system messages
     {0xd10cdc26, "gemma"},                            // Gemma 3
@@ -45,10 +45,11 @@ std::uint32_t sum_of(std::string_view jinja) {
   return crc32c(plain);
 }
 
-/// The characters that Python's str.strip() removes: White_Space and four ASCII separators.
+/// True for the characters that Python's str.strip() removes: White_Space and four ASCII
+/// separators.
 bool is_stripped(char32_t c) { return class_of(c) == CodeClass::space || (c >= 0x1c && c <= 0x1f); }
 
-/// `text`, which is UTF-8, without white space at both ends.
+/// `text`, which must be UTF-8, without white space at its ends.
 std::string_view stripped(std::string_view text) {
   while (!text.empty()) {
     const CodePoint first = decode_utf8(text.data());
@@ -111,7 +112,7 @@ std::string ChatTemplate::jinja_of(const fs::path& folder) {
   const Json* const field = json->find("chat_template");
   if (!field || field->is_null()) return {};
   if (field->is_string()) return field->string();
-  if (field->is_array()) {  // several templates, by name
+  if (field->is_array()) {  // a list of several templates, each with a name
     for (const Json& one : field->elements()) {
       const Json* const name = one.is_object() ? one.find("name") : nullptr;
       const Json* const jinja = one.is_object() ? one.find("template") : nullptr;
@@ -130,7 +131,7 @@ std::string ChatTemplate::prompt(std::span<const ChatMessage> messages) const {
   std::string out;
   const bool has_system = !messages.empty() && messages[0].role == Role::system;
   std::string_view system = has_system ? std::string_view(messages[0].text) : known_->system;
-  std::string before_user;  // text before a user's message, for Gemma
+  std::string before_user;  // text that Gemma places before the user's message
   if (known_->form == Form::gemma) {
     out = "<bos>";
     if (has_system) before_user = text(system, "\n\n");

@@ -11,9 +11,10 @@
 namespace longhand::nn {
 namespace {
 
-constexpr std::size_t block_size = 1 << 16;  // minimum bytes of a text that are processed together
+// Minimum bytes of a block of text that is processed together.
+constexpr std::size_t block_size = 1 << 16;
 
-/// A word ends at every place that no merge can cross.
+/// Ends a word at every place that no merge can cross.
 struct SpacesScanner {
   const JoinedBytes& joined;
 
@@ -65,7 +66,7 @@ void Encoder::encode(std::string_view text, Options options, Sink sink) {
   flush();
 }
 
-/// Makes room for the words of a text of this length.
+/// Enlarges the cache of words for a text of this length.
 void Encoder::remember_more(std::size_t bytes) {
   const std::size_t places =
       std::clamp(std::bit_ceil(bytes / 16 + 1), fewest_known_places, most_known_places);
@@ -81,7 +82,7 @@ void Encoder::encode_between_added(std::string_view text, std::size_t begin) {
     }
     return;
   }
-  // An added token may lie across the end of any block: the text is normalized as a whole.
+  // An added token may cross the end of any block, so the whole text is normalized at once.
   const std::string_view normalized = normalize(text, begin);
   std::size_t done = 0;
   while (const auto match = tokenizer_.added_late().find(normalized, done)) {
@@ -100,13 +101,14 @@ void Encoder::encode_normalized(std::string_view text, std::size_t begin) {
   }
 }
 
-/// A place where the text can be split, because no word, merge or normalization crosses it.
+/// The end of the block that starts at `begin`: a place that no word, merge or normalization
+/// crosses.
 std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) const {
   if (text.size() - begin <= 2 * block_size) return text.size();
   std::size_t at = begin + block_size;
   while (continues_utf8(text[at])) ++at;
   if (tokenizer_.byte_level()) {
-    // Every pattern ends a word after letters.
+    // A word ends after letters in every pattern.
     bool after_letter = false;
     while (at < text.size()) {
       const CodePoint point = decode_utf8(text.data() + at);
@@ -132,7 +134,7 @@ std::string_view Encoder::normalize(std::string_view text, std::size_t begin) {
 }
 
 ByteRange Encoder::original_range(std::size_t first, std::size_t last) {
-  // A place in a rewritten part stands for the beginning or the end of the whole part.
+  // A place within a rewritten part is mapped to the beginning or the end of the whole part.
   std::size_t next = next_rewritten_;
   const auto original = [&](std::size_t place, bool is_end) {
     while (next < rewritten_.size() && rewritten_[next].end <= place) ++next;
@@ -173,8 +175,8 @@ void Encoder::encode_block(std::string_view text, std::size_t begin) {
 
 template <class Scanner>
 void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
-  // Processes several words at once: the cache entries of some are fetched while the next are
-  // split.
+  // Processes several words at once: while the next words are split, the cache entries of the
+  // previous ones are fetched.
   std::array<Word, 32> words;
   const char* const end = block.data() + block.size();
   for (const char* p = block.data(); p != end;) {
@@ -203,12 +205,12 @@ void Encoder::encode_words(std::string_view block, const Scanner& scanner) {
   }
 }
 
-/// Bytes up to `readable` from the start of the word may be read.
+/// Sets a word's text and key. The `readable` bytes from the start of the word may be read.
 inline void Encoder::set(Word& word, std::string_view text, std::size_t readable) {
   word.text = text;
   word.known = nullptr;
   if (text.size() > known_length) return;
-  // The bytes of the word as integers, padded with zeros.
+  // The key consists of the word's bytes as integers, padded with zeros.
   std::uint64_t(&key)[4] = word.key;
   key[0] = key[1] = key[2] = key[3] = 0;
   if (const std::size_t length = text.size(); length <= 16 && readable >= 16) {
@@ -252,7 +254,7 @@ void Encoder::merge_word(std::string_view word) {
   if (!is_whole(word)) merge_part(word);
 }
 
-/// True if the word is one token, whatever the merges are.
+/// True if the word is a token and such words are not merged.
 bool Encoder::is_whole(std::string_view word) {
   if (!tokenizer_.parts().whole_words) return false;
   const auto whole = tokenizer_.parts().tokens.find(word);
@@ -271,7 +273,7 @@ void Encoder::merge_part(std::string_view part) {
   merger_.merge(tokenizer_.parts().merges, symbols_, next_);
 }
 
-/// Calls f with each part of a word, with the part's tokens in symbols_.
+/// Calls f for each part of a word; symbols_ then contains the part's tokens.
 template <class F>
 void Encoder::each_part(std::string_view word, F f) {
   if (is_whole(word)) return f(word);
@@ -286,14 +288,15 @@ void Encoder::each_part(std::string_view word, F f) {
   }
 }
 
-/// Cuts a long word into parts whose tokens, one part after the other, are those of the word.
+/// Cuts a long word into parts whose tokens, one part after the other, are the tokens of the word.
 ///
-/// Two neighbouring parts L and R are apart if the last tokens of L and the first tokens of R, when
-/// merged alone, leave a token boundary between them. Then it is there in L R as well: up to the
-/// first merge across it, L and R develop as they do alone, so the outer ends of these tokens stay
-/// boundaries, and the first merge across would also be the best one among these tokens alone.
-/// Neighbours that are not apart become one part. A part ends at a boundary that tokens behind it
-/// have been seen to leave, so this is rare.
+/// Two neighbouring parts L and R are separable if the last tokens of L and the first tokens of R,
+/// merged alone, leave a token boundary between L and R. The boundary then also exists in the whole
+/// word. Up to the first merge across it, L and R are merged as they would be alone, so the outer
+/// ends of these tokens remain boundaries, and the first merge across would also be the best merge
+/// among these tokens alone. Neighbouring parts that are not separable become one part. This is
+/// rare, because a part ends at a boundary that remained when the tokens behind it were merged as
+/// well.
 std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
   const std::uint64_t dropped = dropped_bytes_;
   std::vector<Part> parts;
@@ -307,14 +310,14 @@ std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
       const std::size_t first = parts.back().begin;
       merge_part(word.substr(first, end - first));
       parts.back() = merged_part(word, first, end);
-      length = end - first;  // so that all joining together takes O(n log n)
+      length = end - first;  // doubling makes all joins together take O(n log n)
     }
   }
   dropped_bytes_ = dropped;
   return parts;
 }
 
-/// The part from `begin` on that ends with a token near begin + length.
+/// The part that starts at `begin` and ends with a token near begin + length.
 Encoder::Part Encoder::next_part(std::string_view word, std::size_t begin, std::size_t length) {
   for (;; length *= 2) {
     std::size_t end = begin + std::min(length + length / 4, word.size() - begin);
@@ -329,7 +332,7 @@ Encoder::Part Encoder::next_part(std::string_view word, std::size_t begin, std::
   }
 }
 
-/// The part that consists of those tokens of symbols_ that begin before `end`.
+/// The part that consists of the tokens in symbols_ that begin before `end`.
 Encoder::Part Encoder::merged_part(std::string_view word, std::size_t begin,
                                    std::size_t end) const {
   Part part{begin, end, end, begin};
@@ -348,7 +351,7 @@ bool Encoder::is_apart(std::string_view word, const Part& left, const Part& righ
   return std::ranges::any_of(symbols_, [&](const Symbol& s) { return s.begin == boundary; });
 }
 
-/// True if no character or space that consists of several symbols lies across the place.
+/// True if the place is not within a character or space that consists of several symbols.
 bool Encoder::can_begin_part(std::string_view word, std::size_t place) const {
   if (tokenizer_.byte_level()) return true;
   if (word[place] == ' ') return tokenizer_.character_token(" ").has_value();
@@ -427,7 +430,7 @@ void Encoder::put(TokenId id, ByteRange range) {
   ++count_;
 }
 
-/// Makes room for `count` more ids. The loop over words writes up to 7 beyond the count.
+/// Makes room for `count` more ids. The loop over words may write up to 7 ids beyond the count.
 void Encoder::make_room(std::size_t count) {
   if (count_ >= block_size / 4) flush();
   if (ids_.size() < count_ + count + 8) ids_.resize(2 * (count_ + count) + 8);

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string_view>
 
-/// Hash functions for tables that contain untrusted data. They depend on secrets drawn when the
-/// program starts, so no file can be constructed whose entries all collide. Nothing that leaves the
+/// Hash functions for tables with untrusted data. They depend on secrets that are drawn when the
+/// program starts, so no file can be constructed whose entries all collide. No output of the
 /// program depends on them.
 namespace longhand::nn {
 
@@ -25,8 +25,8 @@ inline std::uint64_t hash_of(std::uint64_t a, std::uint64_t b) {
   return fold_product(a ^ hash_secrets.first, b ^ hash_secrets.second);
 }
 
-/// Maps at most 16 bytes to two integers, injectively for each length: the first and last eight
-/// bytes, which may overlap, or four, or three single bytes.
+/// Maps at most 16 bytes to two integers, injectively for each length. It reads the first and last
+/// eight bytes, which may overlap, or four bytes each, or three single bytes.
 inline std::array<std::uint64_t, 2> as_words(std::string_view bytes) {
   const auto read = [&]<class Word>(std::size_t place, Word word) -> std::uint64_t {
     std::memcpy(&word, bytes.data() + place, sizeof word);

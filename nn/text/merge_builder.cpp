@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// True for <0xNN>.
+/// True for a name of the form <0xNN>.
 bool names_a_byte(std::string_view name) {
   const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
   return name.size() == 6 && name.starts_with("<0x") && hex(name[3]) && hex(name[4]) &&
@@ -60,8 +60,8 @@ void MergeBuilder::find_waiting() {
   ends_.clear();
 }
 
-/// Merges are mostly sorted by their result, so the result of the previous merge and the next token
-/// are tried first.
+/// The id of the concatenated token. Merges are mostly sorted by their result, so the result of the
+/// previous merge and the next id are tried first.
 TokenId MergeBuilder::whole_of(std::string_view left, std::string_view right) {
   const auto is = [&](TokenId id) {
     const std::string_view name = tokens_.bytes(id);

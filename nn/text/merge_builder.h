@@ -11,9 +11,9 @@
 
 namespace longhand::nn {
 
-/// The pairs of adjacent bytes that may lie within one token: (left, right) is in the set if some
+/// The pairs of adjacent bytes that may be within one token. (left, right) is in the set if some
 /// merge joins a token that ends in `left` to one that begins with `right`, or if `right` continues
-/// a character. Between other bytes a text can be split without affecting merges.
+/// a character. A text can be split between any other two bytes without affecting merges.
 class JoinedBytes {
  public:
   JoinedBytes();
@@ -28,20 +28,22 @@ class JoinedBytes {
   std::bitset<std::size_t{1} << 16> joined_;
 };
 
-/// Builds a MergeTable from merges given by name in order of priority. Vocabularies have half a
-/// million of them, in tables larger than the caches, so many are looked up at once.
+/// Builds a MergeTable from merges given by the tokens' bytes in the order of priority.
+/// Vocabularies have up to half a million merges and tables larger than the caches, so many
+/// look-ups are made at once.
 class MergeBuilder {
  public:
   /// `tokens` must outlive the builder.
   explicit MergeBuilder(const TokenTable& tokens) : tokens_(tokens) {}
 
-  /// Adds the next merge, given the bytes of its two tokens. Throws an Error, here or later, if one
-  /// of them or their concatenation is not a token.
+  /// Adds the next merge, given the bytes of its two tokens. If one of them or their concatenation
+  /// is not a token, an Error is thrown, here or by a later call.
   void add(std::string_view left, std::string_view right);
   /// Returns the table and leaves the builder empty.
   MergeTable table();
   /// The joined bytes of the merges in table(). In a vocabulary of characters, tokens <0xNN>
-  /// represent bytes that their names do not show. A merge of one of these joins all bytes.
+  /// represent bytes that their names do not show. A merge of such a token joins all pairs of
+  /// bytes.
   const JoinedBytes& joined() const { return joined_; }
 
  private:
@@ -54,7 +56,7 @@ class MergeBuilder {
   static constexpr std::size_t at_once = 512;
   const TokenTable& tokens_;
   std::string pool_;               // bytes of pending merges: left, right, left, ...
-  std::vector<std::size_t> ends_;  // end of each of them in the pool
+  std::vector<std::size_t> ends_;  // end of each of these texts in the pool
   std::vector<std::string_view> names_;
   std::vector<TokenId> ids_;
   std::vector<Found> found_;

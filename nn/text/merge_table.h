@@ -9,22 +9,23 @@
 
 namespace longhand::nn {
 
-/// The merges of a byte-pair encoding: the two tokens, the token they become, and their priority.
+/// The merges of a byte-pair encoding. A merge has two tokens, the token that replaces them, and a
+/// priority.
 class MergeTable {
  public:
   struct Merge {
-    std::uint32_t rank;  // the lowest rank is merged first
+    std::uint32_t rank;  // priority; the merge with the lowest rank is applied first
     TokenId whole;
   };
   static constexpr Merge none{0xffffffff, 0xffffffff};
 
   explicit MergeTable(std::size_t count = 0);
 
-  /// Call at most `count` times. If a pair is added twice, the later merge replaces the earlier
-  /// one.
+  /// May be called at most `count` times. If a pair is added twice, the later merge replaces the
+  /// earlier one.
   void add(TokenId left, TokenId right, Merge merge);
 
-  /// Returns `none` if the two tokens do not merge.
+  /// The merge of two tokens, or `none`.
   Merge find(TokenId left, TokenId right) const {
     const std::uint64_t pair = std::uint64_t{left} << 32 | right;
     for (std::size_t at = place(left, right);; at = (at + 1) & mask_) {
@@ -33,8 +34,8 @@ class MergeTable {
     }
   }
 
-  /// Starts to fetch the memory that find() of the same pair will read. Large tables exceed the
-  /// caches, and several fetches at once take little longer than one.
+  /// Starts to fetch the memory that find() for the same pair will read. Large tables exceed the
+  /// caches, and several fetches at once take little longer than a single one.
   void prefetch(TokenId left, TokenId right) const {
     __builtin_prefetch(&slots_[place(left, right)]);
   }

@@ -61,7 +61,7 @@ void Merger::merge_long(const MergeTable& merges, std::vector<Symbol>& symbols,
     heap_.push_back({merge.rank, left});
     std::ranges::push_heap(heap_, std::greater<>());
   };
-  constexpr TokenId gone = 0xffffffff;  // merged into the symbol before it
+  constexpr TokenId gone = 0xffffffff;  // id of a symbol that was merged into the symbol before it
   while (!heap_.empty()) {
     std::ranges::pop_heap(heap_, std::greater<>());
     const auto [rank, place] = heap_.back();

@@ -15,13 +15,13 @@ struct Symbol {
   std::uint32_t begin;
 };
 
-/// Byte-pair encoding of one word. Repeatedly merges the neighbours with the lowest rank, the
-/// leftmost of equal ones, until no neighbours merge. Short words are searched for each merge,
-/// O(n²); long ones use a heap, O(n log n).
+/// Byte-pair encoding of one word. It repeatedly applies the merge with the lowest rank, the
+/// leftmost of equal ones, until no neighbouring tokens merge. For a short word, each merge is
+/// found by a search, O(n²); for a long word by a heap, O(n log n).
 class Merger {
  public:
-  /// `symbols` are initially the word's tokens of one character or byte each, and contain the
-  /// result afterwards. `next[i]` is the merge of i and i + 1; it is overwritten.
+  /// On input, `symbols` are the word's tokens of one character or byte each; on output, they are
+  /// the result. On input, `next[i]` is the merge of symbols i and i + 1; it is overwritten.
   void merge(const MergeTable& merges, std::vector<Symbol>& symbols,
              std::vector<MergeTable::Merge>& next);
 
@@ -35,7 +35,8 @@ class Merger {
   struct Link {
     std::uint32_t before, after;
   };
-  struct Candidate {  // a merge of the symbol at `place` with the next one, which had this rank
+  /// a merge of the symbol at `place` with the next one, and its rank when it was found
+  struct Candidate {
     std::uint32_t rank, place;
     friend bool operator>(const Candidate& a, const Candidate& b) {
       return a.rank != b.rank ? a.rank > b.rank : a.place > b.place;

@@ -13,9 +13,10 @@ namespace {
 
 using unicode_tables::Decomposition;
 
-// Hangul syllables are composed arithmetically: S = L, V, T by index.
+// Hangul syllables are composed arithmetically from the indices of L, V and T.
 constexpr char32_t first_syllable = 0xac00, first_lead = 0x1100, first_vowel = 0x1161,
-                   first_tail = 0x11a7;  // one before the first tail: no tail
+                   // One less than the first tail, so that index 0 means no tail.
+    first_tail = 0x11a7;
 constexpr char32_t leads = 19, vowels = 21, tails = 28, syllables = leads * vowels * tails;
 
 /// Canonical combining class of a code point.
@@ -39,7 +40,7 @@ void decompose(char32_t c, std::vector<char32_t>& out) {
     return;
   }
   decompose(found->first, out);
-  if (found->second) out.push_back(found->second);  // it has no decomposition itself
+  if (found->second) out.push_back(found->second);  // the second part has no further decomposition
 }
 
 std::pair<char32_t, char32_t> parts_of(const Decomposition& d) { return {d.first, d.second}; }
@@ -67,7 +68,7 @@ std::optional<char32_t> compose(char32_t first, char32_t second) {
   return found->whole;
 }
 
-/// Sorts marks by combining class, stably.
+/// Sorts the marks of each base by combining class, stably.
 void sort_marks(std::vector<char32_t>& points) {
   for (auto begin = points.begin(); begin != points.end();) {
     begin = std::find_if(begin, points.end(), combining);
@@ -78,12 +79,12 @@ void sort_marks(std::vector<char32_t>& points) {
   }
 }
 
-/// Composes each mark with the last base if the two have a composition and nothing between them is
-/// a base or has the mark's class.
+/// Composes each mark with the last base if the two have a composition and no code point between
+/// them is a base or has the mark's class.
 void compose_all(std::vector<char32_t>& points) {
   std::size_t kept = 0, base = 0;
   bool has_base = false;
-  int last = -1;  // class of the previous mark; -1: the base itself
+  int last = -1;  // class of the previous mark; -1 directly after the base
   for (const char32_t c : points) {
     const int mark = combining(c);
     if (has_base && last < mark) {
@@ -125,8 +126,8 @@ std::string_view to_nfc(std::string_view text, std::string& buffer,
   if (changes) changes->clear();
   buffer.clear();
   bool changed = false;
-  std::size_t copied = 0;  // bytes of the text that were copied
-  std::size_t base = 0;    // the last code point at which composition starts anew
+  std::size_t copied = 0;  // number of bytes of the text that are already copied
+  std::size_t base = 0;    // position of the last code point that starts a new composition
   for (std::size_t at = 0; at < text.size();) {
     if (static_cast<signed char>(text[at]) >= 0) {
       base = at++;
@@ -138,7 +139,7 @@ std::string_view to_nfc(std::string_view text, std::string& buffer,
       at += point.length;
       continue;
     }
-    // Nothing outside the range from this base to the next one affects it.
+    // The range from this base to the next one is normalized independently of the rest.
     std::size_t end = at;
     while (end < text.size()) {
       const CodePoint next = decode_utf8(text.data() + end);

@@ -7,17 +7,17 @@
 
 namespace longhand::nn {
 
-/// A rewritten part of a text: bytes [begin, end) of the result replace bytes [original_begin,
-/// original_end).
+/// A rewritten part of a text: the bytes [begin, end) of the result replace the bytes
+/// [original_begin, original_end).
 struct Rewritten {
   std::size_t begin, end, original_begin, original_end;
 };
 
-/// The text in Unicode's normalization form C (of Unicode 9.0: what was assigned later stays as it
-/// is): each sequence of a base and marks is decomposed, its marks are sorted by combining class,
-/// and what can be combined is. A text that is in the form already, as nearly all are, is
-/// returned itself; otherwise the result lies in `buffer`. `changes`, cleared first,
-/// tells which parts were rewritten, in order, unless it is null.
+/// Converts a text to Unicode's normalization form C (Unicode 9.0; code points assigned later are
+/// not changed). Each sequence of a base and marks is decomposed, its marks are sorted by combining
+/// class, and all possible compositions are made. A text that is already in this form, as almost
+/// all texts are, is returned itself; otherwise the result is in `buffer`. Unless null, `changes`
+/// is cleared and receives the rewritten parts in order.
 std::string_view to_nfc(std::string_view text, std::string& buffer,
                         std::vector<Rewritten>* changes);
 

@@ -31,14 +31,14 @@ struct Header {
   std::uint32_t version = 1;
   std::uint32_t width = 0;  // bytes per id
   std::uint64_t count = 0;  // number of ids
-  // The source of the tokens.
+  // The text from which the tokens were made.
   std::uint64_t text_size = 0;
   std::int64_t text_changed = 0;  // nanoseconds since 1970
   std::uint32_t tokenizer = 0;
   std::uint32_t lossy = 0;
   std::uint32_t ids_sum = 0;     // CRC-32C of the ids
-  std::uint32_t header_sum = 0;  // CRC-32C of the header before this member
-  std::uint32_t documents = 0;   // Key::documents_sum()
+  std::uint32_t header_sum = 0;  // CRC-32C of all header bytes before this member
+  std::uint32_t documents = 0;   // Key::documents_sum() of the text's separator
   std::array<char, 4> unused = {};
 };
 static_assert(sizeof(Header) == 64);
@@ -55,7 +55,7 @@ std::uint32_t sum_of(const Header& header) {
   return crc32c(bytes_of(header).first(offsetof(Header, header_sum)));
 }
 
-/// The header of a token file of this text, except for the members known only at its end.
+/// The header of a token file for this text, except for the members that are known only at the end.
 Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, const TokenFile::Key& key) {
   struct stat status = {};
   LONGHAND_CHECK(::stat(text.c_str(), &status) == 0, text.string(), ": ", std::strerror(errno));
@@ -69,7 +69,7 @@ Header wanted_header(const fs::path& text, const Tokenizer& tokenizer, const Tok
   return header;
 }
 
-/// Parses a header; empty if this is not a token file of this version.
+/// Parses a header. No value if this is not a token file of the current version.
 std::optional<Header> read_header(std::span<const std::byte> bytes) {
   Header header;
   if (bytes.size() < sizeof header) return std::nullopt;
@@ -111,10 +111,10 @@ void append(std::vector<std::byte>& bytes, std::span<const TokenId> ids) {
   }
 }
 
-/// Encodes one document after another, and passes the end tokens to the sink between them.
+/// Encodes one document after another. Between two documents it passes the end tokens to the sink.
 void encode_documents(Encoder& encoder, std::string_view whole, const TokenFile::Key& key,
                       Encoder::Sink sink) {
-  const std::size_t broken = find_broken_utf8(whole);  // position in the text, not in a document
+  const std::size_t broken = find_broken_utf8(whole);  // position in the whole text
   LONGHAND_CHECK(broken == std::string_view::npos, "broken UTF-8 at byte ", broken);
   for (;;) {
     const std::size_t end =

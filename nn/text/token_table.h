@@ -17,29 +17,29 @@ using TokenId = std::uint32_t;
 /// The tokens of a vocabulary: the bytes of each id, and the id of given bytes.
 class TokenTable {
  public:
-  /// Ids are below `ids` and may have gaps.
+  /// Ids are less than `ids`, and there may be gaps.
   explicit TokenTable(std::size_t ids = 0);
 
   enum class Found { yes, no };
-  /// Adds a token. With Found::no it can be decoded, but no text is encoded as it. Throws an Error
-  /// if an id, or findable bytes, are added twice.
+  /// Adds a token. A token with Found::no can be decoded but is never found by find(). Throws an
+  /// Error if an id, or bytes that can be found, are added twice.
   void add(TokenId id, std::string_view bytes, Found found);
 
-  /// Starts to fetch the memory that add() or find() of the same bytes will read.
+  /// Starts to fetch the memory that add() or find() with the same bytes will read.
   void prefetch(std::string_view bytes) const {
     __builtin_prefetch(&slots_[hash_of(bytes) & mask_]);
   }
 
-  /// Upper bound of the ids.
+  /// Upper bound of the ids; all ids are less.
   std::size_t size() const { return entries_.size(); }
   bool has(TokenId id) const { return id < entries_.size() && entries_[id].begin != absent; }
-  /// Empty if there is no such token.
+  /// The bytes of a token; empty if there is no such token.
   std::string_view bytes(TokenId id) const;
   std::optional<TokenId> find(std::string_view bytes) const;
-  /// True if find() of its bytes returns this id.
+  /// True if find() returns this id for the token's bytes.
   bool findable(TokenId id) const { return id < findable_.size() && findable_[id]; }
-  /// Finds many tokens at once, `none` for missing ones. Much faster than single look-ups, because
-  /// the table exceeds the caches and several fetches overlap.
+  /// Finds many tokens at once; `none` for missing ones. This is much faster than single look-ups,
+  /// because the table exceeds the caches and several fetches overlap.
   void find_all(std::span<const std::string_view> wanted, std::span<TokenId> ids) const;
   static constexpr TokenId none = 0xffffffff;
 
@@ -47,7 +47,7 @@ class TokenTable {
   struct Entry {
     std::uint32_t begin, length;
   };
-  /// A slot of the index: an id and the upper half of its hash, or `free`.
+  /// A slot of the hash index: an id and the upper half of the hash, or `free`.
   struct Slot {
     TokenId id;
     std::uint32_t tag;

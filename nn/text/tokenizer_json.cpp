@@ -23,10 +23,10 @@ std::string_view chars(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-/// The members of an object as text, to be parsed in any order.
+/// The members of an object as unparsed text, so that they can be parsed in any order.
 using Sections = std::map<std::string, std::string_view, std::less<>>;
 
-/// A member of an object, or null if it is missing or the value is not an object.
+/// A member of an object; null if it is missing or the value is not an object.
 const Json& member(const Json& object, std::string_view name) {
   static const Json null;
   const Json* const found = object.is_object() ? object.find(name) : nullptr;
@@ -39,8 +39,8 @@ bool is(const Json& object, std::string_view name, const Json& value) {
 
 bool is_true(const Json& object, std::string_view name) { return is(object, name, true); }
 
-/// The elements of `list` in {"type": "Sequence", list: [...]}, otherwise the value itself; nothing
-/// for null.
+/// The elements of `list` in {"type": "Sequence", list: [...]}; for any other value, the value
+/// itself; empty for null.
 std::vector<Json> steps(const Json& value, std::string_view list) {
   if (value.is_null()) return {};
   if (!is(value, "type", "Sequence") || !member(value, list).is_array()) return {value};
@@ -81,7 +81,8 @@ class Reader {
     bool special, normalized;
   };
 
-  /// Returns the result of `body`. Its Errors are prefixed with the file's name and `where`.
+  /// Returns the result of `body`. The message of an Error is prefixed with the file's name and
+  /// `where`.
   template <class Body>
   std::invoke_result_t<Body> in_file(std::string_view where, Body body) const {
     try {
@@ -91,7 +92,7 @@ class Reader {
     }
   }
 
-  /// Reads the members of the whole and of the model in one pass over the text.
+  /// Reads the members of the top level and of the model in one pass over the text.
   void read_sections() {
     JsonReader reader = whole_;
     read_sections(reader, all_, [&](std::string_view name) {
@@ -111,14 +112,14 @@ class Reader {
       found.emplace(std::move(name), value);
     }
   }
-  /// null if it is missing
+  /// A member as a parsed value; null if it is missing.
   Json member_of(const Sections& all, std::string_view name) const {
     const auto found = all.find(name);
     return found == all.end() ? Json() : whole_.at(found->second).value();
   }
   bool spaces() const { return parts_.pattern == WordPattern::spaces; }
 
-  /// Refuses what would cut texts or add tokens to them.
+  /// Throws an Error if the file enables truncation or padding.
   void require_whole_texts() const {
     const Json truncation = member_of(all_, "truncation"), padding = member_of(all_, "padding");
     if (!truncation.is_null()) refuse(file_, "truncation", truncation, "none");
@@ -128,7 +129,7 @@ class Reader {
     if (changes_one_text) refuse(file_, "padding", padding, "none or BatchLongest");
   }
 
-  /// Recognizes the pre-tokenizer.
+  /// Determines the word pattern from the pre-tokenizer.
   void read_pattern() {
     const Json whole = member_of(all_, "pre_tokenizer");
     const std::vector<Json> list = steps(whole, "pretokenizers");
@@ -154,7 +155,8 @@ class Reader {
         return;
       }
     }
-    // Gemma's split never finds a space, because the normalizer has replaced them all.
+    // Gemma's Split at spaces has no effect, because the normalizer has already replaced all
+    // spaces.
     if (list.size() == 1 && is(list[0], "type", "Split") &&
         is(member(list[0], "pattern"), "String", " ")) {
       parts_.pattern = WordPattern::spaces;
@@ -192,7 +194,8 @@ class Reader {
     if (!known) refuse(file_, "decoder", whole, "that of Gemma (Replace, ByteFallback, Fuse)");
   }
 
-  /// Ids must be dense, so that an id cannot make the tables much larger than the file.
+  /// Maximum number of unused ids. It bounds the tables: a single large id must not make them much
+  /// larger than the file.
   static constexpr std::int64_t allowed_gaps = 1 << 12;
 
   TokenId checked_id(std::int64_t id, std::string_view content) const {
@@ -215,7 +218,7 @@ class Reader {
         LONGHAND_CHECK(!is_true(token, flag), file_, ": added token ", quote(content.string()),
                        ": ", flag, " is not supported");
       }
-      if (content.string().empty()) continue;  // it would match nothing
+      if (content.string().empty()) continue;  // an empty token would match nothing
       added.push_back({checked_id(id.integer(), content.string()), content.string(),
                        is_true(token, "special"), is_true(token, "normalized")});
     }
@@ -258,14 +261,14 @@ class Reader {
     }
   }
 
-  /// Appends the bytes of a token in the file to `out`, in the form of the table.
+  /// Appends the bytes of a token's text to `out`, as the token table stores them.
   TokenTable::Found append_bytes(std::string& out, std::string_view text) const {
     if (is_printable(text)) {
       out += text;
       return TokenTable::Found::yes;
     }
     if (spaces()) {
-      // Normalized text has no spaces, so a token that contains one is never found.
+      // Normalized text contains no space, so a token that contains one can never be found.
       const bool found = text.find(' ') == std::string_view::npos;
       for (std::size_t mark = 0; (mark = text.find(space_mark)) != std::string_view::npos;) {
         out.append(text.substr(0, mark)) += ' ';
@@ -285,15 +288,15 @@ class Reader {
     return bytes;
   }
 
-  /// The bytes of such a text are the text itself.
+  /// True if the text represents its own bytes.
   static bool is_printable(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
   }
 
   void read_added_tokens(const std::vector<Added>& added) {
     for (const Added& token : added) {
-      // A content that the vocabulary cannot spell, such as two spaces beside the entry "ĠĠ", is a
-      // token of its own.
+      // If the vocabulary cannot spell the content, such as two spaces when it has the entry "ĠĠ",
+      // the content is a separate token.
       std::string bytes;
       const bool findable = append_bytes(bytes, token.content) == TokenTable::Found::yes;
       const auto known = findable ? parts_.tokens.find(bytes) : std::nullopt;
@@ -351,7 +354,7 @@ class Reader {
   void read_post_processor() {
     const Json whole = member_of(all_, "post_processor");
     for (const Json& step : steps(whole, "processors")) {
-      if (is(step, "type", "ByteLevel")) continue;  // it changes offsets only
+      if (is(step, "type", "ByteLevel")) continue;  // has an effect on offsets only
       if (!is(step, "type", "TemplateProcessing") || !member(step, "single").is_array()) {
         refuse(file_, "post_processor", step, "ByteLevel or TemplateProcessing");
       }
@@ -394,7 +397,7 @@ class Reader {
     const Json unknown = member_of(model_, "unk_token");
     if (!unknown.is_string() || !parts_.tokens.find(table_bytes(unknown.string()))) return;
     for (unsigned byte = 0; byte < 0xf5; ++byte) {
-      if (byte == 0xc0 || byte == 0xc1) continue;  // never occurs in UTF-8
+      if (byte == 0xc0 || byte == 0xc1) continue;  // these bytes never occur in UTF-8
       LONGHAND_CHECK(parts_.tokens.find(std::string(1, static_cast<char>(byte))), file_,
                      ": unk_token ", quote(unknown.string()),
                      " is not supported where the vocabulary lacks a byte, here ", byte);
@@ -415,7 +418,7 @@ Tokenizer parse_tokenizer_json(std::string_view text, const std::string& file) {
 
 Tokenizer parse_vocabulary_and_merges(std::string_view vocabulary, std::string_view merges,
                                       const std::string& folder) {
-  // Converts the older form to that of tokenizer.json.
+  // Converts the older file format to that of tokenizer.json.
   Json list = Json::array();
   while (!merges.empty()) {
     const std::size_t end = std::min(merges.find('\n'), merges.size());

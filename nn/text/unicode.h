@@ -8,18 +8,19 @@
 
 namespace longhand::nn {
 
-/// The classes of code points that word patterns distinguish, \p{L}, \p{N}, \s, as in Unicode 16.0.
+/// The classes of code points that word patterns distinguish: \p{L}, \p{N} and \s of Unicode 16.0.
 enum class CodeClass : std::uint8_t { other, letter, number, space };
 
-const std::vector<CodeClass>& code_classes();  // of every code point; computed on first use
+// The class of every code point; computed on first use.
+const std::vector<CodeClass>& code_classes();
 inline CodeClass class_of(char32_t c) {
   static const CodeClass* const all = code_classes().data();
   return all[c];
 }
 
-/// 0: the code point starts a new composition and normalization never changes it. 1 .. 254: its
-/// combining class. `attended`: combining class 0, but it may combine with an earlier code point or
-/// has a decomposition that normalization keeps.
+/// How normalization treats each code point. 0: starts a new composition and is never changed. 1 ..
+/// 254: its combining class. `attended`: combining class 0, but it may combine with an earlier code
+/// point, or it has a decomposition.
 inline constexpr std::uint8_t attended = 255;
 const std::vector<std::uint8_t>& code_attention();
 inline std::uint8_t attention_of(char32_t c) {
@@ -27,7 +28,7 @@ inline std::uint8_t attention_of(char32_t c) {
   return all[c];
 }
 
-/// The classes of ASCII, one byte each; `beyond` for bytes of longer code points.
+/// The class of each ASCII character; `beyond` for all bytes of longer code points.
 inline constexpr std::uint8_t beyond = 255;
 inline constexpr auto byte_classes = [] {
   std::array<std::uint8_t, 256> classes{};
@@ -45,7 +46,7 @@ inline constexpr auto byte_classes = [] {
 
 struct ClassedCodePoint {
   CodeClass value;
-  std::size_t length;  // bytes of the code point
+  std::size_t length;  // number of bytes of the code point
 };
 
 /// The class of the code point at `text`.

@@ -6,27 +6,27 @@
 #include "nn/text/unicode.h"
 
 /// Splits texts into words, which a tokenizer processes separately. Tokenizers define words by a
-/// regular expression. Each known expression is implemented here as a hand-written scanner that
-/// visits a character only a few times. A scanner's end(p, end) is the end of the word that begins
-/// at p; p < end. In the comments L, N, S are \p{L}, \p{N}, \s.
+/// regular expression. Each known expression is implemented here as a hand-written scanner, which
+/// visits each character only a few times. A scanner's end(p, end) returns the end of the word that
+/// begins at p < end. In the comments, L, N and S stand for \p{L}, \p{N} and \s.
 namespace longhand::nn {
 
 enum class WordPattern {
   gpt2,         // 's|'t|'re|'ve|'m|'ll|'d| ?L+| ?N+| ?[^SLN]+|S+(?!\S)|S+
   llama3,       // (?i:...)|[^\r\nLN]?L+|N{1,3}| ?[^SLN]+[\r\n]*|S*[\r\n]+|S+(?!\S)|S+
   qwen2,        // llama3 with N instead of N{1,3}
-  digits_gpt2,  // each N alone; gpt2 for the text between
-  spaces,       // Gemma's: a word ends at every place that no merge can cross, see Encoder
+  digits_gpt2,  // each N is a word; gpt2 for the text between them
+  spaces,       // Gemma: a word ends at every place that no merge can cross, see Encoder
 };
 
-/// The pattern of a regular expression, recognized by its text.
+/// The pattern of a regular expression; the expression must have exactly a known text.
 std::optional<WordPattern> known_pattern(std::string_view expression);
-/// The inverse of known_pattern(); empty for patterns that are not a single expression.
+/// The inverse of known_pattern(). Empty for patterns that are not a single expression.
 std::string_view regular_expression(WordPattern pattern);
 std::string_view name_of(WordPattern pattern);
 std::optional<WordPattern> pattern_named(std::string_view name);
 
-/// End of the run of class `wanted` that begins at p.
+/// The end of the run of code points of class `wanted` that begins at p.
 inline const char* end_of_run(CodeClass wanted, const char* p, const char* end) {
   while (p != end) {
     const std::uint8_t known = byte_classes[static_cast<unsigned char>(*p)];
@@ -42,7 +42,7 @@ inline const char* end_of_run(CodeClass wanted, const char* p, const char* end) 
   return p;
 }
 
-/// Start of the code point that ends at p.
+/// The start of the code point that ends at p.
 inline const char* code_point_before(const char* p) {
   do {
     --p;
@@ -50,15 +50,15 @@ inline const char* code_point_before(const char* p) {
   return p;
 }
 
-/// S+(?!\S)|S+: a run of white space without its last character, unless the run ends the text or
-/// has one character.
+/// S+(?!\S)|S+ : a run of white space. The last character is excluded unless the run is at the end
+/// of the text or has only one character.
 inline const char* end_of_spaces(const char* p, const char* run_end, const char* end) {
   if (run_end == end) return end;
   const char* const last = code_point_before(run_end);
   return last == p ? run_end : last;
 }
 
-/// End of the contraction whose apostrophe is at p ('s 't 're 've 'm 'll 'd); null if there is
+/// The end of a contraction ('s 't 're 've 'm 'll 'd) whose apostrophe is at p; null if there is
 /// none.
 template <bool any_case>
 const char* end_of_contraction(const char* p, const char* end) {
@@ -78,7 +78,7 @@ const char* end_of_contraction(const char* p, const char* end) {
       return letter(2) == 'e' ? p + 3 : nullptr;
     case 'l':
       return letter(2) == 'l' ? p + 3 : nullptr;
-    default:  // U+017F, the long s, equals s if case is ignored
+    default:  // U+017F, the long s, equals s when case is ignored
       return any_case && letter(1) == '\xc5' && letter(2) == '\xbf' ? p + 3 : nullptr;
   }
 }
@@ -102,7 +102,7 @@ struct Gpt2Scanner {
   }
 };
 
-/// `digits`: maximum digits of a word.
+/// `digits` is the maximum number of digits of a word.
 template <int digits>
 struct Llama3Scanner {
   static const char* word_end(const char* p, const char* end) {
@@ -133,7 +133,8 @@ struct Llama3Scanner {
     }
     if (first.value == CodeClass::other) return with_line_breaks(after, end);
     const char* const run_end = end_of_run(CodeClass::space, after, end);
-    for (const char* q = run_end; q != p; --q) {  // no byte of a longer space equals a line break
+    // no byte of a multi-byte space equals a line break
+    for (const char* q = run_end; q != p; --q) {
       if (line_break(q[-1])) return q;
     }
     return end_of_spaces(p, run_end, end);
@@ -152,7 +153,7 @@ struct DigitsGpt2Scanner {
   static const char* word_end(const char* p, const char* end) {
     const ClassedCodePoint first = class_at(p);
     if (first.value == CodeClass::number) return p + first.length;
-    // A text between numbers ends where the next number begins.
+    // The text between two numbers ends where the second number begins.
     if (first.value == CodeClass::space) {
       const char* const run_end = end_of_run(CodeClass::space, p + first.length, end);
       if (run_end == end || class_at(run_end).value == CodeClass::number) return run_end;

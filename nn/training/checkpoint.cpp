@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 namespace longhand::nn {
 namespace {
 
-// Each is one file NAME.safetensors, or parts with an index.
+// Model and optimizer are each one file NAME.safetensors, or parts with an index.
 const std::string model_file = "model", optimizer_file = "optimizer";
 const std::string score_file = "score";
 constexpr std::string_view checkpoint_prefix = "step-";
@@ -42,8 +42,8 @@ std::vector<NamedTensor> named(const Optimizer& optimizer) {
   return all;
 }
 
-/// The tensors under the names that the file uses: the released names (nn/released_names.h) if it
-/// has those, else ours.
+/// The tensors, renamed to the names in the file: the released names (nn/released_names.h) if the
+/// file uses those, otherwise the current names.
 std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts,
                                      std::vector<NamedTensor> tensors) {
   for (NamedTensor& n : tensors) {
@@ -72,8 +72,8 @@ SafetensorsParts open(const fs::path& folder, const std::string& name) {
   return parts;
 }
 
-/// The type in which the tensor is read: the file's, where it is one of f32 and bf16 and ours is
-/// the other; else our own.
+/// The type in which a tensor is read: the file's type if one of the two types is f32 and the other
+/// bf16; otherwise the tensor's own type.
 DType stored_type(const SafetensorsParts& parts, const NamedTensor& n) {
   const SafetensorsEntry* const entry = parts.find(n.name).entry;
   const auto is_either = [](DType type) { return type == DType::f32 || type == DType::bf16; };
@@ -108,7 +108,7 @@ void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors
       backend.upload(n.tensor.address(), bytes.data(), bytes.size());
       continue;
     }
-    // Copies a few rows at a time, so that no tensor is ever held twice.
+    // Copies a few rows at a time, so that no tensor is in memory twice.
     const std::int64_t rows = n.tensor.shape().front();
     const std::int64_t width = n.tensor.size() / std::max<std::int64_t>(1, rows);
     const std::int64_t step =
@@ -123,7 +123,8 @@ void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors
   }
 }
 
-/// The place of the first number that is neither finite nor of an integer type; how many there are.
+/// Index of the first number that is NaN or infinite, and how many there are. Integer tensors have
+/// none.
 struct NotFiniteNumbers {
   std::size_t first = 0, count = 0;
 };
@@ -144,7 +145,7 @@ NotFiniteNumbers not_finite(std::span<const std::byte> bytes, Bits exponent) {
   return found;
 }
 
-/// Refused if a tensor has a number that is not finite: no training saves one.
+/// Throws an Error if a tensor contains NaN or infinity, because no training saves such a tensor.
 void require_finite(const SafetensorsParts& parts) {
   for (const SafetensorsFile& file : parts.files()) {
     for (const SafetensorsEntry& entry : file.entries()) {
@@ -178,7 +179,7 @@ CheckpointInfo info_of(const SafetensorsFile& file) {
     const std::string where = text(file.name(), ": metadata ", key);
     if (key == "step") {
       info.step = parse<std::int64_t>(value, where);
-    } else if (key == "score") {  // older checkpoints keep the score here
+    } else if (key == "score") {  // older checkpoints store the score here
       info.score = parse<double>(value, where);
     } else {
       info.more[key] = value;
@@ -187,7 +188,7 @@ CheckpointInfo info_of(const SafetensorsFile& file) {
   return info;
 }
 
-/// The metadata of the folder's model or optimizer. All parts carry the same metadata.
+/// The metadata of a folder's model or optimizer. All parts have the same metadata.
 CheckpointInfo info_of(const SafetensorsParts& parts) {
   const SafetensorsFile& first = parts.files().front();
   for (const SafetensorsFile& file : parts.files()) {
@@ -198,8 +199,8 @@ CheckpointInfo info_of(const SafetensorsParts& parts) {
   return info_of(first);
 }
 
-/// The metadata of a whole checkpoint, with its score. Throws if the folder's name is that of
-/// another step.
+/// The metadata of a whole checkpoint, including its score. Throws an Error if the folder is named
+/// after another step.
 CheckpointInfo info_of(const SafetensorsParts& model, const fs::path& folder) {
   CheckpointInfo info = info_of(model);
   const std::optional<std::int64_t> named = step_of(folder.filename().string());
@@ -244,17 +245,17 @@ std::string unfinished_name(const std::string& name) {
 void remove_silently(const Folder& parent, const std::string& name) {
   try {
     parent.remove(name);
-  } catch (const Error&) {  // the first error is the one to report
+  } catch (const Error&) {  // the first error is reported
   }
 }
 
-/// Renames a folder to its final name once all of its files are written.
+/// Renames a folder to its final name after all of its files were written.
 void finish_folder(const Folder& parent, const Folder& folder, const std::string& unfinished,
                    const std::string& name, const CheckpointInfo& info) {
   if (info.score) save_score(folder, *info.score);
   folder.sync();
-  // Replaces an existing folder in one step where the system can, and otherwise moves it out of the
-  // way first.
+  // Replaces an existing folder atomically if the system supports it. Otherwise the existing folder
+  // is first renamed.
   if (!parent.contains(name)) {
     parent.rename(unfinished, name);
   } else if (!parent.exchange(unfinished, name)) {
@@ -268,7 +269,7 @@ void finish_folder(const Folder& parent, const Folder& folder, const std::string
   parent.remove(unfinished);
 }
 
-/// Each rank writes its own tensors in its own parts, which are numbered over all ranks. Rank 0
+/// Each rank writes its own tensors to separate parts, which are numbered over all ranks. Rank 0
 /// writes the index.
 void write_own(const Folder& folder, const std::string& name,
                const std::vector<NamedTensor>& tensors, const Metadata& metadata,
@@ -285,7 +286,7 @@ void write_own(const Folder& folder, const std::string& name,
     if (r < static_cast<std::size_t>(ranks.rank())) first += count;
     all += count;
   }
-  std::string lines;  // what the index needs: the name, file and size of each tensor
+  std::string lines;  // input of the index: name, file and size of each tensor
   ranks.together([&] {
     for (const IndexedTensor& t : write_parts(folder, name, parts, metadata, first, all)) {
       lines += text(t.name, '\n', t.file, '\n', t.bytes, '\n');
@@ -310,7 +311,7 @@ void write_own(const Folder& folder, const std::string& name,
 void require_kind(const SafetensorsParts& parts, const Optimizer& optimizer) {
   const CheckpointInfo info = info_of(parts);
   const auto found = info.more.find("optimizer");
-  // older checkpoints do not say; they were all written by Adam
+  // Older checkpoints do not name the optimizer. All of them were written by Adam.
   const std::string kind = found == info.more.end() ? "adam" : found->second;
   LONGHAND_CHECK(kind == optimizer.kind(), parts.name(), ": expected the state of ",
                  optimizer.kind(), ", got that of ", kind);
@@ -386,7 +387,7 @@ void save_checkpoint(const fs::path& folder, const CheckpointInfo& info,
 }
 
 void save_score(const Folder& folder, double score) {
-  char digits[32];  // the shortest text that reads back as the same number
+  char digits[32];  // the shortest text that is parsed to the same number
   const char* const end = std::to_chars(digits, digits + sizeof digits, score).ptr;
   write_atomically(folder, score_file, std::string(static_cast<const char*>(digits), end) + "\n");
 }
@@ -415,7 +416,7 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
 void load_values(const fs::path& folder, const Parameters& parameters,
                  std::span<const Parameter> own) {
   const auto model = open(folder, model_file);
-  info_of(model, folder);  // throws unless the folder is a checkpoint
+  info_of(model, folder);  // throws an Error unless the folder is a checkpoint
   auto values = as_named_in(model, named(parameters));
   std::erase_if(values, [&](const NamedTensor& n) {
     return !model.find(n.name).entry && std::ranges::count(own, n.name, &Parameter::name) > 0;
@@ -458,8 +459,8 @@ bool is_checkpoint(const fs::path& folder) {
 
 void check_file_size(const Parameters& parameters, const Optimizer& optimizer, const Metadata& more,
                      std::uint64_t most) {
-  // The longest metadata that a save may write. Room is reserved for it, so that no later save
-  // needs more.
+  // The longest metadata that a save may write. The parts reserve room for it, so that no later
+  // save needs more parts.
   const CheckpointInfo longest{.step = std::numeric_limits<std::int64_t>::min(), .more = more};
   cut_into_parts(model_file, items_of(named(parameters)), metadata_of(longest), most);
   cut_into_parts(optimizer_file, items_of(named(optimizer)), metadata_of(longest.step, optimizer),

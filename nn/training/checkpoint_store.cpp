@@ -34,7 +34,7 @@ void CheckpointStore::open() {
     if (name.starts_with(unfinished_prefix) || is_temporary(name)) {
       held().remove(name);
     } else if (step_of(name) && fs::is_directory(folder_ / name)) {
-      // Removes a score file that was never finished.
+      // Removes a score file whose writing was interrupted.
       const Folder checkpoint = held().make_folder(name);
       for (const std::string& file : checkpoint.names()) {
         if (is_temporary(file)) checkpoint.remove(file);
@@ -48,7 +48,7 @@ void CheckpointStore::save(const CheckpointInfo& info, const Parameters& paramet
   try {
     save_checkpoint(held(), checkpoint_name(info.step), info, parameters, optimizer, most_);
   } catch (const Error&) {
-    held().require_in_place();  // if the folder itself was removed, say that instead
+    held().require_in_place();  // if the folder was removed, that is the error to report
     throw;
   }
   after_save(info.step);
@@ -104,7 +104,7 @@ std::optional<std::int64_t> CheckpointStore::best_up_to(std::int64_t step) const
       if (!score || (best && *score <= highest)) continue;
       best = one;
       highest = *score;
-    } catch (const Error&) {  // a damaged one is never the best
+    } catch (const Error&) {  // a damaged checkpoint is never the best
     }
   }
   return best;
@@ -148,7 +148,7 @@ std::optional<std::int64_t> CheckpointStore::last_sound_before(std::int64_t step
     if (*at >= step) continue;
     try {
       if (check_checkpoint(path(*at)).optimizer) return *at;
-    } catch (const Error&) {  // that one is damaged too: try the one before
+    } catch (const Error&) {  // this checkpoint is damaged too: try the one before it
     }
   }
   return std::nullopt;
@@ -159,12 +159,12 @@ void CheckpointStore::prune() {
   std::optional<std::int64_t> kept;
   try {
     kept = best();
-  } catch (const Error&) {  // nobody knows which one is the best: all stay
+  } catch (const Error&) {  // the best checkpoint is unknown, so all are kept
     return;
   }
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < all.size(); ++i) {
     if (all[i] == kept) continue;
-    // Rename it first: a half-removed folder must not look like a checkpoint.
+    // Renamed before removal, because a partly removed folder must not look like a checkpoint.
     const std::string doomed = text(unfinished_prefix, "old-", checkpoint_name(all[i]));
     held().remove(doomed);
     held().rename(checkpoint_name(all[i]), doomed);

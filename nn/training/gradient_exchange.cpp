@@ -43,10 +43,10 @@ void GradientExchange::close(Bucket bucket) {
     places_[i] = {buckets_.size(), member};
     bucket.at.push_back(at);
     at += parameters_.all()[i].value().size();
-    const std::int64_t gap = -at & 3;  // align members to 16 bytes, as separate tensors are
+    const std::int64_t gap = -at & 3;  // aligns members to 16 bytes, like separate tensors
     if (gap > 0) bucket.gaps = true;
     at += gap;
-    if (!owners_.empty()) {  // later shares begin here or after
+    if (!owners_.empty()) {  // later shares begin here or after this place
       for (std::size_t s = share(i) + 1; s < bucket.shares.size(); ++s) {
         bucket.shares[s] = static_cast<std::size_t>(at);
       }
@@ -79,7 +79,7 @@ void GradientExchange::add(std::size_t parameter, const Tensor& gradient) {
   const Tensor to = in(bucket, member);
   if (gradient) {
     backend(Copy{.x = gradient, .y = to});
-  } else {  // -0 is the neutral element: x + -0 is x for every x, but -0 + 0 is 0
+  } else {  // -0 is the neutral element of addition: x + -0 is x for every x, but -0 + 0 is 0
     backend(Fill{.value = -0.0, .y = to});
   }
   --bucket.missing;
@@ -92,8 +92,8 @@ void GradientExchange::begin_ready() {
     bucket.ticket = ranks_.begin_sum(bucket.flat, bucket.shares);
   }
   if (owners_.empty()) return;
-  // If backward is faster than the exchange, it waits here so that not all buckets are in memory at
-  // once.
+  // If backward is faster than the exchange, it waits here, so that not all buckets are in memory
+  // at once.
   if (next_ > kept_ + most_under_way) {
     const auto start = Clock::now();
     ranks_.finish(buckets_[next_ - most_under_way - 1].ticket);
@@ -104,7 +104,7 @@ void GradientExchange::begin_ready() {
   }
 }
 
-/// Frees the bucket except for the sums of this rank's own parameters.
+/// Frees a bucket except for the sums of this rank's own parameters.
 void GradientExchange::keep_own(Bucket& bucket) {
   for (std::size_t member = 0; member < bucket.members.size(); ++member) {
     const std::size_t i = bucket.members[member];
@@ -123,7 +123,7 @@ Tensor GradientExchange::finish(const Tensor& losses) {
   Backend& backend = parameters_.backend();
   const DType type = parameters_.type();
   const auto count = std::ssize(here_);
-  // Sums the flags of used parameters, and the losses.
+  // Sums the losses, and for each parameter the flag that it has a gradient.
   const Tensor rest = Tensor(backend, {count + 1}, type);
   const Tensor anywhere = rest.slice(0, count), loss = rest.slice(count, 1);
   anywhere.assign(here_);

@@ -52,7 +52,7 @@ void GradientTree::end_part() {
 Tensor GradientTree::Add::operator()(Tensor a, Tensor b) const {
   if (!b) return a;
   if (!a) return b;
-  // Two parameters can share one gradient tensor, as the terms of a sum do.
+  // Two parameters may share one gradient tensor, for example as the terms of a sum.
   const Tensor sum = a.sole() ? a : b.sole() ? b : empty_like(a);
   sum.backend()(Combine{.f = Combination::sum, .a = a, .b = b, .y = sum});
   return sum;
@@ -72,12 +72,13 @@ Tensor sum_over_ranks(Communicator& ranks, const Parameters& parameters, const T
   Backend& backend = parameters.backend();
   std::vector<Tensor> sums;
   std::vector<const Var*> summed;
-  std::vector<double> here;  // per parameter: 1 if it has a gradient on this rank
+  std::vector<double> here;  // for each parameter: 1 if it has a gradient on this rank
   for (const Parameter& p : parameters.all()) {
     const Var& var = p.var();
     if (!var.wants_grad()) continue;
     here.push_back(var.grad() ? 1 : 0);
-    if (!var.grad()) {  // -0 is the neutral element: x + -0 is x for every x, but -0 + 0 is 0
+    // -0 is the neutral element of addition: x + -0 is x for every x, but -0 + 0 is 0
+    if (!var.grad()) {
       const Tensor nothing = empty_like(var.value());
       backend(Fill{.value = -0.0, .y = nothing});
       var.sink().add(nothing);

@@ -8,11 +8,11 @@
 
 namespace longhand::nn {
 
-/// Thrown between two operations to leave the current work unfinished.
+/// Thrown between two operations to abandon the current work.
 struct Interrupted {};
 
-/// While an object of this class lives, the backend asks a question before each operation. If the
-/// answer is yes, it throws Interrupted instead of running the operation.
+/// While an Interruptible exists, the backend calls a function before each operation. If it returns
+/// true, Interrupted is thrown and the operation is not executed.
 class Interruptible {
  public:
   Interruptible(Backend& backend, std::function<bool()> asked)

@@ -31,12 +31,12 @@ Batch twice(const Batch& batch) {
   return all;
 }
 
-/// Peak of live memory until backward begins, and of the whole step.
+/// Peak of used memory up to the start of backward, and over the whole step.
 struct Peaks {
   double forward = 0, step = 0;
 };
 
-/// Adds the size of existing gradients to `gradients`.
+/// Measures the peaks of one step. Adds the size of all gradients to `gradients`.
 Peaks peaks_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, double& gradients) {
   Backend& backend = model.parameters().backend();
   const DType type = model.parameters().type();
@@ -62,7 +62,7 @@ Peaks peaks_of(Model& model, AdamOptimizer& optimizer, const Batch& batch, doubl
   return peaks;
 }
 
-/// The transport of one of `size` ranks, without any connection.
+/// The transport of one of `size` ranks, which is not connected to any other.
 class Unreachable final : public Transport {
  public:
   Unreachable(int rank, int size) : rank_(rank), size_(size) {}
@@ -76,7 +76,7 @@ class Unreachable final : public Transport {
   int rank_, size_;
 };
 
-/// Moments on the rank that holds most of them.
+/// Bytes of the moments on the rank that has most of them.
 double shared_moments(const Parameters& parameters, const AdamOptions& adam, std::int64_t count) {
   const CachingAllocator& memory = parameters.backend().memory();
   const auto live = [&] { return static_cast<double>(memory.use().live); };
@@ -90,7 +90,7 @@ double shared_moments(const Parameters& parameters, const AdamOptions& adam, std
   return most;
 }
 
-/// Bytes of packed panels, in both orientations of each weight: f32 or two bf16 halves, or one
+/// Bytes of packed panels, in both orientations of each weight: f32, two bf16 halves, or one bf16
 /// half.
 double panels_of(const Parameters& parameters, Math math) {
   double bytes = 0;
@@ -122,8 +122,8 @@ MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Back
     peaks.forward += (times - 1) * (more.forward - peaks.forward);
     peaks.step += (times - 1) * (more.step - peaks.step);
   }
-  // The last part of a rank adds its gradients to one set per level of the tree of its parts. Ranks
-  // that share gradients then keep their own and those in transit.
+  // While a rank's last part adds its gradients, there is one set of gradients per level of the
+  // tree. Ranks that share gradients afterwards keep their own gradients and those in transit.
   const std::int64_t parts = spread.parts / spread.ranks;
   const int levels = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(parts))) - 1;
   const double below = set * levels;

@@ -9,7 +9,7 @@
 namespace longhand::nn {
 namespace {
 
-/// The group that contains the parameter, or null.
+/// The group that contains the parameter; null if there is none.
 const ParameterGroup* group_of(const Parameter& parameter, std::span<const ParameterGroup> groups) {
   const ParameterGroup* found = nullptr;
   for (const ParameterGroup& group : groups) {
@@ -131,9 +131,9 @@ std::vector<int> Optimizer::owners() const {
   return owners;
 }
 
-/// Computes the norm of all gradients, of which each rank has some or all. Sums of squares of
-/// pieces are computed where the gradients are, and all sums are in the same order on every rank.
-/// `sizes`: of all gradients, in that order; `gradients`: likewise, empty if on another rank.
+/// Computes the norm of all gradients, of which each rank may have only a part. Sums of squares are
+/// computed where a gradient is, and all ranks add them in the same order. `sizes` are the sizes of
+/// all gradients; `gradients` has the same order and is empty where a gradient is on another rank.
 void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std::int64_t> sizes,
                          const Tensor& losses, bool over_ranks) {
   std::int64_t count = 0;
@@ -152,7 +152,8 @@ void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std:
     at += pieces;
   }
   backend(sums);
-  if (over_ranks) ranks_->sum({&squares, 1});  // exactly one rank has a non-zero sum for each piece
+  // For each piece, exactly one rank has a non-zero sum.
+  if (over_ranks) ranks_->sum({&squares, 1});
   backend(GlobalNorm{.squares = squares,
                      .largest = shared_.clip,
                      .norm = norm_,
@@ -171,7 +172,7 @@ void Optimizer::step(const Tensor& losses, const std::vector<bool>* reached) {
     for (const Entry& entry : one.entries) {
       const Tensor gradient = entry.parameter.var().grad();
       if (reached ? !(*reached)[entry.number] : !gradient) continue;
-      std::int64_t before = 0;  // rows of the state before these
+      std::int64_t before = 0;  // number of earlier rows in the state
       for (const Rows& rows : entry.rows) {
         gradients.push_back(gradient ? gradient.slice(rows.first, rows.count) : Tensor());
         values.push_back(entry.parameter.value().slice(rows.first, rows.count));

@@ -14,55 +14,58 @@
 
 namespace longhand::nn {
 
-/// AdamW, see Adam in core/contract/optimizer.h.
+/// Options of AdamW; see Adam in core/contract/optimizer.h.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double decay = 0;            // weight decay of parameters with Parameter::decays
+  double decay = 0;            // weight decay of parameters whose decays() is true
   bool decoupled = true;       // false: Adam with weight decay as an L2 penalty
   double clip = 0;             // maximum global norm of the gradients; 0: no clipping
   bool short_moments = false;  // store moments in bf16 if parameters are f32
 };
 
-/// Gradient descent with momentum, see Sgd in core/contract/optimizer.h.
+/// Options of gradient descent with momentum; see Sgd in core/contract/optimizer.h.
 struct SgdOptions {
   double momentum = 0.9;
   double decay = 0;
   double clip = 0;
 };
 
-/// The state that ranks divide among themselves instead of each storing all of it.
+/// What ranks divide among themselves, so that each stores only a part.
 enum class Sharing { nothing, moments, gradients };
 
 using OptimizerOptions = std::variant<AdamOptions, SgdOptions>;
 
-/// Parameters with their own rate or weight decay. A parameter is in at most one group.
+/// Parameters with a separate learning rate or weight decay. A parameter belongs to at most one
+/// group.
 struct ParameterGroup {
   std::vector<Parameter> parameters;
-  double rate = 1;                   // factor of the schedule's rate
-  std::optional<double> decay = {};  // default: the optimizer's; applies to parameters that decay
-  bool frozen = false;               // true: no gradient and no update
+  double rate = 1;  // factor of the schedule's learning rate
+  /// default: the optimizer's; applies to parameters whose decays() is true
+  std::optional<double> decay = {};
+  bool frozen = false;  // true: the parameters have no gradient and are not updated
 };
 
 /// Updates all parameters that are not frozen. A parameter that no loss of the step used (such as
 /// another task's output head) is not changed in that step. If only some rows of a parameter are
-/// trained, the other rows have no update, no decay, no part in the norm and no state.
+/// trained, the other rows are not updated, do not decay, do not count for the norm and have no
+/// state.
 ///
-/// If the norm of the gradients or a loss is not finite, neither that step nor any later one
-/// changes anything until go_on(). norm() and the losses can therefore be read late.
+/// If the norm of the gradients or a loss is not finite, neither this step nor any later one
+/// changes anything until go_on() is called. norm() and the losses can therefore be read later.
 ///
-/// Ranks may share the optimizer's state: each stores the state of the parameters that it owns,
-/// updates them, and broadcasts their new values. Parameters are not split, and ranks own about
-/// equally many numbers.
+/// Ranks may share the optimizer's state: each rank stores the state of the parameters that it
+/// owns, updates them, and broadcasts their new values. Single parameters are not split, and ranks
+/// own roughly equal numbers of entries.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   virtual std::string_view kind() const = 0;
 
-  /// Writes what changes from step to step to the backend's memory. Steps count from 1.
+  /// Writes the values that change from step to step to the backend's memory. Steps count from 1.
   void prepare(double rate, std::int64_t step);
-  /// Takes the prepared step without reading any number, and clears the gradients. losses [n].
-  /// `reached`: which parameters have a gradient on some rank, if each rank has only the gradients
-  /// of its own parameters.
+  /// Executes the prepared step without reading any number on the host, and clears the gradients.
+  /// losses [n]. If each rank has only the gradients of its own parameters, `reached` lists which
+  /// parameters have a gradient on any rank.
   void step(const Tensor& losses, const std::vector<bool>* reached = nullptr);
   /// Global norm of the last step's gradients before clipping. [1]
   const Tensor& norm() const { return norm_; }
@@ -74,48 +77,48 @@ class Optimizer {
     std::string name;  // name of the parameter with a suffix such as ".m"
     Tensor tensor;
   };
-  /// State to be saved and restored. If ranks share it, the part on this rank.
+  /// The state to be saved and restored. If ranks share it, this is the part of this rank.
   std::vector<State> state() const;
 
-  /// The numbers in the optimizer's formula at a step with this rate, by name, and those of each
-  /// parameter. They allow a step to be recomputed elsewhere.
+  /// The numbers in the optimizer's formula for a step with this rate, by name, and those of each
+  /// parameter. Other programs can recompute the step from them.
   using Numbers = std::vector<std::pair<std::string, std::vector<double>>>;
   Numbers numbers(double rate, std::int64_t step) const;
   struct Learning {
     Parameter parameter;
-    double rate;  // factor of the schedule's rate
+    double rate;  // factor of the schedule's learning rate
     double decay;
   };
   std::vector<Learning> learning() const;
 
-  /// The rank that stores the state of each parameter; 0 for frozen ones.
+  /// The rank that stores the state of each parameter; 0 for frozen parameters.
   std::vector<int> owners() const;
 
-  /// If ranks share the state: stores all of it on this rank from now on, so that it can be read
-  /// from a file.
+  /// If ranks share the state: stores the whole state on this rank from now on, so that it can be
+  /// loaded from a file.
   void hold_all();
-  void hold_own();  // stores only this rank's part again
+  void hold_own();  // stores only the part of this rank again
   bool holds_all() const;
 
  protected:
   using Groups = std::span<const ParameterGroup>;
   struct Shared {
     double decay, clip;
-    std::vector<std::string_view> state;  // names of the state tensors of a parameter
-    std::int64_t numbers;                 // count of numbers that change from step to step
-    bool short_state = false;             // store state in bf16 if parameters are f32
+    std::vector<std::string_view> state;  // suffixes of the state tensors of a parameter
+    std::int64_t numbers;                 // number of values that change from step to step
+    bool short_state = false;             // store the state in bf16 if parameters are f32
   };
-  /// `ranks` share the state; null if each rank has all of it.
+  /// `ranks` share the state; null: each rank stores all of it.
   Optimizer(const Parameters& parameters, Shared shared, Groups groups, Communicator* ranks);
 
-  /// Parameters that are updated together. state[k][i]: state tensor k of parameter i.
+  /// Parameters that are updated together. state[k][i] is state tensor k of parameter i.
   struct Update {
     std::vector<Tensor> parameters = {}, gradients = {};
     std::vector<std::vector<Tensor>> state = {};
     std::vector<double> decay = {};
     Tensor now, factor;
   };
-  /// The numbers of a step with this rate.
+  /// The values that change from step to step, for a step with this rate.
   virtual std::vector<double> now(double rate, std::int64_t step) const = 0;
   virtual Numbers constants() const = 0;
   virtual void apply(const Update& update) const = 0;
@@ -125,12 +128,12 @@ class Optimizer {
     Parameter parameter;
     std::size_t number;      // index of the parameter
     std::vector<Rows> rows;  // trained rows
-    // state of these rows, concatenated; empty on ranks that do not own it
+    // The state of these rows, concatenated; empty on ranks that do not own it.
     std::vector<Tensor> state;
     double decay;
     int owner;
   };
-  /// Parameters whose rate is `rate` times the schedule's.
+  /// Parameters whose learning rate is `rate` times the schedule's.
   struct Rated {
     double rate;
     Tensor now;
@@ -144,7 +147,7 @@ class Optimizer {
 
   Shared shared_;
   Communicator* ranks_;
-  std::size_t parameters_ = 0;  // count of the model's parameters, including frozen ones
+  std::size_t parameters_ = 0;  // number of the model's parameters, including frozen ones
   DType kept_;                  // type of the state
   std::vector<Rated> all_;
   Tensor norm_, factor_;

@@ -9,7 +9,7 @@ namespace longhand::nn {
 namespace {
 
 /// Each star first matches as few characters as possible. If the rest does not match, the last star
-/// takes one more, so the time is at most the product of the lengths.
+/// matches one more character. The time is at most proportional to the product of the lengths.
 bool matches(std::string_view name, std::string_view pattern) {
   std::size_t n = 0, p = 0, star = std::string_view::npos, taken = 0;
   while (n < name.size()) {

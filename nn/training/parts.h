@@ -6,18 +6,18 @@
 
 #include "nn/module.h"
 
-/// Selects parts of a model by name.
+/// Selection of parameters by name patterns.
 namespace longhand::nn {
 
-/// True if the pattern matches the parameter's name or the name of something that contains it
-/// ("blocks.0" contains blocks.0.norm1.weight). * matches any characters, including dots.
+/// True if the pattern matches the parameter's name or the name of an enclosing scope ("blocks.0"
+/// encloses blocks.0.norm1.weight). * matches any characters, including dots.
 bool matches_part(std::string_view name, std::string_view pattern);
 
-/// Parameters matched by one of the patterns: "embedding,blocks.*.mixing,*.bias". Throws an Error
-/// for a pattern without a match.
+/// The parameters that match one of the patterns in a list: "embedding,blocks.*.mixing,*.bias".
+/// Throws an Error if a pattern matches no parameter.
 std::vector<Parameter> find_parts(const Parameters& parameters, std::string_view patterns);
 
-/// Freezes all other parameters.
+/// Freezes all parameters except these.
 void train_only(const Parameters& parameters, std::span<const Parameter> learning);
 
 }  // namespace longhand::nn

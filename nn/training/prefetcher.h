@@ -13,13 +13,13 @@
 
 namespace longhand::nn {
 
-/// Makes the batches of coming steps on its own thread, a few steps ahead.
+/// Makes the batches of the next steps in advance, on a separate thread.
 class Prefetcher {
  public:
   struct Plan {
     std::int64_t first_step = 1, last_step = 0;
-    std::int64_t first_batch = 0, batches = 1;  // of each step
-    std::size_t ahead = 2;                      // maximum steps ahead
+    std::int64_t first_batch = 0, batches = 1;  // range of batches of each step
+    std::size_t ahead = 2;                      // maximum number of steps to make in advance
   };
   Prefetcher(BatchSource source, Plan plan);
   ~Prefetcher();
@@ -27,7 +27,7 @@ class Prefetcher {
   Prefetcher& operator=(const Prefetcher&) = delete;
 
   /// Returns the batches of the next step. Rethrows an exception of the source. Throws Interrupted
-  /// if `interrupted` returns true while waiting.
+  /// if `interrupt` returns true while waiting.
   std::vector<Batch> next(const std::function<bool()>& interrupt = {});
 
  private:

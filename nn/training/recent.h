@@ -6,13 +6,14 @@
 
 namespace longhand::nn {
 
-/// A small cache. If it is full, the least recently used value is dropped.
+/// A small cache. When it is full, the least recently used value is removed.
 template <class Key, class Value>
 class Recent {
  public:
   explicit Recent(std::size_t most) : most_(most) {}
 
-  /// Returns the key's value, made by make() if missing. Room is made first.
+  /// The value of the key. If it is missing, it is created by make(), after an old value was
+  /// removed if necessary.
   template <class Make>
   Value& at(const Key& key, Make&& make) {
     for (auto i = values_.begin(); i != values_.end(); ++i) {

@@ -15,7 +15,7 @@ bool RecordedSteps::take(Model& model, Step& step,
   placed.assign(model, step);
   const bool repeated = recorded.repeat->run([&] { operations(placed); });
   step.numbers = placed.numbers;
-  if (repeated) {  // the next repetition writes to the same place
+  if (repeated) {  // copied, because the next replay writes to the same memory
     step.numbers = empty_like(placed.numbers);
     backend(Copy{.x = placed.numbers, .y = step.numbers});
   }

@@ -9,18 +9,18 @@
 
 namespace longhand::nn {
 
-/// If the backend can repeat recorded work (Repeat in core/backend.h), a step of a known shape is
-/// repeated: the host uploads its batch and waits for nothing. A few shapes are kept, each with
-/// memory for its batch.
+/// If the backend can repeat recorded work (Repeat in core/backend.h), steps of a known shape are
+/// replayed: the host uploads the batch and does not wait. The recordings of a few shapes are kept,
+/// each with memory for its batch.
 class RecordedSteps {
  public:
-  /// `shapes`: maximum shapes kept; 0: record nothing.
+  /// `shapes` is the maximum number of recorded shapes; 0: record nothing.
   explicit RecordedSteps(std::size_t shapes) : shapes_(shapes), kept_(shapes) {}
 
-  /// True if the model's steps can be recorded and no observer looks at single operations.
+  /// True if the model's steps can be recorded and no observer is set.
   bool possible(const Model& model) const { return shapes_ > 0 && model.recordable(); }
-  /// Uploads the step's batch and runs its operations or their recording. Returns true for a
-  /// recording, whose numbers are then those of the step.
+  /// Uploads the step's batch and executes either its operations or their recording. Returns true
+  /// if a recording was replayed; `step.numbers` then contains the numbers of the step.
   bool take(Model& model, Step& step, const std::function<void(PlacedStep&)>& operations);
 
  private:

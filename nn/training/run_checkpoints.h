@@ -9,32 +9,33 @@
 namespace longhand::nn {
 
 struct CheckpointOptions {
-  std::filesystem::path folder = {};  // empty: no checkpoints are written
-  int keep = 2;  // how many of the latest to keep; the best one is kept as well
-  std::uint64_t most_file_bytes = 0;  // the size limit of a checkpoint's files; 0: no limit
+  /// Folder of the checkpoints; empty: no checkpoints are written.
+  std::filesystem::path folder = {};
+  int keep = 2;  // number of latest checkpoints to keep; the best one is kept as well
+  std::uint64_t most_file_bytes = 0;  // maximum bytes of a checkpoint's files; 0: no limit
   Metadata metadata = {};             // stored in every checkpoint
 };
 
-/// Writes the checkpoints of a training run, and remembers which step was saved last and which
-/// checkpoint scored best.
+/// Writes the checkpoints of a training run. Stores which step was saved last and which checkpoint
+/// has the best score.
 class RunCheckpoints {
  public:
-  /// writes: false on ranks that leave writing to rank 0.
+  /// `writes` is false on ranks that do not write files.
   RunCheckpoints(CheckpointOptions options, const Parameters& parameters,
                  const Optimizer& optimizer, bool writes);
 
-  void open();  // call before the first checkpoint is written
+  void open();  // must be called before the first checkpoint is written
   CheckpointInfo load(const std::filesystem::path& checkpoint);
   std::optional<std::filesystem::path> latest() const;
 
-  /// True if save() would write this step.
+  /// True if save() would write a checkpoint of this step.
   bool wants(std::int64_t step) const { return writes() && saved_ != step; }
-  /// Writes the checkpoint of this step and returns its folder; returns nothing if the step is
-  /// saved already or no checkpoints are written. sharing: the ranks that write it together; all of
-  /// them call this.
+  /// Writes the checkpoint of this step and returns its folder. Returns no value if the step is
+  /// already saved or no checkpoints are written. `sharing`: ranks that write it together; all of
+  /// them must call this function.
   std::optional<std::filesystem::path> save(std::int64_t step, Communicator* sharing = nullptr);
   void score(std::int64_t step, double score);
-  std::optional<std::int64_t> saved() const { return saved_; }  // the step saved last
+  std::optional<std::int64_t> saved() const { return saved_; }  // the step that was saved last
 
  private:
   bool writes() const { return store_ && writes_; }

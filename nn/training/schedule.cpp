@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> names{"constant", "linear", "cosine", "one_cycle"};
 
-/// Rises from 0 to 1 along half a period of a cosine.
+/// Half a period of a cosine, which rises from 0 to 1.
 double half_cosine(double u) { return (1 - std::cos(std::numbers::pi * u)) / 2; }
 
 double share(std::int64_t part, std::int64_t whole) {
@@ -26,10 +26,11 @@ double Schedule::at(std::int64_t step) const {
   LONGHAND_CHECK(steps > 0 || curve == Curve::constant, "schedule: ", name_of(curve),
                  ": expected the number of steps, got ", steps);
   const bool cycles = curve == Curve::one_cycle;
-  const bool published = cycles && place == Place::start;  // as in OneCycleLR
+  const bool published = cycles && place == Place::start;  // as in PyTorch's OneCycleLR
   const double low = first.value_or(published ? peak / 25 : 0);
   const double end = last.value_or(published ? peak / 25 / 1e4 : 0);
-  // OneCycleLR reaches its peak in the last step of the warm-up, the others in the step after it.
+  // OneCycleLR reaches its peak in the last step of the warm-up. All other curves reach it one step
+  // later.
   const std::int64_t rise = published ? warm_up - 1 : warm_up;
   const std::int64_t point = place == Place::start ? step - 1 : step;
   if (published ? point <= rise : point < rise) {

@@ -63,7 +63,7 @@ void PlacedStep::add_gradients(Model& model, const GradientTree::Summed& summed)
   }
 }
 
-/// `tree`: given for the last batch of a part.
+/// `tree` is given for the last batch of a part only.
 void PlacedStep::add_gradients(Model& model, std::size_t batch, GradientTree* tree) {
   if (begins) begins(places[batch]);
   const auto at = static_cast<std::int64_t>(batch);

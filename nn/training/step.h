@@ -13,66 +13,67 @@
 
 namespace longhand::nn {
 
-/// One optimizer step after it was taken.
+/// The results of an optimizer step.
 struct StepReport {
   std::int64_t step = 0;
-  double loss = 0;                      // weighted mean over the step's scored targets
-  std::optional<double> accuracy = {};  // weighted share of right choices
+  double loss = 0;                      // weighted mean loss over the step's scored targets
+  std::optional<double> accuracy = {};  // weighted share of right predictions
   double rate = 0;
-  double gradient_norm = 0;  // global norm before clipping
-  std::int64_t tokens = 0;   // tokens or other rows of input, on all ranks
-  double pairs = 0;          // pairs of a token and a token it can see, on all ranks
-  // Wall time and the part of it spent on data; means over the steps that were read together.
+  double gradient_norm = 0;  // global norm of the gradients before clipping
+  std::int64_t tokens = 0;   // number of tokens, or other rows of input, on all ranks
+  double pairs = 0;          // number of pairs of a token and a token that it sees, on all ranks
+  // Duration of the step, and the part spent waiting for data, in seconds; averaged over the steps
+  // that were read together.
   double seconds = 0;
   double waited = 0;
   MemoryUse memory = {};
-  /// The rank that computed longest in this step, without waiting for others.
+  /// The rank that computed longest in this step, not counting its waiting for other ranks.
   struct Slowest {
     int rank = 0;
     double seconds = 0;
   };
   std::optional<Slowest> slowest = {};
-  /// This rank's seconds of exchanging gradients, its seconds of waiting for them after backward,
-  /// and the bytes that it sent in the step.
+  /// On this rank: seconds of exchanging gradients, seconds of waiting for the exchange after
+  /// backward, and bytes sent.
   struct Exchange {
     double seconds = 0, exposed = 0;
     std::uint64_t bytes = 0;
   };
   std::optional<Exchange> exchange = {};
-  /// No target of the batch is scored. Parameters and moments did not change, and loss and norm are
-  /// meaningless.
+  /// True if no target of the batch is scored. Parameters and moments did not change, and loss and
+  /// norm are meaningless.
   bool skipped = false;
 };
 
-/// The cut of a step's batch, set by the run's options: into parts, a power of two, whose gradients
-/// are added in a binary tree of neighbours (nn/ranks/tree.h), and each part into batches that are
-/// computed one after another. Each rank has equally many neighbouring parts, so the sum does not
+/// How a step's batch is divided: into parts, a power of two, whose gradients are added in a binary
+/// tree (nn/ranks/tree.h), and each part into batches that are computed one after another. The
+/// run's options determine this. Each rank has equally many neighbouring parts, so the sum does not
 /// depend on the number of ranks.
 struct StepCut {
-  std::int64_t parts = 1;  // parts of this rank
-  std::int64_t first = 0;  // first of them among the parts of all ranks
-  std::int64_t each = 1;   // batches of a part
+  std::int64_t parts = 1;  // number of parts on this rank
+  std::int64_t first = 0;  // index of the first of them among the parts of all ranks
+  std::int64_t each = 1;   // number of batches per part
 
   std::int64_t batches() const { return parts * each; }
   std::int64_t first_batch() const { return first * each; }
-  /// Index among this rank's parts of the part that contains the batch at this place.
+  /// Index, among this rank's parts, of the part that contains the batch at this place.
   std::size_t part_of(std::int64_t place) const {
     return static_cast<std::size_t>(place / each - first);
   }
 };
 
-/// A step in progress: its batches on the host and, once it was taken, its numbers.
+/// A step in progress: its batches on the host and, after it was executed, its results.
 struct Step {
   using Clock = std::chrono::steady_clock;
 
   StepReport report;
   StepCut cut = {};
   std::vector<Batch> batches;        // this rank's batches that have a scored target
-  std::vector<std::int64_t> places;  // place of each batch among the step's batches on all ranks
-  std::vector<double> shares;        // share of each batch in the step's weight
+  std::vector<std::int64_t> places;  // index of each batch among the step's batches on all ranks
+  std::vector<double> shares;        // share of each batch in the total weight of the step
   Clock::time_point start;
-  double own_seconds = 0;  // seconds of this rank's own work, if there are several ranks
-  Tensor numbers = {};     // see PlacedStep
+  double own_seconds = 0;  // seconds of this rank's computation, if there are several ranks
+  Tensor numbers = {};     // as in PlacedStep
   bool choices = true;
 
   double seconds() const {  // seconds since the step began
@@ -80,26 +81,26 @@ struct Step {
   }
 };
 
-/// A step's batches in the backend's memory, with room for its numbers.
+/// A step's batches in the backend's memory, with memory for its results.
 struct PlacedStep {
   StepCut cut;
   std::vector<PlacedBatch> batches;
   std::vector<std::int64_t> places;
   Tensor shares;        // [batches]
   Tensor numbers;       // losses of the batches, then their hits, then the norm of the gradients
-  bool choices = true;  // every batch has hits
+  bool choices = true;  // true if every batch has hits
 
   /// Prepares the model for the step.
   PlacedStep(Model& model, const Step& step);
-  /// Replaces the batches, in the same memory, by those of a step of the same shape
+  /// Replaces the batches, in the same memory, by those of another step of the same shape
   /// (nn/training/step_shape.h).
   void assign(Model& model, const Step& step);
 
   Tensor losses() const { return numbers.slice(0, std::ssize(batches)); }
   void put_norm(const Tensor& norm) const;
-  /// Runs the model on each batch. The sums of this rank's gradients become the parameters'
-  /// gradients. With `summed`, each sum is passed to it as soon as it is known, and gradients are
-  /// empty afterwards.
+  /// Runs the model forward and backward on each batch. The sums of this rank's gradients become
+  /// the parameters' gradients. If `summed` is given, each sum is passed to it as soon as it is
+  /// complete, and the parameters' gradients are empty afterwards.
   void add_gradients(Model& model, const GradientTree::Summed& summed = {});
   /// If set, called with the place of each batch before it is computed.
   std::function<void(std::int64_t place)> begins = {};

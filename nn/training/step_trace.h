@@ -9,28 +9,28 @@
 #include "nn/training/optimizer.h"
 #include "nn/training/step.h"
 
-/// All values of a training step as arrays that other programs can read.
+/// Writes all values of a training step as arrays that other programs can read.
 namespace longhand::nn {
 
-/// The contents of a batch, as far as they exist: tokens, lengths, positions, features, targets
-/// [rows, groups] (negative: not scored), values, weights (shape of targets), head [1]. Each name
-/// starts with the prefix.
+/// The contents of a batch, as far as it has them: tokens, lengths, positions, features, targets
+/// [rows, groups] (negative: not scored), values, weights (shaped like targets), head [1]. Each
+/// name starts with the prefix.
 std::vector<NamedTensor> arrays_of(const Batch& batch, Backend& host, const std::string& prefix);
 
-/// The prefix of the batch at this place of its step, such as "batches.2.".
+/// The name prefix of the batch at this index of the step, such as "batches.2.".
 std::string batch_prefix(std::int64_t place);
 
-/// One step: its inputs, results and updates.
+/// All values of one step: its inputs, results and updates.
 ///
 ///   batches.K.*                    each of its batches (arrays_of), and its share in the loss
-///   batches.K.activations.NAME     all activations that the model shows (Model::watch)
-///   batches.K.loss                 mean over its targets
-///   gradients.NAME                 of the whole loss, the sum of share times loss; not clipped
-///   parameters.before.NAME, parameters.after.NAME
-///   optimizer.before.NAME.m, ...   Optimizer::state(), and optimizer.after
-///   rates.NAME, decays.NAME        of a trained parameter; rows.NAME: its trained rows, if not all
-///   all step, loss, norm, factor   factor: multiplier of the gradients for clipping
-///   and the other numbers of the optimizer's formula (Optimizer::numbers)
+///   batches.K.activations.NAME     all activations that the model reports (Model::watch)
+///   batches.K.loss                 mean over the batch's targets
+///   gradients.NAME                 gradient of the total loss (the sum of share times loss), not
+///   clipped parameters.before.NAME, parameters.after.NAME optimizer.before.NAME.m, ...
+///   Optimizer::state(), and optimizer.after rates.NAME, decays.NAME        of each trained
+///   parameter; rows.NAME: its trained rows, if not all all step, loss, norm, factor   factor:
+///   multiplier of the gradients for clipping and the other numbers of the optimizer's formula
+///   (Optimizer::numbers)
 struct StepTrace {
   std::int64_t step = 0;
   std::vector<NamedTensor> tensors;
@@ -39,7 +39,7 @@ struct StepTrace {
 /// Observes one step without changing it. Works on a single rank only.
 class StepTracer {
  public:
-  /// Create it before the step, after the optimizer was prepared.
+  /// Must be created before the step is executed, after the optimizer was prepared.
   StepTracer(Model& model, const Optimizer& optimizer, const Step& step);
   ~StepTracer();
   StepTracer(const StepTracer&) = delete;
@@ -47,7 +47,7 @@ class StepTracer {
 
   void begin_batch(std::int64_t place);
   void gradients_are_there();
-  /// Call it after the step.
+  /// Must be called after the step.
   StepTrace trace(const PlacedStep& placed);
 
  private:
@@ -57,9 +57,10 @@ class StepTracer {
 
   Model& model_;
   const Optimizer& optimizer_;
-  std::vector<double> shares_;  // shares of the batches, as given
+  std::vector<double> shares_;  // shares of the batches in the loss
   std::shared_ptr<Backend> host_;
-  std::function<void(const std::string&, const Tensor&)> watch_;  // the model's previous observer
+  /// The observer that the model had before.
+  std::function<void(const std::string&, const Tensor&)> watch_;
   std::string batch_;
   StepTrace trace_;
 };

@@ -5,11 +5,11 @@
 
 namespace longhand::nn {
 
-/// While an object of this class lives, the signals that ask a program to end only set a flag:
-/// SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU. A second SIGINT or SIGTERM ends the process at
-/// once. The other three may arrive many times (SIGPIPE at each line written to a closed pipe,
-/// SIGXCPU at each second past the limit), so their repeats do nothing. A signal that was ignored
-/// before, as under nohup, stays ignored.
+/// While a StopSignals exists, the signals that request the end of a program only set a flag:
+/// SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU. A second SIGINT or SIGTERM ends the process
+/// immediately. The other three signals may arrive many times (SIGPIPE for each line written to a
+/// closed pipe, SIGXCPU for each second beyond the limit), so repetitions have no effect. A signal
+/// that was ignored before, as under nohup, stays ignored.
 class StopSignals {
  public:
   StopSignals();
@@ -17,10 +17,10 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The first signal of the process, whichever of these objects saw it; 0: none. It stays, so that
-  /// work after it stops too and the process's status tells it.
+  /// The first signal that the process received while any StopSignals existed; 0 if there was none.
+  /// It is kept, so that later work stops too and the exit status shows it.
   static int raised();
-  /// Forgets it, for a caller that has handled it and goes on.
+  /// Clears the signal, for a caller that has handled it and continues.
   static void forget();
 
  private:

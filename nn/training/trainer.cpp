@@ -22,7 +22,7 @@ Outcome Trainer::take_steps() {
     return due(options_.evaluate_every) || step_ == options_.evaluate_at;
   };
   checkpoints_.open();
-  if (step_ > 0 && evaluates()) evaluate();  // the run ended before this evaluation was done
+  if (step_ > 0 && evaluates()) evaluate();  // the run ended before this evaluation was finished
   Prefetcher data(source_, {.first_step = step_ + 1,
                             .last_step = options_.steps,
                             .first_batch = cut_.first_batch(),
@@ -78,8 +78,8 @@ void Trainer::compute(PlacedStep& step, const std::function<bool()>& interrupt,
                       StepTracer* tracer) {
   if (tracer) step.begins = [tracer](std::int64_t place) { tracer->begin_batch(place); };
   {
-    // Only the gradients can be interrupted: the optimizer changes parameters, so its step is done
-    // whole or not at all.
+    // An interrupt is honoured only before the optimizer runs, so a step is applied completely or
+    // not at all.
     const Interruptible gradients(model_.parameters().backend(), interrupt);
     step.add_gradients(model_);
   }
@@ -106,7 +106,7 @@ void Trainer::compute_on_ranks(PlacedStep& placed, Step& step) {
                           .bytes = ranks_.sent() - sent};
 }
 
-/// The next step's batches; nothing if any rank is asked to stop.
+/// The next step with its batches; no value if any rank is to stop.
 std::optional<Step> Trainer::next_step(Prefetcher& data) {
   const bool stop = began_ && hooks_.stop && hooks_.stop();
   if (stop && ranks_.size() == 1) return std::nullopt;
@@ -121,11 +121,11 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
   std::vector<Batch> batches = data.next(interrupt());
   report.waited = step.seconds();
 
-  // The loss of a step is one weighted mean over all of its targets, however they are spread over
-  // batches and ranks. With W the total weight and w the weight of one batch, loss = sum over
+  // The loss of a step is the weighted mean over all of its targets, however they are distributed
+  // over batches and ranks. If W is the total weight and w the weight of a batch, loss = sum over
   // batches of (w/W) loss_batch.
   const auto parts = static_cast<std::size_t>(cut_.parts);
-  // Each part's weight, then rows, pairs, whether to stop and whether to save.
+  // Contents: each part's weight, then rows, pairs, whether to stop and whether to save.
   std::vector<double> mine(parts + 4);
   mine[parts + 2] = stop ? 1 : 0;
   const std::chrono::duration<double> unsaved = Step::Clock::now() - saved_at_;
@@ -169,11 +169,11 @@ void Trainer::skip(Step step) {
   if (hooks_.report) hooks_.report(step.report);
 }
 
-/// Waits for all steps that were started, and reports them.
+/// Waits for all started steps and reports them.
 void Trainer::read() {
   const std::vector<Step> steps = unread_.read(ranks_);
   const auto bad = std::ranges::find_if_not(steps, is_finite);
-  // neither this step nor any later one changed the model
+  // Neither step `bad` nor any later one changed the model.
   if (bad != steps.end()) step_ = bad->report.step - 1;
   for (auto step = steps.begin(); step != bad; ++step) {
     if (hooks_.report) hooks_.report(step->report);
@@ -200,12 +200,12 @@ void Trainer::evaluate() {
   save();
   const std::optional<double> scored = score();
   evaluated_ = step_;
-  // Figures that are no numbers are worse than any.
+  // A score of NaN counts as the worst possible score.
   constexpr double worst = -std::numeric_limits<double>::infinity();
   if (scored) checkpoints_.score(step_, std::isnan(*scored) ? worst : *scored);
 }
 
-/// Rank 0's score, sent to all ranks.
+/// Rank 0's score, broadcast to all ranks.
 std::optional<double> Trainer::score() {
   std::optional<double> score;
   bool left = false;
@@ -246,13 +246,13 @@ Outcome Trainer::run() {
   } catch (const NotFinite&) {
     throw;
   } catch (...) {
-    if (ranks_.size() > 1) throw;  // the other ranks wait for a different message, or are gone
+    if (ranks_.size() > 1) throw;  // the other ranks expect another message, or have ended
     const std::exception_ptr error = std::current_exception();
     try {
-      save();  // report and keep the finished steps, whatever happened after them
+      save();  // report and save the finished steps, whatever error followed
     } catch (const NotFinite&) {
       throw;
-    } catch (const std::exception&) {  // the first error is the one to report
+    } catch (const std::exception&) {  // the first error is reported
     }
     std::rethrow_exception(error);
   }

@@ -22,78 +22,84 @@
 namespace longhand::nn {
 
 struct TrainerOptions {
-  std::int64_t steps = -1;  // must be set
-  /// A step is cut into this many parts, a power of two, and each part into this many batches (see
-  /// StepCut). Parts are spread over the ranks. The result depends on these two numbers, not on the
-  /// number of ranks.
+  std::int64_t steps = -1;  // number of steps; must be set
+  /// Number of parts of a step, a power of two, and of batches per part (see StepCut). Parts are
+  /// distributed over the ranks. The result depends on these two numbers, not on the number of
+  /// ranks.
   std::int64_t parts = 1, accumulation = 1;
-  Sharing sharing = Sharing::nothing;  // what ranks share to save memory; the bits stay the same
-  /// Gradients are exchanged in buckets of about this many bytes.
+  /// What ranks share in order to save memory; results keep their bits.
+  Sharing sharing = Sharing::nothing;
+  /// Approximate size in bytes of the buckets in which gradients are exchanged.
   std::size_t bucket_bytes = GradientExchange::bucket_bytes;
-  Schedule schedule = {};  // runs over these steps unless it names its own number
+  Schedule schedule = {};  // covers the trainer's steps unless it has its own number of steps
   OptimizerOptions optimizer = AdamOptions{};
-  std::vector<ParameterGroup> groups = {};  // parameters with a learning rate or decay of their own
-  std::int64_t evaluate_every = 0;          // in steps; 0: only after the last one
+  /// Parameters with a separate learning rate or weight decay.
+  std::vector<ParameterGroup> groups = {};
+  /// Number of steps between evaluations; 0: only after the last step.
+  std::int64_t evaluate_every = 0;
   std::optional<std::int64_t> evaluate_at = {};  // also evaluate after this step
-  std::int64_t checkpoint_every = 0;  // in steps; 0: only after the last one and when stopped
-  double checkpoint_seconds = 0;      // the longest time without a checkpoint; 0: any
+  /// Number of steps between checkpoints; 0: only after the last step and when stopped.
+  std::int64_t checkpoint_every = 0;
+  double checkpoint_seconds = 0;  // maximum time between checkpoints; 0: no limit
   CheckpointOptions checkpoints = {};
-  // in steps: after each of them the report comes at once, and finds the model as that step left it
+  // Number of steps between steps that are reported immediately, while the model is as that step
+  // left it.
   std::int64_t look_every = 0;
-  std::optional<std::int64_t> traced = {};  // the step that hooks.traced receives; on one rank only
+  /// Step that is passed to hooks.traced; only with a single rank.
+  std::optional<std::int64_t> traced = {};
 
-  // If the backend can record work and repeat it: the number of shapes of steps to keep recorded
-  // (0: none), and about how many seconds of steps to read back together.
+  // If the backend can repeat recorded work: the maximum number of step shapes to record (0: none),
+  // and approximately how many seconds of steps to read back together.
   std::size_t recorded = 16;
   double together = 0.25;
 };
 
 struct TrainerHooks {
-  /// Receives every step in order. Where the backend repeats recorded steps, reports come some
-  /// steps late.
+  /// Called with the report of every step, in order. If recorded steps are replayed, reports are
+  /// delayed by several steps.
   std::function<void(const StepReport&)> report = {};
-  /// Scores the current model; a higher score is better, and the best checkpoint is kept. It is
-  /// called on all ranks at once, and the score is what rank 0 returns.
+  /// Scores the current model. Higher scores are better, and the best checkpoint is kept. Called on
+  /// all ranks at the same time; the score is the one that rank 0 returns.
   std::function<std::optional<double>(std::int64_t step)> evaluate = {};
   std::function<void(std::int64_t step, const std::filesystem::path& folder)> saved = {};
-  /// Receives the operations inside step options.traced once that step was taken.
+  /// Called with all values of step options.traced after the step.
   std::function<void(const StepTrace&)> traced = {};
-  /// Asked after every step. If it returns true, run() writes a checkpoint and returns.
+  /// Called after every step. If it returns true, run() writes a checkpoint and returns.
   std::function<bool()> stop = {};
-  /// Asked between operations. If it returns true, run() abandons the step or evaluation in
-  /// progress, writes a checkpoint of the last finished step and returns. It is not asked while
-  /// recorded work is repeated. With several ranks, a step in progress is finished, and only an
+  /// Called between operations. If it returns true, run() abandons the step or evaluation in
+  /// progress, writes a checkpoint of the last finished step and returns. It is not called while
+  /// recorded work is replayed. With several ranks, a step in progress is finished, and only an
   /// evaluation is abandoned.
   std::function<bool()> interrupt = {};
 };
 
 enum class Outcome { finished, stopped };
 
-/// The training loop: it takes prepared batches, computes the loss and its gradients, clips them,
-/// takes the optimizer's step, and evaluates and saves checkpoints on schedule. A run depends only
-/// on its options, its seeds and the step number. So an interrupted and resumed run has the same
-/// bits as an uninterrupted one, and a run on several ranks the same bits as one on a single rank.
-/// Rank 0 writes the files; all ranks stop after the same step.
+/// The training loop. It takes prepared batches, computes the loss and its gradients, clips them,
+/// executes the optimizer's step, and evaluates and saves checkpoints as scheduled. A run depends
+/// only on its options, its seeds and the step number. An interrupted and resumed run therefore has
+/// the same bits as an uninterrupted one, and a run on several ranks the same bits as one on a
+/// single rank. Rank 0 writes the files; all ranks stop after the same step.
 ///
-/// A checkpoint is written before every evaluation and before run() ends, whatever ends it, so that
-/// neither a failing evaluation nor a full log loses training. There is one exception: when a loss
-/// or gradient is not finite, the run ends with an Error that names the step and the first such
-/// tensor, and parameters and checkpoints stay as they were before that step.
+/// A checkpoint is written before every evaluation and before run() ends for any reason, so that
+/// neither a failing evaluation nor a full disk loses training. The only exception is a loss or
+/// gradient that is not finite. The run then ends with an Error that names the step and the first
+/// such tensor; parameters and checkpoints remain as they were before that step.
 ///
-/// Where steps are recorded and repeated (nn/training/recorded_steps.h), their numbers are read
-/// some steps later, but always before anything else uses the model.
+/// If steps are recorded and replayed (nn/training/recorded_steps.h), their results are read
+/// several steps later, but always before anything else uses the model.
 class Trainer {
  public:
   Trainer(Model& model, BatchSource source, TrainerOptions options, TrainerHooks hooks = {},
           Communicator& ranks = alone());
 
-  /// Continues from a checkpoint folder, with the step after the saved one.
+  /// Continues from a checkpoint folder, with the step after the saved step.
   void resume(const std::filesystem::path& checkpoint);
-  /// Continues from the latest checkpoint in options.checkpoints; returns false if there is none.
+  /// Continues from the latest checkpoint in options.checkpoints. Returns false if there is none.
   bool resume_latest();
 
   Outcome run();
-  std::int64_t step() const { return step_; }  // the last step taken
+  std::int64_t step() const { return step_; }  // last executed step
   bool evaluated() const { return evaluated_ == step_; }
 
  private:
@@ -117,17 +123,17 @@ class Trainer {
   TrainerOptions options_;
   TrainerHooks hooks_;
   Communicator& ranks_;
-  StepCut cut_;  // this rank's share
+  StepCut cut_;  // parts and batches of this rank
   std::unique_ptr<Optimizer> optimizer_;
-  std::optional<GradientExchange> exchange_;  // empty on a single rank
+  std::optional<GradientExchange> exchange_;  // no value with a single rank
   RunCheckpoints checkpoints_;
   RecordedSteps recorded_;
   UnreadSteps unread_;
   std::int64_t step_ = 0;
-  bool began_ = false;                     // whether run() has taken a step
-  bool is_save_due_ = false;               // after this step, by the time of rank 0
-  Step::Clock::time_point saved_at_ = {};  // the last save, or when run() began
-  std::optional<std::int64_t> evaluated_;  // the step evaluated last
+  bool began_ = false;        // true once run() has executed a step
+  bool is_save_due_ = false;  // true if a checkpoint is due after this step, by the time of rank 0
+  Step::Clock::time_point saved_at_ = {};  // time of the last save, or of the start of run()
+  std::optional<std::int64_t> evaluated_;  // step of the last evaluation
 };
 
 }  // namespace longhand::nn

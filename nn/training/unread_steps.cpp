@@ -10,14 +10,14 @@
 namespace longhand::nn {
 namespace {
 
-constexpr double most_together = 16;  // maximum steps read together
+constexpr double most_together = 16;  // maximum number of steps read together
 
-/// Computes loss, accuracy and norm from the step's numbers.
+/// Computes loss, accuracy and norm from the step's results.
 void complete(Step& step, Communicator& ranks) {
   const std::vector<double> numbers = step.numbers.to_doubles();
   const std::size_t count = step.shares.size();
   const auto parts = static_cast<std::size_t>(step.cut.parts);
-  // The loss and hits of each part; then whether all hits are known, and the rank's time.
+  // Contents: the loss and hits of each part, whether all hits are known, and the rank's time.
   std::vector<double> mine(2 * parts + 2);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t part = step.cut.part_of(step.places[i]);

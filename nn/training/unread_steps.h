@@ -7,18 +7,18 @@
 
 namespace longhand::nn {
 
-/// Steps that were taken but not read. Reading a number waits for the backend, so several steps are
-/// read together.
+/// Steps that were executed but whose results were not yet read. Reading a result waits for the
+/// backend, so the results of several steps are read together.
 class UnreadSteps {
  public:
-  /// Reads the steps of about this many seconds together.
+  /// About `seconds` of steps are read together.
   explicit UnreadSteps(double seconds) : seconds_(seconds) {}
 
   void add(Step step) { steps_.push_back(std::move(step)); }
   bool enough() const {
     return steps_.size() >= together_;
-  }  // true if the steps should be read now
-  /// Waits for all steps. Their reports are then complete.
+  }  // true if the results should be read now
+  /// Waits for all steps and returns them with complete reports.
   std::vector<Step> read(Communicator& ranks);
 
  private:
@@ -27,6 +27,6 @@ class UnreadSteps {
   std::size_t together_ = 1;
 };
 
-bool is_finite(const Step& step);  // true if its loss and norm are finite
+bool is_finite(const Step& step);  // true if the loss and the norm are finite
 
 }  // namespace longhand::nn
