@@ -24,7 +24,8 @@ class Addition final : public CharacterTask {
         operands_(operands),
         pad_(pad) {}
 
-  /// A sum of up to 64 numbers has at most two more digits, followed by the end.
+  /// The sum of up to 64 numbers has at most two digits more than the longest number. The end
+  /// follows it.
   std::int64_t coupled_positions() const override { return digits_.most + 4; }
 
  private:
@@ -54,7 +55,7 @@ class Addition final : public CharacterTask {
     return sample;
   }
 
-  /// Solves column by column; the generator adds number after number.
+  /// Computes the sum column by column; the generator adds one number after another.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     std::vector<std::string> numbers;
     if (prompt.ends_with('=')) {

@@ -4,9 +4,9 @@
 
 namespace longhand::tasks {
 
-/// Numbers with their digits from last to first, and their sum: 12400+43350+34400=89160. With
-/// padding, all have one digit more than the longest. Digit i of the sum depends on digit i of
-/// every number.
+/// Numbers with the last digit first, and their sum: 12400+43350+34400=89160. With padding, all
+/// numbers have one digit more than the longest. Digit i of the sum depends on digit i of every
+/// number.
 TaskKind addition();
 
 }  // namespace longhand::tasks

@@ -6,14 +6,14 @@
 
 namespace longhand::tasks {
 
-/// A line of a file of answers from outside: {"prompt": "...", "answer": "..."}. Other members are
+/// A line of a file of answers to be checked: {"prompt": "...", "answer": "..."}. Other members are
 /// ignored.
 struct Answer {
   static constexpr std::size_t longest_line = std::size_t{16} << 20;  // bytes
 
   std::string prompt, answer;
 
-  /// Throws an Error that begins with `source` if the line is anything else.
+  /// Throws an Error that begins with `source` if the line has another form.
   static Answer parse(std::string_view line, std::string_view source);
 };
 

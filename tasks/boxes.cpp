@@ -20,7 +20,7 @@ class Writer {
         box_(vocabulary.at(" A")),
         object_(vocabulary.size() - rules.objects) {}
 
-  /// Writes words, with a space between them.
+  /// Appends the tokens of words that are separated by spaces.
   void say(std::string_view words) {
     for (std::size_t space = 0; space != words.npos;) {
       space = words.find(' ');
@@ -44,7 +44,7 @@ class Writer {
 
  private:
   const Vocabulary& vocabulary_;
-  std::int32_t box_, object_;  // first token of each kind
+  std::int32_t box_, object_;  // first tokens of the boxes and of the objects
 };
 
 class Boxes final : public Task {
@@ -56,7 +56,8 @@ class Boxes final : public Task {
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::int64_t longest() const override {
-    return rules_.longest_prompt() + rules_.longest_answer() + 3;  // plus the special tokens
+    // The prompt and the answer, plus the special tokens.
+    return rules_.longest_prompt() + rules_.longest_answer() + 3;
   }
   std::string_view main_metric() const override { return "exact"; }
 
@@ -82,10 +83,10 @@ class Boxes final : public Task {
     return sample;
   }
 
-  /// `exact`: answers without a mistake, including their end. Decoding stops after as many tokens
-  /// as the right answer has, so a longer answer is wrong where the right one ends. Also reported
-  /// by depth and, if lengths differ, by number of operations. `tokens` counts each token
-  /// separately.
+  /// `exact`: share of answers without a mistake, including the end token. Decoding stops after as
+  /// many tokens as the right answer has, so a longer answer is wrong at the end token. The share
+  /// is also reported by depth and, if lengths differ, by number of operations. `tokens`: share of
+  /// right tokens.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -99,7 +100,7 @@ class Boxes final : public Task {
     }
   }
 
-  /// The reference of an object in the answer is its last occurrence in the prompt.
+  /// The reference of an object in the answer is the object's last occurrence in the prompt.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const std::int32_t first_object = vocabulary_.size() - rules_.objects;
     std::vector<ReferenceRow> rows;
@@ -190,9 +191,10 @@ class Boxes final : public Task {
     writer.mark(".");
   }
 
-  /// Length and depth of a sample. Every operation on a box adds one to its depth. The target of a
-  /// move becomes one deeper than the deeper of the two boxes, and a source that is emptied returns
-  /// to 0. The depth of the sample is that of its deepest box that contains something at the end.
+  /// Number of operations and depth of a sample. Every operation on a box adds one to the box's
+  /// depth. After a move, the target is one deeper than the deeper of the two boxes; a source that
+  /// becomes empty has depth 0. The depth of the sample is that of its deepest non-empty box at the
+  /// end.
   struct Story {
     int operations = 0, depth = 0;
   };
@@ -211,7 +213,8 @@ class Boxes final : public Task {
         while (!is(i, " Box")) ++i;
         int& depth = depths[box_at(sample, ++i)];
         if (moves) {
-          int& target = depths[box_at(sample, i + 3)];  // the words "A to Box B"
+          // The operation contains the words "A to Box B".
+          int& target = depths[box_at(sample, i + 3)];
           target = std::max(target, depth) + 1;
         }
         depth = whole ? 0 : depth + 1;
@@ -225,7 +228,8 @@ class Boxes final : public Task {
     return static_cast<std::size_t>(sample.tokens[i] - vocabulary_.at(" A"));
   }
 
-  /// Groups numbers by their count of binary digits, because L layers reach 2^L - 1.
+  /// The class of a number: all numbers with equally many binary digits, because L layers can reach
+  /// depth 2^L - 1.
   static std::string class_of(int number) {
     const int digits = std::bit_width(static_cast<unsigned>(number));
     const int last = (1 << digits) - 1;

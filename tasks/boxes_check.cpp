@@ -12,7 +12,7 @@ namespace {
 
 using Items = std::vector<std::string>;
 
-/// The pieces between separators; adjacent separators give empty pieces.
+/// The parts between separators. Adjacent separators give empty parts.
 std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> pieces;
   while (true) {
@@ -43,7 +43,7 @@ class Words {
 
   bool at_end() const { return at_ == words_.size(); }
   std::string_view here() const { return at_end() ? std::string_view() : words_[at_]; }
-  /// Skips these words, all of them or none.
+  /// If the next words are these words, skips all of them and returns true.
   bool accept(std::string_view text) {
     const std::vector<std::string_view> wanted = words_of(text);
     const auto left = std::span(words_).subspan(at_);
@@ -69,7 +69,7 @@ class Words {
     ++at_;
     return word[0];
   }
-  /// Reads "the x and the y and the z", sorted alphabetically.
+  /// Parses "the x and the y and the z" and returns the objects in alphabetical order.
   Items list() {
     Items items;
     do {
@@ -86,7 +86,7 @@ class Words {
  private:
   std::string got() const { return at_end() ? "its end" : quote(words_[at_]); }
 
-  /// Lower-case words are objects unless they are words of the grammar.
+  /// True if a lower-case word is an object, that is, not a word of the grammar.
   bool is_object(std::string_view word) const {
     static const std::set<std::string_view> grammar{"the",   "is",       "in",    "and",     "are",
                                                     "there", "nothing",  "to",    "from",    "of",
@@ -103,10 +103,10 @@ class Words {
   std::size_t at_ = 0;
 };
 
-/// Larger than any sentence about 26 boxes with nine objects each.
+/// Longer than any sentence about 26 boxes with nine objects each.
 constexpr std::size_t longest_sentence = 10'000;
 
-/// Removes the first sentence from the text and returns it without its full stop.
+/// Removes the first sentence from the text and returns the sentence without its full stop.
 std::string_view next_sentence(const std::string& where, std::string_view& text) {
   const std::size_t stop = text.find('.');
   LONGHAND_CHECK(stop != text.npos, where, ": expected a full stop, got ", quote(text));
@@ -246,7 +246,7 @@ class Replay {
   const Vocabulary& vocabulary_;
   BoxesContents contents_;
   std::set<std::string> inside_;
-  // numbers of objects that entered or left, including moved ones
+  // Numbers of objects that entered and left the box, including moved ones.
   std::size_t entered_ = 0, left_ = 0;
 };
 
@@ -256,7 +256,7 @@ std::string list_of(const std::set<std::string, std::less<>>& items) {
   return list.empty() ? "nothing" : list;
 }
 
-/// A text without optional special tokens at its ends.
+/// The text without the special tokens that may be at its ends.
 std::string_view without(std::string_view text, std::string_view before, std::string_view after) {
   if (text.starts_with(before)) text.remove_prefix(before.size());
   if (text.starts_with(' ')) text.remove_prefix(1);

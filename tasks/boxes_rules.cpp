@@ -7,7 +7,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// The objects of Kim and Schuster, the most frequent word first.
+/// The objects of Kim and Schuster in order of word frequency.
 constexpr std::string_view words[] = {
     "book",       "car",      "paper",    "letter",   "game",   "computer",  "picture", "plant",
     "cup",        "machine",  "bill",     "glass",    "note",   "stone",     "fish",    "drug",
@@ -24,11 +24,11 @@ constexpr std::string_view words[] = {
     "tissue",     "pot",      "brick",    "bell"};
 static_assert(std::size(words) == 100);
 
-/// The option's choice, or the version's default if the option is `version`.
+/// The chosen value of an option. If it is `version`, the default of the version.
 template <class T>
 T choice_or(const OptionValues& options, std::string_view name,
             std::initializer_list<std::string_view> choices, T otherwise) {
-  const std::size_t place = options.choice(name, choices);  // `version` is the first choice
+  const std::size_t place = options.choice(name, choices);  // choice 0 is `version`
   return place == 0 ? otherwise : static_cast<T>(place - 1);
 }
 
@@ -91,15 +91,15 @@ BoxesRules::BoxesRules(const OptionValues& o)
   split = static_cast<Split>(o.choice("split", {"train", "test", "all"}));
 }
 
-// A list of k objects has 3k - 1 tokens.
+// A list of k objects consists of 3k - 1 tokens.
 std::int64_t BoxesRules::longest_prompt() const {
-  // "the x and the y are in Box L," and "there is nothing in Box L,"
+  // The two forms are "the x and the y are in Box L," and "there is nothing in Box L,".
   const int clause = std::max(7, 3 * (one_at_start ? 1 : most_items) + 4);
   const int clauses = occupied == Occupied::any || !advanced ? boxes : half();
-  // The longest operations: "Move the contents of Box A to Box B.", and "Put the x and the y into
-  // Box A." with as many objects as a box can receive, one fewer than the maximum if it must
-  // already contain something. A move that names objects names fewer than all of a box, plus "to
-  // Box B".
+  // The longest operations are "Move the contents of Box A to Box B." and "Put the x and the y into
+  // Box A." with as many objects as a box can receive, which is one fewer than the maximum if the
+  // box already contains something. A "Move" that lists objects is not longer: it lists at least
+  // one object fewer than the box contains, and adds the three tokens "to Box B".
   const int named = advanced && occupied == Occupied::exactly ? most_items - 1 : most_items;
   return clauses * clause + std::int64_t{operations} * std::max(10, 3 * named + 4);
 }

@@ -11,7 +11,7 @@
 
 namespace longhand::tasks {
 
-/// The options of the boxes task, shared by the generator and the check.
+/// The options of the boxes task, which the generator and the check share.
 struct BoxesRules {
   enum class Length { fixed, log_uniform, rounded };
   enum class Occupied { any, start, at_most, exactly };
@@ -21,29 +21,32 @@ struct BoxesRules {
   static std::vector<Option> options();
 
   int half() const { return boxes / 2; }
-  /// Upper bounds on the tokens of a prompt and of an answer, without special tokens.
+  /// Upper bounds on the number of tokens of a prompt and of an answer, not counting special
+  /// tokens.
   std::int64_t longest_prompt() const;
   std::int64_t longest_answer() const;
 
-  bool advanced = false;  // whole boxes move, and empty boxes are not mentioned
+  bool advanced = false;  // move the contents of whole boxes, and do not mention empty boxes
   int boxes = 7;
   int objects = 100;
-  int most_items = 3;   // maximum in a box
+  int most_items = 3;   // maximum number of objects in a box
   int operations = 32;  // number of operations, or its maximum
   Length length = Length::fixed;
   Occupied occupied = Occupied::any;
-  // one object initially in every box that contains something; otherwise Poisson(2)
+  // Initially, each non-empty box contains one object; if false, a number drawn from Poisson(2).
   bool one_at_start = false;
-  bool shuffled = true;         // shuffle the clauses of the first sentence
-  bool feasible_kinds = false;  // draw the kind of operation first, among those that are possible
-  bool one_put = false;         // put one object at a time; otherwise Poisson(1)
+  bool shuffled = true;  // shuffle the clauses of the first sentence
+  /// Draw the kind of operation first, from the kinds that are possible.
+  bool feasible_kinds = false;
+  bool one_put = false;  // put one object at a time; if false, a number drawn from Poisson(1)
   Split split = Split::train;
 };
 
-/// The objects of a task, sorted alphabetically.
+/// The first `count` objects in alphabetical order.
 std::vector<std::string_view> boxes_objects(int count);
 
-/// Words with their preceding space, so that concatenated tokens form the text.
+/// The vocabulary of words. Their texts include the preceding space, so that concatenated tokens
+/// give the text.
 WordVocabulary boxes_vocabulary(const BoxesRules& rules);
 
 inline constexpr std::string_view boxes_begin = "<begin>";

@@ -7,7 +7,8 @@
 namespace longhand::tasks {
 namespace {
 
-/// Knuth's method: counts uniform numbers until their product is below e^-mean.
+/// Draws from a Poisson distribution by Knuth's method: counts uniform numbers until their product
+/// is below e^-mean.
 int poisson(double mean, Rng& rng) {
   const double least = std::exp(-mean);
   int count = 0;
@@ -19,8 +20,7 @@ int below(Rng& rng, std::size_t bound) {
   return static_cast<int>(rng.below(static_cast<std::uint32_t>(bound)));
 }
 
-/// A hash of a state: FNV-1a over the boxes and their contents, then the mixing function of
-/// splitmix64.
+/// A hash of the contents of all boxes: FNV-1a, followed by the mixing function of splitmix64.
 std::uint64_t name_of(const std::vector<std::vector<int>>& boxes) {
   std::uint64_t name = 0xcbf29ce484222325;
   const auto add = [&](std::uint64_t byte) { name = (name ^ byte) * 0x100000001b3; };
@@ -74,7 +74,7 @@ std::vector<int> BoxesWorld::take_outside(int count, Rng& rng) {
   return taken;
 }
 
-/// A uniform random non-empty subset.
+/// A uniformly drawn non-empty subset of the box's objects.
 std::vector<int> BoxesWorld::some_of(int box, Rng& rng) {
   std::vector<int> some;
   while (some.empty()) {
@@ -96,7 +96,8 @@ bool BoxesWorld::allowed(Kind kind, int box, int target, int count) const {
   using Occupied = BoxesRules::Occupied;
   if (rules_.occupied == Occupied::exactly && occupied != rules_.half()) return false;
   if (rules_.occupied == Occupied::at_most && occupied > rules_.half()) return false;
-  // the advanced version needs something to report at the end
+  // In the advanced version, some box must contain something, because the answer lists only
+  // non-empty boxes.
   return occupied > 0 || !rules_.advanced;
 }
 

@@ -11,24 +11,25 @@ namespace longhand::tasks {
 struct BoxesOperation {
   enum class Kind { move, remove, put };
   Kind kind = Kind::move;
-  int box = 0, target = 0;      // target: only for a move
-  std::vector<int> items = {};  // in ascending order
-  bool whole = false;           // the operation takes everything in the box
+  int box = 0, target = 0;      // `target` is used by moves only
+  std::vector<int> items = {};  // objects in ascending order
+  bool whole = false;           // the operation takes all objects in the box
 };
 
-/// The contents of all boxes and random operations on them.
+/// The contents of all boxes, and random operations on them.
 class BoxesWorld {
  public:
-  /// Draws an initial state in the part of the split that the rules select.
+  /// Draws initial contents that belong to the part of the split selected by the rules.
   BoxesWorld(const BoxesRules& rules, Rng& rng);
 
-  /// Draws an operation as Kim and Schuster do: kind, boxes and objects together, again until the
-  /// rules allow it. Then applies it.
+  /// Draws and applies an operation as Kim and Schuster do: kind, boxes and objects are drawn
+  /// together, repeatedly until the rules allow the operation.
   BoxesOperation step(Rng& rng);
 
-  /// The objects in each box, ascending.
+  /// The objects in each box, in ascending order.
   const std::vector<std::vector<int>>& boxes() const { return boxes_; }
-  std::int64_t proposals() const { return proposals_; }  // so far, including forbidden ones
+  /// Number of drawn operations so far, including forbidden ones.
+  std::int64_t proposals() const { return proposals_; }
 
  private:
   using Kind = BoxesOperation::Kind;
@@ -36,7 +37,8 @@ class BoxesWorld {
   void draw_first(Rng& rng);
   std::vector<int>& items(int box) { return boxes_[static_cast<std::size_t>(box)]; }
   int size(int box) const { return static_cast<int>(boxes_[static_cast<std::size_t>(box)].size()); }
-  /// True if `count` of the box's objects (of outside objects, for a put) may take part.
+  /// True if an operation may involve `count` of the box's objects or, for a put, `count` objects
+  /// from outside.
   bool allowed(Kind kind, int box, int target, int count) const;
   std::vector<Kind> possible() const;
   std::vector<int> take_outside(int count, Rng& rng);
@@ -44,7 +46,7 @@ class BoxesWorld {
 
   const BoxesRules& rules_;
   std::vector<std::vector<int>> boxes_;
-  std::vector<int> outside_;  // in any order
+  std::vector<int> outside_;  // objects that are in no box, in any order
   std::int64_t proposals_ = 0;
 };
 

@@ -57,7 +57,7 @@ class Chains final : public Task {
           static_cast<std::int32_t>(rng.below(static_cast<std::uint32_t>(size_))));
     }
     for (std::int64_t block = 1; block < blocks_; ++block) {
-      // positions are written as tokens size_ + position
+      // A reference to a position is written as the token size_ + position.
       std::iota(order.begin(), order.end(), block * size_);
       rng.shuffle(order.begin(), order.end());
       sample.tokens.insert(sample.tokens.end(), order.begin(), order.end());
@@ -78,7 +78,8 @@ class Chains final : public Task {
     return sample;
   }
 
-  /// `choices`: all answers. `depth d`: answers that are d references away.
+  /// `choices`: accuracy over all predictions. `depth d`: accuracy over predictions that are d
+  /// references away.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -96,8 +97,8 @@ class Chains final : public Task {
     }
   }
 
-  /// A token refers to one token, a single step of its chain. From it, a layer that follows chains
-  /// can compute the whole chain.
+  /// A token's reference is the single token to which it refers, one step of its chain. A layer
+  /// that follows chains can compute the whole chain from these.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     for (std::int64_t i = size_; i < static_cast<std::int64_t>(sample.tokens.size()); ++i) {
@@ -107,7 +108,7 @@ class Chains final : public Task {
     return rows;
   }
 
-  /// The answer lists the chain of every token, separated by "; ".
+  /// The answer consists of the chains of all tokens, separated by "; ".
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::string chains;
     for (std::int64_t i = 0; i < longest(); ++i) {
@@ -156,7 +157,8 @@ class Chains final : public Task {
   }
 
  private:
-  /// Parses a prompt by the definition above. Returns what is wrong with it, or nothing.
+  /// Parses a prompt by the definition of the task. Returns a description of what is wrong, or an
+  /// empty text.
   std::string read(std::string_view prompt, std::vector<std::string_view>& words) const {
     words = words_of(prompt);
     if (static_cast<std::int64_t>(words.size()) != longest()) {

@@ -90,7 +90,8 @@ std::vector<ReferenceRow> CharacterTask::reference(const Sample& sample) const {
   const Places places = places_in(sample);
   auto [prompt, answer] = as_text(sample);
   if (ended_) answer.pop_back();
-  const std::size_t asked_from = prompt.size();  // clang 14 cannot capture structured bindings
+  // a copy, because clang 14 cannot capture structured bindings
+  const std::size_t asked_from = prompt.size();
   const auto token_of = [&](std::size_t character) {
     const std::size_t token =
         character < asked_from ? places.prompt + character : places.answer + character - asked_from;

@@ -43,8 +43,8 @@ class Copying final : public Task {
     return (data_ == 0 ? places_.most : data_) + 1;
   }
 
-  /// A symbol and its copy have the symbol's index, noise has that of the preceding symbol, and the
-  /// mark has 0.
+  /// The couplings: a symbol and its copy have the symbol's index, noise has the index of the
+  /// preceding symbol, and the mark has 0.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -65,7 +65,7 @@ class Copying final : public Task {
     Tokens data;
     std::int64_t missing = data_ == 0 ? places : data_;
     for (std::int64_t left = places; left > 0; --left) {
-      // Makes every choice of places equally likely.
+      // With this probability, every selection of places is equally likely.
       const bool holds_one = rng.below(static_cast<std::uint32_t>(left)) < missing;
       if (holds_one) {
         const std::uint32_t symbol = rng.below(static_cast<std::uint32_t>(symbols_));
@@ -102,7 +102,7 @@ class Copying final : public Task {
     return rows;
   }
 
-  /// Starts with a space.
+  /// The answer; its text starts with a space.
   std::string answer(std::string_view prompt, int) const override {
     Tokens data;
     const std::string wrong = read_prompt(prompt, data);
@@ -125,7 +125,7 @@ class Copying final : public Task {
   }
 
  private:
-  /// Parses a prompt of any length. Returns what is wrong with it, or nothing.
+  /// Parses a prompt of any length. Returns a description of what is wrong, or an empty text.
   std::string read_prompt(std::string_view text, Tokens& data) const {
     std::string wrong = vocabulary_.encode(text, data);
     if (!wrong.empty()) return wrong;
@@ -145,11 +145,12 @@ class Copying final : public Task {
 
   Range places_;
   std::int64_t data_, symbols_;
-  std::int32_t noise_, mark_;  // in the vocabulary's order
+  std::int32_t noise_, mark_;  // tokens, in the order of the vocabulary
   WordVocabulary vocabulary_;
 };
 
-/// Exactly `factor` times the maximum places of training, with equally many symbols.
+/// Samples with exactly `factor` times the maximum number of places in training, and equally many
+/// symbols.
 Distribution more_places(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             const Range places = Range::of(values, "noise", 1, most_places / factor);

@@ -25,7 +25,7 @@ WordVocabulary make_vocabulary(bool numbers) {
   return WordVocabulary(std::move(texts));
 }
 
-/// The words of a text separated by single spaces; additional spaces give empty words.
+/// The words of a text that are separated by single spaces. Additional spaces give empty words.
 std::vector<std::string_view> cut_at_spaces(std::string_view text) {
   std::vector<std::string_view> words;
   for (;;) {
@@ -40,13 +40,13 @@ bool is_node(std::string_view word) {
   return word.size() == 3 && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// A parsed prompt: the successor of each node, and the start.
+/// A parsed prompt: the successor of each node, and the start node.
 struct Graph {
   std::map<std::string_view, std::string_view> next;
   std::string_view start;
 };
 
-/// Parses a prompt by the definition above; `wrong` says what is wrong with it.
+/// Parses a prompt by the definition of the task. `wrong` describes what is wrong with it.
 Graph read_prompt(std::string_view prompt, std::string& wrong) {
   Graph graph;
   const std::vector<std::string_view> words = cut_at_spaces(prompt);
@@ -136,12 +136,12 @@ class CycleTracing final : public Task {
     return sample;
   }
 
-  /// `transitions`: among the nodes predicted while all earlier ones were right, the share that are
-  /// right. `nodes`: among all nodes. `sequences`: walks without a mistake. A node is right if its
-  /// space and all its digits are.
+  /// `transitions`: accuracy over the nodes that were predicted while all earlier ones were right.
+  /// `nodes`: accuracy over all nodes. `sequences`: share of walks without a mistake. A node is
+  /// right if its space and all its digits are right.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
-    (void)count_right(sample, said);  // only to check the sizes
+    (void)count_right(sample, said);  // the result is not used; the call checks the sizes
     const auto step = static_cast<std::size_t>(1 + width_);
     std::int64_t total = 0;
     std::int64_t right = 0;
@@ -158,8 +158,8 @@ class CycleTracing final : public Task {
     tally.add_share("sequences", unbroken == total, 1);
   }
 
-  /// A digit of the next node is found in the edge that starts at the current node, after the
-  /// comma.
+  /// The reference of a digit of the next node is in the edge that starts at the current node,
+  /// after the comma.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto node_at = [&](std::int32_t token) {
       return vocabulary_.decode(
@@ -168,7 +168,7 @@ class CycleTracing final : public Task {
     };
     const auto width = static_cast<std::int32_t>(width_);
     const std::int32_t given = sample.asked.front() + 1;
-    // node -> position of its successor in the prompt
+    // For each node, the position of its successor in the prompt.
     std::map<std::string, std::int32_t> target_of;
     for (std::int32_t edge = 2; edge + 2 + width < given; edge += 2 * width + 2) {
       target_of[node_at(edge)] = edge + width + 1;
@@ -184,7 +184,7 @@ class CycleTracing final : public Task {
     return rows;
   }
 
-  /// One walk around the cycle, with a space before each node.
+  /// One walk around the cycle. Each node is preceded by a space.
   std::string answer(std::string_view prompt, int) const override {
     std::string wrong;
     const Graph graph = read_prompt(prompt, wrong);
@@ -199,7 +199,7 @@ class CycleTracing final : public Task {
     return walk;
   }
 
-  /// The answer may have any length, with or without the space after the prompt.
+  /// The answer may have any length, and may begin with or without the space after the prompt.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     std::string wrong;
@@ -217,19 +217,19 @@ class CycleTracing final : public Task {
   }
 
  private:
-  /// "E " + count times "aaa,bbb " + "C aaa"
+  /// Length of "E " + count times "aaa,bbb " + "C aaa".
   std::int64_t prompt_length(std::int64_t count) const {
     return 2 + count * (2 * width_ + 2) + 2 + width_;
   }
 
   std::int64_t least_, most_;
-  std::int64_t width_;  // tokens per node
+  std::int64_t width_;  // number of tokens per node
   bool every_token_;
   WordVocabulary vocabulary_;
   std::int64_t budget_ = 0;
 };
 
-/// Cycles of `factor` times the maximum size, with a matching budget.
+/// Cycles of `factor` times the maximum size, with a proportional number of tokens.
 Distribution larger(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             const std::string nodes = text(factor * values.integer("max-nodes", 1, ids / factor));

@@ -7,7 +7,8 @@
 
 namespace longhand::tasks {
 
-/// The text of an option: \n, \t, \r, \\ and \xHH have their meaning in C, \s is a space.
+/// The value of a text option. \n, \t, \r, \\ and \xHH have the same meaning as in C; \s is a
+/// space.
 std::string unescaped(const OptionValues& options, std::string_view name);
 
 }  // namespace longhand::tasks

@@ -7,10 +7,10 @@
 namespace longhand::tasks {
 namespace {
 
-enum Token : std::int32_t { write, read, ignore, zero, one };  // in the vocabulary's order
+enum Token : std::int32_t { write, read, ignore, zero, one };  // in the order of the vocabulary
 
 /// Executes instructions by the definition of the language. Afterwards `stored` is the register's
-/// bit, 0 if nothing was written. Returns what is wrong, or nothing.
+/// bit, 0 if nothing was written. Returns a description of what is wrong, or an empty text.
 std::string run_register(std::string_view instructions, char& stored) {
   for (std::size_t at = 0; at < instructions.size(); at += 2) {
     const std::string where = text("instruction ", at / 2 + 1, ": ");
@@ -30,13 +30,13 @@ std::string run_register(std::string_view instructions, char& stored) {
 
 constexpr std::int64_t most_instructions = 1 << 20;
 
-/// Thresholds for a letter's uniform draw: below the first it is an ignore, below the second a
-/// read, otherwise a write.
+/// Thresholds for the uniform number that selects a letter: below the first an ignore, below the
+/// second a read, otherwise a write.
 struct Shares {
   double ignores, reads;
 };
 
-/// Lengths of the first and last part of a sample with drifting letters.
+/// Lengths of the first and the last part of a sample with drifting letters, in instructions.
 constexpr Range first_part{1, 16}, last_part{16, 64};
 constexpr Shares first_shares{0.5, 0.5}, middle_shares{0.995, 0.9975}, last_shares{0.1, 1};
 
@@ -94,7 +94,8 @@ class FlipFlopTask final : public Task {
     return sample;
   }
 
-  /// `sequences` counts samples whose reads are all right; a sample without reads is not counted.
+  /// `sequences`: share of samples whose reads are all right. A sample without reads is not
+  /// counted.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -103,7 +104,7 @@ class FlipFlopTask final : public Task {
     tally.add_share("reads", right, reads);
   }
 
-  /// A read depends on the letter and the bit of the last write or read.
+  /// The reference of a read: the letter and the bit of the last write or read.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::vector<ReferenceRow> rows;
     std::int32_t last = 0;
@@ -115,7 +116,7 @@ class FlipFlopTask final : public Task {
     return rows;
   }
 
-  /// Split before the last read's bit. A sample without reads has nothing to answer.
+  /// The text is split before the bit of the last read. A sample without reads has an empty answer.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     const auto tokens = std::span(sample.tokens);
     const std::size_t given =
@@ -147,7 +148,7 @@ class FlipFlopTask final : public Task {
   WordVocabulary vocabulary_;
 };
 
-/// Samples with `factor` times the instructions.
+/// Samples with `factor` times as many instructions.
 Distribution longer(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             values.set("instructions", text(factor * values.integer("instructions", 1,
@@ -177,7 +178,8 @@ TaskKind flip_flop() {
                             {"sparse", "F(0.98)", [](OptionValues& v) { v.set("ignore", "0.98"); }},
                             longer(2),
                             longer(4),
-                            // Not compared, so that it never chooses a checkpoint.
+                            // Not compared: this distribution does not influence the choice of the
+                            // best checkpoint.
                             {"drift", "Drift", let_drift, false}},
           .make_with = [](const OptionValues& values) {
             return FlipFlop{.instructions = values.integer("instructions", 1, most_instructions),

@@ -14,9 +14,11 @@
 namespace longhand::tasks {
 namespace {
 
-constexpr std::size_t largest_config = std::size_t{64} << 20;  // bytes
+// Maximum bytes of a tokenizer_config.json.
+constexpr std::size_t largest_config = std::size_t{64} << 20;
 
-/// The tokens of a tokenizer. Text is encoded as the prompt of a sample, with its frame.
+/// The tokens of a tokenizer. A text is encoded as a sample's prompt, together with the text that
+/// the framing places around prompts.
 class FramedVocabulary final : public Vocabulary {
  public:
   FramedVocabulary(const TokenizerVocabulary& tokens, const Framing& framing)
@@ -50,7 +52,7 @@ class FramedVocabulary final : public Vocabulary {
   const Framing& framing_;
 };
 
-/// The token under a name such as eos_token in tokenizer_config.json; empty if there is none.
+/// The token named in tokenizer_config.json by a key such as eos_token; no value if there is none.
 std::optional<std::int32_t> named_token(const std::filesystem::path& folder, std::string_view name,
                                         const Vocabulary& tokens) {
   const std::filesystem::path file = folder / "tokenizer_config.json";

@@ -14,27 +14,28 @@
 
 namespace longhand::tasks {
 
-/// How a sample of single characters is written in a model's tokens:
+/// How a sample of a character task is encoded as tokens:
 ///
 ///   before  prompt  between  answer  after
 ///
-/// Prompt and answer have one token per character. With a task's own vocabulary, the characters and
-/// a line break, before and between are empty, and after is the line break.
+/// Prompt and answer have one token per character. With the task's own vocabulary (its characters
+/// and a line break), `before` and `between` are empty, and `after` is the line break.
 ///
-/// For a pretrained model the tokens are those of a tokenizer. With a chat template, before is what
-/// precedes the user's message, with the tokens that the tokenizer puts around a text; then the
-/// instruction, encoded as text; then example lines, one token per character. Between and after
-/// come from the template. Without a template, before starts with the tokenizer's first token of a
-/// text, and after is its last token. If answers of the task have no end, after is empty.
+/// For a pretrained model, the tokens are those of a tokenizer. With a chat template, `before`
+/// consists of the text before the user's message, including the tokens that the tokenizer adds
+/// around a text, then the instruction, encoded as text, then example lines, with one token per
+/// character. `between` and `after` come from the template. Without a template, `before` starts
+/// with the tokenizer's first token of a text, and `after` is its last token. If the task's answers
+/// have no end, `after` is empty.
 class Framing {
  public:
-  /// The options of every task of single characters.
+  /// The options of the framing, which every character task has.
   static std::vector<Option> options();
 
   struct Own {
     std::string_view characters;
     bool ended = true;
-    std::string_view instruction, examples;  // used if these options are `auto`
+    std::string_view instruction, examples;  // values that are used if the options are `auto`
   };
   Framing(const OptionValues& options, const Own& own);
   Framing(const Framing&) = delete;
@@ -45,7 +46,7 @@ class Framing {
   std::span<const std::int32_t> between() const { return between_; }
   std::span<const std::int32_t> after() const { return after_; }
 
-  /// One token per character. Throws an Error for a character that the task lacks.
+  /// One token per character. Throws an Error if the task has no such character.
   std::vector<std::int32_t> tokens_of(std::string_view characters) const;
   std::string characters_of(std::span<const std::int32_t> tokens) const;
 
@@ -54,7 +55,8 @@ class Framing {
   void frame_for(const OptionValues& options, const Own& own);
 
   std::unique_ptr<const Vocabulary> vocabulary_;
-  std::array<std::int32_t, 256> tokens_;  // token of each character; -1 if the task lacks it
+  /// Token of each character; -1 if the task has no such character.
+  std::array<std::int32_t, 256> tokens_;
   std::unordered_map<std::int32_t, char> characters_;
   std::vector<std::int32_t> before_, between_, after_;
 };

@@ -11,12 +11,12 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-constexpr std::int32_t mark = 10, carry_mark = 11;  // in the vocabulary's order
+constexpr std::int32_t mark = 10, carry_mark = 11;  // tokens, in the order of the vocabulary
 
 WordVocabulary make_vocabulary() {
   std::vector<std::string> texts;
   for (int digit = 0; digit < 10; ++digit) texts.push_back(std::to_string(digit));
-  // The paper's vocabulary has 14 tokens, of which samples use 12.
+  // The paper's vocabulary has 14 tokens; samples contain only 12 of them.
   for (const char* text : {"⊥", "↑", "PAD", "UNUSED"}) texts.emplace_back(text);
   return WordVocabulary(std::move(texts), " ");
 }
@@ -32,7 +32,8 @@ class Increment final : public Task {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   int heads() const override { return hint_ ? 2 : 1; }
   std::string_view head_name(int head) const override { return head == 0 ? "increment" : "carry"; }
-  /// n digits, the mark, n + 1 digits, each with two tokens of carry.
+  /// n digits, the mark, and n + 1 digits; with carries, each of the latter is followed by two
+  /// tokens.
   std::int64_t longest() const override {
     const std::int64_t digits = lengths_.longest();
     return digits + 1 + (hint_ ? 3 : 1) * (digits + 1);
@@ -40,8 +41,8 @@ class Increment final : public Task {
   std::string_view main_metric() const override { return "sequences"; }
   std::int64_t coupled_positions() const override { return lengths_.longest() + 2; }
 
-  /// Numbers rise up to the mark and fall after it, so digits of the same place share a number. A
-  /// carry has the number of the digit before it.
+  /// Couplings increase up to the mark and decrease after it, so that digits of the same place have
+  /// equal couplings. A carry has the coupling of the digit before it.
   Tokens couplings(std::span<const std::int32_t> tokens) const override {
     Tokens all;
     std::int32_t id = 0;
@@ -80,14 +81,15 @@ class Increment final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// A digit depends on the digits of its place and below or, once the carry into its place was
-  /// predicted, on two of them. The mark of a carry depends only on the digit before it.
+  /// The reference of a digit consists of the digits of its place and of all lower places. With
+  /// carries, it consists of the digit of its place and the carry into its place. The reference of
+  /// a carry mark is the digit before it.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const std::int32_t digits = sample.asked.front();
     std::vector<ReferenceRow> rows;
     for (const std::int32_t output : sample.asked) {
       const std::int32_t step = sample.head == 1 ? 3 : 1;
-      // place of the last or current predicted digit
+      // Place of the last or current predicted digit.
       const std::int32_t place = (output - digits) / step;
       ReferenceRow row{.row = output, .columns = {}};
       if (sample.head == 1 && (output - digits) % step == 1) {
@@ -105,7 +107,7 @@ class Increment final : public Task {
     return rows;
   }
 
-  /// Starts with a space.
+  /// The answer; its text starts with a space.
   std::string answer(std::string_view prompt, int head) const override {
     Tokens digits;
     const std::string wrong = read_prompt(prompt, digits);
@@ -130,7 +132,7 @@ class Increment final : public Task {
   }
 
  private:
-  /// In the mix, a share of the numbers ends in nines: from one nine up to all digits.
+  /// In the length mix, a share of the numbers ends in nines: one nine up to all digits.
   Tokens draw_number(Rng& rng) const {
     const std::int64_t length = lengths_.draw(rng);
     Tokens digits{1 + static_cast<std::int32_t>(rng.below(9))};
@@ -144,7 +146,7 @@ class Increment final : public Task {
     return digits;
   }
 
-  /// Parses a prompt. Returns what is wrong with it, or nothing.
+  /// Parses a prompt. Returns a description of what is wrong, or an empty text.
   std::string read_prompt(std::string_view text, Tokens& digits) const {
     std::string wrong = vocabulary_.encode(text, digits);
     if (!wrong.empty()) return wrong;
@@ -156,8 +158,8 @@ class Increment final : public Task {
     return digits.front() == 0 ? "expected a first digit from 1 to 9, got 0" : std::string();
   }
 
-  /// Uses the nines at the end, where the generator carries: they become zeros, the digit before
-  /// them grows by one, the others stay.
+  /// Finds the nines at the end, whereas the generator carries digit by digit. The nines become
+  /// zeros, the digit before them is increased by one, and all other digits are unchanged.
   static Tokens solve(const Tokens& digits, int head) {
     const auto last = std::find_if(digits.rbegin(), digits.rend(), [](int d) { return d != 9; });
     const auto nines = static_cast<std::size_t>(last - digits.rbegin());

@@ -9,17 +9,17 @@
 
 namespace longhand::tasks {
 
-/// Lengths of a training set with many short samples: with probability 4/5 a length from 2 to
-/// `short`, otherwise one from `short` + 1 to `long`, uniform within each. Or one exact length, for
-/// tests.
+/// The lengths of samples in a training set with many short samples: with probability 4/5 from 2 to
+/// `short`, otherwise from `short` + 1 to `long`, uniform within each range. For tests, a single
+/// exact length.
 class LengthMix {
  public:
   static constexpr std::int64_t most = 1 << 14;
 
-  /// Reads the options length (0: the mix), short and long.
+  /// Reads the options `length` (0: the mix), `short` and `long`.
   explicit LengthMix(const OptionValues& options);
   static std::vector<Option> options(int short_length, int long_length);
-  /// The test set of one length.
+  /// The test set with samples of exactly this length.
   static Distribution exactly(std::int64_t length, std::string_view title);
 
   std::int64_t draw(Rng& rng) const;

@@ -9,7 +9,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// The product of a number and a digit, shifted by `shift` places.
+/// The product of a number and a digit, multiplied by 10^shift.
 std::string times(std::string_view number, char digit, std::size_t shift) {
   if (digit == '0') return "0";
   std::string row(shift, '0');
@@ -35,7 +35,8 @@ class Multiplication final : public CharacterTask {
                             "digit of the second, then their sum. All are written from the last "
                             "digit to the first.\n",
              .examples = "70*60=24+00=24\n2100*3000=6300+0000+0000+0000=6300"},
-            // Rows of twice the digits: the two numbers, equally many rows, and the product.
+            // All parts have twice the number of digits: the two numbers, one row per digit, and
+            // the product.
             (2 * digits.most + 1) * (2 * digits.most + 3)),
         digits_(digits),
         pad_(pad) {}
@@ -114,7 +115,7 @@ class Multiplication final : public CharacterTask {
     for (std::size_t place = begin; place < rows_end; ++place, ++digit) {
       if (sample[place] == '+') {
         ++row;
-        digit = static_cast<std::size_t>(-1);  // 0 after the increment of the loop
+        digit = static_cast<std::size_t>(-1);  // becomes 0 when the loop increments it
         continue;
       }
       Look look{place, {}};
@@ -125,7 +126,7 @@ class Multiplication final : public CharacterTask {
     return all;
   }
 
-  /// Digits to which all numbers are padded; 0: no padding.
+  /// Number of digits to which all numbers are padded; 0: no padding.
   static std::size_t width_of(const std::string& first, const std::string& second) {
     const bool padded =
         first.size() == second.size() && first.size() >= 2 * digits::trimmed(first).size();

@@ -4,10 +4,10 @@
 
 namespace longhand::tasks {
 
-/// Two numbers, the larger one first, their digits from last to first, and their product as
-/// computed on paper: 9900*9900=1980+0198+0000+0000=1089. There is a row for each digit of the
-/// second number, and all numbers are padded to twice the digits of the first. Digit j of row i
-/// depends on digit j of the first number and digit i of the second.
+/// Two numbers, the larger one first, and their product as computed on paper. All numbers are
+/// written with the last digit first: 9900*9900=1980+0198+0000+0000=1089. There is a row for each
+/// digit of the second number, and all numbers are padded to twice the digits of the first number.
+/// Digit j of row i depends on digit j of the first number and on digit i of the second.
 TaskKind multiplication();
 
 }  // namespace longhand::tasks

@@ -14,11 +14,12 @@ struct Option {
   std::string name;
   std::string otherwise;  // default value
   std::string meaning;
-  std::string flag = {};  // another name of the flag
+  std::string flag = {};  // alternative name of the flag
 };
 
-/// The values of a task's options, initially the defaults. Values are text. The reader of an option
-/// states its valid values, and an invalid one is refused in one line that names task and option.
+/// The values of a task's options, initially the defaults. Values are stored as text. Functions
+/// that read an option state its valid values; an invalid value throws a one-line Error that names
+/// the task and the option.
 class OptionValues {
  public:
   OptionValues(std::string task, std::vector<Option> options);
@@ -28,7 +29,7 @@ class OptionValues {
   const std::string& text(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most) const;
   double number(std::string_view name, double least, double most) const;
-  /// Index of the value among the choices.
+  /// Index of the option's value among the choices.
   std::size_t choice(std::string_view name, std::initializer_list<std::string_view> choices) const;
 
   const std::string& task() const { return task_; }
@@ -39,7 +40,7 @@ class OptionValues {
 
   std::string task_;
   std::vector<Option> options_;
-  std::vector<std::string> values_;  // parallel to options_
+  std::vector<std::string> values_;  // values, in the order of options_
 };
 
 }  // namespace longhand::tasks

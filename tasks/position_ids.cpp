@@ -10,7 +10,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// `count` distinct numbers below `range` in ascending order, uniformly chosen. Floyd's algorithm,
+/// Uniformly draws `count` distinct numbers below `range`, in ascending order, by Floyd's algorithm
 /// with `count` draws.
 Ids drawn_ascending(std::int64_t count, std::int64_t range, Rng& rng) {
   std::set<std::int32_t> chosen;
@@ -21,7 +21,7 @@ Ids drawn_ascending(std::int64_t count, std::int64_t range, Rng& rng) {
   return {chosen.begin(), chosen.end()};
 }
 
-/// Another task with different positions of its samples.
+/// Wraps a task and replaces the position ids of its samples.
 class PositionedTask final : public Task {
  public:
   PositionedTask(std::unique_ptr<Task> task, PositionIds ids, std::int64_t range)
@@ -107,7 +107,7 @@ class PositionedTask final : public Task {
                    " positions, their range (--longest), got ", positions);
   }
 
-  /// Couplings or places of digits, offset by `start`.
+  /// The couplings or the places of digits, offset by `start`.
   Ids started(std::span<const std::int32_t> tokens, std::int32_t start) const {
     const bool coupled = ids_ == PositionIds::coupled;
     Ids ids = coupled ? task_->couplings(tokens) : task_->digit_places(tokens);

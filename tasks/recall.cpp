@@ -30,7 +30,7 @@ class Recall final : public Task {
     LONGHAND_CHECK(tokens_.least % 2 == 0 && tokens_.most % 2 == 0,
                    "task recall: option tokens: expected even numbers, got ",
                    quote(options.text("tokens")));
-    // tokens per key: the key and its values, and a slot
+    // Tokens per key: repeats_ pairs of key and value, and a slot of two tokens.
     const std::int64_t each = 2 * repeats_ + 2;
     LONGHAND_CHECK(tokens_.least >= each, "task recall: option tokens: expected at least ", each,
                    ", which a key with ", repeats_, " values takes, got ", tokens_.least);
@@ -58,14 +58,14 @@ class Recall final : public Task {
     const Tokens keys = draw_distinct(rng, 1, first_value_ - 1, pairs);
     const Tokens values =
         draw_distinct(rng, first_value_, vocabulary_.size() - first_value_, pairs * repeats_);
-    std::vector<std::size_t> order;  // index of the key of each value
+    std::vector<std::size_t> order;  // for each value, the index of its key
     for (std::size_t key = 0; key < keys.size(); ++key) {
       order.insert(order.end(), static_cast<std::size_t>(repeats_), key);
     }
     if (repeats_ > 1) rng.shuffle(order.begin(), order.end());
 
     Sample sample;
-    std::vector<Tokens> given(keys.size());  // values of each key
+    std::vector<Tokens> given(keys.size());  // values of each key, in the order of the table
     for (std::size_t i = 0; i < order.size(); ++i) {
       sample.tokens.push_back(keys[order[i]]);
       sample.tokens.push_back(values[i]);
@@ -93,7 +93,7 @@ class Recall final : public Task {
     add_answer(sample, said, tally);
   }
 
-  /// A value is found in the table, where it occurs first.
+  /// The reference of a value is its first occurrence, which is in the table.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> first;
     for (std::size_t i = 1; i < sample.tokens.size(); i += 2) {
@@ -106,8 +106,9 @@ class Recall final : public Task {
     return rows;
   }
 
-  /// The answer lists the value of every key in the first place of a slot, with places counted from
-  /// 0. This includes keys that are there by chance, because the text does not show the difference.
+  /// The answer lists the value of every key in the first token of a slot, with the token's index,
+  /// counted from 0. This includes keys that are there by chance, because the text does not
+  /// distinguish them.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> value_of;
     for (const std::int32_t output : sample.asked) {
@@ -134,13 +135,14 @@ class Recall final : public Task {
     return answer;
   }
 
-  /// A key in several slots may be answered in any of them.
+  /// The value of a key that is in several slots may be given for any of these slots.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     Prompt read;
     std::string wrong = read_prompt(prompt, read);
     if (!wrong.empty()) return wrong;
-    std::map<std::int32_t, std::int64_t> unanswered;  // unanswered keys with one of their places
+    // Unanswered keys, with the index of one of their slots.
+    std::map<std::int32_t, std::int64_t> unanswered;
     for (const auto& [place, key] : read.slots) unanswered.emplace(key, place);
     std::int64_t last = -1;
     while (!answer.empty()) {
@@ -171,12 +173,12 @@ class Recall final : public Task {
   }
 
  private:
-  /// Number of pairs with the same density as in the longest sample.
+  /// Number of keys for a sample of this length, with the same density as in the longest sample.
   std::int64_t pairs_of(std::int64_t length) const {
     return std::max<std::int64_t>(1, pairs_ * length / tokens_.most);
   }
 
-  /// Draws distinct numbers among `range` numbers from `least` on.
+  /// Draws `count` distinct numbers out of `range` numbers from `least` on.
   static Tokens draw_distinct(Rng& rng, std::int64_t least, std::int64_t range,
                               std::int64_t count) {
     Tokens all(static_cast<std::size_t>(range));
@@ -188,9 +190,9 @@ class Recall final : public Task {
     return all;
   }
 
-  /// The slots of the keys in turn, counted from 0. Slot x waits for an exponentially distributed
-  /// time with mean x^0.99. The order of arrival is that of draws without replacement with
-  /// probabilities proportional to x^-0.99.
+  /// Draws the slots of the keys, counted from 0. The slot with number s = 1, 2, ... waits for an
+  /// exponentially distributed time with mean s^0.99. The order of arrival is then distributed like
+  /// draws without replacement with probabilities proportional to s^-0.99.
   std::vector<std::int64_t> draw_slots(Rng& rng, std::int64_t slots, std::int64_t count) const {
     std::vector<std::pair<double, std::int64_t>> waits;
     for (std::int64_t slot = 0; slot < slots; ++slot) {
@@ -209,17 +211,18 @@ class Recall final : public Task {
     return text(before.empty() ? "" : " ", place, ':', value);
   }
 
-  /// A parsed prompt: each key's values in order, and the keys in the first places of slots.
+  /// A parsed prompt: the values of each key in order, and the keys in the first tokens of slots.
   struct Prompt {
     std::map<std::int32_t, Tokens> values;
-    std::map<std::int64_t, std::int32_t> slots;  // keys by place
+    // Key in each slot; indexed by the position of the slot.
+    std::map<std::int64_t, std::int32_t> slots;
   };
 
   std::int32_t value(const Prompt& prompt, std::int32_t key) const {
     return *(prompt.values.at(key).end() - back_);
   }
 
-  /// Parses a prompt. Returns what is wrong with it, or nothing.
+  /// Parses a prompt. Returns a description of what is wrong, or an empty text.
   std::string read_prompt(std::string_view written, Prompt& prompt) const {
     Tokens tokens;
     std::string wrong = vocabulary_.encode(written, tokens);
@@ -230,7 +233,7 @@ class Recall final : public Task {
                   " tokens, an even number, got ", length);
     }
     const auto table = static_cast<std::size_t>(2 * pairs_of(length) * repeats_);
-    std::map<std::int32_t, std::size_t> owners;  // positions of values
+    std::map<std::int32_t, std::size_t> owners;  // position of each value
     for (std::size_t i = 0; i < table; i += 2) {
       const std::int32_t key = tokens[i], value = tokens[i + 1];
       if (key < 1 || key >= first_value_) {
@@ -246,7 +249,7 @@ class Recall final : public Task {
       }
       prompt.values[key].push_back(value);
     }
-    std::map<std::int32_t, std::int64_t> asked;  // keys and how often they occur
+    std::map<std::int32_t, std::int64_t> asked;  // keys in slots, and how often each occurs
     for (std::size_t i = table; i < tokens.size(); i += 2) {
       if (!prompt.values.contains(tokens[i])) continue;
       prompt.slots.emplace(static_cast<std::int64_t>(i), tokens[i]);
@@ -266,10 +269,10 @@ class Recall final : public Task {
   std::int64_t repeats_, back_, pairs_ = 0;
   std::int64_t first_value_;
   WordVocabulary vocabulary_;
-  std::vector<double> mean_waits_;  // mean waiting time of each slot
+  std::vector<double> mean_waits_;  // mean waiting time of each slot, see draw_slots()
 };
 
-/// Exactly `factor` times the tokens, with proportionally more keys.
+/// Samples with exactly `factor` times as many tokens and proportionally more keys.
 Distribution longer_tables(std::int64_t factor) {
   return {text(factor, "x"), text(factor, "x length"), [factor](OptionValues& values) {
             const Range tokens = Range::of(values, "tokens", 4, most_tokens / factor);

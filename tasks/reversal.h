@@ -4,7 +4,7 @@
 
 namespace longhand::tasks {
 
-/// A string and its characters from last to first: dh13=31hd. Character i of the answer depends on
+/// A string, and its characters in reverse order: dh13=31hd. Character i of the answer depends on
 /// character i from the end of the string.
 TaskKind reversal();
 

@@ -28,11 +28,11 @@ WordVocabulary make_vocabulary(std::int64_t largest) {
 
 std::uint32_t bound(std::int64_t size) { return static_cast<std::uint32_t>(size); }
 
-/// The Levenshtein distance: the minimum number of insertions, removals and replacements that turn
+/// The Levenshtein distance: the minimum number of insertions, deletions and replacements that turn
 /// one sequence into the other.
 std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   if (std::ranges::equal(a, b)) return 0;
-  // distances between a prefix of a and all prefixes of b
+  // Distances between a prefix of a and all prefixes of b.
   std::vector<std::int64_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -47,7 +47,7 @@ std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std:
   return row.back();
 }
 
-/// A prompt from outside: the numbers before and after the first mark.
+/// A parsed prompt: the numbers before and after the first mark.
 struct Prompt {
   Numbers input, after;
 };
@@ -112,8 +112,8 @@ class Sorting final : public Task {
     return sample;
   }
 
-  /// Adds `edit-distance` to the shares: the mean over sequences of the edit distance between the
-  /// right answer and the model's.
+  /// Also reports `edit-distance`: the mean over sequences of the edit distance between the right
+  /// and the predicted answer.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     add_answer(sample, said, tally);
@@ -121,8 +121,8 @@ class Sorting final : public Task {
     tally.add_value("edit-distance", static_cast<double>(edit_distance(answer, said)));
   }
 
-  /// An answered number depends on all its places in the input. Counting depends on the whole
-  /// input.
+  /// The reference of a number in the answer consists of all its occurrences in the input. For the
+  /// task `count` it is the whole input.
   std::vector<ReferenceRow> reference(const Sample& sample) const override {
     const auto input =
         static_cast<std::int32_t>(std::ranges::find(sample.tokens, mark_) - sample.tokens.begin());
@@ -141,7 +141,7 @@ class Sorting final : public Task {
     return rows;
   }
 
-  /// The answer, starting with a space.
+  /// The answer; its text starts with a space.
   std::string answer(std::string_view prompt, int head) const override {
     Prompt read;
     const std::string wrong = read_prompt(prompt, kind(head), read);
@@ -206,7 +206,7 @@ class Sorting final : public Task {
     return input;
   }
 
-  // Each generator below writes the prompt to `tokens` and returns the answer.
+  // Generators. Each writes the prompt to `tokens` and returns the answer.
 
   Numbers sort(Rng& rng, Numbers& tokens) const {
     tokens = draw_input(rng);
@@ -216,7 +216,7 @@ class Sorting final : public Task {
     return answer;
   }
 
-  /// Asks for the successor of a number at a random place of the input; the number must have a
+  /// The prompt ends with a random number of the input that has a successor; the answer is the
   /// successor.
   Numbers successor(Rng& rng, Numbers& tokens) const {
     for (int tries = 0;; ++tries) {
@@ -238,7 +238,7 @@ class Sorting final : public Task {
     return {after};
   }
 
-  /// The successor of a number of the input; 0 if it has none.
+  /// The successor of a number in the input; 0 if there is none.
   std::int32_t follower(std::span<const std::int32_t> input, std::int32_t number) const {
     if (copies_follow_ && std::ranges::count(input, number) > 1) return number;
     std::int32_t least = 0;
@@ -249,7 +249,7 @@ class Sorting final : public Task {
   }
 
   /// Each of two numbers occurs half the length times, rounded down. In every second sample one of
-  /// them occurs 1 to 5 times less, but at least once.
+  /// them occurs 1 to 5 times less often, but at least once.
   Numbers count(Rng& rng, Numbers& tokens) const {
     const std::int64_t each = lengths_.draw(rng) / 2;
     const Numbers both = draw_distinct(rng, 2);
@@ -265,7 +265,7 @@ class Sorting final : public Task {
   }
 
   /// A number is repeated at most half the length times. All counts are equally likely, and so are
-  /// all shorter beginnings.
+  /// all lengths of the shorter second part.
   Numbers fill(Rng& rng, Numbers& tokens) const {
     const std::int64_t times = 1 + rng.below(bound(lengths_.draw(rng) / 2));
     const std::int64_t begun = rng.below(bound(times));
@@ -277,7 +277,7 @@ class Sorting final : public Task {
     return Numbers(static_cast<std::size_t>(times - begun), number);
   }
 
-  /// Parses a prompt. Returns what is wrong with it, or nothing.
+  /// Parses a prompt. Returns a description of what is wrong, or an empty text.
   std::string read_prompt(std::string_view text, Kind kind, Prompt& prompt) const {
     Numbers tokens;
     std::string wrong = vocabulary_.encode(text, tokens);
@@ -334,7 +334,7 @@ class Sorting final : public Task {
     return {};
   }
 
-  /// The right answer by the definition. Counts numbers, whereas the generator sorts them.
+  /// The right answer by the definition. It counts the numbers, whereas the generator sorts them.
   Numbers solve(Kind kind, const Prompt& prompt) const {
     std::vector<std::size_t> times(static_cast<std::size_t>(largest_) + 1);
     for (const std::int32_t number : prompt.input) ++times[static_cast<std::size_t>(number)];
@@ -372,8 +372,8 @@ class Sorting final : public Task {
   double repetition_;
   WordVocabulary vocabulary_;
   std::int32_t mark_;
-  bool copies_follow_;                   // the successor of a number that has a copy is the copy
-  std::vector<Kind> kinds_{Kind::sort};  // kind of task of each head
+  bool copies_follow_;  // the successor of a number that occurs again is the number itself
+  std::vector<Kind> kinds_{Kind::sort};  // kind of task of each output head
 };
 
 }  // namespace

@@ -4,16 +4,17 @@
 
 namespace longhand::tasks {
 
-/// Sorting numbers, and the auxiliary tasks that Awasthi and Gupta 2023 train with it. Numbers are
-/// separated by spaces, and each is a token:
+/// Sorting numbers, and the auxiliary tasks that Awasthi and Gupta 2023 train together with it.
+/// Numbers are separated by spaces, and each number is a token:
 ///
-///     5 3 1 4 2 ⊥ 1 2 3 4 5   the task: the numbers in ascending order
+///     5 3 1 4 2 ⊥ 1 2 3 4 5   task: the numbers in ascending order
 ///     5 3 1 4 2 ⊥ 4 5         successor: the next greater number of the input
-///     5 5 5 4 5 ⊥ 4           count: the rarer of two numbers, or the smaller
-///     5 5 5 ⊥ 5 ⊥ 5 5         fill: what the second part lacks to be the first
+///     5 5 5 4 5 ⊥ 4           count: the less frequent of two numbers; if equally frequent, the
+///     smaller 5 5 5 ⊥ 5 ⊥ 5 5         fill: the numbers that are missing in the second part
 ///
-/// Everything after the last given mark is asked. Token k is the number k, followed by ⊥ and PAD
-/// after the largest number. 0 and PAD are never used; the paper's vocabulary of 103 includes them.
+/// All tokens after the prompt's last mark are scored. Token k is the number k; ⊥ and PAD follow
+/// the largest number. 0 and PAD are never used, but the paper's vocabulary of 103 tokens includes
+/// them.
 TaskKind sorting();
 
 }  // namespace longhand::tasks

@@ -10,7 +10,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// Coefficient number n > 0 of the continued fraction of I_x(a, b): with m = n / 2 rounded down
+/// Coefficient n > 0 of the continued fraction of I_x(a, b). With m = n / 2 rounded down,
 ///   n even: m (b - m) x / ((a + 2m - 1) (a + 2m))
 ///   n odd:  -(a + m) (a + b + m) x / ((a + 2m) (a + 2m + 1))
 double coefficient(double a, double b, double x, int n) {
@@ -19,15 +19,15 @@ double coefficient(double a, double b, double x, int n) {
   return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
 }
 
-/// 1 / (1 + c_1 / (1 + c_2 / (1 + ...))), truncated when the next term changes nothing. Computed
-/// with ratios of successive numerators and denominators of the approximants, which would
-/// themselves overflow.
+/// 1 / (1 + c_1 / (1 + c_2 / (1 + ...))), evaluated until the next term changes nothing. The
+/// numerators and denominators of the approximants would overflow, so ratios of successive ones are
+/// used.
 double continued_fraction(double a, double b, double x) {
   constexpr int most_terms = 100'000;
   constexpr double tiny = std::numeric_limits<double>::min();
   const auto nonzero = [](double value) { return value == 0 ? tiny : value; };
   double value = 1, numerators = 1;
-  double denominators = std::numeric_limits<double>::infinity();  // B_0 / B_-1 = 1 / 0
+  double denominators = std::numeric_limits<double>::infinity();  // initially B_0 / B_-1 = 1 / 0
   for (int n = 1; n < most_terms; ++n) {
     const double c = coefficient(a, b, x, n);
     numerators = nonzero(1 + c / numerators);
@@ -67,7 +67,7 @@ double incomplete_beta(double a, double b, double x) {
   LONGHAND_CHECK(a > 0 && b > 0 && x >= 0 && x <= 1,
                  "incomplete_beta: expected a, b > 0 and x from 0 to 1, got ", a, ", ", b, ", ", x);
   if (x == 0 || x == 1) return x;
-  // The fraction converges fast below the distribution's mean; above it, the other tail is
+  // The fraction converges fast if x is below the distribution's mean. Otherwise the other tail is
   // computed.
   if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
   const double log_factor =
@@ -149,7 +149,7 @@ std::optional<PowerLaw> power_law(std::span<const SizeAndError> points) {
   const double half = student_quantile(0.05, freedom) * law.deviation / std::sqrt(law.spread);
   law.exponent_between = {law.exponent - half, law.exponent + half};
 
-  std::map<double, Moments> at;  // logarithms of errors at each n
+  std::map<double, Moments> at;  // statistics of ln e for each n
   for (const auto& [n, e] : points) at[n].add(std::log(e));
   double within = 0;
   for (const auto& [n, errors] : at) within += errors.squares;
@@ -157,7 +157,7 @@ std::optional<PowerLaw> power_law(std::span<const SizeAndError> points) {
   if (repeats > 0 && at.size() > 2) {
     const auto bends = static_cast<double>(at.size() - 2);
     const double bent = std::max(0.0, squares - within);
-    // repeats / (repeats + bends F), with F = (bent / bends) / (within / repeats)
+    // This is repeats / (repeats + bends F) with F = (bent / bends) / (within / repeats).
     const double share = within + bent > 0 ? within / (within + bent) : 1;
     law.straight = incomplete_beta(repeats / 2, bends / 2, share);
   }

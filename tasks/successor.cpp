@@ -7,7 +7,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// The next number, with its digits in reading order.
+/// The next number, written with the first digit first.
 std::string next(std::string_view number) {
   std::string after(number);
   std::size_t place = after.size();
@@ -42,7 +42,7 @@ class Successor final : public CharacterTask {
     return sample;
   }
 
-  /// An answer is one or more numbers.
+  /// Any positive number of successors is a right answer.
   std::string solve(std::string_view prompt, std::string& answer) const override {
     const std::string_view number = prompt.substr(0, prompt.empty() ? 0 : prompt.size() - 1);
     const bool sound = prompt.ends_with(' ') && !number.empty() && number.size() <= most_digits &&
@@ -77,7 +77,7 @@ class Successor final : public CharacterTask {
 
   std::vector<Look> looks(std::string_view sample, std::size_t begin) const override {
     std::vector<Look> all;
-    std::size_t before = 0, first = begin;  // start of the previous and of the current number
+    std::size_t before = 0, first = begin;  // start of the previous number, and of the current one
     for (std::size_t place = begin; place + 1 < sample.size(); ++place) {
       Look look{place, {}};
       for (std::size_t at = before; at < place; ++at) look.at.push_back(at);

@@ -8,8 +8,8 @@
 
 namespace longhand::tasks {
 
-/// A measurement over many samples: the mean of `count` values. If each value is 0 or 1, the mean
-/// is a share, and wilson() gives its interval.
+/// A measurement over many samples: the mean of `count` values. If every value is 0 or 1, the mean
+/// is a share, and wilson() computes its interval.
 struct Metric {
   std::string name;
   double sum = 0;
@@ -24,9 +24,9 @@ struct Interval {
   double high = 1;
 };
 
-/// The 95% interval of a share (Wilson 1927): with z = 1.96 and n trials,
+/// The 95% interval of a share (Wilson 1927). With z = 1.96 and n trials,
 ///   (p + z^2/2n +- z sqrt(p (1 - p) / n + z^2/4n^2)) / (1 + z^2/n).
-/// Without trials: [0, 1].
+/// Without trials it is [0, 1].
 Interval wilson(double hits, double trials);
 
 /// Metrics in the order in which they were first added.
@@ -36,12 +36,12 @@ class Tally {
   void add_share(std::string_view name, std::int64_t hits, std::int64_t trials);
   /// Adds a value of a quantity that is not a share, such as an edit distance.
   void add_value(std::string_view name, double value);
-  /// Adds to a quantity per unit, such as loss per token or bits per byte.
+  /// Adds to a mean per unit, such as loss per token or bits per byte.
   void add_ratio(std::string_view name, double sum, std::int64_t count);
   void add(const Tally& other);
 
   std::span<const Metric> metrics() const { return metrics_; }
-  const Metric& at(std::string_view name) const;  // throws an Error if there is none
+  const Metric& at(std::string_view name) const;  // throws an Error if there is no such metric
 
  private:
   Metric& metric(std::string_view name, bool is_share);

@@ -83,7 +83,8 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
     return make_with(values);
   } catch (const Error& error) {
     if (&changed == &distributions.front()) throw;
-    fail(error.what(), " (distribution ", wanted, ')');  // the user did not set these values
+    // The distribution, not the user, set these values.
+    fail(error.what(), " (distribution ", wanted, ')');
   }
 }
 

@@ -32,7 +32,8 @@ class Text final : public Task {
 
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
   std::int64_t longest() const override {
-    const bool begins = !settings_.of_records;  // a record's length already includes it
+    // The length of a record already includes these tokens.
+    const bool begins = !settings_.of_records;
     return settings_.length + 1 + (begins ? std::ssize(vocabulary_->beginning()) : 0);
   }
   std::string_view main_metric() const override { return "bits_per_byte"; }
@@ -48,7 +49,7 @@ class Text final : public Task {
     return sample_at(std::min(count() - 1, static_cast<std::uint64_t>(place)), rng.uniform());
   }
 
-  /// The prompt and the answer of a record.
+  /// The prompt and the answer of a record. All other samples use Task::as_text().
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     const auto first = std::ranges::find_if(sample.targets, [](auto t) { return t >= 0; });
     const auto given = static_cast<std::size_t>(first - sample.targets.begin()) + 1;
@@ -57,7 +58,7 @@ class Text final : public Task {
     return {vocabulary_->decode(tokens.first(given)), vocabulary_->decode(tokens.subspan(given))};
   }
 
-  /// No answer is scored; a text is judged by its loss.
+  /// Predictions are not scored; a text model is judged by its loss.
   void score(const Sample& sample, std::span<const std::int32_t> said, Tally&) const override {
     count_right(sample, said);
   }
@@ -76,7 +77,7 @@ class Text final : public Task {
     fail("text: expected a task with a right answer, got a text to go on with");
   }
 
-  /// Any continuation that consists of tokens is an answer.
+  /// Any continuation that consists of tokens of the vocabulary is accepted.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     std::vector<std::int32_t> tokens;
@@ -86,7 +87,8 @@ class Text final : public Task {
   }
 
  private:
-  /// Opened when the first sample is needed, because a trained model can be used without its text.
+  /// The text is opened when the first sample is needed, because a trained model can be used
+  /// without it.
   const TextSource& source() const {
     std::call_once(opened_, [&] {
       const auto make = settings_.of_records ? records_of : windows_of;

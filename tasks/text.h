@@ -4,7 +4,7 @@
 
 namespace longhand::tasks {
 
-/// The user's own text; each next token is predicted from those before it. Validation uses another
+/// The user's own text. Each token is predicted from the tokens before it. Validation uses another
 /// file or the end of the text (tasks/text_source.h).
 TaskKind own_text();
 

@@ -8,7 +8,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// The non-empty lines of a file. Only their offsets are kept in memory.
+/// The non-empty lines of a file. Only their offsets are in memory.
 class Lines {
  public:
   explicit Lines(const std::filesystem::path& path) : name_(path.string()), file_(path) {
@@ -90,7 +90,7 @@ class Records final : public TextSource {
                    settings.validates ? "validation" : "training", ", got ", lines_.size(),
                    " in all, ", settings.examples, " of them examples");
     count_ = part.end - begin_;
-    // report errors now, not during training
+    // Reports errors now instead of during training.
     for (std::uint64_t i = 0; i < count_; ++i) sample_at(i, 0);
   }
 
@@ -135,7 +135,7 @@ class Records final : public TextSource {
   bool cuts_;
   std::int32_t size_;  // size of the vocabulary
   ConversationFormat format_;
-  std::string before_;  // precedes every prompt: the instruction and the examples
+  std::string before_;  // the instruction and the examples, which precede every prompt
   std::uint64_t begin_ = 0, count_ = 0;
 };
 

@@ -10,7 +10,7 @@
 namespace longhand::tasks {
 namespace {
 
-/// "none", or ids of tokens separated by commas.
+/// Parses "none" or token ids separated by commas.
 std::vector<std::int32_t> read_ends(std::string_view words) {
   std::vector<std::int32_t> ends;
   for (std::string_view rest = words; rest != "none";) {
@@ -55,7 +55,7 @@ std::vector<std::pair<std::string, std::filesystem::path>> TextSettings::files()
 }
 
 std::vector<std::int32_t> TextSettings::end_of_document(const Vocabulary& vocabulary) const {
-  // If tokens are bytes, the whole file is read, including separators.
+  // If tokens are bytes, the file itself is used, which includes the separators.
   if (of_bytes() || ends.empty()) return vocabulary.encode_part(separator);
   return {ends.front()};
 }

@@ -12,28 +12,28 @@
 
 namespace longhand::tasks {
 
-/// The settings that determine the samples of task text.
+/// The settings that determine the samples of the task `text`.
 struct TextSettings {
   TextSettings() = default;
   explicit TextSettings(const OptionValues& options);
 
-  // files; without the second, validation uses the end of the first
+  // Files. If `validation` is empty, validation uses the end of `text`.
   std::filesystem::path text, validation;
-  std::string tokenizer;  // "bytes", or a path for read_tokenizer()
+  std::string tokenizer;  // "bytes", or a path to be passed to read_tokenizer()
   double held_out = 0;
-  std::int64_t length = 0;  // maximum trained tokens of a sample
+  std::int64_t length = 0;  // maximum number of trained tokens per sample
   bool lossy = false;
-  bool validates = false;          // samples are for validation
-  std::string separator;           // text between documents; empty: one document
+  bool validates = false;          // true: the samples are for validation
+  std::string separator;           // text between documents; empty: the text is a single document
   std::vector<std::int32_t> ends;  // tokens that end an answer
-  // Settings of records.
-  bool of_records = false;    // one {"prompt", "answer"} per line
+  // Settings for text that consists of records.
+  bool of_records = false;    // each line is a record {"prompt", "answer"}
   std::string chat_template;  // a name of nn::ChatTemplate, or "none"
-  std::string date;           // date shown by the template
-  std::string instruction;    // text before every prompt
-  // records from the start of the text that are shown before every prompt
+  std::string date;           // date that the chat template shows
+  std::string instruction;    // text that precedes every prompt
+  // Number of records from the start of the text that are shown as examples before every prompt.
   std::int64_t examples = 0;
-  bool cuts = false;  // cut the end off a record that is too long; otherwise it is refused
+  bool cuts = false;  // cut a record that is too long at its end; if false, it is an Error
 
   bool of_bytes() const { return tokenizer == "bytes"; }
   bool another_file() const { return !validation.empty(); }
@@ -42,11 +42,11 @@ struct TextSettings {
   }
   /// The training text and, if there is one, the validation text, by name.
   std::vector<std::pair<std::string, std::filesystem::path>> files() const;
-  /// The tokens that end a document: the first of `ends` or, if there is none, the separator.
+  /// The tokens that end a document: the first of `ends` or, if that is empty, the separator.
   std::vector<std::int32_t> end_of_document(const Vocabulary& vocabulary) const;
   ConversationFormat format(const Vocabulary& vocabulary) const;
-  /// The range [begin, end) that samples come from, out of `count` in the file. The held-out part
-  /// is at the end.
+  /// The range [begin, end) of the file's `count` tokens or records from which samples are taken.
+  /// The part for validation is at the end.
   struct FilePart {
     std::uint64_t begin, end;
   };

@@ -8,7 +8,7 @@
 
 namespace longhand::tasks {
 
-/// The numbered samples of a text.
+/// The samples of a text, by number.
 class TextSource {
  public:
   virtual ~TextSource() = default;
@@ -18,20 +18,20 @@ class TextSource {
 };
 
 /// Adjacent windows of the text's tokens. The last token of a window is the first of the next, so
-/// each token is predicted once. Each window starts with the tokens that the tokenizer puts before
-/// a text. They are only read, but models trained with them need them.
+/// that each token is predicted once. Each window starts with the tokens that the tokenizer adds
+/// before a text. They are input only, but models trained with them need them.
 ///
-/// In training all windows have the same length, and `shift` offsets them by a part of the
-/// remainder, which is about a window. In validation they start at the first token of the part, and
-/// the last may be shorter.
+/// In training all windows have the same length, and `shift` offsets them by a fraction of the
+/// remaining tokens, which are about one window. In validation they start at the first token, and
+/// the last window may be shorter.
 ///
-/// Documents follow one another, each with its end, and windows ignore their boundaries: a token
-/// sees everything before it in its window, including earlier documents. The held-out part begins
-/// with a document.
+/// Documents follow one another, each with its end tokens, and windows ignore their boundaries: a
+/// token sees all tokens before it in its window, including those of earlier documents. The
+/// validation part begins with a document.
 std::unique_ptr<TextSource> windows_of(const TextSettings& settings, const Vocabulary& vocabulary);
 
-/// Questions and answers. The answer and its end are trained; the prompt is only read. All records
-/// are checked when the file is opened.
+/// Records with a question and an answer. The answer and its end are trained; the prompt is input
+/// only. All records are checked when the file is opened.
 std::unique_ptr<TextSource> records_of(const TextSettings& settings, const Vocabulary& vocabulary);
 
 }  // namespace longhand::tasks

@@ -9,7 +9,7 @@
 
 namespace longhand::tasks {
 
-/// 256 tokens, one per byte.
+/// A vocabulary with one token per byte.
 class ByteVocabulary final : public Vocabulary {
  public:
   std::int32_t size() const override { return 256; }
@@ -19,11 +19,12 @@ class ByteVocabulary final : public Vocabulary {
   std::vector<std::int32_t> encode(std::string_view text) const override;
 };
 
-/// The tokens of a tokenizer, but as many as a model has. Additional tokens of the model have no
-/// text. If the model has fewer, a text that needs a missing token is refused.
+/// The tokens of a tokenizer, extended or reduced to the vocabulary size of a model. Additional
+/// tokens of the model have no text. If the model has fewer tokens, a text that needs a missing
+/// token is an Error.
 class TokenizerVocabulary final : public Vocabulary {
  public:
-  /// `size` 0: as many as the tokenizer has.
+  /// If `size` is 0, the size is that of the tokenizer.
   TokenizerVocabulary(std::shared_ptr<const nn::Tokenizer> tokenizer, std::int64_t size);
 
   const nn::Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -31,7 +32,7 @@ class TokenizerVocabulary final : public Vocabulary {
   std::string text(std::int32_t token) const override;
   std::optional<std::int32_t> find(std::string_view text) const override;
   using Vocabulary::encode;
-  /// Includes the tokens that the tokenizer puts around a text.
+  /// Includes the tokens that the tokenizer adds around a text.
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::vector<std::int32_t> encode_part(std::string_view text) const override;
   std::vector<std::int32_t> beginning() const override;
@@ -44,13 +45,14 @@ class TokenizerVocabulary final : public Vocabulary {
   std::int32_t size_;
 };
 
-/// True if a task's option `tokenizer` names files; `bytes` and `characters` need none.
+/// True if the value of a task's option `tokenizer` is a path. `bytes` and `characters` need no
+/// files.
 inline bool names_tokenizer(std::string_view tokenizer) {
   return tokenizer != "bytes" && tokenizer != "characters";
 }
 
-/// The tokenizer of a file or folder. Callers share one object while any of them holds it and the
-/// files are unchanged.
+/// The tokenizer of a file or folder. Callers share one object as long as one of them uses it and
+/// the files are unchanged.
 std::shared_ptr<const nn::Tokenizer> shared_tokenizer(const std::filesystem::path& path);
 
 }  // namespace longhand::tasks

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Opens the token file next to the text: book.txt.1a2b3c4d.tokens, where the number identifies the
-/// tokenizer, followed by that of the separator if the text has documents.
+/// tokenizer. If the text has documents, a number that identifies the separator follows.
 nn::TokenFile open(const TextSettings& settings, const Vocabulary& vocabulary) {
   const fs::path& file = settings.file();
   LONGHAND_CHECK(!file.empty(), "task text: expected a file to learn from (--text FILE)");
@@ -93,9 +93,9 @@ class Windows final : public TextSource {
     LONGHAND_CHECK(token < size_, name_, ": expected tokens below ", size_, ", got ", token);
   }
 
-  /// Start of the first document at or after `place`; if there is none, of the last one before it.
+  /// Start of the first document at or after `place`, otherwise of the last document before it.
   std::uint64_t document_near(std::uint64_t place, const std::vector<std::int32_t>& end) const {
-    std::vector<std::int32_t> block;  // tokens that were read together
+    std::vector<std::int32_t> block;  // tokens read at a time
     constexpr std::uint64_t most = 1 << 16;
     std::uint64_t block_begin = 0;
     const auto token_at = [&](std::uint64_t at) {
@@ -106,7 +106,7 @@ class Windows final : public TextSource {
       }
       return block[at - block_begin];
     };
-    // whether the tokens just before `after` end a document
+    // True if the tokens just before `after` end a document.
     const auto ends_at = [&](std::uint64_t after) {
       for (std::uint64_t i = 1; i <= end.size(); ++i) {
         if (token_at(after - i) != end[end.size() - i]) return false;
@@ -130,7 +130,8 @@ class Windows final : public TextSource {
   std::uint64_t length_;
   bool validates_;
   std::vector<std::int32_t> beginning_;
-  std::uint64_t begin_ = 0, tokens_ = 0;  // start and size of the part
+  // Start and number of tokens of the part from which windows are taken.
+  std::uint64_t begin_ = 0, tokens_ = 0;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ class ValueAssignment final : public CharacterTask {
     std::string names(letters), values = values_;
     rng.shuffle(names.begin(), names.end());
     names.resize(static_cast<std::size_t>(pairs_.draw(rng)));
-    // Distinct while there are enough values.
+    // Values are distinct if there are enough of them.
     const bool enough = values.size() >= names.size();
     rng.shuffle(values.begin(), values.end());
     Written sample;
@@ -102,7 +102,7 @@ class ValueAssignment final : public CharacterTask {
     return all;
   }
 
-  /// Start of a letter's pair in a table.
+  /// Index at which a letter's pair starts in a table.
   static std::size_t find(std::string_view table, char letter) {
     for (std::size_t i = 0; i < table.size(); i += 2) {
       if (table[i] == letter) return i;

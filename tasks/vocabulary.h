@@ -12,42 +12,44 @@
 
 namespace longhand::tasks {
 
-/// The tokens of a task, numbered from 0, and how text is split into them.
+/// The tokens of a task, numbered from 0, and how text is split into tokens.
 class Vocabulary {
  public:
   virtual ~Vocabulary() = default;
 
   virtual std::int32_t size() const = 0;
-  /// The text of a token. Throws an Error for an invalid token.
+  /// The text of a token. Throws an Error if there is no such token.
   virtual std::string text(std::int32_t token) const = 0;
   virtual std::optional<std::int32_t> find(std::string_view text) const = 0;
-  std::int32_t at(std::string_view text) const;  // throws an Error if there is none
-  /// Text between the texts of two tokens.
+  std::int32_t at(std::string_view text) const;  // throws an Error if no token has this text
+  /// Text that is inserted between the texts of two tokens.
   virtual std::string_view separator() const { return {}; }
 
-  /// Throws an Error that names the place where no token fits.
+  /// Encodes a text. Throws an Error that states the position at which no token matches.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  /// Encodes a part of a text, without the tokens that a tokenizer puts around a whole text.
+  /// Encodes a part of a text, without the tokens that a tokenizer adds around a whole text.
   virtual std::vector<std::int32_t> encode_part(std::string_view text) const {
     return encode(text);
   }
-  /// The tokens before every whole text.
+  /// The tokens that begin every whole text.
   virtual std::vector<std::int32_t> beginning() const { return {}; }
-  /// encode() for text from outside: returns what is wrong with it, or nothing.
+  /// As encode(), for text given by the user. Returns a description of what is wrong, or an empty
+  /// text.
   std::string encode(std::string_view text, std::vector<std::int32_t>& tokens) const;
   virtual std::string decode(std::span<const std::int32_t> tokens) const;
 };
 
-/// A list of words: token i is written texts[i]. With a separator, tokens are joined by it and text
-/// is split at it; repeated separators are ignored. Without one, text is split greedily, the
-/// longest matching token first, so a vocabulary may contain both "345" and "3".
+/// A list of words: the text of token i is texts[i]. With a separator, the texts of tokens are
+/// joined by it and text is split at it; repeated separators are ignored. Without a separator, text
+/// is split greedily, the longest matching token first, so a vocabulary may contain both "345" and
+/// "3".
 class WordVocabulary final : public Vocabulary {
  public:
   explicit WordVocabulary(std::vector<std::string> texts, std::string separator = {});
 
-  /// One token per character.
+  /// A vocabulary with one token per character.
   static WordVocabulary of_characters(std::string_view characters);
-  /// The numbers from 0, separated by spaces: token k is written as k.
+  /// The numbers from 0 on, separated by spaces. The text of token k is k.
   static WordVocabulary of_numbers(std::int64_t count);
 
   std::int32_t size() const override { return static_cast<std::int32_t>(texts_.size()); }

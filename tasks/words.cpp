@@ -11,11 +11,11 @@ namespace longhand::tasks {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
-using Permutation = std::vector<std::int32_t>;  // image of each point
+using Permutation = std::vector<std::int32_t>;  // the image of each point
 
 constexpr std::int64_t longest_word = 1 << 20, largest_modulus = 4096;
 
-/// The group named by an option's value.
+/// The group that an option's value names.
 struct GroupName {
   bool cyclic = false;
   bool even = false;  // only even permutations
@@ -51,7 +51,8 @@ bool is_even(const Permutation& permutation) {
   return inversions % 2 == 0;
 }
 
-/// A group for the generator: a table of all products, except for zN, which adds numbers.
+/// A group, for the generator: a table of all products. For zN, products are computed by adding
+/// numbers.
 class Group {
  public:
   explicit Group(const GroupName& name) {
@@ -86,8 +87,8 @@ class Group {
   }
 
   std::int32_t size() const { return size_; }
-  const Tokens& swaps() const { return swaps_; }  // elements that exchange two points
-  /// a∘b
+  const Tokens& swaps() const { return swaps_; }  // the elements that exchange two points
+  /// The product a∘b.
   std::int32_t product(std::int32_t a, std::int32_t b) const {
     if (products_.empty()) return (a + b) % size_;
     const std::size_t row = static_cast<std::size_t>(a) * static_cast<std::size_t>(size_);
@@ -100,8 +101,9 @@ class Group {
   Tokens products_;
 };
 
-/// The permutation of a rank in lexicographic order, for checks that have no list of permutations.
-/// The digits of the rank in bases n, n - 1, ... pick among the remaining points.
+/// The permutation with this rank in lexicographic order, for checks, which have no list of
+/// permutations. The digits of the rank in bases n, n - 1, ... are indices among the remaining
+/// points.
 Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   Tokens digits;
   for (std::int64_t base = 1; base <= points; ++base) {
@@ -118,7 +120,7 @@ Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   return picked;
 }
 
-/// The inverse of permutation_of(). Each digit counts the later points that are smaller.
+/// The inverse of permutation_of(). Each digit is the number of later points that are smaller.
 std::int64_t rank_of(const Permutation& permutation) {
   std::int64_t rank = 0;
   for (std::size_t i = 0; i < permutation.size(); ++i) {
@@ -160,7 +162,7 @@ class Words final : public Task {
   Sample sample(Rng& rng, int) const override {
     const std::int64_t length = least_ + rng.below(static_cast<std::uint32_t>(most_ - least_ + 1));
     Sample sample;
-    std::int32_t product = 0;  // the identity is the first element
+    std::int32_t product = 0;  // element 0 is the identity
     for (std::int64_t t = 0; t < length; ++t) {
       const std::int32_t move = moves_[rng.below(static_cast<std::uint32_t>(moves_.size()))];
       product = group_.product(product, move);
@@ -172,7 +174,7 @@ class Words final : public Task {
     return sample;
   }
 
-  /// `above-chance`: the share of right tokens rescaled so that guessing gives 0, (share - 1/n) /
+  /// `above-chance`: the share of right tokens, rescaled so that guessing gives 0: (share - 1/n) /
   /// (1 - 1/n) with n elements.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
@@ -183,10 +185,10 @@ class Words final : public Task {
     tally.add_ratio("above-chance", (right - total * chance) / (1 - chance), std::ssize(said));
   }
 
-  /// The output depends on every token, so there is no reference attention.
+  /// An output depends on every token up to it, so no reference attention is defined.
   std::vector<ReferenceRow> reference(const Sample&) const override { return {}; }
 
-  /// The answer lists every asked product.
+  /// The answer lists all scored products.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     Tokens products;
     for (const std::int32_t output : sample.asked) {
@@ -217,8 +219,8 @@ class Words final : public Task {
   }
 
  private:
-  /// Solves a word of any length by the definition: adds numbers, or moves points. Returns what is
-  /// wrong with it, or nothing.
+  /// Solves a word of any length by the definition: adds numbers, or moves points. Returns a
+  /// description of what is wrong, or an empty text.
   std::string solve(std::string_view prompt, Tokens& products) const {
     Tokens word;
     std::string wrong = vocabulary_.encode(prompt, word);
@@ -232,7 +234,7 @@ class Words final : public Task {
   std::string add_up(const Tokens& word, Tokens& sums) const {
     std::int64_t sum = 0;
     for (std::size_t t = 0; t < word.size(); ++t) {
-      if (swaps_ && word[t] != 1) return no_swap(t, word[t]);  // only for the group z2
+      if (swaps_ && word[t] != 1) return no_swap(t, word[t]);  // only reached for the group z2
       sum += word[t];
       sums.push_back(static_cast<std::int32_t>(sum % name_.points));
     }
@@ -255,8 +257,8 @@ class Words final : public Task {
     return {};
   }
 
-  /// Exactly one of the permutations 2k and 2k + 1, which differ in the order of the last two
-  /// points, is even.
+  /// Out of the permutations 2k and 2k + 1, which differ in the order of the last two points,
+  /// exactly one is even.
   Permutation element(std::int64_t number) const {
     if (!name_.even) return permutation_of(number, name_.points);
     Permutation first = permutation_of(2 * number, name_.points);
@@ -271,7 +273,7 @@ class Words final : public Task {
   Group group_;
   std::int64_t most_, least_;
   bool swaps_, last_;
-  Tokens moves_;  // the elements of which words consist
+  Tokens moves_;  // the elements from which words are drawn
   WordVocabulary vocabulary_;
 };
 
@@ -283,7 +285,7 @@ Distribution longer_words(std::int64_t factor) {
           }};
 }
 
-/// All lengths from the training maximum to 6.4 times it: 40 to 256.
+/// All lengths from the maximum in training to 6.4 times it, such as 40 to 256.
 void from_the_longest(OptionValues& values) {
   const std::int64_t longest = values.integer("max", 1, longest_word / 8);
   values.set("min", text(longest));

@@ -4,14 +4,15 @@
 
 namespace longhand::tasks {
 
-/// Word problems of groups: after each of g_1, g_2, ... the model predicts the product so far.
-/// Parity is the word problem of s2, a sum modulo N that of zN. Those of a5 and s5 are as hard as
-/// any problem that a machine with finitely many states can solve (Barrington 1989).
+/// Word problems of groups: after each of the elements g_1, g_2, ... the model predicts the product
+/// so far. Parity is the word problem of s2, a sum modulo N that of zN. The word problems of a5 and
+/// s5 are as hard as any problem that a finite-state machine can solve (Barrington 1989).
 ///
 /// An element is a permutation of points. Tokens and classes are elements, numbered in the
-/// lexicographic order of (a(0), a(1), ...); number k of zN is the shift x -> x + k mod N. The
-/// elements of a word are independent and uniform over the `moves`. The product is acc <- acc∘g,
-/// where (a∘b)(x) = a(b(x)): in s3, where 1 exchanges the last two points and 2 the first two,
+/// lexicographic order of (a(0), a(1), ...). Element k of zN is the shift x -> x + k mod N. The
+/// elements of a word are independent and drawn uniformly from the `moves`. The product is acc <-
+/// acc∘g, where (a∘b)(x) = a(b(x)). In s3, where element 1 exchanges the last two points and
+/// element 2 the first two,
 ///   1 2 -> 1 4
 TaskKind words();
 
