@@ -11,7 +11,7 @@ Tensor combined(Combination f, const Tensor& a, const Tensor& b) {
   return y;
 }
 
-/// Adds f(dy, v) to the gradient of x, summed over the axes along which x was repeated.
+/// Adds f(dy, v) to the gradient of x, summed over the axes along which x was broadcast.
 void add_combined(const Var& x, Combination f, const Tensor& dy, const Tensor& v) {
   if (!x.wants_grad()) return;
   if (x.shape() == dy.shape()) {
@@ -27,7 +27,7 @@ Tensor negative(const Tensor& x) {
   return y;
 }
 
-/// y is a where the mask is not 0 and b elsewhere; the gradient is split the same way.
+/// y is a where the mask is not 0, otherwise b. The gradient is divided in the same way.
 Var chosen(std::string_view op, const Var& a, const Var& b, const Tensor& y, const Tensor& mask) {
   return record(op, {&a, &b}, y, [da = a.sink(), db = b.sink(), mask](const Tensor& dy) {
     if (da) da.add_repeated(combined(Combination::kept, dy, mask));
@@ -64,7 +64,8 @@ Var multiply(const Var& a, const Var& b) {
 Var divide(const Var& a, const Var& b) {
   const Tensor y = combined(Combination::quotient, a.value(), b.value());
   return record("divide", {&a, &b}, y, [da = a.sink(), b, y](const Tensor& dy) {
-    const Tensor share = combined(Combination::quotient, dy, b.value());  // contribution to a
+    // The contribution to the gradient of a.
+    const Tensor share = combined(Combination::quotient, dy, b.value());
     da.add_repeated(share);
     if (b.wants_grad()) {
       b.sink().add_repeated(negative(combined(Combination::product, share, y)));

@@ -15,7 +15,7 @@
 namespace longhand {
 namespace {
 
-/// Heads of the rows first .. first + count - 1 as matrices: [heads, count, width].
+/// The heads of the rows first .. first + count - 1 as matrices: [heads, count, width].
 Var matrices(const HeadVars& x, std::int64_t first, std::int64_t count) {
   const Var rows = columns(slice(x.data, first, count), x.first_column, x.heads * x.width);
   return permute(reshape(rows, {count, x.heads, x.width}), {1, 0, 2});
@@ -25,7 +25,7 @@ Tensor constant(const Var& like, const Shape& shape, const std::vector<double>& 
   return Tensor::from(like.backend(), shape, like.value().dtype(), values);
 }
 
-/// Reshapes factors [1] or [batch] so that they multiply a tensor [batch, rows, columns].
+/// Factors [1] or [batch], reshaped so that they multiply a tensor [batch, rows, columns].
 Var of_matrices(const Var& factors) { return reshape(factors, {factors.value().size(), 1, 1}); }
 
 struct Sequence {
@@ -38,8 +38,8 @@ Sequence sequence_of(const Segments& queries, const Segments& keys, std::int64_t
           keys.lengths()[at]};
 }
 
-/// Runs body on every sequence and collects the rows it returns, [heads, queries, width], in token
-/// order.
+/// Calls body for every sequence and concatenates the rows that it returns, [heads, queries,
+/// width], in the order of tokens.
 template <class Body>
 Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
                   std::int64_t width, const Body& body) {
@@ -56,8 +56,8 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
   return concat(all);
 }
 
-/// The softmax of scores [heads, queries, keys] and one more key, the sink, whose weight is left
-/// out of the result.
+/// The softmax over scores [heads, queries, keys] and one additional key, the sink. The sink's
+/// weight is not part of the result.
 Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
   const std::int64_t heads = scores.shape()[0], queries = scores.shape()[1];
   const std::int64_t keys = scores.shape()[2];
@@ -73,13 +73,13 @@ Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {
 }
 
 /// Stick-breaking in logarithms: ln P_ij = s_ij - sum of ln(1 + e^s_im) over j <= m < i. `seen` is
-/// 1 if a query sees a key.
+/// 1 where a query sees a key.
 Var broken_sticks(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const Var none = number_like(scores, 0);
   const Var costs =
       where(seen, -activate(Activation::log, activate(Activation::sigmoid, -scores)), none);
-  std::vector<double> later;  // 1 where the row's key is the column's or to its right
+  std::vector<double> later;  // 1 where the row's key is the column's key or a later one
   for (std::int64_t m = 0; m < keys; ++m) {
     for (std::int64_t j = 0; j < keys; ++j) later.push_back(m >= j ? 1.0 : 0.0);
   }
@@ -88,13 +88,14 @@ Var broken_sticks(const Var& scores, const Var& seen) {
   return where(seen, activate(Activation::exp, scores - reshape(paid, scores.shape())), none);
 }
 
-/// TRA: the scores determine which keys are positive, and how many positive keys are between each
-/// key and the query. Both are then held fixed.
+/// TRA. The scores determine which keys have a positive score, and how many of these are between
+/// each key and the query. Both are treated as constants in backward.
 Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
   const std::int64_t keys = scores.shape()[2];
   std::vector<double> kept = scores.value().to_doubles(), counts(kept.size(), 0.0);
   const std::vector<double> sees = seen.value().to_doubles();
-  std::vector<double> read = kept;  // rows without positive keys keep one, so that a softmax exists
+  // A row without a key of positive score keeps one key, so that its softmax is defined.
+  std::vector<double> read = kept;
   for (std::size_t row = 0; row < kept.size(); row += static_cast<std::size_t>(keys)) {
     double count = 0;
     for (std::size_t j = row + static_cast<std::size_t>(keys); j-- > row;) {
@@ -110,8 +111,9 @@ Var positive_alone(const Var& scores, const Var& seen, const Var& pull) {
   return of_kept * softmax(where(constant(scores, scores.shape(), read), logits, hidden));
 }
 
-/// Entmax in closed form. The keys that have a weight are read from the scores and then held fixed.
-/// With k such keys, m the mean of their x and u the mean of (x - m)^2, t = m - sqrt(1 / k - u).
+/// Entmax in closed form. The scores determine which keys have a weight; this is treated as a
+/// constant in backward. With k such keys, m the mean of their x and u the mean of (x - m)^2, t = m
+/// - sqrt(1 / k - u).
 Var thresholded(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const std::vector<double> sees = seen.value().to_doubles();
@@ -140,7 +142,7 @@ Var thresholded(const Var& scores, const Var& seen) {
   return of_kept * activate(Activation::square, far + root);
 }
 
-/// P of one sequence, [q.heads, queries, keys], in the master type.
+/// P of one sequence, [q.heads, queries, keys], of the type of parameters.
 Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& more = {}) {
   const std::int64_t group = s.q.heads / s.k.heads;
   const Shape shape{s.q.heads, at.queries, at.keys};
@@ -154,7 +156,7 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& m
                                .math = s.rule == Rule::tra ? Math::exact : s.math}),
                        shape);
   const auto position = [&](std::int64_t t) { return at.keys - at.queries + t; };
-  // Transposes `count` rows of a [rows, heads] tensor: [heads, count].
+  // Transposes `count` rows of a tensor [rows, heads] to [heads, count].
   const auto by_head = [&](const Var& x, std::int64_t first, std::int64_t count) {
     return permute(slice(x, first, count), {1, 0});
   };
@@ -169,7 +171,7 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& m
   }
   if (more) scores = add(scores, more(shape, at.number));
   if (s.rule != Rule::softmax) {
-    std::vector<double> visible;  // the same for every head
+    std::vector<double> visible;  // 1 where a query sees a key; equal for all heads
     for (std::int64_t t = 0; t < at.queries; ++t) {
       for (std::int64_t j = 0; j < at.keys; ++j) {
         const bool before = j + (strict(s.rule) ? 1 : 0) <= position(t);
@@ -183,7 +185,8 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& m
     return positive_alone(scores, seen, pull);
   }
   if (s.window > 0) {
-    std::vector<double> hidden;  // the same for every head
+    // 1 where a key is outside the query's window; equal for all heads.
+    std::vector<double> hidden;
     for (std::int64_t t = 0; t < at.queries; ++t) {
       for (std::int64_t j = 0; j < at.keys; ++j) {
         hidden.push_back(j > position(t) - s.window ? 0.0 : 1.0);
@@ -196,7 +199,8 @@ Var weight_matrices(const ScoreVars& s, const Sequence& at, const AddToScores& m
   return with_sink(scores, s.sink, at.keys - at.queries);
 }
 
-/// P V with key heads shared by groups: [q heads, queries, keys] times [k heads, keys, width].
+/// P V where groups of query heads share a key head: [q heads, queries, keys] times [k heads, keys,
+/// width].
 Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
   const std::int64_t heads = p.shape()[0], queries = p.shape()[1], keys = p.shape()[2];
   const std::int64_t key_heads = v.shape()[0], width = v.shape()[2];
@@ -204,8 +208,8 @@ Var weighted(const Var& p, const Var& v, std::optional<Math> math) {
   return reshape(matmul(grouped, v, {.math = math}), {heads, queries, width});
 }
 
-/// (1 - g) (I - g P-)^-1 x, for x [heads, T, columns]. Computed in the master type: bf16 would keep
-/// only a few bits of 1 - g, and an error of P is multiplied by up to 1 / (1 - g).
+/// (1 - g) (I - g P-)^-1 x for x [heads, T, columns]. Computed in the type of parameters: bf16
+/// would keep only a few bits of 1 - g, and an error of P is multiplied by up to 1 / (1 - g).
 Var chained(const Var& weights, const Var& gamma, const Var& x) {
   const DType type = gamma.value().dtype();
   const Var p = cast(weights, type), right = cast(x, type);
@@ -261,8 +265,8 @@ Var composed_chain(const ScoreVars& s, const HeadVars& v, const Var& gain) {
   const DType master = gain.value().dtype();
   return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
     const std::int64_t n = at.keys;
-    // The first row keeps its own key, so that its softmax exists, and loses the key with the
-    // diagonal.
+    // The first row keeps its own key, so that its softmax is defined. The key is removed
+    // afterwards, together with the diagonal.
     const Var p = weight_matrices(s, at, [&](const Shape& shape, std::int64_t) {
       std::vector<double> hidden(static_cast<std::size_t>(shape.size()), 0.0);
       for (std::int64_t h = 0; h < s.q.heads; ++h) {
@@ -291,12 +295,11 @@ Var composed_path(const PathVars& in) {
     const Var q = matrices(in.q, at.query, at.queries), k = matrices(in.k, at.key, n);
     const Var w = matrices(in.w, at.key, n);
     const Var beta = reshape(permute(slice(in.beta, at.key, n), {1, 0}), {heads, n, 1});
-    // The coefficient of each reflection for the keys before it, given the reflections between
-    // them.
+    // The coefficient of each reflection for the keys before it, given the reflections in between.
     const Var between = beta * triangle(matmul(w, w, products), false, -1);
     const Var met = beta * triangle(matmul(w, k, products), false, -1);
     const Var left = solve_triangular(between, met, {.unit = true});
-    std::vector<double> up_to;  // the same for every head
+    std::vector<double> up_to;  // 1 where a query sees a key; equal for all heads
     for (std::int64_t t = 0; t < at.queries; ++t) {
       for (std::int64_t j = 0; j < n; ++j) up_to.push_back(j <= n - at.queries + t ? 1.0 : 0.0);
     }

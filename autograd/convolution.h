@@ -6,14 +6,16 @@
 namespace longhand {
 
 struct ConvolutionOptions {
-  /// Rows before each sequence, and rows for the tokens after it; both may be the same tensor. They
-  /// are not differentiated, so no input may require a gradient if one of them is given.
+  /// The rows before each sequence, and the tensor that receives the rows preceding the next token;
+  /// both may be the same tensor. They are not differentiated: if one of them is given, no input
+  /// may require a gradient.
   Tensor before = {}, after = {};
-  /// Nothing else reads these columns of x, so their gradient is assigned.
+  /// True if no other operation uses these columns of x, so that their gradient can be assigned
+  /// instead of added.
   bool alone = false;
 };
 
-/// Returns [tokens, heads * width], x's heads side by side. weight: [taps, heads * width]
+/// Returns [tokens, heads * width] with the heads of x side by side. weight: [taps, heads * width]
 Var short_convolution(const HeadVars& x, const Segments& segments, const Var& weight,
                       const ConvolutionOptions& options = {});
 

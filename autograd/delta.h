@@ -15,8 +15,9 @@ struct DeltaVars {
   Var decay = {};                    // [tokens, k.heads]; empty: the state does not decay
 };
 
-/// The state before these tokens, and where the state after them is stored; both may be the same
-/// tensor. They are not differentiated, so no input may require a gradient if one of them is given.
+/// The state before these tokens, and the tensor that receives the state after them; both may be
+/// the same tensor. They are not differentiated: if one of them is given, no input may require a
+/// gradient.
 struct DeltaMemories {
   Tensor before = {}, after = {};
 };

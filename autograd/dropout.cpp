@@ -19,7 +19,7 @@ Dropout of(const DropoutDraw& draw, const Tensor& x, Target y) {
 Var dropout(const Var& x, const DropoutDraw& draw) {
   Tensor y = empty_like(x.value());
   y.backend()(of(draw, x.value(), y));
-  // The step's tensor must keep its value until backward.
+  // The tensor of the step must keep its value until backward.
   return record("dropout", {&x}, y, [draw, dx = x.sink()](const Tensor& dy) {
     dy.backend()(of(draw, dy, dx.target()));
   });

@@ -14,10 +14,10 @@ struct FalVars {
 
 struct FalResult {
   Var y;         // [query tokens, q.heads * v.width]
-  Tensor match;  // i32 [query tokens, q.heads], m of every query and head, -1 for none
+  Tensor match;  // i32 [query tokens, q.heads]: m of every query and head; -1: none
 };
 FalResult fal(const FalVars& inputs);
-/// `match` may be empty; otherwise it is filled.
+/// If `match` is not empty, it receives m.
 HeadsBackward fal_into(const FalVars& inputs, const Heads& y, Tensor match = {});
 
 }  // namespace longhand

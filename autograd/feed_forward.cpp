@@ -48,14 +48,14 @@ Var feed_forward(const Var& x, const FeedForwardOptions& o) {
         Backend& run = dy.backend();
         residual.add(dy);
         if (down_bias) run(ColumnSum{.x = dy, .y = down_bias.target()});
-        if (!z) return;  // only the residual requires a gradient
+        if (!z) return;  // true if only the residual requires a gradient
         if (down.wants_grad()) {
-          const Tensor again = empty_like(z);  // h = f(z)
+          const Tensor again = empty_like(z);  // h = f(z), computed again
           run(Activate{.f = f, .x = z, .y = again});
           product(dy, true, again, false, down.sink().target());
         }
 
-        // dz = (dy down) * f'(z)
+        // Computes dz = (dy down) * f'(z).
         const Tensor dz = empty_like(z);
         run(Matmul{.a = dy, .b = down.value(), .f = f, .at = z, .c = dz});
         if (up_bias) run(ColumnSum{.x = dz, .y = up_bias.target()});

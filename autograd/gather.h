@@ -5,7 +5,7 @@
 /// Differentiable operations of core/contract/gather.h.
 namespace longhand {
 
-/// Rows of the table, as activations of this type.
+/// The rows of the table with these ids, converted to the type of activations.
 Var embedding(const Var& table, const Tensor& ids, DType type);
 Var gather(const Var& x, const Tensor& index);
 

@@ -10,7 +10,8 @@
 namespace longhand {
 namespace {
 
-/// Step size. The error of R is about h^4 = 1e-12 by truncation and 2^-53 / h = 1e-13 by rounding.
+/// Step size. The extrapolated quotient R (see gradcheck.h) has a truncation error of about h^4 =
+/// 1e-12 and a rounding error of about 2^-53 / h = 1e-13.
 constexpr double h = 1e-3;
 
 using catalog::Case;
@@ -18,9 +19,9 @@ using catalog::Operation;
 using catalog::Output;
 using Values = std::vector<double>;
 
-/// L = sum over outputs of r . y, with the same random r in each call.
+/// L = sum over outputs of r . y, with the same random r in every call.
 struct Projection {
-  double sum = 0, squares = 0;  // of the terms r_k y_k
+  double sum = 0, squares = 0;  // sums of the terms r_k y_k and of their squares
 };
 
 Projection project(const std::vector<Output>& outputs, Rng weights) {
@@ -36,9 +37,9 @@ Projection project(const std::vector<Output>& outputs, Rng weights) {
   return result;
 }
 
-/// Both difference quotients of one entry.
+/// The two difference quotients of an entry.
 struct Quotient {
-  double plain = 0, extrapolated = 0;  // D(h) and R
+  double plain = 0, extrapolated = 0;  // D(h) and R of gradcheck.h
 };
 
 Quotient quotient(const Operation& operation, Case& values, double& x, Backend& reference,
@@ -56,13 +57,13 @@ Quotient quotient(const Operation& operation, Case& values, double& x, Backend& 
     x = left;
     const double below = run();
     x = at;
-    return (above - below) / (right - left);  // divides by the step after rounding
+    return (above - below) / (right - left);  // divides by the actual step, which is rounded
   };
   const double once = slope(h), twice = slope(2 * h);
   return {once, (4 * once - twice) / 3};
 }
 
-/// Compares the derivatives of one input of one case with the quotients.
+/// Compares the derivatives of one input in one case with the difference quotients.
 void compare(const std::string& where, const Values& analytic, const std::vector<Quotient>& numeric,
              double rounding, GradcheckResult& result) {
   double largest = 0, squares = 0;
@@ -78,7 +79,8 @@ void compare(const std::string& where, const Values& analytic, const std::vector
     const double truncation = 1e-2 * std::abs(extrapolated - plain) + 1e-3 * typical;
     const double share = error / (truncation + rounding + 1e-300);
     ++result.entries;
-    if (!(error / unit <= result.worst)) result.worst = error / unit;  // NaN counts as the worst
+    // NaN counts as larger than any number
+    if (!(error / unit <= result.worst)) result.worst = error / unit;
     if (!(share <= result.bound)) {
       result.bound = share;
       result.where = text(where, '[', i, "]: ", analytic[i], ", quotient ", extrapolated);
@@ -96,7 +98,7 @@ GradcheckResult gradcheck(const Operation& operation, Backend& reference, std::u
     const Case& values = cases[number];
     const Rng weights(seed, Purpose::test, 1, static_cast<std::uint32_t>(number));
 
-    // The gradients from the operation's backward functions.
+    // Computes the gradients with the operation's backward functions.
     const catalog::Call call = prepare(operation, values, reference, DType::f64, true);
     Tape tape;
     std::vector<Output> outputs;

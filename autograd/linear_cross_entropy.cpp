@@ -9,8 +9,8 @@
 namespace longhand {
 namespace {
 
-/// Processes some rows at a time and holds what they have contributed so far: gradients that must
-/// still be divided by the total weight.
+/// Processes the rows in blocks and stores what they have contributed so far: the loss, and
+/// gradients that must still be divided by the total weight.
 class Pass {
  public:
   Pass(const Var& x, const Var& weight, const Tensor& targets, const LinearCrossEntropyOptions& o)
@@ -26,7 +26,7 @@ class Pass {
     if (dx || dweight) one_ = filled(1);
   }
 
-  /// Returns the loss, [1].
+  /// Computes the loss, [1].
   Tensor run() {
     const std::int64_t rows = targets_.rows(), at_once = std::min(rows, o_.at_once);
     const std::int64_t parts = rows == 0 ? 0 : (rows + at_once - 1) / at_once;
@@ -42,7 +42,8 @@ class Pass {
     }
     if (parts == 0 && dweight) backend_(Fill{.value = 0, .y = dweight});
     total = sum(totals_);
-    // Without any weight, everything divided by the total is 0, so 1e-30 avoids 0 / 0.
+    // If all weights are 0, everything that is divided by the total is 0. The minimum of 1e-30
+    // avoids 0 / 0.
     combine(Combination::largest, total, filled(1e-30), total);
     if (o_.hits) mean_into(hits_, o_.hits);
     const Tensor loss = make({1});
@@ -50,7 +51,7 @@ class Pass {
     return loss;
   }
 
-  Tensor dx, dweight;  // empty: not required
+  Tensor dx, dweight;  // empty if not required
   Tensor total;        // [1]
 
  private:
@@ -68,7 +69,7 @@ class Pass {
     backend_(Reduce{.reduction = Reduction::sum, .x = x.reshape({1, x.size()}), .y = y});
     return y;
   }
-  /// Combines the means of the parts to the mean of all rows.
+  /// Combines the means over the blocks to the mean over all rows.
   void mean_into(const Tensor& means, const Tensor& y) const {
     combine(Combination::product, means, totals_, means);
     combine(Combination::quotient, sum(means), total, y);
@@ -115,9 +116,9 @@ class Pass {
   const LinearCrossEntropyOptions& o_;
   Backend& backend_;
   DType master_;
-  Tensor one_;                          // if gradients are required
-  Tensor losses_, hits_, totals_;       // [parts]
-  Tensor logits_, log_sum_, gathered_;  // of the current rows
+  Tensor one_;                          // the constant 1, if gradients are required
+  Tensor losses_, hits_, totals_;       // one entry per block of rows
+  Tensor logits_, log_sum_, gathered_;  // values of the current rows
 };
 
 }  // namespace

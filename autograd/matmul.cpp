@@ -38,8 +38,8 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
                   }
                   if (o.bias.wants_grad()) run(ColumnSum{.x = dz, .y = o.bias.sink().target()});
 
-                  // If `a` is [batch, m, k] and b is one matrix, the product is that of `a` with
-                  // its batch axis merged into the rows.
+                  // If `a` is [batch, m, k] and b is a single matrix, the batch axis of `a` is
+                  // merged into its rows.
                   const auto rows = [&](const Tensor& x) {
                     return flat ? x.reshape({x.rows(), x.columns()}) : x;
                   };
@@ -57,7 +57,7 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
                                .beta = into.add ? 1.0 : 0.0,
                                .math = o.math});
                   };
-                  // op(a) = a:   da = dz op(b)^T         op(a) = a^T: da = op(b) dz^T
+                  // Gradient of a. op(a) = a: da = dz op(b)^T. op(a) = a^T: da = op(b) dz^T.
                   if (a.wants_grad()) {
                     const Target da = a.sink().target();
                     if (o.transpose_a) {
@@ -66,7 +66,7 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& o) {
                       product(dz, false, right, !o.transpose_b, da);
                     }
                   }
-                  // op(b) = b:   db = op(a)^T dz         op(b) = b^T: db = dz^T op(a)
+                  // Gradient of b. op(b) = b: db = op(a)^T dz. op(b) = b^T: db = dz^T op(a).
                   if (b.wants_grad()) {
                     const Target db = b.sink().target();
                     if (o.transpose_b) {

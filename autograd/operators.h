@@ -5,8 +5,8 @@
 #include "autograd/matmul.h"
 #include "core/backend.h"
 
-/// Operators on values: (a - mean) * b / 2.0 + x % w. Operands are broadcast as in combine.h. A
-/// number is a factor or a constant for every entry.
+/// Operators on values, as in (a - mean) * b / 2.0 + x % w. Operands are broadcast as in combine.h.
+/// A number applies to every entry.
 namespace longhand {
 
 inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
@@ -14,10 +14,10 @@ inline Var operator-(const Var& a, const Var& b) { return subtract(a, b); }
 inline Var operator*(const Var& a, const Var& b) { return multiply(a, b); }
 inline Var operator/(const Var& a, const Var& b) { return divide(a, b); }
 inline Var operator-(const Var& a) { return scale(a, -1); }
-/// The matrix product.
+/// Matrix product.
 inline Var operator%(const Var& a, const Var& b) { return matmul(a, b); }
 
-/// `value` as a tensor of one entry, of the type of x.
+/// A tensor with one entry, `value`, and the type of x.
 inline Var number_like(const Var& x, double value) {
   const Tensor number(x.backend(), {1}, x.value().dtype());
   x.backend()(Fill{.value = value, .y = number});

@@ -23,14 +23,14 @@ Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
   return Shape(std::span<const std::int64_t>(extents).first(shape.extents().size()));
 }
 
-/// Strides of the entries from `first` on along an axis, in a tensor of that shape.
+/// Strides for the entries from `first` on along an axis, in a tensor of this shape.
 Steps steps_from(const Shape& shape, int axis, std::int64_t first) {
   Steps steps = row_major(shape);
   steps.first = first * steps.along[axis];
   return steps;
 }
 
-/// Copies to `part` the entries of x that begin at `first` along the axis.
+/// Copies the entries of x that begin at `first` along the axis to `part`.
 void take(const Tensor& x, int axis, std::int64_t first, const Target& part) {
   const Shape& shape = part.tensor.shape();
   x.backend()(Rearrange{.shape = shape,
@@ -40,7 +40,7 @@ void take(const Tensor& x, int axis, std::int64_t first, const Target& part) {
                         .to = row_major(shape)});
 }
 
-/// The reverse: copies `part` to its place in y.
+/// The inverse: copies `part` to its place in y.
 void put(const Tensor& part, int axis, std::int64_t first, const Target& y) {
   part.backend()(Rearrange{.shape = part.shape(),
                            .x = part,
@@ -49,7 +49,7 @@ void put(const Tensor& part, int axis, std::int64_t first, const Target& y) {
                            .to = steps_from(y.tensor.shape(), axis, first)});
 }
 
-/// Axis k of y is axis axes[k] of x.
+/// Permutes axes: axis k of y is axis axes[k] of x.
 void exchange(const Tensor& x, const std::vector<int>& axes, const Target& y) {
   const Steps own = row_major(x.shape());
   Steps steps;
@@ -64,7 +64,7 @@ Var permute(const Var& x, const std::vector<int>& axes) {
   LONGHAND_CHECK(std::ssize(axes) == x.shape().rank(), "permute: axes: expected ", x.shape().rank(),
                  ", got ", axes.size());
   std::vector<int> there,
-      // axis k of y is axis there[k] of x, and axis a of x is axis back[a] of y
+      // Axis k of y is axis there[k] of x, and axis a of x is axis back[a] of y.
       back(axes.size(), -1);
   std::vector<std::int64_t> extents;
   for (const int axis : axes) {
@@ -117,7 +117,7 @@ Var concat(const std::vector<Var>& parts, int axis) {
   const int a = axis_of("concat", parts.front(), axis);
   const Shape& like = parts.front().shape();
   std::int64_t extent = 0;
-  const Var* wanting = &parts.front();  // a part that requires a gradient
+  const Var* wanting = &parts.front();  // any part that requires a gradient
   for (const Var& part : parts) {
     const Shape& shape = part.shape();
     LONGHAND_CHECK(shape.rank() == like.rank() && shape == with_extent(like, a, shape[a]),

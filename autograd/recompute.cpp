@@ -10,7 +10,9 @@ Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> 
   Tensor y;
   {
     Tape
-        dropped;  // records all the same, because some operations behave differently without a tape
+        // a tape whose records are dropped; without a tape, some operations would behave
+        // differently
+        dropped;
     dropped.watch_for(*outer);
     const Recording recording(dropped);
     y = f(Var(x.value(), x.wants_grad())).value();

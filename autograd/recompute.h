@@ -6,9 +6,9 @@
 
 namespace longhand {
 
-/// f(x), storing only x: backward computes f again and differentiates that. f must compute the same
-/// each time. Other values that f reads may also require gradients: `other` is one of them, if any
-/// does.
+/// f(x), storing only x: backward computes f(x) again and differentiates it. f must compute the
+/// same values each time. Other values that f uses may also require gradients; if so, `other` must
+/// be one of them.
 Var recomputed(const Var& x, const Var& other, std::function<Var(const Var& x)> f);
 
 }  // namespace longhand

@@ -22,7 +22,7 @@ void add_to_all(const Sink& dx, const Shape& shape, const Tensor& dy, const Shap
                          .to = row_major(shape)});
 }
 
-/// Applies `of` to the rows of x after moving that axis to the end.
+/// Applies `of` to the rows of x after moving the given axis to the end.
 Var along(const Var& x, int axis, Var (*of)(const Var& x)) {
   const int rank = x.shape().rank();
   LONGHAND_CHECK(axis >= -rank && axis < rank, "axis: expected one of ", x.shape(), ", got ", axis);

@@ -4,15 +4,14 @@
 
 namespace longhand {
 
-/// The attention weights that are increased, and the amounts, see core/contract/reinforce.h.
+/// The attention weights to be increased, and the amounts; see core/contract/reinforce.h.
 struct Reinforcement {
-  Tensor pairs;    // i32 [n, 2]; empty: attention is unchanged
-  Tensor amounts;  // [q.heads], of the master type
+  Tensor pairs;    // i32 [n, 2]; empty: no weight is changed
+  Tensor amounts;  // [q.heads], of the type of parameters
   double threshold = 0;
 };
 
-/// Attention with increased weights. Throws an Error if a gradient is required, because there is
-/// none.
+/// Attention with increased weights. It has no gradient: throws an Error if one is required.
 Tensor reinforced_attention(const ScoreVars& scores, const HeadVars& v, const Reinforcement& by);
 void reinforced_attention_into(const ScoreVars& scores, const HeadVars& v, const Reinforcement& by,
                                const Heads& y);

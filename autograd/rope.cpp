@@ -18,11 +18,11 @@ Var turned(const Var& x, const Tensor& y, const Tensor& positions, const Tensor&
           .interleaved = layout.interleaved,
           .y = y};
   y.backend()(op);
-  op.x = {};  // backward of a rotation is the inverse rotation, so x is not needed
+  op.x = {};  // the backward of a rotation is the inverse rotation, which does not use x
   op.y = {};
   op.inverse = true;
   return record("rope", {&x}, y, [op, dx = x.sink()](const Tensor& dy) mutable {
-    const bool in_place = dy.sole();  // dx can reuse dy's memory
+    const bool in_place = dy.sole();  // true if dx can overwrite dy
     op.x = dy;
     op.y = in_place ? Target(dy) : dx.target();
     dy.backend()(op);

@@ -4,13 +4,13 @@
 
 namespace longhand {
 
-/// The target of a Sink: the shape and type that a gradient must have, and the gradient.
+/// The state of a Sink: the gradient, and the shape and type that it must have.
 struct Sink::Slot {
   std::shared_ptr<Backend> backend;
   Shape shape;
   DType dtype;
   Tensor grad;
-  bool shared;  // grad may be another tensor's memory: copy before changing it
+  bool shared;  // grad may share memory with another tensor: copy it before changing it
 
   void own();
 };

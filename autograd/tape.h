@@ -12,30 +12,31 @@
 namespace longhand {
 
 /// Reverse-mode differentiation. While a Recording exists, each operation on values that require
-/// gradients appends one record: its output, and a function from the output's gradient to the
-/// inputs' gradients. The order of recording is a topological order, so backward walks once from
-/// the last record to the first. Each record is dropped after it was processed, together with the
-/// tensors it saved.
+/// gradients appends a record: its output, and a function from the output's gradient to the inputs'
+/// gradients. The order of the records is a topological order, so backward processes them once,
+/// from the last to the first. Each record is then dropped, together with the tensors that it
+/// stores.
 class Tape {
  public:
-  /// Adds d(sum of losses)/d(leaf) to every leaf's gradient and empties the tape.
+  /// Adds d(sum of losses)/d(leaf) to the gradient of every leaf, and empties the tape.
   void backward(std::initializer_list<Var> losses);
   void backward(const Var& loss) { backward({loss}); }
-  /// The same, starting from a given gradient of y.
+  /// As above, starting from a given gradient of y.
   void backward(const Var& y, const Tensor& dy);
 
-  /// Call before anything is recorded. Backward calls `complete` with a leaf's index after the last
-  /// record that uses the leaf, when its gradient is complete. It is not called for leaves that no
-  /// record uses.
+  /// Must be called before anything is recorded. Backward calls `complete` with a leaf's index
+  /// after the last record that uses the leaf, when its gradient is complete. It is not called for
+  /// leaves that no record uses.
   void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
-  /// This tape's operations will be repeated by a function that is about to be recorded on the
-  /// other tape, so its leaves count as used there until that function is done.
+  /// The operations on this tape will be repeated by a backward function that is about to be
+  /// recorded on the other tape. This tape's leaves therefore count as used there until that
+  /// function has finished.
   void watch_for(const Tape& other) { watch_ = other.watch_; }
 
   std::size_t size() const { return records_.size(); }
   void clear() { records_.clear(); }
 
-  static Tape* current();  // the tape of this thread; nullptr if nothing is recorded
+  static Tape* current();  // the current tape of this thread; nullptr if nothing is recorded
 
  private:
   friend class Recording;
@@ -55,7 +56,7 @@ class Tape {
   std::shared_ptr<Watch> watch_;
 };
 
-/// Makes a tape the current one of this thread during its lifetime.
+/// Makes a tape the current tape of this thread while the object exists.
 class Recording {
  public:
   explicit Recording(Tape& tape);
@@ -67,8 +68,8 @@ class Recording {
   Tape* outer_;
 };
 
-/// The result of an operation: y, recorded if a tape is current and an input requires a gradient.
-/// Empty inputs (optional arguments) are ignored.
+/// Returns y as the result of an operation. It is recorded if there is a current tape and an input
+/// requires a gradient. Empty inputs (omitted optional arguments) are ignored.
 template <class Backward>
 Var record(std::string_view op, std::initializer_list<const Var*> inputs, Tensor y,
            Backward&& backward) {

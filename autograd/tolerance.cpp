@@ -12,9 +12,9 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double trial_unit = 0x1p-24;
-/// Inputs are moved by normal numbers times trial_unit, then rounded to f32, which makes the
-/// move 1.15 units. Rounding to nearest has an error of 0.42 units, in root mean square over all
-/// significands. The effect of a move is scaled by this ratio.
+/// Inputs are moved by normal numbers times trial_unit and then rounded to f32; together this moves
+/// them by 1.15 units. Rounding to nearest has an error of 0.42 units (root mean square over all
+/// significands). The effect of a move is multiplied by this ratio.
 constexpr double felt_move = 0.42 / 1.15;
 
 double round_to(double value, DType type) {
@@ -34,7 +34,7 @@ double moved_f32(double value, Rng& rng) {
 
 Result read(const Tensor& x) { return {x.shape(), x.dtype(), x.to_doubles()}; }
 
-/// With `moves`, output gradients are moved at random.
+/// Runs the operation. If `moves` is given, output gradients are moved at random.
 Results run(const catalog::Operation& operation, const catalog::Case& values, Backend& backend,
             DType activations, Rng* moves) {
   const catalog::Call call = prepare(operation, values, backend, activations, true);
@@ -97,8 +97,8 @@ void row_blocks(std::vector<Block>& all, const catalog::Case& values, const std:
     std::vector<Block> sequences;
     for (const double length : lengths->second.values) {
       const auto count = static_cast<std::int64_t>(length);
-      // Sequences are counted from the last one, so that the last sequence of every case has the
-      // same name.
+      // Sequences are numbered from the last one, so that the last sequence has the same name in
+      // every case.
       sequences.push_back({text("sequence -", left--), row, count, 0, columns});
       row += count;
     }
@@ -129,7 +129,8 @@ void column_blocks(std::vector<Block>& all, const catalog::Case& values, const s
   if (heads > 0) {
     const std::int64_t key_heads = std::max<std::int64_t>(1, number(values, "key_heads", heads));
     const std::int64_t width = number(values, "width", 0);
-    if (result == "dq" && width > 0 && !values.inputs.contains("k")) {  // one tensor of q, k and v
+    // q, k and v are in one tensor
+    if (result == "dq" && width > 0 && !values.inputs.contains("k")) {
       add_heads("query", number(values, "q_column", 0), heads, width);
       add_heads("key", number(values, "k_column", 0), key_heads, width);
       add_heads("value", number(values, "v_column", 0), key_heads, number(values, "v_width", 0));
@@ -225,7 +226,7 @@ Noise noise(const catalog::Operation& operation, const catalog::Case& drawn, Bac
 std::vector<Block> blocks(const catalog::Operation&, const catalog::Case& values,
                           const std::string& result, const Shape& shape) {
   std::vector<Block> all{{"all", 0, shape.rows(), 0, shape.columns()}};
-  if (shape.rank() < 2) {  // treats the entries as columns; rows would do as well
+  if (shape.rank() < 2) {  // treats the entries as columns; rows would be equivalent
     column_blocks(all, {}, result, shape);
     return all;
   }
@@ -271,8 +272,8 @@ void Comparison::entries(const std::string& name, const Column& c) {
     }
     sigma[i] = deviation(growth_ * std::sqrt(all / trials), std::sqrt(operands / trials));
   }
-  // An entry's deviation in a few trials may be small by chance, so the deviation of the whole
-  // tensor is included.
+  // In a few trials, the deviation of an entry may be small by chance, so the deviation of the
+  // whole tensor is included.
   const double typical = root_mean_square(sigma);
   const double rounding = activations_ == DType::bf16 ? 0x1p-8 : 0x1p-22;
   double worst = 0;

@@ -24,7 +24,7 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                               .y = y});
   return record("solve_triangular", {&a, &b}, y, [a, db = b.sink(), o, y](const Tensor& dy) {
     Backend& run = dy.backend();
-    const Tensor w = empty_like(dy);  // op(a)^T w = dy, so db = w
+    const Tensor w = empty_like(dy);  // w solves op(a)^T w = dy; db = w
     run(SolveTriangular{.a = a.value(),
                         .b = dy,
                         .upper = o.upper,
@@ -33,7 +33,8 @@ Var solve_triangular(const Var& a, const Var& b, const SolveOptions& o) {
                         .y = w});
     db.add(w);
     if (!a.wants_grad()) return;
-    // d op(a) = -w y^T, restricted to the triangle of a that is read, without the diagonal if unit.
+    // The gradient of op(a) is -w y^T, restricted to the triangle of a that is used, without the
+    // diagonal if `unit`.
     const Tensor product = empty_like(a.value());
     run(Matmul{.a = o.transpose ? y : w,
                .b = o.transpose ? w : y,

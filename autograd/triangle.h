@@ -5,13 +5,14 @@
 /// Differentiable operations of core/contract/triangle.h.
 namespace longhand {
 
-/// The entries on and below `diagonal` (on and above, if upper), times alpha; zeros elsewhere.
+/// The entries on and below `diagonal` (on and above it, if `upper`), multiplied by alpha; all
+/// others are 0.
 Var triangle(const Var& x, bool upper = false, std::int64_t diagonal = 0, double alpha = 1);
 
 struct SolveOptions {
   bool upper = false, transpose = false, unit = false;
 };
-/// Solves op(a) y = b for y.
+/// The solution y of op(a) y = b.
 Var solve_triangular(const Var& a, const Var& b, const SolveOptions& options = {});
 
 }  // namespace longhand

@@ -89,7 +89,7 @@ Tensor Sink::sum_in_place() const {
 }
 
 void Sink::Slot::own() {
-  if (grad.sole()) shared = false;  // no other tensor shares the memory any more
+  if (grad.sole()) shared = false;  // true if no other tensor shares the memory any more
   if (!shared) return;
   Tensor copy = empty_like(grad);
   (*backend)(Copy{.x = grad, .y = copy});

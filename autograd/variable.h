@@ -7,24 +7,26 @@
 
 namespace longhand {
 
-/// Accumulates the gradient of one value over all of its uses. Holding a Sink does not keep the
-/// value alive, so a backward function keeps only the tensors that it names.
+/// Accumulates the gradient of one value over all of its uses. A Sink does not keep the value
+/// alive, so a backward function stores only the tensors that it captures.
 class Sink {
  public:
   Sink() = default;
-  explicit operator bool() const { return slot_ != nullptr; }  // false: no gradient is required
-  /// True if both belong to the same value, or to none.
+  explicit operator bool() const { return slot_ != nullptr; }  // false if no gradient is required
+  /// True if both belong to the same value, or both to none.
   friend bool operator==(const Sink& a, const Sink& b) { return a.slot_ == b.slot_; }
 
-  /// The tensor to which an operation writes its contribution: assigned if it is the first,
-  /// otherwise added. Each call must be followed by one write. Empty if no gradient is required.
+  /// The target to which an operation writes its contribution: assigned if it is the first
+  /// contribution, otherwise added. Each call must be followed by one write. Empty if no gradient
+  /// is required.
   Target target() const;
-  /// Adds dy. The first contribution is kept by reference and copied only if another follows.
+  /// Adds dy. The first contribution is stored by reference; it is copied only if another
+  /// contribution follows.
   void add(const Tensor& dy) const;
-  /// Adds the sum of dy over the axes along which the value was broadcast to dy's shape
+  /// Sums dy over the axes along which the value was broadcast to the shape of dy, and adds the sum
   /// (core/contract/steps.h).
   void add_repeated(const Tensor& dy) const;
-  /// The current sum (zeros if there is none), to be modified in place.
+  /// The current sum (0 if there is none), which the caller may modify in place.
   Tensor sum_in_place() const;
 
  private:
@@ -36,7 +38,8 @@ class Sink {
 };
 
 /// A value that may require a gradient. Copies share value and gradient. Leaves (parameters,
-/// inputs) are created here; all others come from the operations of autograd/.
+/// inputs) are created by these constructors; all other values are results of the operations in
+/// autograd/.
 class Var {
  public:
   Var() = default;
@@ -49,8 +52,8 @@ class Var {
   bool wants_grad() const { return static_cast<bool>(sink_); }
   const Sink& sink() const { return sink_; }
 
-  /// The gradient so far; empty if there is none. A leaf's gradient survives backward and
-  /// accumulates until cleared. Those of other values are freed during backward.
+  /// The gradient so far; empty if there is none. The gradient of a leaf remains after backward and
+  /// accumulates until it is cleared. Gradients of other values are freed during backward.
   Tensor grad() const;
   void clear_grad() const;
 

@@ -11,22 +11,21 @@
 #include "core/rng.h"
 
 /// Describes every op of autograd/ once: its formula, its arguments and attributes, how to run it,
-/// and cases to test it on. `longhand op`, gradcheck and the parity tests all read this table.
+/// and test cases. `longhand op`, gradcheck and the parity tests all use this table.
 namespace longhand::catalog {
 
-/// The rule by which an argument's type depends on that of the activations, which is f64, f32 or
-/// bf16.
+/// How the type of an argument depends on the type of the activations, which is f64, f32 or bf16.
 enum class Role {
-  activation,  // the activations' type
-  master,      // f64 when activations are f64, else f32: parameters, statistics
-  index,       // always i32
-  weight,      // as master, but rounded to the activations' type when it is used
+  activation,  // has the type of the activations
+  master,      // f64 if activations are f64, otherwise f32; for parameters and statistics
+  index,       // has type i32
+  weight,  // type as for `master`; the value is rounded to the activations' type when it is used
 };
 DType type_of(Role role, DType activations);
 
 struct Argument {
   std::string name;
-  std::string shape;  // in the formula's symbols, such as "[rows, n]"
+  std::string shape;  // in the symbols of the formula, such as "[rows, n]"
   Role role = Role::activation;
   bool differentiable = true;
   bool optional = false;
@@ -34,11 +33,11 @@ struct Argument {
 
 struct Attribute {
   std::string name;
-  std::string otherwise;  // the default
+  std::string otherwise;  // default value
   std::string meaning;
 };
 
-/// Values on the host whose type is chosen later.
+/// Values on the host. Their type is chosen when they are used.
 struct HostTensor {
   Shape shape;
   std::vector<double> values;
@@ -52,7 +51,7 @@ struct Case {
 
 struct Operation;
 
-/// The arguments of one run, found by name.
+/// The arguments of one run of an operation, found by name.
 class Call {
  public:
   Call(const Operation& operation, Backend& backend, DType activations,
@@ -60,9 +59,9 @@ class Call {
 
   Backend& backend() const { return *backend_; }
   DType activations() const { return activations_; }
-  const Var& in(const std::string& name) const;  // throws if it is missing
-  Var maybe(const std::string& name) const;      // an empty Var if it is missing
-  bool flag(const std::string& name) const;      // an attribute that is 0 or 1
+  const Var& in(const std::string& name) const;  // throws an Error if the argument is missing
+  Var maybe(const std::string& name) const;      // empty if the argument is missing
+  bool flag(const std::string& name) const;      // value of an attribute that is 0 or 1
   std::int64_t integer(const std::string& name) const;
   double number(const std::string& name) const;
   const std::string& word(const std::string& name) const;
@@ -83,24 +82,26 @@ struct Output {
 
 struct Operation {
   std::string name;
-  std::string page;     // its page in docs/math, without .md
-  std::string formula;  // one line
+  std::string page;     // name of its page in docs/math, without .md
+  std::string formula;  // the formula in one line
   std::vector<Argument> inputs;
   std::vector<Attribute> attributes;
   std::vector<std::string> outputs;
   std::function<std::vector<Output>(const Call&)> run;
-  /// Small random cases that reach every branch, edge and odd size. Values keep away from kinks, so
-  /// that difference quotients are meaningful.
+  /// Small random cases that cover every branch, edge case and odd size. Values are not near kinks,
+  /// so that difference quotients are meaningful.
   std::function<std::vector<Case>(Rng&)> cases;
-  bool products = false;  // the op contains matrix products, so the math mode decides its precision
-  /// More cases, too large for difference quotients, on which backends are compared.
+  /// True if the op contains matrix products, whose precision depends on the math mode.
+  bool products = false;
+  /// Further cases, too large for difference quotients, on which backends are compared.
   std::function<std::vector<Case>(Rng&)> large = {};
 };
 
-std::vector<Case> all_cases(const Operation& operation, Rng& rng);  // first `cases`, then `large`
+/// The results of `cases`, then those of `large`.
+std::vector<Case> all_cases(const Operation& operation, Rng& rng);
 
-/// The operations defined in one file of this folder: NAME.cpp defines NAME_family. The build
-/// collects the list of files.
+/// The operations that one file of this folder defines: NAME.cpp defines NAME_family. The build
+/// collects the list of families.
 struct Family {
   std::vector<Operation> (*operations)();
 };
@@ -108,17 +109,18 @@ std::span<const Family* const> families();
 
 /// All operations, family by family.
 const std::vector<Operation>& operations();
-const Operation& find(std::string_view name);  // throws an Error that suggests similar names
+// an unknown name throws an Error that suggests similar names
+const Operation& find(std::string_view name);
 
-/// Puts a case's inputs on a backend. With `gradients`, the differentiable inputs require
+/// Copies a case's inputs to a backend. If `gradients`, the differentiable inputs require
 /// gradients.
 Call prepare(const Operation& operation, const Case& values, Backend& backend, DType activations,
              bool gradients);
 
-/// Helpers to make cases.
+/// Helpers for creating cases.
 HostTensor normals(Rng& rng, const Shape& shape, double deviation = 1, double mean = 0);
 HostTensor uniforms(Rng& rng, const Shape& shape, double low, double high);
-// from low to high, both included
+// Uniformly drawn integers from `low` to `high`, both included.
 HostTensor integers(Rng& rng, const Shape& shape, int low, int high);
 HostTensor constant(const Shape& shape, double value);
 

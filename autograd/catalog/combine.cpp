@@ -10,8 +10,8 @@ namespace {
 struct ShapePair {
   Shape a, b;
 };
-/// Equal shapes; one operand repeated along the first, the last, both outer and a middle axis; both
-/// operands repeated; and sizes near a vector's length.
+/// Pairs of shapes: equal shapes; one operand broadcast along the first, the last, both outer axes
+/// and a middle axis; both operands broadcast; and sizes near the length of a vector register.
 std::vector<ShapePair> shape_pairs() {
   return {{{1}, {1}},
           {{7}, {7}},
@@ -28,7 +28,8 @@ std::vector<ShapePair> shape_pairs() {
           {{2, 3, 2, 4}, {3, 1, 4}}};
 }
 
-/// Entries of b stay away from 0 and from the entries of a they are combined with.
+/// Cases in which entries of b are not near 0 and not near the entries of a with which they are
+/// combined.
 std::vector<Case> pairs(Rng& rng) {
   std::vector<Case> cases;
   for (const ShapePair& s : shape_pairs()) {
@@ -40,8 +41,8 @@ std::vector<Case> pairs(Rng& rng) {
   return cases;
 }
 
-/// Numbers that are equal where both are 0 and far apart elsewhere, so that rounding never changes
-/// a comparison.
+/// Cases with numbers that are either equal or far apart, so that rounding never changes a
+/// comparison.
 std::vector<Case> numbers(Rng& rng) {
   std::vector<ShapePair> all = shape_pairs();
   all.push_back({{64, 48}, {48}});

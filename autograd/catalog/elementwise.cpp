@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<Shape> elementwise_shapes{{1}, {7}, {3, 5}, {2, 33}, {0, 4}, {5, 64}, {2, 3, 17}};
 
-/// Entries stay at least 0.05 away from 0, where relu has its kink, and are positive for log.
+/// Inputs for f: at least 0.05 away from 0, where relu has its kink, and positive for log.
 HostTensor smooth(Rng& rng, const Shape& shape, Activation f) {
   HostTensor x = normals(rng, shape, 1.5);
   for (double& value : x.values) {

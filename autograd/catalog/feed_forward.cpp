@@ -11,7 +11,8 @@ struct FeedForwardExtents {
   std::int64_t rows, in, hidden, out;
 };
 
-/// With weights of deviation 1/sqrt(in), z stays where f is neither flat nor linear.
+/// A case whose weights have standard deviation 1/sqrt(in), so that f is neither flat nor linear at
+/// z.
 Case layer(Rng& rng, const FeedForwardExtents& e, bool with_biases, bool with_residual,
            const char* f) {
   const auto deviation = [](std::int64_t in) {

@@ -30,7 +30,7 @@ std::vector<Operation> gather_operations() {
              return cases;
            },
        .large =
-           [](Rng& rng) {  // one id with hundreds of rows
+           [](Rng& rng) {  // a single id occurs in hundreds of rows
              return std::vector<Case>{
                  {{{"table", normals(rng, {3, 17})}, {"ids", integers(rng, {1500}, 0, 2)}}}};
            }},
@@ -72,7 +72,7 @@ std::vector<Operation> gather_operations() {
              for (const Shape& s : {Shape{1, 1}, Shape{4, 7}, Shape{9, 100}, Shape{2, 3, 16}}) {
                cases.push_back({{{"x", normals(rng, s)}}});
              }
-             // in a tie, the first entry wins
+             // Several entries are equal to the maximum; the first of them must be chosen.
              cases.push_back({{{"x", integers(rng, {20, 37}, 0, 2)}}});
              cases.push_back({{{"x", constant({3, 50}, -1)}}});
              return cases;

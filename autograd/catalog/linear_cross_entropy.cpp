@@ -9,7 +9,7 @@ namespace {
 
 struct LossExtents {
   std::int64_t rows, in, groups;
-  int classes, lowest;  // lowest target: negative targets are not counted
+  int classes, lowest;  // lowest: the lowest target; negative targets are not scored
 };
 
 Case choices(Rng& rng, const LossExtents& e, bool weighted, const char* at_once, bool gathered) {

@@ -8,7 +8,7 @@ namespace longhand::catalog {
 namespace {
 
 struct ProductExtents {
-  std::int64_t batch, m, n, k;  // batch 0: matrices without a batch axis
+  std::int64_t batch, m, n, k;  // batch 0: the matrices have no batch axis
 };
 
 Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
@@ -20,9 +20,9 @@ Case product(Rng& rng, const ProductExtents& e, bool ta, bool tb) {
           {{"transpose_a", ta ? "1" : "0"}, {"transpose_b", tb ? "1" : "0"}}};
 }
 
-/// Fills with odd multiples of 1/4. bf16 holds them and their products exactly, and a sum of five
-/// such products is an odd multiple too. So no z lies near relu's kink, where rounding would decide
-/// the side.
+/// Replaces the entries by odd multiples of 1/4. bf16 represents these and their products exactly,
+/// and the sum of five such products is an odd multiple too. Therefore no z is near relu's kink,
+/// where rounding would determine the side.
 void make_odd(HostTensor& x) {
   for (double& value : x.values) value = (2 * std::round(2 * value) + 1) / 4;
 }
@@ -37,10 +37,10 @@ std::vector<Case> cases(Rng& rng) {
       for (const bool tb : {false, true}) all.push_back(product(rng, e, ta, tb));
     }
   }
-  // rank 3 times rank 2
+  // A product of rank 3 times rank 2.
   Case shared = {{{"a", normals(rng, {3, 5, 7})}, {"b", normals(rng, {7, 4})}}};
   all.push_back(shared);
-  // Epilogues, one at a time and all together.
+  // Epilogues, each alone and all together.
   for (const char* f : {"none", "relu", "gelu", "gelu_tanh", "silu"}) {
     for (const bool bias : {false, true}) {
       for (const bool residual : {false, true}) {

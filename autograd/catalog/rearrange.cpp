@@ -5,7 +5,7 @@
 namespace longhand::catalog {
 namespace {
 
-/// Reads the digits of an attribute as axes.
+/// The digits of an attribute, as axes.
 std::vector<int> axes_of(const Call& c) {
   std::vector<int> axes;
   for (const char digit : c.word("axes")) axes.push_back(digit - '0');

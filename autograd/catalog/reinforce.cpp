@@ -11,13 +11,14 @@ namespace longhand::catalog {
 namespace {
 
 /// True if a weight is so far from the threshold, which all heads share, that rounding cannot move
-/// it across.
+/// it to the other side.
 bool is_clear(double weight, double threshold) {
   return threshold == 0 || weight == 0 || std::abs(std::log(weight / threshold)) > 0.25;
 }
 
-/// Adds pairs whose weight is clearly above or below the threshold, visible or not. Each query gets
-/// about `wanted` of them, or all of its keys in ascending order if there are fewer.
+/// Adds pairs whose weight is clearly above or below the threshold, including pairs that are not
+/// visible. Each query has about `wanted` pairs, or all of its keys in ascending order if it has
+/// fewer.
 Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const std::shared_ptr<Backend> reference = make_reference_backend();
   c.inputs["pairs"] = {{0, 2}, {}};
@@ -25,7 +26,7 @@ Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const auto heads = std::stoll(c.attributes["heads"]);
   HostTensor amounts{{heads}, {}};
   for (int h = 0; h < heads; ++h) {
-    amounts.values.push_back(h % 3 == 1 ? 0 : 0.5 + rng.uniform());  // the second head is left out
+    amounts.values.push_back(h % 3 == 1 ? 0 : 0.5 + rng.uniform());  // the second head has amount 0
   }
   c.inputs["amounts"] = amounts;
   const Call call = prepare(find("reinforced_attention"), c, *reference, DType::f64, false);
@@ -79,11 +80,11 @@ std::vector<Case> small_cases(Rng& rng) {
     c.attributes["window"] = keys_back;
     cases.push_back(reinforced(rng, c, 100, 0.1));
   }
-  cases.push_back(reinforced(rng, head_case(rng, small_heads()[1]), 0, 0));  // no pairs at all
+  cases.push_back(reinforced(rng, head_case(rng, small_heads()[1]), 0, 0));  // a case without pairs
   return cases;
 }
 
-/// Includes more pairs than a kernel processes at a time.
+/// Cases that include more pairs than a kernel processes at a time.
 std::vector<Case> large_cases(Rng& rng) {
   std::vector<Case> cases;
   for (const HeadShape& shape : medium_heads()) {

@@ -2,7 +2,7 @@
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
 
-/// Attention by the rules of core/rules.h.
+/// Attention with the rules of core/rules.h.
 namespace longhand::catalog {
 namespace {
 
@@ -11,8 +11,8 @@ struct Described {
   std::string formula;
 };
 
-/// A case of one rule with its own arguments, with or without tau and shift, and sometimes a
-/// window.
+/// A case of a rule with the rule's own arguments, with or without tau and shift, and optionally
+/// with a window.
 Case ruled(Rng& rng, const HeadShape& shape, Rule rule, bool tau = false, const char* window = "0",
            bool shift = false) {
   Case c = head_case(rng, shape);
@@ -20,7 +20,7 @@ Case ruled(Rng& rng, const HeadShape& shape, Rule rule, bool tau = false, const 
   if (rule == Rule::tra) c = scored(rng, decided(rng, std::move(c), shape, 0.6), {"pull"});
   if (shift) c = scored(rng, std::move(c), {"shift"});
   if (shift && rule == Rule::tra) {
-    // keep the shift small: it must not decide any sign
+    // Small shifts, so that adding them changes the sign of no score.
     for (double& x : c.inputs.at("shift").values) x *= 0.25;
   }
   c.attributes["window"] = window;
@@ -75,8 +75,8 @@ std::vector<Case> large_cases(Rng& rng, Rule rule) {
   for (const HeadShape& shape : large_heads()) {
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
   }
-  // Each key takes a small share, so that the walk does not stop within the first block; there are
-  // several ranges.
+  // Each key receives a small share of the weight, so that the kernels do not stop within the first
+  // block. There are several ranges of keys.
   cases.push_back(ruled(rng, {.lengths = {300}, .width = 8, .v_width = 8}, rule));
   cases.back().attributes["scale"] = "0.01";
   return cases;

@@ -16,12 +16,12 @@ template <bool Round, class T>
   return Round ? round_to(static_cast<const bf16*>(nullptr), x) : x;
 }
 
-/// Prefetch distance of B in bytes. B is read as one stream, but the processor's prefetcher does
-/// not follow it from column to column in time.
+/// Prefetch distance of B in bytes. B is read sequentially, but the processor's prefetcher does not
+/// follow from one column to the next in time.
 constexpr std::int64_t ahead = 1024;
-constexpr int partial_sums = 4;  // independent sums, to hide the latency of additions
+constexpr int partial_sums = 4;  // number of independent sums, which hide the latency of additions
 
-/// M entries of a column of c. The order of summation does not depend on M.
+/// Computes M entries of a column of c. The order of summation does not depend on M.
 template <int M, bool Round, class T>
 void dot_column(const Dots& d, const float* a, const T* b, float* c) {
   constexpr std::int64_t step = partial_sums * lanes, step_bytes = step * sizeof(T);
@@ -60,7 +60,7 @@ template <bool Round, class T>
 void dots_of(const Dots& d) {
   const T* b = static_cast<const T*>(d.b);
   for (std::int64_t j = 0; j < d.cols; ++j, b += d.ldb) {
-    std::int64_t i = 0;  // the second pair of rows finds the column in the first-level cache
+    std::int64_t i = 0;  // the second pair of rows reads the column from the first-level cache
     for (; i + 2 <= d.rows; i += 2) {
       dot_column<2, Round>(d, d.a + i * d.k, b, d.c + i * d.ldc + j);
     }

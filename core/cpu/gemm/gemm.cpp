@@ -14,7 +14,7 @@ std::int64_t size_in(DType type, std::int64_t elements) {
   return elements * static_cast<std::int64_t>(size_of(type));
 }
 
-/// Element `index` of an array of that type.
+/// Address of element `index` of an array of this type.
 const void* at(const void* data, DType type, std::int64_t index) {
   return static_cast<const std::byte*>(data) + size_in(type, index);
 }
@@ -31,7 +31,7 @@ Range piece(std::int64_t index, std::int64_t step, std::int64_t total) {
   return {index * step, std::min(total, (index + 1) * step)};
 }
 
-/// True if c, written in a single pass over k, is streamed past the caches.
+/// True if c is written in a single pass over k with non-temporal stores.
 bool streams(const Gemm& g, const GemmPlan& plan) {
   constexpr std::int64_t line = 64 / sizeof(float);
   const auto address = reinterpret_cast<std::uintptr_t>(g.c.data);
@@ -62,7 +62,7 @@ class GemmRun {
     find_kept();
     if (!plan_.share_b && !kept_)
       b_bytes_ = padded(round_up(plan_.task_cols, format_.nr) * panel_units * bytes);
-    // not a power of two, so that rows do not collide in cache sets
+    // The leading dimension is not a power of two, so that rows do not collide in cache sets.
     ld_sums_ = plan_.task_cols + 16;
     const std::int64_t block = plan_.direct ? 0 : plan_.task_rows * ld_sums_ * 4;
     const std::int64_t total = plan_.chunks > 1 ? finish_rows() * g_.n * 4 : 0;
@@ -101,7 +101,7 @@ class GemmRun {
   }
 
  private:
-  /// Panels of B that are kept between products have the layout of shared panels.
+  /// Looks up cached panels of B. They have the layout of shared panels.
   void find_kept() {
     KeptPanels* const all = workspace_.kept();
     if (!all || g_.batch != 1 || g_.m > KeptPanels::most_rows || plan_.b_in_place) return;
@@ -144,16 +144,17 @@ class GemmRun {
             .out = nullptr};
   }
 
-  /// Start of panel `index` of a shared operand, in the block of k from k_first on. All blocks but
-  /// the last are full, so the size of the preceding ones is known.
+  /// Offset of panel `index` of a shared operand, within the block of k that starts at k_first. All
+  /// blocks except the last are full, so the size of the preceding blocks is known.
   std::int64_t shared_offset(std::int64_t k_first, std::int64_t k_size, std::int64_t padded_width,
                              std::int64_t index) const {
     const std::int64_t before = k_first / plan_.block_k * units(plan_.block_k);
     return (before * padded_width + index * units(k_size)) * format_.unit_bytes;
   }
 
-  /// Computes sums of rows x cols of c over a range of k, to sums (+ beta sums, in the first pass).
-  /// group: the shared columns of B, if any.
+  /// Computes the products of rows x cols over a range of k, block by block. The first block stores
+  /// alpha a b + beta sums in `sums`; later blocks are added. `group` is the range of columns of B
+  /// that is packed for several tasks; it may be empty.
   void multiply(std::int64_t batch, Range rows, Range cols, Range ks, float* sums, std::int64_t ld,
                 float beta, int worker, Range group) {
     std::byte* scratch = workspace_.of_worker(worker);
@@ -177,8 +178,8 @@ class GemmRun {
                                                 cols.begin - group.begin);
         multiply_rows(block, batch, rows, cols, part, sums, scratch);
       } else {
-        // Uses B in place up to the last full panel; the rest is packed because kernels read beyond
-        // its columns.
+        // Uses B in place up to the last full panel. The rest is packed, because kernels read
+        // beyond its columns.
         const std::int64_t whole = plan_.b_in_place ? cols.size() / format_.nr * format_.nr : 0;
         if (whole > 0) {
           BlockProduct direct = block;
@@ -251,7 +252,7 @@ class GemmRun {
 
   std::byte* shared_a() { return workspace_.packed() + shared_b_bytes_; }
 
-  /// Computes c from the sums of a block.
+  /// Computes the final values of c from the sums of a block.
   void finish(std::int64_t batch, Range rows, Range cols, const float* sums, std::int64_t ld) {
     const Epilogue& e = g_.epilogue;
     const auto corner = [&](const auto& matrix) {
@@ -281,7 +282,7 @@ class GemmRun {
                        .beta = g_.beta});
   }
 
-  /// Computes rows x cols of c from all of k; one task.
+  /// Computes rows x cols of c over all of k. This is one task.
   void make(std::int64_t batch, Range rows, Range cols, int worker, Range group) {
     const Range all{0, g_.k};
     if (plan_.direct) {

@@ -14,10 +14,10 @@
 #include "core/formulas.h"
 #include "core/parallel.h"
 
-/// Matrix products of the CPU backend without tensors: pointers, sizes and leading dimensions.
+/// Matrix products of the CPU backend on raw memory: pointers, sizes and leading dimensions.
 namespace longhand::cpu {
 
-/// A row-major matrix of f32 or bf16; `ld` and `batch_stride` count elements.
+/// A row-major matrix of f32 or bf16. `ld` and `batch_stride` count elements.
 struct GemmOperand {
   const void* data = nullptr;
   DType type = DType::f32;
@@ -33,17 +33,17 @@ struct GemmResult {
   std::int64_t batch_stride = 0;
 };
 
-/// z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c, or with `at`
-/// c = alpha op(a) op(b) f'(at) + beta c. Absent parts have null data.
+/// z = alpha op(a) op(b) + bias;  c = f(z) + residual + beta c. If `at` is given,
+/// c = alpha op(a) op(b) f'(at) + beta c. Omitted arguments have null data.
 struct Epilogue {
   const float* bias = nullptr;
   std::optional<Activation> f = {};
-  GemmResult pre = {};  // receives z
+  GemmResult pre = {};  // receives z, if given
   GemmOperand residual = {}, at = {};
 };
 
-/// op(a) is m x k, op(b) k x n, c m x n. With beta = 0, c is not read. c overlaps neither a nor b;
-/// residual and at may be c itself.
+/// op(a) is m x k, op(b) is k x n, c is m x n. With beta = 0, c is not read. c must overlap neither
+/// a nor b; `residual` and `at` may be c itself.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   GemmOperand a, b;
@@ -53,15 +53,16 @@ struct Gemm {
   Math math = Math::exact;
 };
 
-/// Scratch memory that grows and is kept: one piece per worker, two shared by all.
+/// Scratch memory that grows as needed and is reused: one piece per worker, and two pieces shared
+/// by all workers.
 class GemmWorkspace {
  public:
-  /// `kept` stores the panels of steady operands; null: none are kept.
+  /// `kept` caches the packed panels of steady operands; null: no panels are cached.
   explicit GemmWorkspace(KeptPanels* kept = nullptr) : kept_(kept) {}
   GemmWorkspace(const GemmWorkspace&) = delete;
   GemmWorkspace& operator=(const GemmWorkspace&) = delete;
 
-  /// Grows the pieces to at least these sizes; their contents are lost.
+  /// Grows the pieces to at least these sizes. Their contents are lost.
   void reserve(int workers, std::size_t bytes_each, std::size_t packed_bytes,
                std::size_t partial_bytes);
   std::byte* of_worker(int worker) { return workers_[static_cast<std::size_t>(worker)].data; }
@@ -69,10 +70,10 @@ class GemmWorkspace {
   std::byte* partial() { return partial_.data; }
   KeptPanels* kept() { return kept_; }
 
-  /// Calls body(task, worker) once per task in [0, tasks). Each worker starts with its own range of
-  /// tasks, the same in every call, and then helps the others, so that it finds what it packed,
-  /// read and wrote last time in its cache. Tasks are independent, so their distribution does not
-  /// affect results.
+  /// Calls body(task, worker) once for each task in [0, tasks). Each worker starts with its own
+  /// range of tasks, which is the same in every call, and then takes tasks of other workers. It
+  /// therefore finds what it packed, read and wrote last time in its cache. Tasks are independent,
+  /// so their distribution over workers does not affect results.
   void run(ThreadPool& pool, std::int64_t tasks,
            FunctionRef<void(std::int64_t task, int worker)> body);
 
@@ -89,7 +90,7 @@ class GemmWorkspace {
   KeptPanels* kept_;
   std::vector<Buffer> workers_;
   Buffer packed_, partial_;
-  struct alignas(64) Stretch {  // one cache line each
+  struct alignas(64) Stretch {  // occupies one cache line
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
   };
@@ -99,9 +100,10 @@ class GemmWorkspace {
 
 struct GemmKernels;
 
-/// The bits are the same for any number of threads, because the blocking depends only on the shape.
+/// Computes the product. The bits are the same for any number of threads, because the blocking
+/// depends only on the shape.
 void gemm(const Gemm& g, Isa isa, ThreadPool& pool, GemmWorkspace& workspace);
-/// The same with a given table of kernels.
+/// As above, with the given table of kernels.
 void gemm(const Gemm& g, const GemmKernels& kernels, ThreadPool& pool, GemmWorkspace& workspace);
 
 }  // namespace longhand::cpu

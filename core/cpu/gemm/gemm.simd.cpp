@@ -3,8 +3,8 @@
 
 namespace longhand::cpu {
 
-/// The table for the sets up to avx512. A stronger set copies the table of the next weaker one and
-/// replaces what it does better: paired.simd.cpp, tiles.simd.cpp.
+/// The table of kernels for the sets up to avx512. A stronger set copies the table of the next
+/// weaker set and replaces the kernels that it improves: paired.simd.cpp, tiles.simd.cpp.
 template <>
 const GemmKernels& kernels<GemmKernels, Isa::LONGHAND_ISA>() {
   using namespace LONGHAND_ISA;

@@ -13,14 +13,14 @@ namespace longhand::cpu {
 
 struct PanelFormat;
 
-/// Panels of operands B whose values do not change for a while (core/backend.h: SteadyValues),
-/// packed once for all products in that time. They use memory of the backend, which is returned at
-/// the end.
+/// Caches packed panels of operands B whose values do not change for some time (core/backend.h:
+/// SteadyValues), so that they are packed once for all products in that time. The panels use memory
+/// of the backend, which is returned at the end.
 class KeptPanels {
  public:
-  /// Beyond this size, operands are packed for each product.
+  /// When the cache has this size, further operands are packed for each product.
   static constexpr std::size_t most_bytes = SteadyValues::most_kept_bytes;
-  /// With more rows, packing is only a few percent of a product.
+  /// Maximum rows of a product. With more rows, packing takes only a few percent of the time.
   static constexpr std::int64_t most_rows = 2048;
 
   explicit KeptPanels(CachingAllocator& memory) : memory_(memory) {}
@@ -28,15 +28,15 @@ class KeptPanels {
   KeptPanels(const KeptPanels&) = delete;
   KeptPanels& operator=(const KeptPanels&) = delete;
 
-  /// From now until end() or forget(), the contents of these bytes do not change.
+  /// Declares that the contents of these bytes do not change until end() or forget().
   using Bytes = std::pair<const std::byte*, std::size_t>;
   void begin(std::vector<Bytes> steady);
   void end();
-  /// These bytes are about to change: their panels, and those of operands that overlap them, are
-  /// not used again, and nothing in them is kept from now on.
+  /// Declares that these bytes are about to change. Panels of operands that overlap them are
+  /// discarded, and no further panels of such operands are cached.
   void forget(const void* data, std::size_t bytes);
 
-  /// The properties of an operand, one matrix, that determine its panels.
+  /// The properties of an operand, a single matrix, that determine its panels.
   struct Operand {
     const void* data;
     DType type;
@@ -47,10 +47,10 @@ class KeptPanels {
   };
   struct Panels {
     std::byte* data = nullptr;
-    bool packed = false;  // set by the packing code
+    bool packed = false;  // set to true by the code that packs the panels
   };
-  /// Memory of this size for its panels, the same in every call. Null if its values may change or
-  /// if the memory is used up.
+  /// Memory for the panels of an operand; every call returns the same memory. Null if the operand's
+  /// values may change or if the cache is full.
   Panels* find(const Operand& operand, std::size_t bytes);
 
  private:
@@ -60,7 +60,7 @@ class KeptPanels {
   std::vector<Bytes> steady_;  // sorted by address
   std::map<Operand, Panels> panels_;
   std::vector<std::pair<void*, std::size_t>> blocks_;
-  std::size_t total_ = 0, left_ = 0;  // bytes of all blocks; free bytes of the last one
+  std::size_t total_ = 0, left_ = 0;  // bytes of all blocks, and free bytes of the last block
 };
 
 }  // namespace longhand::cpu

@@ -6,15 +6,16 @@
 #include "core/dtype.h"
 #include "core/formulas.h"
 
-/// The kernels that matrix products need from an instruction set.
+/// The kernels for matrix products that an instruction set provides.
 ///
-/// Operands are packed in panels: a panel of A holds `mr` rows, a panel of B `nr` columns, and for
-/// each step along k one unit per row (column), next to each other. A unit is a float, or two bf16
-/// neighbours along k. Both have four bytes, so one set of loops serves both.
+/// Operands are packed in panels. A panel of A contains `mr` rows, a panel of B `nr` columns. For
+/// each step along k, a panel contains one unit per row (column), next to each other. A unit is
+/// either a float or two bf16 values that are neighbours along k. Both have four bytes, so the same
+/// loops work for both.
 namespace longhand::cpu {
 
-/// Packs `count` rows of A (columns of B), `k_count` long, into panels. The last panel and the last
-/// granule of k are padded with zeros. Element (k, i) of the source is data[i ld + k] if
+/// Packs `count` rows of A (columns of B) of length `k_count` into panels. The last panel, and the
+/// last granule along k, are padded with zeros. Element (k, i) of the source is data[i ld + k] if
 /// k_contiguous, otherwise data[k ld + i].
 struct PackJob {
   const void* data;
@@ -26,10 +27,10 @@ struct PackJob {
   void* out;
 };
 
-/// c = alpha a b + beta c for rows x cols of c. Strides count units (elements for c): unit k of row
-/// i in panel p of A is at p a_panel + i a_row + k a_unit, where a_row or a_unit is 1; unit k of
-/// column j in panel p of B is at p b_panel + j + k b_unit. An operand that has this layout is used
-/// in place.
+/// c = alpha a b + beta c for rows x cols of c. Strides count units (elements for c). Unit k of row
+/// i in panel p of A is at p a_panel + i a_row + k a_unit, where a_row or a_unit is 1. Unit k of
+/// column j in panel p of B is at p b_panel + j + k b_unit. An operand that already has such a
+/// layout is used in place.
 struct BlockProduct {
   std::int64_t rows, cols, units;
   const void* a;
@@ -40,27 +41,27 @@ struct BlockProduct {
   std::int64_t ldc;
   float alpha, beta;
   bool stream =
-      // c is written once, past the caches; requires f32 rows on 64-byte boundaries and beta 0
+      // Write c with non-temporal stores. Requires f32 rows on 64-byte boundaries, and beta = 0.
       false;
 };
 
 struct PanelFormat {
   int mr, nr;
-  int k_per_unit;           // elements of k in a unit: 1 or 2
-  int granule;              // panels hold a multiple of this many units
-  int unit_bytes;           // 4, or 8 if each element is stored as a high and a low part
-  int block_units;          // units of k for which a panel of A fits in the first-level cache
-  int block_rows;           // rows of A packed at a time
-  int most_task_cols;       // maximum columns of c per task
-  bool in_place_f32;        // use both operands in place if they are f32
-  bool in_place_bf16_rows;  // use A in place if it is bf16 and contiguous along an even k
+  int k_per_unit;      // number of elements of k in a unit: 1 or 2
+  int granule;         // the number of units in a panel is a multiple of this
+  int unit_bytes;      // bytes per unit: 4, or 8 if each element is stored as a high and a low part
+  int block_units;     // number of units of k for which a panel of A fits in the first-level cache
+  int block_rows;      // number of rows of A packed at a time
+  int most_task_cols;  // maximum number of columns of c per task
+  bool in_place_f32;   // use both operands in place if they are f32
+  bool in_place_bf16_rows;  // use A in place if it is bf16 and contiguous along k, and k is even
   void (*pack_a)(const PackJob&);
   void (*pack_b)(const PackJob&);
   void (*multiply)(const BlockProduct&);
 };
 
-/// Computes rows of a block of c from the finished sums, see Epilogue in gemm.h. Pointers refer to
-/// the block's corner; `sums` may be c itself.
+/// Computes rows of a block of c from the finished sums; see Epilogue in gemm.h. Pointers refer to
+/// the first element of the block. `sums` may be c itself.
 struct EpilogueBlock {
   std::int64_t rows, cols;
   const float* sums;
@@ -83,13 +84,13 @@ struct EpilogueBlock {
   float beta;
 };
 
-/// Multiplies a few rows of A, floats [rows][k], by columns of B that are contiguous along k, in
-/// place. Reading B is the whole cost. c = alpha a b + beta c, in f32.
+/// Multiplies a few rows of A, floats [rows][k], by columns of B that are contiguous along k and
+/// used in place. Reading B determines the time. c = alpha a b + beta c, in f32.
 struct Dots {
   std::int64_t rows, cols, k;
   const float* a;
   const void* b;
-  bool b_bf16, round;  // round: round b to bf16
+  bool b_bf16, round;  // round: round the elements of b to bf16
   std::int64_t ldb;
   float* c;
   std::int64_t ldc;
@@ -99,13 +100,13 @@ struct Dots {
 struct GemmKernels {
   static constexpr Isa strongest = Isa::amx;
 
-  const PanelFormat* format[3];  // indexed by Math
-  const PanelFormat* small[3];   // for too few rows or columns for tiles
+  const PanelFormat* format[3];  // index: the math mode
+  const PanelFormat* small[3];   // formats for products with too few rows or columns for tiles
   void (*dots)(const Dots&);
-  /// Converts all of A to floats [rows][k], rounded to bf16 if requested.
+  /// Converts A to floats [rows][k], rounded to bf16 if requested.
   void (*rows_of_a)(const PackJob&, bool round);
   void (*epilogue)(const EpilogueBlock&);
-  /// out[i] = parts[0][i] + parts[1][i] + ... in that order
+  /// out[i] = parts[0][i] + parts[1][i] + ..., added in this order.
   void (*sum_parts)(const float* parts, std::int64_t stride, std::int64_t count, float* out,
                     std::int64_t length);
 };

@@ -4,10 +4,10 @@
 
 #include "core/cpu/gemm/panels.h"
 
-/// The innermost loops: a tile of c in registers, and one step along k at a time.
+/// The innermost loops: they compute a tile of c in registers, one step along k at a time.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// sum + a b on f32 units.
+/// Returns sum + a b for f32 units.
 struct PlainStep {
   [[gnu::always_inline]] static FloatLanes apply(FloatLanes a, FloatLanes b, FloatLanes sum) {
     return fma(Vec(a), Vec(b), Vec(sum)).v;
@@ -15,7 +15,7 @@ struct PlainStep {
 };
 
 #if defined(LONGHAND_HAS_BF16_PAIRS)
-/// sum + a0 b0 + a1 b1 on units of two bf16.
+/// Returns sum + a0 b0 + a1 b1 for units of two bf16 values.
 struct PairStep {
   [[gnu::always_inline]] static FloatLanes apply(FloatLanes a, FloatLanes b, FloatLanes sum) {
     return reinterpret_cast<FloatLanes>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(sum),
@@ -31,8 +31,8 @@ struct PairStep {
   return x - FloatLanes{};
 }
 
-/// Cache lines to prefetch during the steps along k, one per step: `count` lines `stride` apart,
-/// then, in the next pass, the lines `next` further on.
+/// Cache lines to be prefetched during the steps along k, one per step: `count` lines at distance
+/// `stride`. The next pass continues `next` bytes further on.
 struct Ahead {
   const float* from;
   std::int64_t stride, next, count, passes;
@@ -46,11 +46,12 @@ struct MicroJob {
   int cols;
   float alpha, beta;
   bool stream;
-  Ahead ahead;  // prefetches the rows of A that follow
+  Ahead ahead;  // prefetches later rows of A
 };
 
-/// c[M][cols] = alpha a b + beta c with M rows and (V - 1) * lanes < cols <= V * lanes. With Rows,
-/// the units of a row of A are contiguous (a_unit = 1), otherwise the rows of a unit (a_row = 1).
+/// c[M][cols] = alpha a b + beta c, with M rows and (V - 1) * lanes < cols <= V * lanes. If Rows,
+/// the units of a row of A are contiguous (a_unit = 1); otherwise the rows of a unit are (a_row =
+/// 1).
 template <class Step, int M, int V, bool Rows>
 void micro(const MicroJob& job) {
   // Fully unrolled: indexing the accumulators at run time would spill all of them to memory.
@@ -73,8 +74,8 @@ void micro(const MicroJob& job) {
     b += b_unit;
 #pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {
-      // Addresses rows from every third one by one or two strides, so that the pointers fit in
-      // registers.
+      // Only every third row has a pointer; the others are addressed by one or two strides from it,
+      // so that the pointers fit into the registers.
       const FloatLanes x =
           Rows ? broadcast(group[i / 3] + (i % 3) * a_row + offset) : broadcast(a + i);
       for (int v = 0; v < V; ++v) sum[i][v] = Step::apply(x, row[v], sum[i][v]);
@@ -98,8 +99,9 @@ void micro(const MicroJob& job) {
       }
     }
   };
-  // Meanwhile prefetches c, which is needed at the end, then A's next rows. One line per step,
-  // because more outstanding requests than the core supports would delay the loads of this tile.
+  // Meanwhile prefetches c, which is needed at the end, and then the next rows of A. It prefetches
+  // one line per step, because more outstanding requests than the core supports would delay the
+  // loads of this tile.
   Ahead ahead = job.ahead;
   for (int pass = job.stream ? V : 0; left > 0; ++pass) {
     if (pass < V) {
@@ -173,7 +175,8 @@ void multiply_layout(const BlockProduct& p) {
                .beta = p.beta,
                .stream = p.stream,
                .ahead = {}};
-  // A in place may be anywhere in memory: prefetches one strip ahead, a share with each tile.
+  // If A is used in place, its rows may be anywhere in memory. The next strip is prefetched, a
+  // share of it with each tile.
   const bool fetch = p.a_row != 1 || p.a_unit != mr;
   const std::int64_t tiles = (p.cols + nr - 1) / nr;
   constexpr std::int64_t line = 64 / sizeof(float);
@@ -183,7 +186,8 @@ void multiply_layout(const BlockProduct& p) {
     if (Rows) return {next + first * p.a_row, p.a_row, line, count, (p.units + line - 1) / line};
     return {next + first * p.a_unit + mr - 1, p.a_unit, 0, count, 1};
   };
-  // A panel of A stays in the first-level cache while the block of B streams from the second level.
+  // A panel of A remains in the first-level cache while the block of B streams from the
+  // second-level cache.
   const float* a = static_cast<const float*>(p.a);
   for (std::int64_t i = 0; i < p.rows; i += mr, a += p.a_panel) {
     const int m = p.rows - i < mr ? static_cast<int>(p.rows - i) : mr;

@@ -4,12 +4,13 @@
 
 #include "core/cpu/gemm/panels.h"
 
-/// Copies operands into panels; transposes, converts and pads with zeros on the way.
+/// Copies operands into panels. Meanwhile it transposes, converts and pads with zeros.
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// Makes units from elements. `along` gives `lanes` units of one row, adjacent in k, of which the
-/// first n elements of k exist. `across` gives one unit for each of n rows, from one step of k
-/// (per_unit = 2: and the next one, null past the end).
+/// Makes units (packed elements along k, see kernels.h) from the elements of a source. `along`
+/// returns `lanes` units of one row, adjacent along k, of which the first n elements exist.
+/// `across` returns one unit for each of n rows, from one step of k. If per_unit is 2, it also
+/// needs the next step, which is null at the end of k.
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>
@@ -34,8 +35,8 @@ struct RoundedUnits {
   }
 };
 
-/// Transposes lanes x lanes values: step by step, the off-diagonal quarters of every square of 2,
-/// 4, 8, ... are exchanged.
+/// Transposes lanes x lanes values: in every step, the off-diagonal quarters of each square of side
+/// 2, 4, 8, ... are exchanged.
 template <int Distance, int... I>
 [[gnu::always_inline]] inline void swap_quarters(FloatLanes (&rows)[lanes],
                                                  std::integer_sequence<int, I...>) {
@@ -56,7 +57,7 @@ template <int Distance, int... I>
   swap_quarters<1>(rows, all);
 }
 
-/// The first N lanes, with N known to the compiler.
+/// Stores the first N lanes; N is a compile-time constant.
 template <int N>
 [[gnu::always_inline]] inline void store_lanes(float* to, FloatLanes v) {
   if constexpr (N >= lanes) {
@@ -68,9 +69,9 @@ template <int N>
   }
 }
 
-/// Transposes `steps` units of up to `lanes` rows: unit u of row i goes to out[u W + i]. With
-/// Whole, all rows and units exist, and writing beyond Rows is allowed, because the next unit
-/// overwrites it.
+/// Transposes `steps` units (packed elements along k) of at most `lanes` rows: unit u of row i is
+/// stored in out[u W + i]. If Whole, all rows and units exist, and the stores may write beyond
+/// Rows, because the next unit overwrites these entries.
 template <class Units, int W, int Rows, bool Whole, class T>
 [[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
                                         std::int64_t k_left, int steps, float* out) {
@@ -91,7 +92,7 @@ template <class Units, int W, int Rows, bool Whole, class T>
   }
 }
 
-/// Panels of W rows of A (or columns of B) from a source contiguous along k.
+/// Packs panels of W rows of A (or columns of B) from a source that is contiguous along k.
 template <class Units, int W, class T>
 void pack_along(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.first * job.ld + job.k_first;
@@ -101,7 +102,8 @@ void pack_along(const PackJob& job, float* out) {
   for (std::int64_t panel = 0; panel < job.count; panel += W) {
     const T* row = source + panel * job.ld;
     const std::int64_t left = job.count - panel;
-    // Counts units. Excludes the panel's last one, where a full store would reach past the panel.
+    // Number of units that may be stored with full vectors. The last unit of the panel is excluded,
+    // because its store would reach beyond the panel.
     const std::int64_t reach = W < lanes ? job.k_count - 1 : job.k_count;
     const std::int64_t whole = left >= W ? reach / per_vector * lanes : 0;
     std::int64_t u = 0;
@@ -129,13 +131,13 @@ void pack_along(const PackJob& job, float* out) {
   }
 }
 
-/// The same from a source contiguous along the rows.
+/// Packs panels from a source that is contiguous along the rows.
 template <class Units, int W, class T>
 void pack_across(const PackJob& job, float* out) {
   const T* source = static_cast<const T*>(job.data) + job.k_first * job.ld + job.first;
   const std::int64_t units = (job.k_count + Units::per_unit - 1) / Units::per_unit;
   constexpr int tail = W % lanes == 0 ? lanes : W % lanes;
-  // prefetch distance in steps of k, each of which may start a new page
+  // Prefetch distance in steps of k. Each step may be on a new page.
   constexpr std::int64_t ahead = 8;
   for (std::int64_t u = 0; u < units; ++u) {
     const std::int64_t k = u * Units::per_unit;
@@ -153,7 +155,8 @@ void pack_across(const PackJob& job, float* out) {
 #pragma GCC unroll 8
       for (int w = 0; w < W; w += lanes) {
         const bool whole = w + lanes <= W;
-        // Uses masks only where necessary: a full store reaches into the unit written next.
+        // Masked stores are used only where necessary: a full store may write into the unit that is
+        // stored next.
         const int n = whole || i + w + lanes <= job.count ? lanes : tail;
         const FloatLanes v = Units::across(row + i + w, next ? next + i + w : nullptr, n);
         whole || u + 1 < units ? store(to + w, Vec(v)) : store_lanes<tail>(to + w, v);

@@ -7,7 +7,7 @@ namespace longhand::cpu {
 namespace LONGHAND_ISA {
 namespace {
 
-/// Two bf16 neighbours along k; the earlier one is the lower half of the word.
+/// Units of two bf16 values that are neighbours along k. The first is the lower half of the word.
 struct PairedUnits {
   static constexpr int per_unit = 2;
 
@@ -45,21 +45,23 @@ struct PairedUnits {
                                             static_cast<__mmask16>((1u << n) - 1u), from));
     return __builtin_convertvector(half, WordLanes);
   }
-  // vcvtneps2bf16 treats subnormals as 0. vdpbf16ps does too, so nothing is lost here.
+  // vcvtneps2bf16 treats subnormals as 0. vdpbf16ps does the same, so this has no effect on the
+  // result.
   static WordLanes rounded(Vec x) {
     return reinterpret_cast<WordLanes>(
         _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x.v))));
   }
 };
 
-/// Units of two bf16.
+/// The format with units of two bf16 values.
 const PanelFormat paired_format{.mr = mr,
                                 .nr = nr,
                                 .k_per_unit = 2,
                                 .granule = 1,
                                 .unit_bytes = 4,
                                 .block_units = 512,
-                                .block_rows = 112,  // 8 tiles of 14 rows, 18 of 6
+                                // 8 tiles of 14 rows, or 18 tiles of 6 rows and a rest of 4
+                                .block_rows = 112,
                                 .most_task_cols = 2048,
                                 .in_place_f32 = false,
                                 .in_place_bf16_rows = true,

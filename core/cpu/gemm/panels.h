@@ -4,12 +4,12 @@
 #include "core/cpu/halves.h"
 #include "core/cpu/simd.h"
 
-/// For *.simd.cpp files of this folder only: the formats of all sets up to avx512, and the parts of
-/// which all formats consist.
+/// For *.simd.cpp files of this folder only: the formats of all sets up to avx512, and the building
+/// blocks of all formats.
 namespace longhand::cpu::LONGHAND_ISA {
 
 extern const PanelFormat plain_format;    // f32 units
-extern const PanelFormat rounded_format;  // f32 units with values rounded to bf16
+extern const PanelFormat rounded_format;  // f32 units, with values rounded to bf16
 
 void dots(const Dots& d);
 void rows_of_a(const PackJob& job, bool round);
@@ -17,11 +17,11 @@ void finish(const EpilogueBlock& e);
 void sum_parts(const float* parts, std::int64_t stride, std::int64_t count, float* out,
                std::int64_t length);
 
-/// The tile of c in registers, mr rows of nr columns. Of v registers it uses mr * nr / lanes for
-/// the sums, nr / lanes for a row of B and one for an element of A: AVX-512 and NEON, 32 registers:
-/// 14 x 2 + 2 + 1; AVX2 and SSE2, 16: 6 x 2 + 2 + 1. Each step along k then loads (mr + nr / lanes)
-/// values for mr * nr / lanes multiply-adds. There are enough independent sums to hide the latency
-/// of a multiply-add (4 cycles, two start in each).
+/// The tile of c that is kept in registers: mr rows of nr columns. It uses mr * nr / lanes vector
+/// registers for the sums, nr / lanes for a row of B, and one for an element of A. AVX-512 and NEON
+/// with 32 registers: 14 x 2 + 2 + 1. AVX2 and SSE2 with 16 registers: 6 x 2 + 2 + 1. Each step
+/// along k loads mr + nr / lanes values for mr * nr / lanes multiply-adds. There are enough
+/// independent sums to hide the latency of a multiply-add (4 cycles, with two started per cycle).
 inline constexpr int mr = registers == 32 ? 14 : 6;
 inline constexpr int nr = 2 * lanes;
 

@@ -9,7 +9,8 @@ extern const PanelFormat plain_format{.mr = mr,
                                       .granule = 1,
                                       .unit_bytes = 4,
                                       .block_units = 512,
-                                      .block_rows = 112,  // 8 tiles of 14 rows, 18 of 6
+                                      // 8 tiles of 14 rows, or 18 tiles of 6 rows and a rest of 4
+                                      .block_rows = 112,
                                       .most_task_cols = 2048,
                                       .in_place_f32 = true,
                                       .in_place_bf16_rows = false,
@@ -23,7 +24,8 @@ extern const PanelFormat rounded_format{.mr = mr,
                                         .granule = 1,
                                         .unit_bytes = 4,
                                         .block_units = 512,
-                                        .block_rows = 112,  // 8 tiles of 14 rows, 18 of 6
+                                        // 8 tiles of 14 rows, or 18 tiles of 6 rows and a rest of 4
+                                        .block_rows = 112,
                                         .most_task_cols = 2048,
                                         .in_place_f32 = false,
                                         .in_place_bf16_rows = false,

@@ -5,18 +5,21 @@
 namespace longhand::cpu {
 namespace {
 
-/// Half of a second-level cache of 1 MiB is for a block of B, the rest for rows of A and the sums.
-/// For the first level see PanelFormat::block_units.
+/// Bytes of a block of B: half of a second-level cache of 1 MiB. The rest is for rows of A and the
+/// sums. For the first level see PanelFormat::block_units.
 constexpr std::int64_t block_bytes = 512 << 10;
-constexpr std::int64_t widest_block = 1024;  // columns
-constexpr std::int64_t private_rows = 448;   // maximum rows for which a task packs its own B
-constexpr std::int64_t widest_direct = 2048, widest_buffered = 1024;  // columns of a task
+constexpr std::int64_t widest_block = 1024;  // maximum number of columns
+// Maximum number of rows for which a task packs B by itself.
+constexpr std::int64_t private_rows = 448;
+// Maximum columns of a task, without and with a buffer for the sums.
+constexpr std::int64_t widest_direct = 2048, widest_buffered = 1024;
 constexpr std::int64_t shared_a_bytes = 32 << 20, group_bytes = 64 << 20;
-constexpr std::int64_t longest_in_place = 512;  // maximum floats in a row of A
+// Maximum number of floats in a row of A that is used in place.
+constexpr std::int64_t longest_in_place = 512;
 constexpr std::int64_t smallest_for_tiles = 8;
 constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
 constexpr std::int64_t dot_bytes = 64 << 10;  // bytes of B per task
-constexpr double task_flops = 2e6;            // about 20 microseconds, far above the cost of a turn
+constexpr double task_flops = 2e6;  // about 20 microseconds, far more than the overhead of a turn
 constexpr std::int64_t enough_tasks = 32;
 constexpr double many_turns = 256;
 
@@ -25,7 +28,7 @@ constexpr double many_turns = 256;
 GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   GemmPlan plan;
   const auto math = static_cast<std::size_t>(g.math);
-  // With fewer rows or columns a tile of registers is mostly idle, and vectors are faster.
+  // With fewer rows or columns, a register tile is mostly idle, and dot products are faster.
   const bool small = std::min(g.m, g.n) < smallest_for_tiles || g.k < smallest_for_tiles;
   plan.format = small ? kernels.small[math] : kernels.format[math];
   const PanelFormat& format = *plan.format;
@@ -69,7 +72,7 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
     return g.batch * divide_up(g.m, plan.task_rows) * divide_up(g.n, plan.task_cols);
   };
 
-  // Few blocks of c even with the finest cut, and a long k: cut k.
+  // If there are few blocks of c even with the finest division and k is long, k is divided too.
   const std::int64_t finest = g.batch * divide_up(g.m, 4 * mr) * divide_up(g.n, 8 * nr);
   plan.chunk_k = std::max<std::int64_t>(1, g.k);
   if (finest < 16 && blocks >= 4 && wanted > tasks()) {
@@ -79,8 +82,9 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
     plan.chunks = divide_up(g.k, plan.chunk_k);
     plan.direct = plan.direct && plan.chunks == 1;
   }
-  // With too few tasks for the threads, halve rows first, as long as a block of B is well used,
-  // then columns, then rows again. If each task packs its own B, halve columns first.
+  // If there are too few tasks for the threads, halves rows first, as long as a block of B is used
+  // by enough rows, then columns, then rows again. If each task packs its own B, columns are halved
+  // first.
   const auto halve_rows = [&](std::int64_t least) {
     const bool can = plan.task_rows > least * mr;
     if (can) plan.task_rows = round_up(plan.task_rows / 2, mr);
@@ -100,8 +104,8 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
   plan.block_cols = std::min(plan.block_cols, plan.task_cols);
   plan.panel_rows = std::min(plan.panel_rows, plan.task_rows);
   const double each = flops / static_cast<double>(tasks() * plan.chunks);
-  // The tasks of a turn are neighbours, and all but the first find their rows of A on the way to
-  // the caches, so turns are longer if there are many tasks.
+  // The tasks of a turn are neighbours. All except the first find their rows of A in the caches or
+  // on the way to them, so turns are longer if there are many tasks.
   const double plenty = std::min(4 * task_flops / std::max(each, 1.0),
                                  static_cast<double>(tasks() * plan.chunks) / many_turns);
   const double least = std::min(task_flops / 8 / std::max(each, 1.0), 1e6);
@@ -116,9 +120,9 @@ GemmPlan plan_gemm(const Gemm& g, const GemmKernels& kernels) {
         std::min(g.n, std::max<std::int64_t>(1, fit / plan.task_cols) * plan.task_cols);
   }
 
-  // Packing a row costs a load and a store per element, about as much as the tiles need for 16
-  // columns. Long rows are packed nevertheless: 14 parallel rows overload the prefetchers, and with
-  // a stride of a power of two they share a few sets of the first-level cache.
+  // Packing a row takes a load and a store per element, about as much as the tiles need for 16
+  // columns. Long rows are packed nevertheless: 14 parallel rows overload the prefetchers, and if
+  // their stride is a power of two they share a few sets of the first-level cache.
   const bool narrow = g.n <= 4 * nr;
   plan.a_in_place =
       (format.in_place_f32 && g.a.type == DType::f32 && narrow &&

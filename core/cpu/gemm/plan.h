@@ -7,25 +7,29 @@
 
 namespace longhand::cpu {
 
-/// The blocking of a product. It depends on the shape, the types and the instruction set, never on
-/// threads or the machine's caches, so results are equal everywhere on the same instruction set.
+/// The blocking of a product. It depends on the shape, the types and the instruction set, but never
+/// on threads or the machine's caches. Results are therefore equal on all machines with the same
+/// instruction set.
 ///
-/// A task computes task_rows x task_cols of c, walks k in blocks of block_k and the columns of B in
-/// blocks of block_cols, and packs the parts of A and B that it needs. What several tasks would
-/// pack is packed before by all workers together (share_a, share_b). If k is long and c small, k is
-/// also cut in `chunks`, whose sums are added in order at the end.
+/// A task computes task_rows x task_cols of c. It processes k in blocks of block_k and the columns
+/// of B in blocks of block_cols, and packs the parts of A and B that it needs. Parts that several
+/// tasks would pack are packed in advance by all workers together (share_a, share_b). If k is long
+/// and c is small, k is also divided into `chunks`, whose sums are finally added in order.
 struct GemmPlan {
   const PanelFormat* format = nullptr;
-  std::int64_t block_k = 0;     // elements
-  std::int64_t block_cols = 0;  // columns of B, which with block_k stay in the second-level cache
-  std::int64_t panel_rows = 0;  // rows of A packed at a time
+  std::int64_t block_k = 0;  // number of elements of k
+  /// Columns of B; a block of block_k x block_cols fits in the second-level cache.
+  std::int64_t block_cols = 0;
+  std::int64_t panel_rows = 0;  // number of rows of A packed at a time
   std::int64_t task_rows = 0, task_cols = 0;
-  std::int64_t group_cols = 0;  // columns of B packed at a time if share_b
+  std::int64_t group_cols = 0;  // number of columns of B packed at a time, if share_b
   std::int64_t chunks = 1;
-  std::int64_t chunk_k = 0;        // elements, a multiple of block_k
-  std::int64_t tasks_at_once = 1;  // so that a worker's turn is worth its overhead
+  std::int64_t chunk_k = 0;  // number of elements of k, a multiple of block_k
+  /// Number of tasks per turn of a worker, so that a turn outweighs its overhead.
+  std::int64_t tasks_at_once = 1;
   bool share_a = false, share_b = false;
-  bool dots = false;  // too few rows for tiles: use kernels.dots over columns of B
+  /// True if there are too few rows for tiles: kernels.dots is used on columns of B.
+  bool dots = false;
   bool a_in_place = false, b_in_place = false;
   bool direct = false;  // sums are accumulated in c itself
 

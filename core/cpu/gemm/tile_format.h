@@ -4,22 +4,24 @@
 #include "core/cpu/gemm/tile_registers.h"
 #include "core/cpu/halves.h"
 
-/// Products on tile registers, for either of the two register classes.
+/// Products with tile registers, for either of the two register classes.
 ///
-/// A granule is 32 elements of k, 16 units. In a panel of 32 rows of A it is two tiles of 16 rows
-/// of 32 bf16; in a panel of 32 columns of B, two tiles of 16 pairs of k by 16 columns. Formats
-/// with two parts store, for each granule, the tiles of the high parts and then those of the low
-/// parts: x = high + low + at most 2^-16 |x|, high = bf16(x), low = bf16(x - high).
+/// A granule is 32 elements of k, or 16 units. In a panel of 32 rows of A, a granule consists of
+/// two tiles of 16 rows of 32 bf16; in a panel of 32 columns of B, of two tiles of 16 pairs of k by
+/// 16 columns. Formats with two parts store, for each granule, the tiles of the high parts and then
+/// those of the low parts, where high = bf16(x), low = bf16(x - high) and |x - high - low| <= 2^-16
+/// |x|.
 ///
-/// Four tiles hold the sums of 32 x 32 of c, two more a granule of A, and two one of B. Each loaded
-/// tile is used twice, so there are 4 loads (8 cycles each) per 4 products (16 cycles each).
+/// Four tiles contain the sums of 32 x 32 of c, two more a granule of A, and two a granule of B.
+/// Each loaded tile is used twice, so there are 4 loads (8 cycles each) per 4 products (16 cycles
+/// each).
 namespace longhand::cpu::LONGHAND_ISA {
 
-inline constexpr int tile_panel = 32;     // rows of A, columns of B
-inline constexpr int granule_units = 16;  // 32 elements of k
+inline constexpr int tile_panel = 32;     // number of rows of A, or columns of B, in a panel
+inline constexpr int granule_units = 16;  // units in 32 elements of k
 inline constexpr int tile_bytes = 1024;
 
-/// 32 elements of a row along k, of which the first n exist: one row of a tile of A.
+/// Writes one row of a tile of A: 32 elements of a row along k, of which the first n exist.
 template <int Parts, class T>
 void put_row(std::uint16_t* to, std::int64_t part_stride, const T* from, std::int64_t n) {
   if constexpr (Parts == 1 && std::is_same_v<T, bf16>) {
@@ -43,7 +45,7 @@ void put_row(std::uint16_t* to, std::int64_t part_stride, const T* from, std::in
   }
 }
 
-/// The next lanes as far as they exist, zero in the others.
+/// Loads the next `lanes` elements; elements beyond the end are 0.
 template <class T>
 [[gnu::always_inline]] inline Vec load_across(const T* from, std::int64_t left) {
   return left >= lanes ? load(from)
@@ -51,7 +53,7 @@ template <class T>
                        : Vec(0.0);
 }
 
-/// Gathers a granule of f32 or bf16 values as 32 x 32 floats [row of the panel][k], with zeros
+/// Copies a granule of f32 or bf16 values to 32 x 32 floats [row of the panel][k], with zeros
 /// beyond the source. Used for sources whose order differs from the panel's.
 template <class T>
 void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
@@ -84,14 +86,14 @@ void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
   }
 }
 
-/// Panels of A: tile after tile, [granule][part][2 tiles][16 rows][32 bf16]. Rows that are
-/// contiguous along k are packed one by one with prefetching of later rows, because a single row is
+/// Packs panels of A, tile after tile: [granule][part][2 tiles][16 rows][32 bf16]. Rows that are
+/// contiguous along k are packed one by one, and later rows are prefetched, because a single row is
 /// too short for the processor's prefetcher.
 constexpr std::int64_t rows_ahead = 8;
 template <int Parts, class T>
 void pack_tiles_a_of(const PackJob& job) {
   auto* out = static_cast<std::uint16_t*>(job.out);
-  constexpr std::int64_t part = 2 * tile_bytes / 2;  // bf16 numbers in a part of a granule
+  constexpr std::int64_t part = 2 * tile_bytes / 2;  // number of bf16 values in a part of a granule
   const std::int64_t panel = (job.k_count + 31) / 32 * Parts * part;
   for (std::int64_t first = 0; first < job.count; first += tile_panel, out += panel) {
     if (!job.k_contiguous) {
@@ -121,16 +123,16 @@ void pack_tiles_a(const PackJob& job) {
   job.is_bf16 ? pack_tiles_a_of<Parts, bf16>(job) : pack_tiles_a_of<Parts, float>(job);
 }
 
-/// Panels of B: [granule][part][2 tiles][16 pairs][16 columns].
+/// Packs panels of B: [granule][part][2 tiles][16 pairs][16 columns].
 template <int Parts>
 void pack_tiles_b(const PackJob& job) {
   auto* out = static_cast<std::uint32_t*>(job.out);
-  constexpr std::int64_t part = 2 * tile_bytes / 4;  // words in a part of a granule
+  constexpr std::int64_t part = 2 * tile_bytes / 4;  // number of words in a part of a granule
   for (std::int64_t first = 0; first < job.count; first += tile_panel) {
     for (std::int64_t k = 0; k < job.k_count; k += 32, out += Parts * part) {
       float turned[32][32];  // [k][column]
       PackJob across = job;
-      across.k_contiguous = !job.k_contiguous;  // the transposed view of the same square
+      across.k_contiguous = !job.k_contiguous;  // views the same square transposed
       across.first = job.k_first;
       across.count = job.k_count;
       across.k_first = job.first;
@@ -156,7 +158,7 @@ void pack_tiles_b(const PackJob& job) {
   }
 }
 
-/// c = alpha sums + beta c for the part of the 32 x 32 sums within c.
+/// c = alpha sums + beta c, for the part of the 32 x 32 sums that is within c.
 inline void put_sums(const BlockProduct& p, const float (&sums)[32][32], std::int64_t i,
                      std::int64_t j) {
   const Vec alpha(p.alpha), beta(p.beta);
@@ -187,8 +189,8 @@ template <int T, class Tiles>
   tiles.template load<T + 1>(static_cast<const char*>(at) + second, row_stride);
 }
 
-/// Cache lines to prefetch, `Lines` with each product. A granule of B comes from the second level,
-/// and its loads would otherwise wait for it.
+/// Prefetches cache lines, `Lines` with each product. A granule of B comes from the second-level
+/// cache, and its loads would otherwise wait for it.
 template <int Lines>
 struct FetchAhead {
   const char* line;
@@ -197,8 +199,8 @@ struct FetchAhead {
   }
 };
 
-/// Tiles 0 to 3 hold the sums, 4 and 5 A, 6 and 7 B. Loads are as late as possible, while products
-/// of the previous tiles are still running.
+/// Four products. Tiles 0 to 3 contain the sums, 4 and 5 contain A, 6 and 7 contain B. Each tile is
+/// loaded as late as possible, while products of the previous tiles are still running.
 template <bool LoadA, bool LoadB, class Tiles, class Fetch>
 [[gnu::always_inline]] inline void four_products(Tiles& tiles, const char* a, const char* b,
                                                  Fetch& fetch) {
@@ -216,7 +218,8 @@ template <bool LoadA, bool LoadB, class Tiles, class Fetch>
   fetch.some();
 }
 
-/// Parts = 2: high high + high low + low high; the omitted low low is below 2^-16 |a| |b|.
+/// With Parts = 2, computes high high + high low + low high. The omitted term low low is less than
+/// 2^-16 |a| |b|.
 template <class Tiles, int Parts>
 void multiply_tiles(const BlockProduct& p) {
   Tiles tiles;
@@ -228,8 +231,8 @@ void multiply_tiles(const BlockProduct& p) {
   for (std::int64_t i = 0; i < p.rows; i += tile_panel, a_panel += granules * step) {
     const char* b = static_cast<const char*>(p.b);
     for (std::int64_t j = 0; j < p.cols; j += tile_panel) {
-      // Full tiles of a plain sum are accumulated in c itself, unless c is streamed past the
-      // caches.
+      // Full tiles of a plain sum are accumulated in c itself, unless c is written with
+      // non-temporal stores.
       const bool in_c = !p.stream && p.rows - i >= tile_panel && p.cols - j >= tile_panel &&
                         p.alpha == 1 && (p.beta == 0 || p.beta == 1);
       float* c = in_c ? p.c + i * p.ldc + j : &apart[0][0];
@@ -245,7 +248,8 @@ void multiply_tiles(const BlockProduct& p) {
       }
       const char* a = a_panel;
       for (std::int64_t g = 0; g < granules; ++g, a += step, b += step) {
-        FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};  // a granule has 64 or 32 lines
+        // a granule consists of 64 or 32 cache lines
+        FetchAhead<Parts == 2 ? 6 : 8> fetch{b + 2 * step};
         if constexpr (Parts == 2) {
           four_products<true, true>(tiles, a, b + part, fetch);   // high low
           four_products<false, true>(tiles, a, b, fetch);         // high high
@@ -265,10 +269,11 @@ void multiply_tiles(const BlockProduct& p) {
   if (p.stream) stream_fence();
 }
 
-/// A panel of A takes 128 bytes per unit and part: 32 KiB for 256 units (512 of k), which leaves
-/// room for the streamed B in the 48 KiB of first-level cache of processors with tiles. 256 rows of
-/// such a block of A, 512 columns of B and the sums of both, at most 512 KiB each, share the 2 MiB
-/// of the second level. With fewer rows, tiles would wait for B from the third level.
+/// A panel of A takes 128 bytes per unit and part: 32 KiB for 256 units (512 elements of k). This
+/// leaves room for streaming B in the 48 KiB first-level cache of processors with tiles. 256 rows
+/// of such a block of A, 512 columns of B and the sums of both, at most 512 KiB each, share the 2
+/// MiB of the second-level cache. With fewer rows, tiles would wait for B from the third-level
+/// cache.
 template <class Tiles, int Parts>
 inline constexpr PanelFormat tile_format{.mr = tile_panel,
                                          .nr = tile_panel,

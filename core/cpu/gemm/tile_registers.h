@@ -4,19 +4,20 @@
 
 #include "core/cpu/simd.h"
 
-/// The processor's tile registers: eight tiles of 16 rows of 64 bytes. Two classes share one
-/// interface: the dozen instructions used, and a model of them, so that everything above runs on
-/// any machine.
+/// The processor's tile registers: eight tiles of 16 rows of 64 bytes. Two classes have the same
+/// interface: one uses the processor's instructions, the other is a model of them, so that all code
+/// built on them runs on any machine.
 namespace longhand::cpu::LONGHAND_ISA {
 
 inline constexpr int tile_rows = 16;
 inline constexpr int tile_row_bytes = 64;
 
 #if defined(LONGHAND_ISA_IS_AMX)
-/// AMX. Tile registers are named by immediates and keep their contents between calls of one thread.
-/// Written in assembly, because the compiler's intrinsics accept only literal register numbers.
+/// AMX. Tile registers are named by immediate operands and keep their contents between calls on one
+/// thread. Written in assembly, because the compiler's intrinsics accept only literal register
+/// numbers.
 struct TileRegisters {
-  /// Palette 1, all eight tiles at full size.
+  /// Configures palette 1: all eight tiles at full size.
   void configure() {
     struct alignas(64) {
       std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -44,7 +45,8 @@ struct TileRegisters {
   void store(void* to, std::int64_t row_stride) {
     asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(row_stride), "i"(T) : "memory");
   }
-  /// Tile Sum, 16 x 16 floats, += tile A, 16 rows of 32 bf16, times tile B, 16 rows of 16 pairs:
+  /// Adds tile A, 16 rows of 32 bf16, times tile B, 16 rows of 16 pairs, to tile Sum, 16 x 16
+  /// floats:
   /// sum[i][j] += sum over p of A[i][2p] B[p][2j] + A[i][2p+1] B[p][2j+1].
   template <int Sum, int A, int B>
   void multiply_add() {

@@ -16,7 +16,8 @@ GemmWorkspace::Buffer::~Buffer() { std::free(data); }
 
 void GemmWorkspace::Buffer::grow(std::size_t wanted) {
   if (wanted <= bytes) return;
-  // Full large pages, because a walk over panels would cross a 4 KiB page every few steps of k.
+  // Full large pages. With pages of 4 KiB, a kernel that walks over panels would enter a new page
+  // every few steps of k.
   constexpr std::size_t page = std::size_t{2} << 20;
   const std::size_t size = (wanted + page - 1) / page * page;
   std::free(std::exchange(data, nullptr));
@@ -24,7 +25,7 @@ void GemmWorkspace::Buffer::grow(std::size_t wanted) {
   data = static_cast<std::byte*>(std::aligned_alloc(page, size));
   if (data == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-  madvise(data, size, MADV_HUGEPAGE);  // only a hint: refusal makes it slower
+  madvise(data, size, MADV_HUGEPAGE);  // only a hint; if it is refused, the memory is slower
 #endif
   bytes = size;
 }
