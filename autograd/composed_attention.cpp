@@ -258,12 +258,18 @@ Var composed_chacal(const ScoreVars& s, const HeadVars& v, const Var& gamma,
   });
 }
 
-Var composed_chain(const ScoreVars& s, const HeadVars& v, const Var& gain) {
-  const Segments keys = s.keys ? s.keys : s.queries;
+Var composed_deltaformer(const DeltaFormerVars& in) {
+  const Segments keys = in.keys ? in.keys : in.queries;
+  const ScoreVars s{.q = in.q,
+                    .k = in.k,
+                    .queries = in.queries,
+                    .keys = keys,
+                    .scale = in.scale,
+                    .math = in.math};
   LONGHAND_CHECK(std::ranges::equal(s.queries.lengths(), keys.lengths()),
-                 "composed_chain: expected as many queries as keys in every sequence");
-  const DType master = gain.value().dtype();
-  return each_sequence(s.q, s.queries, keys, v.width, [&](const Sequence& at) {
+                 "composed_deltaformer: expected as many queries as keys in every sequence");
+  const DType master = in.gain.value().dtype();
+  return each_sequence(in.q, in.queries, keys, in.v.width, [&](const Sequence& at) {
     const std::int64_t n = at.keys;
     // The first row keeps its own key, so that its softmax is defined. The key is removed
     // afterwards, together with the diagonal.
@@ -275,12 +281,12 @@ Var composed_chain(const ScoreVars& s, const HeadVars& v, const Var& gain) {
               -std::numeric_limits<double>::infinity();
         }
       }
-      return Var(Tensor::from(gain.backend(), shape, master, hidden));
+      return Var(Tensor::from(in.gain.backend(), shape, master, hidden));
     });
-    const Var g = permute(slice(gain, at.query, n), {1, 0});
+    const Var g = permute(slice(in.gain, at.query, n), {1, 0});
     const Var lower = triangle(cast(p, master), false, -1);
     const Var a = -(reshape(g, {s.q.heads, n, 1}) * lower);
-    const Var right = cast(matrices(v, at.key, n), master);
+    const Var right = cast(matrices(in.v, at.key, n), master);
     return solve_triangular(a, right, {.unit = true});
   });
 }

@@ -4,6 +4,7 @@
 
 #include "autograd/attention.h"
 #include "autograd/delta.h"
+#include "autograd/deltaformer.h"
 #include "autograd/fal.h"
 
 /// The attention mechanisms composed of products, softmax and triangular solves, one sequence at a
@@ -33,9 +34,9 @@ FalResult composed_fal(const FalVars& inputs);
 Var composed_chacal(const ScoreVars& scores, const HeadVars& v, const Var& gamma,
                     const EditWeights& edit = {});
 
-/// The chain of values: y = (I - diag(gain) S)^-1 v, by solve_triangular. S is the softmax over
-/// earlier keys only. Queries and keys must be the same tokens.
-Var composed_chain(const ScoreVars& scores, const HeadVars& v, const Var& gain);
+/// y = (I - diag(gain) S)^-1 v by solve_triangular, for queries that are the keys' tokens. S is the
+/// softmax over earlier keys alone.
+Var composed_deltaformer(const DeltaFormerVars& inputs);
 
 /// PaTH: softmax attention whose queries are reflected by all tokens between key and query. With
 /// H_t = I - beta_t w_t w_t^T, the score of key j for query i is scale q_i . H_i ... H_(j+1) k_j.

@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "core/contract/attention.h"
-#include "core/contract/chain.h"
+#include "core/contract/chacal.h"
 #include "core/contract/combine.h"
 #include "core/contract/convolution.h"
 #include "core/contract/cumulate.h"
 #include "core/contract/delta.h"
+#include "core/contract/deltaformer.h"
 #include "core/contract/dropout.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/fal.h"
@@ -50,8 +51,8 @@ using Contract =
                CrossEntropy, CrossEntropyBackward, BinaryCrossEntropy, BinaryCrossEntropyBackward,
                Triangle, SolveTriangular, Cumulate, LogCounts, SquareSums, GlobalNorm, Adam, Sgd,
                Append, Attention, AttentionBackward, AttentionWeights, FindBadScore, Reinforce, Fal,
-               FalBackward, Chain, ChainBackward, Delta, DeltaBackward, ShortConvolution,
-               ShortConvolutionBackward, Lstm, LstmBackward>;
+               FalBackward, Chacal, ChacalBackward, DeltaFormer, DeltaFormerBackward, Delta,
+               DeltaBackward, ShortConvolution, ShortConvolutionBackward, Lstm, LstmBackward>;
 
 /// Base class with one pure virtual run() per operation of the list.
 template <class List>

@@ -118,17 +118,17 @@ struct Data {
 template <class Run>
 void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) {
   if (p.gamma > 0) {
-    run(ChainBackward{d.scores,
-                      d.v,
-                      d.y,
-                      d.dy,
-                      d.gamma,
-                      d.log_sum,
-                      {d.dq, add},
-                      {d.dk, add},
-                      {d.dv, add},
-                      d.more(add),
-                      {d.dgamma, add}});
+    run(ChacalBackward{d.scores,
+                       d.v,
+                       d.y,
+                       d.dy,
+                       d.gamma,
+                       d.log_sum,
+                       {d.dq, add},
+                       {d.dk, add},
+                       {d.dv, add},
+                       d.more(add),
+                       {d.dgamma, add}});
   } else {
     run(AttentionBackward{
         d.scores, d.v, d.y, d.dy, d.log_sum, {d.dq, add}, {d.dk, add}, {d.dv, add}, d.more(add)});
@@ -137,7 +137,7 @@ void run_backward(Run&& run, const Problem& p, const Data& d, bool add = false) 
 template <class Run>
 void run_all(Run&& run, const Problem& p, const Data& d) {
   if (p.gamma > 0) {
-    run(Chain{d.scores, d.v, d.gamma, {}, d.y, d.log_sum});
+    run(Chacal{d.scores, d.v, d.gamma, {}, d.y, d.log_sum});
   } else {
     run(Attention{d.scores, d.v, d.y, d.log_sum});
   }
@@ -397,11 +397,11 @@ BOOST_AUTO_TEST_CASE(chacal_with_gamma_0_is_softmax_attention_bit_for_bit) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     Data a(*backend, p), b(*backend, p);
     run_all(on_crew({threads, isa}), p, a);
-    cpu::attention({threads, isa}, Math::exact, Chain{b.scores, b.v, b.gamma, {}, b.y, b.log_sum});
+    cpu::attention({threads, isa}, Math::exact, Chacal{b.scores, b.v, b.gamma, {}, b.y, b.log_sum});
     BOOST_TEST(a.y.data.to_doubles() == b.y.data.to_doubles());
     cpu::attention(
         {threads, isa}, Math::exact,
-        ChainBackward{b.scores, b.v, b.y, b.dy, b.gamma, b.log_sum, {b.dq}, {b.dk}, {b.dv}});
+        ChacalBackward{b.scores, b.v, b.y, b.dy, b.gamma, b.log_sum, {b.dq}, {b.dk}, {b.dv}});
     BOOST_TEST(a.dq.data.to_doubles() == b.dq.data.to_doubles());
     BOOST_TEST(a.dk.data.to_doubles() == b.dk.data.to_doubles());
     BOOST_TEST(a.dv.data.to_doubles() == b.dv.data.to_doubles());
@@ -433,7 +433,7 @@ BOOST_AUTO_TEST_CASE(chacal_continues_after_rows_in_a_cache) {
       const Tensor y = Tensor::zeros(*backend, {fresh, heads * width}, DType::f32);
       const Scores scores{part(d.q), d.k, q, k, d.scores.scale};
       cpu::attention({threads, isa}, Math::exact,
-                     Chain{scores, d.v, d.gamma, d.y, {y, 0, heads, width}});
+                     Chacal{scores, d.v, d.gamma, d.y, {y, 0, heads, width}});
       BOOST_TEST(distance(part(d.y).data.to_doubles(), y.to_doubles()) < 2e-6);
     }
   }

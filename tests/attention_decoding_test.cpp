@@ -40,7 +40,7 @@ Heads outputs(Kind kind, Backend& backend, const Tensor& q, const Segments& quer
       y = fal({.q = s.q, .k = s.k, .v = values, .queries = queries, .keys = keys}).y;
       break;
     case Kind::chacal:
-      y = chain(ChainOf::attention, s, values, number(0.9), earlier);
+      y = chacal(s, values, number(0.9), earlier);
       break;
     case Kind::tempered:
       s.tau =

@@ -158,8 +158,8 @@ BOOST_AUTO_TEST_CASE(chacal) {
   const Peak peak(*backend);
   const Heads y = d.fresh(), dq = d.fresh(), dk = d.fresh(), dv = d.fresh();
   const Tensor log_sum(*backend, {length, 1}, DType::f32);
-  (*backend)(Chain{d.scores, d.v, gamma, {}, y, log_sum});
-  (*backend)(ChainBackward{d.scores, d.v, y, d.dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, {}});
+  (*backend)(Chacal{d.scores, d.v, gamma, {}, y, log_sum});
+  (*backend)(ChacalBackward{d.scores, d.v, y, d.dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, {}});
   BOOST_TEST(peak.bytes() < bound);
   check_rows(d, y, log_sum, dq, dk, dv, static_cast<double>(static_cast<float>(gamma_value)), 1e-3);
 }

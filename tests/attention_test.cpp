@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_checked_backend_names_the_bad_score) {
         const Tensor gamma = Tensor::from(*backend, {1}, DType::f32, std::vector<double>{0.9});
         all([&] { attention(p.scores(), p.values()); }, "attention");
         all([&] { fal(p.fal()); }, "fal");
-        all([&] { chain(ChainOf::attention, p.scores(), p.values(), gamma); }, "chain");
+        all([&] { chacal(p.scores(), p.values(), gamma); }, "chacal");
       }
     }
     const HeadProblem good(*checked, DType::f32, {3, 4}, 2, 2, 2, 2);
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(memory_kept_for_backward_is_linear_in_the_length) {
         s.pull = Tensor::zeros(*backend, {tokens, 1}, DType::f32);
       }
       return s.rule != Rule::softmax || op == "attention" ? attention(s, v)
-             : op == "chacal"                             ? chain(ChainOf::attention, s, v, gamma)
+             : op == "chacal"                             ? chacal(s, v, gamma)
                               : fal({.q = s.q, .k = s.k, .v = v, .queries = p.segments}).y;
     });
     tape.backward(y, Tensor::zeros(*backend, y.shape(), DType::f32));

@@ -1,4 +1,4 @@
-#include "autograd/chain.h"
+#include "autograd/chacal.h"
 
 #include <cmath>
 #include "tests/check.h"
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
   const HeadVars v{Var(column(*backend, {6, 0, 6, 10}), true), 0, 1, 1};
   const Var gamma(number(*backend, 0.5, DType::f64), true);
   Tape tape;
-  const Var y = recorded(tape, [&] { return chain(ChainOf::attention, s, v, gamma); });
+  const Var y = recorded(tape, [&] { return chacal(s, v, gamma); });
   const auto close = [](const std::vector<double>& got, const std::vector<double>& expected) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       BOOST_TEST(std::abs(got[i] - expected[i]) < 1e-12, got[i] << " is not " << expected[i]);
@@ -50,14 +50,10 @@ BOOST_AUTO_TEST_CASE(gamma_zero_is_softmax_attention_bit_for_bit) {
       const HeadProblem p(*backend, DType::f32, {150, 1, 33, 64}, heads, key_heads, width, width);
       const auto softmax = attention(p.scores(), p.values()).value().to_doubles();
       const auto chained =
-          chain(ChainOf::attention, p.scores(), p.values(), number(*backend, 0, DType::f32))
-              .value()
-              .to_doubles();
+          chacal(p.scores(), p.values(), number(*backend, 0, DType::f32)).value().to_doubles();
       BOOST_TEST_CONTEXT(name << ", width " << width) { BOOST_TEST((softmax == chained)); }
       const auto other =
-          chain(ChainOf::attention, p.scores(), p.values(), number(*backend, 0.5, DType::f32))
-              .value()
-              .to_doubles();
+          chacal(p.scores(), p.values(), number(*backend, 0.5, DType::f32)).value().to_doubles();
       BOOST_TEST((softmax != other));
     }
   }
@@ -72,7 +68,7 @@ BOOST_AUTO_TEST_CASE(gamma_near_one_stays_finite) {
       const HeadVars v = p.values(true);
       const Var gamma(number(*backend, g, DType::f32), true);
       Tape tape;
-      const Var y = recorded(tape, [&] { return chain(ChainOf::attention, s, v, gamma); });
+      const Var y = recorded(tape, [&] { return chacal(s, v, gamma); });
       tape.backward(y, p.q);
       double largest = 0;
       for (const double value : p.v.to_doubles()) largest = std::max(largest, std::abs(value));
@@ -106,9 +102,8 @@ BOOST_AUTO_TEST_CASE(bf16_keeps_the_part_that_gamma_leaves) {
         const HeadVars v = p.values(true);
         const Var gamma(number(on, g, master_type(type)), true);
         Tape tape;
-        const Var y = recorded(tape, [&] {
-          return composed ? composed_chacal(s, v, gamma) : chain(ChainOf::attention, s, v, gamma);
-        });
+        const Var y = recorded(
+            tape, [&] { return composed ? composed_chacal(s, v, gamma) : chacal(s, v, gamma); });
         tape.backward(y, p.q);
         return std::vector<std::vector<double>>{
             y.value().to_doubles(), s.q.data.grad().to_doubles(), s.k.data.grad().to_doubles(),

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(gamma_zero_is_softmax_attention_bit_for_bit) {
     const auto backend = make_emulated_cuda_backend({.math = s.math});
     const auto chained = [&](const HeadProblem& p, double gamma) {
       const Var g(Tensor::from(*backend, {1}, DType::f32, std::vector<double>{gamma}));
-      return chain(ChainOf::attention, p.scores(), p.values(), g).value().to_doubles();
+      return chacal(p.scores(), p.values(), g).value().to_doubles();
     };
     for (const auto& [heads, key_heads, width] :
          {std::array<std::int64_t, 3>{1, 1, 16}, {4, 2, 5}, {1, 1, 130}}) {
@@ -414,15 +414,14 @@ BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
                .keys = chunk.keys})
               .y);
 
-  const Var whole = chain(ChainOf::attention, p.scores(), p.values(), gamma);
+  const Var whole = chacal(p.scores(), p.values(), gamma);
   std::vector<double> cache = whole.value().to_doubles();
   for (std::size_t i = before * 2 * width; i < cache.size(); ++i) {
     cache[i] =
         std::numeric_limits<double>::quiet_NaN();  // new rows must not be read from the cache
   }
   const Tensor earlier = Tensor::from(*backend, whole.value().shape(), DType::f32, cache);
-  compare("chacal", whole,
-          chain(ChainOf::attention, chunk, p.values(), gamma, {earlier, 0, 2, width}));
+  compare("chacal", whole, chacal(chunk, p.values(), gamma, {earlier, 0, 2, width}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

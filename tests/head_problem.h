@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "autograd/chain.h"
+#include "autograd/chacal.h"
 #include "autograd/fal.h"
 #include "core/backend.h"
 #include "core/rng.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include "tests/check.h"
 
-#include "autograd/chain.h"
+#include "autograd/chacal.h"
 #include "autograd/combine.h"
 #include "autograd/elementwise.h"
 #include "autograd/fal.h"
@@ -235,8 +235,8 @@ BOOST_AUTO_TEST_CASE(mixers_side_by_side_compute_what_each_does_alone) {
       if (mixer.kind() == "fal") {
         result = fal({.q = q, .k = k, .v = v, .queries = segments}).y;
       } else if (mixer.kind() == "chacal") {
-        result = chain(ChainOf::attention, scores, v,
-                       Tensor::from(*backend, {1}, DType::f64, std::vector<double>{0.9}));
+        result =
+            chacal(scores, v, Tensor::from(*backend, {1}, DType::f64, std::vector<double>{0.9}));
       } else {
         result = attention(scores, v);
       }

@@ -98,24 +98,25 @@ void before(AlteredBackend& backend, F f) {
   });
 }
 
-/// Chains of one kind alone.
-template <class Op, class F>
-void of_chains(AlteredBackend& backend, ChainOf of, F f) {
-  before<Op>(backend, [of, f](Op& op) {
-    if (op.of == of) f(op);
-  });
-}
-
 /// Applies f to the scores of every operation that has scores.
 template <class F>
 void alter_scores(AlteredBackend& backend, F f) {
+  const auto plain = [f](auto& op) {
+    Scores s{.q = op.q, .k = op.k, .queries = op.queries, .keys = op.keys, .scale = op.scale};
+    f(s);
+    op.q = s.q;
+    op.k = s.k;
+    op.scale = s.scale;
+  };
+  before<DeltaFormer>(backend, plain);
+  before<DeltaFormerBackward>(backend, plain);
   const auto each = [f](auto& op) { f(op.scores); };
   before<Attention>(backend, each);
   before<AttentionBackward>(backend, each);
   before<AttentionWeights>(backend, each);
   before<Reinforce>(backend, each);
-  before<Chain>(backend, each);
-  before<ChainBackward>(backend, each);
+  before<Chacal>(backend, each);
+  before<ChacalBackward>(backend, each);
 }
 
 /// Shifts the rows of a tensor up by one; the last row stays.
@@ -328,37 +329,32 @@ const std::vector<BackendMutant>& of_backends() {
          });
        }},
       {"gamma 2% smaller",
-       [](B& b) {
-         of_chains<Chain>(b, ChainOf::attention, [](Chain& op) { op.gain = times(op.gain, 0.98); });
-       }},
+       [](B& b) { before<Chacal>(b, [](Chacal& op) { op.gamma = times(op.gamma, 0.98); }); }},
       {"gamma 2% smaller in backward",
        [](B& b) {
-         of_chains<ChainBackward>(b, ChainOf::attention,
-                                  [](ChainBackward& op) { op.gain = times(op.gain, 0.98); });
+         before<ChacalBackward>(b, [](ChacalBackward& op) { op.gamma = times(op.gamma, 0.98); });
        }},
       {"gamma in bf16",
        [](B& b) {
-         of_chains<Chain>(b, ChainOf::attention, [](Chain& op) {
-           op.gain = mapped(op.gain, [](std::int64_t, double g) { return to_bf16(g); });
+         before<Chacal>(b, [](Chacal& op) {
+           op.gamma = mapped(op.gamma, [](std::int64_t, double g) { return to_bf16(g); });
          });
        }},
-      {"chain: gain 2% smaller",
+      {"deltaformer: gain 2% smaller",
        [](B& b) {
-         of_chains<Chain>(b, ChainOf::values, [](Chain& op) { op.gain = times(op.gain, 0.98); });
+         before<DeltaFormer>(b, [](DeltaFormer& op) { op.gain = times(op.gain, 0.98); });
        }},
-      {"chain: gain 2% smaller in backward",
+      {"deltaformer: gain 2% smaller in backward",
        [](B& b) {
-         of_chains<ChainBackward>(b, ChainOf::values,
-                                  [](ChainBackward& op) { op.gain = times(op.gain, 0.98); });
+         before<DeltaFormerBackward>(
+             b, [](DeltaFormerBackward& op) { op.gain = times(op.gain, 0.98); });
        }},
-      {"chain: gain of the next token",
+      {"deltaformer: gain of the next token",
+       [](B& b) { before<DeltaFormer>(b, [](DeltaFormer& op) { op.gain = next_rows(op.gain); }); }},
+      {"deltaformer: backward without the row sum",
        [](B& b) {
-         of_chains<Chain>(b, ChainOf::values, [](Chain& op) { op.gain = next_rows(op.gain); });
-       }},
-      {"chain: backward without the row sum",
-       [](B& b) {
-         of_chains<ChainBackward>(b, ChainOf::values,
-                                  [](ChainBackward& op) { op.read.data = times(op.read.data, 0); });
+         before<DeltaFormerBackward>(
+             b, [](DeltaFormerBackward& op) { op.read.data = times(op.read.data, 0); });
        }},
       {"delta: beta of the next token",
        [](B& b) { before<Delta>(b, [](Delta& op) { op.beta = next_rows(op.beta); }); }},

@@ -279,8 +279,8 @@ BOOST_AUTO_TEST_CASE(arguments_that_a_rule_does_not_use_are_refused) {
                       "attention: rule: expected softmax with a sink, got stick"));
   s.sink = {};
   const Var gamma = Tensor::from(*backend, {1}, DType::f64, Doubles{0.5});
-  BOOST_TEST(contains(refusal([&] { chain(ChainOf::attention, s, p.values(), gamma); }),
-                      "chain: rule: expected softmax, got stick"));
+  BOOST_TEST(contains(refusal([&] { chacal(s, p.values(), gamma); }),
+                      "chacal: rule: expected softmax, got stick"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

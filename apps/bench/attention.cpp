@@ -74,37 +74,45 @@ struct Tensors {
     ddecay = empty_like(pull);
   }
 
-  /// Solves the chain among the keys, then applies softmax attention to the resulting values.
+  /// Solves DeltaFormer's memory among the keys, then applies softmax attention to its values.
   Mechanism deltaformer(Backend& b) const {
     const auto more_of = [](const Heads& x) {
       return Heads{empty_like(x.data), 0, x.heads, x.width};
     };
-    Scores among = scores;
-    among.q = k;
     const Heads left = more_of(v), read = more_of(v), dleft = more_of(v), dk_too = more_of(k),
                 dk_asked = more_of(k);
     const Tensor gain = empty_like(pull), dgain = empty_like(pull), logs = empty_like(log_sum);
     b(Fill{.value = -0.5, .y = gain});
     return {"deltaformer",
             [=, this, &b] {
-              b(Chain{among, v, gain, {}, left, logs, ChainOf::values, read});
+              b(DeltaFormer{.q = k,
+                            .k = k,
+                            .v = v,
+                            .queries = segments,
+                            .keys = segments,
+                            .scale = scores.scale,
+                            .gain = gain,
+                            .y = left,
+                            .log_sum = logs,
+                            .read = read});
               b(Attention{scores, left, y, log_sum});
             },
             [=, this, &b] {
               b(AttentionBackward{scores, left, y, dy, log_sum, {dq}, {dk}, {dleft}});
-              b(ChainBackward{among,
-                              v,
-                              left,
-                              dleft,
-                              gain,
-                              logs,
-                              {dk_asked},
-                              {dk_too},
-                              {dv},
-                              {},
-                              {dgain},
-                              ChainOf::values,
-                              read});
+              b(DeltaFormerBackward{.q = k,
+                                    .k = k,
+                                    .queries = segments,
+                                    .keys = segments,
+                                    .scale = scores.scale,
+                                    .gain = gain,
+                                    .log_sum = logs,
+                                    .y = left,
+                                    .read = read,
+                                    .dy = dleft,
+                                    .dq = {dk_asked},
+                                    .dk = {dk_too},
+                                    .dv = {dv},
+                                    .dgain = {dgain}});
             }};
   }
 
@@ -162,10 +170,10 @@ struct Tensors {
              }},
             {"chacal",
              [this, &b] {
-               b(Chain{scores, v, gamma, {}, y, log_sum});
+               b(Chacal{scores, v, gamma, {}, y, log_sum});
              },
              [this, &b] {
-               b(ChainBackward{scores, v, y, dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, dgamma});
+               b(ChacalBackward{scores, v, y, dy, gamma, log_sum, {dq}, {dk}, {dv}, {}, dgamma});
              }},
             deltaformer(b),
             scored("softmax, tau", &Scores::tau, &ScoreTargets::tau),

@@ -2,7 +2,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
-#include "autograd/chain.h"
+#include "autograd/chacal.h"
 #include "autograd/fal.h"
 #include "autograd/tape.h"
 
@@ -20,7 +20,7 @@ constexpr std::array shapes{Shapes{1, 1024, 16}, Shapes{1, 4096, 16}, Shapes{1, 
 Var attend(const std::string& mechanism, const ScoreVars& scores, const HeadVars& v,
            const Tensor& gamma) {
   if (mechanism == "softmax") return attention(scores, v);
-  if (mechanism == "chacal") return chain(ChainOf::attention, scores, v, gamma);
+  if (mechanism == "chacal") return chacal(scores, v, gamma);
   return fal({.q = scores.q, .k = scores.k, .v = v, .queries = scores.queries}).y;
 }
 

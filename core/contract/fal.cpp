@@ -7,7 +7,7 @@ namespace {
 
 template <class Op>
 void check_inputs(HeadArguments& are, const Op& op, bool backward) {
-  are.scores({.q = op.q, .k = op.k, .queries = op.queries, .keys = op.keys}, backward);
+  are.queries_and_keys(op.q, op.k, op.queries, op.keys, backward);
   are.in("v", op.v, op.keys.rows(), op.k.heads, -1);
 }
 

@@ -1,5 +1,7 @@
 #include "core/contract/heads_check.h"
 
+#include <algorithm>
+
 #include "core/backend.h"
 
 namespace longhand {
@@ -92,14 +94,31 @@ void HeadArguments::segments(const Segments& queries, const Segments& keys, std:
   }
 }
 
+void HeadArguments::queries_and_keys(const Heads& q, const Heads& k, const Segments& queries,
+                                     const Segments& keys, bool backward) {
+  in("q", q, 0, q.heads, -1);
+  require(k.heads >= 1 && q.heads % k.heads == 0, "k", "expected a divisor of q's ", q.heads,
+          " heads, got ", k.heads);
+  in("k", k, 0, k.heads, q.width);
+  require(queries.tokens() == q.data.rows(), "q", "expected ", queries.tokens(),
+          " rows, one a token of the segments, got ", q.data.rows());
+  segments(queries, keys, k.data.rows(), backward);
+}
+
+void HeadArguments::earlier(const Heads& earlier, const Segments& queries, const Segments& keys,
+                            std::int64_t heads, std::int64_t width) {
+  if (earlier) in("earlier", earlier, keys.rows(), heads, width);
+  require(earlier || std::ranges::equal(queries.lengths(), keys.lengths()), "earlier",
+          "expected the rows before the queries, got none");
+}
+
+void HeadArguments::same_tokens(const Segments& queries, const Segments& keys) const {
+  require(std::ranges::equal(queries.lengths(), keys.lengths()), "segments",
+          "backward expects the queries to be the keys' tokens");
+}
+
 void HeadArguments::scores(const Scores& s, bool backward) {
-  in("q", s.q, 0, s.q.heads, -1);
-  require(s.k.heads >= 1 && s.q.heads % s.k.heads == 0, "k", "expected a divisor of q's ",
-          s.q.heads, " heads, got ", s.k.heads);
-  in("k", s.k, 0, s.k.heads, s.q.width);
-  require(s.queries.tokens() == s.q.data.rows(), "q", "expected ", s.queries.tokens(),
-          " rows, one a token of the segments, got ", s.q.data.rows());
-  segments(s.queries, s.keys, s.k.data.rows(), backward);
+  queries_and_keys(s.q, s.k, s.queries, s.keys, backward);
   require(s.window >= 0, "window", "expected at least 0, got ", s.window);
   if (s.tau) in("tau", s.tau, {s.q.data.rows(), s.q.heads}, master());
   if (s.shift) in("shift", s.shift, {s.k.data.rows(), s.q.heads}, master());

@@ -27,8 +27,17 @@ class HeadArguments {
   void out(std::string_view name, const Tensor& tensor, const Shape& shape, DType type);
   void segments(const Segments& queries, const Segments& keys, std::int64_t key_rows,
                 bool backward);
-  /// q, k, the segments and what else scores have.
+  /// q and k of one width, and their segments.
+  void queries_and_keys(const Heads& q, const Heads& k, const Segments& queries,
+                        const Segments& keys, bool backward);
+  /// queries_and_keys() and the other members of scores.
   void scores(const Scores& scores, bool backward);
+  /// The cached outputs of earlier positions, which are required if there are fewer queries than
+  /// keys.
+  void earlier(const Heads& earlier, const Segments& queries, const Segments& keys,
+               std::int64_t heads, std::int64_t width);
+  /// Requires that the queries are the keys' tokens.
+  void same_tokens(const Segments& queries, const Segments& keys) const;
   void out(const ScoreTargets& targets, const Scores& scores);
   void softmax_alone(const Scores& scores) const;
 

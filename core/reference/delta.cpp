@@ -10,7 +10,7 @@
 namespace longhand::reference {
 namespace {
 
-using Matrix = std::vector<double>;  // [width, v_width]
+using Memory = std::vector<double>;  // [width, v_width]
 
 /// The keys of an operation, and the other inputs of a token.
 struct DeltaTokens {
@@ -49,7 +49,7 @@ void run(ReferenceBackend&, const Delta& op) {
   std::int64_t number = 0;
   for (const Sequence& s : sequences(op.segments, op.segments)) {
     for (std::int64_t h = 0; h < op.k.heads; ++h) {
-      Matrix memory(static_cast<std::size_t>(width * v_width), 0.0);
+      Memory memory(static_cast<std::size_t>(width * v_width), 0.0);
       for (std::int64_t i = 0; op.before && i < width * v_width; ++i) {
         memory[i] = before(number, h * width * v_width + i);
       }
@@ -95,9 +95,9 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
     for (std::int64_t h = 0; h < op.k.heads; ++h) {
       const auto w = [&](std::int64_t row, std::int64_t c) { return error(row, h * v_width + c); };
       // The memory before each token, and after the last one.
-      std::vector<Matrix> memories{Matrix(static_cast<std::size_t>(width * v_width), 0.0)};
+      std::vector<Memory> memories{Memory(static_cast<std::size_t>(width * v_width), 0.0)};
       for (std::int64_t row = s.key; row < s.key + s.keys; ++row) {
-        Matrix next = memories.back();
+        Memory next = memories.back();
         for (std::int64_t r = 0; r < width; ++r) {
           for (std::int64_t c = 0; c < v_width; ++c) {
             double& entry = next[r * v_width + c];
@@ -107,10 +107,10 @@ void run(ReferenceBackend&, const DeltaBackward& op) {
         memories.push_back(std::move(next));
       }
 
-      Matrix d(static_cast<std::size_t>(width * v_width), 0.0);  // dS of the token
+      Memory d(static_cast<std::size_t>(width * v_width), 0.0);  // dS of the token
       for (std::int64_t t = s.keys - 1; t >= 0; --t) {
         const std::int64_t row = s.key + t;
-        const Matrix &old = memories[t], &now = memories[t + 1];
+        const Memory &old = memories[t], &now = memories[t + 1];
         const double a = in.a(row, h), beta = in.beta(row, h);
         for (std::int64_t g = h * in.group; g < (h + 1) * in.group; ++g) {
           for (std::int64_t r = 0; r < width; ++r) {

@@ -35,6 +35,13 @@ void HeadResult::put(std::int64_t i, std::int64_t h, std::int64_t c, double valu
   }
 }
 
+void Matrix::put(const HeadResult& to, std::int64_t first, std::int64_t h) const {
+  for (std::size_t n = 0; n < entries_.size(); ++n) {
+    const auto at = static_cast<std::int64_t>(n);
+    to.put(first + at / columns_, h, at % columns_, entries_[n]);
+  }
+}
+
 std::vector<Sequence> sequences(const Segments& queries, const Segments& keys) {
   std::vector<Sequence> all;
   for (std::size_t s = 0; s < queries.lengths().size(); ++s) {

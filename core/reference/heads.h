@@ -43,6 +43,21 @@ class HeadResult {
   std::int64_t columns_, first_, width_;
 };
 
+/// A matrix of doubles, at first zeros.
+class Matrix {
+ public:
+  Matrix(std::int64_t rows, std::int64_t columns)
+      : columns_(columns), entries_(static_cast<std::size_t>(rows * columns), 0.0) {}
+  double& operator()(std::int64_t i, std::int64_t c) { return entries_[i * columns_ + c]; }
+  double operator()(std::int64_t i, std::int64_t c) const { return entries_[i * columns_ + c]; }
+  /// Writes row i to row first + i of head h.
+  void put(const HeadResult& to, std::int64_t first, std::int64_t h) const;
+
+ private:
+  std::int64_t columns_;
+  std::vector<double> entries_;
+};
+
 /// One sequence: its first row among queries and among keys, and its number of each.
 struct Sequence {
   std::int64_t query, queries, key, keys;

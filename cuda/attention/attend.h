@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "cuda/attention/chain.h"
 #include "cuda/attention/run.h"
+#include "cuda/attention/tickets.h"
 
 /// Softmax attention and ChaCAL, forward: a block has 64 queries of one head of one segment, or
 /// 128, and goes through their keys in blocks of 64. With a level b near the maximum so far, l =
@@ -14,7 +14,7 @@
 /// no power is above 2^slack, and levels seldom change. At the end y = o / l and log_sum = (b +
 /// log2 l) ln 2.
 ///
-/// The last block of keys are the tile's own positions. In a chain the values before it are
+/// The last block of keys are the tile's own positions. For ChaCAL the values before it are
 /// U_j = (1 - g) v_j + g y_j of finished rows, its own are (1 - g) v_j, and what is then still
 /// missing comes by substitution: y_i = o_i / l_i + g sum_(j < i, own) P_ij y_j.
 ///
@@ -44,8 +44,8 @@ struct AttentionTask {
 };
 
 /// Which keys a block processes and where its sums go. whole: all keys that its queries see. part:
-/// one of several parts of these keys, combined later. chain: the keys of a chain.
-enum class Walk { whole, part, chain };
+/// one of several parts of these keys, combined later. chacal: the keys of ChaCAL.
+enum class Walk { whole, part, chacal };
 
 inline constexpr int key_rows = 64;  // keys per block of keys
 inline constexpr float slack = 8;
@@ -68,13 +68,13 @@ constexpr std::size_t forward_bytes = sizeof(typename Product::Element) *
 template <class Product, int slice, int bands, Walk walk, bool shifted>
 __device__ void attend(const AttentionTask& task, const Tile& tile, int head, int part,
                        int key_part = 0) {
-  constexpr bool chain = walk == Walk::chain;
+  constexpr bool chacal = walk == Walk::chacal;
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
   constexpr int size = tile_size<Product, slice>;
   // the keys always fit one slice, whatever the width of the heads
   constexpr bool one_slice = slice < 128 || bands == 2;
-  constexpr bool both = !chain && pairs<Product, slice, bands> == 2;
+  constexpr bool both = !chacal && pairs<Product, slice, bands> == 2;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   Element* const q = shared_memory<Element>();
   Element* const ring = q + bands * size;
@@ -91,7 +91,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
   const bool busy = warp_row < rows;
   const int first_of_warp = start + warp_row,
             last_of_warp = min(first_of_warp + 16 * bands, stop) - 1;
-  const float g = chain ? task.gamma[head * task.gamma_step] : 0.0f;
+  const float g = chacal ? task.gamma[head * task.gamma_step] : 0.0f;
 
   // Small arrays lie in the padding of tiles, because some tiles fill all 99 KiB that a block may
   // have on devices of compute capability 8.6, 8.9 and 12. Row r of q has the factor of query r,
@@ -148,7 +148,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     stage<Product, slice, block_rows>(q, scores.q, first_row, rows, head, column);
   };
   if (one_slice || task.key_slices == 1) bring_queries(0);
-  if (!chain) bring(ring, scores.k, first_block, 0);
+  if (!chacal) bring(ring, scores.k, first_block, 0);
   if (both) bring(ring + size, task.v, first_block, first_value);
   commit_copies();
   wait_for_copies<0>();
@@ -164,12 +164,12 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       of_row(static_cast<int>(threadIdx.x))[2 + turn] =
           key < end ? scores.shift_of(std::int64_t{first_key} + key, head) : 0.0f;
     }
-    // a chain loads its values later
-    Element *const k = ring + now, *const v = chain ? k : k + size;
+    // ChaCAL loads its values later
+    Element *const k = ring + now, *const v = chacal ? k : k + size;
     now = both ? 2 * size - now : now;
     Element* const next = ring + now;
 
-    if (chain) {
+    if (chacal) {
       __syncthreads();
       bring(k, scores.k, begin, 0);
       commit_copies();
@@ -181,7 +181,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
     if (both) {
       bring(next, scores.k, end, 0);
       bring(next + size, task.v, end, first_value);
-    } else if (!chain) {
+    } else if (!chacal) {
       bring(v, task.v, begin, first_value);
     }
     commit_copies();
@@ -206,7 +206,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
         if (sees) Product::template dots<slice>(p, own_q, k);
       }
     }
-    if (!chain && !both) {
+    if (!chacal && !both) {
       wait_for_copies<0>();
       settle<Product, slice, key_rows>(v, task.v);
       __syncthreads();
@@ -326,7 +326,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       }
     }
 
-    if constexpr (chain) {
+    if constexpr (chacal) {
       // The last of these keys has its y once its tile is done, and then all earlier keys have
       // theirs.
       std::int32_t* const done =
@@ -342,17 +342,17 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       } else {
         __syncthreads();
       }
-      stage_chain<Product, slice>(v, tile_rows, task.v, at.key + begin, end - begin, key_head,
-                                  first_value, g, [&](float(&y)[8], int r, int column) {
-                                    if (own) return;
-                                    const int j = begin + r;
-                                    if (j < at.offset()) {
-                                      load_eight(y, task.earlier, at.key + j, head, column);
-                                    } else {
-                                      load_eight(y, task.y, at.query + j - at.offset(), head,
-                                                 column);
-                                    }
-                                  });
+      stage_chacal<Product, slice>(v, tile_rows, task.v, at.key + begin, end - begin, key_head,
+                                   first_value, g, [&](float(&y)[8], int r, int column) {
+                                     if (own) return;
+                                     const int j = begin + r;
+                                     if (j < at.offset()) {
+                                       load_eight(y, task.earlier, at.key + j, head, column);
+                                     } else {
+                                       load_eight(y, task.y, at.query + j - at.offset(), head,
+                                                  column);
+                                     }
+                                   });
       __syncthreads();
     }
     if (sees) Product::mix(out, p, v);
@@ -390,7 +390,7 @@ __device__ void attend(const AttentionTask& task, const Tile& tile, int head, in
       store_rows<Product>(q + warp_row * Product::stride(slice), o, y_row + warp_row,
                           stop - first_of_warp, y_head, y_part * slice, out, inverse);
     }
-  } else if constexpr (!chain) {
+  } else if constexpr (!chacal) {
     if (busy) {
       store_rows<Product>(q + warp_row * Product::stride(slice), task.y, y_row + warp_row,
                           stop - first_of_warp, y_head, y_part * slice, out, inverse);

@@ -1,5 +1,4 @@
 #include "cuda/attention/attend.h"
-#include "cuda/attention/gained_chain.h"
 
 namespace longhand::cuda {
 namespace {
@@ -15,11 +14,12 @@ __global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask
   const int heads = task.scores.heads, parts = task.value_slices;
   const int ranks = most_tiles(segments.query_length, segments.count);
   for (;;) {
-    const ChainTile next = chain_tile(take_ticket(task.progress), segments.count, heads, parts);
+    const TicketTile next =
+        tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
     if (next.rank >= ranks) return;
     const Tile tile{next.segment, next.rank * tile_rows};
     if (tile.first >= segments.query_length[tile.segment]) continue;
-    attend<Product, slice, 1, Walk::chain, shifted>(task, tile, next.head, next.slice);
+    attend<Product, slice, 1, Walk::chacal, shifted>(task, tile, next.head, next.slice);
     const std::int64_t slot =
         segments.query_begin[tile.segment] / tile_rows + tile.segment + next.rank;
     publish(task.progress + 1 + (slot * heads + next.head) * parts + next.slice);
@@ -28,8 +28,7 @@ __global__ void __launch_bounds__(attention_threads) chacal_kernel(AttentionTask
 
 }  // namespace
 
-void run(CudaBackend& backend, const Chain& op) {
-  if (op.of == ChainOf::values) return gained_chain(backend, op);
+void run(CudaBackend& backend, const Chacal& op) {
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
   if (rows == 0) return;
   visit_forward(backend.math(op.scores.math), op,
@@ -43,10 +42,10 @@ void run(CudaBackend& backend, const Chain& op) {
                   backend.stream().zero(progress.address(), progress.bytes());
                   task.progress = progress.data<std::int32_t>();
                   task.earlier = view(op.earlier);
-                  task.gamma = op.gain.data<float>();
-                  task.gamma_step = op.gain.size() == 1 ? 0 : 1;
+                  task.gamma = op.gamma.data<float>();
+                  task.gamma_step = op.gamma.size() == 1 ? 0 : 1;
                   launch(backend.stream(),
-                         chain_blocks(backend, slots * op.scores.q.heads * task.value_slices),
+                         ticket_blocks(backend, slots * op.scores.q.heads * task.value_slices),
                          attention_threads, chacal_bytes<Kind, slice>,
                          &chacal_kernel<Kind, slice, decltype(shift)::value>, task);
                 });

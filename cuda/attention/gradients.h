@@ -7,7 +7,7 @@
 /// Backward pass without atomics: one pass for the gradients of the queries, one for those of the
 /// keys and values. Each block owns 64 rows of its sums. Both passes recompute P from log_sum,
 ///   P_ij = 2^(s_ij - log_sum_i log2 e),  dP_ij = dy_i . v_j,  dS_ij = P_ij (dP_ij - D_i)
-/// with D_i = dy_i . y_i from an earlier pass. In a chain dP_ii is W_i . (1 - g) v_i, which equals
+/// with D_i = dy_i . y_i from an earlier pass. For ChaCAL, dP_ii is W_i . (1 - g) v_i, which equals
 /// W_i . U_i - g D_i.
 ///
 /// For heads wider than a slice, P and dP sum over the slices, and each block computes one slice of
@@ -16,7 +16,7 @@
 namespace longhand::cuda {
 
 /// The gradients of q, k, v and the scores' tensors from P of log_sum, as in AttentionBackward.
-/// With `gamma`, as in ChainBackward of attention: dy stands for W, row_dots for W_i . y_i, and the
+/// With `gamma`, as in ChacalBackward: dy stands for W, row_dots for W_i . y_i, and the
 /// values read off the diagonal are (1 - g) v + g y.
 struct GradientTask {
   ScoresView scores;
@@ -54,14 +54,14 @@ constexpr bool ahead = tiles_bytes<Product, slice>(4) <= 72 << 10;
 template <class Product, int slice>
 constexpr std::size_t gradient_bytes = tiles_bytes<Product, slice>(ahead<Product, slice> ? 4 : 2);
 
-/// v, or in a chain U of query head `head`, for the keys first, first + 1, ... of a segment.
+/// v, or for ChaCAL U of query head `head`, for the keys first, first + 1, ... of a segment.
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void stage_values(typename Product::Element* tile,
                                              const GradientTask& task, const SegmentView& at,
                                              int first, int count, int head, int column) {
   const int key_head = head / task.scores.group;
   if (task.gamma) {
-    stage_chain<Product, slice>(
+    stage_chacal<Product, slice>(
         tile, rows, task.v, at.key + first, count, key_head, column,
         task.gamma[head * task.gamma_step],
         [&](float(&y)[8], int r, int c) { load_eight(y, task.y, at.query + first + r, head, c); });

@@ -8,7 +8,7 @@ struct alignas(16) QueryFacts {
   float factor, log_sum, tau, dot;
 };
 
-/// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (in a chain times 1 - g), over the
+/// dk_j = scale sum_i tau_i dS_ij q_i,  dv_j = sum_i P_ij dy_i (for ChaCAL times 1 - g), over the
 /// query heads that read key head blockIdx.y. Scores are transposed: each row is a key. Shifted
 /// scores also give dc_j, for each query head.
 template <class Product, int slice, bool shifted>

@@ -1,10 +1,10 @@
-#include "cuda/attention/chain.h"
 #include "cuda/attention/rule_walk.h"
+#include "cuda/attention/tickets.h"
 
 /// Gradients of attention by rules. For dq a block goes through the keys as in the forward pass.
 /// For dk and dv it has 64 keys and goes through the queries after them. `walked` holds the state
 /// of each query's walk at the tile's last key, as left by the block of the following keys; this
-/// block advances it. Blocks take tiles by ticket, the last keys first (chain.h), and each block
+/// block advances it. Blocks take tiles by ticket, the last keys first (tickets.h), and each block
 /// runs one step behind the block it waits for.
 namespace longhand::cuda {
 
@@ -232,7 +232,8 @@ __global__ void __launch_bounds__(attention_threads) key_kernel(RuleTask task) {
   const int parts = max(task.key_slices, task.value_slices);
   const int ranks = most_tiles(segments.key_length, segments.count);
   for (;;) {
-    const ChainTile next = chain_tile(take_ticket(task.progress), segments.count, heads, parts);
+    const TicketTile next =
+        tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
     if (next.rank >= ranks) return;
     const SegmentView at = segments[next.segment];
     const int tiles = (at.keys + tile_rows - 1) / tile_rows, tile = tiles - 1 - next.rank;
@@ -299,7 +300,7 @@ void rule_gradients(CudaBackend& backend, const AttentionBackward& op) {
     backend.stream().zero(progress.address(), progress.bytes());
     task.walked = static_cast<Pair<float>*>(walked.address());
     task.progress = progress.data<std::int32_t>();
-    launch(backend.stream(), chain_blocks(backend, key_slots * scores.k.heads * parts),
+    launch(backend.stream(), ticket_blocks(backend, key_slots * scores.k.heads * parts),
            attention_threads, backward_bytes<Kind>, &key_kernel<Kind, rule>, task);
   });
 }

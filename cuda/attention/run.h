@@ -38,9 +38,9 @@ inline constexpr int step_rows = sizeof(typename Product::Element) == 2 ? (slice
                                  : slice == 64                          ? 32
                                                                         : 24;
 
-/// Number of blocks for so many chain tiles. Each block takes the next tile when it has finished
-/// one.
-inline std::int64_t chain_blocks(const CudaBackend& backend, std::int64_t tiles) {
+/// Number of blocks for so many tiles that are taken by ticket. Each block takes the next tile when
+/// it has finished one.
+inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles) {
   return std::min<std::int64_t>(tiles, std::int64_t{4} * backend.device().multiprocessors);
 }
 

@@ -166,12 +166,12 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
   }
 }
 
-/// For r < count, tile[r][c] is the value that a chain reads, (1 - g) v + g y. v comes from row +
+/// For r < count, tile[r][c] is the value that ChaCAL reads, (1 - g) v + g y. v comes from row +
 /// r, and y from `finished(eight, r, first column)`.
 template <class Product, int slice, class Finished>
-__device__ __forceinline__ void stage_chain(typename Product::Element* tile, int rows,
-                                            const HeadsView& v, std::int64_t row, int count,
-                                            int head, int first, float g, Finished finished) {
+__device__ __forceinline__ void stage_chacal(typename Product::Element* tile, int rows,
+                                             const HeadsView& v, std::int64_t row, int count,
+                                             int head, int first, float g, Finished finished) {
   constexpr int pieces = slice / 8;
   for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += attention_threads) {
     const int r = i / pieces, c = i % pieces * 8;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "autograd/chain.h"
+#include "autograd/chacal.h"
 #include "autograd/elementwise.h"
 #include "core/error.h"
 
@@ -47,7 +47,7 @@ HeadsBackward ChacalHeads::forward(const MixerPass& pass) const {
   }
   const Heads y = output(pass);
   const Heads earlier = pass.cache ? Heads{pass.cache->outputs, 0, heads, width} : Heads{};
-  HeadsBackward backward = chain_into(ChainOf::attention, vars, operand.v, g, y, earlier);
+  HeadsBackward backward = chacal_into(vars, operand.v, g, y, earlier);
   if (earlier) {
     pass.y.backend()(Append{.x = y, .from = pass.input.segments, .y = earlier, .to = *pass.cached});
   }

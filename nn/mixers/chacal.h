@@ -9,8 +9,8 @@ enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};
 
-/// ChaCAL heads (core/contract/chain.h): softmax attention in which a share gamma of each value is
-/// replaced by the output at the value's token.
+/// ChaCAL heads (core/contract/chacal.h): softmax attention in which a share gamma of each value is
+/// replaced by the output at that earlier token.
 class ChacalHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;

@@ -1,4 +1,4 @@
-#include "autograd/chain.h"
+#include "autograd/deltaformer.h"
 #include "autograd/matmul.h"
 #include "autograd/operators.h"
 #include "nn/mixing/attention_heads.h"
@@ -6,8 +6,8 @@
 namespace longhand::nn {
 namespace {
 
-/// DeltaFormer heads (docs/math/chain.md): softmax attention over corrected values. Each token
-/// subtracts from its value part of what earlier tokens with similar keys store.
+/// DeltaFormer heads (docs/math/deltaformer.md): softmax attention over values from which each
+/// token has subtracted part of what earlier tokens hold under similar keys.
 class DeltaformerHeads final : public AttentionHeads {
  public:
   bool turned = false;
@@ -43,11 +43,14 @@ class DeltaformerHeads final : public AttentionHeads {
     if (!pass.cache) operand.k = alone(operand.k, rows);
     const HeadVars own_keys =
         pass.cache ? operand.own_k : HeadVars{1.0 * operand.k.data, 0, key_heads, width};
-    const ScoreVars among_keys{
-        .q = own_keys, .k = operand.k, .queries = rows, .keys = cached_segments(pass)};
-    const HeadVars v = pass.cache ? operand.v : alone(operand.v, rows);
+    const DeltaFormerVars among_keys{.q = own_keys,
+                                     .k = operand.k,
+                                     .v = pass.cache ? operand.v : alone(operand.v, rows),
+                                     .gain = -part,
+                                     .queries = rows,
+                                     .keys = cached_segments(pass)};
     const Heads earlier = pass.cache ? operand.v.value() : Heads{};
-    HeadVars left{chain(ChainOf::values, among_keys, v, -part, earlier), 0, key_heads, width};
+    HeadVars left{deltaformer(among_keys, earlier), 0, key_heads, width};
     if (pass.cache) {
       // The corrected value is stored in place of the value.
       put(left.value(), rows, earlier, *pass.cached);

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "core/contract/chain.h"
+#include "core/contract/chacal.h"
+#include "core/contract/deltaformer.h"
 #include "core/contract/fal.h"
 #include "core/cpu/attention/work.h"
 
@@ -10,8 +11,10 @@ namespace longhand::cpu {
 
 void attention(const Crew& crew, Math math, const Attention& op);
 void attention(const Crew& crew, Math math, const AttentionBackward& op);
-void attention(const Crew& crew, Math math, const Chain& op);
-void attention(const Crew& crew, Math math, const ChainBackward& op);
+void attention(const Crew& crew, Math math, const Chacal& op);
+void attention(const Crew& crew, Math math, const ChacalBackward& op);
+void attention(const Crew& crew, Math math, const DeltaFormer& op);
+void attention(const Crew& crew, Math math, const DeltaFormerBackward& op);
 void attention(const Crew& crew, const Fal& op);
 void attention(const Crew& crew, const FalBackward& op);
 

@@ -7,16 +7,18 @@
 namespace longhand::cpu {
 namespace {
 
-/// Attention, or a chain.
+/// Attention, ChaCAL or DeltaFormer. `v` is what a row reads at earlier keys: y for DeltaFormer.
 struct Backward {
   const Scores& scores;
   const Heads &v, &y, &dy;
   const Tensor& log_sum;
   const HeadsTarget &dq, &dk, &dv;
   const ScoreTargets& dscores;
-  const ChainBackward* chain = nullptr;
+  const ChacalBackward* chacal = nullptr;
+  const DeltaFormerBackward* deltaformer = nullptr;
 
-  bool of(ChainOf what) const { return chain && chain->of == what; }
+  /// True if rows depend on the rows before them.
+  bool solved() const { return chacal || deltaformer; }
 };
 
 /// Number of rows of dq_sums.
@@ -65,8 +67,7 @@ void add_row_sums(const Scores& s, const float* sums, const Target& shift) {
 template <class T>
 void run(const Crew& crew, Math math, const Backward& b) {
   const Scores& scores = b.scores;
-  const bool chain = b.chain != nullptr;
-  const auto& kernels = kernels_of<AttentionGradientKernels<T>>(crew, scores, chain, math);
+  const auto& kernels = kernels_of<AttentionGradientKernels<T>>(crew, scores, b.solved(), math);
   const std::int64_t range = kernels.range;
   const std::int64_t heads = scores.k.heads, group = scores.q.heads / heads;
   const std::int64_t width = scores.q.width, value_width = b.v.width;
@@ -90,7 +91,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
     parts_before += parts;
     if (parts > 1) {
       sums += heads * group * panel_rows(at.queries) * kernels.stride(width);
-      if (chain) chain_rows += heads * group * at.queries * kernels.stride(value_width);
+      if (b.solved()) chain_rows += heads * group * at.queries * kernels.stride(value_width);
     }
     for (std::int64_t part = parts - 1; part >= 0; --part) {
       const std::int64_t begin = part * range, end = std::min(at.keys, begin + range);
@@ -121,8 +122,7 @@ void run(const Crew& crew, Math math, const Backward& b) {
                           ? floats(backend, scores.q.data.rows() * scores.q.heads)
                           : Tensor();
   // Sums for gamma of each segment, range and head, which are added at the end in a fixed order.
-  std::vector<float> dgamma(
-      static_cast<std::size_t>(b.of(ChainOf::attention) ? parts_before * heads * group : 0));
+  std::vector<float> dgamma(static_cast<std::size_t>(b.chacal ? parts_before * heads * group : 0));
   Progress progress(list.items.size());
 
   const auto head = [&](const WorkItem& item, std::int64_t h, float* space) {
@@ -173,19 +173,20 @@ void run(const Crew& crew, Math math, const Backward& b) {
       task.walked = all_walked.template data<float>() +
                     walked_numbers * (at.query * scores.q.heads + q_head * at.queries);
     }
-    if (chain && several) {
+    if (b.solved() && several) {
       task.chain_rows = all_chain_rows.template data<float>() + segment.chain_rows +
                         q_head * at.queries * kernels.stride(value_width);
     }
-    if (b.of(ChainOf::values)) {
-      task.gain = column_of<const float>(b.chain->gain, q_head, at.query);
-      task.read = rows_of<const T>(b.chain->read, q_head, at.query);
-      task.dgain = column_of<float>(b.chain->dgain.tensor, q_head, at.query);
-      task.add_dgain = b.chain->dgain.add;
-    } else if (chain) {
-      const Tensor& gain = b.chain->gain;
-      task.gamma = gain.template data<float>() + (gain.size() == 1 ? 0 : q_head);
-      task.gamma_step = gain.size() == 1 ? 0 : 1;
+    if (b.deltaformer) {
+      task.gain = column_of<const float>(b.deltaformer->gain, q_head, at.query);
+      task.read = rows_of<const T>(b.deltaformer->read, q_head, at.query);
+      task.dgain = column_of<float>(b.deltaformer->dgain.tensor, q_head, at.query);
+      task.add_dgain = b.deltaformer->dgain.add;
+    }
+    if (b.chacal) {
+      const Tensor& gamma = b.chacal->gamma;
+      task.gamma = gamma.template data<float>() + (gamma.size() == 1 ? 0 : q_head);
+      task.gamma_step = gamma.size() == 1 ? 0 : 1;
       task.dgamma = &dgamma[part * heads * group + q_head];
     }
     // This item, and the item of the next range, which passes first over each panel that they
@@ -220,13 +221,13 @@ void run(const Crew& crew, Math math, const Backward& b) {
 
   if (row_sums_wanted) add_row_sums(scores, dots.template data<float>(), b.dscores.shift);
   if (sink_wanted) sink_gradients(scores, b.log_sum, dots.template data<float>(), b.dscores);
-  if (!b.of(ChainOf::attention)) return;
-  const std::int64_t gains = b.chain->gain.size();
+  if (!b.chacal) return;
+  const std::int64_t gammas = b.chacal->gamma.size();
   std::vector<double> by_head(static_cast<std::size_t>(heads * group), 0.0);
   for (std::size_t i = 0; i < dgamma.size(); ++i) {
-    by_head[gains == 1 ? 0 : i % by_head.size()] += static_cast<double>(dgamma[i]);
+    by_head[gammas == 1 ? 0 : i % by_head.size()] += static_cast<double>(dgamma[i]);
   }
-  for (std::int64_t i = 0; i < gains; ++i) put(b.chain->dgain, i, by_head[i]);
+  for (std::int64_t i = 0; i < gammas; ++i) put(b.chacal->dgamma, i, by_head[i]);
 }
 
 bool all_zero(const Tensor& gamma) {
@@ -242,14 +243,30 @@ void attention(const Crew& crew, Math math, const AttentionBackward& op) {
   });
 }
 
-void attention(const Crew& crew, Math math, const ChainBackward& op) {
-  const bool plain = op.of == ChainOf::attention && !op.dgain && all_zero(op.gain);
-  // A chain of values reads y where attention reads v.
-  const Heads& v = op.of == ChainOf::values ? op.y : op.v;
+void attention(const Crew& crew, Math math, const ChacalBackward& op) {
+  const bool plain = !op.dgamma && all_zero(op.gamma);
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {op.scores, v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores,
+           {op.scores, op.v, op.y, op.dy, op.log_sum, op.dq, op.dk, op.dv, op.dscores,
             plain ? nullptr : &op});
+  });
+}
+
+void attention(const Crew& crew, Math math, const DeltaFormerBackward& op) {
+  const Scores scores = plain_scores(op);
+  const ScoreTargets none;
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+    run<T>(crew, math,
+           {.scores = scores,
+            .v = op.y,
+            .y = op.y,
+            .dy = op.dy,
+            .log_sum = op.log_sum,
+            .dq = op.dq,
+            .dk = op.dk,
+            .dv = op.dv,
+            .dscores = none,
+            .deltaformer = &op});
   });
 }
 

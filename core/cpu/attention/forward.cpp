@@ -7,13 +7,17 @@
 namespace longhand::cpu {
 namespace {
 
-/// Attention, or a chain.
+/// Attention, ChaCAL or DeltaFormer.
 struct Forward {
   const Scores& scores;
   const Heads &v, &y;
   const Tensor& log_sum;
   Heads mean = {};
-  const Chain* chain = nullptr;
+  const Chacal* chacal = nullptr;
+  const DeltaFormer* deltaformer = nullptr;
+
+  /// True if rows depend on the rows before them.
+  bool solved() const { return chacal || deltaformer; }
 };
 
 /// Rows of queries that pass over the keys together, so that each packed block of keys serves all
@@ -23,8 +27,7 @@ constexpr std::int64_t rows = 4 * attention_panel;
 template <class T>
 void run(const Crew& crew, Math math, const Forward& f) {
   const Scores& scores = f.scores;
-  const bool chain = f.chain != nullptr;
-  const auto& kernels = kernels_of<AttentionKernels<T>>(crew, scores, chain, math);
+  const auto& kernels = kernels_of<AttentionKernels<T>>(crew, scores, f.solved(), math);
   const std::int64_t heads = f.y.heads, group = heads / f.v.heads;
   const std::int64_t width = scores.q.width, value_width = f.v.width;
   // Single rows use f32 products of unrounded operands, which suits bf16 numbers, whose products
@@ -33,13 +36,14 @@ void run(const Crew& crew, Math math, const Forward& f) {
   const bool by_row = scores.rule == Rule::softmax || scores.rule == Rule::stick || !f.log_sum;
   const bool singly = by_row && (math != Math::bf16 || std::is_same_v<T, bf16>);
 
-  // Later rows cost more and are taken first. A chain must start from the first row.
+  // Later rows cost more and are taken first. Where rows depend on earlier rows, the first row is
+  // first.
   WorkList list;
   for (std::int64_t s = 0; s < scores.queries.count(); ++s) {
     const SegmentRows at = segment_rows(scores.queries, scores.keys, s);
     const std::int64_t parts = (at.queries + rows - 1) / rows;
     for (std::int64_t p = 0; p < parts; ++p) {
-      const std::int64_t part = chain ? p : parts - 1 - p;
+      const std::int64_t part = f.solved() ? p : parts - 1 - p;
       const std::int64_t begin = part * rows, end = std::min(at.queries, begin + rows);
       const double cost = static_cast<double>((end - begin) * (at.offset() + end)) *
                           static_cast<double>(width + value_width);
@@ -56,7 +60,7 @@ void run(const Crew& crew, Math math, const Forward& f) {
 
   const Scratch scratch(f.y.data.backend(), crew.threads.threads(),
                         kernels.scratch(width, value_width, rows, scores.keys.longest()));
-  Progress done(chain ? static_cast<std::size_t>(scores.queries.count() * heads) : 0);
+  Progress done(f.solved() ? static_cast<std::size_t>(scores.queries.count() * heads) : 0);
   const auto head = [&](const WorkItem& item, std::int64_t h, float* space) {
     const SegmentRows at = segment_rows(scores.queries, scores.keys, item.segment);
     AttentionRows<T> task{
@@ -73,17 +77,18 @@ void run(const Crew& crew, Math math, const Forward& f) {
         .sink = scores.sink ? scores.sink.template data<float>() + h : nullptr,
         .pull = column_of<const float>(scores.pull, h, at.query),
         .scale = static_cast<float>(scores.scale)};
-    if (chain) {
-      const Tensor& gain = f.chain->gain;
-      task.earlier = rows_of<const T>(f.chain->earlier, h, at.key);
-      if (f.chain->of == ChainOf::values) {
-        task.gamma = 1;
-        task.gain = column_of<const float>(gain, h, at.query);
-        task.read = rows_of<T>(f.chain->read, h, at.query);
-      } else {
-        task.gamma = gain.template data<float>()[gain.size() == 1 ? 0 : h];
-      }
+    if (f.chacal) {
+      const Tensor& gamma = f.chacal->gamma;
+      task.earlier = rows_of<const T>(f.chacal->earlier, h, at.key);
+      task.gamma = gamma.template data<float>()[gamma.size() == 1 ? 0 : h];
       task.chain = task.gamma != 0;
+    }
+    if (f.deltaformer) {
+      task.earlier = rows_of<const T>(f.deltaformer->earlier, h, at.key);
+      task.gamma = 1;
+      task.gain = column_of<const float>(f.deltaformer->gain, h, at.query);
+      task.read = rows_of<T>(f.deltaformer->read, h, at.query);
+      task.chain = true;
     }
     if (singly && !task.chain && at.queries <= attention_few) {
       for (std::int64_t row = item.begin; row < item.end; ++row) kernels.row(task, row, space);
@@ -118,10 +123,18 @@ void attention(const Crew& crew, Math math, const Attention& op) {
   });
 }
 
-void attention(const Crew& crew, Math math, const Chain& op) {
+void attention(const Crew& crew, Math math, const Chacal& op) {
   visit_activation(op.y.data.dtype(), [&]<class T>(T) {
     run<T>(crew, math,
-           {.scores = op.scores, .v = op.v, .y = op.y, .log_sum = op.log_sum, .chain = &op});
+           {.scores = op.scores, .v = op.v, .y = op.y, .log_sum = op.log_sum, .chacal = &op});
+  });
+}
+
+void attention(const Crew& crew, Math math, const DeltaFormer& op) {
+  const Scores scores = plain_scores(op);
+  visit_activation(op.y.data.dtype(), [&]<class T>(T) {
+    run<T>(crew, math,
+           {.scores = scores, .v = op.v, .y = op.y, .log_sum = op.log_sum, .deltaformer = &op});
   });
 }
 

@@ -13,8 +13,8 @@
 /// first. They stop when no row of a panel has anything left.
 ///
 /// ChaCAL attends to U_j = (1 - g) v_j + g y_j instead of v_j. Keys before the chunk already have
-/// their y. Keys in the chunk get it panel by panel, and on the diagonal row by row. A chain with a
-/// gain attends to y_j, and never to a row's own key.
+/// their y. Keys in the chunk get it panel by panel, and on the diagonal row by row. DeltaFormer
+/// attends to y_j, and never to a row's own key.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 // finite, so that the difference of two initial maxima is not NaN

@@ -23,7 +23,7 @@
 /// row up:
 ///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j;  dv_j = (1 - g) A_j
 ///
-/// A chain with a gain uses g_i W_i for dy_i, y_j for v_j and z for y in D_i, and has no diagonal:
+/// DeltaFormer uses g_i W_i for dy_i, y_j for v_j and z for y in D_i, and has no diagonal:
 ///   B_j = sum_(i>j) P_ij g_i W_i;  W_j = dy_j + B_j = dv_j
 namespace longhand::cpu::LONGHAND_ISA::attention {
 

@@ -38,9 +38,9 @@ struct SegmentShape {
   std::int64_t width, value_width;
 };
 
-/// The forward pass of one head. In a chain (ChaCAL, or with a gain the other form of
-/// core/contract/chain.h), the outputs at positions before `offset` are in `earlier`, one row per
-/// position. tau has one row per query, and `shift` holds c, one per key; null: none.
+/// The forward pass of one head. For ChaCAL and DeltaFormer, which set `chain`, the outputs at
+/// positions before `offset` are in `earlier`, one row per position. tau has one row per query, and
+/// `shift` holds c, one per key; null: none.
 template <class T>
 struct AttentionRows {
   SegmentShape shape;
@@ -54,9 +54,9 @@ struct AttentionRows {
   HeadRows<const float> pull = {};  // one row per query
   float scale;
   bool chain = false;
-  float gamma = 0;                  // 1 in a chain with a gain
-  HeadRows<const float> gain = {};  // one row per query
-  HeadRows<T> read = {};            // only with a gain; null: not wanted
+  float gamma = 0;                  // ChaCAL's; 1 for DeltaFormer
+  HeadRows<const float> gain = {};  // DeltaFormer's, one row per query
+  HeadRows<T> read = {};            // DeltaFormer's z; null: not wanted
 };
 
 /// Gradients of the keys [begin, end) of one key head, and their part of the gradients of the
@@ -66,8 +66,8 @@ struct AttentionRows {
 /// a query's gradient have one fixed order. dq_sums holds these sums between ranges, and the range
 /// that sees a panel last writes dq.
 ///
-/// W_i of a chain, times its gain if it has one, is in `chain_rows` once the range with key i has
-/// passed panel i.
+/// ChaCAL's W_i and DeltaFormer's g_i W_i are in `chain_rows` once the range with key i has passed
+/// panel i.
 template <class T>
 struct AttentionGradients {
   SegmentShape shape;
@@ -87,8 +87,8 @@ struct AttentionGradients {
   float* dq_sums = nullptr;
   // state of leftward rules between ranges: [heads][queries][walked_numbers]
   float* walked = nullptr;
-  HeadRows<const T> read = {};      // of a chain with a gain
-  HeadRows<const float> gain = {};  // only with a gain
+  HeadRows<const T> read = {};      // DeltaFormer's z
+  HeadRows<const float> gain = {};  // only for DeltaFormer
   HeadRows<float> dgain = {};
   bool add_dgain = false;
   const float* gamma = nullptr;  // of head 0; null unless ChaCAL
@@ -101,8 +101,8 @@ struct AttentionGradients {
 
 /// For the query rows of a chunk, all with the same scratch, call: begin; before, for the ranges of
 /// the keys before the chunk's own, in order; own, which takes the remaining keys and writes y and
-/// log_sum. In a chain, the outputs of all keys that a call reads must already be there. Chunks and
-/// ranges begin at multiples of attention_panel rows.
+/// log_sum. For ChaCAL and DeltaFormer, the outputs of all keys that a call reads must be known.
+/// Chunks and ranges begin at multiples of attention_panel rows.
 template <class T>
 struct AttentionKernels {
   static constexpr Isa strongest = Isa::avx512bf16;
@@ -117,7 +117,7 @@ struct AttentionKernels {
   void (*before)(const AttentionRows<T>& task, Chunk chunk, std::int64_t from, std::int64_t to,
                  float* scratch);
   void (*own)(const AttentionRows<T>& task, Chunk chunk, float* scratch);
-  /// Computes one row by itself, with f32 products; not for chains.
+  /// Computes one row by itself, with f32 products; not for ChaCAL and DeltaFormer.
   void (*row)(const AttentionRows<T>& task, std::int64_t row, float* scratch);
 };
 

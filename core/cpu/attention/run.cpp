@@ -38,12 +38,20 @@ void run(CpuBackend& backend, const AttentionBackward& op) {
   attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
 }
 
-void run(CpuBackend& backend, const Chain& op) {
+void run(CpuBackend& backend, const Chacal& op) {
   attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
 }
 
-void run(CpuBackend& backend, const ChainBackward& op) {
+void run(CpuBackend& backend, const ChacalBackward& op) {
   attention({backend.threads(), backend.isa()}, backend.math(op.scores.math), op);
+}
+
+void run(CpuBackend& backend, const DeltaFormer& op) {
+  attention({backend.threads(), backend.isa()}, backend.math(op.math), op);
+}
+
+void run(CpuBackend& backend, const DeltaFormerBackward& op) {
+  attention({backend.threads(), backend.isa()}, backend.math(op.math), op);
 }
 
 void run(CpuBackend& backend, const Fal& op) { attention({backend.threads(), backend.isa()}, op); }

@@ -49,23 +49,29 @@ std::int64_t heads_together(double cost_of_head, std::int64_t heads);
 inline constexpr std::int64_t least_split_keys = 256;
 
 /// True if products use tile registers where the processor has them. They do not suit TRA, which
-/// needs f32 products; entmax, which needs the same bits of a mean in two places; ChaCAL, which
-/// solves rows between its products; or stick-breaking, which stops early. Like `exact`, these use
-/// vectors.
-constexpr bool suits_tiles(Rule rule, bool chain, Math math, std::int64_t longest) {
-  if (rule != Rule::softmax || chain) return false;
+/// needs f32 products; entmax, which needs the same bits of a mean in two places; ChaCAL and
+/// DeltaFormer, which solve rows between their products; or stick-breaking, which stops early. Like
+/// `exact`, these use vectors.
+constexpr bool suits_tiles(Rule rule, bool solved, Math math, std::int64_t longest) {
+  if (rule != Rule::softmax || solved) return false;
   return math == Math::bf16 || (math == Math::fast && longest >= least_split_keys);
 }
 
 /// The kernels of a rule, by how products are made.
 template <class Kernels>
-const Kernels& kernels_of(const Crew& crew, const Scores& scores, bool chain, Math math) {
-  const bool tiles = suits_tiles(scores.rule, chain, math, scores.keys.longest());
+const Kernels& kernels_of(const Crew& crew, const Scores& scores, bool solved, Math math) {
+  const bool tiles = suits_tiles(scores.rule, solved, math, scores.keys.longest());
   const Isa isa = tiles ? crew.isa : std::min(crew.isa, Isa::avx512bf16);
   const auto& all = scores.rule == Rule::softmax
                         ? kernels_for<ByProduct<Kernels>>(isa)
                         : kernels_for<ByRule<Kernels>>(isa).of(scores.rule);
   return math == Math::bf16 ? all.bf16 : math == Math::fast ? all.fast : all.exact;
+}
+
+/// The scores of an operation that has q, k, their segments and a scale only.
+template <class Op>
+Scores plain_scores(const Op& op) {
+  return {.q = op.q, .k = op.k, .queries = op.queries, .keys = op.keys, .scale = op.scale};
 }
 
 /// One segment's rows in the tensors.

@@ -2,9 +2,9 @@
 
 #include "cuda/attention/scores.h"
 
-/// Blocks that wait for one another. A chain's tiles depend on the tiles before them. Blocks take
-/// tiles by ticket, and every tile has a larger ticket than the tiles it depends on. So a block
-/// only ever waits for blocks that are already running. The sums of a tile have a fixed order
+/// Blocks that wait for one another, where a tile of rows depends on the tiles before it. Blocks
+/// take tiles by ticket, and every tile has a larger ticket than the tiles it depends on. So a
+/// block only ever waits for blocks that are already running. The sums of a tile have a fixed order
 /// regardless of the speed of other blocks, so results are bitwise reproducible.
 namespace longhand::cuda {
 
@@ -57,17 +57,17 @@ __device__ __forceinline__ int most_tiles(const std::int32_t* lengths, int count
   return (most + tile_rows - 1) / tile_rows;
 }
 
-/// A tile of a chain. Tickets number the first tiles of all segments, heads and slices, then their
-/// second tiles, and so on, so that all chains run side by side.
-struct ChainTile {
+/// A tile of one segment, head and slice. Tickets number the first tiles of all segments, heads and
+/// slices, then their second tiles, and so on, so that all segments and heads run side by side.
+struct TicketTile {
   std::int32_t segment, rank, head, slice;
 };
-__device__ __forceinline__ ChainTile chain_tile(std::int64_t ticket, int segments, int heads,
-                                                int slices) {
-  const std::int64_t chains = std::int64_t{segments} * heads * slices;
-  const auto chain = static_cast<std::int32_t>(ticket % chains);
-  return {chain / (heads * slices), static_cast<std::int32_t>(ticket / chains),
-          chain / slices % heads, chain % slices};
+__device__ __forceinline__ TicketTile tile_of_ticket(std::int64_t ticket, int segments, int heads,
+                                                     int slices) {
+  const std::int64_t tracks = std::int64_t{segments} * heads * slices;
+  const auto track = static_cast<std::int32_t>(ticket % tracks);
+  return {track / (heads * slices), static_cast<std::int32_t>(ticket / tracks),
+          track / slices % heads, track % slices};
 }
 
 /// Substitution on a diagonal tile uses f32 rows in shared memory, one column per thread. These are

@@ -1,19 +1,19 @@
 #include <algorithm>
 
-#include "core/contract/chain.h"
+#include "core/contract/deltaformer.h"
 #include "cuda/attention/run.h"
 
-/// Chains with a gain (core/contract/chain.h), row by row: a block has one head of one segment and
-/// takes its rows one after another, 128 keys at a time, a thread a key for their scores and a
-/// thread a column for the sums. Backward first solves for W in the same way, from the last row;
-/// dq and dk then are rows by themselves. Memory beside the results is O(tokens). Products and sums
-/// are f32 in every math mode.
+/// DeltaFormer (core/contract/deltaformer.h), row by row. A block has one head of one segment and
+/// takes its rows one after another, 128 keys at a time: one thread per key for their scores, one
+/// thread per column for the sums. Backward first solves for W in the same way, from the last row.
+/// The rows of dq and dk are then independent. Scratch memory is O(tokens). Products and sums are
+/// f32 in every math mode.
 namespace longhand::cuda {
 namespace {
 
 constexpr int row_splits = 16;  // blocks that share the rows of a head where those are independent
 
-struct GainedChain {
+struct DeltaFormerTask {
   HeadsView q = {}, k = {}, v = {}, y = {}, read = {}, earlier = {}, dy = {};
   HeadsView dq = {}, dk = {}, dv = {};
   HeadsView w = {};  // g_i W_i, f32
@@ -25,8 +25,8 @@ struct GainedChain {
   std::int32_t heads = 1;
 };
 
-/// 128 numbers of a block's keys, and what a reduction over its threads needs.
-struct ChainScratch {
+/// The weights of 128 keys, and the scratch of a reduction over the block's threads.
+struct BlockScratch {
   float weights[attention_threads];
   float warps[32];
 };
@@ -53,8 +53,8 @@ __device__ __forceinline__ float block_max(float x, float* scratch) {
   return x;
 }
 
-__global__ void __launch_bounds__(attention_threads) gained_forward(GainedChain task) {
-  __shared__ ChainScratch space;
+__global__ void __launch_bounds__(attention_threads) deltaformer_forward(DeltaFormerTask task) {
+  __shared__ BlockScratch space;
   float* const sums = shared_memory<float>();  // [v.width]
   const int head = static_cast<int>(blockIdx.x) % task.heads;
   const SegmentView at = task.segments[static_cast<int>(blockIdx.x) / task.heads];
@@ -100,14 +100,14 @@ __global__ void __launch_bounds__(attention_threads) gained_forward(GainedChain 
 }
 
 /// P_ij of a row and an earlier one of a segment.
-__device__ __forceinline__ float chain_weight(const GainedChain& task, const SegmentView& at, int i,
-                                              int j, int head) {
+__device__ __forceinline__ float weight_of(const DeltaFormerTask& task, const SegmentView& at,
+                                           int i, int j, int head) {
   const float s = task.scale * row_dot(task.q, at.query + i, task.k, at.key + j, head);
   return expf(s - task.log_sum[(at.query + i) * task.heads + head]);
 }
 
-__global__ void __launch_bounds__(attention_threads) gained_solve(GainedChain task) {
-  __shared__ ChainScratch space;
+__global__ void __launch_bounds__(attention_threads) deltaformer_solve(DeltaFormerTask task) {
+  __shared__ BlockScratch space;
   float* const sums = shared_memory<float>();
   const int head = static_cast<int>(blockIdx.x) % task.heads;
   const SegmentView at = task.segments[static_cast<int>(blockIdx.x) / task.heads];
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(attention_threads) gained_solve(GainedChain ta
       const int count = min(attention_threads, at.keys - first);
       __syncthreads();
       if (thread < count) {
-        space.weights[thread] = chain_weight(task, at, first + thread, j, head);
+        space.weights[thread] = weight_of(task, at, first + thread, j, head);
       }
       __syncthreads();
       for (int c = thread; c < width; c += attention_threads) {
@@ -150,8 +150,8 @@ __global__ void __launch_bounds__(attention_threads) gained_solve(GainedChain ta
 
 /// Rows of dq, or of dk, which go over the keys before and the queries after.
 template <bool of_keys>
-__global__ void __launch_bounds__(attention_threads) gained_scores(GainedChain task) {
-  __shared__ ChainScratch space;
+__global__ void __launch_bounds__(attention_threads) deltaformer_scores(DeltaFormerTask task) {
+  __shared__ BlockScratch space;
   float* const sums = shared_memory<float>();
   const int head = static_cast<int>(blockIdx.x) % task.heads;
   const SegmentView at = task.segments[static_cast<int>(blockIdx.x) / task.heads];
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(attention_threads) gained_scores(GainedChain t
         const float w_y = row_dot(task.w, query, task.y, at.query + j, head);
         // A row with one key has S = 1 whatever its score: no gradient, not even a rounding.
         space.weights[thread] = i == 1 ? 0
-                                       : task.scale * chain_weight(task, at, i, j, head) *
+                                       : task.scale * weight_of(task, at, i, j, head) *
                                              (w_y - task.dots[query * task.heads + head]);
       }
       __syncthreads();
@@ -190,12 +190,13 @@ __global__ void __launch_bounds__(attention_threads) gained_scores(GainedChain t
   }
 }
 
-GainedChain gained_task(const Scores& scores) {
-  return {.q = view(scores.q),
-          .k = view(scores.k),
-          .segments = view(scores.queries, scores.keys),
-          .scale = static_cast<float>(scores.scale),
-          .heads = static_cast<std::int32_t>(scores.q.heads)};
+template <class Op>
+DeltaFormerTask task_of(const Op& op) {
+  return {.q = view(op.q),
+          .k = view(op.k),
+          .segments = view(op.queries, op.keys),
+          .scale = static_cast<float>(op.scale),
+          .heads = static_cast<std::int32_t>(op.q.heads)};
 }
 
 std::size_t row_bytes(std::int64_t width) {
@@ -204,23 +205,23 @@ std::size_t row_bytes(std::int64_t width) {
 
 }  // namespace
 
-void gained_chain(CudaBackend& backend, const Chain& op) {
-  GainedChain task = gained_task(op.scores);
+void run(CudaBackend& backend, const DeltaFormer& op) {
+  DeltaFormerTask task = task_of(op);
   task.v = view(op.v);
   task.y = view(op.y);
   task.gain = op.gain.data<float>();
   if (op.earlier) task.earlier = view(op.earlier);
   if (op.read) task.read = view(op.read);
   if (op.log_sum) task.log_sum = op.log_sum.data<float>();
-  launch(backend.stream(), op.scores.queries.count() * op.y.heads, attention_threads,
-         row_bytes(op.v.width), &gained_forward, task);
+  launch(backend.stream(), op.queries.count() * op.y.heads, attention_threads,
+         row_bytes(op.v.width), &deltaformer_forward, task);
 }
 
-void gained_chain(CudaBackend& backend, const ChainBackward& op) {
-  const std::int64_t rows = op.scores.q.data.rows(), heads = op.y.heads;
+void run(CudaBackend& backend, const DeltaFormerBackward& op) {
+  const std::int64_t rows = op.q.data.rows(), heads = op.y.heads;
   const Tensor w(backend, {rows, heads * op.y.width}, DType::f32);
   const Tensor dots(backend, {rows, heads}, DType::f32);
-  GainedChain task = gained_task(op.scores);
+  DeltaFormerTask task = task_of(op);
   task.y = view(op.y);
   task.read = view(op.read);
   task.dy = view(op.dy);
@@ -233,12 +234,15 @@ void gained_chain(CudaBackend& backend, const ChainBackward& op) {
   if (op.dk) task.dk = view(op.dk);
   if (op.dgain) task.dgain = op.dgain.tensor.data<float>();
   task.add_dgain = op.dgain.add;
-  const std::int64_t chains = op.scores.queries.count() * heads;
-  launch(backend.stream(), chains, attention_threads, row_bytes(op.y.width), &gained_solve, task);
-  const Grid grid(chains, row_splits);
-  const std::size_t bytes = row_bytes(op.scores.q.width);
-  if (op.dq) launch(backend.stream(), grid, attention_threads, bytes, &gained_scores<false>, task);
-  if (op.dk) launch(backend.stream(), grid, attention_threads, bytes, &gained_scores<true>, task);
+  const std::int64_t blocks = op.queries.count() * heads;
+  launch(backend.stream(), blocks, attention_threads, row_bytes(op.y.width), &deltaformer_solve,
+         task);
+  const Grid grid(blocks, row_splits);
+  const std::size_t bytes = row_bytes(op.q.width);
+  if (op.dq)
+    launch(backend.stream(), grid, attention_threads, bytes, &deltaformer_scores<false>, task);
+  if (op.dk)
+    launch(backend.stream(), grid, attention_threads, bytes, &deltaformer_scores<true>, task);
 }
 
 }  // namespace longhand::cuda

@@ -1,4 +1,4 @@
-#include "autograd/chain.h"
+#include "autograd/deltaformer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ using namespace longhand;
 
 // DeltaFormer's operation: a worked example, rows that continue from a cache, many rows on many
 // threads. Gradients, parity and mutants are covered by the catalog.
-BOOST_AUTO_TEST_SUITE(chain_test)
+BOOST_AUTO_TEST_SUITE(deltaformer_test)
 
 namespace {
 
@@ -35,23 +35,31 @@ void check_close(const Doubles& got, const Doubles& wanted, double tolerance) {
 }
 
 /// Heads, and gains between -1 and 0.
-struct ChainProblem {
+struct Problem {
   HeadProblem heads;
   Tensor gain;
 
-  ChainProblem(Backend& backend, DType type, const std::vector<std::int32_t>& lengths,
-               std::int64_t count, std::int64_t width, std::int64_t v_width)
+  Problem(Backend& backend, DType type, const std::vector<std::int32_t>& lengths,
+          std::int64_t count, std::int64_t width, std::int64_t v_width)
       : heads(backend, type, lengths, count, count, width, v_width),
         gain(random_tensor(backend, {heads.q.rows(), count}, master_type(type), 7)) {
     Doubles values = gain.to_doubles();
     for (double& g : values) g = -1 / (1 + std::exp(-g));
     gain.assign(values);
   }
+  DeltaFormerVars inputs(bool gradients = false) const {
+    const ScoreVars s = heads.scores(gradients);
+    return {.q = s.q,
+            .k = s.k,
+            .v = heads.values(gradients),
+            .gain = Var(gain, gradients),
+            .queries = s.queries};
+  }
 };
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_worked_example_of_a_chain_comes_out) {
+BOOST_AUTO_TEST_CASE(the_worked_example_comes_out) {
   for (const auto& [backend, type] :
        {std::pair{make_reference_backend(), DType::f64}, std::pair{make_cpu_backend(), DType::f32},
         std::pair{make_emulated_cuda_backend({}), DType::f32}}) {
@@ -59,13 +67,13 @@ BOOST_AUTO_TEST_CASE(the_worked_example_of_a_chain_comes_out) {
       return Tensor::from(*backend, {3, 1}, type, x);
     };
     const Var v(column_of({4, 2, 5}), true), gain(column_of({-0.5, -0.5, -0.5}), true);
-    const ScoreVars scores{.q = {column_of({0, 0, 0}), 0, 1, 1},
-                           .k = {column_of({1, 1, 1}), 0, 1, 1},
-                           .queries = Segments(*backend, std::vector<std::int32_t>{3})};
+    const DeltaFormerVars inputs{.q = {column_of({0, 0, 0}), 0, 1, 1},
+                                 .k = {column_of({1, 1, 1}), 0, 1, 1},
+                                 .v = {v, 0, 1, 1},
+                                 .gain = gain,
+                                 .queries = Segments(*backend, std::vector<std::int32_t>{3})};
     Tape tape;
-    const Var y = recorded(tape, [&] {
-      return chain(ChainOf::values, scores, {v, 0, 1, 1}, gain);
-    });
+    const Var y = recorded(tape, [&] { return deltaformer(inputs); });
     check_close(y.value().to_doubles(), {4, 0, 4}, 1e-6);
     tape.backward(y, column_of({0, 0, 1}));
     check_close(v.grad().to_doubles(), {-0.125, -0.25, 1}, 1e-6);
@@ -85,9 +93,9 @@ BOOST_AUTO_TEST_CASE(rows_continue_from_cached_ones) {
         std::tuple{make_emulated_cuda_backend({}), DType::f32, 2e-5}}) {
     BOOST_TEST_CONTEXT(backend->name()) {
       const std::int32_t n = 150;
-      const ChainProblem p(*backend, type, {n}, 2, 12, 20);
-      const ScoreVars whole = p.heads.scores();
-      const Tensor expected = chain(ChainOf::values, whole, p.heads.values(), p.gain).value();
+      const Problem p(*backend, type, {n}, 2, 12, 20);
+      const DeltaFormerVars whole = p.inputs();
+      const Tensor expected = deltaformer(whole).value();
       const Tensor kept = Tensor::zeros(*backend, {n, 40}, type);
       Doubles got;
       for (const auto& [first, count] : std::vector<std::pair<std::int32_t, std::int32_t>>{
@@ -95,13 +103,14 @@ BOOST_AUTO_TEST_CASE(rows_continue_from_cached_ones) {
         const Segments queries(*backend, std::vector<std::int32_t>{count});
         const Segments keys(*backend, std::vector<std::int32_t>{0},
                             std::vector<std::int32_t>{first + count});
-        const ScoreVars part{.q = all_columns(p.heads.q.slice(first, count), 2),
-                             .k = whole.k,
-                             .queries = queries,
-                             .keys = keys};
+        const DeltaFormerVars part{.q = all_columns(p.heads.q.slice(first, count), 2),
+                                   .k = whole.k,
+                                   .v = whole.v,
+                                   .gain = p.gain.slice(first, count),
+                                   .queries = queries,
+                                   .keys = keys};
         const Heads earlier{kept, 0, 2, 20};
-        const Var y =
-            chain(ChainOf::values, part, p.heads.values(), p.gain.slice(first, count), earlier);
+        const Var y = deltaformer(part, earlier);
         (*backend)(Append{.x = {y.value(), 0, 2, 20}, .from = queries, .y = earlier, .to = keys});
         std::ranges::copy(y.value().to_doubles(), std::back_inserter(got));
       }
@@ -113,16 +122,14 @@ BOOST_AUTO_TEST_CASE(rows_continue_from_cached_ones) {
 // Several blocks and ranges of keys, in all kinds of products and on several threads.
 BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference_on_any_number_of_threads) {
   const auto all = [](Backend& backend, DType type) {
-    const ChainProblem p(backend, type, {700, 3, 130}, 3, 24, 40);
-    const ScoreVars s = p.heads.scores(true);
-    const HeadVars v = p.heads.values(true);
-    const Var gain(p.gain, true);
+    const Problem p(backend, type, {700, 3, 130}, 3, 24, 40);
+    const DeltaFormerVars in = p.inputs(true);
     Tape tape;
-    const Var y = recorded(tape, [&] { return chain(ChainOf::values, s, v, gain); });
+    const Var y = recorded(tape, [&] { return deltaformer(in); });
     tape.backward(y, random_tensor(backend, y.shape(), type, 9));
-    return std::vector<Doubles>{y.value().to_doubles(), s.q.data.grad().to_doubles(),
-                                s.k.data.grad().to_doubles(), v.data.grad().to_doubles(),
-                                gain.grad().to_doubles()};
+    return std::vector<Doubles>{y.value().to_doubles(), in.q.data.grad().to_doubles(),
+                                in.k.data.grad().to_doubles(), in.v.data.grad().to_doubles(),
+                                in.gain.grad().to_doubles()};
   };
   const auto reference = all(*make_reference_backend(), DType::f64);
   const auto one = all(*make_cpu_backend({.threads = 1, .math = Math::exact}), DType::f32);
@@ -133,24 +140,26 @@ BOOST_AUTO_TEST_CASE(long_sequences_agree_with_the_reference_on_any_number_of_th
   }
 }
 
-BOOST_AUTO_TEST_CASE(wrong_chains_are_refused) {
+BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   const auto backend = make_reference_backend();
-  const ChainProblem p(*backend, DType::f64, {4}, 2, 3, 3);
+  const Problem p(*backend, DType::f64, {4}, 2, 3, 3);
   const auto refused = [&](const auto& alter) {
-    ScoreVars s = p.heads.scores();
-    Var gain = p.gain;
-    alter(s, gain);
-    return refusal([&] { chain(ChainOf::values, s, p.heads.values(), gain); });
+    DeltaFormerVars in = p.inputs();
+    alter(in);
+    return refusal([&] { deltaformer(in); });
   };
-  BOOST_TEST(refused([](ScoreVars& s, Var&) { s.window = 2; }) ==
-             "chain: window: expected none, got 2");
-  BOOST_TEST(refused([&](ScoreVars& s, Var&) { s.tau = p.gain; }) ==
-             "chain: scores: expected no tau, shift and sink in a chain of values, got one");
-  BOOST_TEST(refused([](ScoreVars& s, Var&) {
-               s.rule = Rule::stick;
-             }).starts_with("chain: rule: expected softmax"));
-  BOOST_TEST(refused([&](ScoreVars&, Var& gain) { gain = p.gain.slice(0, 3); }) ==
-             "chain: gain: expected [4, 2] f64, got [3, 2] f64");
+  BOOST_TEST(refused([](DeltaFormerVars& in) { in.k.heads = 1; }) ==
+             "deltaformer: k: expected 2 heads, as many as q, got 1");
+  BOOST_TEST(refused([](DeltaFormerVars& in) { in.v.heads = 1; }) ==
+             "deltaformer: v: expected 2 heads, got 1 of 3");
+  BOOST_TEST(refused([&](DeltaFormerVars& in) { in.gain = p.gain.slice(0, 3); }) ==
+             "deltaformer: gain: expected [4, 2] f64, got [3, 2] f64");
+  BOOST_TEST(refused([&](DeltaFormerVars& in) {
+               in.keys = Segments(*backend, std::vector<std::int32_t>{4});
+               in.queries = Segments(*backend, std::vector<std::int32_t>{3});
+               in.q.data = p.heads.q.slice(0, 3);
+               in.gain = p.gain.slice(0, 3);
+             }) == "deltaformer: earlier: expected the rows before the queries, got none");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

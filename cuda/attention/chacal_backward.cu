@@ -1,8 +1,7 @@
 #include <algorithm>
 
-#include "cuda/attention/chain.h"
-#include "cuda/attention/gained_chain.h"
 #include "cuda/attention/gradients.h"
+#include "cuda/attention/tickets.h"
 
 /// ChaCAL's backward system (I - g P^-)^T W = dy, the mirror image of forward: a block has 64 keys
 /// of one query head and goes through the tiles of queries after it, from the last, which is done
@@ -14,7 +13,7 @@
 namespace longhand::cuda {
 namespace {
 
-struct ChainTask {
+struct ChacalTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {}, w = {};
   const float *log_sum = nullptr, *gamma = nullptr;
@@ -25,13 +24,13 @@ struct ChainTask {
 };
 
 template <class Product, int slice>
-constexpr std::size_t chain_bytes = std::max(sizeof(typename Product::Element) * 2 * tile_rows *
-                                                 Product::stride(slice),
-                                             substitution_bytes<slice>);
+constexpr std::size_t chacal_backward_bytes = std::max(sizeof(typename Product::Element) * 2 *
+                                                           tile_rows * Product::stride(slice),
+                                                       substitution_bytes<slice>);
 
 template <class Product, int slice>
-__device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, int first, int head,
-                                int part, std::int32_t* done, float* dgamma) {
+__device__ void chacal_tile_back(const ChacalTask& task, const SegmentView& at, int first, int head,
+                                 int part, std::int32_t* done, float* dgamma) {
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = tile_rows / 8, stride = Product::stride(slice);
   __shared__ float factors[tile_rows], log_sums[tile_rows], block_sums[32];
@@ -175,12 +174,13 @@ __device__ void chain_tile_back(const ChainTask& task, const SegmentView& at, in
 }
 
 template <class Product, int slice>
-__global__ void __launch_bounds__(attention_threads) chain_kernel(ChainTask task) {
+__global__ void __launch_bounds__(attention_threads) chacal_backward_kernel(ChacalTask task) {
   const SegmentsView& segments = task.scores.segments;
   const int heads = task.scores.heads, parts = task.value_slices;
   const int ranks = most_tiles(segments.key_length, segments.count);
   for (;;) {
-    const ChainTile next = chain_tile(take_ticket(task.progress), segments.count, heads, parts);
+    const TicketTile next =
+        tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
     if (next.rank >= ranks) return;
     const SegmentView at = segments[next.segment];
     const int tiles = (at.keys + tile_rows - 1) / tile_rows, tile = tiles - 1 - next.rank;
@@ -188,39 +188,38 @@ __global__ void __launch_bounds__(attention_threads) chain_kernel(ChainTask task
     const std::int64_t slot = at.key / tile_rows + next.segment + tile;
     const std::int64_t own = (slot * heads + next.head) * parts + next.slice;
     std::int32_t* const done = task.progress + 1 + own;
-    chain_tile_back<Product, slice>(task, at, tile * tile_rows, next.head, next.slice, done,
-                                    task.dgamma + own);
+    chacal_tile_back<Product, slice>(task, at, tile * tile_rows, next.head, next.slice, done,
+                                     task.dgamma + own);
     publish(done);
   }
 }
 
 }  // namespace
 
-void run(CudaBackend& backend, const ChainBackward& op) {
-  if (op.of == ChainOf::values) return gained_chain(backend, op);
+void run(CudaBackend& backend, const ChacalBackward& op) {
   const Scores& scores = op.scores;
   const std::int64_t rows = scores.q.data.rows(), count = scores.queries.count();
   const std::int64_t heads = scores.q.heads, v_width = op.v.width;
   const Tensor w(backend, {rows, heads * v_width}, DType::f32);
   const HeadsView w_view = view(Heads{w, 0, heads, v_width});
-  const std::int32_t gamma_step = op.gain.size() == 1 ? 0 : 1;
-  const float *const gamma = op.gain.data<float>(), *const log_sum = op.log_sum.data<float>();
+  const std::int32_t gamma_step = op.gamma.size() == 1 ? 0 : 1;
+  const float *const gamma = op.gamma.data<float>(), *const log_sum = op.log_sum.data<float>();
 
   visit_product(
       backend.math(scores.math), scores.q.data.dtype(), std::max(scores.q.width, v_width),
       [&](auto product, auto size) {
         using Kind = decltype(product);
         constexpr int slice = decltype(size)::value;
-        ChainTask task{.scores = view(scores),
-                       .v = view(op.v),
-                       .y = view(op.y),
-                       .dy = view(op.dy),
-                       .w = w_view,
-                       .log_sum = log_sum,
-                       .gamma = gamma,
-                       .gamma_step = gamma_step,
-                       .key_slices = slices(scores.q.width, slice),
-                       .value_slices = slices(v_width, slice)};
+        ChacalTask task{.scores = view(scores),
+                        .v = view(op.v),
+                        .y = view(op.y),
+                        .dy = view(op.dy),
+                        .w = w_view,
+                        .log_sum = log_sum,
+                        .gamma = gamma,
+                        .gamma_step = gamma_step,
+                        .key_slices = slices(scores.q.width, slice),
+                        .value_slices = slices(v_width, slice)};
         const std::int64_t slots = tile_slots(rows, count, tile_rows), parts = task.value_slices;
         const Tensor progress(backend, {progress_words(slots, heads, parts)}, DType::i32);
         const Tensor dgamma(backend, {std::max<std::int64_t>(1, slots * heads * parts)},
@@ -229,13 +228,13 @@ void run(CudaBackend& backend, const ChainBackward& op) {
         backend.stream().zero(dgamma.address(), dgamma.bytes());  // slots without a tile
         task.progress = progress.data<std::int32_t>();
         task.dgamma = dgamma.data<float>();
-        launch(backend.stream(), chain_blocks(backend, slots * heads * parts), attention_threads,
-               chain_bytes<Kind, slice>, &chain_kernel<Kind, slice>, task);
-        if (!op.dgain) return;
+        launch(backend.stream(), ticket_blocks(backend, slots * heads * parts), attention_threads,
+               chacal_backward_bytes<Kind, slice>, &chacal_backward_kernel<Kind, slice>, task);
+        if (!op.dgamma) return;
         if (gamma_step == 0) {
-          add_up(backend.stream(), task.dgamma, slots * heads, parts, op.dgain);
+          add_up(backend.stream(), task.dgamma, slots * heads, parts, op.dgamma);
         } else {
-          add_up(backend.stream(), task.dgamma, slots, parts, op.dgain);
+          add_up(backend.stream(), task.dgamma, slots, parts, op.dgamma);
         }
       });
 

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/contract/attention.h"
+
+/// ChaCAL: attention that also attends to its own output at earlier positions. With P of Scores, P-
+/// its strictly lower part and g = gamma in [0, 1]:
+///   Y = (1 - g) (I - g P-)^-1 P V
+namespace longhand {
+
+/// Row by row, with U_j = (1 - g) v_j + g y_j:
+///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i
+/// With g = 0 this computes the same bits as Attention, unless a backend adds Attention's keys in
+/// parts or, in math modes other than exact, uses other products for it.
+///
+/// Saves y and log_sum, as Attention does. The scores have no window.
+///
+/// If there are fewer queries than keys, the y_j of earlier positions are read from `earlier`,
+/// which has y's heads and the keys' rows (a cache). Its rows of the new positions are not read;
+/// Append writes them.
+struct Chacal {
+  static constexpr std::string_view name = "chacal";
+  Scores scores;
+  Heads v;
+  Tensor gamma;  // [1] for all heads, or [q.heads]; of the master type
+  Heads earlier = {};
+  Heads y;
+  Tensor log_sum = {};
+};
+
+/// Requires queries and keys of the same segments. W = (I - g P-)^-T dy, from the last row to the
+/// first:
+///   B_j = sum_(i>j) P_ij W_i;  W_j = dy_j + g B_j;  A_j = B_j + P_jj W_j
+/// and then, with U'_j = (1 - g) v_j + g y_j off the diagonal and (1 - g) v_j on it,
+///   dv_j = (1 - g) A_j;  dgamma = sum_j (B_j . y_j - A_j . v_j)
+///   dS_ij = P_ij (W_i . U'_j - W_i . y_i), since the row sum of P_ij dP_ij is W_i . y_i
+/// dq, dk and the gradients of the scores' tensors follow from dS as in AttentionBackward, with W_i
+/// . y_i for D_i. With grouped keys W, A and B belong to the query heads.
+struct ChacalBackward {
+  static constexpr std::string_view name = "chacal_backward";
+  Scores scores;
+  Heads v, y, dy;
+  Tensor gamma, log_sum;
+  HeadsTarget dq = {}, dk = {}, dv = {};
+  ScoreTargets dscores = {};
+  Target dgamma = {};
+};
+
+void check(const Chacal& op);
+void check(const ChacalBackward& op);
+
+}  // namespace longhand

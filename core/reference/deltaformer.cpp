@@ -1,0 +1,105 @@
+#include "core/contract/deltaformer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/reference/heads.h"
+#include "core/reference/reference_backend.h"
+#include "core/reference/rows.h"
+
+namespace longhand::reference {
+
+/// s_ij = scale q_i . k_j;  S_ij = exp(s_ij) / sum_(m<i) exp(s_im)
+/// z_i = sum_(j<i) S_ij y_j;  y_i = v_i + g_i z_i
+void run(ReferenceBackend&, const DeltaFormer& op) {
+  const HeadRows q(op.q), k(op.k), v(op.v), earlier(op.earlier);
+  const HeadResult y(op.y), read(op.read);
+  const Rows gain(op.gain);
+  const Result log_sums(op.log_sum);
+  const std::int64_t width = op.v.width, heads = op.q.heads;
+
+  for (const Sequence& s : sequences(op.queries, op.keys)) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      Matrix done(s.keys, width);  // y_j
+      for (std::int64_t j = 0; j < s.position(0); ++j) {
+        for (std::int64_t c = 0; c < width; ++c) done(j, c) = earlier(s.key + j, h, c);
+      }
+      for (std::int64_t t = 0; t < s.queries; ++t) {
+        const std::int64_t i = s.position(t), row = s.query + t;
+        std::vector<double> p(static_cast<std::size_t>(i));
+        double highest = -std::numeric_limits<double>::infinity(), sum = 0;
+        for (std::int64_t j = 0; j < i; ++j) {
+          p[j] = op.scale * dot(q, row, h, k, s.key + j, h, op.q.width);
+          highest = std::max(highest, p[j]);
+        }
+        for (double& x : p) sum += x = std::exp(x - highest);
+        for (double& x : p) x /= sum;
+
+        for (std::int64_t c = 0; c < width; ++c) {
+          double z = 0;
+          for (std::int64_t j = 0; j < i; ++j) z += p[j] * done(j, c);
+          done(i, c) = v(s.key + i, h, c) + gain(row * heads + h) * z;
+          read.put(row, h, c, z);
+          y.put(row, h, c, done(i, c));
+        }
+        log_sums.put(row, h, i == 0 ? 0 : highest + std::log(sum));
+      }
+    }
+  }
+}
+
+/// From the last row to the first, W_j = dy_j + sum_(i>j) S_ij g_i W_i, and then
+///   dv_j = W_j;  dg_i = W_i . z_i;  dS_ij = S_ij (g_i W_i . y_j - g_i W_i . z_i)
+void run(ReferenceBackend&, const DeltaFormerBackward& op) {
+  const HeadRows q(op.q), k(op.k), y(op.y), z(op.read), dy(op.dy);
+  const Rows gain(op.gain), log_sum(op.log_sum);
+  const HeadResult dq(op.dq), dk(op.dk), dv(op.dv);
+  const Result dgain(op.dgain);
+  const std::int64_t width = op.q.width, v_width = op.y.width, heads = op.q.heads;
+
+  for (const Sequence& s : sequences(op.queries, op.keys)) {
+    const std::int64_t n = s.keys;
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const auto p = [&](std::int64_t i, std::int64_t j) {
+        const double score = op.scale * dot(q, s.query + i, h, k, s.key + j, h, width);
+        return std::exp(score - log_sum(s.query + i, h));
+      };
+      Matrix gw(n, v_width);                                       // g_i W_i
+      std::vector<double> gw_z(static_cast<std::size_t>(n), 0.0);  // g_i W_i . z_i
+      for (std::int64_t j = n - 1; j >= 0; --j) {
+        const std::int64_t row = s.query + j;
+        const double g = gain(row * heads + h);
+        double w_z = 0;
+        for (std::int64_t c = 0; c < v_width; ++c) {
+          double w = dy(row, h, c);
+          for (std::int64_t i = j + 1; i < n; ++i) w += p(i, j) * gw(i, c);
+          dv.put(s.key + j, h, c, w);
+          w_z += w * z(row, h, c);
+          gw(j, c) = g * w;
+          // dS_ij has the same products, so that they cancel exactly in a row with only one key.
+          gw_z[j] += gw(j, c) * z(row, h, c);
+        }
+        dgain.put(row * heads + h, w_z);
+      }
+
+      Matrix sum_dk(n, width);
+      for (std::int64_t i = 0; i < n; ++i) {
+        std::vector<double> sum_dq(static_cast<std::size_t>(width), 0.0);
+        for (std::int64_t j = 0; j < i; ++j) {
+          double gw_y = 0;
+          for (std::int64_t c = 0; c < v_width; ++c) gw_y += gw(i, c) * y(s.query + j, h, c);
+          const double scaled = op.scale * (p(i, j) * (gw_y - gw_z[i]));
+          for (std::int64_t c = 0; c < width; ++c) {
+            sum_dq[c] += scaled * k(s.key + j, h, c);
+            sum_dk(j, c) += scaled * q(s.query + i, h, c);
+          }
+        }
+        for (std::int64_t c = 0; c < width; ++c) dq.put(s.query + i, h, c, sum_dq[c]);
+      }
+      sum_dk.put(dk, s.key, h);
+    }
+  }
+}
+
+}  // namespace longhand::reference
